@@ -1,0 +1,58 @@
+//! The one place that knows chrono: times as the protocols write them (RFC 3339, UTC, seconds).
+
+use std::fmt;
+use std::str::FromStr;
+
+use chrono::{DateTime, SecondsFormat, SubsecRound, Utc};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A point in time, to the second, always written as `2025-01-15T10:30:00Z`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timestamp(DateTime<Utc>);
+
+impl Timestamp {
+    /// The time now, by this machine's clock.
+    pub fn now() -> Self {
+        Self(Utc::now().trunc_subsecs(0))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.to_rfc3339_opts(SecondsFormat::Secs, true))
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        DateTime::parse_from_rfc3339(text)
+            .map(|t| Self(t.with_timezone(&Utc).trunc_subsecs(0)))
+            .map_err(|e| format!("'{text}' is no RFC 3339 time such as 2025-01-15T10:30:00Z: {e}"))
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_and_written_in_utc() {
+        let time: Timestamp = "2025-01-15T11:30:00.9+01:00".parse().unwrap();
+        assert_eq!(time.to_string(), "2025-01-15T10:30:00Z");
+        assert!("yesterday".parse::<Timestamp>().unwrap_err().contains("RFC 3339"));
+    }
+}

@@ -1,0 +1,136 @@
+//! What can go wrong for the person: every error names its cause, the path and what to do next.
+//! What goes wrong for the LLM is not an error here but an outcome (see `protocol`).
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// `std::result::Result` with deaddrop's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error for the person at the terminal.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Error(Box<ErrorKind>);
+
+#[derive(Debug, thiserror::Error)]
+enum ErrorKind {
+    #[error("cannot {doing} {}: {source}{}", path.display(), advice(source))]
+    Io { doing: &'static str, path: PathBuf, source: io::Error },
+    #[error("{origin}: {problem}")]
+    Config { origin: String, problem: String },
+    #[error(
+        "another deaddrop{} is serving {}; stop it first, or drop the reply into its inbox",
+        holder(.pid), base.display()
+    )]
+    Locked { base: PathBuf, pid: Option<u32> },
+    #[error("no session '{id}' in {}; `deaddrop sessions` lists them", sessions.display())]
+    NoSession { id: String, sessions: PathBuf },
+    #[error("no open session in {}; start one with `deaddrop new \"your task\"`", sessions.display())]
+    NoOpenSession { sessions: PathBuf },
+    #[error("several sessions are open ({}); say which with --session ID", .0.join(", "))]
+    SeveralSessions(Vec<String>),
+    #[error("{} is damaged: {problem}; restore it from a backup, or move it away to go on without that session", path.display())]
+    DamagedSession { path: PathBuf, problem: String },
+    #[error("{}: {why}", path.display())]
+    NoReply { path: PathBuf, why: String },
+    #[error("{0}")]
+    Usage(String),
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Error {
+    /// A failed call of the system: `doing` is a verb ("read", "write"), `path` what it was about.
+    pub fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        ErrorKind::Io { doing, path: path.to_owned(), source }.into()
+    }
+
+    /// A wrong setting; `origin` says where it stands (`deaddrop.toml:3`, a variable, a flag).
+    pub fn config(origin: impl Into<String>, problem: impl Into<String>) -> Self {
+        ErrorKind::Config { origin: origin.into(), problem: problem.into() }.into()
+    }
+
+    /// The base directory is served by another process.
+    pub fn locked(base: &Path, pid: Option<u32>) -> Self {
+        ErrorKind::Locked { base: base.to_owned(), pid }.into()
+    }
+
+    /// There is no session with that id.
+    pub fn no_session(id: &str, sessions: &Path) -> Self {
+        ErrorKind::NoSession { id: id.to_owned(), sessions: sessions.to_owned() }.into()
+    }
+
+    /// There is no incomplete session at all.
+    pub fn no_open_session(sessions: &Path) -> Self {
+        ErrorKind::NoOpenSession { sessions: sessions.to_owned() }.into()
+    }
+
+    /// A session has to be named, since several are open.
+    pub fn several_sessions(ids: Vec<String>) -> Self {
+        ErrorKind::SeveralSessions(ids).into()
+    }
+
+    /// A session file that cannot be read as one.
+    pub fn damaged_session(path: &Path, problem: impl Into<String>) -> Self {
+        ErrorKind::DamagedSession { path: path.to_owned(), problem: problem.into() }.into()
+    }
+
+    /// A file given as a reply that cannot be one.
+    pub fn no_reply(path: &Path, why: impl Into<String>) -> Self {
+        ErrorKind::NoReply { path: path.to_owned(), why: why.into() }.into()
+    }
+
+    /// The command line does not say what is needed.
+    pub fn usage(message: impl Into<String>) -> Self {
+        ErrorKind::Usage(message.into()).into()
+    }
+
+    /// The person stopped the program.
+    pub fn interrupted() -> Self {
+        ErrorKind::Interrupted.into()
+    }
+
+    /// Whether the person stopped the program: said by nobody, since they know.
+    pub fn is_interrupted(&self) -> bool {
+        matches!(*self.0, ErrorKind::Interrupted)
+    }
+
+    /// Whether another process serves the base directory.
+    pub fn is_locked(&self) -> bool {
+        matches!(*self.0, ErrorKind::Locked { .. })
+    }
+
+    /// The exit code of `deaddrop` for this error, as `--help` lists them.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match *self.0 {
+            ErrorKind::Usage(_) | ErrorKind::SeveralSessions(_) | ErrorKind::Config { .. } => 2,
+            ErrorKind::Locked { .. } => 4,
+            ErrorKind::NoSession { .. } | ErrorKind::NoOpenSession { .. } => 5,
+            ErrorKind::Interrupted => 130,
+            _ => 1,
+        })
+    }
+}
+
+impl From<ErrorKind> for Error {
+    fn from(kind: ErrorKind) -> Self {
+        Self(Box::new(kind))
+    }
+}
+
+fn holder(pid: &Option<u32>) -> String {
+    pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+}
+
+/// What to do about the failures that a person meets most.
+fn advice(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::PermissionDenied => "; check its owner and rights",
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; make room, then run `deaddrop resume`"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => "; the file system is read-only",
+        _ => "",
+    }
+}

@@ -1,0 +1,185 @@
+//! A path inside the workspace, safe by construction: no value of [`RelPath`] can name anything
+//! above the folder that it is joined to. (Symlinks are the business of `workspace`.)
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::text::{is_hazard, visible_line};
+
+/// The longest component that file systems take, in bytes.
+const COMPONENT_LIMIT: usize = 255;
+/// The longest path, in bytes.
+const PATH_LIMIT: usize = 4095;
+
+/// A relative path of one or more components, `/` between them, without `.` or `..`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RelPath(String);
+
+/// Why a text is no path inside the workspace.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PathFault {
+    /// Absolute, on a drive, or led out by `..`: the specification's own words.
+    #[error("Path is outside workspace: '{}'", visible_line(.0))]
+    Outside(String),
+    /// Names no file: empty, `.`, or ends in a separator.
+    #[error("Path names no file: '{}'", visible_line(.0))]
+    NoFile(String),
+    /// Holds a character that no file name should: control, invisible or text-reordering.
+    #[error("Path holds the character U+{:04X}: '{}'", u32::from(*.0), visible_line(.1))]
+    Character(char, String),
+    /// Longer than any file system takes.
+    #[error("Path is too long: at most {COMPONENT_LIMIT} bytes a name and {PATH_LIMIT} in all")]
+    TooLong,
+}
+
+impl RelPath {
+    /// Reads a path as a reply gives it. `..` is resolved lexically and may not lead out; a
+    /// backslash is a separator. What comes out is normal: `./a//b/../c` is `a/c`.
+    ///
+    /// # Examples
+    /// ```
+    /// use deaddrop::protocol::RelPath;
+    /// assert_eq!(RelPath::parse("./src/../a..b").unwrap().as_str(), "a..b");
+    /// assert!(RelPath::parse("a/../../x").is_err());
+    /// ```
+    pub fn parse(text: &str) -> Result<Self, PathFault> {
+        if let Some(c) = text.chars().find(|c| is_forbidden(*c)) {
+            return Err(PathFault::Character(c, text.to_owned()));
+        }
+        let unified = text.replace('\\', "/");
+        let drive = matches!(unified.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
+        if unified.starts_with('/') || drive {
+            return Err(PathFault::Outside(text.to_owned()));
+        }
+        let mut parts: Vec<&str> = Vec::new();
+        for part in unified.split('/') {
+            match part {
+                "" | "." => {}
+                ".." if parts.pop().is_none() => return Err(PathFault::Outside(text.to_owned())),
+                ".." => {}
+                part if part.len() > COMPONENT_LIMIT => return Err(PathFault::TooLong),
+                part if cfg!(windows) && is_device(part) => {
+                    return Err(PathFault::NoFile(text.to_owned()));
+                }
+                part => parts.push(part),
+            }
+        }
+        let last = unified.rsplit('/').next().unwrap_or_default();
+        if parts.is_empty() || matches!(last, "" | "." | "..") {
+            return Err(PathFault::NoFile(text.to_owned()));
+        }
+        let path = parts.join("/");
+        if path.len() > PATH_LIMIT { Err(PathFault::TooLong) } else { Ok(Self(path)) }
+    }
+
+    /// The path as text, `/` between its components.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Its components in order; at least one.
+    pub fn components(&self) -> impl Iterator<Item = &str> {
+        self.0.split('/')
+    }
+
+    /// Its last component.
+    pub fn name(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or(&self.0)
+    }
+
+    /// Whether this is `folder` or something in it.
+    pub fn is_within(&self, folder: &Self) -> bool {
+        self.0.strip_prefix(&folder.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+}
+
+impl fmt::Display for RelPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl TryFrom<String> for RelPath {
+    type Error = PathFault;
+
+    fn try_from(text: String) -> Result<Self, PathFault> {
+        Self::parse(&text)
+    }
+}
+
+impl From<RelPath> for String {
+    fn from(path: RelPath) -> Self {
+        path.0
+    }
+}
+
+fn is_forbidden(c: char) -> bool {
+    c.is_control() || is_hazard(c) || matches!(c, '\u{200c}' | '\u{200d}')
+}
+
+/// The names that Windows gives to devices in every folder.
+fn is_device(part: &str) -> bool {
+    let stem = part.split('.').next().unwrap_or_default().trim_end().to_ascii_uppercase();
+    match stem.as_str() {
+        "CON" | "PRN" | "AUX" | "NUL" => true,
+        _ => {
+            (stem.starts_with("COM") || stem.starts_with("LPT"))
+                && stem.len() == 4
+                && stem.as_bytes()[3].is_ascii_digit()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ok(text: &str) -> String {
+        RelPath::parse(text).unwrap().0
+    }
+
+    #[test]
+    fn paths_inside_are_made_normal() {
+        assert_eq!(ok("a"), "a");
+        assert_eq!(ok("./a//b/../c"), "a/c");
+        assert_eq!(ok("a/../b"), "b");
+        assert_eq!(ok("a..b"), "a..b");
+        assert_eq!(ok("src\\a.py"), "src/a.py");
+        assert_eq!(ok("%2e%2e/x"), "%2e%2e/x");
+        assert_eq!(ok("with space/é.txt"), "with space/é.txt");
+    }
+
+    #[test]
+    fn paths_that_lead_out_are_outside() {
+        for text in [
+            "../x", "a/../../x", "/etc/passwd", "..\\x", "C:\\x", "c:x", "\\\\srv\\s", "\\x",
+            "../workspace-evil/x", "..",
+        ] {
+            assert!(matches!(RelPath::parse(text), Err(PathFault::Outside(_))), "{text}");
+        }
+    }
+
+    #[test]
+    fn paths_that_name_no_file_or_hide_something_are_refused() {
+        for text in ["", ".", "a/", "a/.", "a/b/..", "./"] {
+            assert!(matches!(RelPath::parse(text), Err(PathFault::NoFile(_))), "{text:?}");
+        }
+        for text in ["a\0b", "a\nb", "a\x1b[0m", "a\u{202e}b", "a\u{200b}", "\u{feff}a", "a\u{200d}"]
+        {
+            assert!(matches!(RelPath::parse(text), Err(PathFault::Character(..))), "{text:?}");
+        }
+        assert_eq!(RelPath::parse(&"x".repeat(256)), Err(PathFault::TooLong));
+        assert_eq!(RelPath::parse(&"xy/".repeat(1700)).is_err(), true);
+        assert_eq!(RelPath::parse(&["abcd"; 1000].join("/")), Err(PathFault::TooLong));
+    }
+
+    #[test]
+    fn being_within_a_folder_goes_by_components() {
+        let folder = RelPath::parse("out").unwrap();
+        assert!(RelPath::parse("out/a").unwrap().is_within(&folder));
+        assert!(RelPath::parse("out").unwrap().is_within(&folder));
+        assert!(!RelPath::parse("outbox").unwrap().is_within(&folder));
+    }
+}

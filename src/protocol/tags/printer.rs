@@ -1,0 +1,32 @@
+//! Writes operations as blocks: the inverse of the reader.
+
+use std::fmt::Write;
+
+use super::catalogue::name;
+use crate::protocol::{Change, Operation};
+
+/// A reply that asks for `operations`, in canonical form. Reading it gives the same operations,
+/// as long as no body holds its own closing tag on a line.
+pub fn print<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> String {
+    let mut out = String::new();
+    for operation in operations {
+        let name = name(operation.kind());
+        // Writing to a String cannot fail.
+        let _ = match operation {
+            Operation::Create { path, content, .. } => {
+                writeln!(out, "[{name} path=\"{path}\"]\n{content}[/{name}]")
+            }
+            Operation::Edit { path, change: Change::Lines { start, end, with } } => writeln!(
+                out,
+                "[{name} path=\"{path}\" start_line=\"{start}\" end_line=\"{end}\"]\n{with}[/{name}]"
+            ),
+            Operation::Delete { path } | Operation::Read { path } => {
+                writeln!(out, "[{name} path=\"{path}\"]")
+            }
+            Operation::Run { command: text }
+            | Operation::Message { text }
+            | Operation::Done { summary: text } => writeln!(out, "[{name}]\n{text}\n[/{name}]"),
+        };
+    }
+    out
+}

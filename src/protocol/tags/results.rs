@@ -1,0 +1,62 @@
+//! How outcomes are told in this dialect (tag protocol, "Previous Command Results").
+
+use crate::protocol::{Capture, Detail, Ending, Execution, FailureKind, Outcome};
+use crate::text::{count, named, visible, visible_line};
+
+/// What came of an operation, in one line without its `[OK] NAME: `.
+pub fn summary(outcome: &Outcome) -> String {
+    match &outcome.detail {
+        Detail::Shown { .. } => "Shown to the user".to_owned(),
+        Detail::Created { path, replaced, .. } => {
+            format!("{} '{path}'", if *replaced { "Replaced" } else { "Created" })
+        }
+        Detail::Edited { path, lines: (start, end), inserted, total } => {
+            let lines = if start == end { format!("line {start}") } else { format!("lines {start}-{end}") };
+            let became = match inserted {
+                0 => "removed".to_owned(),
+                n => format!("replaced by {}", count(*n, "line")),
+            };
+            format!("Edited '{path}' ({lines} {became}; the file has {} now)", count(*total, "line"))
+        }
+        Detail::Deleted { path } => format!("Deleted '{path}'"),
+        Detail::ReadLater { path } => format!("'{path}' will be shown"),
+        Detail::Ran(execution) => ran(execution),
+        Detail::Completed { .. } => "The session is complete".to_owned(),
+        Detail::Unknown { reason } => visible_line(reason).into_owned(),
+        Detail::Failed(failure) if failure.kind == FailureKind::Rejected => {
+            format!("REJECTED: {}", visible_line(&failure.reason))
+        }
+        Detail::Failed(failure) => visible_line(&failure.reason).into_owned(),
+    }
+}
+
+fn ran(execution: &Execution) -> String {
+    let name = named(&execution.command);
+    match &execution.ending {
+        Ending::Exited(code) => format!("Ran {name} (exit code {code})"),
+        Ending::Signalled(signal) => format!("Ran {name} (ended by signal {signal})"),
+        Ending::TimedOut(limit) => format!(
+            "Ran {name} (timed out after {} s; it and every process it had started were ended)",
+            limit.as_secs_f64()
+        ),
+        Ending::Interrupted => {
+            format!("Ran {name} (interrupted by the user; it may have partly run)")
+        }
+        Ending::NotStarted(why) => format!("Could not run {name}: {}", visible_line(why)),
+    }
+}
+
+/// A command's output as it is shown: head and tail, with a line between them that counts what was
+/// left out; control characters made visible; no blank lines at the end.
+pub fn output(capture: &Capture) -> String {
+    let mut shown = visible(&capture.head).into_owned();
+    if capture.left_out > 0 {
+        if !shown.ends_with('\n') {
+            shown.push('\n');
+        }
+        shown.push_str(&format!("[... {} characters left out ...]\n", capture.left_out));
+        shown.push_str(&visible(&capture.tail));
+    }
+    shown.truncate(shown.trim_end().len());
+    shown
+}

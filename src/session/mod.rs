@@ -1,0 +1,121 @@
+//! A session: one task, and where its conversation stands. Pure; `store` keeps it on disk.
+
+pub mod store;
+
+use crate::clock::Timestamp;
+use crate::protocol::{Detail, Outcome, RelPath};
+
+/// Where the conversation about one task stands (tag protocol, "Session Management").
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// Eight hexadecimal digits.
+    pub id: String,
+    /// The person's task, of one or more lines.
+    pub task: String,
+    /// The number of the newest outbox, from 1.
+    pub sequence: u32,
+    /// Whether the LLM has said `[DONE]`.
+    pub is_complete: bool,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it last went on.
+    pub updated_at: Timestamp,
+    /// What came of the newest reply.
+    pub last_results: Vec<Outcome>,
+    /// What the newest outbox says on the person's behalf.
+    pub said: Vec<String>,
+    /// What the next outbox will say on the person's behalf.
+    pub to_say: Vec<String>,
+    /// The LLM's summary, once complete.
+    pub summary: Option<String>,
+    /// The tools of this machine, asked once: `python3 3.11.7`.
+    pub tools: Vec<String>,
+    /// What boundaries are derived from; never shown.
+    pub secret: String,
+}
+
+impl Session {
+    /// A new session, at its first outbox.
+    pub fn new(id: String, task: &str, tools: Vec<String>, now: Timestamp) -> Self {
+        Self {
+            id,
+            task: task.trim_matches(['\n', '\r']).trim_end().to_owned(),
+            sequence: 1,
+            is_complete: false,
+            created_at: now,
+            updated_at: now,
+            last_results: Vec::new(),
+            said: Vec::new(),
+            to_say: Vec::new(),
+            summary: None,
+            tools,
+            secret: uuid::Uuid::new_v4().simple().to_string(),
+        }
+    }
+
+    /// Takes in what a reply came to: on to the next outbox, or complete.
+    pub fn advance(&mut self, outcomes: Vec<Outcome>, now: Timestamp) {
+        let summary = outcomes.iter().find_map(|outcome| match &outcome.detail {
+            Detail::Completed { summary } => Some(summary.clone()),
+            _ => None,
+        });
+        self.last_results = outcomes;
+        self.updated_at = now;
+        match summary {
+            Some(summary) => {
+                self.is_complete = true;
+                self.summary = Some(summary);
+            }
+            None => self.next_outbox(),
+        }
+    }
+
+    /// Takes a completed session up again, with the person's words for the next outbox.
+    pub fn reopen(&mut self, text: &str, now: Timestamp) {
+        self.is_complete = false;
+        self.to_say.push(text.to_owned());
+        self.updated_at = now;
+        self.next_outbox();
+    }
+
+    /// Adds the person's words to the next outbox.
+    pub fn say(&mut self, text: &str, now: Timestamp) {
+        self.to_say.push(text.to_owned());
+        self.updated_at = now;
+    }
+
+    /// The files whose contents the newest outbox gives, in the order asked for.
+    pub fn read_requests(&self) -> impl Iterator<Item = &RelPath> {
+        self.last_results.iter().filter_map(|outcome| match &outcome.detail {
+            Detail::ReadLater { path } => Some(path),
+            _ => None,
+        })
+    }
+
+    /// The name of the newest outbox's file.
+    pub fn outbox_name(&self) -> String {
+        outbox_name(&self.id, self.sequence)
+    }
+
+    fn next_outbox(&mut self) {
+        self.sequence += 1;
+        self.said = std::mem::take(&mut self.to_say);
+    }
+}
+
+/// `{id}_seq{NNNN}.txt`
+pub fn outbox_name(id: &str, sequence: u32) -> String {
+    format!("{id}_seq{sequence:04}.txt")
+}
+
+/// Whether `text` can be a session's id.
+pub fn is_id(text: &str) -> bool {
+    text.len() == 8 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// A session id that was never given before, or as good as: the first digits of a random UUID.
+pub fn new_id() -> String {
+    let mut id = uuid::Uuid::new_v4().simple().to_string();
+    id.truncate(8);
+    id
+}

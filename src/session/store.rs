@@ -1,0 +1,197 @@
+//! Sessions on disk: one readable JSON file each, `sessions/{id}.json`, written whole.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Session, is_id};
+use crate::atomic;
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
+use crate::protocol::{Outcome, RelPath, tags};
+
+/// The folder of sessions.
+#[derive(Debug, Clone)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+impl Store {
+    /// Sessions in `folder`, which need not exist yet.
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    /// The session with this id.
+    pub fn load(&self, id: &str) -> Result<Session> {
+        if !is_id(id) {
+            return Err(Error::no_session(id, &self.folder));
+        }
+        let path = self.path(id);
+        match fs::read(&path) {
+            Ok(bytes) => read(&bytes, id).map_err(|problem| Error::damaged_session(&path, problem)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Err(Error::no_session(id, &self.folder)),
+            Err(e) => Err(Error::io("read", &path, e)),
+        }
+    }
+
+    /// Writes a session, over what stood there of it.
+    pub fn save(&self, session: &Session) -> Result<()> {
+        atomic::write(&self.path(&session.id), &write(session))
+    }
+
+    /// All sessions, the newest first; with them those whose files are damaged.
+    pub fn list(&self) -> Result<(Vec<Session>, Vec<Error>)> {
+        let (mut sessions, mut damaged) = (Vec::new(), Vec::new());
+        for entry in walkdir::WalkDir::new(&self.folder).min_depth(1).max_depth(1) {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(e) if e.io_error().is_some_and(|e| e.kind() == io::ErrorKind::NotFound) => break,
+                Err(e) => return Err(Error::io("list", &self.folder, e.into())),
+            };
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let Some(id) = name.strip_suffix(".json").filter(|id| is_id(id)) else { continue };
+            match self.load(id) {
+                Ok(session) => sessions.push(session),
+                Err(e) => damaged.push(e),
+            }
+        }
+        sessions.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.id.cmp(&b.id)));
+        Ok((sessions, damaged))
+    }
+
+    /// The incomplete sessions, the newest first.
+    pub fn open_sessions(&self) -> Result<Vec<Session>> {
+        let (mut sessions, _) = self.list()?;
+        sessions.retain(|session| !session.is_complete);
+        Ok(sessions)
+    }
+
+    fn path(&self, id: &str) -> PathBuf {
+        self.folder.join(format!("{id}.json"))
+    }
+}
+
+/// A session as its file has it: the specification's fields first.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Record {
+    session_id: String,
+    task: String,
+    sequence_number: u32,
+    is_complete: bool,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    last_results: Vec<ResultRecord>,
+    read_file_requests: Vec<RelPath>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
+    #[serde(default)]
+    said: Vec<String>,
+    #[serde(default)]
+    to_say: Vec<String>,
+    #[serde(default)]
+    tools: Vec<String>,
+    secret: String,
+}
+
+/// A result: what a person would want to see of it, and all of it.
+#[derive(Serialize, Deserialize)]
+struct ResultRecord {
+    command: String,
+    success: bool,
+    summary: String,
+    outcome: Outcome,
+}
+
+fn write(session: &Session) -> Vec<u8> {
+    let results = session.last_results.iter().map(|outcome| ResultRecord {
+        command: tags::name(outcome.kind).to_owned(),
+        success: outcome.success(),
+        summary: tags::summary(outcome),
+        outcome: outcome.clone(),
+    });
+    let record = Record {
+        session_id: session.id.clone(),
+        task: session.task.clone(),
+        sequence_number: session.sequence,
+        is_complete: session.is_complete,
+        created_at: session.created_at,
+        updated_at: session.updated_at,
+        last_results: results.collect(),
+        read_file_requests: session.read_requests().cloned().collect(),
+        summary: session.summary.clone(),
+        said: session.said.clone(),
+        to_say: session.to_say.clone(),
+        tools: session.tools.clone(),
+        secret: session.secret.clone(),
+    };
+    let mut bytes = serde_json::to_vec_pretty(&record).expect("strings and numbers become JSON");
+    bytes.push(b'\n');
+    bytes
+}
+
+fn read(bytes: &[u8], id: &str) -> Result<Session, String> {
+    let record: Record = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
+    if record.session_id != id {
+        return Err(format!("it says that it is session '{}'", record.session_id));
+    }
+    Ok(Session {
+        id: record.session_id,
+        task: record.task,
+        sequence: record.sequence_number,
+        is_complete: record.is_complete,
+        created_at: record.created_at,
+        updated_at: record.updated_at,
+        last_results: record.last_results.into_iter().map(|result| result.outcome).collect(),
+        said: record.said,
+        to_say: record.to_say,
+        summary: record.summary,
+        tools: record.tools,
+        secret: record.secret,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_comes_back_as_it_was_and_its_file_has_the_specified_fields() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::new(dir.path());
+        let now: Timestamp = "2025-01-15T10:30:00Z".parse().unwrap();
+        let mut session = Session::new("a1b2c3d4".into(), "Create\na calculator\n", vec![], now);
+        let reply = tags::parse("[READ_FILE path=\"src/Calculator.cs\"]\n[READ_FILE]\n");
+        let path = RelPath::parse("src/Calculator.cs").unwrap();
+        let read = Outcome::of(&reply.steps[0], crate::protocol::Detail::ReadLater { path });
+        session.advance(vec![read], now);
+        store.save(&session).unwrap();
+        assert_eq!(store.load("a1b2c3d4").unwrap(), session);
+
+        let text = fs::read_to_string(dir.path().join("a1b2c3d4.json")).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(json["sequenceNumber"], 2);
+        assert_eq!(json["isComplete"], false);
+        assert_eq!(json["createdAt"], "2025-01-15T10:30:00Z");
+        assert_eq!(json["task"], "Create\na calculator");
+        assert_eq!(json["readFileRequests"], serde_json::json!(["src/Calculator.cs"]));
+        assert_eq!(json["lastResults"][0]["success"], true);
+    }
+
+    #[test]
+    fn a_damaged_file_is_named_and_the_others_are_listed() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::new(dir.path());
+        let now = Timestamp::now();
+        store.save(&Session::new("00000001".into(), "x", vec![], now)).unwrap();
+        fs::write(dir.path().join("00000002.json"), "{").unwrap();
+        fs::write(dir.path().join("notes.json"), "{").unwrap();
+        let (sessions, damaged) = store.list().unwrap();
+        assert_eq!(sessions.len(), 1);
+        assert!(damaged[0].to_string().contains("00000002.json is damaged"), "{}", damaged[0]);
+        assert!(store.load("../../etc").is_err());
+    }
+}

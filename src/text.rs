@@ -1,0 +1,156 @@
+//! Small pure helpers for text that a person or an LLM will read: making control characters
+//! visible, naming long things briefly, and finding the word that was meant.
+
+use std::borrow::Cow;
+
+/// How much of a command's first line a result quotes, in characters.
+const NAMED_LENGTH: usize = 120;
+
+/// `text` with every character that could act on a terminal or hide from a reader replaced by
+/// something that shows it: C0 controls as control pictures (`␛`), the rest as `<U+202E>`.
+/// Line feeds and tabs stay; a CRLF becomes a line feed.
+///
+/// # Examples
+/// ```
+/// assert_eq!(deaddrop::text::visible("a\x1b[31m\r\nb"), "a␛[31m\nb");
+/// ```
+pub fn visible(text: &str) -> Cow<'_, str> {
+    // Most text needs nothing: every hazard is a C0 control, DEL, or not ASCII at all.
+    if text.bytes().all(|b| matches!(b, b'\t' | b'\n' | 0x20..=0x7e)) {
+        return Cow::Borrowed(text);
+    }
+    if !text.chars().any(is_hazard) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\r' if rest.peek() == Some(&'\n') => {}
+            '\0'..='\x1f' if is_hazard(c) => shown.push(picture(c)),
+            '\x7f' => shown.push('␡'),
+            _ if is_hazard(c) => shown.push_str(&format!("<U+{:04X}>", u32::from(c))),
+            _ => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Like [`visible`], on one line: line feeds and tabs are shown too. For names and paths.
+pub fn visible_line(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(|c| c < ' ' || is_hazard(c)) {
+        return Cow::Borrowed(text);
+    }
+    text.chars()
+        .map(|c| match c {
+            '\0'..='\x1f' => picture(c).to_string(),
+            '\x7f' => "␡".to_owned(),
+            _ if is_hazard(c) => format!("<U+{:04X}>", u32::from(c)),
+            _ => c.to_string(),
+        })
+        .collect::<String>()
+        .into()
+}
+
+/// Whether `c` steers a terminal, reorders text, or cannot be seen at all. The joiners that emoji
+/// and several scripts are written with (U+200C, U+200D) are not among them.
+pub fn is_hazard(c: char) -> bool {
+    match c {
+        '\t' | '\n' => false,
+        c if c < '\u{20}' => true,
+        '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' => true,
+        '\u{180e}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => true,
+        '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' => true,
+        '\u{e0000}'..='\u{e0fff}' => true,
+        _ => false,
+    }
+}
+
+fn picture(c: char) -> char {
+    char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}')
+}
+
+/// A command in a few words: `'first line'`, with what was left out counted.
+///
+/// # Examples
+/// ```
+/// assert_eq!(deaddrop::text::named("make\nmake test"), "'make' and 1 more line");
+/// ```
+pub fn named(command: &str) -> String {
+    let command = command.trim_end_matches(['\n', '\r']);
+    let (first, rest) = command.split_once('\n').unwrap_or((command, ""));
+    let first = visible_line(first.trim_end());
+    let mut name = match first.char_indices().nth(NAMED_LENGTH) {
+        None => format!("'{first}'"),
+        Some((cut, _)) => {
+            let more = first.chars().count() - NAMED_LENGTH;
+            format!("'{}…' ({more} more characters)", &first[..cut])
+        }
+    };
+    if !rest.is_empty() {
+        let more = rest.split('\n').count();
+        name.push_str(&format!(" and {}", count(more, "more line")));
+    }
+    name
+}
+
+/// `1 line`, `2 lines`.
+pub fn count(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+/// The candidate that `word` was most likely meant to be, if one is near enough.
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    candidates
+        .into_iter()
+        .map(|c| (strsim::jaro_winkler(&word.to_lowercase(), &c.to_lowercase()), c))
+        .filter(|(score, _)| *score > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, c)| c)
+}
+
+/// `text` with every line indented by two spaces; empty lines stay empty.
+pub fn indented(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 16);
+    for line in text.lines() {
+        if !line.is_empty() {
+            out.push_str("  ");
+            out.push_str(line);
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hazards_are_shown_and_plain_text_is_borrowed() {
+        assert!(matches!(visible("plain\ttext\n"), Cow::Borrowed(_)));
+        assert!(matches!(visible("naïve — ok"), Cow::Borrowed(_)));
+        assert_eq!(visible("a\rb"), "a␍b");
+        assert_eq!(visible("a\r\nb"), "a\nb");
+        assert_eq!(visible("\u{202e}x\u{e0041}"), "<U+202E>x<U+E0041>");
+        assert_eq!(visible("\x1b]52;c;aGk=\x07"), "␛]52;c;aGk=␇");
+        assert_eq!(visible_line("a\nb\tc"), "a␊b␉c");
+    }
+
+    #[test]
+    fn long_commands_are_named_briefly() {
+        assert_eq!(named("ls\n"), "'ls'");
+        assert_eq!(named("cat > x <<E\na\nE\n"), "'cat > x <<E' and 2 more lines");
+        assert_eq!(
+            named(&"x".repeat(125)),
+            format!("'{}…' (5 more characters)", "x".repeat(120))
+        );
+    }
+
+    #[test]
+    fn the_nearest_word_is_found_or_none() {
+        let keys = ["workspace_dir", "inbox_dir", "max_output_length"];
+        assert_eq!(nearest("worspace_dir", keys), Some("workspace_dir"));
+        assert_eq!(nearest("zzz", keys), None);
+    }
+}

@@ -1,0 +1,45 @@
+//! One reply carried out: steps in order, each to its outcome. One failure does not stop the rest;
+//! `[DONE]` and the person do.
+
+use crate::place::Place;
+use crate::protocol::{Asks, Detail, Operation, Outcome, Step};
+
+/// Carries out `steps` in `place`. `begun` is told of each step before it is tried and `done` of
+/// what came of it.
+pub fn carry_out(
+    steps: &[Step],
+    place: &mut dyn Place,
+    begun: &mut dyn FnMut(&Step),
+    done: &mut dyn FnMut(&Outcome),
+) -> Vec<Outcome> {
+    let mut outcomes: Vec<Outcome> = Vec::with_capacity(steps.len());
+    let mut stopped: Option<&str> = None;
+    for step in steps {
+        if stopped.is_none() && place.interrupted() {
+            stopped = Some("the user stopped deaddrop");
+        }
+        begun(step);
+        let outcome = match (&step.asks, stopped) {
+            (_, Some(why)) => Outcome::not_run(step, why),
+            (Asks::Invalid(invalid), None) => Outcome::invalid(step, invalid),
+            (Asks::Operation(operation), None) => {
+                if matches!(operation, Operation::Done { .. }) {
+                    stopped = Some("it comes after [DONE]");
+                }
+                Outcome::of(step, place.perform(operation))
+            }
+        };
+        done(&outcome);
+        outcomes.push(outcome);
+    }
+    // A session that is over has no next outbox to show a file in.
+    if outcomes.iter().any(|outcome| matches!(outcome.detail, Detail::Completed { .. })) {
+        for outcome in &mut outcomes {
+            if let Detail::ReadLater { path } = &outcome.detail {
+                let reason = format!("'{path}' is not shown: [DONE] ended the session");
+                outcome.detail = crate::protocol::Failure::execution(reason).into();
+            }
+        }
+    }
+    outcomes
+}

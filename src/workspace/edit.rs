@@ -1,0 +1,106 @@
+//! Line edits as a pure function of bytes: the file keeps its line endings and whether its last
+//! line ends in a newline.
+
+use memchr::memchr_iter;
+
+/// A file after an edit.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Edited {
+    /// All of its bytes.
+    pub bytes: Vec<u8>,
+    /// How many lines were put in.
+    pub inserted: usize,
+    /// How many lines it has now.
+    pub total: usize,
+}
+
+/// Replaces lines `start` to `end` (from 1, both included) of `old` by the whole lines of `with`
+/// (each ending in `\n`). The new lines end as the first replaced one does.
+///
+/// # Errors
+/// The number of lines that `old` has, where the range does not lie within them.
+pub fn replace_lines(old: &[u8], start: usize, end: usize, with: &str) -> Result<Edited, usize> {
+    let begins = line_starts(old);
+    let total = begins.len() - 1;
+    if start == 0 || start > end || end > total {
+        return Err(total);
+    }
+    let (from, to) = (begins[start - 1], begins[end]);
+    // The last line may lack a newline; then the file's first line tells its line endings.
+    let model = if old[from..begins[start]].ends_with(b"\n") { from..begins[start] } else { 0..begins[1] };
+    let crlf = old[model].ends_with(b"\r\n");
+
+    let mut bytes = Vec::with_capacity(old.len() + with.len());
+    bytes.extend_from_slice(&old[..from]);
+    if crlf {
+        bytes.extend_from_slice(with.replace("\r\n", "\n").replace('\n', "\r\n").as_bytes());
+    } else {
+        bytes.extend_from_slice(with.as_bytes());
+    }
+    bytes.extend_from_slice(&old[to..]);
+    if to == old.len() && !old.ends_with(b"\n") && bytes.ends_with(b"\n") {
+        bytes.pop();
+        if bytes.ends_with(b"\r") && crlf {
+            bytes.pop();
+        }
+    }
+    let inserted = memchr_iter(b'\n', with.as_bytes()).count();
+    Ok(Edited { inserted, total: total - (end - start + 1) + inserted, bytes })
+}
+
+/// How many lines `bytes` holds; a last line without a newline counts.
+pub fn count_lines(bytes: &[u8]) -> usize {
+    memchr_iter(b'\n', bytes).count() + usize::from(!bytes.is_empty() && !bytes.ends_with(b"\n"))
+}
+
+/// Where each line begins, and last where the text ends.
+fn line_starts(bytes: &[u8]) -> Vec<usize> {
+    let mut starts = vec![0];
+    starts.extend(memchr_iter(b'\n', bytes).map(|n| n + 1));
+    if starts.last() != Some(&bytes.len()) {
+        starts.push(bytes.len());
+    }
+    starts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(old: &str, start: usize, end: usize, with: &str, new: &str) {
+        let edited = replace_lines(old.as_bytes(), start, end, with).unwrap();
+        assert_eq!(String::from_utf8(edited.bytes.clone()).unwrap(), new);
+        assert_eq!(edited.total, count_lines(new.as_bytes()), "{new:?}");
+    }
+
+    #[test]
+    fn lines_are_replaced_by_more_fewer_or_none() {
+        check("a\nb\nc\n", 2, 2, "x\ny\n", "a\nx\ny\nc\n");
+        check("a\nb\nc\n", 1, 3, "x\n", "x\n");
+        check("a\nb\nc\n", 2, 3, "", "a\n");
+        check("a\n", 1, 1, "", "");
+    }
+
+    #[test]
+    fn line_endings_are_kept() {
+        check("a\r\nb\r\n", 1, 1, "x\ny\n", "x\r\ny\r\nb\r\n");
+        check("a\r\nb", 2, 2, "x\ny\n", "a\r\nx\r\ny");
+        check("a\r\nb\nc\n", 2, 2, "x\n", "a\r\nx\nc\n");
+    }
+
+    #[test]
+    fn a_missing_final_newline_stays_missing() {
+        check("a\nb", 2, 2, "x\n", "a\nx");
+        check("a\nb", 1, 1, "x\n", "x\nb");
+        check("a\nb", 2, 2, "", "a");
+        check("a", 1, 1, "", "");
+    }
+
+    #[test]
+    fn ranges_outside_the_file_tell_its_length() {
+        for (start, end) in [(0, 1), (2, 1), (1, 4), (4, 4)] {
+            assert_eq!(replace_lines(b"a\nb\nc\n", start, end, "x\n"), Err(3));
+        }
+        assert_eq!(replace_lines(b"", 1, 1, "x\n"), Err(0));
+    }
+}

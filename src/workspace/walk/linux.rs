@@ -1,0 +1,74 @@
+//! Folders on Linux: openat, getdents64 and statx, each relative to a handle.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+
+use cap_std::fs::Dir;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, StatxFlags, openat, statx};
+
+use super::EntryKind;
+
+/// The largest ignore file that is read.
+const SMALL: u64 = 1 << 20;
+
+/// The entries of a folder, with their type where the file system tells it.
+pub(super) type Entries = Vec<(Vec<u8>, FileType)>;
+
+/// An open folder.
+pub(super) struct Handle(OwnedFd);
+
+impl Handle {
+    pub(super) fn root(root: &Dir) -> io::Result<Self> {
+        open(root, c".").map(Self)
+    }
+
+    /// A folder in this one; fails on a link.
+    pub(super) fn child(&self, name: &[u8]) -> io::Result<Self> {
+        open(&self.0, &CString::new(name)?).map(Self)
+    }
+
+    pub(super) fn entries(&self, buffer: &mut Vec<u8>) -> io::Result<Entries> {
+        let mut entries = Vec::new();
+        let mut raw = RawDir::new(&self.0, buffer.spare_capacity_mut());
+        while let Some(entry) = raw.next() {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if !matches!(name, b"." | b"..") {
+                entries.push((name.to_vec(), entry.file_type()));
+            }
+        }
+        Ok(entries)
+    }
+
+    /// What an entry is (None: a folder) and its size.
+    pub(super) fn look(&self, name: &[u8], kind: FileType) -> io::Result<(Option<EntryKind>, u64)> {
+        if kind == FileType::Directory {
+            return Ok((None, 0));
+        }
+        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_DONT_SYNC;
+        let found = statx(&self.0, &*CString::new(name)?, flags, StatxFlags::SIZE | StatxFlags::TYPE)?;
+        Ok(match FileType::from_raw_mode(found.stx_mode.into()) {
+            FileType::Directory => (None, 0),
+            FileType::RegularFile => (Some(EntryKind::File), found.stx_size),
+            FileType::Symlink => (Some(EntryKind::Link), found.stx_size),
+            _ => (Some(EntryKind::Other), 0),
+        })
+    }
+
+    pub(super) fn read_small(&self, name: &[u8]) -> io::Result<Vec<u8>> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(openat(&self.0, &*CString::new(name)?, flags, Mode::empty())?);
+        let mut bytes = Vec::new();
+        if file.metadata()?.is_file() {
+            file.take(SMALL).read_to_end(&mut bytes)?;
+        }
+        Ok(bytes)
+    }
+}
+
+fn open(folder: impl AsFd, name: &std::ffi::CStr) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(openat(folder, name, flags, Mode::empty())?)
+}

@@ -1,0 +1,282 @@
+//! One walk of the workspace: every file that is not ignored, with its size, sorted by path.
+//!
+//! Folders are opened relative to their parent's handle and never through a link. A second thread
+//! joins in where there are enough files to pay for it.
+
+mod ignoring;
+#[cfg(target_os = "linux")]
+#[path = "linux.rs"]
+mod system;
+#[cfg(not(target_os = "linux"))]
+#[path = "portable.rs"]
+mod system;
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use super::Workspace;
+use crate::error::{Error, Result};
+use crate::protocol::RelPath;
+use ignoring::Rules;
+use system::Handle;
+
+/// From so many files on a second thread pays.
+const PARALLEL_FROM: usize = 5_000;
+
+/// What stands in the workspace.
+#[derive(Debug, Default)]
+pub struct Walk {
+    /// All paths, one after another.
+    names: String,
+    entries: Vec<Entry>,
+    /// Folders that could not be read.
+    unreadable: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    start: u32,
+    end: u32,
+    size: u64,
+    kind: EntryKind,
+}
+
+/// What an entry of a walk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A symbolic link, not followed.
+    Link,
+    /// Neither: a FIFO, a socket, a device.
+    Other,
+}
+
+/// One file of a [`Walk`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listed<'a> {
+    /// Its path from the root, `/` between components.
+    pub path: &'a str,
+    /// Its size in bytes.
+    pub size: u64,
+    /// What it is.
+    pub kind: EntryKind,
+}
+
+impl Walk {
+    /// The files, sorted by path (byte order).
+    pub fn files(&self) -> impl ExactSizeIterator<Item = Listed<'_>> {
+        self.entries.iter().map(|e| Listed { path: self.path(e), size: e.size, kind: e.kind })
+    }
+
+    /// Folders that could not be read, sorted.
+    pub fn unreadable(&self) -> &[String] {
+        &self.unreadable
+    }
+
+    /// A walk of files that are given, for previews and tests.
+    pub fn of<'a>(files: impl IntoIterator<Item = (&'a str, u64)>) -> Self {
+        let mut walk = Self::default();
+        for (path, size) in files {
+            walk.push("", path, size, EntryKind::File);
+        }
+        walk.sort();
+        walk
+    }
+
+    fn path(&self, entry: &Entry) -> &str {
+        &self.names[entry.start as usize..entry.end as usize]
+    }
+
+    fn push(&mut self, prefix: &str, name: &str, size: u64, kind: EntryKind) {
+        let start = self.names.len();
+        self.names.push_str(prefix);
+        self.names.push_str(name);
+        // 4 GiB of names is more than any listing could use.
+        if let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(self.names.len())) {
+            self.entries.push(Entry { start, end, size, kind });
+        } else {
+            self.names.truncate(start);
+        }
+    }
+
+    fn sort(&mut self) {
+        let names = &self.names;
+        let path = |e: &Entry| &names.as_bytes()[e.start as usize..e.end as usize];
+        self.entries.sort_unstable_by(|a, b| path(a).cmp(path(b)));
+        self.unreadable.sort_unstable();
+    }
+
+    /// Both walks as one; each is sorted, and so is the result.
+    fn merged(mut self, mut other: Self) -> Self {
+        if other.entries.is_empty() {
+            self.unreadable.append(&mut other.unreadable);
+            return self;
+        }
+        let Ok(offset) = u32::try_from(self.names.len()) else { return self };
+        self.names.push_str(&other.names);
+        let moved = other.entries.iter().map(|e| Entry { start: e.start + offset, end: e.end + offset, ..*e });
+        let mut left = std::mem::take(&mut self.entries).into_iter().peekable();
+        let mut right = moved.peekable();
+        let mut entries = Vec::with_capacity(left.len() + right.len());
+        while let (Some(l), Some(r)) = (left.peek(), right.peek()) {
+            let from_left = self.path(l) <= self.path(r);
+            entries.extend(if from_left { left.next() } else { right.next() });
+        }
+        entries.extend(left);
+        entries.extend(right);
+        self.entries = entries;
+        self.unreadable.append(&mut other.unreadable);
+        self.unreadable.sort_unstable();
+        self
+    }
+}
+
+/// A folder still to be walked.
+struct Job {
+    parent: Arc<Handle>,
+    name: Vec<u8>,
+    /// Its path with a `/` at the end.
+    prefix: String,
+    rules: Option<Arc<Rules>>,
+}
+
+/// The folders still to be walked, last in first out: so few handles are open at a time.
+struct Queue {
+    jobs: Mutex<(Vec<Job>, usize)>,
+    changed: Condvar,
+}
+
+pub(super) fn walk(workspace: &Workspace) -> Result<Walk> {
+    let root = Handle::root(&workspace.root).map_err(|e| Error::io("list", &workspace.path, e))?;
+    let queue = Queue { jobs: Mutex::new((Vec::new(), 1)), changed: Condvar::new() };
+    let walker = Walker { queue: &queue, state: &workspace.state };
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    thread::scope(|scope| {
+        let mut mine = Walk::default();
+        let mut buffer = Vec::with_capacity(32 << 10);
+        let mut helper = None;
+        walker.folder(&Arc::new(root), "", None, &mut mine, &mut buffer);
+        queue.done();
+        while let Some(job) = queue.next() {
+            walker.job(&job, &mut mine, &mut buffer);
+            queue.done();
+            if helper.is_none() && threads > 1 && mine.entries.len() > PARALLEL_FROM {
+                helper = Some(scope.spawn(|| walker.help()));
+            }
+        }
+        mine.sort();
+        match helper.map(thread::ScopedJoinHandle::join) {
+            None => Ok(mine),
+            Some(Ok(theirs)) => Ok(mine.merged(theirs)),
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, (Vec<Job>, usize)> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next folder; waits while another thread may still find some. None when all is done.
+    fn next(&self) -> Option<Job> {
+        let mut queue = self.lock();
+        loop {
+            if let Some(job) = queue.0.pop() {
+                queue.1 += 1;
+                return Some(job);
+            }
+            if queue.1 == 0 {
+                self.changed.notify_all();
+                return None;
+            }
+            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn add(&self, jobs: &mut Vec<Job>) {
+        if !jobs.is_empty() {
+            self.lock().0.append(jobs);
+            self.changed.notify_all();
+        }
+    }
+
+    /// One folder is finished.
+    fn done(&self) {
+        let mut queue = self.lock();
+        queue.1 -= 1;
+        if queue.1 == 0 {
+            self.changed.notify_all();
+        }
+    }
+}
+
+struct Walker<'a> {
+    queue: &'a Queue,
+    state: &'a [RelPath],
+}
+
+impl Walker<'_> {
+    fn help(&self) -> Walk {
+        let mut walk = Walk::default();
+        let mut buffer = Vec::with_capacity(32 << 10);
+        while let Some(job) = self.queue.next() {
+            self.job(&job, &mut walk, &mut buffer);
+            self.queue.done();
+        }
+        walk.sort();
+        walk
+    }
+
+    fn job(&self, job: &Job, walk: &mut Walk, buffer: &mut Vec<u8>) {
+        match job.parent.child(&job.name) {
+            Ok(handle) => self.folder(&Arc::new(handle), &job.prefix, job.rules.as_ref(), walk, buffer),
+            Err(_) => walk.unreadable.push(job.prefix.clone()),
+        }
+    }
+
+    fn folder(
+        &self,
+        handle: &Arc<Handle>,
+        prefix: &str,
+        rules: Option<&Arc<Rules>>,
+        walk: &mut Walk,
+        buffer: &mut Vec<u8>,
+    ) {
+        let Ok(entries) = handle.entries(buffer) else {
+            walk.unreadable.push(prefix.to_owned());
+            return;
+        };
+        let own = ignoring::here(prefix, rules, &entries, |name| handle.read_small(name));
+        let rules = own.as_ref().or(rules);
+
+        let mut folders = Vec::new();
+        for (name, kind) in &entries {
+            if matches!(name.as_slice(), b".git" | b".gitkeep") {
+                continue;
+            }
+            let text = String::from_utf8_lossy(name);
+            if !self.state.is_empty() {
+                let path = format!("{prefix}{text}");
+                if self.state.iter().any(|place| place.as_str() == path) {
+                    continue;
+                }
+            }
+            let Ok((kind, size)) = handle.look(name, *kind) else { continue };
+            if rules.is_some_and(|rules| rules.ignores(prefix, &text, kind.is_none())) {
+                continue;
+            }
+            match kind {
+                None => folders.push(Job {
+                    parent: Arc::clone(handle),
+                    name: name.clone(),
+                    prefix: format!("{prefix}{text}/"),
+                    rules: rules.cloned(),
+                }),
+                Some(kind) => walk.push(prefix, &text, size, kind),
+            }
+        }
+        self.queue.add(&mut folders);
+    }
+}

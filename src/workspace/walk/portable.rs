@@ -1,0 +1,62 @@
+//! Folders on other systems, through cap-std.
+
+use std::io::{self, Read};
+
+use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt};
+use cap_std::fs::{Dir, FileType, OpenOptions};
+
+use super::EntryKind;
+
+/// The largest ignore file that is read.
+const SMALL: u64 = 1 << 20;
+
+/// The entries of a folder, with their type.
+pub(super) type Entries = Vec<(Vec<u8>, FileType)>;
+
+/// An open folder.
+pub(super) struct Handle(Dir);
+
+impl Handle {
+    pub(super) fn root(root: &Dir) -> io::Result<Self> {
+        root.try_clone().map(Self)
+    }
+
+    /// A folder in this one; fails on a link.
+    pub(super) fn child(&self, name: &[u8]) -> io::Result<Self> {
+        self.0.open_dir_nofollow(&*String::from_utf8_lossy(name)).map(Self)
+    }
+
+    pub(super) fn entries(&self, _: &mut Vec<u8>) -> io::Result<Entries> {
+        self.0
+            .entries()?
+            .map(|entry| {
+                let entry = entry?;
+                let name = entry.file_name().to_string_lossy().into_owned().into_bytes();
+                Ok((name, entry.file_type()?))
+            })
+            .collect()
+    }
+
+    /// What an entry is (None: a folder) and its size.
+    pub(super) fn look(&self, name: &[u8], _: FileType) -> io::Result<(Option<EntryKind>, u64)> {
+        let found = self.0.symlink_metadata(&*String::from_utf8_lossy(name))?;
+        Ok(if found.is_dir() {
+            (None, 0)
+        } else if found.is_file() {
+            (Some(EntryKind::File), found.len())
+        } else if found.is_symlink() {
+            (Some(EntryKind::Link), found.len())
+        } else {
+            (Some(EntryKind::Other), 0)
+        })
+    }
+
+    pub(super) fn read_small(&self, name: &[u8]) -> io::Result<Vec<u8>> {
+        let mut options = OpenOptions::new();
+        options.read(true).follow(FollowSymlinks::No);
+        let file = self.0.open_with(&*String::from_utf8_lossy(name), &options)?;
+        let mut bytes = Vec::new();
+        file.take(SMALL).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
