@@ -21,7 +21,7 @@ enum ErrorKind {
     Config { origin: String, problem: String },
     #[error(
         "another deaddrop{} is serving {}; stop it first, or drop the reply into its inbox",
-        holder(.pid), base.display()
+        holder(*.pid), base.display()
     )]
     Locked { base: PathBuf, pid: Option<u32> },
     #[error("no session '{id}' in {}; `deaddrop sessions` lists them", sessions.display())]
@@ -119,7 +119,7 @@ impl From<ErrorKind> for Error {
     }
 }
 
-fn holder(pid: &Option<u32>) -> String {
+fn holder(pid: Option<u32>) -> String {
     pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
 }
 

@@ -8,12 +8,21 @@
 //! | [`workspace`] | the only toucher of workspace files, beneath one handle |
 //! | [`runner`] | a shell command → how it went; the helper that holds its processes together |
 pub mod atomic;
+pub mod base;
+pub mod cli;
 pub mod clock;
+pub mod config;
+pub mod daemon;
 pub mod error;
+pub mod inbox;
+pub mod lock;
+pub mod machine;
+pub mod outbox;
 pub mod place;
 pub mod protocol;
 pub mod runner;
 pub mod session;
 pub mod text;
 pub mod turn;
+pub mod watch;
 pub mod workspace;

@@ -1,5 +1,8 @@
-//! The program: a helper for one command, or what the command line says.
+//! The program: the helper of one command, or what the command line says.
 
-fn main() {
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
     deaddrop::runner::sandbox::dispatch();
+    deaddrop::cli::run(std::env::args_os())
 }

@@ -55,15 +55,12 @@ pub fn visible_line(text: &str) -> Cow<'_, str> {
 /// Whether `c` steers a terminal, reorders text, or cannot be seen at all. The joiners that emoji
 /// and several scripts are written with (U+200C, U+200D) are not among them.
 pub fn is_hazard(c: char) -> bool {
-    match c {
-        '\t' | '\n' => false,
-        c if c < '\u{20}' => true,
-        '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' => true,
-        '\u{180e}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => true,
-        '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' => true,
-        '\u{e0000}'..='\u{e0fff}' => true,
-        _ => false,
-    }
+    let steers = c < '\u{20}' && !matches!(c, '\t' | '\n');
+    steers
+        || matches!(c,
+            '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'
+            | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 fn picture(c: char) -> char {
@@ -141,10 +138,7 @@ mod tests {
     fn long_commands_are_named_briefly() {
         assert_eq!(named("ls\n"), "'ls'");
         assert_eq!(named("cat > x <<E\na\nE\n"), "'cat > x <<E' and 2 more lines");
-        assert_eq!(
-            named(&"x".repeat(125)),
-            format!("'{}…' (5 more characters)", "x".repeat(120))
-        );
+        assert_eq!(named(&"x".repeat(125)), format!("'{}…' (5 more characters)", "x".repeat(120)));
     }
 
     #[test]

@@ -108,7 +108,8 @@ impl Place for Preview<'_> {
         match self.attempt(operation) {
             Ok(detail) => detail,
             Err(failure) if self.after_command && failure.kind == FailureKind::Execution => {
-                let reason = format!("depends on the command before it (as it is now: {})", failure.reason);
+                let reason =
+                    format!("depends on the command before it (as it is now: {})", failure.reason);
                 Detail::Unknown { reason }
             }
             Err(failure) => Detail::Failed(failure),

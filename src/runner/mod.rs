@@ -52,9 +52,9 @@ impl Runner {
     /// streams are kept in the order written. `interrupted` is asked now and then.
     pub fn run(&self, command: &str, folder: &Path, interrupted: &dyn Fn() -> bool) -> Execution {
         let begun = Instant::now();
-        let (ending, output) = self.try_run(command, folder, interrupted).unwrap_or_else(|e| {
-            (Ending::NotStarted(cause(&e, command)), Capture::default())
-        });
+        let (ending, output) = self
+            .try_run(command, folder, interrupted)
+            .unwrap_or_else(|e| (Ending::NotStarted(cause(&e, command)), Capture::default()));
         Execution { command: command.to_owned(), ending, output, duration: begun.elapsed() }
     }
 
@@ -177,13 +177,47 @@ fn cause(error: &io::Error, command: &str) -> String {
 /// What a command sees of deaddrop's own environment: no secrets, no settings of deaddrop.
 fn environment() -> impl Iterator<Item = (OsString, OsString)> {
     const KEPT: [&str; 40] = [
-        "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR",
-        "CARGO_HOME", "RUSTUP_HOME", "GOPATH", "GOROOT", "GOCACHE", "GOMODCACHE", "NVM_DIR",
-        "NVM_BIN", "VOLTA_HOME", "FNM_DIR", "PNPM_HOME", "BUN_INSTALL", "DENO_DIR", "PYENV_ROOT",
-        "VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME", "GRADLE_USER_HOME", "M2_HOME", "MAVEN_HOME",
-        "SDKMAN_DIR", "ASDF_DIR", "ASDF_DATA_DIR", "RBENV_ROOT", "GEM_HOME", "DOTNET_ROOT",
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "TMPDIR",
+        "CARGO_HOME",
+        "RUSTUP_HOME",
+        "GOPATH",
+        "GOROOT",
+        "GOCACHE",
+        "GOMODCACHE",
+        "NVM_DIR",
+        "NVM_BIN",
+        "VOLTA_HOME",
+        "FNM_DIR",
+        "PNPM_HOME",
+        "BUN_INSTALL",
+        "DENO_DIR",
+        "PYENV_ROOT",
+        "VIRTUAL_ENV",
+        "CONDA_PREFIX",
+        "JAVA_HOME",
+        "GRADLE_USER_HOME",
+        "M2_HOME",
+        "MAVEN_HOME",
+        "SDKMAN_DIR",
+        "ASDF_DIR",
+        "ASDF_DATA_DIR",
+        "RBENV_ROOT",
+        "GEM_HOME",
+        "DOTNET_ROOT",
         // What Windows cannot do without.
-        "SystemRoot", "ComSpec", "PATHEXT", "TEMP", "TMP",
+        "SystemRoot",
+        "ComSpec",
+        "PATHEXT",
+        "TEMP",
+        "TMP",
     ];
     std::env::vars_os()
         .filter(|(key, _)| {

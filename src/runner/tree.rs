@@ -21,7 +21,11 @@ fn end_below(root: u32, root_too: bool) {
     let root = Pid::from_u32(root);
     let Ok(mut system) = System::new() else { return };
     for _ in 0..ROUNDS {
-        system.refresh_processes_specifics(ProcessesToUpdate::All, true, ProcessRefreshKind::nothing());
+        system.refresh_processes_specifics(
+            ProcessesToUpdate::All,
+            true,
+            ProcessRefreshKind::nothing(),
+        );
         let mut found = vec![root];
         let mut next = 0;
         while let Some(parent) = found.get(next).copied() {

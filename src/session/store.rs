@@ -32,7 +32,9 @@ impl Store {
         let path = self.path(id);
         match fs::read(&path) {
             Ok(bytes) => read(&bytes, id).map_err(|problem| Error::damaged_session(&path, problem)),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Err(Error::no_session(id, &self.folder)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                Err(Error::no_session(id, &self.folder))
+            }
             Err(e) => Err(Error::io("read", &path, e)),
         }
     }
@@ -42,18 +44,28 @@ impl Store {
         atomic::write(&self.path(&session.id), &write(session))
     }
 
-    /// All sessions, the newest first; with them those whose files are damaged.
-    pub fn list(&self) -> Result<(Vec<Session>, Vec<Error>)> {
-        let (mut sessions, mut damaged) = (Vec::new(), Vec::new());
+    /// The ids of all sessions, in no order.
+    pub fn ids(&self) -> Result<Vec<String>> {
+        let mut ids = Vec::new();
         for entry in walkdir::WalkDir::new(&self.folder).min_depth(1).max_depth(1) {
             let entry = match entry {
                 Ok(entry) => entry,
-                Err(e) if e.io_error().is_some_and(|e| e.kind() == io::ErrorKind::NotFound) => break,
+                Err(e) if e.io_error().is_some_and(|e| e.kind() == io::ErrorKind::NotFound) => {
+                    break;
+                }
                 Err(e) => return Err(Error::io("list", &self.folder, e.into())),
             };
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let Some(id) = name.strip_suffix(".json").filter(|id| is_id(id)) else { continue };
-            match self.load(id) {
+            let name = entry.file_name().to_string_lossy();
+            ids.extend(name.strip_suffix(".json").filter(|id| is_id(id)).map(str::to_owned));
+        }
+        Ok(ids)
+    }
+
+    /// All sessions, the newest first; with them those whose files are damaged.
+    pub fn list(&self) -> Result<(Vec<Session>, Vec<Error>)> {
+        let (mut sessions, mut damaged) = (Vec::new(), Vec::new());
+        for id in self.ids()? {
+            match self.load(&id) {
                 Ok(session) => sessions.push(session),
                 Err(e) => damaged.push(e),
             }

@@ -4,13 +4,22 @@
 use crate::place::Place;
 use crate::protocol::{Asks, Detail, Operation, Outcome, Step};
 
-/// Carries out `steps` in `place`. `begun` is told of each step before it is tried and `done` of
-/// what came of it.
+/// Is told what happens while a reply is carried out.
+pub trait Observer {
+    /// A step is about to be tried.
+    fn begun(&mut self, _step: &Step) {}
+    /// A step has come to this.
+    fn done(&mut self, _outcome: &Outcome) {}
+}
+
+/// An observer of nothing.
+impl Observer for () {}
+
+/// Carries out `steps` in `place`, each to its outcome.
 pub fn carry_out(
     steps: &[Step],
     place: &mut dyn Place,
-    begun: &mut dyn FnMut(&Step),
-    done: &mut dyn FnMut(&Outcome),
+    observer: &mut dyn Observer,
 ) -> Vec<Outcome> {
     let mut outcomes: Vec<Outcome> = Vec::with_capacity(steps.len());
     let mut stopped: Option<&str> = None;
@@ -18,7 +27,7 @@ pub fn carry_out(
         if stopped.is_none() && place.interrupted() {
             stopped = Some("the user stopped deaddrop");
         }
-        begun(step);
+        observer.begun(step);
         let outcome = match (&step.asks, stopped) {
             (_, Some(why)) => Outcome::not_run(step, why),
             (Asks::Invalid(invalid), None) => Outcome::invalid(step, invalid),
@@ -29,7 +38,7 @@ pub fn carry_out(
                 Outcome::of(step, place.perform(operation))
             }
         };
-        done(&outcome);
+        observer.done(&outcome);
         outcomes.push(outcome);
     }
     // A session that is over has no next outbox to show a file in.

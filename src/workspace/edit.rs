@@ -27,7 +27,8 @@ pub fn replace_lines(old: &[u8], start: usize, end: usize, with: &str) -> Result
     }
     let (from, to) = (begins[start - 1], begins[end]);
     // The last line may lack a newline; then the file's first line tells its line endings.
-    let model = if old[from..begins[start]].ends_with(b"\n") { from..begins[start] } else { 0..begins[1] };
+    let model =
+        if old[from..begins[start]].ends_with(b"\n") { from..begins[start] } else { 0..begins[1] };
     let crlf = old[model].ends_with(b"\r\n");
 
     let mut bytes = Vec::with_capacity(old.len() + with.len());

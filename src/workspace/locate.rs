@@ -69,9 +69,13 @@ impl Workspace {
             if found.is_symlink() && !(at_end && last == Last::Keep) {
                 links += 1;
                 if links > LINK_LIMIT {
-                    return Err(Failure::rejected(format!("Path runs in a circle of links: '{path}'")));
+                    return Err(Failure::rejected(format!(
+                        "Path runs in a circle of links: '{path}'"
+                    )));
                 }
-                let target = here.read_link_contents(&name).map_err(|e| failed("read the link", path, &e))?;
+                let target = here
+                    .read_link_contents(&name)
+                    .map_err(|e| failed("read the link", path, &e))?;
                 let inside = match target.strip_prefix(&self.path) {
                     Ok(inside) => {
                         held.clear();
@@ -81,7 +85,9 @@ impl Workspace {
                 };
                 for part in inside.components().rev() {
                     match part {
-                        Component::Normal(part) => todo.push_front(part.to_string_lossy().into_owned()),
+                        Component::Normal(part) => {
+                            todo.push_front(part.to_string_lossy().into_owned());
+                        }
                         Component::ParentDir => todo.push_front("..".to_owned()),
                         Component::CurDir => {}
                         Component::RootDir | Component::Prefix(_) => return Err(outside(path)),
@@ -95,7 +101,9 @@ impl Workspace {
                 self.refuse_state(&opened, path)?;
                 held.push((name, dir));
             } else {
-                return Err(Failure::execution(format!("'{path}' cannot be there: '{name}' is a file, not a folder")));
+                return Err(Failure::execution(format!(
+                    "'{path}' cannot be there: '{name}' is a file, not a folder"
+                )));
             }
         }
         // Only a link to a folder ends here.

@@ -57,10 +57,15 @@ impl Workspace {
             if path.starts_with(&place) {
                 return Err(Error::config(
                     place.display().to_string(),
-                    format!("this folder is deaddrop's own state and cannot hold the workspace {}", path.display()),
+                    format!(
+                        "this folder is deaddrop's own state and cannot hold the workspace {}",
+                        path.display()
+                    ),
                 ));
             }
-            let Some(below) = place.strip_prefix(&path).ok().and_then(Path::to_str) else { continue };
+            let Some(below) = place.strip_prefix(&path).ok().and_then(Path::to_str) else {
+                continue;
+            };
             if let Ok(below) = RelPath::parse(below) {
                 if let Ok(found) = root.symlink_metadata(below.as_str()) {
                     state_ids.push((found.dev(), found.ino()));
@@ -77,7 +82,12 @@ impl Workspace {
     }
 
     /// Makes a file of `content`, or replaces the one that stands there.
-    pub fn create(&self, path: &RelPath, content: &[u8], existing: Existing) -> Result<Detail, Failure> {
+    pub fn create(
+        &self,
+        path: &RelPath,
+        content: &[u8],
+        existing: Existing,
+    ) -> Result<Detail, Failure> {
         let spot = self.locate(path, Last::Follow)?;
         let old = match &spot.found {
             Some(_) if existing == Existing::Fail => {
@@ -96,7 +106,8 @@ impl Workspace {
         let found = regular(path, spot.found.as_ref().ok_or_else(|| not_found(path))?)?;
         if found.len() > EDIT_LIMIT {
             return Err(Failure::execution(format!(
-                "'{path}' is {} bytes long; files up to {EDIT_LIMIT} bytes can be edited", found.len()
+                "'{path}' is {} bytes long; files up to {EDIT_LIMIT} bytes can be edited",
+                found.len()
             )));
         }
         let old = read_up_to(path, &spot, EDIT_LIMIT)?;
@@ -163,7 +174,8 @@ pub fn changed(real: &RelPath, old: &[u8], change: &Change) -> Result<(Vec<u8>, 
             Ok((edited.bytes, detail))
         }
         Err(total) => Err(Failure::execution(format!(
-            "Invalid line range {start}-{end}: '{real}' has {}", crate::text::count(total, "line")
+            "Invalid line range {start}-{end}: '{real}' has {}",
+            crate::text::count(total, "line")
         ))),
     }
 }

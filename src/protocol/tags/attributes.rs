@@ -48,7 +48,10 @@ pub(super) fn read<'a>(command: &Command, text: &'a str) -> Result<Opening<'a>, 
     let mut warnings = Vec::new();
     for (key, _) in &found {
         if !command.attributes.contains(key) {
-            warnings.push(format!("the attribute {key} is unknown to {} and was ignored", command.name));
+            warnings.push(format!(
+                "the attribute {key} is unknown to {} and was ignored",
+                command.name
+            ));
         }
     }
     let mut values = Vec::with_capacity(command.attributes.len());

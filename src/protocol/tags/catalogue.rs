@@ -76,7 +76,9 @@ pub(super) fn opened_by(line: &str) -> Option<(&'static Command, &str)> {
     let after = line.strip_prefix('[')?;
     COMMANDS.iter().find_map(|command| {
         let rest = after.strip_prefix(command.name)?;
-        let ends = rest.is_empty() || rest.starts_with([']', '/']) || rest.starts_with(char::is_whitespace);
+        let ends = rest.is_empty()
+            || rest.starts_with([']', '/'])
+            || rest.starts_with(char::is_whitespace);
         ends.then_some((command, rest))
     })
 }

@@ -1,4 +1,4 @@
-//! The tag dialect ("CodingAgent" 1.0), between text and values.
+//! The tag dialect ("`CodingAgent`" 1.0), between text and values.
 //!
 //! ```text
 //! reply    = { prose | block }                     any line that opens no block is prose

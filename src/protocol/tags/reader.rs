@@ -99,7 +99,10 @@ impl<'a> Reader<'a> {
         let Some(closing) = command.closing else {
             let Opening { values, after, mut warnings } = tag.map_err(Fault::Tag)?;
             if !after.trim().is_empty() && after.trim() != format!("[/{}]", command.name) {
-                warnings.push(format!("`{}` after the tag on line {number} was ignored", brief(after.trim())));
+                warnings.push(format!(
+                    "`{}` after the tag on line {number} was ignored",
+                    brief(after.trim())
+                ));
             }
             return Ok(Block { values, body: String::new(), warnings });
         };
@@ -157,7 +160,8 @@ impl Block<'_> {
     /// What the block asks for, and the warnings about it.
     fn operation(self, command: &Command, number: usize) -> (Asks, Vec<String>) {
         let Self { values, body, mut warnings } = self;
-        let wrong = |reason: String| Asks::Invalid(Invalid { kind: command.kind, rejected: false, reason });
+        let wrong =
+            |reason: String| Asks::Invalid(Invalid { kind: command.kind, rejected: false, reason });
         let path = match values.first().map(|text| read_path(text, &mut warnings)) {
             None => None,
             Some(Ok(path)) => Some(path),
@@ -179,7 +183,8 @@ impl Block<'_> {
                         Err(_) => {
                             let reason = format!(
                                 "Line {number}: {key}=\"{}\" is no line number. Correct form: {}",
-                                brief(values[n + 1]), command.form
+                                brief(values[n + 1]),
+                                command.form
                             );
                             return (wrong(reason), warnings);
                         }
@@ -191,7 +196,13 @@ impl Block<'_> {
             (Kind::Delete, Some(path)) => Operation::Delete { path },
             (Kind::Read, Some(path)) => Operation::Read { path },
             (Kind::Run, _) if body.trim().is_empty() => {
-                return (wrong(format!("Line {number}: the command is empty. Correct form: {}", command.form)), warnings);
+                return (
+                    wrong(format!(
+                        "Line {number}: the command is empty. Correct form: {}",
+                        command.form
+                    )),
+                    warnings,
+                );
             }
             (Kind::Run, _) => Operation::Run { command: without_newline(body) },
             (Kind::Done, _) => Operation::Done { summary: without_newline(body) },
@@ -204,7 +215,10 @@ impl Block<'_> {
 fn read_path(text: &str, warnings: &mut Vec<String>) -> Result<RelPath, PathFault> {
     let path = RelPath::parse(text.trim())?;
     if text.contains('\\') {
-        warnings.push(format!("the path '{}' was read as '{path}': write / between folders", brief(text)));
+        warnings.push(format!(
+            "the path '{}' was read as '{path}': write / between folders",
+            brief(text)
+        ));
     }
     Ok(path)
 }
@@ -227,7 +241,8 @@ fn invalid(command: &Command, number: usize, line: &str, fault: &Fault) -> Asks 
         }
         Fault::Unclosed => format!(
             "Line {number}: `{}` is never closed, so neither it nor anything after it was carried out. Send it again from there, and close it with {} alone on a line",
-            brief(line), command.closing.unwrap_or_default()
+            brief(line),
+            command.closing.unwrap_or_default()
         ),
     };
     Asks::Invalid(Invalid { kind: command.kind, rejected: false, reason })

@@ -11,12 +11,16 @@ pub fn summary(outcome: &Outcome) -> String {
             format!("{} '{path}'", if *replaced { "Replaced" } else { "Created" })
         }
         Detail::Edited { path, lines: (start, end), inserted, total } => {
-            let lines = if start == end { format!("line {start}") } else { format!("lines {start}-{end}") };
+            let lines =
+                if start == end { format!("line {start}") } else { format!("lines {start}-{end}") };
             let became = match inserted {
                 0 => "removed".to_owned(),
                 n => format!("replaced by {}", count(*n, "line")),
             };
-            format!("Edited '{path}' ({lines} {became}; the file has {} now)", count(*total, "line"))
+            format!(
+                "Edited '{path}' ({lines} {became}; the file has {} now)",
+                count(*total, "line")
+            )
         }
         Detail::Deleted { path } => format!("Deleted '{path}'"),
         Detail::ReadLater { path } => format!("'{path}' will be shown"),

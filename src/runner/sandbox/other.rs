@@ -26,13 +26,23 @@ pub(super) fn helper(_parent: u32, command: &OsStr) -> ! {
 #[cfg(unix)]
 fn report() -> impl Write {
     use std::os::fd::AsFd;
-    std::io::stdin().as_fd().try_clone_to_owned().map(std::fs::File::from).ok().unwrap_or_else(|| std::process::exit(1))
+    std::io::stdin()
+        .as_fd()
+        .try_clone_to_owned()
+        .map(std::fs::File::from)
+        .ok()
+        .unwrap_or_else(|| std::process::exit(1))
 }
 
 #[cfg(windows)]
 fn report() -> impl Write {
     use std::os::windows::io::AsHandle;
-    std::io::stdin().as_handle().try_clone_to_owned().map(std::fs::File::from).ok().unwrap_or_else(|| std::process::exit(1))
+    std::io::stdin()
+        .as_handle()
+        .try_clone_to_owned()
+        .map(std::fs::File::from)
+        .ok()
+        .unwrap_or_else(|| std::process::exit(1))
 }
 
 #[cfg(unix)]

@@ -48,7 +48,8 @@ impl Handle {
             return Ok((None, 0));
         }
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_DONT_SYNC;
-        let found = statx(&self.0, &*CString::new(name)?, flags, StatxFlags::SIZE | StatxFlags::TYPE)?;
+        let found =
+            statx(&self.0, &*CString::new(name)?, flags, StatxFlags::SIZE | StatxFlags::TYPE)?;
         Ok(match FileType::from_raw_mode(found.stx_mode.into()) {
             FileType::Directory => (None, 0),
             FileType::RegularFile => (Some(EntryKind::File), found.stx_size),

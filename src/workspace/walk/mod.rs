@@ -115,7 +115,11 @@ impl Walk {
         }
         let Ok(offset) = u32::try_from(self.names.len()) else { return self };
         self.names.push_str(&other.names);
-        let moved = other.entries.iter().map(|e| Entry { start: e.start + offset, end: e.end + offset, ..*e });
+        let moved = other.entries.iter().map(|e| Entry {
+            start: e.start + offset,
+            end: e.end + offset,
+            ..*e
+        });
         let mut left = std::mem::take(&mut self.entries).into_iter().peekable();
         let mut right = moved.peekable();
         let mut entries = Vec::with_capacity(left.len() + right.len());
@@ -231,7 +235,9 @@ impl Walker<'_> {
 
     fn job(&self, job: &Job, walk: &mut Walk, buffer: &mut Vec<u8>) {
         match job.parent.child(&job.name) {
-            Ok(handle) => self.folder(&Arc::new(handle), &job.prefix, job.rules.as_ref(), walk, buffer),
+            Ok(handle) => {
+                self.folder(&Arc::new(handle), &job.prefix, job.rules.as_ref(), walk, buffer);
+            }
             Err(_) => walk.unreadable.push(job.prefix.clone()),
         }
     }

@@ -1,0 +1,200 @@
+//! A base directory, opened: sessions, workspace, inbox and outbox together. Carries out one reply
+//! from steps to the next outbox.
+
+use std::cell::OnceCell;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::atomic;
+use crate::clock::Timestamp;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::inbox::Inbox;
+use crate::lock::Lock;
+use crate::machine;
+use crate::outbox::{self, Environment, READ_LIMIT, Requested};
+use crate::place::{Here, Place};
+use crate::protocol::Step;
+use crate::runner::Runner;
+use crate::session::store::Store;
+use crate::session::{Session, new_id};
+use crate::turn::{self, Observer};
+use crate::watch::Stop;
+use crate::workspace::Workspace;
+
+/// A base directory that this process may write in.
+pub struct Base {
+    /// The settings in force.
+    pub config: Config,
+    /// Its sessions.
+    pub store: Store,
+    /// Its inbox.
+    pub inbox: Inbox,
+    workspace: Workspace,
+    runner: Runner,
+    stop: Stop,
+    clock: Clock,
+    environment: OnceCell<Environment>,
+    _lock: Option<Lock>,
+}
+
+/// Tells the time: the machine's, or one that was given.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Clock(pub Option<Timestamp>);
+
+impl Clock {
+    /// The time now.
+    pub fn now(self) -> Timestamp {
+        self.0.unwrap_or_else(Timestamp::now)
+    }
+}
+
+/// A reply that was carried out.
+#[derive(Debug)]
+pub struct Turn {
+    /// Its session, as it is now.
+    pub session: Session,
+    /// The next outbox; None where the session is complete.
+    pub outbox: Option<PathBuf>,
+}
+
+impl Base {
+    /// Opens the base directory of `config` to serve it: takes the lock, makes what is missing and
+    /// clears away what an interrupted write left.
+    pub fn open(config: Config, clock: Clock, stop: Stop) -> Result<Self> {
+        let lock = Lock::take(&config)?;
+        let base = Self::build(config, clock, stop, Some(lock))?;
+        atomic::sweep(&base.config.outbox)?;
+        atomic::sweep(&base.config.sessions)?;
+        base.set_aside_left_overs()?;
+        Ok(base)
+    }
+
+    /// Opens it beside the process that serves it: only to add what nobody else knows of yet.
+    pub fn beside(config: Config, clock: Clock) -> Result<Self> {
+        Self::build(config, clock, Stop::default(), None)
+    }
+
+    fn build(config: Config, clock: Clock, stop: Stop, lock: Option<Lock>) -> Result<Self> {
+        for folder in [&config.workspace, &config.outbox, &config.sessions] {
+            fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
+        }
+        let inbox = Inbox::open(&config.inbox)?;
+        let workspace = Workspace::open(&config.workspace, &config.state())?;
+        let helper = std::env::current_exe()
+            .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
+        let runner = Runner {
+            helper,
+            timeout: config.command_timeout,
+            output_limit: config.max_output_length,
+        };
+        Ok(Self {
+            store: Store::new(&config.sessions),
+            inbox,
+            workspace,
+            runner,
+            stop,
+            clock,
+            environment: OnceCell::new(),
+            config,
+            _lock: lock,
+        })
+    }
+
+    /// The time now.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// Begins a session: its file and its first outbox.
+    pub fn begin(&self, task: &str, id: Option<String>) -> Result<Turn> {
+        let id = match id {
+            Some(id) => id,
+            None => loop {
+                let id = new_id();
+                if self.store.load(&id).is_err() {
+                    break id;
+                }
+            },
+        };
+        let session = Session::new(id, task, machine::tools(), self.now());
+        self.store.save(&session)?;
+        let outbox = self.write_outbox(&session)?;
+        Ok(Turn { session, outbox: Some(outbox) })
+    }
+
+    /// Carries out a reply for `session` and writes what follows from it.
+    pub fn carry_out(
+        &self,
+        mut session: Session,
+        steps: &[Step],
+        observer: &mut dyn Observer,
+    ) -> Result<Turn> {
+        let interrupted = || self.stop.is_asked();
+        let mut place =
+            Here { workspace: &self.workspace, runner: &self.runner, interrupted: &interrupted };
+        let outcomes = turn::carry_out(steps, &mut place, observer);
+        session.advance(outcomes, self.now());
+        // First the state, then what follows from it: `resume` can make a missing outbox again.
+        self.store.save(&session)?;
+        let outbox = if session.is_complete { None } else { Some(self.write_outbox(&session)?) };
+        Ok(Turn { session, outbox })
+    }
+
+    /// Where the newest outbox of a session is.
+    pub fn outbox_path(&self, session: &Session) -> PathBuf {
+        self.config.outbox.join(session.outbox_name())
+    }
+
+    /// Writes the newest outbox of a session where it is missing. Returns whether it was.
+    pub fn restore_outbox(&self, session: &Session) -> Result<bool> {
+        let missing = !self.outbox_path(session).exists();
+        if missing {
+            self.write_outbox(session)?;
+        }
+        Ok(missing)
+    }
+
+    /// Saves a session that the person changed, and writes its newest outbox.
+    pub fn save_and_write(&self, session: &Session) -> Result<PathBuf> {
+        self.store.save(session)?;
+        self.write_outbox(session)
+    }
+
+    fn write_outbox(&self, session: &Session) -> Result<PathBuf> {
+        let place =
+            Here { workspace: &self.workspace, runner: &self.runner, interrupted: &|| false };
+        let requested: Vec<Requested> = session
+            .read_requests()
+            .map(|path| Requested::new(path.clone(), place.read(path, READ_LIMIT)))
+            .collect();
+        let text = outbox::render(session, self.environment(), &place.walk()?, &requested);
+        let path = self.outbox_path(session);
+        atomic::write(&path, text.as_bytes())?;
+        Ok(path)
+    }
+
+    fn environment(&self) -> &Environment {
+        self.environment.get_or_init(|| {
+            let containment = self.runner.containment(self.workspace.path());
+            Environment {
+                system: machine::system(),
+                shell: machine::shell(),
+                sandbox: format!("none, commands have the user's own rights; {containment}"),
+                network: "open to commands, as it is on this machine".to_owned(),
+                timeout: self.config.command_timeout.as_secs(),
+                output_limit: self.config.max_output_length,
+            }
+        })
+    }
+
+    /// Replies that were being carried out when deaddrop was stopped hard may have run in part, so
+    /// they are not run again by themselves.
+    fn set_aside_left_overs(&self) -> Result<()> {
+        const WHY: &str = "deaddrop was stopped hard while it carried this reply out, so it may have run in part or as a whole. Look at the workspace; to run it (again), move it back into the inbox";
+        for path in self.inbox.left_over()? {
+            self.inbox.reject_file(&path, WHY)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,218 @@
+//! The command line: what a person types, and which part of the program answers it.
+
+mod replies;
+mod serving;
+mod sessions;
+mod talk;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::base::Clock;
+use crate::clock::Timestamp;
+use crate::config::{Config, Raw};
+use crate::error::{Error, Result};
+use talk::Talk;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0 done   1 failed   2 wrong usage or settings   4 another deaddrop serves the folder
+  5 no such session   130 interrupted";
+
+const EXAMPLES: &str = "\
+Examples:
+  deaddrop new \"Write a calculator in Python, with tests\"
+      writes outbox/ID_seq0001.txt and waits for replies in inbox/
+  deaddrop resume
+      goes on with the newest open session
+  deaddrop check reply.txt && deaddrop apply reply.txt
+      looks at a reply first, then carries it out";
+
+/// Lets any chat window be a coding agent: paste the outbox into a chat, save the reply into the
+/// inbox, and deaddrop carries it out in the workspace.
+#[derive(Debug, Parser)]
+#[command(name = "deaddrop", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What every command takes, before or after its name.
+#[derive(Debug, Args)]
+struct Global {
+    /// The base directory: where the four folders and deaddrop.toml are
+    #[arg(
+        short = 'C',
+        value_name = "DIR",
+        default_value = ".",
+        hide_default_value = true,
+        global = true
+    )]
+    base: PathBuf,
+    /// Results as JSON, an object a line
+    #[arg(long, global = true)]
+    json: bool,
+    /// Say only what went wrong
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Say more: output of commands too
+    #[arg(short, long, global = true)]
+    verbose: bool,
+    /// Colours on the terminal
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = true,
+        global = true,
+        help = "Colours on the terminal: auto, always or never"
+    )]
+    color: Color,
+    #[command(flatten)]
+    settings: Settings,
+    /// The time to write into sessions instead of the clock's
+    #[arg(long, value_name = "TIME", hide = true, global = true)]
+    now: Option<Timestamp>,
+}
+
+/// Settings as flags; they go over DEADDROP_* variables and deaddrop.toml.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Settings (also in deaddrop.toml and as DEADDROP_* variables)")]
+struct Settings {
+    /// What replies may touch [workspace]
+    #[arg(long, value_name = "DIR", global = true)]
+    workspace_dir: Option<String>,
+    /// Where replies are dropped [inbox]
+    #[arg(long, value_name = "DIR", global = true)]
+    inbox_dir: Option<String>,
+    /// Where outboxes are written [outbox]
+    #[arg(long, value_name = "DIR", global = true)]
+    outbox_dir: Option<String>,
+    /// Where sessions are kept [sessions]
+    #[arg(long, value_name = "DIR", global = true)]
+    sessions_dir: Option<String>,
+    /// How long a command may take [30]
+    #[arg(long, value_name = "N", global = true)]
+    command_timeout_seconds: Option<String>,
+    /// How many characters of a command's output the LLM sees [4000]
+    #[arg(long, value_name = "N", global = true)]
+    max_output_length: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Start a session: write the first outbox and wait for replies
+    New(serving::New),
+    /// Go on with a session, and carry out replies that came in the meantime
+    Resume(serving::Resume),
+    /// Serve every open session of the base directory
+    Watch(serving::WatchAll),
+    /// Carry out one reply now
+    Apply(replies::Apply),
+    /// Say what a reply would do, and change nothing
+    Check(replies::Check),
+    /// Add your words to the next outbox
+    Say(sessions::Say),
+    /// List the sessions
+    Sessions(sessions::List),
+    /// Tell the state of a session
+    Status(sessions::Status),
+    /// Print an outbox
+    Show(sessions::Show),
+}
+
+/// What the commands get beside their own arguments.
+struct Context {
+    config: Config,
+    clock: Clock,
+    talk: Talk,
+    json: bool,
+    /// Where the person is.
+    here: Option<PathBuf>,
+}
+
+impl Context {
+    /// A path as the person would write it where they are.
+    fn display(&self, path: &Path) -> String {
+        let shown = self.here.as_ref().and_then(|here| path.strip_prefix(here).ok());
+        shown.unwrap_or(path).display().to_string()
+    }
+
+    /// Prints a result as one line of JSON.
+    fn print_json(value: &serde_json::Value) {
+        talk::result(&value.to_string());
+    }
+}
+
+/// Does what the arguments say. They are the process's own, the program's name first.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(e) => {
+            // To standard output for --help and --version, else to standard error.
+            let _ = e.print();
+            return ExitCode::from(u8::from(e.use_stderr()) * 2);
+        }
+    };
+    let talk = Talk::new(&cli.global);
+    match answer(cli, talk.clone()) {
+        Ok(code) => code,
+        Err(error) => {
+            if !error.is_interrupted() {
+                talk.error(&error.to_string());
+            }
+            error.exit_code()
+        }
+    }
+}
+
+fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
+    let Global { base, json, settings, now, .. } = cli.global;
+    let config = Config::load(&base, settings.raw()?)?;
+    let here = std::env::current_dir().ok();
+    let context = Context { config, clock: Clock(now), talk, json, here };
+    match cli.command {
+        Command::New(arguments) => serving::new(&context, &arguments),
+        Command::Resume(arguments) => serving::resume(&context, &arguments),
+        Command::Watch(_) => serving::watch(&context),
+        Command::Apply(arguments) => replies::apply(&context, &arguments),
+        Command::Check(arguments) => replies::check(&context, &arguments),
+        Command::Say(arguments) => sessions::say(&context, &arguments),
+        Command::Sessions(_) => sessions::list(&context),
+        Command::Status(arguments) => sessions::status(&context, &arguments),
+        Command::Show(arguments) => sessions::show(&context, &arguments),
+    }
+}
+
+impl Settings {
+    fn raw(self) -> Result<Raw, Error> {
+        let mut raw = Raw::default();
+        for (name, value) in [
+            ("workspace_dir", self.workspace_dir),
+            ("inbox_dir", self.inbox_dir),
+            ("outbox_dir", self.outbox_dir),
+            ("sessions_dir", self.sessions_dir),
+            ("command_timeout_seconds", self.command_timeout_seconds),
+            ("max_output_length", self.max_output_length),
+        ] {
+            if let Some(value) = value {
+                raw.set(name, value, format!("--{}", name.replace('_', "-")))?;
+            }
+        }
+        Ok(raw)
+    }
+}

@@ -1,0 +1,199 @@
+//! `apply` and `check`: one reply, carried out now or only looked at.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+use similar::TextDiff;
+
+use super::Context;
+use super::sessions::named_or_only;
+use super::talk::{self, Teller};
+use crate::base::Base;
+use crate::daemon::Listener;
+use crate::error::{Error, Result};
+use crate::inbox::{self, Taken};
+use crate::place::{Preview, Rewritten};
+use crate::protocol::{Outcome, tags};
+use crate::text::{count, visible, visible_line};
+use crate::turn;
+use crate::watch::Stop;
+use crate::workspace::Workspace;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Prints the path of the next outbox. Exit code 0 says that the reply was carried out, even if a
+command in it failed.
+
+Examples:
+  deaddrop apply reply.txt
+  xclip -o | deaddrop apply --session a1b2c3d4")]
+pub(super) struct Apply {
+    /// The reply; `-` or nothing reads it from standard input
+    file: Option<PathBuf>,
+    /// For which session, where several are open
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit code 0: nothing wrong with it; 1: it has errors.
+
+Examples:
+  deaddrop check reply.txt
+  xclip -o | deaddrop check --json")]
+pub(super) struct Check {
+    /// The reply; `-` or nothing reads it from standard input
+    file: Option<PathBuf>,
+    /// For which session, where several are open
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+}
+
+pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
+    let stop = Stop::on_signals()?;
+    let base = Base::open(context.config.clone(), context.clock, stop.clone())?;
+    let session = named_or_only(&base.store, arguments.session.as_deref(), context)?;
+    let mut teller = Teller { context, what_next: true };
+
+    // A reply that lies in the inbox is taken out of it, or it would be carried out once more.
+    let in_inbox = arguments.file.as_ref().filter(|file| lies_in(file, base.inbox.folder()));
+    let turn = if let Some(path) = in_inbox {
+        match base.inbox.take(path)? {
+            Taken::Reply(claimed) => {
+                teller.took(&claimed.name, &session);
+                let turn = base.carry_out(session, &claimed.reply.steps, &mut teller)?;
+                base.inbox.archive(&claimed)?;
+                turn
+            }
+            Taken::Rejected(why) => return Err(Error::no_reply(path, why)),
+            Taken::NotYet => {
+                return Err(Error::no_reply(
+                    path,
+                    "it ends within a block and was written just now; try again when it is finished",
+                ));
+            }
+            Taken::Gone => return Err(Error::no_reply(path, "it is gone")),
+        }
+    } else {
+        let (text, name) = read(arguments.file.as_deref())?;
+        teller.took(name.as_ref(), &session);
+        let kept = format!("{}_seq{:04}_reply.txt", session.id, session.sequence);
+        base.inbox.keep(&kept, &text)?;
+        base.carry_out(session, &tags::parse(&text).steps, &mut teller)?
+    };
+    teller.turned(&turn);
+    if stop.is_asked() { Err(Error::interrupted()) } else { Ok(ExitCode::SUCCESS) }
+}
+
+pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
+    if let Some(id) = &arguments.session {
+        crate::session::store::Store::new(&context.config.sessions).load(id)?;
+    }
+    let (text, _) = read(arguments.file.as_deref())?;
+    let reply = tags::parse(&text);
+    // A workspace that does not exist yet is an empty one.
+    let missing =
+        tempfile::tempdir().map_err(|e| Error::io("make a folder in", &std::env::temp_dir(), e))?;
+    let folder =
+        if context.config.workspace.exists() { &*context.config.workspace } else { missing.path() };
+    let workspace = Workspace::open(folder, &context.config.state())?;
+    let mut preview = Preview::new(&workspace);
+    let outcomes = turn::carry_out(&reply.steps, &mut preview, &mut ());
+    let rewritten = preview.rewritten();
+    let errors = outcomes.iter().filter(|outcome| !outcome.success()).count();
+    let warnings: usize = outcomes.iter().map(|outcome| outcome.warnings.len()).sum();
+
+    if context.json {
+        let files = rewritten.iter().map(|file| {
+            json!({ "path": file.path.as_str(), "change": change(file), "diff": diff(file) })
+        });
+        Context::print_json(&json!({
+            "commands": outcomes.iter().map(talk::outcome_json).collect::<Vec<_>>(),
+            "files": files.collect::<Vec<_>>(),
+            "errors": errors,
+            "warnings": warnings,
+        }));
+    } else {
+        outcomes.iter().for_each(|outcome| talk::result(&located(context, outcome)));
+        for file in &rewritten {
+            talk::result(&format!("\n{}", coloured(context, visible(&diff(file)).trim_end())));
+        }
+        context.talk.say(&format!(
+            "\n{}, {}, {}, {} changed. Nothing was done.",
+            count(outcomes.len(), "command"),
+            count(errors, "error"),
+            count(warnings, "warning"),
+            count(rewritten.len(), "file")
+        ));
+    }
+    Ok(if errors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn located(context: &Context, outcome: &Outcome) -> String {
+    format!("{:>5}  {}", outcome.line, context.talk.outcome(outcome))
+}
+
+fn change(file: &Rewritten) -> &'static str {
+    match (&file.before, &file.after) {
+        (None, _) => "created",
+        (_, None) => "deleted",
+        _ => "changed",
+    }
+}
+
+/// What a reply would change in a file, as a unified diff.
+fn diff(file: &Rewritten) -> String {
+    let text = |bytes: &Option<Vec<u8>>| {
+        String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()
+    };
+    let (before, after) = (text(&file.before), text(&file.after));
+    let name = |side: &str, bytes: &Option<Vec<u8>>| match bytes {
+        Some(_) => format!("{side}/{}", file.path),
+        None => "/dev/null".to_owned(),
+    };
+    TextDiff::from_lines(&before, &after)
+        .unified_diff()
+        .header(&name("a", &file.before), &name("b", &file.after))
+        .to_string()
+}
+
+fn coloured(context: &Context, diff: &str) -> String {
+    let line = |line: &str| match line.as_bytes().first() {
+        Some(b'+') => context.talk.green(line),
+        Some(b'-') => context.talk.red(line),
+        _ => line.to_owned(),
+    };
+    diff.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// The text of a reply from a file or standard input, and what to call it.
+fn read(file: Option<&Path>) -> Result<(String, String)> {
+    let file = file.filter(|path| *path != Path::new("-"));
+    let (path, name) = match file {
+        Some(path) => (path, visible_line(&path.to_string_lossy()).into_owned()),
+        None => (Path::new("standard input"), "standard input".to_owned()),
+    };
+    let mut bytes = Vec::new();
+    let limit = inbox::SIZE_LIMIT + 1;
+    match file {
+        Some(path) => File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes)),
+        None => io::stdin().take(limit).read_to_end(&mut bytes),
+    }
+    .map_err(|e| Error::io("read the reply from", path, e))?;
+    if bytes.len() as u64 > inbox::SIZE_LIMIT {
+        return Err(Error::no_reply(path, inbox::too_large(bytes.len() as u64)));
+    }
+    let text = inbox::decode(bytes).map_err(|why| Error::no_reply(path, why))?;
+    Ok((text, name))
+}
+
+/// Whether `file` lies directly in `folder`.
+fn lies_in(file: &Path, folder: &Path) -> bool {
+    let parent = fs::canonicalize(file).ok().and_then(|file| Some(file.parent()?.to_owned()));
+    parent.is_some() && parent == fs::canonicalize(folder).ok()
+}

@@ -1,0 +1,215 @@
+//! `new`, `resume` and `watch`: sessions begun or taken up, and served.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::Context;
+use super::talk::{self, Teller};
+use crate::base::{Base, Turn};
+use crate::daemon::{self, Serve};
+use crate::error::{Error, Result};
+use crate::session::{Session, is_id};
+use crate::watch::Stop;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  deaddrop new \"Write a calculator in Python, with tests\"
+  deaddrop new --task-file TASK.md --no-watch
+  pbpaste | deaddrop new -")]
+pub(super) struct New {
+    /// What is to be done, in your words; `-` reads it from standard input
+    #[arg(value_name = "TASK", required_unless_present = "task_file")]
+    task: Vec<String>,
+    /// Take the task from a file
+    #[arg(long, value_name = "FILE", conflicts_with = "task")]
+    task_file: Option<PathBuf>,
+    /// Stop after the outbox is written; `deaddrop resume` waits for the reply
+    #[arg(long)]
+    no_watch: bool,
+    /// The session's id instead of a random one
+    #[arg(long, value_name = "ID", hide = true)]
+    id: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  deaddrop resume
+  deaddrop resume a1b2c3d4
+  deaddrop resume a1b2c3d4 --reopen \"Now add division, too\"")]
+pub(super) struct Resume {
+    /// Which session; the newest open one if none is named
+    id: Option<String>,
+    /// Take a completed session up again, with these words for the LLM
+    #[arg(long, value_name = "TEXT", requires = "id")]
+    reopen: Option<String>,
+    /// Carry out what has come, and stop
+    #[arg(long)]
+    no_watch: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A reply belongs to the session whose id stands in its file's name, or else to the only open one.
+
+Example:
+  deaddrop -C ~/projects/calculator watch")]
+pub(super) struct WatchAll {}
+
+pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
+    let task = task(arguments)?;
+    if let Some(id) = &arguments.id
+        && (!is_id(id) || context.config.sessions.join(format!("{id}.json")).exists())
+    {
+        return Err(Error::usage(format!(
+            "--id {id} is no free session id of 8 hexadecimal digits"
+        )));
+    }
+    let stop = Stop::on_signals()?;
+    let mut base = match Base::open(context.config.clone(), context.clock, stop.clone()) {
+        // Whoever serves the folder will serve this session too.
+        Err(e) if e.is_locked() => {
+            let base = Base::beside(context.config.clone(), context.clock)?;
+            let turn = base.begin(&task, arguments.id.clone())?;
+            announce(context, &turn, "Session", "begins");
+            context.talk.say("The deaddrop that already runs here will carry out the replies.");
+            return Ok(ExitCode::SUCCESS);
+        }
+        other => other?,
+    };
+    let turn = base.begin(&task, arguments.id.clone())?;
+    announce(context, &turn, "Session", "begins");
+    if arguments.no_watch {
+        return Ok(ExitCode::SUCCESS);
+    }
+    serve(context, &mut base, &Serve::One(turn.session.id), &stop)
+}
+
+pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> {
+    let stop = Stop::on_signals()?;
+    let mut base = Base::open(context.config.clone(), context.clock, stop.clone())?;
+    let mut session = match &arguments.id {
+        Some(id) => base.store.load(id)?,
+        None => newest_open(context, &base)?,
+    };
+    match &arguments.reopen {
+        Some(_) if !session.is_complete => {
+            return Err(Error::usage(format!(
+                "session {0} is not complete; `deaddrop say --session {0} TEXT` adds words to its next outbox",
+                session.id
+            )));
+        }
+        Some(text) => {
+            session.reopen(text, base.now());
+            base.save_and_write(&session)?;
+        }
+        None if session.is_complete => {
+            return Err(Error::usage(format!(
+                "session {0} is complete; `deaddrop resume {0} --reopen TEXT` takes it up again",
+                session.id
+            )));
+        }
+        None => {
+            if base.restore_outbox(&session)? {
+                context.talk.say("Its outbox was missing, and has been written again.");
+            }
+        }
+    }
+    let path = base.outbox_path(&session);
+    let id = session.id.clone();
+    announce(context, &Turn { session, outbox: Some(path) }, "Session", "goes on");
+    if arguments.no_watch {
+        let mut teller = Teller { context, what_next: true };
+        daemon::serve_once(&mut base, &Serve::One(id), &stop, &mut teller)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    serve(context, &mut base, &Serve::One(id), &stop)
+}
+
+pub(super) fn watch(context: &Context) -> Result<ExitCode> {
+    let stop = Stop::on_signals()?;
+    let mut base = Base::open(context.config.clone(), context.clock, stop.clone())?;
+    for session in base.store.open_sessions()? {
+        base.restore_outbox(&session)?;
+        context.talk.say(&format!("Session {}: {}", session.id, first_line(&session.task)));
+        if !context.json {
+            talk::result(&context.display(&base.outbox_path(&session)));
+        }
+    }
+    serve(context, &mut base, &Serve::All, &stop)
+}
+
+fn serve(context: &Context, base: &mut Base, whom: &Serve, stop: &Stop) -> Result<ExitCode> {
+    let inbox = context.display(base.inbox.folder());
+    context
+        .talk
+        .say(&format!("Waiting for replies in {inbox}/ (Ctrl-C stops, `deaddrop resume` goes on)"));
+    let mut teller = Teller { context, what_next: true };
+    if daemon::serve(base, whom, stop, &mut teller)? {
+        Ok(ExitCode::SUCCESS)
+    } else {
+        context.talk.say("\nStopped. `deaddrop resume` goes on where this was left.");
+        Err(Error::interrupted())
+    }
+}
+
+/// Says what to do with the outbox of a session.
+fn announce(context: &Context, turn: &Turn, subject: &str, verb: &str) {
+    let Some(path) = &turn.outbox else { return };
+    let id = &turn.session.id;
+    let task = first_line(&turn.session.task);
+    context.talk.say(&context.talk.bold(&format!("{subject} {id} {verb}: {task}")));
+    context.talk.say(&format!(
+        "Paste this file into a chat window, and save the reply as a .txt file in {}/:",
+        context.display(&context.config.inbox)
+    ));
+    if context.json {
+        Context::print_json(&talk::turn_json(context, turn));
+    } else {
+        talk::result(&context.display(path));
+    }
+}
+
+fn newest_open(context: &Context, base: &Base) -> Result<Session> {
+    let newest = base.store.open_sessions()?.into_iter().next();
+    newest.ok_or_else(|| Error::no_open_session(&context.config.sessions))
+}
+
+fn task(arguments: &New) -> Result<String> {
+    let text = match (&arguments.task_file, arguments.task.as_slice()) {
+        (Some(path), _) => {
+            fs::read_to_string(path).map_err(|e| Error::io("read the task from", path, e))?
+        }
+        (None, [only]) if only == "-" => {
+            let mut text = String::new();
+            io::stdin()
+                .read_to_string(&mut text)
+                .map_err(|e| Error::io("read the task from", "standard input".as_ref(), e))?;
+            text
+        }
+        (None, words) => words.join(" "),
+    };
+    if text.trim().is_empty() {
+        return Err(Error::usage(
+            "the task is empty; say what is to be done, as in `deaddrop new \"Write a calculator\"`",
+        ));
+    }
+    Ok(text)
+}
+
+/// The first line of a task, for a terminal.
+pub(super) fn first_line(task: &str) -> String {
+    let task = task.trim();
+    let line = crate::text::visible_line(task.lines().next().unwrap_or_default()).into_owned();
+    let more = task.lines().count() > 1;
+    match line.char_indices().nth(70) {
+        Some((cut, _)) => format!("{}…", &line[..cut]),
+        None if more => format!("{line} …"),
+        None => line,
+    }
+}

@@ -1,0 +1,182 @@
+//! `sessions`, `status`, `show` and `say`: what there is, and words for the next outbox.
+
+use std::fs;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+
+use super::Context;
+use super::serving::first_line;
+use super::talk;
+use crate::base::Base;
+use crate::error::{Error, Result};
+use crate::session::store::Store;
+use crate::session::{Session, outbox_name};
+use crate::watch::Stop;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  deaddrop sessions
+  deaddrop sessions --json | jq -r 'select(.isComplete | not).session'")]
+pub(super) struct List {}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  deaddrop status\n  deaddrop status a1b2c3d4 --json")]
+pub(super) struct Status {
+    /// Which session; the newest open one if none is named
+    id: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  deaddrop show | xclip -selection clipboard\n  deaddrop show a1b2c3d4 2"
+)]
+pub(super) struct Show {
+    /// Which session; the newest open one if none is named
+    id: Option<String>,
+    /// Which of its outboxes; the newest if none is named
+    sequence: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  deaddrop say \"Please use tabs, not spaces\"")]
+pub(super) struct Say {
+    /// Your words for the LLM
+    #[arg(value_name = "TEXT", required = true)]
+    text: Vec<String>,
+    /// For which session, where several are open
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+}
+
+pub(super) fn list(context: &Context) -> Result<ExitCode> {
+    let (sessions, damaged) = Store::new(&context.config.sessions).list()?;
+    for session in &sessions {
+        if context.json {
+            Context::print_json(&to_json(context, session));
+        } else {
+            let state = if session.is_complete { "complete" } else { "open" };
+            let Session { id, sequence, updated_at, task, .. } = session;
+            talk::result(&format!(
+                "{id}  {state:<8}  outbox {sequence:<3}  {updated_at}  {}",
+                first_line(task)
+            ));
+        }
+    }
+    if sessions.is_empty() && damaged.is_empty() {
+        context
+            .talk
+            .say("There are no sessions here yet; `deaddrop new \"your task\"` starts one.");
+    }
+    for error in &damaged {
+        context.talk.error(&error.to_string());
+    }
+    Ok(if damaged.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> {
+    let session = named_or_newest(context, arguments.id.as_deref())?;
+    if context.json {
+        let mut value = to_json(context, &session);
+        let results = session.last_results.iter().map(talk::outcome_json);
+        value["results"] = results.collect::<Vec<_>>().into();
+        value["toSay"] = session.to_say.clone().into();
+        Context::print_json(&value);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let state = if session.is_complete { "complete" } else { "open, waiting for a reply" };
+    let mut lines = vec![
+        format!("Session {}: {state}", session.id),
+        format!("Task:     {}", first_line(&session.task)),
+        format!("Begun:    {}", session.created_at),
+        format!("Changed:  {}", session.updated_at),
+    ];
+    let outbox = context.config.outbox.join(session.outbox_name());
+    let missing = if outbox.exists() { "" } else { " (missing; `deaddrop resume` writes it)" };
+    lines.push(format!("Outbox:   {}{missing}", context.display(&outbox)));
+    if let Some(summary) = &session.summary {
+        lines.push(format!("Summary:  {}", first_line(summary)));
+    }
+    if !session.last_results.is_empty() {
+        lines.push("Last reply:".to_owned());
+        lines.extend(session.last_results.iter().map(|outcome| context.talk.outcome(outcome)));
+    }
+    for words in &session.to_say {
+        lines.push(format!("To say:   {}", first_line(words)));
+    }
+    talk::result(&lines.join("\n"));
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
+    let session = named_or_newest(context, arguments.id.as_deref())?;
+    let sequence = arguments.sequence.unwrap_or(session.sequence);
+    let path = context.config.outbox.join(outbox_name(&session.id, sequence));
+    let text = fs::read(&path).map_err(|e| Error::io("read the outbox", &path, e))?;
+    // A reader that has gone away has seen enough.
+    let _ = io::stdout().write_all(&text);
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
+    let base = Base::open(context.config.clone(), context.clock, Stop::default())?;
+    let mut session = named_or_only(&base.store, arguments.session.as_deref(), context)?;
+    session.say(&arguments.text.join(" "), base.now());
+    base.store.save(&session)?;
+    context.talk.say(&format!(
+        "The next outbox of session {} will say it (outbox {}, after the next reply).",
+        session.id,
+        session.sequence + 1
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The named session, or the only open one.
+pub(super) fn named_or_only(store: &Store, id: Option<&str>, context: &Context) -> Result<Session> {
+    let session = match id {
+        Some(id) => store.load(id)?,
+        None => {
+            let mut open = store.open_sessions()?;
+            match open.len() {
+                0 => return Err(Error::no_open_session(&context.config.sessions)),
+                1 => open.remove(0),
+                _ => return Err(Error::several_sessions(open.into_iter().map(|s| s.id).collect())),
+            }
+        }
+    };
+    if session.is_complete {
+        return Err(Error::usage(format!(
+            "session {0} is complete; `deaddrop resume {0} --reopen TEXT` takes it up again",
+            session.id
+        )));
+    }
+    Ok(session)
+}
+
+/// The named session, or the newest open one, or the newest.
+fn named_or_newest(context: &Context, id: Option<&str>) -> Result<Session> {
+    let store = Store::new(&context.config.sessions);
+    if let Some(id) = id {
+        return store.load(id);
+    }
+    let (sessions, _) = store.list()?;
+    let newest = sessions.iter().find(|session| !session.is_complete).or(sessions.first());
+    newest.cloned().ok_or_else(|| Error::no_open_session(&context.config.sessions))
+}
+
+fn to_json(context: &Context, session: &Session) -> serde_json::Value {
+    let outbox = context.config.outbox.join(session.outbox_name());
+    json!({
+        "session": session.id,
+        "task": session.task,
+        "sequence": session.sequence,
+        "isComplete": session.is_complete,
+        "createdAt": session.created_at,
+        "updatedAt": session.updated_at,
+        "outbox": context.display(&outbox),
+        "summary": session.summary,
+    })
+}

@@ -1,0 +1,333 @@
+//! The inbox: replies as files. Finds those that are finished, takes each once and whole, and puts
+//! it away: `processed/` for what was carried out, `rejected/` with a note for what cannot be.
+//!
+//! The folder is the truth; whatever wakes the daemon is a hint to look.
+
+mod settle;
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use crate::atomic;
+use crate::error::{Error, Result};
+use crate::protocol::tags;
+use settle::{Settler, Writer};
+
+/// The largest reply that is read, in bytes.
+pub const SIZE_LIMIT: u64 = 32 << 20;
+/// How long a reply that ends within a block may still grow (a loop of `>>` closes it between).
+const UNCLOSED_WAIT: Duration = Duration::from_millis(500);
+
+/// The inbox folder and where its files go.
+#[derive(Debug)]
+pub struct Inbox {
+    folder: PathBuf,
+    settler: Settler,
+}
+
+/// A look into the inbox.
+#[derive(Debug, Default)]
+pub struct Look {
+    /// Finished files, the oldest write time first, then by name.
+    pub ready: Vec<PathBuf>,
+    /// Whether some file may be finished soon without any sign of it.
+    pub look_again: bool,
+}
+
+/// A reply taken out of the inbox.
+#[derive(Debug)]
+pub struct Claimed {
+    /// The name it was dropped under.
+    pub name: OsString,
+    /// Where it is now.
+    path: PathBuf,
+    /// Its text, and what it asks for.
+    pub reply: tags::Reply,
+}
+
+/// What came of an attempt to take a file.
+#[derive(Debug)]
+pub enum Taken {
+    /// It is ours.
+    Reply(Claimed),
+    /// It may still grow; look again soon.
+    NotYet,
+    /// It is gone.
+    Gone,
+    /// It cannot be a reply, for this reason, and was put into `rejected/`.
+    Rejected(String),
+}
+
+impl Inbox {
+    /// The inbox in `folder`, made where it is missing.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let inbox = Self { folder: folder.to_owned(), settler: Settler::default() };
+        inbox.make()?;
+        Ok(inbox)
+    }
+
+    /// Makes the folders that are missing: somebody may have removed them.
+    pub fn make(&self) -> Result<()> {
+        for folder in [self.folder.clone(), self.claims(), self.sub("processed")] {
+            fs::create_dir_all(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
+        }
+        Ok(())
+    }
+
+    /// The folder that replies are dropped into.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Finds the finished replies. `closed` are names that the system said were closed or moved in.
+    pub fn look(&mut self, closed: &[OsString]) -> Result<Look> {
+        let fail = |e| Error::io("list", &self.folder, e);
+        let mut look = Look::default();
+        let mut found: Vec<(SystemTime, PathBuf)> = Vec::new();
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.folder).map_err(fail)? {
+            let entry = entry.map_err(fail)?;
+            let name = entry.file_name();
+            if !is_reply_name(&name) {
+                continue;
+            }
+            let Ok(metadata) = entry.metadata() else { continue };
+            let written = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+            if !metadata.is_file() {
+                found.push((written, entry.path()));
+                continue;
+            }
+            // A browser makes an empty file to hold the name, and moves the real one over it.
+            if metadata.len() == 0 {
+                continue;
+            }
+            let told = closed.contains(&name);
+            match self.settler.writer(&entry.path(), &metadata, told) {
+                Writer::Gone => found.push((written, entry.path())),
+                Writer::Busy => {}
+                Writer::Unknown => look.look_again = true,
+            }
+            names.push(name);
+        }
+        self.settler.forget_others(&names);
+        found.sort();
+        look.ready = found.into_iter().map(|(_, path)| path).collect();
+        Ok(look)
+    }
+
+    /// Takes a finished file. From here on only what was read counts, whatever becomes of the file.
+    pub fn take(&self, path: &Path) -> Result<Taken> {
+        match fs::symlink_metadata(path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Taken::Gone),
+            Err(e) => return Err(Error::io("look at", path, e)),
+            Ok(found) if !found.is_file() => return self.refuse(path, "it is not a regular file"),
+            Ok(found) if found.len() > SIZE_LIMIT => {
+                return self.refuse(path, &too_large(found.len()));
+            }
+            Ok(_) => {}
+        }
+        let mut file = match open(path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Taken::Gone),
+            other => other.map_err(|e| Error::io("read", path, e))?,
+        };
+        let mut bytes = read(&mut file, path)?;
+        if ends_early(&bytes) && is_young(&file) {
+            return Ok(Taken::NotYet);
+        }
+
+        let name = path.file_name().unwrap_or_default().to_owned();
+        let claimed = match atomic::move_into(path, &self.claims(), &name) {
+            Err(_) if !path.exists() => return Ok(Taken::Gone),
+            other => other?,
+        };
+        // Somebody may have written once more, or put another file there, before the move.
+        let mut taken = open(&claimed).map_err(|e| Error::io("read", &claimed, e))?;
+        if !is_same(&file, &taken)
+            || file.metadata().is_ok_and(|now| now.len() != bytes.len() as u64)
+        {
+            bytes = read(&mut taken, &claimed)?;
+        }
+        let text = match decode(bytes) {
+            Ok(text) => text,
+            Err(why) => {
+                self.put_into("rejected", &claimed, &name, Some(&why))?;
+                return Ok(Taken::Rejected(why));
+            }
+        };
+        Ok(Taken::Reply(Claimed { name, path: claimed, reply: tags::parse(&text) }))
+    }
+
+    /// Puts a reply away that was carried out. Returns where it is.
+    pub fn archive(&self, claimed: &Claimed) -> Result<PathBuf> {
+        self.put_into("processed", &claimed.path, &claimed.name, None)
+    }
+
+    /// Puts a reply away that belongs nowhere, with a note beside it.
+    pub fn reject(&self, claimed: &Claimed, why: &str) -> Result<PathBuf> {
+        self.put_into("rejected", &claimed.path, &claimed.name, Some(why))
+    }
+
+    /// Puts away a file that was not taken.
+    pub fn reject_file(&self, path: &Path, why: &str) -> Result<()> {
+        let name = path.file_name().unwrap_or_default().to_owned();
+        self.put_into("rejected", path, &name, Some(why)).map(drop)
+    }
+
+    /// Keeps a copy of a reply that came another way, as if it had been dropped here.
+    pub fn keep(&self, name: &str, text: &str) -> Result<PathBuf> {
+        atomic::write_into(&self.sub("processed"), OsStr::new(name), text.as_bytes())
+    }
+
+    /// Replies that were being carried out when deaddrop was stopped hard.
+    pub fn left_over(&self) -> Result<Vec<PathBuf>> {
+        let claims = self.claims();
+        let entries = fs::read_dir(&claims).map_err(|e| Error::io("list", &claims, e))?;
+        let mut paths: Vec<PathBuf> =
+            entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        paths.sort();
+        Ok(paths)
+    }
+
+    fn refuse(&self, path: &Path, why: &str) -> Result<Taken> {
+        self.reject_file(path, why)?;
+        Ok(Taken::Rejected(why.to_owned()))
+    }
+
+    fn put_into(&self, sub: &str, from: &Path, name: &OsStr, why: Option<&str>) -> Result<PathBuf> {
+        let folder = self.sub(sub);
+        fs::create_dir_all(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
+        let path = atomic::move_into(from, &folder, name)?;
+        if let Some(why) = why {
+            let mut note = path.file_name().unwrap_or_default().to_owned();
+            note.push(".why.txt");
+            atomic::write_into(&folder, &note, format!("{}: {why}\n", name.display()).as_bytes())?;
+        }
+        Ok(path)
+    }
+
+    fn sub(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    fn claims(&self) -> PathBuf {
+        self.sub(".claimed")
+    }
+}
+
+/// A reply's bytes as text: UTF-8, or UTF-16 with a byte order mark as some editors save it.
+///
+/// # Errors
+/// Why it is no text, for the person.
+pub fn decode(bytes: Vec<u8>) -> Result<String, String> {
+    let wide = |from: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> =
+            bytes[2..].chunks_exact(2).map(|pair| from([pair[0], pair[1]])).collect();
+        String::from_utf16(&units).map_err(|_| "it is not valid UTF-16 text".to_owned())
+    };
+    let text = match bytes.as_slice() {
+        [0xff, 0xfe, ..] => wide(u16::from_le_bytes)?,
+        [0xfe, 0xff, ..] => wide(u16::from_be_bytes)?,
+        _ => match String::from_utf8(bytes) {
+            Ok(text) => text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text),
+            Err(_) => return Err("it is not text: save the reply as UTF-8".to_owned()),
+        },
+    };
+    if text.contains('\0') {
+        return Err("it is not text: it holds NUL bytes".to_owned());
+    }
+    Ok(text)
+}
+
+/// Why a reply of this size is not read.
+pub fn too_large(size: u64) -> String {
+    format!("it is {size} bytes long; a reply may have {SIZE_LIMIT}")
+}
+
+/// `.txt` files, but for those that are hidden.
+fn is_reply_name(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+    !name.starts_with('.') && extension.is_some_and(|e| e.eq_ignore_ascii_case("txt"))
+}
+
+fn ends_early(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_ok_and(|text| tags::parse(text).unclosed)
+}
+
+fn is_young(file: &File) -> bool {
+    let written = file.metadata().and_then(|found| found.modified()).ok();
+    // A time in the future says nothing, so it does not make anybody wait.
+    written.and_then(|time| time.elapsed().ok()).is_some_and(|age| age < UNCLOSED_WAIT)
+}
+
+fn read(file: &mut File, path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(SIZE_LIMIT).read_to_end(&mut bytes).map_err(|e| Error::io("read", path, e))?;
+    Ok(bytes)
+}
+
+/// Opens a regular file for reading, never a link, and without waiting for a FIFO.
+#[cfg(unix)]
+fn open(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)
+}
+
+#[cfg(not(unix))]
+fn open(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+#[cfg(unix)]
+fn is_same(a: &File, b: &File) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (a.metadata(), b.metadata()) {
+        (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
+        _ => false,
+    }
+}
+
+#[cfg(not(unix))]
+fn is_same(_: &File, _: &File) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_decoded_whatever_an_editor_made_of_it() {
+        let wide = |mark: [u8; 2], unit: fn(u16) -> [u8; 2]| {
+            let units = "[DONE] ä\n".encode_utf16().flat_map(unit);
+            decode(mark.into_iter().chain(units).collect())
+        };
+        assert_eq!(wide([0xff, 0xfe], u16::to_le_bytes).unwrap(), "[DONE] ä\n");
+        assert_eq!(wide([0xfe, 0xff], u16::to_be_bytes).unwrap(), "[DONE] ä\n");
+        assert_eq!(decode(b"\xef\xbb\xbf[DONE]".to_vec()).unwrap(), "[DONE]");
+        assert!(decode(b"\xff\xd8\xff".to_vec()).unwrap_err().contains("UTF-8"));
+        assert!(decode(b"a\0b".to_vec()).unwrap_err().contains("NUL"));
+    }
+
+    #[test]
+    fn only_finished_text_files_are_replies() {
+        for name in ["a.txt", "a b.TXT", "x.tmp.txt"] {
+            assert!(is_reply_name(OsStr::new(name)), "{name}");
+        }
+        for name in [
+            "a.txt.part",
+            "a.txt~",
+            ".a.txt",
+            ".txt",
+            "txt",
+            "a.txt.tmp",
+            "a.md",
+            "a.txt.crdownload",
+        ] {
+            assert!(!is_reply_name(OsStr::new(name)), "{name}");
+        }
+    }
+}

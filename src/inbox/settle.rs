@@ -1,0 +1,124 @@
+//! Whether somebody still writes a file. On Linux the kernel knows: a read lease is granted only
+//! where nobody has the file open for writing. Where leases are missing, a close that was seen
+//! tells, or else that the file stays as it is for a while.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs::Metadata;
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+/// How long a file has to stay as it is where nothing better tells.
+const STABLE_FOR: Duration = Duration::from_millis(300);
+
+/// Whether a file has a writer.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Writer {
+    /// None: it is finished.
+    Gone,
+    /// One, whose close will be seen.
+    Busy,
+    /// Perhaps; only time will tell.
+    Unknown,
+}
+
+/// Remembers how files looked, for systems that tell nothing else.
+#[derive(Debug, Default)]
+pub(super) struct Settler {
+    seen: HashMap<OsString, (u64, SystemTime, Instant)>,
+}
+
+impl Settler {
+    /// Whether `path` is still being written; `closed` says that a close of it was seen.
+    pub(super) fn writer(&mut self, path: &Path, found: &Metadata, closed: bool) -> Writer {
+        match lease(path) {
+            Writer::Unknown if closed => Writer::Gone,
+            Writer::Unknown => self.stays(path, found),
+            known => known,
+        }
+    }
+
+    /// Forgets all files but these.
+    pub(super) fn forget_others(&mut self, names: &[OsString]) {
+        self.seen.retain(|name, _| names.contains(name));
+    }
+
+    fn stays(&mut self, path: &Path, found: &Metadata) -> Writer {
+        let name = path.file_name().unwrap_or_default().to_owned();
+        let look = (found.len(), found.modified().unwrap_or(SystemTime::UNIX_EPOCH));
+        match self.seen.get(&name) {
+            Some((size, time, since)) if (*size, *time) == look => {
+                if since.elapsed() >= STABLE_FOR { Writer::Gone } else { Writer::Unknown }
+            }
+            _ => {
+                self.seen.insert(name, (look.0, look.1, Instant::now()));
+                Writer::Unknown
+            }
+        }
+    }
+}
+
+/// Asks for a read lease and gives it back at once. Should a writer open the file just then, the
+/// kernel sends SIGIO, for which `watch` installs a handler.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+fn lease(path: &Path) -> Writer {
+    use std::os::fd::AsRawFd;
+    let Ok(file) = super::open(path) else { return Writer::Unknown };
+    // SAFETY: fcntl with integers on a descriptor that is open.
+    let (taken, error) = unsafe {
+        let taken = libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK);
+        let error = std::io::Error::last_os_error();
+        if taken == 0 {
+            libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK);
+        }
+        (taken, error)
+    };
+    match error.raw_os_error() {
+        _ if taken == 0 => Writer::Gone,
+        Some(libc::EAGAIN) => Writer::Busy,
+        _ => Writer::Unknown,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn lease(_: &Path) -> Writer {
+    Writer::Unknown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn a_file_is_busy_while_it_is_open_for_writing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.txt");
+        let mut file = std::fs::File::create(&path).unwrap();
+        file.write_all(b"half").unwrap();
+        if lease(&path) == Writer::Unknown {
+            eprintln!("SKIPPED: no leases on this file system");
+            return;
+        }
+        assert_eq!(lease(&path), Writer::Busy);
+        drop(file);
+        assert_eq!(lease(&path), Writer::Gone);
+    }
+
+    #[test]
+    fn without_leases_a_close_or_time_tells() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.txt");
+        std::fs::write(&path, "x").unwrap();
+        let found = path.metadata().unwrap();
+        let mut settler = Settler::default();
+        assert_eq!(settler.stays(&path, &found), Writer::Unknown);
+        assert_eq!(settler.stays(&path, &found), Writer::Unknown);
+        let long_ago = Instant::now().checked_sub(STABLE_FOR).unwrap();
+        settler.seen.values_mut().for_each(|seen| seen.2 = long_ago);
+        assert_eq!(settler.stays(&path, &found), Writer::Gone);
+        settler.forget_others(&[]);
+        assert_eq!(settler.stays(&path, &found), Writer::Unknown);
+    }
+}

@@ -1,0 +1,132 @@
+//! What this machine is, for the Environment section of an outbox: its system, its shell, and the
+//! versions of the tools that a coding agent asks for.
+
+use std::env;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+use std::thread;
+use std::time::Duration;
+
+use regex::Regex;
+use sysinfo::System;
+use wait_timeout::ChildExt;
+
+/// The tools that are asked for, and how.
+const TOOLS: [(&str, &str); 19] = [
+    ("python3", "--version"),
+    ("pip", "--version"),
+    ("pytest", "--version"),
+    ("node", "--version"),
+    ("npm", "--version"),
+    ("bun", "--version"),
+    ("deno", "--version"),
+    ("cargo", "--version"),
+    ("rustc", "--version"),
+    ("go", "version"),
+    ("java", "-version"),
+    ("dotnet", "--version"),
+    ("ruby", "--version"),
+    ("php", "--version"),
+    ("perl", "-v"),
+    ("gcc", "--version"),
+    ("make", "--version"),
+    ("cmake", "--version"),
+    ("git", "--version"),
+];
+
+/// How long one tool may take to say its version; a slow one is left out.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The shell that commands are given to, and how.
+pub const SHELL: &str = if cfg!(windows) { "cmd.exe /c" } else { "/bin/sh -c" };
+
+/// The operating system in a few words: `Debian GNU/Linux 12, Linux 6.1.0, x86_64`.
+pub fn system() -> String {
+    let name = System::name().ok();
+    let named = name.map(|name| match System::os_version() {
+        Ok(version) => format!("{name} {version}"),
+        Err(_) => name,
+    });
+    let kernel = System::kernel_version().ok();
+    let kernel = kernel.map(|version| format!("{} {version}", title(env::consts::OS)));
+    let parts = [named, kernel, Some(env::consts::ARCH.to_owned())];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// The shell's name where `/bin/sh` is another one: `/bin/sh -c (dash)`.
+pub fn shell() -> String {
+    let real = fs::canonicalize("/bin/sh").ok();
+    match real.as_deref().and_then(Path::file_name).and_then(|name| name.to_str()) {
+        Some(name) if name != "sh" => format!("{SHELL} ({name})"),
+        _ => SHELL.to_owned(),
+    }
+}
+
+/// The tools found on PATH with their versions, asked side by side.
+pub fn tools() -> Vec<String> {
+    thread::scope(|scope| {
+        let asked: Vec<_> = TOOLS
+            .iter()
+            .filter_map(|(name, flag)| Some((name, flag, find(name)?)))
+            .map(|(name, flag, path)| {
+                scope.spawn(move || Some(format!("{name} {}", version(&path, flag)?)))
+            })
+            .collect();
+        asked.into_iter().filter_map(|thread| thread.join().ok()?).collect()
+    })
+}
+
+fn find(name: &str) -> Option<PathBuf> {
+    let file = if cfg!(windows) { format!("{name}.exe") } else { name.to_owned() };
+    let folders = env::var_os("PATH")?;
+    env::split_paths(&folders)
+        // A relative entry would run what lies in the current folder.
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(&file))
+        .find(|path| is_program(path))
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    path.is_file()
+}
+
+fn version(path: &Path, flag: &str) -> Option<String> {
+    static VERSION: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"\d+(\.\d+)+").expect("a constant pattern"));
+    let mut child = Command::new(path)
+        .arg(flag)
+        // Not in the workspace: some tools look for settings where they are started.
+        .current_dir(env::temp_dir())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .ok()?;
+    let (mut out, mut err) = (child.stdout.take()?, child.stderr.take()?);
+    let ended = child.wait_timeout(PATIENCE).ok()?;
+    if !ended.is_some_and(|status| status.success()) {
+        let _ = child.kill();
+        let _ = child.wait();
+        return None;
+    }
+    // Both fit a pipe's buffer: nothing that says a version says more.
+    let mut text = [0; 4096];
+    let n = out.read(&mut text).ok().filter(|n| *n > 0).or_else(|| err.read(&mut text).ok())?;
+    let text = String::from_utf8_lossy(&text[..n]).into_owned();
+    Some(VERSION.find(&text)?.as_str().to_owned())
+}
+
+fn title(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

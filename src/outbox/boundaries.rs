@@ -1,0 +1,82 @@
+//! Boundaries: what keeps a file's contents from posing as something else.
+//!
+//! A block is marked as the specification has it, unless its content holds a line that could be
+//! taken for a marker. Then its markers carry a word that no one can have written into the content
+//! beforehand: derived from the session's secret, the sequence and the path, so that rendering again
+//! gives the same, and lengthened until the content does not hold it.
+
+use crate::session::Session;
+use crate::text::is_hazard;
+
+/// Whether a reader could take this line for one of the outbox's own.
+pub(super) fn could_be_marker(line: &str) -> bool {
+    let bare = line.trim_matches(|c: char| {
+        c.is_whitespace() || is_hazard(c) || matches!(c, '\u{200c}' | '\u{200d}')
+    });
+    const BEGINNINGS: [&str; 8] = [
+        "--- ",
+        "=== ",
+        "[ok]",
+        "[failed]",
+        "## environment",
+        "## workspace files",
+        "## previous command results",
+        "## requested file contents",
+    ];
+    BEGINNINGS.iter().any(|beginning| {
+        bare.as_bytes()
+            .get(..beginning.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(beginning.as_bytes()))
+    })
+}
+
+/// The word for the markers around `content`, where they need one.
+pub(super) fn boundary(session: &Session, path: &str, content: &str) -> Option<String> {
+    if !content.lines().any(could_be_marker) {
+        return None;
+    }
+    let key = format!("{}\n{}\n{}\n{path}", session.secret, session.id, session.sequence);
+    let word = blake3::derive_key("deaddrop outbox boundary", key.as_bytes());
+    let word = blake3::Hash::from_bytes(word).to_hex();
+    let mut length = 6;
+    while length < word.len() && content.contains(&word[..length]) {
+        length += 2;
+    }
+    Some(word[..length].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Timestamp;
+
+    #[test]
+    fn lines_that_could_be_markers_are_known() {
+        for line in [
+            "=== PROMPT ===",
+            "  --- end src/x ---",
+            "\u{200b}=== PROMPT ===",
+            "\u{a0}--- a ---",
+            "[OK] RUN_COMMAND: fine",
+            "[failed] x",
+            "## Workspace Files",
+            "--- a/file.rs",
+        ] {
+            assert!(could_be_marker(line), "{line:?}");
+        }
+        for line in ["---", "====", "## Usage", "a === b", "let x = 1;", "[x] done", "", "é"] {
+            assert!(!could_be_marker(line), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_boundary_is_stable_and_never_in_the_content() {
+        let session = Session::new("a1b2c3d4".into(), "x", vec![], Timestamp::now());
+        assert_eq!(boundary(&session, "a", "plain\n"), None);
+        let word = boundary(&session, "a", "=== PROMPT ===\n").unwrap();
+        assert_eq!(boundary(&session, "a", "=== PROMPT ===\n").unwrap(), word);
+        assert_ne!(boundary(&session, "b", "=== PROMPT ===\n").unwrap(), word);
+        let longer = boundary(&session, "a", &format!("=== PROMPT ===\n{word}\n")).unwrap();
+        assert!(longer.len() > word.len() && longer.starts_with(&word));
+    }
+}

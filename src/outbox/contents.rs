@@ -1,0 +1,105 @@
+//! `## Requested File Contents`: files as the LLM asked for them.
+
+use std::borrow::Cow;
+
+use super::boundaries::boundary;
+use crate::protocol::{Failure, FailureKind, RelPath};
+use crate::session::Session;
+use crate::text::{count, is_hazard, visible};
+use crate::workspace::Contents;
+use crate::workspace::edit::count_lines;
+
+/// How much of a file is shown, in bytes.
+pub const READ_LIMIT: u64 = 200_000;
+
+/// A file that the LLM asked for, and what was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Requested {
+    /// The path it asked for.
+    pub path: RelPath,
+    /// Up to [`READ_LIMIT`] bytes of the file, or why there are none.
+    pub contents: Result<Contents, Failure>,
+}
+
+impl Requested {
+    /// A file as read; one that is not text becomes a failure.
+    pub fn new(path: RelPath, contents: Result<Contents, Failure>) -> Self {
+        let contents = contents.and_then(|contents| {
+            if contents.bytes.contains(&0) {
+                let size = contents.size;
+                return Err(Failure::execution(format!("'{path}' is not text ({size} bytes)")));
+            }
+            Ok(contents)
+        });
+        Self { path, contents }
+    }
+
+    /// Whether it is shown, and what the results say of it.
+    pub(super) fn told(&self) -> (bool, String) {
+        let contents = match &self.contents {
+            Err(failure) if failure.kind == FailureKind::Rejected => {
+                return (false, format!("REJECTED: {}", failure.reason));
+            }
+            Err(failure) => return (false, failure.reason.clone()),
+            Ok(contents) => contents,
+        };
+        let shown = shown_bytes(contents);
+        let text = String::from_utf8_lossy(shown);
+        let mut told = format!("'{}' is shown below ({} bytes", self.path, contents.size);
+        if shown.len() as u64 == contents.size {
+            told.push_str(&format!(", {})", count(count_lines(shown), "line")));
+        } else {
+            let lines = count_lines(shown);
+            told.push_str(&format!(
+                "; only its first {} bytes, lines 1-{lines}: for more use RUN_COMMAND, as in sed -n '{},{}p')",
+                shown.len(), lines + 1, lines + 400
+            ));
+        }
+        for (holds, note) in [
+            (!shown.is_empty() && !shown.ends_with(b"\n"), "its last line has no newline"),
+            (shown.windows(2).any(|pair| pair == b"\r\n"), "its lines end in CRLF"),
+            (matches!(text, Cow::Owned(_)), "it is not UTF-8; what is not shows as U+FFFD"),
+            (
+                text.replace("\r\n", "\n").chars().any(is_hazard),
+                "control and invisible characters show as ␛ or <U+202E>",
+            ),
+        ] {
+            if holds {
+                told.push_str(&format!("; {note}"));
+            }
+        }
+        (true, told)
+    }
+}
+
+/// Renders the files that could be read, each once.
+pub(super) fn render(session: &Session, requested: &[Requested], out: &mut String) {
+    for (n, file) in requested.iter().enumerate() {
+        let Ok(contents) = &file.contents else { continue };
+        if requested[..n].iter().any(|earlier| earlier.path == file.path) {
+            continue;
+        }
+        let text = String::from_utf8_lossy(shown_bytes(contents));
+        let text = visible(&text);
+        let path = file.path.as_str();
+        let mark = match boundary(session, path, &text) {
+            Some(word) => format!("{path} (boundary {word})"),
+            None => path.to_owned(),
+        };
+        out.push_str(&format!("--- {mark} ---\n"));
+        out.push_str(&text);
+        if !text.is_empty() && !text.ends_with('\n') {
+            out.push('\n');
+        }
+        out.push_str(&format!("--- end {mark} ---\n"));
+    }
+}
+
+/// The bytes that are shown: all, or whole lines of a file that is longer.
+fn shown_bytes(contents: &Contents) -> &[u8] {
+    let bytes = contents.bytes.as_slice();
+    if bytes.len() as u64 == contents.size {
+        return bytes;
+    }
+    memchr::memrchr(b'\n', bytes).map_or(bytes, |n| &bytes[..=n])
+}

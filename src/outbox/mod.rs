@@ -1,0 +1,148 @@
+//! The outbox: one text that tells a chat model all it needs, rendered from values alone (tag
+//! protocol, "Outbox Format"). The same values always give the same text.
+//!
+//! Markers and headings stand flush left, and everything that is data is indented or stands in a
+//! block whose marker it cannot forge (see `boundaries`).
+
+mod boundaries;
+mod contents;
+mod listing;
+
+use crate::protocol::tags;
+use crate::session::Session;
+use crate::text::{count, indented, visible, visible_line};
+use crate::workspace::walk::Walk;
+
+pub use contents::{READ_LIMIT, Requested};
+
+/// What stands in PROMPT from the second outbox on, to the letter.
+const CONTINUE: &str = "Continue working on the task based on the results above. If the task is complete, send [DONE] with a summary.";
+
+/// What the Environment section tells about this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Environment {
+    /// The operating system.
+    pub system: String,
+    /// How commands are run.
+    pub shell: String,
+    /// What confines commands, or that nothing does.
+    pub sandbox: String,
+    /// Whether commands reach the network.
+    pub network: String,
+    /// How long a command may take, in seconds.
+    pub timeout: u64,
+    /// How many characters of its output are kept.
+    pub output_limit: usize,
+}
+
+/// Renders a session's newest outbox. `requested` answers its read requests, in their order.
+pub fn render(
+    session: &Session,
+    environment: &Environment,
+    walk: &Walk,
+    requested: &[Requested],
+) -> String {
+    let mut out = String::with_capacity(16 << 10);
+    header(session, &mut out);
+    out.push_str("\n=== PROTOCOL ===\n");
+    out.push_str(tags::PROMPT);
+    out.push_str("\n=== CONTEXT ===\n");
+    facts(session, environment, &mut out);
+    out.push_str("\n## Workspace Files\n");
+    listing::render(walk, &mut out);
+    if !session.last_results.is_empty() {
+        out.push_str("\n## Previous Command Results\n");
+        results(session, requested, &mut out);
+    }
+    if requested.iter().any(|file| file.contents.is_ok()) {
+        out.push_str("\n## Requested File Contents\n");
+        contents::render(session, requested, &mut out);
+    }
+    out.push_str("\n=== PROMPT ===\n");
+    prompt(session, &mut out);
+    out
+}
+
+fn header(session: &Session, out: &mut String) {
+    out.push_str(&format!(
+        "=== HEADER ===\nSession: {}\nSequence: {}\n",
+        session.id, session.sequence
+    ));
+    let task = visible(&session.task);
+    if task.contains('\n') {
+        out.push_str("Task:\n");
+        out.push_str(&indented(&task));
+    } else {
+        out.push_str(&format!("Task: {task}\n"));
+    }
+}
+
+fn facts(session: &Session, environment: &Environment, out: &mut String) {
+    let Environment { system, shell, sandbox, network, timeout, output_limit } = environment;
+    let tools = match session.tools.join(", ") {
+        tools if tools.is_empty() => "none of the usual ones were found".to_owned(),
+        tools => tools,
+    };
+    let limits =
+        format!("{timeout} s a command, {} of its output", count(*output_limit, "character"));
+    out.push_str("## Environment\n");
+    for (name, value) in [
+        ("System", system),
+        ("Shell", shell),
+        ("Tools", &tools),
+        ("Sandbox", sandbox),
+        ("Network", network),
+        ("Limits", &limits),
+    ] {
+        out.push_str(&format!("  {name}: {}\n", visible_line(value)));
+    }
+}
+
+fn results(session: &Session, requested: &[Requested], out: &mut String) {
+    let mut reads = requested.iter();
+    for outcome in &session.last_results {
+        let (success, summary) = match &outcome.detail {
+            crate::protocol::Detail::ReadLater { .. } => match reads.next() {
+                Some(file) => file.told(),
+                None => (false, "the file was not read".to_owned()),
+            },
+            _ => (outcome.success(), tags::summary(outcome)),
+        };
+        let mark = if success { "[OK]" } else { "[FAILED]" };
+        out.push_str(&format!("{mark} {}: {summary}\n", tags::name(outcome.kind)));
+        for warning in &outcome.warnings {
+            out.push_str(&format!("  Warning: {}\n", visible_line(warning)));
+        }
+        if let crate::protocol::Detail::Ran(execution) = &outcome.detail {
+            let output = tags::output(&execution.output);
+            if !output.is_empty() {
+                // Every line but the first begins with two spaces, so none can pose as a result.
+                out.push_str("  Output: ");
+                out.push_str(indented(&output).trim_start_matches(' '));
+            }
+        }
+    }
+}
+
+fn prompt(session: &Session, out: &mut String) {
+    if session.sequence == 1 {
+        let task = visible(&session.task);
+        if task.lines().any(boundaries::could_be_marker) {
+            out.push_str(&indented(&task));
+        } else {
+            out.push_str(&task);
+            out.push('\n');
+        }
+    }
+    if !session.said.is_empty() {
+        out.push_str("The user says:\n");
+        for words in &session.said {
+            out.push_str(&indented(&visible(words)));
+        }
+        out.push('\n');
+    }
+    if session.sequence > 1 {
+        out.push_str(CONTINUE);
+        out.push('\n');
+    }
+}

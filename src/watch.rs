@@ -1,0 +1,156 @@
+//! What wakes the daemon: changes in the inbox, signals, and time. Wake-ups are hints; the folder
+//! is looked at whatever was said.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+use std::time::Duration;
+
+use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RenameMode};
+use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
+
+use crate::error::{Error, Result};
+
+/// How often the inbox is looked at when nothing is heard.
+const TICK: Duration = Duration::from_secs(2);
+/// How soon it is looked at again when a file may be finished without a sign.
+const SOON: Duration = Duration::from_millis(50);
+
+/// Why the daemon wakes.
+enum Wake {
+    /// This file was closed after writing, or moved in.
+    Finished(OsString),
+    /// Something else happened.
+    Look,
+}
+
+/// Listens for changes in one folder.
+pub struct Watch {
+    wakes: Receiver<Wake>,
+    sender: Sender<Wake>,
+    watcher: Option<RecommendedWatcher>,
+    folder: PathBuf,
+    /// Which folder is being listened to: one that was made anew is another.
+    identity: Option<(u64, u64)>,
+    stop: Stop,
+}
+
+/// Says whether the person has asked deaddrop to stop.
+#[derive(Clone, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Whether to stop.
+    pub fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Stops on SIGINT and SIGTERM; a second one ends the program at once. SIGIO, which a lease
+    /// may cause, does nothing.
+    pub fn on_signals() -> Result<Self> {
+        let stop = Self::default();
+        let fail = |e| Error::io("listen for signals in", Path::new("this process"), e);
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            let flag = Arc::clone(&stop.0);
+            signal_hook::flag::register_conditional_shutdown(signal, 130, flag).map_err(fail)?;
+            signal_hook::flag::register(signal, Arc::clone(&stop.0)).map_err(fail)?;
+        }
+        #[cfg(unix)]
+        signal_hook::flag::register(signal_hook::consts::SIGIO, Arc::default()).map_err(fail)?;
+        Ok(stop)
+    }
+}
+
+impl Watch {
+    /// Listens to `folder`. Where the system cannot tell of changes (a network file system, no
+    /// watches left), the folder is looked at every two seconds all the same.
+    pub fn new(folder: &Path, stop: Stop) -> Self {
+        let (sender, wakes) = mpsc::channel();
+        let mut watch =
+            Self { wakes, sender, watcher: None, folder: folder.to_owned(), identity: None, stop };
+        watch.follow();
+        watch.hear_signals();
+        watch
+    }
+
+    /// A signal ends the wait. Should there be no thread for it, the next tick does.
+    fn hear_signals(&self) {
+        let signals = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
+        let Ok(mut signals) = signal_hook::iterator::Signals::new(signals) else { return };
+        let sender = self.sender.clone();
+        let heard = move || {
+            for _ in signals.forever() {
+                if sender.send(Wake::Look).is_err() {
+                    return;
+                }
+            }
+        };
+        drop(thread::Builder::new().name("signals".into()).spawn(heard));
+    }
+
+    /// Waits until there may be something to do, and gives the names of finished files. Returns at
+    /// once when asked to stop, soon when `look_again`.
+    pub fn wait(&mut self, look_again: bool) -> Vec<OsString> {
+        let mut finished = Vec::new();
+        let wait = if look_again { SOON } else { TICK };
+        if let (false, Ok(wake)) = (self.stop.is_asked(), self.wakes.recv_timeout(wait)) {
+            for wake in std::iter::once(wake).chain(self.wakes.try_iter()) {
+                if let Wake::Finished(name) = wake {
+                    finished.push(name);
+                }
+            }
+        }
+        self.follow();
+        finished
+    }
+
+    /// Listens to the folder that has the name now.
+    fn follow(&mut self) {
+        let identity = identity(&self.folder);
+        if self.identity == identity && self.watcher.is_some() {
+            return;
+        }
+        let sender = self.sender.clone();
+        let told = move |event: notify::Result<Event>| {
+            let Some(wake) = event.map_or(Some(Wake::Look), |event| meaning(&event)) else {
+                return;
+            };
+            // The receiver is gone only when the program ends.
+            let _ = sender.send(wake);
+        };
+        self.watcher = notify::recommended_watcher(told)
+            .and_then(|mut watcher| {
+                watcher.watch(&self.folder, RecursiveMode::NonRecursive)?;
+                Ok(watcher)
+            })
+            .ok();
+        self.identity = identity;
+    }
+}
+
+fn meaning(event: &Event) -> Option<Wake> {
+    match event.kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write))
+        | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => Some(
+            event.paths.first()?.file_name().map_or(Wake::Look, |n| Wake::Finished(n.to_owned())),
+        ),
+        // Our own reading and taking away; and data, where its end is told.
+        EventKind::Access(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => None,
+        EventKind::Modify(ModifyKind::Data(_)) if cfg!(target_os = "linux") => None,
+        _ => Some(Wake::Look),
+    }
+}
+
+#[cfg(unix)]
+fn identity(folder: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    folder.metadata().ok().map(|found| (found.dev(), found.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(folder: &Path) -> Option<(u64, u64)> {
+    folder.metadata().ok().map(|_| (0, 0))
+}

@@ -1,0 +1,4 @@
+//! The program as a person uses it: the real binary on real files.
+
+mod basics;
+mod support;

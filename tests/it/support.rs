@@ -1,0 +1,245 @@
+//! A base directory in a temporary folder, and the real program run in it.
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a test waits for something that must happen.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+/// The id of sessions that tests make.
+pub const ID: &str = "a1b2c3d4";
+
+/// The program under test.
+pub fn program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_deaddrop"))
+}
+
+/// A base directory of its own, removed at the end.
+pub struct Base {
+    folder: tempfile::TempDir,
+}
+
+/// How a run of the program ended.
+#[derive(Debug)]
+pub struct Run {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Base {
+    pub fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// With an open session [`ID`] at its first outbox.
+    pub fn with_session() -> Self {
+        let base = Self::new();
+        base.begin(ID);
+        base
+    }
+
+    /// Makes a session and its first outbox.
+    pub fn begin(&self, id: &str) {
+        self.run(&["new", "--no-watch", "--id", id, "A task"]).ok();
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn at(&self, path: &str) -> PathBuf {
+        self.path().join(path)
+    }
+
+    pub fn write(&self, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    #[track_caller]
+    pub fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.at(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+    }
+
+    pub fn exists(&self, path: &str) -> bool {
+        fs::symlink_metadata(self.at(path)).is_ok()
+    }
+
+    /// The names in a folder, sorted; none where there is no folder.
+    pub fn names(&self, folder: &str) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.at(folder)) else { return Vec::new() };
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// The outbox of session [`ID`] with this sequence.
+    #[track_caller]
+    pub fn outbox(&self, sequence: u32) -> String {
+        self.read(&format!("outbox/{ID}_seq{sequence:04}.txt"))
+    }
+
+    /// A command line of the program in this base directory, without the machine's own settings.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program());
+        command.args(arguments).current_dir(self.path());
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("DEADDROP_") {
+                command.env_remove(name);
+            }
+        }
+        command.env("XDG_CONFIG_HOME", self.at(".no-config")).env("NO_COLOR", "1");
+        command
+    }
+
+    /// Runs the program to its end.
+    pub fn run(&self, arguments: &[&str]) -> Run {
+        self.run_with(arguments, "")
+    }
+
+    /// Runs the program to its end, with this text as its standard input.
+    pub fn run_with(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> Run {
+        let mut child = self
+            .command(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A program that does not read its input closes the pipe.
+        let _ = child.stdin.take().unwrap().write_all(input.as_ref());
+        let output = child.wait_with_output().unwrap();
+        Run {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Applies a reply to session [`ID`]; gives its next outbox.
+    #[track_caller]
+    pub fn apply(&self, reply: &str) -> String {
+        let run = self.run_with(&["apply", "--session", ID, "-"], reply).ok();
+        self.read(run.stdout.trim())
+    }
+
+    /// Starts the program and lets it run; it is stopped at the end of the test.
+    pub fn start(&self, arguments: &[&str]) -> Daemon {
+        let log = self.at("daemon.log");
+        let out = fs::File::options().append(true).create(true).open(&log).unwrap();
+        let child = self
+            .command(arguments)
+            .stdin(Stdio::null())
+            .stdout(out.try_clone().unwrap())
+            .stderr(out)
+            .spawn()
+            .unwrap();
+        Daemon { child, log }
+    }
+
+    /// Starts the program and waits until it listens to the inbox.
+    #[track_caller]
+    pub fn serve(&self, arguments: &[&str]) -> Daemon {
+        let daemon = self.start(arguments);
+        daemon.wait_for("Waiting for replies");
+        daemon
+    }
+
+    /// Waits until session [`ID`] has an outbox of this sequence.
+    #[track_caller]
+    pub fn wait_for_outbox(&self, sequence: u32) -> String {
+        let path = format!("outbox/{ID}_seq{sequence:04}.txt");
+        wait_until(&path, || self.exists(&path));
+        self.read(&path)
+    }
+}
+
+impl Run {
+    /// Asserts that it succeeded.
+    #[track_caller]
+    pub fn ok(self) -> Self {
+        self.with_code(0)
+    }
+
+    /// Asserts its exit code.
+    #[track_caller]
+    pub fn with_code(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+}
+
+/// A program that runs beside the test.
+pub struct Daemon {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Daemon {
+    /// All it has said so far, on both streams.
+    pub fn said(&self) -> String {
+        let mut text = Vec::new();
+        fs::File::open(&self.log).unwrap().read_to_end(&mut text).unwrap();
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// Waits until it has said `text`.
+    #[track_caller]
+    pub fn wait_for(&self, text: &str) {
+        wait_until(&format!("'{text}' in what it says"), || self.said().contains(text));
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal by name, as in "INT".
+    pub fn signal(&self, name: &str) {
+        let pid = self.pid().to_string();
+        assert!(Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
+    }
+
+    /// Waits until it has ended.
+    #[track_caller]
+    pub fn wait(&mut self) -> ExitStatus {
+        let mut status = None;
+        wait_until("the end of the program", || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        status.unwrap()
+    }
+
+    /// Stops it as Ctrl-C does.
+    #[track_caller]
+    pub fn stop(mut self) {
+        self.signal("INT");
+        assert_eq!(self.wait().code(), Some(130));
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits until `condition` holds, and fails the test if it never does.
+#[track_caller]
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !condition() {
+        assert!(begun.elapsed() < PATIENCE, "waited in vain for {what}");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
