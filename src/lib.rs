@@ -1,12 +1,23 @@
-//! deaddrop lets any chat window be a coding agent. This is the map of the house; each layer uses
-//! only what stands above it here.
+//! deaddrop lets any chat window be a coding agent: it writes one self-contained text file, a
+//! person pastes it into a chat and saves the reply, and deaddrop carries out the commands in it.
+//!
+//! This is the map of the house. Each module uses only those above it.
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`text`], [`error`], [`clock`], [`atomic`], [`config`] | the ground: words, errors, times, whole files, settings |
+//! | [`text`] [`error`] [`clock`] [`atomic`] [`config`] [`lock`] | the ground: words, errors, times, whole files, settings, one writer |
 //! | [`protocol`] | PURE: what replies say and what came of it, as values; the dialects |
 //! | [`workspace`] | the only toucher of workspace files, beneath one handle |
 //! | [`runner`] | a shell command → how it went; the helper that holds its processes together |
+//! | [`machine`] | what this machine is |
+//! | [`session`] | where a conversation stands, and its file |
+//! | [`place`] | where operations happen: here, or only in the mind |
+//! | [`turn`] | one reply: steps → outcomes |
+//! | [`inbox`] [`outbox`] [`watch`] | replies in, the next text out (PURE), wake-ups |
+//! | [`base`] | an opened base directory: one reply from steps to the next outbox |
+//! | [`daemon`] | one turn after another |
+//! | [`cli`] | what a person types |
+
 pub mod atomic;
 pub mod base;
 pub mod cli;
