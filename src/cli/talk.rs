@@ -91,7 +91,11 @@ impl Talk {
             _ => self.red("FAILED"),
         };
         let name = tags::name(outcome.kind);
-        let mut text = format!("{mark}  {name:<11}  {}", tags::summary(outcome));
+        let told = match &outcome.detail {
+            Detail::Shown { text } => below(text),
+            _ => format!("  {}", tags::summary(outcome)),
+        };
+        let mut text = format!("{mark}  {name:<11}{told}");
         for warning in &outcome.warnings {
             text.push_str(&format!(
                 "\n        {} {}",
@@ -117,6 +121,14 @@ impl Talk {
     }
 }
 
+/// A text below the line that it belongs to.
+fn below(text: &str) -> String {
+    visible(text)
+        .trim_end()
+        .lines()
+        .fold(String::new(), |all, line| format!("{all}\n          {line}"))
+}
+
 /// Tells of turns as they happen.
 pub(super) struct Teller<'a> {
     pub(super) context: &'a super::Context,
@@ -139,11 +151,10 @@ impl Observer for Teller<'_> {
         let talk = &self.context.talk;
         talk.say(&talk.outcome(outcome));
         match &outcome.detail {
-            Detail::Shown { text } => talk.say(indented(&visible(text)).trim_end()),
             Detail::Ran(execution) if talk.verbose => {
                 let output = tags::output(&execution.output);
                 if !output.is_empty() {
-                    talk.say(indented(&output).trim_end());
+                    talk.say(below(&output).trim_start_matches('\n'));
                 }
             }
             _ => {}

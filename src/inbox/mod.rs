@@ -130,8 +130,9 @@ impl Inbox {
             Ok(_) => {}
         }
         let mut file = match open(path) {
+            Ok(file) => file,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Taken::Gone),
-            other => other.map_err(|e| Error::io("read", path, e))?,
+            Err(e) => return self.refuse(path, &format!("it cannot be read: {e}")),
         };
         let mut bytes = read(&mut file, path)?;
         if ends_early(&bytes) && is_young(&file) {

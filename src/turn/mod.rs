@@ -6,7 +6,7 @@ use crate::protocol::{Asks, Detail, Operation, Outcome, Step};
 
 /// Is told what happens while a reply is carried out.
 pub trait Observer {
-    /// A step is about to be tried.
+    /// An operation is about to be tried.
     fn begun(&mut self, _step: &Step) {}
     /// A step has come to this.
     fn done(&mut self, _outcome: &Outcome) {}
@@ -27,11 +27,11 @@ pub fn carry_out(
         if stopped.is_none() && place.interrupted() {
             stopped = Some("the user stopped deaddrop");
         }
-        observer.begun(step);
         let outcome = match (&step.asks, stopped) {
             (_, Some(why)) => Outcome::not_run(step, why),
             (Asks::Invalid(invalid), None) => Outcome::invalid(step, invalid),
             (Asks::Operation(operation), None) => {
+                observer.begun(step);
                 if matches!(operation, Operation::Done { .. }) {
                     stopped = Some("it comes after [DONE]");
                 }

@@ -23,7 +23,7 @@ pub fn summary(outcome: &Outcome) -> String {
             )
         }
         Detail::Deleted { path } => format!("Deleted '{path}'"),
-        Detail::ReadLater { path } => format!("'{path}' will be shown"),
+        Detail::ReadLater { path } => format!("'{path}' will be shown in the next outbox"),
         Detail::Ran(execution) => ran(execution),
         Detail::Completed { .. } => "The session is complete".to_owned(),
         Detail::Unknown { reason } => visible_line(reason).into_owned(),

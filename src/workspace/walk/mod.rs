@@ -155,7 +155,6 @@ pub(super) fn walk(workspace: &Workspace) -> Result<Walk> {
     let root = Handle::root(&workspace.root).map_err(|e| Error::io("list", &workspace.path, e))?;
     let queue = Queue { jobs: Mutex::new((Vec::new(), 1)), changed: Condvar::new() };
     let walker = Walker { queue: &queue, state: &workspace.state };
-    let threads = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         let mut mine = Walk::default();
         let mut buffer = Vec::with_capacity(32 << 10);
@@ -165,7 +164,7 @@ pub(super) fn walk(workspace: &Workspace) -> Result<Walk> {
         while let Some(job) = queue.next() {
             walker.job(&job, &mut mine, &mut buffer);
             queue.done();
-            if helper.is_none() && threads > 1 && mine.entries.len() > PARALLEL_FROM {
+            if helper.is_none() && mine.entries.len() > PARALLEL_FROM {
                 helper = Some(scope.spawn(|| walker.help()));
             }
         }
