@@ -1,5 +1,6 @@
 //! A base directory in a temporary folder, and the real program run in it.
 #![allow(dead_code, reason = "each test binary uses a part")]
+#![allow(unreachable_pub, reason = "a module of each test binary")]
 
 use std::fs;
 use std::io::{Read, Write};
