@@ -113,8 +113,9 @@ impl Talk {
         self.say(indented(&visible(summary)).trim_end());
         let failed = session.last_results.iter().filter(|outcome| !outcome.success()).count();
         if failed > 0 {
+            let was = if failed == 1 { "was" } else { "were" };
             self.warning(&format!(
-                "{} of the last reply failed or was not run, see above; `deaddrop resume {} --reopen TEXT` goes on",
+                "{} of the last reply failed or {was} not run, see above; `deaddrop resume {} --reopen TEXT` goes on",
                 crate::text::count(failed, "command"), session.id
             ));
         }
