@@ -1,0 +1,7 @@
+
+	def f():
+        return "ü – 日本 😀"  
+
+    # trailing blanks follow
+
+
