@@ -110,19 +110,29 @@ impl Scenario {
         } else {
             vec!["A task".to_owned()]
         };
-        let run = scenario.deaddrop(&["new", "--no-watch", "--id", ID], &task);
-        if run.code != Some(0) {
-            problems.found.push(format!("new: {run:#?}"));
+        let arguments = scenario.arguments(&["new", "--no-watch", "--id", ID], &task);
+        let mut new = scenario.base.command(&arguments);
+        if !scenario.folder.join("expected/outbox-1.txt").exists() {
+            // Most of the time would go into asking every tool for its version.
+            new.env("PATH", "");
+        }
+        let output = new.output()?;
+        if !output.status.success() {
+            problems.found.push(format!("new: {}", String::from_utf8_lossy(&output.stderr)));
         }
         Ok(scenario)
     }
 
     /// Runs the program in the base directory.
     fn deaddrop(&self, arguments: &[&str], more: &[String]) -> Run {
-        let mut all = arguments.to_vec();
+        self.base.run(&self.arguments(arguments, more))
+    }
+
+    fn arguments<'a>(&'a self, first: &[&'a str], more: &'a [String]) -> Vec<&'a str> {
+        let mut all = first.to_vec();
         all.extend(["--now", NOW]);
         all.extend(more.iter().chain(&self.arguments).map(String::as_str));
-        self.base.run(&all)
+        all
     }
 
     fn play(&self, problems: &mut Problems) -> Result<(), Failed> {

@@ -52,7 +52,10 @@ fn collect(
     for entry in fs::read_dir(folder)? {
         empty = false;
         let entry = entry?;
-        let name = entry.file_name().into_string().map_err(|name| format!("name {name:?}"))?;
+        let name = entry
+            .file_name()
+            .into_string()
+            .map_err(|name| format!("the name {}", name.display()))?;
         let name = if names == Names::Escaped { unescaped(&name)? } else { name };
         let path = format!("{prefix}{name}");
         let (at, metadata) = (entry.path(), entry.metadata()?);
@@ -119,7 +122,7 @@ impl Tree {
     /// The empty folders, one a line.
     pub(crate) fn empty_folders(&self) -> String {
         let empty = self.0.iter().filter(|(_, entry)| **entry == Entry::Empty);
-        empty.map(|(path, _)| format!("{}\n", escaped(path))).collect()
+        empty.flat_map(|(path, _)| [escaped(path), "\n".to_owned()]).collect()
     }
 
     /// What is other in `actual`, a paragraph each.
