@@ -32,9 +32,13 @@ pub(super) fn helper(parent: u32, command: &OsStr) -> ! {
         if u32::try_from(libc::getppid()) != Ok(parent) {
             libc::_exit(1);
         }
+        // The report moves first: else /dev/null would be opened as the descriptor it moves to.
+        if libc::dup3(0, REPORT, libc::O_CLOEXEC) < 0 {
+            fail(0, "cannot set up the report's pipe");
+        }
         let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY);
-        if null < 0 || libc::dup3(0, REPORT, libc::O_CLOEXEC) < 0 || libc::dup2(null, 0) < 0 {
-            fail(0, "cannot set up the command's files");
+        if null < 0 || libc::dup2(null, 0) < 0 {
+            fail(REPORT, "cannot set up the command's files");
         }
         // Nothing that deaddrop has open reaches the command.
         libc::syscall(libc::SYS_close_range, REPORT + 1, c_int::MAX, 0);
