@@ -49,9 +49,7 @@ impl RelPath {
             return Err(PathFault::Character(c, text.to_owned()));
         }
         let unified = text.replace('\\', "/");
-        let drive =
-            matches!(unified.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
-        if unified.starts_with('/') || drive {
+        if unified.starts_with('/') || is_on_drive(&unified) {
             return Err(PathFault::Outside(text.to_owned()));
         }
         let mut parts: Vec<&str> = Vec::new();
@@ -73,6 +71,10 @@ impl RelPath {
             return Err(PathFault::NoFile(text.to_owned()));
         }
         let path = parts.join("/");
+        // `./c:x` too: what comes out must be a path when it is read again.
+        if is_on_drive(&path) {
+            return Err(PathFault::Outside(text.to_owned()));
+        }
         if path.len() > PATH_LIMIT { Err(PathFault::TooLong) } else { Ok(Self(path)) }
     }
 
@@ -115,6 +117,11 @@ impl From<RelPath> for String {
     fn from(path: RelPath) -> Self {
         path.0
     }
+}
+
+/// Whether Windows would take the path to begin with a drive.
+fn is_on_drive(path: &str) -> bool {
+    matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
 
 fn is_forbidden(c: char) -> bool {
@@ -162,6 +169,8 @@ mod tests {
             "..\\x",
             "C:\\x",
             "c:x",
+            "./c:x",
+            "a/../c:x",
             "\\\\srv\\s",
             "\\x",
             "../workspace-evil/x",
