@@ -11,17 +11,22 @@ pub fn print<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> String 
     let mut out = String::new();
     for operation in operations {
         let name = name(operation.kind());
+        // The reader trims a path; a name that begins with a blank keeps it behind `./`.
+        let guard = match operation.path() {
+            Some(path) if path.as_str().starts_with(char::is_whitespace) => "./",
+            _ => "",
+        };
         // Writing to a String cannot fail.
         let _ = match operation {
             Operation::Create { path, content, .. } => {
-                writeln!(out, "[{name} path=\"{path}\"]\n{content}[/{name}]")
+                writeln!(out, "[{name} path=\"{guard}{path}\"]\n{content}[/{name}]")
             }
             Operation::Edit { path, change: Change::Lines { start, end, with } } => writeln!(
                 out,
-                "[{name} path=\"{path}\" start_line=\"{start}\" end_line=\"{end}\"]\n{with}[/{name}]"
+                "[{name} path=\"{guard}{path}\" start_line=\"{start}\" end_line=\"{end}\"]\n{with}[/{name}]"
             ),
             Operation::Delete { path } | Operation::Read { path } => {
-                writeln!(out, "[{name} path=\"{path}\"]")
+                writeln!(out, "[{name} path=\"{guard}{path}\"]")
             }
             Operation::Run { command: text }
             | Operation::Message { text }
