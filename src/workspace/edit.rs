@@ -41,12 +41,15 @@ pub fn replace_lines(old: &[u8], start: usize, end: usize, with: &str) -> Result
     bytes.extend_from_slice(&old[to..]);
     if to == old.len() && !old.ends_with(b"\n") && bytes.ends_with(b"\n") {
         bytes.pop();
-        if bytes.ends_with(b"\r") && crlf {
+        // Of the line before, where nothing was put in; else as the new lines end.
+        if bytes.ends_with(b"\r") && (crlf || with.is_empty()) {
             bytes.pop();
         }
     }
     let inserted = memchr_iter(b'\n', with.as_bytes()).count();
-    Ok(Edited { inserted, total: total - (end - start + 1) + inserted, bytes })
+    // Counted anew: an empty last line without its newline is none.
+    let total = count_lines(&bytes);
+    Ok(Edited { bytes, inserted, total })
 }
 
 /// How many lines `bytes` holds; a last line without a newline counts.
@@ -95,6 +98,8 @@ mod tests {
         check("a\nb", 1, 1, "x\n", "x\nb");
         check("a\nb", 2, 2, "", "a");
         check("a", 1, 1, "", "");
+        check("a\nb", 2, 2, "\n", "a\n");
+        check("a\nb\r\nc", 3, 3, "", "a\nb");
     }
 
     #[test]
