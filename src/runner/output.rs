@@ -13,8 +13,9 @@ pub(super) struct Bounded {
     /// Whether the head is complete; then all else goes to the tail.
     full: bool,
     tail: VecDeque<u8>,
-    /// How many characters were written in all.
+    /// How many characters and bytes were written in all.
     characters: u64,
+    bytes: u64,
 }
 
 /// No character takes more bytes.
@@ -31,12 +32,14 @@ impl Bounded {
             full: false,
             tail: VecDeque::new(),
             characters: 0,
+            bytes: 0,
         }
     }
 
     /// Takes what was written next.
     pub(super) fn push(&mut self, mut bytes: &[u8]) {
         self.characters += count_characters(bytes);
+        self.bytes += bytes.len() as u64;
         if !self.full {
             let room = self.head_limit * WIDEST - self.head.len();
             let taken = room.min(bytes.len());
@@ -53,21 +56,25 @@ impl Bounded {
 
     /// What is kept, as text. Bytes that are no UTF-8 become U+FFFD.
     pub(super) fn finish(mut self) -> Capture {
-        let limit = (self.head_limit + self.tail_limit) as u64;
-        if self.characters <= limit {
-            self.head.extend(self.tail);
-            return Capture { head: text(&self.head), left_out: 0, tail: String::new() };
-        }
-        // The head may hold more characters than it should keep, and the bytes of the tail may
-        // begin in it (short output) or within a character (long output).
+        let limit = self.head_limit + self.tail_limit;
+        let dropped = self.bytes - (self.head.len() + self.tail.len()) as u64;
         let tail = self.tail.make_contiguous();
-        let joined = [self.head.as_slice(), tail].concat();
-        let overlapping = !self.full || self.characters == count_characters(&joined);
-        let head = text(&self.head).chars().take(self.head_limit).collect();
-        let source = if overlapping { text(&joined) } else { text(tail) };
-        let skip = source.chars().count().saturating_sub(self.tail_limit);
-        let tail = source.chars().skip(skip).collect();
-        Capture { head, left_out: self.characters - limit, tail }
+        // What is not UTF-8 is counted as it is shown, so that no cut goes unmarked.
+        let (head, tail, left_out) = if dropped == 0 {
+            let all = text(&[self.head.as_slice(), tail].concat());
+            let characters = all.chars().count();
+            if characters <= limit {
+                return Capture { head: all, left_out: 0, tail: String::new() };
+            }
+            (all.clone(), all, (characters - limit) as u64)
+        } else {
+            // The tail may begin within a character, before the part of it that is kept.
+            let left_out = self.characters.saturating_sub(limit as u64);
+            (text(&self.head), text(tail), left_out.max(dropped.div_ceil(WIDEST as u64)))
+        };
+        let skip = tail.chars().count().saturating_sub(self.tail_limit);
+        let head = head.chars().take(self.head_limit).collect();
+        Capture { head, left_out, tail: tail.chars().skip(skip).collect() }
     }
 }
 
@@ -111,6 +118,18 @@ mod tests {
         let long = "x".repeat(100_000) + "end";
         let capture = kept(6, &["beg", &long]);
         assert_eq!((&*capture.head, capture.left_out, &*capture.tail), ("beg", 100_000, "end"));
+    }
+
+    #[test]
+    fn a_cut_in_what_is_no_text_is_marked_too() {
+        for length in [11, 40, 41, 1000] {
+            let mut bounded = Bounded::new(10);
+            bounded.push(&vec![0x80; length]);
+            let capture = bounded.finish();
+            let shown = capture.head.chars().count() + capture.tail.chars().count();
+            assert_eq!(shown, 10);
+            assert!(capture.left_out > 0, "{length}");
+        }
     }
 
     #[test]
