@@ -148,8 +148,8 @@ impl Config {
         let base =
             base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
         let mut raw = Raw::default();
-        if let Ok(dirs) = etcetera::choose_base_strategy() {
-            raw.overlay(Raw::from_file(&dirs.config_dir().join("deaddrop").join("config.toml"))?);
+        if let Some(folder) = own_folder() {
+            raw.overlay(Raw::from_file(&folder.join("config.toml"))?);
         }
         raw.overlay(Raw::from_file(&base.join(FILE))?);
         let variables = env::vars_os();
@@ -224,8 +224,16 @@ impl Config {
 
     /// deaddrop's own files and folders: out of reach of replies.
     pub fn state(&self) -> Vec<PathBuf> {
-        vec![self.inbox.clone(), self.outbox.clone(), self.sessions.clone(), self.base.join(FILE)]
+        [self.inbox.clone(), self.outbox.clone(), self.sessions.clone(), self.base.join(FILE)]
+            .into_iter()
+            .chain(own_folder())
+            .collect()
     }
+}
+
+/// Where the person's own settings are, whatever the base directory.
+fn own_folder() -> Option<PathBuf> {
+    Some(etcetera::choose_base_strategy().ok()?.config_dir().join("deaddrop"))
 }
 
 fn setting(raw: &Raw, n: usize) -> (String, String) {

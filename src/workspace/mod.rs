@@ -52,8 +52,10 @@ impl Workspace {
         let root = Dir::open_ambient_dir(&path, ambient_authority()).map_err(fail)?;
         let mut inside = Vec::new();
         let mut state_ids = Vec::new();
-        for place in state {
-            let place = canonical(place);
+        // A place that is a link is state under its own name too: whoever removed the link could
+        // put something else there.
+        let named = state.iter().map(|place| by_name(place));
+        for place in state.iter().map(|place| canonical(place)).chain(named) {
             if path.starts_with(&place) {
                 return Err(Error::config(
                     place.display().to_string(),
@@ -63,13 +65,14 @@ impl Workspace {
                     ),
                 ));
             }
-            let Some(below) = place.strip_prefix(&path).ok().and_then(Path::to_str) else {
-                continue;
-            };
-            if let Ok(below) = RelPath::parse(below) {
-                if let Ok(found) = root.symlink_metadata(below.as_str()) {
-                    state_ids.push((found.dev(), found.ino()));
-                }
+            let Ok(below) = place.strip_prefix(&path) else { continue };
+            // By identity also where no reply could spell the name.
+            if let Ok(found) = root.symlink_metadata(below) {
+                state_ids.push((found.dev(), found.ino()));
+            }
+            if let Some(Ok(below)) = below.to_str().map(RelPath::parse)
+                && !inside.contains(&below)
+            {
                 inside.push(below);
             }
         }
@@ -279,5 +282,13 @@ fn canonical(path: &Path) -> PathBuf {
         (Ok(path), _, _) => path,
         (Err(_), Some(parent), Some(name)) => canonical(parent).join(name),
         _ => path.to_owned(),
+    }
+}
+
+/// A path as it is named, in the canonical form of the folder that holds it.
+fn by_name(path: &Path) -> PathBuf {
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => canonical(parent).join(name),
+        _ => canonical(path),
     }
 }
