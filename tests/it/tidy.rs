@@ -1,0 +1,227 @@
+//! The house kept tidy: imports go down only, files stay short, and what is documented exists.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use deaddrop::protocol::tags;
+
+use crate::support::program;
+
+/// The layers, lowest first. A module may import what stands in lower layers, and its neighbours.
+const LAYERS: [&[&str]; 9] = [
+    &["text", "error", "clock", "atomic", "config", "lock"],
+    &["protocol"],
+    &["workspace", "runner", "machine", "session"],
+    &["place"],
+    &["turn", "inbox", "outbox", "watch"],
+    &["base"],
+    &["daemon"],
+    &["cli"],
+    &["main"],
+];
+/// What a module may not import for other reasons than its layer.
+const FORBIDDEN: [(&str, &str); 3] =
+    [("workspace", "session"), ("runner", "session"), ("outbox", "turn")];
+const LONGEST: usize = 400;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// All Rust files below a folder, with their text.
+fn sources(folder: &str) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    for entry in walkdir::WalkDir::new(root().join(folder)) {
+        let path = entry.unwrap().into_path();
+        if path.extension().is_some_and(|e| e == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            found.push((path.strip_prefix(root()).unwrap().to_owned(), text));
+        }
+    }
+    assert!(!found.is_empty(), "no sources in {folder}");
+    found
+}
+
+/// The top module that a file of `src` belongs to.
+fn module(path: &Path) -> String {
+    let part = path.components().nth(1).unwrap().as_os_str().to_string_lossy().into_owned();
+    part.trim_end_matches(".rs").to_owned()
+}
+
+fn layer(module: &str) -> Option<usize> {
+    LAYERS.iter().position(|layer| layer.contains(&module))
+}
+
+/// The modules of this crate that a source names, in code: comments do not count.
+fn imports(text: &str) -> Vec<String> {
+    let code: String = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    let mut found = Vec::new();
+    for prefix in ["crate::", "deaddrop::"] {
+        for (at, _) in code.match_indices(prefix) {
+            if code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_') {
+                continue;
+            }
+            let rest = &code[at + prefix.len()..];
+            match rest.strip_prefix('{') {
+                Some(group) => found.extend(heads(group)),
+                None => found.extend(word(rest)),
+            }
+        }
+    }
+    found
+}
+
+/// The first word of each item of a braced group.
+fn heads(group: &str) -> Vec<String> {
+    let (mut depth, mut start, mut found) = (0, 0, Vec::new());
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' | '}' if depth == 0 => {
+                found.extend(word(group[start..at].trim_start()));
+                start = at + 1;
+                if c == '}' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn word(text: &str) -> Option<String> {
+    let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len());
+    (end > 0).then(|| text[..end].to_owned())
+}
+
+#[test]
+fn imports_are_read_in_all_their_forms() {
+    let text = "use crate::text;\nuse crate::{error::Error, place::{Here, Place}, watch};\n// crate::cli\nlet x = crate::turn::y(); mycrate::base::z(); deaddrop::runner::d();";
+    assert_eq!(imports(text), ["text", "error", "place", "watch", "turn", "runner"]);
+}
+
+#[test]
+fn every_module_has_its_layer() {
+    for (path, _) in sources("src") {
+        let module = module(&path);
+        assert!(module == "lib" || layer(&module).is_some(), "{}: in no layer", path.display());
+    }
+}
+
+#[test]
+fn imports_go_down_only() {
+    for (path, text) in sources("src") {
+        let from = module(&path);
+        // The list of modules imports nothing; its doc names them all.
+        let Some(mine) = layer(&from) else { continue };
+        for to in imports(&text) {
+            let Some(theirs) = layer(&to) else {
+                panic!("{}: crate::{to} is not a module with a layer", path.display());
+            };
+            assert!(theirs <= mine, "{}: {from} must not import {to}", path.display());
+            assert!(
+                from != "protocol" || ["protocol", "text"].contains(&&*to),
+                "{}: protocol imports {to}, but only text and itself are pure",
+                path.display()
+            );
+            assert!(
+                !FORBIDDEN.contains(&(&from, &to)),
+                "{}: {from} must not import {to}",
+                path.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn no_source_is_long_and_each_says_what_it_is_for() {
+    for (path, text) in ["src", "tests"].into_iter().flat_map(sources) {
+        let lines = text.lines().count();
+        assert!(lines <= LONGEST, "{}: {lines} lines, over {LONGEST}", path.display());
+        assert!(text.starts_with("//! "), "{}: opens without `//! `", path.display());
+    }
+}
+
+#[test]
+fn the_sources_are_formatted() {
+    let output = Command::new("cargo").args(["fmt", "--check"]).current_dir(root()).output();
+    let Ok(output) = output else {
+        eprintln!("SKIPPED: no cargo");
+        return;
+    };
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    if ["no such command", "no such subcommand", "is not installed"]
+        .iter()
+        .any(|missing| stderr.contains(missing))
+    {
+        eprintln!("SKIPPED: no cargo-fmt: {stderr}");
+        return;
+    }
+    assert!(output.status.success(), "{}{stderr}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// The subcommands that `deaddrop --help` lists.
+fn subcommands() -> Vec<String> {
+    let output = Command::new(program()).arg("--help").output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    let names: Vec<String> = help
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.trim().is_empty())
+        // Descriptions that go on are indented further.
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+        .collect();
+    assert!(names.len() >= 8, "{help}");
+    names
+}
+
+#[test]
+fn every_subcommand_is_documented() {
+    let mut text = fs::read_to_string(root().join("README.md")).unwrap_or_default();
+    for entry in walkdir::WalkDir::new(root().join("docs")).into_iter().flatten() {
+        if entry.path().extension().is_some_and(|e| e == "md") {
+            text.push_str(&fs::read_to_string(entry.path()).unwrap());
+        }
+    }
+    if text.is_empty() {
+        eprintln!("SKIPPED: there is neither README.md nor docs/");
+        return;
+    }
+    for name in subcommands() {
+        assert!(text.contains(&format!("deaddrop {name}")), "nothing tells of `deaddrop {name}`");
+    }
+}
+
+#[test]
+fn the_protocol_prompt_is_short_and_names_every_command() {
+    let encoding = tiktoken::get_encoding("o200k_base").unwrap();
+    let tokens = encoding.encode(tags::PROMPT).len();
+    assert!(tokens < 900, "{tokens} tokens");
+    for name in
+        ["CREATE_FILE", "EDIT_FILE", "DELETE_FILE", "READ_FILE", "RUN_COMMAND", "MESSAGE", "DONE"]
+    {
+        assert!(tags::PROMPT.contains(&format!("\n[{name}")), "{name}");
+    }
+}
+
+#[test]
+fn the_protocol_prompt_is_itself_a_reply_of_every_command() {
+    let reply = tags::parse(tags::PROMPT);
+    let kinds: Vec<&str> = reply.steps.iter().map(|step| tags::name(step.kind())).collect();
+    for name in
+        ["CREATE_FILE", "EDIT_FILE", "DELETE_FILE", "READ_FILE", "RUN_COMMAND", "MESSAGE", "DONE"]
+    {
+        assert!(kinds.contains(&name), "{name}: {kinds:?}");
+    }
+    assert!(!reply.unclosed);
+    assert!(reply.steps.iter().all(|step| step.warnings.is_empty()), "{:#?}", reply.steps);
+}
