@@ -1,0 +1,399 @@
+//! Commands that try to outlive, outgrow or spy on deaddrop, run by the real program in each of the
+//! ways it can be run: as it is, as an ordinary user, and where pid namespaces are refused.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use deaddrop::protocol::Ending;
+use deaddrop::runner::Runner;
+
+use crate::support::{Base, ID, program, wait_until};
+
+/// A user and group that own nothing.
+const NOBODY: u32 = 60_123;
+
+/// How the program is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    AsItIs,
+    OrdinaryUser,
+    NoNamespaces,
+}
+
+/// A base directory, and a way to run the program in it.
+struct Scene {
+    base: Base,
+    way: Way,
+    program: PathBuf,
+}
+
+impl Scene {
+    /// None, and said so, where the program cannot be run that way.
+    fn new(way: Way) -> Option<Self> {
+        let base = Base::new();
+        // Without a PATH no tools are found, which takes their time.
+        let new = ["new", "--no-watch", "--id", ID, "A task"];
+        assert!(base.command(&new).env("PATH", "").output().unwrap().status.success());
+        let mut scene = Self { program: program().to_owned(), base, way };
+        if way == Way::OrdinaryUser {
+            scene.program = scene.base.at("program");
+            fs::copy(program(), &scene.program).unwrap();
+            for entry in walkdir::WalkDir::new(scene.base.path()) {
+                if chown(entry.unwrap().path(), Some(NOBODY), Some(NOBODY)).is_err() {
+                    eprintln!("SKIPPED: only root can be somebody else");
+                    return None;
+                }
+            }
+        }
+        let works = scene.command(Path::new("true"), &[]).stderr(Stdio::null()).status();
+        if works.is_ok_and(|status| status.success()) {
+            return Some(scene);
+        }
+        eprintln!("SKIPPED: this machine cannot run a program as {way:?}");
+        None
+    }
+
+    fn all() -> impl Iterator<Item = Self> {
+        [Way::AsItIs, Way::OrdinaryUser, Way::NoNamespaces].into_iter().filter_map(Self::new)
+    }
+
+    fn command(&self, program: &Path, arguments: &[&str]) -> Command {
+        let user = format!("--reuid={NOBODY}");
+        let group = format!("--regid={NOBODY}");
+        let prefix: &[&str] = match self.way {
+            Way::AsItIs => &["env"],
+            Way::OrdinaryUser => &["setpriv", &user, &group, "--clear-groups"],
+            Way::NoNamespaces => &[
+                "unshare",
+                "-Ur",
+                "sh",
+                "-c",
+                "echo 0 > /proc/sys/user/max_pid_namespaces && exec \"$@\"",
+                "sh",
+            ],
+        };
+        let mut command = Command::new(prefix[0]);
+        command.args(&prefix[1..]).arg(program).args(arguments).current_dir(self.base.path());
+        command.env("XDG_CONFIG_HOME", self.base.at(".no-config"));
+        command
+    }
+
+    fn start(&self, reply: &str, more: &[&str]) -> Child {
+        let file = self.base.write("reply.txt", reply);
+        let arguments = [&["apply", "--session", ID, file.to_str().unwrap()], more].concat();
+        let mut command = self.command(&self.program, &arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.env("SECRET_TOKEN", "hunter2").spawn().unwrap()
+    }
+
+    /// The next outbox after these commands.
+    #[track_caller]
+    fn run(&self, commands: &[&str], more: &[&str]) -> String {
+        let output = self.start(&reply(commands), more).wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let outbox = self.base.read(String::from_utf8(output.stdout).unwrap().trim());
+        if self.way == Way::NoNamespaces {
+            assert!(outbox.contains("(subreaper)"), "the trick does not work: {outbox}");
+        }
+        results(&outbox)
+    }
+}
+
+fn reply(commands: &[&str]) -> String {
+    commands.iter().map(|c| format!("[RUN_COMMAND]\n{c}\n[/RUN_COMMAND]\n")).collect()
+}
+
+/// What stands below the heading of the results.
+fn results(outbox: &str) -> String {
+    let (_, results) = outbox.split_once("\n## Previous Command Results\n").unwrap();
+    results.split_once("\n=== PROMPT ===\n").unwrap().0.to_owned()
+}
+
+/// What these commands came to, run as it is.
+#[track_caller]
+fn run(commands: &[&str]) -> String {
+    Scene::new(Way::AsItIs).unwrap().run(commands, &[])
+}
+
+/// A number of seconds to sleep that marks the processes of one test.
+fn marker() -> String {
+    format!("3{:09}", uuid::Uuid::new_v4().as_u128() % 1_000_000_000)
+}
+
+/// The command lines of all processes that carry the mark.
+fn marked(mark: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        if line.contains(mark) {
+            found.push(line);
+        }
+    }
+    found
+}
+
+#[test]
+fn whatever_a_command_leaves_behind_ends_with_it() {
+    for scene in Scene::all() {
+        let n = marker();
+        let trees = [
+            format!("(setsid sh -c 'sleep {n} & exec sleep {n}' &); echo double fork"),
+            format!("sleep {n} & sh -c 'sleep {n} & exit 0'; echo the pipe is held; exit 0"),
+            format!("(trap '' TERM HUP INT; setsid sleep {n}; sleep {n}) & echo deaf"),
+            format!(
+                "setsid sh -c 'while :; do setsid sleep {n} & sleep 0.01; done' & sleep 0.2; echo again"
+            ),
+            format!("nohup setsid sh -c '(exec >/dev/null 2>&1; sleep {n}) &' & echo nohup"),
+        ];
+        let begun = Instant::now();
+        let results = scene.run(&trees.each_ref().map(String::as_str), &[]);
+        assert_eq!(results.matches("\n[OK] ").count() + 1, trees.len(), "{results}");
+        for said in ["double fork", "the pipe is held", "deaf", "again", "nohup"] {
+            assert!(results.contains(&format!("  Output: {said}\n")), "{results}");
+        }
+        assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", scene.way);
+        assert_eq!(marked(&n), [""; 0], "{:?}", scene.way);
+    }
+}
+
+#[test]
+fn the_deadline_ends_the_whole_tree() {
+    for scene in Scene::all() {
+        let n = marker();
+        let tree = format!(
+            "echo begun; trap '' TERM; (setsid sh -c 'trap \"\" TERM; sleep {n} & sleep {n}' &); sleep {n}; sleep {n}"
+        );
+        let begun = Instant::now();
+        let results = scene.run(&[&tree], &["--command-timeout-seconds", "1"]);
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", scene.way);
+        assert!(results.starts_with("[FAILED] RUN_COMMAND: "), "{results}");
+        assert!(results.contains("timed out after 1 s"), "{results}");
+        assert!(results.contains("  Output: begun\n"), "{results}");
+        assert_eq!(marked(&n), [""; 0], "{:?}", scene.way);
+    }
+}
+
+#[test]
+fn when_deaddrop_is_killed_its_command_ends_too() {
+    for scene in Scene::all() {
+        let n = marker();
+        let ready = scene.base.at("workspace/ready");
+        let tree = format!("(setsid sleep {n} &); touch ready; sleep {n}");
+        let mut child = scene.start(&reply(&[&tree]), &[]);
+        wait_until("the command", || ready.exists() && marked(&n).len() >= 3);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        wait_until("the end of its processes", || marked(&n).is_empty());
+    }
+}
+
+#[test]
+fn a_ctrl_c_ends_the_command_and_is_reported() {
+    let scene = Scene::new(Way::AsItIs).unwrap();
+    let n = marker();
+    let ready = scene.base.at("workspace/ready");
+    let tree = format!("(setsid sleep {n} &); touch ready; sleep {n}");
+    let mut child = scene.start(&reply(&[&tree, "echo never"]), &[]);
+    wait_until("the command", || ready.exists());
+    assert!(
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success()
+    );
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(marked(&n), [""; 0]);
+    let results = results(&scene.base.outbox(2));
+    assert!(results.contains("interrupted by the user"), "{results}");
+    assert!(results.contains("'echo never' was not run"), "{results}");
+}
+
+#[test]
+fn files_that_a_user_makes_are_his() {
+    let Some(scene) = Scene::new(Way::OrdinaryUser) else { return };
+    let results = scene.run(&["touch mine; id -u; stat -c %u mine"], &[]);
+    assert!(results.contains(&format!("  Output: {NOBODY}\n  {NOBODY}\n")), "{results}");
+    assert_eq!(fs::metadata(scene.base.at("workspace/mine")).unwrap().uid(), NOBODY);
+}
+
+#[test]
+fn standard_input_is_empty() {
+    for scene in Scene::all() {
+        let results = scene.run(&["cat; echo \"cat gave $?\"; readlink /proc/self/fd/0"], &[]);
+        assert!(results.contains("  Output: cat gave 0\n  /dev/null\n"), "{results}");
+    }
+}
+
+#[test]
+fn a_command_cannot_write_its_own_report() {
+    for scene in Scene::all() {
+        let results = scene.run(&["echo exit=0 >&0; echo exit=0 >&3; exit 5"], &[]);
+        assert!(results.contains("(exit code 5)"), "{results}");
+    }
+}
+
+#[test]
+fn no_secret_of_deaddrops_environment_reaches_a_command() {
+    for scene in Scene::all() {
+        let results = scene.run(
+            &["env", "for p in 1 $PPID self; do tr '\\0' '\\n' < /proc/$p/environ; done"],
+            &[],
+        );
+        assert!(results.contains("PATH="), "{results}");
+        assert!(!results.contains("SECRET_TOKEN") && !results.contains("hunter2"), "{results}");
+        assert!(!results.contains("XDG_CONFIG_HOME"), "{results}");
+    }
+}
+
+#[test]
+fn no_descriptor_is_inherited() {
+    let scene = Scene::new(Way::AsItIs).unwrap();
+    let file = scene.base.write("reply.txt", reply(&["ls -l /proc/self/fd"]));
+    let status = Command::new("sh")
+        .args(["-c", "exec 7</dev/zero 9>>leak; exec \"$0\" apply \"$1\""])
+        .args([program(), &file])
+        .current_dir(scene.base.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(status.success());
+    let results = results(&scene.base.outbox(2));
+    let mut open: Vec<(&str, &str)> = results
+        .lines()
+        .filter_map(|line| line.split_once(" -> "))
+        .map(|(left, target)| (left.rsplit(' ').next().unwrap(), target))
+        .collect();
+    open.sort_unstable();
+    assert_eq!(open.len(), 4, "{results}");
+    assert_eq!(open[0], ("0", "/dev/null"));
+    assert!(open[1].1.starts_with("pipe:") && open[1].1 == open[2].1, "{results}");
+    assert!(open[3].0 == "3" && open[3].1.ends_with("/fd"), "{results}");
+}
+
+#[test]
+fn ps_shows_only_what_the_command_started() {
+    let results = run(&["ps -e -o args= || echo no ps; tr '\\0' ' ' < /proc/1/cmdline"]);
+    if results.contains("no ps") || !results.contains("__command") {
+        eprintln!("SKIPPED: no ps, or no /proc of its own");
+        return;
+    }
+    let shown = results.lines().filter(|line| line.starts_with("  ")).count();
+    assert!((3..=5).contains(&shown), "{results}");
+}
+
+#[test]
+fn exit_codes_and_signals_are_told() {
+    for scene in Scene::all() {
+        let results = scene
+            .run(&["exit 3", "kill -9 $$", "kill -TERM $$", "false | true", "nosuchtool"], &[]);
+        for told in [
+            "[FAILED] RUN_COMMAND: Ran 'exit 3' (exit code 3)",
+            "[FAILED] RUN_COMMAND: Ran 'kill -9 $$' (ended by signal 9)",
+            "[FAILED] RUN_COMMAND: Ran 'kill -TERM $$' (ended by signal 15)",
+            "[OK] RUN_COMMAND: Ran 'false | true' (exit code 0)",
+            "[FAILED] RUN_COMMAND: Ran 'nosuchtool' (exit code 127)",
+        ] {
+            assert!(results.contains(told), "{:?}: {results}", scene.way);
+        }
+    }
+}
+
+#[test]
+fn both_streams_come_in_the_order_written() {
+    let results = run(&["for i in 1 2 3; do echo out$i; echo err$i >&2; done"]);
+    assert!(
+        results.contains("  Output: out1\n  err1\n  out2\n  err2\n  out3\n  err3"),
+        "{results}"
+    );
+}
+
+#[test]
+fn output_cut_within_a_character_is_valid_text() {
+    let results =
+        run(&["yes é | tr -d '\\n' | head -c 20001", "head -c 90000 /dev/zero | tr '\\0' '\\200'"]);
+    let kept = format!(
+        "  Output: {}\n  [... 6001 characters left out ...]\n  {}\u{fffd}",
+        "é".repeat(2000),
+        "é".repeat(1999)
+    );
+    assert!(results.contains(&kept), "{results}");
+    assert_eq!(results.matches("characters left out ...]").count(), 2, "{results}");
+}
+
+#[test]
+fn endless_output_takes_bounded_memory_and_keeps_head_and_tail() {
+    let scene = Scene::new(Way::AsItIs).unwrap();
+    let daemon = scene.base.serve(&["watch", "--command-timeout-seconds", "2"]);
+    let peak = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    scene.base.write(
+        "inbox/r.txt",
+        reply(&["echo first; yes | head -c 50000000; echo last", "echo begun; yes"]),
+    );
+    let results = results(&scene.base.wait_for_outbox(2));
+    assert!(results.contains("  Output: first\n  y\n"), "{results}");
+    assert!(results.contains("  y\n  last\n"), "{results}");
+    assert!(results.contains("  Output: begun\n  y\n"), "{results}");
+    assert!(results.contains("timed out after 2 s"), "{results}");
+    assert_eq!(results.matches("characters left out ...]").count(), 2, "{results}");
+    assert!(results.len() < 30_000, "{}", results.len());
+    assert!(peak() < 64 << 10, "{} kB", peak());
+    daemon.stop();
+}
+
+#[test]
+fn a_command_longer_than_the_system_takes_fails_clearly() {
+    let long = format!(": {}", "x".repeat(200_000));
+    let results = run(&[&long, "echo next"]);
+    assert!(results.starts_with("[FAILED] RUN_COMMAND: Could not run ': xxx"), "{results}");
+    assert!(results.contains("the command is 200002 bytes long"), "{results}");
+    assert!(results.contains("put it into a file with CREATE_FILE"), "{results}");
+    assert!(results.contains("  Output: next\n"), "{results}");
+}
+
+#[test]
+fn no_command_can_hold_a_nul() {
+    let base = Base::with_session();
+    let run = base.run_with(&["apply", "-"], "[RUN_COMMAND]\ntouch a\0b\n[/RUN_COMMAND]\n");
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(!base.exists("outbox/a1b2c3d4_seq0002.txt"));
+
+    let runner =
+        Runner { helper: program().to_owned(), timeout: Duration::from_secs(5), output_limit: 100 };
+    let execution = runner.run("touch a\0b", base.path(), &|| false);
+    assert!(matches!(execution.ending, Ending::NotStarted(_)), "{execution:?}");
+}
+
+#[test]
+fn after_many_commands_a_daemon_holds_no_more_than_before() {
+    let scene = Scene::new(Way::AsItIs).unwrap();
+    let daemon = scene.base.serve(&["watch"]);
+    let proc = PathBuf::from(format!("/proc/{}", daemon.pid()));
+    let holds = || {
+        let count = |folder: &str| fs::read_dir(proc.join(folder)).unwrap().count();
+        let tasks = fs::read_dir(proc.join("task")).unwrap().flatten();
+        let children: String = tasks
+            .map(|task| fs::read_to_string(task.path().join("children")).unwrap_or_default())
+            .collect();
+        (count("fd"), count("task"), children)
+    };
+    scene.base.write("inbox/r.txt", reply(&["true"]));
+    scene.base.wait_for_outbox(2);
+    daemon.wait_for("seq0002.txt");
+    let mut before = (0, 0, String::new());
+    wait_until("a daemon at rest", || {
+        let now = holds();
+        let still = now == before;
+        before = now;
+        still && before.2.is_empty()
+    });
+    scene.base.write("inbox/r.txt", reply(&["sleep 1000 & echo x; exit 1"; 50]));
+    scene.base.wait_for_outbox(3);
+    wait_until("the daemon to let go of all", || holds() == before);
+    daemon.stop();
+}
