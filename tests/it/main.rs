@@ -2,7 +2,12 @@
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
 mod basics;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 mod commands;
+#[cfg(target_os = "linux")]
+mod confinement;
+#[cfg(target_os = "linux")]
+mod own_state;
+mod properties;
 mod support;
 mod tidy;
