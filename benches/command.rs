@@ -15,6 +15,7 @@ fn runner() -> Runner {
         helper: env!("CARGO_BIN_EXE_deaddrop").into(),
         timeout: Duration::from_secs(60),
         output_limit: 4000,
+        hidden: vec![],
     }
 }
 

@@ -87,6 +87,7 @@ impl Base {
             helper,
             timeout: config.command_timeout,
             output_limit: config.max_output_length,
+            hidden: config.state(),
         };
         Ok(Self {
             store: Store::new(&config.sessions),
@@ -166,7 +167,7 @@ impl Base {
             Here { workspace: &self.workspace, runner: &self.runner, interrupted: &|| false };
         let requested: Vec<Requested> = session
             .read_requests()
-            .map(|path| Requested::new(path.clone(), place.read(path, READ_LIMIT)))
+            .map(|path| Requested::new(place.read(path, READ_LIMIT)))
             .collect();
         let text = outbox::render(session, self.environment(), &place.walk()?, &requested);
         let path = self.outbox_path(session);
@@ -176,11 +177,14 @@ impl Base {
 
     fn environment(&self) -> &Environment {
         self.environment.get_or_init(|| {
-            let containment = self.runner.containment(self.workspace.path());
+            let (containment, hidden) = self.runner.containment(self.workspace.path());
+            let hidden = if hidden { ", but do not see deaddrop's own files" } else { "" };
             Environment {
                 system: machine::system(),
                 shell: machine::shell(),
-                sandbox: format!("none, commands have the user's own rights; {containment}"),
+                sandbox: format!(
+                    "none, commands have the user's own rights{hidden}; {containment}"
+                ),
                 network: "open to commands, as it is on this machine".to_owned(),
                 timeout: self.config.command_timeout.as_secs(),
                 output_limit: self.config.max_output_length,

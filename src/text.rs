@@ -74,7 +74,7 @@ fn picture(c: char) -> char {
 /// assert_eq!(deaddrop::text::named("make\nmake test"), "'make' and 1 more line");
 /// ```
 pub fn named(command: &str) -> String {
-    let command = command.trim_end_matches(['\n', '\r']);
+    let command = command.trim();
     let (first, rest) = command.split_once('\n').unwrap_or((command, ""));
     let first = visible_line(first.trim_end());
     let mut name = match first.char_indices().nth(NAMED_LENGTH) {

@@ -95,7 +95,10 @@ impl Talk {
             Detail::Shown { text } => below(text),
             _ => format!("  {}", tags::summary(outcome)),
         };
-        let mut text = format!("{mark}  {name:<11}{told}");
+        let mut text = match told.starts_with(' ') {
+            true => format!("{mark}  {name:<11}{told}"),
+            false => format!("{mark}  {name}{told}"),
+        };
         for warning in &outcome.warnings {
             text.push_str(&format!(
                 "\n        {} {}",
@@ -124,10 +127,11 @@ impl Talk {
 
 /// A text below the line that it belongs to.
 fn below(text: &str) -> String {
-    visible(text)
-        .trim_end()
-        .lines()
-        .fold(String::new(), |all, line| format!("{all}\n          {line}"))
+    let lines = visible(text);
+    let lines = lines.trim_end().lines();
+    lines.fold(String::new(), |all, line| {
+        format!("{all}\n          {line}").trim_end_matches(' ').to_owned()
+    })
 }
 
 /// Tells of turns as they happen.
@@ -150,7 +154,11 @@ impl Observer for Teller<'_> {
 
     fn done(&mut self, outcome: &Outcome) {
         let talk = &self.context.talk;
-        talk.say(&talk.outcome(outcome));
+        if outcome.success() {
+            talk.say(&talk.outcome(outcome));
+        } else {
+            Talk::put(&talk.outcome(outcome));
+        }
         match &outcome.detail {
             Detail::Ran(execution) if talk.verbose => {
                 let output = tags::output(&execution.output);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::boundaries::boundary;
-use crate::protocol::{Failure, FailureKind, RelPath};
+use crate::protocol::{Failure, FailureKind};
 use crate::session::Session;
 use crate::text::{count, is_hazard, visible};
 use crate::workspace::Contents;
@@ -15,23 +15,21 @@ pub const READ_LIMIT: u64 = 200_000;
 /// A file that the LLM asked for, and what was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requested {
-    /// The path it asked for.
-    pub path: RelPath,
     /// Up to [`READ_LIMIT`] bytes of the file, or why there are none.
     pub contents: Result<Contents, Failure>,
 }
 
 impl Requested {
     /// A file as read; one that is not text becomes a failure.
-    pub fn new(path: RelPath, contents: Result<Contents, Failure>) -> Self {
+    pub fn new(contents: Result<Contents, Failure>) -> Self {
         let contents = contents.and_then(|contents| {
             if contents.bytes.contains(&0) {
-                let size = contents.size;
+                let Contents { path, size, .. } = contents;
                 return Err(Failure::execution(format!("'{path}' is not text ({size} bytes)")));
             }
             Ok(contents)
         });
-        Self { path, contents }
+        Self { contents }
     }
 
     /// Whether it is shown, and what the results say of it.
@@ -45,7 +43,7 @@ impl Requested {
         };
         let shown = shown_bytes(contents);
         let text = String::from_utf8_lossy(shown);
-        let mut told = format!("'{}' is shown below ({} bytes", self.path, contents.size);
+        let mut told = format!("'{}' is shown below ({} bytes", contents.path, contents.size);
         if shown.len() as u64 == contents.size {
             told.push_str(&format!(", {})", count(count_lines(shown), "line")));
         } else {
@@ -76,12 +74,15 @@ impl Requested {
 pub(super) fn render(session: &Session, requested: &[Requested], out: &mut String) {
     for (n, file) in requested.iter().enumerate() {
         let Ok(contents) = &file.contents else { continue };
-        if requested[..n].iter().any(|earlier| earlier.path == file.path) {
+        let shown = |earlier: &Requested| {
+            earlier.contents.as_ref().is_ok_and(|earlier| earlier.path == contents.path)
+        };
+        if requested[..n].iter().any(shown) {
             continue;
         }
         let text = String::from_utf8_lossy(shown_bytes(contents));
         let text = visible(&text);
-        let path = file.path.as_str();
+        let path = contents.path.as_str();
         let mark = match boundary(session, path, &text) {
             Some(word) => format!("{path} (boundary {word})"),
             None => path.to_owned(),

@@ -117,8 +117,10 @@ fn results(session: &Session, requested: &[Requested], out: &mut String) {
             let output = tags::output(&execution.output);
             if !output.is_empty() {
                 // Every line but the first begins with two spaces, so none can pose as a result.
-                out.push_str("  Output: ");
-                out.push_str(indented(&output).trim_start_matches(' '));
+                let (first, rest) = output.split_once('\n').unwrap_or((&output, ""));
+                out.push_str(format!("  Output: {first}").trim_end());
+                out.push('\n');
+                out.push_str(&indented(rest));
             }
         }
     }

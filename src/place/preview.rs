@@ -121,9 +121,9 @@ impl Place for Preview<'_> {
     }
 
     fn read(&self, path: &RelPath, limit: u64) -> Result<Contents, Failure> {
-        let (_, mut bytes) = self.existing(path)?;
+        let (path, mut bytes) = self.existing(path)?;
         let size = bytes.len() as u64;
         bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-        Ok(Contents { bytes, size })
+        Ok(Contents { path, bytes, size })
     }
 }

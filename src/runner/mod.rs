@@ -38,6 +38,8 @@ pub struct Runner {
     pub timeout: Duration,
     /// How many characters of its output are kept.
     pub output_limit: usize,
+    /// deaddrop's own files and folders, which commands are not to see where that can be had.
+    pub hidden: Vec<PathBuf>,
 }
 
 /// Why a wait for a command ended.
@@ -58,18 +60,22 @@ impl Runner {
         Execution { command: command.to_owned(), ending, output, duration: begun.elapsed() }
     }
 
-    /// How commands are contained on this machine, found by running one that does nothing.
-    pub fn containment(&self, folder: &Path) -> Containment {
+    /// How commands are contained on this machine, and whether `hidden` is hidden from them; found
+    /// by running one that does nothing.
+    pub fn containment(&self, folder: &Path) -> (Containment, bool) {
         let Ok((mut child, report, output)) = self.start(":", folder) else {
-            return Containment::Unknown;
+            return (Containment::Unknown, false);
         };
         drop(output);
         match child.wait_timeout(self.timeout.max(GRACE)) {
-            Ok(Some(_)) => sandbox::Report::read(report).containment,
+            Ok(Some(_)) => {
+                let report = sandbox::Report::read(report);
+                (report.containment, report.hidden)
+            }
             _ => {
                 tree::end(child.id());
                 let _ = child.wait();
-                Containment::Unknown
+                (Containment::Unknown, false)
             }
         }
     }
@@ -108,7 +114,7 @@ impl Runner {
         widen(&output);
         let mut helper = Command::new(&self.helper);
         helper
-            .args(sandbox::arguments(command))
+            .args(sandbox::arguments(command, &self.hidden))
             .current_dir(folder)
             .env_clear()
             .envs(environment())

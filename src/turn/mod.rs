@@ -2,7 +2,7 @@
 //! `[DONE]` and the person do.
 
 use crate::place::Place;
-use crate::protocol::{Asks, Detail, Operation, Outcome, Step};
+use crate::protocol::{Asks, Failure, Kind, Operation, Outcome, Step};
 
 /// Is told what happens while a reply is carried out.
 pub trait Observer {
@@ -23,7 +23,7 @@ pub fn carry_out(
 ) -> Vec<Outcome> {
     let mut outcomes: Vec<Outcome> = Vec::with_capacity(steps.len());
     let mut stopped: Option<&str> = None;
-    for step in steps {
+    for (n, step) in steps.iter().enumerate() {
         if stopped.is_none() && place.interrupted() {
             stopped = Some("the user stopped deaddrop");
         }
@@ -35,20 +35,23 @@ pub fn carry_out(
                 if matches!(operation, Operation::Done { .. }) {
                     stopped = Some("it comes after [DONE]");
                 }
-                Outcome::of(step, place.perform(operation))
+                match operation.path() {
+                    // A session that is over has no next outbox to show a file in.
+                    Some(path) if operation.kind() == Kind::Read && ends(&steps[n..]) => {
+                        let reason = format!("'{path}' is not shown: [DONE] ended the session");
+                        Outcome::of(step, Failure::execution(reason).into())
+                    }
+                    _ => Outcome::of(step, place.perform(operation)),
+                }
             }
         };
         observer.done(&outcome);
         outcomes.push(outcome);
     }
-    // A session that is over has no next outbox to show a file in.
-    if outcomes.iter().any(|outcome| matches!(outcome.detail, Detail::Completed { .. })) {
-        for outcome in &mut outcomes {
-            if let Detail::ReadLater { path } = &outcome.detail {
-                let reason = format!("'{path}' is not shown: [DONE] ended the session");
-                outcome.detail = crate::protocol::Failure::execution(reason).into();
-            }
-        }
-    }
     outcomes
+}
+
+/// Whether one of these steps completes the session.
+fn ends(steps: &[Step]) -> bool {
+    steps.iter().any(|step| matches!(step.asks, Asks::Operation(Operation::Done { .. })))
 }

@@ -37,6 +37,8 @@ pub struct Workspace {
 /// What was read of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Contents {
+    /// Where it really stands: links on the way are resolved.
+    pub path: RelPath,
     /// Its bytes, or its first ones where it is longer than was asked for.
     pub bytes: Vec<u8>,
     /// The size of the whole file.
@@ -204,7 +206,7 @@ fn read_up_to(path: &RelPath, spot: &Spot, limit: u64) -> Result<Contents, Failu
     let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or_default());
     file.take(limit).read_to_end(&mut bytes).map_err(fail)?;
     let size = size.max(bytes.len() as u64);
-    Ok(Contents { bytes, size })
+    Ok(Contents { path: spot.real.clone(), bytes, size })
 }
 
 /// Opening a FIFO for reading would wait for a writer.

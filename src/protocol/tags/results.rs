@@ -58,7 +58,8 @@ pub fn output(capture: &Capture) -> String {
         if !shown.ends_with('\n') {
             shown.push('\n');
         }
-        shown.push_str(&format!("[... {} characters left out ...]\n", capture.left_out));
+        let n = usize::try_from(capture.left_out).unwrap_or(usize::MAX);
+        shown.push_str(&format!("[... {} left out ...]\n", count(n, "character")));
         shown.push_str(&visible(&capture.tail));
     }
     shown.truncate(shown.trim_end().len());

@@ -6,7 +6,7 @@
 //! exit is `_exit`.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
@@ -21,10 +21,12 @@ const SHELL: &CStr = c"/bin/sh";
 /// The process whose death begins the end of the tree: init, or the shell.
 static FIRST: AtomicI32 = AtomicI32::new(0);
 
-pub(super) fn helper(parent: u32, command: &OsStr) -> ! {
+pub(super) fn helper(parent: u32, command: &OsStr, hidden: &[OsString]) -> ! {
     let Ok(command) = CString::new(command.as_bytes()) else {
         fail(0, "the command holds a NUL byte");
     };
+    let hidden: Vec<CString> =
+        hidden.iter().filter_map(|path| CString::new(path.as_bytes()).ok()).collect();
     // SAFETY: plain system calls on integers and constant strings.
     unsafe {
         // deaddrop's end is the command's end, also when it is killed.
@@ -44,7 +46,7 @@ pub(super) fn helper(parent: u32, command: &OsStr) -> ! {
         libc::syscall(libc::SYS_close_range, REPORT + 1, c_int::MAX, 0);
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
     }
-    if enter_namespaces() { with_init(&command) } else { as_subreaper(&command) }
+    if enter_namespaces() { with_init(&command, &hidden) } else { as_subreaper(&command) }
 }
 
 /// As the user that we are, or else in a user namespace that maps us to ourselves.
@@ -70,7 +72,7 @@ fn enter_namespaces() -> bool {
     }
 }
 
-fn with_init(command: &CStr) -> ! {
+fn with_init(command: &CStr, hidden: &[CString]) -> ! {
     let mut alive = [0; 2];
     // SAFETY: system calls on our own descriptors and memory; the child of fork goes on in `init`.
     unsafe {
@@ -80,7 +82,7 @@ fn with_init(command: &CStr) -> ! {
         let init = fork_first();
         if init == 0 {
             libc::close(alive[1]);
-            run_init(command, alive[0]);
+            run_init(command, hidden, alive[0]);
         }
         forget_output();
         wait_for(init);
@@ -89,7 +91,7 @@ fn with_init(command: &CStr) -> ! {
 }
 
 /// Process 1 of the namespace: reaps whatever ends, and ends with the shell.
-fn run_init(command: &CStr, helper_alive: c_int) -> ! {
+fn run_init(command: &CStr, hidden: &[CString], helper_alive: c_int) -> ! {
     // SAFETY: system calls on integers and constant strings.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong);
@@ -105,6 +107,9 @@ fn run_init(command: &CStr, helper_alive: c_int) -> ! {
         if libc::mount(ptr::null(), c"/".as_ptr(), ptr::null(), private, ptr::null()) == 0 {
             let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
             libc::mount(c"proc".as_ptr(), c"/proc".as_ptr(), c"proc".as_ptr(), flags, ptr::null());
+            if hidden.iter().all(|path| hide(path)) {
+                report("hidden=yes");
+            }
         }
         let shell = libc::fork();
         if shell == 0 {
@@ -113,6 +118,26 @@ fn run_init(command: &CStr, helper_alive: c_int) -> ! {
         let ending = wait_for(shell);
         report(&format!("contained=pidns\n{ending}"));
         libc::_exit(0)
+    }
+}
+
+/// Covers a file or folder in this mount namespace; one that is not there needs no cover.
+fn hide(path: &CStr) -> bool {
+    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC | libc::MS_RDONLY;
+    // SAFETY: system calls on strings that outlive them and a zeroed buffer of the right type.
+    unsafe {
+        let mut found: libc::stat = std::mem::zeroed();
+        if libc::stat(path.as_ptr(), &raw mut found) != 0 {
+            return std::io::Error::last_os_error().raw_os_error() == Some(libc::ENOENT);
+        }
+        let done = if found.st_mode & libc::S_IFMT == libc::S_IFDIR {
+            let kind = c"tmpfs".as_ptr();
+            libc::mount(kind, path.as_ptr(), kind, flags, ptr::null())
+        } else {
+            let null = c"/dev/null".as_ptr();
+            libc::mount(null, path.as_ptr(), ptr::null(), libc::MS_BIND, ptr::null())
+        };
+        done == 0
     }
 }
 

@@ -2,8 +2,8 @@
 //! dispatched before anything else in `main`. It is small and single-threaded, so it may enter
 //! namespaces, and it stays to end what the command leaves behind.
 //!
-//! Started as `deaddrop __command <pid of deaddrop> <command>`. Its standard input is the write end
-//! of a pipe for its [`Report`].
+//! Started as `deaddrop __command <pid of deaddrop> <command> <path to hide>…`. Its standard input
+//! is the write end of a pipe for its [`Report`].
 
 #[cfg(target_os = "linux")]
 #[path = "linux.rs"]
@@ -15,6 +15,7 @@ mod system;
 use std::ffi::OsString;
 use std::fmt;
 use std::io::Read;
+use std::path::PathBuf;
 
 use crate::protocol::Ending;
 pub(super) use system::ask_to_end;
@@ -54,19 +55,24 @@ pub fn dispatch() {
     if arguments.next().is_some_and(|first| first == MARK) {
         let parent = arguments.next().and_then(|pid| pid.to_str()?.parse().ok());
         let command = arguments.next().unwrap_or_default();
-        system::helper(parent.unwrap_or_default(), &command);
+        let hidden: Vec<OsString> = arguments.collect();
+        system::helper(parent.unwrap_or_default(), &command, &hidden);
     }
 }
 
-/// The arguments that make this program a helper for `command`.
-pub(super) fn arguments(command: &str) -> [OsString; 3] {
+/// The arguments that make this program a helper for `command`, which is not to see `hidden`.
+pub(super) fn arguments(command: &str, hidden: &[PathBuf]) -> impl Iterator<Item = OsString> {
     [MARK.into(), std::process::id().to_string().into(), command.into()]
+        .into_iter()
+        .chain(hidden.iter().map(|path| path.clone().into_os_string()))
 }
 
-/// What a helper says when it ends: `contained=pidns` and `exit=0`, `signal=9` or `error=…`, a line
-/// each.
+/// What a helper says when it ends: `hidden=yes`, `contained=pidns` and `exit=0`, `signal=9` or
+/// `error=…`, a line each.
 pub(super) struct Report {
     pub(super) containment: Containment,
+    /// Whether deaddrop's own files were out of the command's sight.
+    pub(super) hidden: bool,
     pub(super) ending: Option<Ending>,
 }
 
@@ -75,9 +81,10 @@ impl Report {
         let mut text = Vec::new();
         // What cannot be read was not said.
         let _ = pipe.read_to_end(&mut text);
-        let mut report = Self { containment: Containment::Unknown, ending: None };
+        let mut report = Self { containment: Containment::Unknown, hidden: false, ending: None };
         for line in String::from_utf8_lossy(&text).lines() {
             match line.split_once('=') {
+                Some(("hidden", "yes")) => report.hidden = true,
                 Some(("contained", how)) => {
                     report.containment = match how {
                         "pidns" => Containment::PidNamespace,

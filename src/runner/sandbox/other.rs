@@ -1,14 +1,14 @@
 //! The helper on systems other than Linux: it starts the shell, waits and reports. What the command
 //! leaves behind is ended by parentage (see `tree`), which a process can escape.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
 /// The shell's arguments before the command.
 const SHELL: [&str; 2] = if cfg!(windows) { ["cmd.exe", "/c"] } else { ["/bin/sh", "-c"] };
 
-pub(super) fn helper(_parent: u32, command: &OsStr) -> ! {
+pub(super) fn helper(_parent: u32, command: &OsStr, _hidden: &[OsString]) -> ! {
     let mut report = report();
     let mut shell = Command::new(SHELL[0]);
     shell.arg(SHELL[1]).arg(command).stdin(Stdio::null());
