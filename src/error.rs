@@ -32,6 +32,11 @@ enum ErrorKind {
     SeveralSessions(Vec<String>),
     #[error("{} is damaged: {problem}; restore it from a backup, or move it away to go on without that session", path.display())]
     DamagedSession { path: PathBuf, problem: String },
+    #[error(
+        "the journal {} is damaged at byte {offset}, so nothing is done on top of it; restore the file from a backup, or move it away to go on from the sessions as they are (a reply that was being carried out is then set aside)",
+        path.display()
+    )]
+    DamagedJournal { path: PathBuf, offset: usize },
     #[error("{}: {why}", path.display())]
     NoReply { path: PathBuf, why: String },
     #[error("{0}")]
@@ -74,6 +79,11 @@ impl Error {
     /// A session file that cannot be read as one.
     pub fn damaged_session(path: &Path, problem: impl Into<String>) -> Self {
         ErrorKind::DamagedSession { path: path.to_owned(), problem: problem.into() }.into()
+    }
+
+    /// A journal with a record that was on disk and is not what it was.
+    pub fn damaged_journal(path: &Path, offset: usize) -> Self {
+        ErrorKind::DamagedJournal { path: path.to_owned(), offset }.into()
     }
 
     /// A file given as a reply that cannot be one.

@@ -95,9 +95,10 @@ impl Talk {
             Detail::Shown { text } => below(text),
             _ => format!("  {}", tags::summary(outcome)),
         };
-        let mut text = match told.starts_with(' ') {
-            true => format!("{mark}  {name:<11}{told}"),
-            false => format!("{mark}  {name}{told}"),
+        let mut text = if told.starts_with(' ') {
+            format!("{mark}  {name:<11}{told}")
+        } else {
+            format!("{mark}  {name}{told}")
         };
         for warning in &outcome.warnings {
             text.push_str(&format!(

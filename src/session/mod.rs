@@ -1,5 +1,6 @@
 //! A session: one task, and where its conversation stands. Pure; `store` keeps it on disk.
 
+pub mod journal;
 pub mod store;
 
 use crate::clock::Timestamp;

@@ -1,0 +1,353 @@
+//! The journal: an append-only file of what was begun and what came of it, and the truth about a
+//! base directory. Everything else (sessions, outboxes, the archive) can be made again from it.
+//!
+//! A record is a line:
+//!
+//! ```text
+//! record = checksum " " synced " " payload LF
+//! ```
+//!
+//! `checksum` are 16 hexadecimal digits over the record's place in the file and all that follows;
+//! `synced` is the place up to which the file was known to be on disk when the record was written;
+//! `payload` is the caller's, of one line. Behind the last record the file is zeros, which were
+//! written beforehand, so that a full disk is met before a turn and not within it.
+//!
+//! What a power loss does to the end of such a file is known: some of the sectors that were not yet
+//! synced still hold zeros. So a bad record with zeros in it, and with nothing after it that knew
+//! it to be on disk, is a torn end, and is cut off. Any other bad record is damage, and nothing is
+//! done on top of that.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::atomic;
+use crate::error::{Error, Result};
+
+/// How much room is made ahead at a time, in bytes.
+const ROOM: u64 = 256 << 10;
+/// The least unit that a disk writes whole.
+const SECTOR: usize = 512;
+
+/// An open journal, of which this process is the only writer.
+#[derive(Debug)]
+pub struct Journal {
+    file: File,
+    path: PathBuf,
+    /// Where the next record goes.
+    end: u64,
+    /// Up to where the file is known to be on disk.
+    synced: u64,
+    /// Up to where there is room.
+    room: u64,
+}
+
+/// What a journal holds.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Contents<'a> {
+    /// The payloads, in order.
+    pub payloads: Vec<&'a str>,
+    /// Where the last good record ends, in bytes.
+    pub end: usize,
+    /// Whether something torn follows it, which is to be cut off.
+    pub torn: bool,
+}
+
+/// A record that was on disk and is not what it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Damage {
+    /// Where it begins, in bytes.
+    pub offset: usize,
+}
+
+impl Journal {
+    /// Opens the journal at `path`, made where it is missing, cuts off a torn end, and gives the
+    /// payloads in it.
+    pub fn open(path: &Path) -> Result<(Self, Vec<String>)> {
+        let fail = |e| Error::io("open the journal", path, e);
+        let mut file = File::options()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .map_err(fail)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(fail)?;
+        let contents =
+            read(&bytes).map_err(|damage| Error::damaged_journal(path, damage.offset))?;
+        let end = contents.end as u64;
+        let payloads = contents.payloads.iter().map(|payload| (*payload).to_owned()).collect();
+        let mut journal = Self { file, path: path.to_owned(), end, synced: 0, room: end };
+        if contents.torn {
+            journal.file.set_len(end).map_err(fail)?;
+        } else {
+            journal.room = bytes.len() as u64;
+        }
+        journal.make_room(0)?;
+        // What was read may be in memory only; from here on it is built upon.
+        journal.sync()?;
+        atomic::sync_folder(path.parent().unwrap_or(Path::new(".")))?;
+        Ok((journal, payloads))
+    }
+
+    /// Adds a record, of one line. It is on disk after the next [`Journal::sync`].
+    pub fn append(&mut self, payload: &str) -> Result<()> {
+        debug_assert!(!payload.contains(['\n', '\0']), "a payload is one line");
+        let line = line(self.end, self.synced, payload);
+        self.make_room(line.len() as u64)?;
+        let fail = |e| Error::io("write the journal", &self.path, e);
+        self.file.seek(SeekFrom::Start(self.end)).map_err(fail)?;
+        self.file.write_all(line.as_bytes()).map_err(fail)?;
+        self.end += line.len() as u64;
+        Ok(())
+    }
+
+    /// Waits until all records are on disk.
+    pub fn sync(&mut self) -> Result<()> {
+        if self.synced < self.end || self.end == 0 {
+            self.file.sync_data().map_err(|e| Error::io("sync the journal", &self.path, e))?;
+            self.synced = self.end;
+        }
+        Ok(())
+    }
+
+    /// How long the journal is, in bytes.
+    pub fn len(&self) -> u64 {
+        self.end
+    }
+
+    /// Whether it holds no record.
+    pub fn is_empty(&self) -> bool {
+        self.end == 0
+    }
+
+    /// Replaces all records by these, in one step.
+    pub fn rewrite<'a>(&mut self, payloads: impl IntoIterator<Item = &'a str>) -> Result<()> {
+        let mut bytes = Vec::new();
+        for payload in payloads {
+            let place = bytes.len() as u64;
+            bytes.extend_from_slice(line(place, place, payload).as_bytes());
+        }
+        let end = bytes.len() as u64;
+        bytes.resize(bytes.len() + usize::try_from(ROOM).unwrap_or_default(), 0);
+        atomic::write(&self.path, &bytes)?;
+        let fail = |e| Error::io("open the journal", &self.path, e);
+        self.file = File::options().read(true).write(true).open(&self.path).map_err(fail)?;
+        (self.end, self.synced, self.room) = (end, end, bytes.len() as u64);
+        Ok(())
+    }
+
+    /// Writes zeros ahead, so that a record never meets a full disk, nor its sync a new length.
+    fn make_room(&mut self, wanted: u64) -> Result<()> {
+        if self.end + wanted <= self.room {
+            return Ok(());
+        }
+        let room = (self.end + wanted).next_multiple_of(ROOM) + ROOM;
+        let fail = |e: io::Error| Error::io("make room in the journal", &self.path, e);
+        self.file.seek(SeekFrom::Start(self.room)).map_err(fail)?;
+        io::copy(&mut io::repeat(0).take(room - self.room), &mut self.file).map_err(fail)?;
+        self.file.sync_all().map_err(fail)?;
+        self.room = room;
+        Ok(())
+    }
+}
+
+fn line(place: u64, synced: u64, payload: &str) -> String {
+    let rest = format!("{synced} {payload}\n");
+    format!("{} {rest}", checksum(place, &rest))
+}
+
+fn checksum(place: u64, rest: &str) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&place.to_le_bytes());
+    hasher.update(rest.as_bytes());
+    hasher.finalize().to_hex()[..16].to_owned()
+}
+
+/// Reads the bytes of a journal. Pure and total.
+pub fn read(bytes: &[u8]) -> Result<Contents<'_>, Damage> {
+    let mut contents = Contents { payloads: Vec::new(), end: 0, torn: false };
+    while let Some((payload, _, next)) = record(bytes, contents.end) {
+        contents.payloads.push(payload);
+        contents.end = next;
+    }
+    let rest = &bytes[contents.end..];
+    if rest.iter().all(|b| *b == 0) {
+        return Ok(contents);
+    }
+    if looks_torn(bytes, contents.end) && !anything_knew(bytes, contents.end) {
+        contents.torn = true;
+        return Ok(contents);
+    }
+    Err(Damage { offset: contents.end })
+}
+
+/// The record at `place`: its payload, what it knew to be on disk, and where the next one begins.
+fn record(bytes: &[u8], place: usize) -> Option<(&str, usize, usize)> {
+    let rest = &bytes[place..];
+    let end = memchr::memchr2(b'\n', 0, rest)?;
+    let line = std::str::from_utf8(&rest[..=end]).ok()?;
+    let (sum, body) = line.split_at_checked(17)?;
+    if sum != format!("{} ", checksum(place as u64, body)) {
+        return None;
+    }
+    let (synced, payload) = body.strip_suffix('\n')?.split_once(' ')?;
+    Some((payload, synced.parse().ok()?, place + end + 1))
+}
+
+/// Whether what begins at `place` can be what a power loss leaves of a write that was not synced: a
+/// beginning and then nothing, or whole sectors of zeros in it.
+fn looks_torn(bytes: &[u8], place: usize) -> bool {
+    let rest = &bytes[place..];
+    let Some(zero) = memchr::memchr(0, rest) else {
+        // The file itself may have been cut.
+        return !rest.ends_with(b"\n");
+    };
+    let zeros = rest[zero..].iter().take_while(|b| **b == 0).count();
+    let (begin, end) = (place + zero, place + zero + zeros);
+    let to_the_end = end == bytes.len();
+    // A record that is whole and bad was not torn.
+    let whole = to_the_end && rest[..zero].ends_with(b"\n");
+    // The first sector that was not synced may hold older records before it.
+    let sectors = (begin == place || begin.is_multiple_of(SECTOR)) && end.is_multiple_of(SECTOR);
+    !whole && (to_the_end || sectors)
+}
+
+/// Whether a good record behind `place` was written when what stands there was on disk.
+fn anything_knew(bytes: &[u8], place: usize) -> bool {
+    let starts = memchr::memchr2_iter(b'\n', 0, &bytes[place..]).map(|n| place + n + 1);
+    starts.filter_map(|start| record(bytes, start)).any(|(_, synced, _)| synced > place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A journal of `payloads`, each synced before the next where it is marked, and where each
+    /// record begins.
+    fn written(payloads: &[(String, bool)]) -> (Vec<u8>, Vec<usize>, usize) {
+        let (mut bytes, mut places, mut synced) = (Vec::new(), Vec::new(), 0);
+        for (payload, sync) in payloads {
+            places.push(bytes.len());
+            let place = bytes.len() as u64;
+            bytes.extend_from_slice(line(place, synced as u64, payload).as_bytes());
+            if *sync {
+                synced = bytes.len();
+            }
+        }
+        (bytes, places, synced)
+    }
+
+    fn payloads() -> impl Strategy<Value = Vec<(String, bool)>> {
+        prop::collection::vec(("[ -~äß€]{0,900}", any::<bool>()), 1..12)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        #[test]
+        fn what_is_written_is_read(payloads in payloads(), room in 0usize..2000) {
+            let (mut bytes, _, _) = written(&payloads);
+            let end = bytes.len();
+            bytes.resize(end + room, 0);
+            let contents = read(&bytes).unwrap();
+            prop_assert_eq!(contents.end, end);
+            prop_assert!(!contents.torn);
+            prop_assert!(contents.payloads.iter().eq(payloads.iter().map(|(payload, _)| payload)));
+        }
+
+        /// A crash leaves what was synced, and of the rest any sectors.
+        #[test]
+        fn a_torn_end_is_cut_off_and_what_was_synced_is_kept(
+            payloads in payloads(),
+            kept in prop::collection::vec(any::<bool>(), 64),
+        ) {
+            let (mut bytes, places, synced) = written(&payloads);
+            for sector in 0..=bytes.len() / SECTOR {
+                let (from, to) = ((sector * SECTOR).max(synced), ((sector + 1) * SECTOR).min(bytes.len()));
+                if from < to && !kept[sector % kept.len()] {
+                    bytes[from..to].fill(0);
+                }
+            }
+            bytes.resize(bytes.len() + 700, 0);
+            let contents = read(&bytes).unwrap();
+            let durable = places.iter().filter(|place| **place < synced).count();
+            prop_assert!(contents.payloads.len() >= durable);
+            for (read, (payload, _)) in contents.payloads.iter().zip(&payloads) {
+                prop_assert_eq!(read, payload);
+            }
+        }
+
+        #[test]
+        fn every_prefix_is_a_torn_end_or_whole(payloads in payloads(), cut in any::<prop::sample::Index>()) {
+            let (bytes, places, _) = written(&payloads.iter().map(|(p, _)| (p.clone(), false)).collect::<Vec<_>>());
+            let cut = cut.index(bytes.len() + 1);
+            let contents = read(&bytes[..cut]).unwrap();
+            let whole = places.iter().skip(1).chain([&bytes.len()]).filter(|end| **end <= cut).count();
+            prop_assert_eq!(contents.payloads.len(), whole);
+        }
+
+        /// A flipped bit in a record is never taken for what was written.
+        #[test]
+        fn a_flipped_byte_is_damage(
+            payloads in payloads(),
+            at in any::<prop::sample::Index>(),
+            flip in 1u8..=255,
+        ) {
+            let synced: Vec<_> = payloads.iter().map(|(p, _)| (p.clone(), true)).collect();
+            let (mut bytes, places, _) = written(&synced);
+            let at = at.index(bytes.len());
+            bytes[at] ^= flip;
+            let end = bytes.len();
+            bytes.resize(end + 700, 0);
+            let hit = places.iter().filter(|place| **place <= at).count() - 1;
+            match read(&bytes) {
+                Err(damage) => prop_assert_eq!(damage.offset, places[hit]),
+                // In the last record a byte that became zero, or its end that is gone, can look torn.
+                Ok(contents) => {
+                    prop_assert_eq!(contents.payloads.len(), hit);
+                    prop_assert_eq!(hit, places.len() - 1);
+                    prop_assert!(bytes[at] == 0 || at == end - 1, "{} {}", at, end);
+                }
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..3000)) {
+            let _ = read(&bytes);
+        }
+    }
+
+    #[test]
+    fn a_journal_goes_on_after_a_torn_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let (mut journal, payloads) = Journal::open(&path).unwrap();
+        assert!(payloads.is_empty());
+        journal.append("one").unwrap();
+        journal.sync().unwrap();
+        let end = usize::try_from(journal.len()).unwrap();
+        journal.append("two").unwrap();
+        drop(journal);
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[end + 10..].fill(0);
+        std::fs::write(&path, &bytes).unwrap();
+
+        let (mut journal, payloads) = Journal::open(&path).unwrap();
+        assert_eq!(payloads, ["one"]);
+        journal.append("three").unwrap();
+        journal.sync().unwrap();
+        assert_eq!(Journal::open(&path).unwrap().1, ["one", "three"]);
+        journal.rewrite(["four"]).unwrap();
+        journal.append("five").unwrap();
+        assert_eq!(Journal::open(&path).unwrap().1, ["four", "five"]);
+
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[20] ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        let error = Journal::open(&path).unwrap_err().to_string();
+        assert!(error.contains("journal is damaged") && error.contains("byte 0"), "{error}");
+    }
+}
