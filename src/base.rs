@@ -2,6 +2,7 @@
 //! from steps to the next outbox.
 
 use std::cell::OnceCell;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,8 @@ pub struct Base {
     pub store: Store,
     /// Its inbox.
     pub inbox: Inbox,
+    /// Names of replies that lie in `rejected/` since their daemon was stopped hard.
+    pub set_aside: Vec<OsString>,
     workspace: Workspace,
     runner: Runner,
     stop: Stop,
@@ -63,10 +66,10 @@ impl Base {
     /// clears away what an interrupted write left.
     pub fn open(config: Config, clock: Clock, stop: Stop) -> Result<Self> {
         let lock = Lock::take(&config)?;
-        let base = Self::build(config, clock, stop, Some(lock))?;
+        let mut base = Self::build(config, clock, stop, Some(lock))?;
         atomic::sweep(&base.config.outbox)?;
         atomic::sweep(&base.config.sessions)?;
-        base.set_aside_left_overs()?;
+        base.set_aside = base.set_aside_left_overs()?;
         Ok(base)
     }
 
@@ -92,6 +95,7 @@ impl Base {
         Ok(Self {
             store: Store::new(&config.sessions),
             inbox,
+            set_aside: Vec::new(),
             workspace,
             runner,
             stop,
@@ -194,11 +198,13 @@ impl Base {
 
     /// Replies that were being carried out when deaddrop was stopped hard may have run in part, so
     /// they are not run again by themselves.
-    fn set_aside_left_overs(&self) -> Result<()> {
+    fn set_aside_left_overs(&self) -> Result<Vec<OsString>> {
         const WHY: &str = "deaddrop was stopped hard while it carried this reply out, so it may have run in part or as a whole. Look at the workspace; to run it (again), move it back into the inbox";
+        let mut names = Vec::new();
         for path in self.inbox.left_over()? {
             self.inbox.reject_file(&path, WHY)?;
+            names.extend(path.file_name().map(OsStr::to_owned));
         }
-        Ok(())
+        Ok(names)
     }
 }

@@ -41,8 +41,9 @@ pub fn serve_once(
     let look = base.inbox.look(&[])?;
     let mut sessions = Sessions::default();
     for path in look.ready {
-        if !stop.is_asked() {
-            one(base, serve, &mut sessions, &path, listener)?;
+        one(base, serve, &mut sessions, &path, listener)?;
+        if stop.is_asked() || sessions.are_over(base, serve)? {
+            break;
         }
     }
     Ok(())
@@ -73,9 +74,7 @@ pub fn serve(
         let mut look_again = look.look_again;
         for path in look.ready {
             look_again |= one(base, serve, &mut sessions, &path, listener)?;
-            if let Serve::One(id) = serve
-                && sessions.get(base, id)?.is_complete
-            {
+            if sessions.are_over(base, serve)? {
                 return Ok(true);
             }
             if stop.is_asked() {
@@ -124,6 +123,8 @@ fn one(
 #[derive(Default)]
 struct Sessions {
     known: HashMap<String, Session>,
+    /// What is wrong with the files of others, by their ids.
+    damaged: HashMap<String, String>,
 }
 
 impl Sessions {
@@ -136,11 +137,21 @@ impl Sessions {
 
     /// Reads the sessions that were added since.
     fn refresh(&mut self, base: &Base) -> Result<()> {
+        self.damaged.clear();
         for id in base.store.ids()? {
-            // A damaged one serves nobody, and is named by `deaddrop sessions`.
-            let _ = self.get(base, &id);
+            if let Err(e) = self.get(base, &id) {
+                self.damaged.insert(id, e.to_string());
+            }
         }
         Ok(())
+    }
+
+    /// Whether the one session that is served is complete.
+    fn are_over(&mut self, base: &Base, serve: &Serve) -> Result<bool> {
+        match serve {
+            Serve::All => Ok(false),
+            Serve::One(id) => Ok(self.get(base, id)?.is_complete),
+        }
     }
 
     /// The session that a reply is for, or why there is none.
@@ -170,6 +181,9 @@ impl Sessions {
                     "session {0} is complete; `deaddrop resume {0} --reopen TEXT` takes it up again",
                     session.id
                 )));
+            }
+            if let Some((_, why)) = self.damaged.iter().find(|(id, _)| name.contains(*id)) {
+                return Ok(Err(why.clone()));
             }
             match (serve, open.as_slice()) {
                 (Serve::One(id), _) => return Ok(Ok(self.get(base, id)?.clone())),

@@ -95,6 +95,10 @@ impl Watch {
     /// once when asked to stop, soon when `look_again`.
     pub fn wait(&mut self, look_again: bool) -> Vec<OsString> {
         let mut finished = Vec::new();
+        // Nobody has heard what was dropped into a folder that was made anew.
+        if self.follow() {
+            return finished;
+        }
         let wait = if look_again { SOON } else { TICK };
         if let (false, Ok(wake)) = (self.stop.is_asked(), self.wakes.recv_timeout(wait)) {
             for wake in std::iter::once(wake).chain(self.wakes.try_iter()) {
@@ -107,11 +111,11 @@ impl Watch {
         finished
     }
 
-    /// Listens to the folder that has the name now.
-    fn follow(&mut self) {
+    /// Listens to the folder that has the name now. Returns whether it is another than before.
+    fn follow(&mut self) -> bool {
         let identity = identity(&self.folder);
         if self.identity == identity && self.watcher.is_some() {
-            return;
+            return false;
         }
         let sender = self.sender.clone();
         let told = move |event: notify::Result<Event>| {
@@ -128,6 +132,7 @@ impl Watch {
             })
             .ok();
         self.identity = identity;
+        self.watcher.is_some()
     }
 }
 

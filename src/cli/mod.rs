@@ -11,10 +11,11 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::base::Clock;
+use crate::base::{Base, Clock};
 use crate::clock::Timestamp;
 use crate::config::{Config, Raw};
 use crate::error::{Error, Result};
+use crate::watch::Stop;
 use talk::Talk;
 
 const EXIT_CODES: &str = "\
@@ -146,6 +147,19 @@ struct Context {
 }
 
 impl Context {
+    /// Opens the base directory to serve it, and tells what was found amiss.
+    fn open(&self, stop: Stop) -> Result<Base> {
+        let base = Base::open(self.config.clone(), self.clock, stop)?;
+        let rejected = self.display(&self.config.inbox.join("rejected"));
+        for name in &base.set_aside {
+            self.talk.warning(&format!(
+                "{} was being carried out when deaddrop was stopped hard; it is in {rejected} now, with a note on what to do",
+                name.to_string_lossy()
+            ));
+        }
+        Ok(base)
+    }
+
     /// A path as the person would write it where they are.
     fn display(&self, path: &Path) -> String {
         let shown = self.here.as_ref().and_then(|here| path.strip_prefix(here).ok());

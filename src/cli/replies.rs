@@ -12,7 +12,6 @@ use similar::TextDiff;
 use super::Context;
 use super::sessions::named_or_only;
 use super::talk::{self, Teller};
-use crate::base::Base;
 use crate::daemon::Listener;
 use crate::error::{Error, Result};
 use crate::inbox::{self, Taken};
@@ -56,7 +55,7 @@ pub(super) struct Check {
 
 pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
-    let base = Base::open(context.config.clone(), context.clock, stop.clone())?;
+    let base = context.open(stop.clone())?;
     let session = named_or_only(&base.store, arguments.session.as_deref(), context)?;
     let mut teller = Teller { context, what_next: true };
 

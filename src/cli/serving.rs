@@ -71,13 +71,16 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         )));
     }
     let stop = Stop::on_signals()?;
-    let mut base = match Base::open(context.config.clone(), context.clock, stop.clone()) {
+    let mut base = match context.open(stop.clone()) {
         // Whoever serves the folder will serve this session too.
         Err(e) if e.is_locked() => {
             let base = Base::beside(context.config.clone(), context.clock)?;
             let turn = base.begin(&task, arguments.id.clone())?;
             announce(context, &turn, "Session", "begins");
-            context.talk.say("The deaddrop that already runs here will carry out the replies.");
+            context.talk.say(&format!(
+                "The deaddrop that already runs here will carry out the replies; put the session's id into their names, as in {}_reply.txt.",
+                turn.session.id
+            ));
             return Ok(ExitCode::SUCCESS);
         }
         other => other?,
@@ -92,7 +95,7 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
 
 pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
-    let mut base = Base::open(context.config.clone(), context.clock, stop.clone())?;
+    let mut base = context.open(stop.clone())?;
     let mut session = match &arguments.id {
         Some(id) => base.store.load(id)?,
         None => newest_open(context, &base)?,
@@ -126,14 +129,14 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
     if arguments.no_watch {
         let mut teller = Teller { context, what_next: true };
         daemon::serve_once(&mut base, &Serve::One(id), &stop, &mut teller)?;
-        return Ok(ExitCode::SUCCESS);
+        return if stop.is_asked() { Err(Error::interrupted()) } else { Ok(ExitCode::SUCCESS) };
     }
     serve(context, &mut base, &Serve::One(id), &stop)
 }
 
 pub(super) fn watch(context: &Context) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
-    let mut base = Base::open(context.config.clone(), context.clock, stop.clone())?;
+    let mut base = context.open(stop.clone())?;
     for session in base.store.open_sessions()? {
         base.restore_outbox(&session)?;
         context.talk.say(&format!("Session {}: {}", session.id, first_line(&session.task)));

@@ -10,7 +10,6 @@ use serde_json::json;
 use super::Context;
 use super::serving::first_line;
 use super::talk;
-use crate::base::Base;
 use crate::error::{Error, Result};
 use crate::session::store::Store;
 use crate::session::{Session, outbox_name};
@@ -122,7 +121,7 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
 }
 
 pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
-    let base = Base::open(context.config.clone(), context.clock, Stop::default())?;
+    let base = context.open(Stop::default())?;
     let mut session = named_or_only(&base.store, arguments.session.as_deref(), context)?;
     session.say(&arguments.text.join(" "), base.now());
     base.store.save(&session)?;

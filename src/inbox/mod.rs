@@ -130,9 +130,11 @@ impl Inbox {
             Ok(_) => {}
         }
         let mut file = match open(path) {
-            Ok(file) => file,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Taken::Gone),
-            Err(e) => return self.refuse(path, &format!("it cannot be read: {e}")),
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                return self.refuse(path, "it may not be read; check its owner and rights");
+            }
+            other => other.map_err(|e| Error::io("read", path, e))?,
         };
         let mut bytes = read(&mut file, path)?;
         if ends_early(&bytes) && is_young(&file) {
@@ -142,7 +144,12 @@ impl Inbox {
         let name = path.file_name().unwrap_or_default().to_owned();
         let claimed = match atomic::move_into(path, &self.claims(), &name) {
             Err(_) if !path.exists() => return Ok(Taken::Gone),
-            other => other?,
+            // Somebody removed the folder and made it anew, without those in it.
+            Err(_) => {
+                self.make()?;
+                atomic::move_into(path, &self.claims(), &name)?
+            }
+            Ok(claimed) => claimed,
         };
         // Somebody may have written once more, or put another file there, before the move.
         let mut taken = open(&claimed).map_err(|e| Error::io("read", &claimed, e))?;
@@ -161,20 +168,20 @@ impl Inbox {
         Ok(Taken::Reply(Claimed { name, path: claimed, reply: tags::parse(&text) }))
     }
 
-    /// Puts a reply away that was carried out. Returns where it is.
-    pub fn archive(&self, claimed: &Claimed) -> Result<PathBuf> {
+    /// Puts a reply away that was carried out.
+    pub fn archive(&self, claimed: &Claimed) -> Result<()> {
         self.put_into("processed", &claimed.path, &claimed.name, None)
     }
 
     /// Puts a reply away that belongs nowhere, with a note beside it.
-    pub fn reject(&self, claimed: &Claimed, why: &str) -> Result<PathBuf> {
+    pub fn reject(&self, claimed: &Claimed, why: &str) -> Result<()> {
         self.put_into("rejected", &claimed.path, &claimed.name, Some(why))
     }
 
     /// Puts away a file that was not taken.
     pub fn reject_file(&self, path: &Path, why: &str) -> Result<()> {
         let name = path.file_name().unwrap_or_default().to_owned();
-        self.put_into("rejected", path, &name, Some(why)).map(drop)
+        self.put_into("rejected", path, &name, Some(why))
     }
 
     /// Keeps a copy of a reply that came another way, as if it had been dropped here.
@@ -197,16 +204,20 @@ impl Inbox {
         Ok(Taken::Rejected(why.to_owned()))
     }
 
-    fn put_into(&self, sub: &str, from: &Path, name: &OsStr, why: Option<&str>) -> Result<PathBuf> {
+    fn put_into(&self, sub: &str, from: &Path, name: &OsStr, why: Option<&str>) -> Result<()> {
         let folder = self.sub(sub);
         fs::create_dir_all(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
-        let path = atomic::move_into(from, &folder, name)?;
+        let path = match atomic::move_into(from, &folder, name) {
+            // Somebody removed it, perhaps with the whole inbox: there is nothing to put away.
+            Err(_) if fs::symlink_metadata(from).is_err() => return Ok(()),
+            other => other?,
+        };
         if let Some(why) = why {
             let mut note = path.file_name().unwrap_or_default().to_owned();
             note.push(".why.txt");
             atomic::write_into(&folder, &note, format!("{}: {why}\n", name.display()).as_bytes())?;
         }
-        Ok(path)
+        Ok(())
     }
 
     fn sub(&self, name: &str) -> PathBuf {
