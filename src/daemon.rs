@@ -64,12 +64,12 @@ pub fn serve(
             return Ok(false);
         }
         let look = match base.inbox.look(&closed) {
-            // Somebody removed the folder: make it anew, and listen to that one.
-            Err(_) if !base.inbox.folder().exists() => {
+            // Somebody removed the folder, and perhaps made another: make it whole, and go on there.
+            Err(_) => {
                 base.inbox.make()?;
-                continue;
+                base.inbox.look(&closed)?
             }
-            other => other?,
+            Ok(look) => look,
         };
         let mut look_again = look.look_again;
         for path in look.ready {
