@@ -9,5 +9,11 @@ mod confinement;
 #[cfg(target_os = "linux")]
 mod own_state;
 mod properties;
+#[cfg(unix)]
+mod inbox;
+#[cfg(unix)]
+mod refused;
+#[cfg(unix)]
+mod stopping;
 mod support;
 mod tidy;

@@ -1,13 +1,13 @@
 //! A base directory in a temporary folder, and the real program run in it.
-#![allow(dead_code, reason = "each test binary uses a part")]
-#![allow(unreachable_pub, reason = "a module of each test binary")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How long a test waits for something that must happen.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -44,9 +44,20 @@ impl Base {
         base
     }
 
-    /// Makes a session and its first outbox.
+    /// Puts a session and its first outbox there as `new` makes them. It asks every tool of the
+    /// machine for its version, which takes a while, so it does so once for all tests.
     pub fn begin(&self, id: &str) {
-        self.run(&["new", "--no-watch", "--id", id, "A task"]).ok();
+        static MADE: OnceLock<[String; 2]> = OnceLock::new();
+        let [session, outbox] = MADE.get_or_init(|| {
+            let base = Self::new();
+            base.run(&["new", "--no-watch", "--id", ID, "A task"]).ok();
+            [base.read(&format!("sessions/{ID}.json")), base.outbox(1)]
+        });
+        self.write(&format!("sessions/{id}.json"), session.replace(ID, id));
+        self.write(&format!("outbox/{id}_seq0001.txt"), outbox.replace(ID, id));
+        for folder in ["workspace", "inbox/.claimed", "inbox/processed"] {
+            fs::create_dir_all(self.at(folder)).unwrap();
+        }
     }
 
     pub fn path(&self) -> &Path {
@@ -109,21 +120,30 @@ impl Base {
 
     /// Runs the program to its end, with this text as its standard input.
     pub fn run_with(&self, arguments: &[&str], input: impl AsRef<[u8]>) -> Run {
-        let mut child = self
-            .command(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // A program that does not read its input closes the pipe.
-        let _ = child.stdin.take().unwrap().write_all(input.as_ref());
-        let output = child.wait_with_output().unwrap();
-        Run {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        Run::of(&mut self.command(arguments), input)
+    }
+
+    /// Runs a shell script in the base directory.
+    #[track_caller]
+    pub fn sh(&self, script: &str) {
+        let status =
+            Command::new("/bin/sh").args(["-ec", script]).current_dir(self.path()).status();
+        assert!(status.unwrap().success(), "{script}");
+    }
+
+    /// Waits until these replies, and no others, have been archived: an outbox comes first.
+    #[track_caller]
+    pub fn wait_for_archive(&self, names: &[&str]) {
+        wait_until(&format!("{names:?}"), || self.names("inbox/processed") == names);
+    }
+
+    /// Waits until a file has been put into `rejected/`; gives the note beside it.
+    #[track_caller]
+    pub fn rejected(&self, name: &str) -> String {
+        let note = format!("inbox/rejected/{name}.why.txt");
+        wait_until(&note, || fs::read_to_string(self.at(&note)).is_ok_and(|t| t.ends_with('\n')));
+        assert!(self.exists(&format!("inbox/rejected/{name}")));
+        self.read(&note)
     }
 
     /// Applies a reply to session [`ID`]; gives its next outbox.
@@ -137,6 +157,7 @@ impl Base {
     pub fn start(&self, arguments: &[&str]) -> Daemon {
         let log = self.at("daemon.log");
         let out = fs::File::options().append(true).create(true).open(&log).unwrap();
+        let begin = out.metadata().unwrap().len();
         let child = self
             .command(arguments)
             .stdin(Stdio::null())
@@ -144,7 +165,7 @@ impl Base {
             .stderr(out)
             .spawn()
             .unwrap();
-        Daemon { child, log }
+        Daemon { child, log, begin }
     }
 
     /// Starts the program and waits until it listens to the inbox.
@@ -165,6 +186,24 @@ impl Base {
 }
 
 impl Run {
+    /// Runs a command to its end, with this text as its standard input.
+    pub fn of(command: &mut Command, input: impl AsRef<[u8]>) -> Self {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A program that does not read its input closes the pipe.
+        let _ = child.stdin.take().unwrap().write_all(input.as_ref());
+        let output = child.wait_with_output().unwrap();
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
     /// Asserts that it succeeded.
     #[track_caller]
     pub fn ok(self) -> Self {
@@ -183,13 +222,17 @@ impl Run {
 pub struct Daemon {
     child: Child,
     log: PathBuf,
+    /// Where in the log this one begins: an earlier one may have written there.
+    begin: u64,
 }
 
 impl Daemon {
     /// All it has said so far, on both streams.
     pub fn said(&self) -> String {
         let mut text = Vec::new();
-        fs::File::open(&self.log).unwrap().read_to_end(&mut text).unwrap();
+        let mut log = fs::File::open(&self.log).unwrap();
+        log.seek(SeekFrom::Start(self.begin)).unwrap();
+        log.read_to_end(&mut text).unwrap();
         String::from_utf8_lossy(&text).into_owned()
     }
 
@@ -230,6 +273,9 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("What the program said:\n{}", self.said());
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -243,4 +289,9 @@ pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
         assert!(begun.elapsed() < PATIENCE, "waited in vain for {what}");
         thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// Gives a file another time of its last change.
+pub fn set_time(path: &Path, time: SystemTime) {
+    fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
 }

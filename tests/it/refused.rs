@@ -1,0 +1,186 @@
+//! Files in the inbox that cannot be replies or belong to no session: put aside with a note that
+//! says why and what to do.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use crate::support::{Base, ID};
+
+const OTHER: &str = "00ff00ff";
+const MESSAGE: &str = "[MESSAGE]\nHello\n[/MESSAGE]\n";
+const DONE: &str = "[DONE]\nAll well\n[/DONE]\n";
+
+/// The note for what `put` puts into `inbox/x.txt`; the daemon must go on after it.
+#[track_caller]
+fn note_for(put: impl FnOnce(&Base)) -> String {
+    let base = Base::with_session();
+    let daemon = base.serve(&["resume"]);
+    put(&base);
+    let note = base.rejected("x.txt");
+    assert!(!base.exists("inbox/x.txt"));
+    daemon.wait_for("x.txt was moved to inbox/rejected: ");
+    base.write("inbox/y.txt", MESSAGE);
+    base.wait_for_outbox(2);
+    note
+}
+
+#[test]
+fn a_link_is_no_reply() {
+    let note = note_for(|base| {
+        base.write("elsewhere", MESSAGE);
+        symlink(base.at("elsewhere"), base.at("inbox/x.txt")).unwrap();
+    });
+    assert_eq!(note, "x.txt: it is not a regular file\n");
+}
+
+#[test]
+fn a_dangling_link_is_no_reply() {
+    let note = note_for(|base| symlink("nowhere", base.at("inbox/x.txt")).unwrap());
+    assert!(note.contains("not a regular file"), "{note}");
+}
+
+#[test]
+fn a_fifo_is_no_reply() {
+    let note = note_for(|base| base.sh("mkfifo inbox/x.txt"));
+    assert!(note.contains("not a regular file"), "{note}");
+}
+
+#[test]
+fn a_folder_is_no_reply() {
+    let note = note_for(|base| fs::create_dir(base.at("inbox/x.txt")).unwrap());
+    assert!(note.contains("not a regular file"), "{note}");
+}
+
+#[test]
+fn a_huge_file_is_no_reply() {
+    let note = note_for(|base| base.sh("truncate -s 40M big; mv big inbox/x.txt"));
+    assert!(note.contains("41943040 bytes long; a reply may have 33554432"), "{note}");
+}
+
+#[test]
+fn binary_data_is_no_reply() {
+    let note = note_for(|base| drop(base.write("inbox/x.txt", "[MESSAGE]\na\0b\n[/MESSAGE]\n")));
+    assert!(note.contains("NUL bytes"), "{note}");
+    let note = note_for(|base| drop(base.write("inbox/x.txt", b"\xff\xd8\xe0 [DONE]\n")));
+    assert!(note.contains("save the reply as UTF-8"), "{note}");
+}
+
+#[test]
+fn text_of_an_old_editor_is_a_reply() {
+    let base = Base::with_session();
+    let text = "[CREATE_FILE path=\"a\"]\nä€\n[/CREATE_FILE]\n";
+    let wide = "\u{feff}".encode_utf16().chain(text.encode_utf16());
+    base.write("inbox/le.txt", wide.clone().flat_map(u16::to_le_bytes).collect::<Vec<u8>>());
+    base.write("inbox/be.txt", wide.flat_map(u16::to_be_bytes).collect::<Vec<u8>>());
+    base.write("inbox/mark.txt", format!("\u{feff}{text}"));
+    base.run(&["resume", "--no-watch"]).ok();
+    assert_eq!(base.read("workspace/a"), "ä€\n");
+    assert_eq!(base.names("inbox/processed"), ["be.txt", "le.txt", "mark.txt"]);
+    assert!(base.outbox(4).contains("[OK] CREATE_FILE: Replaced 'a'"));
+}
+
+#[test]
+fn notes_of_files_of_one_name_lie_side_by_side() {
+    let base = Base::with_session();
+    let _daemon = base.serve(&["resume"]);
+    base.write("inbox/x.txt", "\0");
+    base.rejected("x.txt");
+    base.write("inbox/x.txt", b"\xff\xfe\x00\xd8");
+    assert!(base.rejected("x-2.txt").contains("UTF-16"));
+    assert!(base.rejected("x.txt").contains("NUL"));
+}
+
+/// Two open sessions and a daemon that serves both.
+fn two() -> (Base, crate::support::Daemon) {
+    let base = Base::with_session();
+    base.begin(OTHER);
+    let daemon = base.serve(&["watch"]);
+    (base, daemon)
+}
+
+fn outbox_of(id: &str, sequence: u32) -> String {
+    format!("outbox/{id}_seq{sequence:04}.txt")
+}
+
+#[test]
+fn of_several_sessions_the_one_named_by_the_file_is_served() {
+    let (base, daemon) = two();
+    base.write(&format!("inbox/{OTHER}_seq0001 (1).txt"), MESSAGE);
+    daemon.wait_for(&outbox_of(OTHER, 2));
+    base.write(&format!("inbox/reply-{}.txt", ID.to_uppercase()), MESSAGE);
+    daemon.wait_for(&outbox_of(ID, 2));
+    assert!(!base.exists(&outbox_of(OTHER, 3)) && !base.exists(&outbox_of(ID, 3)));
+}
+
+#[test]
+fn of_several_sessions_none_is_guessed() {
+    let (base, _daemon) = two();
+    base.write("inbox/x.txt", MESSAGE);
+    let note = base.rejected("x.txt");
+    assert!(note.contains(&format!("several sessions are open ({OTHER}, {ID})")), "{note}");
+    assert!(note.contains(&format!("as in {OTHER}_reply.txt")), "{note}");
+    base.write(&format!("inbox/{ID}_{OTHER}.txt"), MESSAGE);
+    base.rejected(&format!("{ID}_{OTHER}.txt"));
+    assert_eq!(base.names("outbox").len(), 2);
+}
+
+#[test]
+fn the_only_open_session_needs_no_name() {
+    let (base, daemon) = two();
+    base.write(&format!("inbox/{OTHER}.txt"), DONE);
+    daemon.wait_for(&format!("Session {OTHER} is complete"));
+    base.write("inbox/x.txt", MESSAGE);
+    base.wait_for_outbox(2);
+}
+
+#[test]
+fn a_completed_session_takes_no_reply() {
+    let (base, daemon) = two();
+    base.write(&format!("inbox/{OTHER}.txt"), DONE);
+    daemon.wait_for(&format!("Session {OTHER} is complete"));
+    base.write(&format!("inbox/again_{OTHER}.txt"), MESSAGE);
+    let note = base.rejected(&format!("again_{OTHER}.txt"));
+    assert!(note.contains(&format!("deaddrop resume {OTHER} --reopen")), "{note}");
+}
+
+#[test]
+fn without_an_open_session_the_note_tells_how_to_start_one() {
+    let base = Base::new();
+    let _daemon = base.serve(&["watch"]);
+    base.write("inbox/x.txt", MESSAGE);
+    assert!(base.rejected("x.txt").contains("deaddrop new"));
+}
+
+#[test]
+fn a_session_made_beside_a_daemon_is_served_by_it() {
+    let base = Base::with_session();
+    let daemon = base.serve(&["watch"]);
+    let run = base.run(&["new", "--id", OTHER, "Another task"]).ok();
+    assert_eq!(run.stdout.trim(), outbox_of(OTHER, 1));
+    assert!(base.read(&outbox_of(OTHER, 1)).contains("Task: Another task\n"));
+    assert!(run.stderr.contains("already runs here"), "{}", run.stderr);
+    base.write(&format!("inbox/{OTHER}.txt"), MESSAGE);
+    daemon.wait_for(&outbox_of(OTHER, 2));
+}
+
+#[test]
+fn a_daemon_of_one_session_serves_another_that_is_named() {
+    let base = Base::with_session();
+    let mut daemon = base.serve(&["resume", ID]);
+    let run = base.run(&["new", "--id", OTHER, "Another task"]).ok();
+    assert!(run.stderr.contains(&format!("{OTHER}_reply.txt")), "{}", run.stderr);
+    base.write(&format!("inbox/{OTHER}_reply.txt"), DONE);
+    daemon.wait_for(&format!("Session {OTHER} is complete"));
+    base.write("inbox/x.txt", DONE);
+    assert_eq!(daemon.wait().code(), Some(0));
+}
+
+#[test]
+fn a_reply_for_a_damaged_session_is_not_given_to_another() {
+    let base = Base::with_session();
+    base.write(&format!("sessions/{OTHER}.json"), "{");
+    let _daemon = base.serve(&["watch"]);
+    base.write(&format!("inbox/{OTHER}.txt"), MESSAGE);
+    let note = base.rejected(&format!("{OTHER}.txt"));
+    assert!(note.contains(&format!("{OTHER}.json is damaged")), "{note}");
+}

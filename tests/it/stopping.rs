@@ -1,0 +1,236 @@
+//! The daemon's end, by a signal or worse, and how the next one goes on.
+
+use std::fs;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::support::{Base, Daemon, ID, set_time, wait_until};
+
+/// One turn after another, each building on the one before.
+const REPLIES: [&str; 4] = [
+    "[CREATE_FILE path=\"a\"]\none\ntwo\n[/CREATE_FILE]\n",
+    "[READ_FILE path=\"a\"]\n[MESSAGE]\nReading\n[/MESSAGE]\n",
+    "[RUN_COMMAND]\ncat a; exit 3\n[/RUN_COMMAND]\n",
+    "[DELETE_FILE path=\"a\"]\n[READ_FILE path=\"a\"]\n",
+];
+
+fn stop(mut daemon: Daemon, signal: &str) -> String {
+    daemon.signal(signal);
+    assert_eq!(daemon.wait().code(), Some(130));
+    daemon.said()
+}
+
+/// All outboxes of a session of [`REPLIES`], with a stop before one of them.
+fn outboxes(stop_before: Option<usize>, signal: &str) -> Vec<String> {
+    let base = Base::with_session();
+    let mut daemon = base.serve(&["resume"]);
+    for (n, reply) in REPLIES.into_iter().enumerate() {
+        let stops = stop_before == Some(n);
+        if stops {
+            let said = stop(daemon, signal);
+            assert!(said.ends_with("Stopped. `deaddrop resume` goes on where this was left.\n"));
+            base.write("inbox/r.txt", reply);
+            daemon = base.serve(&["resume"]);
+        } else {
+            base.write("inbox/r.txt", reply);
+        }
+        base.wait_for_outbox(u32::try_from(n).unwrap() + 2);
+    }
+    stop(daemon, signal);
+    assert_eq!(base.names("inbox/processed").len(), REPLIES.len());
+    base.names("outbox").iter().map(|name| base.read(&format!("outbox/{name}"))).collect()
+}
+
+#[test]
+fn a_stop_between_two_turns_changes_nothing() {
+    let expected = outboxes(None, "INT");
+    assert_eq!(expected.len(), REPLIES.len() + 1);
+    for n in 0..REPLIES.len() {
+        let signal = ["INT", "TERM"][n % 2];
+        assert_eq!(outboxes(Some(n), signal), expected, "{signal} before turn {}", n + 1);
+    }
+}
+
+#[test]
+fn replies_that_came_while_it_was_down_are_carried_out() {
+    let base = Base::with_session();
+    for (n, reply) in REPLIES.into_iter().enumerate() {
+        let path = base.write(&format!("inbox/{}.txt", 9 - n), reply);
+        set_time(&path, SystemTime::UNIX_EPOCH + Duration::from_secs(n as u64));
+    }
+    base.run(&["resume", "--no-watch"]).ok();
+    assert!(base.outbox(5).contains("[OK] DELETE_FILE"));
+}
+
+#[test]
+fn nothing_is_carried_out_after_done() {
+    let base = Base::with_session();
+    let done = base.write("inbox/1.txt", "[DONE]\nAll well\n[/DONE]\n");
+    set_time(&done, SystemTime::UNIX_EPOCH);
+    base.write("inbox/2.txt", REPLIES[0]);
+    base.run(&["resume", "--no-watch"]).ok();
+    assert!(base.exists("inbox/2.txt") && !base.exists("workspace/a"));
+}
+
+#[test]
+fn resume_leaves_an_outbox_that_is_there() {
+    let base = Base::with_session();
+    let path = base.write(&format!("outbox/{ID}_seq0001.txt"), "what the person made of it");
+    let before = path.metadata().unwrap().modified().unwrap();
+    for command in [["resume", "--no-watch"], ["resume", ID]] {
+        let daemon = base.start(&command);
+        daemon.wait_for("goes on");
+    }
+    stop(base.serve(&["watch"]), "TERM");
+    assert_eq!(base.outbox(1), "what the person made of it");
+    assert_eq!(path.metadata().unwrap().modified().unwrap(), before);
+}
+
+#[test]
+fn a_missing_outbox_is_written_again_as_it_was() {
+    let base = Base::with_session();
+    for (n, reply) in REPLIES.into_iter().enumerate() {
+        base.apply(reply);
+        let sequence = u32::try_from(n).unwrap() + 2;
+        let written = base.outbox(sequence);
+        fs::remove_file(base.at(&format!("outbox/{ID}_seq{sequence:04}.txt"))).unwrap();
+        if n % 2 == 0 {
+            let run = base.run(&["resume", "--no-watch"]).ok();
+            assert!(run.stderr.contains("has been written again"), "{}", run.stderr);
+        } else {
+            stop(base.serve(&["watch"]), "INT");
+        }
+        assert_eq!(base.outbox(sequence), written);
+    }
+}
+
+/// A command with a child of its own session; both show `mark` in their command lines.
+fn lasting(mark: &str) -> String {
+    format!(
+        "[RUN_COMMAND]\ntouch {mark}\nsetsid tail -f {mark} &\ntail -f {mark}\n[/RUN_COMMAND]\n"
+    )
+}
+
+/// How many processes of this machine show `mark` in their command lines.
+fn processes(mark: &str) -> usize {
+    let shows = |entry: &fs::DirEntry| {
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(mark)
+    };
+    fs::read_dir("/proc").unwrap().flatten().filter(shows).count()
+}
+
+/// A daemon in the midst of a command; with a mark of its processes.
+fn in_a_command() -> Option<(Base, Daemon, String)> {
+    if !std::path::Path::new("/proc/self/cmdline").exists() {
+        eprintln!("SKIPPED: there is no /proc here");
+        return None;
+    }
+    let base = Base::with_session();
+    let mark =
+        format!("mark-{}", base.path().file_name().unwrap().to_string_lossy().replace('.', ""));
+    let daemon = base.serve(&["resume"]);
+    let after = "[CREATE_FILE path=\"after\"]\nx\n[/CREATE_FILE]\n[RUN_COMMAND]\necho after\n[/RUN_COMMAND]\n[DONE]\nWell\n[/DONE]\n";
+    base.write("inbox/r.txt", format!("{}{after}", lasting(&mark)));
+    // Both tails, and the shell that waits for them.
+    wait_until("the command's processes", || processes(&mark) >= 3);
+    Some((base, daemon, mark))
+}
+
+#[test]
+fn a_stop_ends_the_command_and_all_it_started_and_the_turn_is_told_whole() {
+    for signal in ["INT", "TERM"] {
+        let Some((base, daemon, mark)) = in_a_command() else { return };
+        stop(daemon, signal);
+        wait_until("the end of the command's processes", || processes(&mark) == 0);
+        let outbox = base.outbox(2);
+        for told in [
+            "[FAILED] RUN_COMMAND: Ran 'touch ",
+            "interrupted by the user; it may have partly run",
+            "[FAILED] CREATE_FILE: 'after' was not touched: the user stopped deaddrop\n",
+            "[FAILED] RUN_COMMAND: 'echo after' was not run: the user stopped deaddrop\n",
+            "[FAILED] DONE: Not carried out: the user stopped deaddrop\n",
+        ] {
+            assert!(outbox.contains(told), "{told} in {outbox}");
+        }
+        assert!(!base.exists("workspace/after"));
+        assert_eq!(base.names("inbox/processed"), ["r.txt"]);
+        let run = base.run(&["resume", "--no-watch"]).ok();
+        assert!(run.stdout.ends_with("_seq0002.txt\n"), "{}", run.stdout);
+    }
+}
+
+#[test]
+fn a_stopped_apply_says_so() {
+    let base = Base::with_session();
+    base.write("r", "[RUN_COMMAND]\ntouch begun; sleep 300\n[/RUN_COMMAND]\n");
+    let daemon = base.start(&["apply", "r"]);
+    wait_until("the command", || base.exists("workspace/begun"));
+    stop(daemon, "INT");
+    assert!(base.outbox(2).contains("interrupted by the user"));
+}
+
+#[test]
+fn a_command_dies_with_a_daemon_that_is_killed_and_is_not_run_again() {
+    let Some((base, mut daemon, mark)) = in_a_command() else { return };
+    daemon.signal("KILL");
+    daemon.wait();
+    wait_until("the end of the command's processes", || processes(&mark) == 0);
+    let run = base.run(&["resume", "--no-watch"]).ok();
+    assert!(run.stdout.ends_with("_seq0001.txt\n"), "{}", run.stdout);
+    assert!(run.stderr.contains("inbox/rejected"), "{}", run.stderr);
+    let note = base.rejected("r.txt");
+    assert!(note.contains("stopped hard while it carried this reply out"), "{note}");
+    assert_eq!(base.names("inbox/.claimed"), Vec::<String>::new());
+    assert_eq!(base.names("outbox").len(), 1);
+
+    // The person may well run it again.
+    base.write("inbox/other.txt", REPLIES[0]);
+    base.run(&["resume", "--no-watch"]).ok();
+    assert!(base.outbox(2).contains("Created 'a'"));
+}
+
+#[test]
+fn a_second_daemon_is_told_of_the_first() {
+    let base = Base::with_session();
+    let daemon = base.serve(&["watch"]);
+    base.write("r", REPLIES[0]);
+    for command in [&["watch"][..], &["resume"], &["apply", "r"], &["say", "Hello"]] {
+        let run = base.run(command).with_code(4);
+        assert!(run.stderr.contains(&format!("process {}", daemon.pid())), "{}", run.stderr);
+        assert!(run.stdout.is_empty());
+    }
+    for command in [&["sessions"][..], &["status"], &["show"], &["check", "r"]] {
+        base.run(command).ok();
+    }
+    assert_eq!(base.names("outbox").len(), 1);
+}
+
+#[test]
+fn a_lock_dies_with_its_holder() {
+    let base = Base::with_session();
+    let mut daemon = base.serve(&["watch"]);
+    daemon.signal("KILL");
+    daemon.wait();
+    stop(base.serve(&["watch"]), "INT");
+}
+
+#[test]
+fn a_daemon_that_waits_uses_no_time_of_the_processor() {
+    let base = Base::with_session();
+    let daemon = base.serve(&["watch"]);
+    base.write("inbox/r.txt", REPLIES[0]);
+    daemon.wait_for("_seq0002.txt");
+    let Ok(stat) = fs::read_to_string(format!("/proc/{}/stat", daemon.pid())) else {
+        eprintln!("SKIPPED: there is no /proc here");
+        return;
+    };
+    // Fields 14 and 15, counted from behind the name, which may hold anything.
+    let ticks = |stat: &str| -> u64 {
+        let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+    };
+    let (begun, before) = (Instant::now(), ticks(&stat));
+    wait_until("three seconds", || begun.elapsed() > Duration::from_secs(3));
+    let after = fs::read_to_string(format!("/proc/{}/stat", daemon.pid())).unwrap();
+    assert!(ticks(&after) - before <= 2, "{before} {after}");
+}
