@@ -94,6 +94,9 @@ impl Raw {
         for (key, value) in table.get_ref() {
             let name: &str = key.get_ref();
             let origin = at(key.span().start);
+            if KEYS.iter().all(|key| key.name != name) {
+                return Err(unknown_key(&origin, name, KEYS.map(|key| key.name)));
+            }
             let value = match value.get_ref() {
                 DeValue::String(text) => text.to_string(),
                 DeValue::Integer(number) => number.as_str().replace('_', ""),
@@ -200,16 +203,16 @@ impl Config {
         let own = [&self.inbox, &self.outbox, &self.sessions];
         for (n, folder) in own.into_iter().enumerate() {
             for (m, other) in own.into_iter().enumerate() {
-                if n != m && normal(folder).starts_with(normal(other)) {
-                    let (_, origin) = setting(raw, n + 1);
+                if n != m && real(folder).starts_with(real(other)) {
+                    let origin = origin_of_either(raw, n + 1, m + 1);
                     return Err(Error::config(
                         origin,
                         format!("{} must not lie in {}", KEYS[n + 1].name, KEYS[m + 1].name),
                     ));
                 }
             }
-            if normal(&self.workspace).starts_with(normal(folder)) {
-                let (_, origin) = setting(raw, 0);
+            if real(&self.workspace).starts_with(real(folder)) {
+                let origin = origin_of_either(raw, 0, n + 1);
                 return Err(Error::config(
                     origin,
                     format!(
@@ -238,6 +241,20 @@ fn own_folder() -> Option<PathBuf> {
 
 fn setting(raw: &Raw, n: usize) -> (String, String) {
     raw.0[n].clone().unwrap_or_else(|| (KEYS[n].default.to_owned(), "default settings".to_owned()))
+}
+
+/// Where the first of two settings was made that is not a default.
+fn origin_of_either(raw: &Raw, n: usize, m: usize) -> String {
+    setting(raw, if raw.0[n].is_some() { n } else { m }).1
+}
+
+/// Where a folder lies, or will: links on the way are followed as far as there is something.
+fn real(path: &Path) -> PathBuf {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(real), _, _) => real,
+        (Err(_), Some(parent), Some(name)) => real(parent).join(name),
+        _ => normal(path),
+    }
 }
 
 /// A path without `.` and `..`, as far as that can be told without looking.

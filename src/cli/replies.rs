@@ -134,7 +134,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
 }
 
 fn located(context: &Context, outcome: &Outcome) -> String {
-    format!("{:>5}  {}", outcome.line, context.talk.outcome(outcome))
+    format!("{:>5}  {}", outcome.line, context.talk.for_results().outcome(outcome))
 }
 
 fn change(file: &Rewritten) -> &'static str {
@@ -162,9 +162,10 @@ fn diff(file: &Rewritten) -> String {
 }
 
 fn coloured(context: &Context, diff: &str) -> String {
+    let talk = context.talk.for_results();
     let line = |line: &str| match line.as_bytes().first() {
-        Some(b'+') => context.talk.green(line),
-        Some(b'-') => context.talk.red(line),
+        Some(b'+') => talk.green(line),
+        Some(b'-') => talk.red(line),
         _ => line.to_owned(),
     };
     diff.lines().map(line).collect::<Vec<_>>().join("\n")

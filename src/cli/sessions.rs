@@ -94,14 +94,19 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         format!("Changed:  {}", session.updated_at),
     ];
     let outbox = context.config.outbox.join(session.outbox_name());
-    let missing = if outbox.exists() { "" } else { " (missing; `deaddrop resume` writes it)" };
+    let missing = if session.is_complete || outbox.exists() {
+        ""
+    } else {
+        " (missing; `deaddrop resume` writes it)"
+    };
     lines.push(format!("Outbox:   {}{missing}", context.display(&outbox)));
     if let Some(summary) = &session.summary {
         lines.push(format!("Summary:  {}", first_line(summary)));
     }
     if !session.last_results.is_empty() {
         lines.push("Last reply:".to_owned());
-        lines.extend(session.last_results.iter().map(|outcome| context.talk.outcome(outcome)));
+        let talk = context.talk.for_results();
+        lines.extend(session.last_results.iter().map(|outcome| talk.outcome(outcome)));
     }
     for words in &session.to_say {
         lines.push(format!("To say:   {}", first_line(words)));
@@ -161,9 +166,13 @@ fn named_or_newest(context: &Context, id: Option<&str>) -> Result<Session> {
     if let Some(id) = id {
         return store.load(id);
     }
-    let (sessions, _) = store.list()?;
+    let (sessions, damaged) = store.list()?;
     let newest = sessions.iter().find(|session| !session.is_complete).or(sessions.first());
-    newest.cloned().ok_or_else(|| Error::no_open_session(&context.config.sessions))
+    match (newest, damaged.into_iter().next()) {
+        (Some(session), _) => Ok(session.clone()),
+        (None, Some(error)) => Err(error),
+        (None, None) => Err(Error::no_open_session(&context.config.sessions)),
+    }
 }
 
 fn to_json(context: &Context, session: &Session) -> serde_json::Value {

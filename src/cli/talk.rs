@@ -20,6 +20,8 @@ pub(super) struct Talk {
     quiet: bool,
     verbose: bool,
     color: bool,
+    /// Whether results have colours: they may go elsewhere.
+    result_color: bool,
 }
 
 /// Prints a result. A reader that has gone away has seen enough.
@@ -30,15 +32,23 @@ pub(super) fn result(text: &str) {
 
 impl Talk {
     pub(super) fn new(global: &Global) -> Self {
-        let color = match global.color {
+        let refused = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let colored = |is_terminal: bool| match global.color {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => {
-                let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-                !refused && io::stderr().is_terminal()
-            }
+            Color::Auto => is_terminal && !refused(),
         };
-        Self { quiet: global.quiet, verbose: global.verbose, color }
+        Self {
+            quiet: global.quiet,
+            verbose: global.verbose,
+            color: colored(io::stderr().is_terminal()),
+            result_color: colored(io::stdout().is_terminal()),
+        }
+    }
+
+    /// Talks in the colours of standard output.
+    pub(super) fn for_results(&self) -> Self {
+        Self { color: self.result_color, ..self.clone() }
     }
 
     /// Says something that `--quiet` silences.

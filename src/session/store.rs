@@ -74,11 +74,15 @@ impl Store {
         Ok((sessions, damaged))
     }
 
-    /// The incomplete sessions, the newest first.
+    /// The incomplete sessions, the newest first. Where there is none, but a damaged file that may
+    /// be one, that is an error.
     pub fn open_sessions(&self) -> Result<Vec<Session>> {
-        let (mut sessions, _) = self.list()?;
+        let (mut sessions, damaged) = self.list()?;
         sessions.retain(|session| !session.is_complete);
-        Ok(sessions)
+        match damaged.into_iter().next() {
+            Some(error) if sessions.is_empty() => Err(error),
+            _ => Ok(sessions),
+        }
     }
 
     fn path(&self, id: &str) -> PathBuf {
