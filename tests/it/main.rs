@@ -1,6 +1,8 @@
 //! The program as a person uses it: the real binary on real files.
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
+#[cfg(unix)]
+mod asking;
 mod basics;
 #[cfg(target_os = "linux")]
 mod commands;
@@ -10,9 +12,15 @@ mod confinement;
 mod own_state;
 mod properties;
 #[cfg(unix)]
+mod cli;
+#[cfg(unix)]
 mod inbox;
 #[cfg(unix)]
 mod refused;
+#[cfg(unix)]
+mod replies;
+#[cfg(unix)]
+mod settings;
 #[cfg(unix)]
 mod stopping;
 mod support;

@@ -1,0 +1,225 @@
+//! Settings: where they come from, which wins, what they do, and how wrong ones are told.
+
+use std::process::Command;
+
+use crate::support::{Base, ID, Run};
+
+/// Each key, with a value of its own for the person's file, deaddrop.toml, a variable and a flag.
+const KEYS: [(&str, [&str; 4]); 6] = [
+    ("workspace_dir", ["w1", "w2", "w3", "w4"]),
+    ("inbox_dir", ["i1", "i2", "i3", "i4"]),
+    ("outbox_dir", ["o1", "o2", "o3", "o4"]),
+    ("sessions_dir", ["s1", "s2", "s3", "s4"]),
+    ("command_timeout_seconds", ["11", "12", "13", "14"]),
+    ("max_output_length", ["101", "102", "103", "104"]),
+];
+
+fn line(key: &str, value: &str) -> String {
+    let quote = if key.ends_with("_dir") { "\"" } else { "" };
+    format!("{key} = {quote}{value}{quote}\n")
+}
+
+fn write_own(base: &Base, text: &str) {
+    base.write(".no-config/deaddrop/config.toml", text);
+}
+
+fn new(base: &Base) -> Command {
+    base.command(&["new", "--no-watch", "--id", ID, "A task"])
+}
+
+/// Where the value of a key shows after `new`.
+fn shows(base: &Base, key: &str, value: &str) -> bool {
+    if key.ends_with("_dir") {
+        return base.path().join(value).is_dir();
+    }
+    let outbox = base.names(".").into_iter().find(|name| name.starts_with('o')).unwrap();
+    let outbox = base.read(&format!("{outbox}/{ID}_seq0001.txt"));
+    outbox.contains(&match key {
+        "command_timeout_seconds" => format!("Limits: {value} s a command"),
+        _ => format!("{value} characters of its output"),
+    })
+}
+
+#[test]
+fn for_every_key_flags_go_over_variables_over_the_base_over_the_person_over_defaults() {
+    for layers in 0..=4 {
+        let base = Base::new();
+        let text = |n: usize| KEYS.map(|(key, values)| line(key, values[n])).concat();
+        let mut arguments = ["new", "--no-watch", "--id", ID, "A task"].map(String::from).to_vec();
+        if layers > 0 {
+            write_own(&base, &text(0));
+        }
+        if layers > 1 {
+            base.write("deaddrop.toml", text(1));
+        }
+        if layers > 3 {
+            for (key, values) in KEYS {
+                arguments.push(format!("--{}={}", key.replace('_', "-"), values[3]));
+            }
+        }
+        let mut command = base.command(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        if layers > 2 {
+            for (key, values) in KEYS {
+                command.env(format!("DEADDROP_{}", key.to_uppercase()), values[2]);
+            }
+        }
+        Run::of(&mut command, "").ok();
+        let defaults = ["workspace", "inbox", "outbox", "sessions", "30", "4000"];
+        for ((key, values), default) in KEYS.into_iter().zip(defaults) {
+            let expected = if layers == 0 { default } else { values[layers - 1] };
+            assert!(shows(&base, key, expected), "{key} with {layers} layers");
+        }
+        let folders = base.names(".").len() - usize::from(layers > 0) - usize::from(layers > 1);
+        assert_eq!(folders, 4, "only those: {:?}", base.names("."));
+    }
+}
+
+#[test]
+fn a_layer_that_sets_one_key_leaves_the_others() {
+    let base = Base::new();
+    write_own(&base, "max_output_length = 200\ninbox_dir = \"in\"\n");
+    base.write("deaddrop.toml", "command_timeout_seconds = 7\n");
+    Run::of(new(&base).env("DEADDROP_INBOX_DIR", "drop"), "").ok();
+    assert!(base.outbox(1).contains("Limits: 7 s a command, 200 characters of its output"));
+    assert!(base.exists("drop") && !base.exists("in"));
+}
+
+#[test]
+fn wrong_settings_are_told_with_file_line_and_nearest_key() {
+    let base = Base::new();
+    let told = |text: &str| {
+        base.write("deaddrop.toml", text);
+        base.run(&["sessions"]).with_code(2).stderr
+    };
+    for (text, expected) in [
+        (
+            "\n\ninbox_dri = \"x\"\n",
+            "deaddrop.toml:3: unknown setting 'inbox_dri'; did you mean 'inbox_dir'?",
+        ),
+        ("max_output_length = 5\n", "deaddrop.toml:1: max_output_length is '5' but must be"),
+        (
+            "# x\ncommand_timeout_seconds = \"soon\"\n",
+            "deaddrop.toml:2: command_timeout_seconds is 'soon'",
+        ),
+        ("command_timeout_seconds = 1.5\n", "deaddrop.toml:1: command_timeout_seconds cannot be"),
+        ("inbox_dir = \"a\"\ninbox_dir = \"b\"\n", "deaddrop.toml:2: "),
+        ("[inbox]\ndir = \"a\"\n", "deaddrop.toml:1: unknown setting 'inbox'"),
+        ("zzzzzzzz = 1\n", "there are workspace_dir, inbox_dir"),
+    ] {
+        let said = told(text);
+        assert!(said.contains(expected), "{expected} in {said}");
+    }
+    base.sh("rm deaddrop.toml");
+    write_own(&base, "\nsession_dir = \"x\"\n");
+    let said = base.run(&["sessions"]).with_code(2).stderr;
+    assert!(said.contains("config.toml:2: unknown setting 'session_dir'"), "{said}");
+    assert!(said.contains("'sessions_dir'"), "{said}");
+    assert_eq!(base.names("."), [".no-config"]);
+}
+
+#[test]
+fn wrong_variables_and_flags_are_told_by_name() {
+    let base = Base::new();
+    for (name, value, expected) in [
+        ("DEADDROP_COMMAND_TIMEOUT_SECONDS", "0", "from 1 to 3600"),
+        ("DEADDROP_TIMEOUT", "5", "environment variable DEADDROP_TIMEOUT"),
+        ("DEADDROP_INBOXDIR", "5", "did you mean 'DEADDROP_INBOX_DIR'?"),
+        ("DEADDROP_OUTBOX_DIR", "", "outbox_dir is empty"),
+    ] {
+        let said = Run::of(base.command(&["sessions"]).env(name, value), "").with_code(2).stderr;
+        assert!(said.contains(expected), "{expected} in {said}");
+    }
+    let said = base.run(&["sessions", "--max-output-length", "many"]).with_code(2).stderr;
+    assert!(said.contains("--max-output-length: max_output_length is 'many'"), "{said}");
+}
+
+#[test]
+fn the_time_limit_of_commands_holds() {
+    let base = Base::with_session();
+    base.write("deaddrop.toml", "command_timeout_seconds = 1\n");
+    let outbox = base.apply("[RUN_COMMAND]\necho begun; sleep 300\n[/RUN_COMMAND]\n");
+    assert!(outbox.contains("timed out after 1 s"), "{outbox}");
+    assert!(outbox.contains("Output: begun"), "{outbox}");
+}
+
+#[test]
+fn the_limit_of_output_holds() {
+    let base = Base::with_session();
+    base.write("deaddrop.toml", "max_output_length = 100\n");
+    let outbox = base.apply("[RUN_COMMAND]\nseq 1000; echo end\n[/RUN_COMMAND]\n");
+    let output = outbox.split_once("Output: ").unwrap().1.split_once("\n\n=== PROMPT").unwrap().0;
+    assert!(output.starts_with("1\n  2\n") && output.ends_with("\n  end"), "{output}");
+    assert!(output.contains("characters left out") && output.len() < 300, "{output}");
+}
+
+#[test]
+fn folders_may_lie_anywhere() {
+    let base = Base::new();
+    let elsewhere = Base::new();
+    let text: String = ["workspace", "inbox", "outbox", "sessions"]
+        .map(|name| line(&format!("{name}_dir"), elsewhere.at(name).to_str().unwrap()))
+        .concat();
+    base.write("deaddrop.toml", text);
+    let mut daemon = base.serve(&["new", "--id", ID, "A task"]);
+    elsewhere.write("inbox/r.txt", "[RUN_COMMAND]\npwd > here\n[/RUN_COMMAND]\n");
+    elsewhere.wait_for_outbox(2);
+    assert_eq!(
+        elsewhere.read("workspace/here").trim(),
+        elsewhere.at("workspace").to_str().unwrap()
+    );
+    elsewhere.write("inbox/r.txt", "[DONE]\nWell\n[/DONE]\n");
+    assert_eq!(daemon.wait().code(), Some(0));
+    assert_eq!(base.names("."), ["daemon.log", "deaddrop.toml"]);
+}
+
+#[test]
+fn settings_in_the_workspace_are_never_read() {
+    let base = Base::with_session();
+    base.apply("[CREATE_FILE path=\"deaddrop.toml\"]\nnonsense\n[/CREATE_FILE]\n");
+    assert_eq!(base.read("workspace/deaddrop.toml"), "nonsense\n");
+    base.run(&["sessions"]).ok();
+}
+
+#[test]
+fn settings_of_a_base_that_is_the_workspace_are_out_of_reach_of_replies() {
+    let base = Base::with_session();
+    base.write("deaddrop.toml", "workspace_dir = \".\"\n");
+    let before = base.read("deaddrop.toml");
+    for path in ["deaddrop.toml", "./x/../deaddrop.toml", "inbox/r.txt", "sessions/00ff00ff.json"] {
+        let outbox = base.apply(&format!("[CREATE_FILE path=\"{path}\"]\nx\n[/CREATE_FILE]\n"));
+        assert!(outbox.contains("[FAILED] CREATE_FILE"), "{path}: {outbox}");
+        assert!(!outbox.contains("\n  deaddrop.toml"), "not listed: {outbox}");
+        let outbox =
+            base.apply(&format!("[DELETE_FILE path=\"{path}\"]\n[READ_FILE path=\"{path}\"]\n"));
+        assert!(outbox.contains("[FAILED] READ_FILE"), "{path}: {outbox}");
+    }
+    assert_eq!(base.read("deaddrop.toml"), before);
+}
+
+#[test]
+fn folders_in_each_other_are_refused() {
+    for text in [
+        "outbox_dir = \"inbox\"",
+        "outbox_dir = \"inbox/out\"",
+        "inbox_dir = \"./sessions/../sessions/in\"",
+        "workspace_dir = \"inbox/w\"",
+        "workspace_dir = \"outbox\"",
+        "workspace_dir = \"sessions/a/b\"",
+        "sessions_dir = \".\"",
+    ] {
+        let base = Base::new();
+        base.write("deaddrop.toml", format!("{text}\n"));
+        let run = Run::of(&mut new(&base), "").with_code(2);
+        assert!(run.stderr.contains("must not lie in"), "{text}: {run:?}");
+        assert!(run.stderr.contains("deaddrop.toml:1: "), "{text}: {run:?}");
+        assert_eq!(base.names("."), ["deaddrop.toml"]);
+    }
+}
+
+#[test]
+fn folders_that_are_the_same_by_a_link_are_refused() {
+    let base = Base::new();
+    base.sh("mkdir inbox; ln -s inbox outbox");
+    let run = Run::of(&mut new(&base), "").with_code(2);
+    assert!(run.stderr.contains("must not lie in"), "{run:?}");
+}
