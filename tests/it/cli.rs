@@ -1,6 +1,6 @@
 //! The command line itself: `new`, `resume`, flags, exit codes, and which stream says what.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::support::{Base, ID, Run, program, wait_until};
 
@@ -245,8 +245,8 @@ fn a_base_directory_that_may_not_be_written_is_a_clear_error() {
 fn a_reply_that_may_not_be_read_is_put_aside() {
     let base = Base::with_session();
     base.sh("chmod -R a+rwX .; umask 077; echo '[DONE]' > inbox/x.txt");
-    let Some(mut resume) = unprivileged(&base, &["watch", "--color", "never"]) else { return };
-    let mut child = resume.stderr(std::process::Stdio::null()).spawn().unwrap();
+    let Some(mut watch) = unprivileged(&base, &["watch", "--color", "never"]) else { return };
+    let mut child = watch.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let note = base.rejected("x.txt");
     assert!(note.contains("may not be read"), "{note}");
     assert!(child.try_wait().unwrap().is_none(), "it goes on");

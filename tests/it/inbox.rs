@@ -17,7 +17,8 @@ fn serving() -> (Base, Daemon) {
 }
 
 fn body() -> String {
-    (1..=3000).map(|n| format!("line {n} of a file that is longer than one write\n")).collect()
+    let line = |n| format!("line {n} of a file that is longer than one write\n");
+    (1..=3000).map(line).collect::<Vec<_>>().concat()
 }
 
 fn creates(path: &str, body: &str) -> String {
