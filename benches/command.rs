@@ -11,12 +11,7 @@ fn main() {
 }
 
 fn runner() -> Runner {
-    Runner {
-        helper: env!("CARGO_BIN_EXE_deaddrop").into(),
-        timeout: Duration::from_secs(60),
-        output_limit: 4000,
-        hidden: vec![],
-    }
+    Runner::new(env!("CARGO_BIN_EXE_deaddrop").into(), Duration::from_secs(60), 4000)
 }
 
 #[divan::bench(sample_count = 200, sample_size = 1)]

@@ -50,6 +50,11 @@ enum Waited {
 }
 
 impl Runner {
+    /// A runner that hides nothing.
+    pub fn new(helper: PathBuf, timeout: Duration, output_limit: usize) -> Self {
+        Self { helper, timeout, output_limit, hidden: Vec::new() }
+    }
+
     /// Runs `command` with `folder` as its working directory. Standard input is empty; both output
     /// streams are kept in the order written. `interrupted` is asked now and then.
     pub fn run(&self, command: &str, folder: &Path, interrupted: &dyn Fn() -> bool) -> Execution {

@@ -123,14 +123,20 @@ fn global_flags_stand_before_and_after_the_command() {
 }
 
 #[test]
-fn quiet_leaves_results_and_errors() {
+fn quiet_leaves_results_and_what_went_wrong() {
     let base = Base::new();
     let run = base.run(&["-q", "new", "--no-watch", "--id", ID, "A task"]).ok();
     assert_eq!(run.stdout, format!("outbox/{ID}_seq0001.txt\n"));
     assert_eq!(run.stderr, "");
     let reply = "[RUN_COMMAND]\nfalse\n[/RUN_COMMAND]\n";
     let run = base.run_with(&["apply", "-q", "-"], reply).ok();
-    assert_eq!((run.stdout, run.stderr), (format!("outbox/{ID}_seq0002.txt\n"), String::new()));
+    assert_eq!(
+        (run.stdout, run.stderr),
+        (
+            format!("outbox/{ID}_seq0002.txt\n"),
+            "FAILED  RUN_COMMAND  Ran 'false' (exit code 1)\n".to_owned()
+        )
+    );
     let run = base.run(&["-q", "status", OTHER]).with_code(5);
     assert!(run.stderr.starts_with("error: no session '00ff00ff'"), "{run:?}");
     base.run(&["-q", "-v", "sessions"]).with_code(2);
@@ -141,7 +147,7 @@ fn verbose_shows_the_output_of_commands() {
     let base = Base::with_session();
     let reply = "[RUN_COMMAND]\necho $((40 + 2))\n[/RUN_COMMAND]\n";
     assert!(!base.run_with(&["apply", "-"], reply).ok().stderr.contains("42"));
-    assert!(base.run_with(&["apply", "-", "-v"], reply).ok().stderr.contains("\n  42\n"));
+    assert!(base.run_with(&["apply", "-", "-v"], reply).ok().stderr.contains("\n          42\n"));
 }
 
 #[test]

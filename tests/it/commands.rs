@@ -363,12 +363,7 @@ fn no_command_can_hold_a_nul() {
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(!base.exists("outbox/a1b2c3d4_seq0002.txt"));
 
-    let runner = Runner {
-        helper: program().to_owned(),
-        timeout: Duration::from_secs(5),
-        output_limit: 100,
-        hidden: vec![],
-    };
+    let runner = Runner::new(program().to_owned(), Duration::from_secs(5), 100);
     let execution = runner.run("touch a\0b", base.path(), &|| false);
     assert!(matches!(execution.ending, Ending::NotStarted(_)), "{execution:?}");
 }

@@ -4,17 +4,17 @@
 #[cfg(unix)]
 mod asking;
 mod basics;
+#[cfg(unix)]
+mod cli;
 #[cfg(target_os = "linux")]
 mod commands;
 #[cfg(target_os = "linux")]
 mod confinement;
+#[cfg(unix)]
+mod inbox;
 #[cfg(target_os = "linux")]
 mod own_state;
 mod properties;
-#[cfg(unix)]
-mod cli;
-#[cfg(unix)]
-mod inbox;
 #[cfg(unix)]
 mod refused;
 #[cfg(unix)]
