@@ -11,7 +11,7 @@ fn main() {
 }
 
 fn runner() -> Runner {
-    Runner::new(env!("CARGO_BIN_EXE_deaddrop").into(), Duration::from_secs(60), 4000)
+    Runner::new(env!("CARGO_BIN_EXE_deaddrop").into(), Duration::from_mins(1), 4000)
 }
 
 #[divan::bench(sample_count = 200, sample_size = 1)]
