@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::boundaries::boundary;
 use crate::protocol::{Failure, FailureKind};
 use crate::session::Session;
-use crate::text::{count, is_hazard, visible};
+use crate::text::{count, is_hazard, visible, visible_line};
 use crate::workspace::Contents;
 use crate::workspace::edit::count_lines;
 
@@ -36,9 +36,9 @@ impl Requested {
     pub(super) fn told(&self) -> (bool, String) {
         let contents = match &self.contents {
             Err(failure) if failure.kind == FailureKind::Rejected => {
-                return (false, format!("REJECTED: {}", failure.reason));
+                return (false, format!("REJECTED: {}", visible_line(&failure.reason)));
             }
-            Err(failure) => return (false, failure.reason.clone()),
+            Err(failure) => return (false, visible_line(&failure.reason).into_owned()),
             Ok(contents) => contents,
         };
         let shown = shown_bytes(contents);
