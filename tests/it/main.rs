@@ -12,6 +12,7 @@ mod commands;
 mod confinement;
 #[cfg(unix)]
 mod inbox;
+mod outboxes;
 #[cfg(target_os = "linux")]
 mod own_state;
 mod properties;

@@ -1,1 +1,250 @@
-//! x
+//! Properties that hold for any text: reading never panics, what is read can be printed and read
+//! again, line edits agree with a simple model, and nothing hostile stays hidden.
+
+use std::time::{Duration, Instant};
+
+use deaddrop::protocol::{Asks, Change, Operation, RelPath, tags};
+use deaddrop::text::{visible, visible_line};
+use deaddrop::workspace::edit::{count_lines, replace_lines};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// Texts put together of these pieces.
+fn pieces(of: &'static [&'static str], most: usize) -> impl Strategy<Value = String> {
+    prop::collection::vec(select(of), 0..most).prop_map(|pieces| pieces.concat())
+}
+
+/// What replies are made of, in any disorder.
+fn reply() -> impl Strategy<Value = String> {
+    const PIECES: &[&str] = &[
+        "[CREATE_FILE path=\"a\"]\n",
+        "[/CREATE_FILE]\n",
+        "[CREATE_FILE path=\"",
+        "\"]",
+        "]",
+        "/]",
+        "[EDIT_FILE path=\"b\" start_line=\"1\" end_line=\"2\"]\n",
+        "[/EDIT_FILE]",
+        "[EDIT_FILE ",
+        "start_line=\"+3\" ",
+        "end_line=\"0\" ",
+        "path=\"./ x\"",
+        "path=\"..\\y/../é\" ",
+        "[DELETE_FILE path=\"c d\"]\n",
+        "[READ_FILE path=\"a/./b\"]\r\n",
+        "[READ_FILE path=\"./c:x\"]\n",
+        "[RUN_COMMAND]\n",
+        "[/RUN_COMMAND]\n",
+        "[RUN_COMMAND]ls[/RUN_COMMAND]\n",
+        "[MESSAGE]",
+        "[/MESSAGE]\n",
+        "[DONE]\r\n",
+        "[/DONE]",
+        "\n",
+        "\n",
+        "\r\n",
+        "\r",
+        " ",
+        "\t",
+        "x",
+        "[",
+        "\"",
+        "=",
+        "\u{2003}",
+        "\u{85}",
+        "é",
+        "\0",
+        "````\n",
+    ];
+    pieces(PIECES, 24)
+}
+
+fn operations(text: &str) -> Vec<Operation> {
+    let steps = tags::parse(text).steps.into_iter();
+    steps
+        .filter_map(|step| match step.asks {
+            Asks::Operation(operation) => Some(operation),
+            Asks::Invalid(_) => None,
+        })
+        .collect()
+}
+
+/// Whether a body holds its own closing tag on a line, which no reply can say.
+fn holds_its_closing_tag(operation: &Operation) -> bool {
+    let closing = format!("[/{}]", tags::name(operation.kind()));
+    let body = match operation {
+        Operation::Create { content, .. } => content,
+        Operation::Edit { change: Change::Lines { with, .. }, .. } => with,
+        Operation::Run { command } => command,
+        Operation::Message { text } | Operation::Done { summary: text } => text,
+        Operation::Delete { .. } | Operation::Read { .. } => return false,
+    };
+    body.split('\n').any(|line| line.trim() == closing)
+}
+
+/// A text as lines, each with how it ends.
+fn lines(text: &str) -> Vec<(String, &'static str)> {
+    text.split_inclusive('\n')
+        .map(|line| match (line.strip_suffix("\r\n"), line.strip_suffix('\n')) {
+            (Some(line), _) => (line.to_owned(), "\r\n"),
+            (None, Some(line)) => (line.to_owned(), "\n"),
+            (None, None) => (line.to_owned(), ""),
+        })
+        .collect()
+}
+
+/// What an edit should make of a file, the simple way.
+fn edited(old: &str, start: usize, end: usize, with: &str) -> String {
+    let mut all = lines(old);
+    let bare = all.last().is_some_and(|(_, ending)| ending.is_empty());
+    let to_the_end = end == all.len();
+    let ending = [start - 1, 0].map(|n| all[n].1).into_iter().find(|ending| !ending.is_empty());
+    let ending = ending.unwrap_or("\n");
+    let new = with.split_inclusive('\n').map(|line| {
+        let line = line.strip_suffix('\n').unwrap();
+        match ending {
+            "\r\n" => (line.strip_suffix('\r').unwrap_or(line).to_owned(), ending),
+            _ => (line.to_owned(), ending),
+        }
+    });
+    all.splice(start - 1..end, new.collect::<Vec<_>>());
+    if let (true, true, Some(last)) = (bare, to_the_end, all.last_mut()) {
+        last.1 = "";
+    }
+    all.into_iter().flat_map(|(line, ending)| [line, ending.to_owned()]).collect()
+}
+
+proptest! {
+    #[test]
+    fn reading_any_text_gives_steps_in_order(text in any::<String>()) {
+        let reply = tags::parse(&text);
+        prop_assert!(!reply.steps.is_empty());
+    }
+
+    #[test]
+    fn reading_pieces_of_tags_gives_steps_in_order(text in reply()) {
+        let reply = tags::parse(&text);
+        prop_assert!(reply.steps.is_sorted_by(|a, b| a.line < b.line), "{:?}", reply);
+        let last = reply.steps.last().unwrap().line;
+        prop_assert!(last <= text.matches('\n').count() + 1);
+    }
+
+    #[test]
+    fn what_is_read_and_printed_is_read_again(text in reply()) {
+        let mut first = operations(&text);
+        first.retain(|operation| !holds_its_closing_tag(operation));
+        let printed = tags::print(&first);
+        let again = tags::parse(&printed);
+        prop_assert!(again.steps.iter().all(|step| step.warnings.is_empty()) || first.is_empty());
+        prop_assert_eq!(operations(&printed), first, "{}", printed);
+    }
+
+    #[test]
+    fn what_is_read_can_be_stored_and_loaded(text in reply()) {
+        let steps = tags::parse(&text).steps;
+        let json = serde_json::to_string(&steps).unwrap();
+        let loaded: Vec<deaddrop::protocol::Step> = serde_json::from_str(&json).unwrap();
+        prop_assert_eq!(loaded, steps);
+    }
+
+    #[test]
+    fn a_path_is_safe_and_read_again_the_same(
+        text in pieces(&["a", "..", ".", "/", "/", "\\", "c:", " ", "é", "\n", "\u{202e}"], 9)
+    ) {
+        if let Ok(path) = RelPath::parse(&text) {
+            prop_assert!(path.components().all(|part| !matches!(part, "" | "." | "..")));
+            let forbidden = ['\\', '\n', '\u{202e}'];
+            prop_assert!(!path.as_str().contains(forbidden));
+            prop_assert_eq!(RelPath::parse(path.as_str()), Ok(path.clone()));
+        }
+    }
+
+    #[test]
+    fn edits_of_lines_agree_with_the_model(
+        old in pieces(&["a", "b", "é", "\n", "\n", "\r\n", "\r"], 12),
+        with in pieces(&["x", "y\n", "\n", "\r\n", "\r"], 6),
+        start in 0usize..7,
+        more in 0usize..5,
+    ) {
+        let with = if with.is_empty() || with.ends_with('\n') { with } else { with + "\n" };
+        let (end, total) = (start + more, lines(&old).len());
+        match replace_lines(old.as_bytes(), start, end, &with) {
+            Err(told) => {
+                prop_assert!(start == 0 || end > total);
+                prop_assert_eq!(told, total);
+            }
+            Ok(result) => {
+                prop_assert!(start > 0 && end <= total);
+                let new = String::from_utf8(result.bytes).unwrap();
+                prop_assert_eq!(&new, &edited(&old, start, end, &with), "{:?} {:?}", old, with);
+                prop_assert_eq!(result.total, count_lines(new.as_bytes()));
+                prop_assert_eq!(result.inserted, with.matches('\n').count());
+            }
+        }
+    }
+
+    #[test]
+    fn visible_text_holds_no_controls(text in any::<String>(), n in any::<u32>()) {
+        let text = text + &char::from_u32(n % 0x300).unwrap().to_string() + "\r\x1b\u{9b}\u{7f}\r\n";
+        let shown = visible(&text);
+        prop_assert!(!shown.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')), "{:?}", shown);
+        prop_assert_eq!(visible(&shown), shown.as_ref());
+        let line = visible_line(&text);
+        prop_assert!(!line.chars().any(char::is_control), "{:?}", line);
+    }
+}
+
+/// Replies that take a careless reader more than linear time, of about this many bytes.
+fn hostile_replies(bytes: usize) -> Vec<String> {
+    let opening = "[CREATE_FILE path=\"a\"]\n";
+    let many = |piece: &str| piece.repeat(bytes / piece.len());
+    let attributes: String = (0..bytes / 12).map(|n| format!(" k{n}=\"v\"")).collect();
+    vec![
+        format!("{opening}{}", many("[/CREATE_FILE]")),
+        format!("{opening}{}", many("[/CREATE_FILE] \t\u{2003}")),
+        format!("{opening}{}[/CREATE_FILE]x", many(" ")),
+        many(opening),
+        many("[CREATE_FILE path=\"a\"][/CREATE_FILE]\n"),
+        many(" "),
+        many(" \r\n\t"),
+        format!("[CREATE_FILE{}path=\"a\"]", many(" ")),
+        format!("[CREATE_FILE{attributes}]\n"),
+        format!("[CREATE_FILE path=\"{}\"]\n[/CREATE_FILE]", many("a/../")),
+        format!("[CREATE_FILE path=\"{}", many("\\")),
+        many("[CREATE_FILE path=\"\n"),
+        many("[RUN_COMMAND]\n[/RUN_COMMAND]\n"),
+        many("[DONE][/DONE]"),
+    ]
+}
+
+#[test]
+fn hostile_replies_of_4_mib_are_read_at_once() {
+    let begun = Instant::now();
+    for reply in hostile_replies(4 << 20) {
+        let (name, begun) = (reply[..30.min(reply.len())].to_owned(), Instant::now());
+        assert!(!tags::parse(&reply).steps.is_empty());
+        // Even unoptimised on a busy machine; quadratic work would take hours.
+        assert!(begun.elapsed() < Duration::from_secs(10), "{name:?}: {:?}", begun.elapsed());
+    }
+    eprintln!("all in {:?}", begun.elapsed());
+}
+
+#[test]
+#[ignore = "compares times, which a busy machine distorts"]
+fn reading_is_linear() {
+    let time = |reply: &str| {
+        (0..3)
+            .map(|_| {
+                let begun = Instant::now();
+                tags::parse(reply);
+                begun.elapsed()
+            })
+            .min()
+            .unwrap()
+    };
+    for (small, large) in hostile_replies(256 << 10).iter().zip(hostile_replies(2 << 20)) {
+        let (few, many) = (time(small), time(&large));
+        let most = few * 24 + Duration::from_millis(20);
+        assert!(many < most, "{:?}: {few:?}, then {many:?}", &small[..30]);
+    }
+}
