@@ -103,7 +103,7 @@ impl Scene {
 }
 
 fn reply(commands: &[&str]) -> String {
-    commands.iter().map(|c| format!("[RUN_COMMAND]\n{c}\n[/RUN_COMMAND]\n")).collect()
+    commands.iter().flat_map(|c| ["[RUN_COMMAND]\n", c, "\n[/RUN_COMMAND]\n"]).collect()
 }
 
 /// What stands below the heading of the results.

@@ -1,6 +1,8 @@
 //! Outboxes made of hostile values, read back by a strict reader that knows only the format: it
 //! must find exactly what was put in, so nothing can pose as a marker, a heading or a result.
 
+use std::time::Duration;
+
 use deaddrop::outbox::{Environment, Requested, render};
 use deaddrop::protocol::{
     Capture, Detail, Ending, Execution, Failure, Kind, Outcome, RelPath, tags,
@@ -235,7 +237,7 @@ fn detail() -> impl Strategy<Value = Detail> {
     let ran = (hostile(), ending, hostile(), 0u64..2, hostile()).prop_map(
         |(command, ending, head, left_out, tail)| {
             let output = Capture { head, left_out, tail };
-            Detail::Ran(Execution { command, ending, output, duration: Default::default() })
+            Detail::Ran(Execution { command, ending, output, duration: Duration::ZERO })
         },
     );
     prop_oneof![
@@ -325,7 +327,7 @@ proptest! {
         let outbox = render(&session, &environment, &walk, &requested);
         let found = read(&outbox);
 
-        prop_assert_eq!(&found.header[1], &format!("Sequence: {}", sequence));
+        prop_assert_eq!(&found.header[1], &format!("Sequence: {sequence}"));
         let blank = |lines: &[String]| lines.iter().map(|l| l.trim().to_owned()).collect::<Vec<_>>();
         if visible(&session.task).contains('\n') {
             prop_assert_eq!(&found.task, &shown(&session.task));

@@ -198,7 +198,9 @@ proptest! {
 fn hostile_replies(bytes: usize) -> Vec<String> {
     let opening = "[CREATE_FILE path=\"a\"]\n";
     let many = |piece: &str| piece.repeat(bytes / piece.len());
-    let attributes: String = (0..bytes / 12).map(|n| format!(" k{n}=\"v\"")).collect();
+    let numbers = (0..bytes / 12).map(|n| n.to_string());
+    let attributes: String =
+        numbers.flat_map(|n| [" k".to_owned(), n, "=\"v\"".to_owned()]).collect();
     vec![
         format!("{opening}{}", many("[/CREATE_FILE]")),
         format!("{opening}{}", many("[/CREATE_FILE] \t\u{2003}")),
