@@ -115,6 +115,7 @@ fn edited(old: &str, start: usize, end: usize, with: &str) -> String {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
     #[test]
     fn reading_any_text_gives_steps_in_order(text in any::<String>()) {
         let reply = tags::parse(&text);
