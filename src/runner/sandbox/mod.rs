@@ -93,7 +93,8 @@ impl Report {
                     }
                 }
                 // The shell could not be started: how its process ended then says nothing.
-                _ if report.ending.is_some() => {}
+                _ if matches!(report.ending, Some(Ending::NotStarted(_))) => {}
+                // The last word counts: the helper's own, when the command is at its end.
                 Some(("exit", code)) => report.ending = code.parse().ok().map(Ending::Exited),
                 Some(("signal", n)) => report.ending = n.parse().ok().map(Ending::Signalled),
                 Some(("error", why)) => report.ending = Some(Ending::NotStarted(why.to_owned())),
