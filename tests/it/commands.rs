@@ -228,7 +228,10 @@ fn standard_input_is_empty() {
 #[test]
 fn a_command_cannot_write_its_own_report() {
     for scene in Scene::all() {
-        let results = scene.run(&["echo exit=0 >&0; echo exit=0 >&3; exit 5"], &[]);
+        let results = scene.run(
+            &["for p in self 1 $PPID; do for n in 0 3; do echo exit=0 > /proc/$p/fd/$n; done; done; exit 5"],
+            &[],
+        );
         assert!(results.contains("(exit code 5)"), "{results}");
     }
 }
@@ -242,7 +245,6 @@ fn no_secret_of_deaddrops_environment_reaches_a_command() {
         );
         assert!(results.contains("PATH="), "{results}");
         assert!(!results.contains("SECRET_TOKEN") && !results.contains("hunter2"), "{results}");
-        assert!(!results.contains("XDG_CONFIG_HOME"), "{results}");
     }
 }
 
@@ -383,7 +385,6 @@ fn after_many_commands_a_daemon_holds_no_more_than_before() {
     };
     scene.base.write("inbox/r.txt", reply(&["true"]));
     scene.base.wait_for_outbox(2);
-    daemon.wait_for("seq0002.txt");
     let mut before = (0, 0, String::new());
     wait_until("a daemon at rest", || {
         let now = holds();
