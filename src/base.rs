@@ -138,7 +138,7 @@ impl Base {
         let interrupted = || self.stop.is_asked();
         let mut place =
             Here { workspace: &self.workspace, runner: &self.runner, interrupted: &interrupted };
-        let outcomes = turn::carry_out(steps, &mut place, observer);
+        let outcomes = turn::carry_out(steps, &mut place, &mut (), observer)?;
         session.advance(outcomes, self.now());
         // First the state, then what follows from it: `resume` can make a missing outbox again.
         self.store.save(&session)?;

@@ -102,7 +102,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
         if context.config.workspace.exists() { &*context.config.workspace } else { missing.path() };
     let workspace = Workspace::open(folder, &context.config.state())?;
     let mut preview = Preview::new(&workspace);
-    let outcomes = turn::carry_out(&reply.steps, &mut preview, &mut ());
+    let outcomes = turn::carry_out(&reply.steps, &mut preview, &mut (), &mut ())?;
     let rewritten = preview.rewritten();
     let errors = outcomes.iter().filter(|outcome| !outcome.success()).count();
     let warnings: usize = outcomes.iter().map(|outcome| outcome.warnings.len()).sum();

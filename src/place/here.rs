@@ -2,7 +2,7 @@
 
 use super::Place;
 use crate::error::Result;
-use crate::protocol::{Detail, Failure, Operation, RelPath};
+use crate::protocol::{Detail, Effect, Failure, Operation, RelPath};
 use crate::runner::Runner;
 use crate::workspace::walk::Walk;
 use crate::workspace::{Contents, Workspace};
@@ -18,21 +18,35 @@ pub struct Here<'a> {
 }
 
 impl Place for Here<'_> {
-    fn perform(&mut self, operation: &Operation) -> Detail {
-        let done = match operation {
+    fn perform(
+        &mut self,
+        operation: &Operation,
+        before: &mut dyn FnMut(&Effect) -> Result<()>,
+    ) -> Result<Detail> {
+        let plan = match operation {
             Operation::Create { path, content, existing } => {
-                self.workspace.create(path, content.as_bytes(), *existing)
+                self.workspace.plan_create(path, content.as_bytes(), *existing)
             }
-            Operation::Edit { path, change } => self.workspace.edit(path, change),
-            Operation::Delete { path } => self.workspace.delete(path),
+            Operation::Edit { path, change } => self.workspace.plan_edit(path, change),
+            Operation::Delete { path } => self.workspace.plan_delete(path),
             Operation::Run { command } => {
-                Ok(Detail::Ran(self.runner.run(command, self.workspace.path(), self.interrupted)))
+                before(&Effect::Command)?;
+                let folder = self.workspace.path();
+                return Ok(Detail::Ran(self.runner.run(command, folder, self.interrupted)));
             }
-            Operation::Message { text } => Ok(Detail::Shown { text: text.clone() }),
-            Operation::Read { path } => Ok(Detail::ReadLater { path: path.clone() }),
-            Operation::Done { summary } => Ok(Detail::Completed { summary: summary.clone() }),
+            Operation::Message { text } => return Ok(Detail::Shown { text: text.clone() }),
+            Operation::Read { path } => return Ok(Detail::ReadLater { path: path.clone() }),
+            Operation::Done { summary } => {
+                return Ok(Detail::Completed { summary: summary.clone() });
+            }
         };
-        done.unwrap_or_else(Detail::Failed)
+        Ok(match plan {
+            Err(failure) => failure.into(),
+            Ok(plan) => {
+                before(&Effect::File(plan.effect().clone()))?;
+                plan.execute().unwrap_or_else(Detail::Failed)
+            }
+        })
     }
 
     fn walk(&self) -> Result<Walk> {

@@ -4,7 +4,7 @@ mod here;
 mod preview;
 
 use crate::error::Result;
-use crate::protocol::{Detail, Failure, Operation, RelPath};
+use crate::protocol::{Detail, Effect, Failure, Operation, RelPath};
 use crate::workspace::Contents;
 use crate::workspace::walk::Walk;
 
@@ -13,8 +13,13 @@ pub use preview::{Preview, Rewritten};
 
 /// Something that can carry out operations.
 pub trait Place {
-    /// Carries out one operation that touches files or runs a command.
-    fn perform(&mut self, operation: &Operation) -> Detail;
+    /// Carries out one operation. Where it has an effect, `before` is told of it first; if that
+    /// fails, nothing was done.
+    fn perform(
+        &mut self,
+        operation: &Operation,
+        before: &mut dyn FnMut(&Effect) -> Result<()>,
+    ) -> Result<Detail>;
     /// Lists the files.
     fn walk(&self) -> Result<Walk>;
     /// Reads a file, at most its first `limit` bytes.

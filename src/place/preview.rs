@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Place;
 use crate::error::Result;
-use crate::protocol::{Detail, Existing, Failure, FailureKind, Operation, RelPath};
+use crate::protocol::{Detail, Effect, Existing, Failure, FailureKind, Operation, RelPath};
 use crate::text::named;
 use crate::workspace::walk::Walk;
 use crate::workspace::{Contents, Workspace, changed};
@@ -104,8 +104,12 @@ impl<'a> Preview<'a> {
 }
 
 impl Place for Preview<'_> {
-    fn perform(&mut self, operation: &Operation) -> Detail {
-        match self.attempt(operation) {
+    fn perform(
+        &mut self,
+        operation: &Operation,
+        _: &mut dyn FnMut(&Effect) -> Result<()>,
+    ) -> Result<Detail> {
+        Ok(match self.attempt(operation) {
             Ok(detail) => detail,
             Err(failure) if self.after_command && failure.kind == FailureKind::Execution => {
                 let reason =
@@ -113,7 +117,7 @@ impl Place for Preview<'_> {
                 Detail::Unknown { reason }
             }
             Err(failure) => Detail::Failed(failure),
-        }
+        })
     }
 
     fn walk(&self) -> Result<Walk> {

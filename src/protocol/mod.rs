@@ -5,12 +5,14 @@
 //! [`Outcome`]. What differs between dialects is data on the operation. Reading never fails: a
 //! block that cannot be understood is a [`Step`] that carries an [`Invalid`].
 
+mod effect;
 mod outcome;
 mod path;
 pub mod tags;
 
 use serde::{Deserialize, Serialize};
 
+pub use effect::{Digest, Effect, FileEffect};
 pub use outcome::{Capture, Detail, Ending, Execution, Failure, FailureKind, Outcome};
 pub use path::{PathFault, RelPath};
 

@@ -1,13 +1,17 @@
 //! A session: one task, and where its conversation stands. Pure; `store` keeps it on disk.
 
 pub mod journal;
+pub mod record;
 pub mod store;
+
+use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 use crate::protocol::{Detail, Outcome, RelPath};
 
 /// Where the conversation about one task stands (tag protocol, "Session Management").
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Session {
     /// Eight hexadecimal digits.
     pub id: String,

@@ -1,8 +1,9 @@
 //! One reply carried out: steps in order, each to its outcome. One failure does not stop the rest;
 //! `[DONE]` and the person do.
 
+use crate::error::Result;
 use crate::place::Place;
-use crate::protocol::{Asks, Failure, Kind, Operation, Outcome, Step};
+use crate::protocol::{Asks, Effect, Failure, Kind, Operation, Outcome, Step};
 
 /// Is told what happens while a reply is carried out.
 pub trait Observer {
@@ -15,12 +16,31 @@ pub trait Observer {
 /// An observer of nothing.
 impl Observer for () {}
 
+/// Is told what must not be forgotten, before it is built upon.
+pub trait Ledger {
+    /// This step (counted from 0) is about to do that. After an error nothing is done.
+    fn intent(&mut self, _step: usize, _effect: &Effect) -> Result<()> {
+        Ok(())
+    }
+    /// This step came to that.
+    fn result(&mut self, _step: usize, _outcome: &Outcome) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A ledger for what leaves no trace.
+impl Ledger for () {}
+
 /// Carries out `steps` in `place`, each to its outcome.
+///
+/// # Errors
+/// Only the ledger's: then how far it came stands there.
 pub fn carry_out(
     steps: &[Step],
     place: &mut dyn Place,
+    ledger: &mut dyn Ledger,
     observer: &mut dyn Observer,
-) -> Vec<Outcome> {
+) -> Result<Vec<Outcome>> {
     let mut outcomes: Vec<Outcome> = Vec::with_capacity(steps.len());
     let mut stopped: Option<&str> = None;
     for (n, step) in steps.iter().enumerate() {
@@ -41,14 +61,18 @@ pub fn carry_out(
                         let reason = format!("'{path}' is not shown: [DONE] ended the session");
                         Outcome::of(step, Failure::execution(reason).into())
                     }
-                    _ => Outcome::of(step, place.perform(operation)),
+                    _ => {
+                        let before = &mut |effect: &Effect| ledger.intent(n, effect);
+                        Outcome::of(step, place.perform(operation, before)?)
+                    }
                 }
             }
         };
+        ledger.result(n, &outcome)?;
         observer.done(&outcome);
         outcomes.push(outcome);
     }
-    outcomes
+    Ok(outcomes)
 }
 
 /// Whether one of these steps completes the session.

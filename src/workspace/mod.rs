@@ -5,22 +5,21 @@
 
 pub mod edit;
 mod locate;
+mod plan;
 pub mod walk;
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use cap_fs_ext::{FollowSymlinks, MetadataExt, OpenOptionsFollowExt};
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+use cap_std::fs::{Dir, Metadata, OpenOptions};
 
 use crate::error::{Error, Result};
-use crate::protocol::{Change, Detail, Existing, Failure, RelPath};
+use crate::protocol::{Change, Detail, Failure, RelPath};
 use locate::{Last, Spot, failed, is_folder, not_found};
+pub use plan::Plan;
 use walk::Walk;
-
-/// The largest file that an edit reads, in bytes.
-const EDIT_LIMIT: u64 = 64 << 20;
 
 /// A handle on the workspace's root.
 #[derive(Debug)]
@@ -84,53 +83,6 @@ impl Workspace {
     /// The root's canonical path.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Makes a file of `content`, or replaces the one that stands there.
-    pub fn create(
-        &self,
-        path: &RelPath,
-        content: &[u8],
-        existing: Existing,
-    ) -> Result<Detail, Failure> {
-        let spot = self.locate(path, Last::Follow)?;
-        let old = match &spot.found {
-            Some(_) if existing == Existing::Fail => {
-                return Err(Failure::execution(format!("File '{path}' already exists")));
-            }
-            found => found.as_ref().map(|found| regular(path, found)).transpose()?,
-        };
-        let replaced = old.is_some();
-        let real = write(path, spot, content)?;
-        Ok(Detail::Created { path: real, bytes: content.len() as u64, replaced })
-    }
-
-    /// Changes part of a file.
-    pub fn edit(&self, path: &RelPath, change: &Change) -> Result<Detail, Failure> {
-        let spot = self.locate(path, Last::Follow)?;
-        let found = regular(path, spot.found.as_ref().ok_or_else(|| not_found(path))?)?;
-        if found.len() > EDIT_LIMIT {
-            return Err(Failure::execution(format!(
-                "'{path}' is {} bytes long; files up to {EDIT_LIMIT} bytes can be edited",
-                found.len()
-            )));
-        }
-        let old = read_up_to(path, &spot, EDIT_LIMIT)?;
-        let (bytes, detail) = changed(&spot.real, &old.bytes, change)?;
-        write(path, spot, &bytes)?;
-        Ok(detail)
-    }
-
-    /// Removes a file, or a link itself rather than what it leads to. Never a folder.
-    pub fn delete(&self, path: &RelPath) -> Result<Detail, Failure> {
-        let spot = self.locate(path, Last::Keep)?;
-        let found = spot.found.as_ref().ok_or_else(|| not_found(path))?;
-        if !found.is_symlink() {
-            regular(path, found)?;
-        }
-        spot.folder.remove_file(&spot.name).map_err(|e| failed("delete", path, &e))?;
-        sync(&spot.folder).map_err(|e| failed("sync the folder of", path, &e))?;
-        Ok(Detail::Deleted { path: spot.real })
     }
 
     /// Reads a regular file, at most its first `limit` bytes. Never blocks.
@@ -218,59 +170,6 @@ fn without_blocking(options: &mut OpenOptions) {
 
 #[cfg(not(unix))]
 fn without_blocking(_: &mut OpenOptions) {}
-
-/// Writes through a temporary file beside the target, which is then renamed: never in place, so
-/// never through a hard link, and never half. Returns the real path.
-fn write(path: &RelPath, spot: Spot, bytes: &[u8]) -> Result<RelPath, Failure> {
-    let fail = |e: io::Error| failed("write", path, &e);
-    let mut folder = spot.folder;
-    for name in &spot.missing {
-        match folder.create_dir(name) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(fail(e)),
-            _ => sync(&folder).map_err(fail)?,
-        }
-        folder = cap_fs_ext::DirExt::open_dir_nofollow(&folder, name).map_err(fail)?;
-    }
-    let temporary = format!(".deaddrop-{}.tmp", uuid::Uuid::new_v4().simple());
-    let written = put(&folder, &temporary, bytes, spot.found.as_ref())
-        .and_then(|()| folder.rename(&temporary, &folder, &spot.name))
-        .and_then(|()| sync(&folder));
-    if let Err(e) = written {
-        // Only what this call made; the error that counts is the first.
-        let _ = folder.remove_file(&temporary);
-        return Err(fail(e));
-    }
-    Ok(spot.real)
-}
-
-fn put(folder: &Dir, name: &str, bytes: &[u8], like: Option<&Metadata>) -> io::Result<()> {
-    let mut file: File = folder.open_with(name, OpenOptions::new().write(true).create_new(true))?;
-    file.write_all(bytes)?;
-    if let Some(like) = like {
-        keep_owner(&file, like)?;
-        file.set_permissions(like.permissions())?;
-    }
-    file.sync_data()
-}
-
-#[cfg(unix)]
-fn keep_owner(file: &File, like: &Metadata) -> io::Result<()> {
-    use cap_std::fs::MetadataExt;
-    let now = file.metadata()?;
-    if (now.uid(), now.gid()) == (like.uid(), like.gid()) {
-        return Ok(());
-    }
-    // Whoever may not give a file away keeps it: its content matters more.
-    match std::os::unix::fs::fchown(file, Some(like.uid()), Some(like.gid())) {
-        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
-        other => other,
-    }
-}
-
-#[cfg(not(unix))]
-fn keep_owner(_: &File, _: &Metadata) -> io::Result<()> {
-    Ok(())
-}
 
 /// Makes the entries of a folder durable; its handle itself cannot be synced.
 fn sync(folder: &Dir) -> io::Result<()> {

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use deaddrop::protocol::{Existing, FailureKind, RelPath};
-use deaddrop::workspace::Workspace;
+use deaddrop::workspace::{Plan, Workspace};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::support::{Base, ID};
@@ -179,7 +179,8 @@ fn of_20_000_writes_none_escapes_through_a_swapped_link() {
                 0 => format!("flip/new{n}/x"),
                 _ => format!("flip/x{}", n % 50),
             };
-            match workspace.create(&path(&to), b"x", Existing::Replace) {
+            match workspace.plan_create(&path(&to), b"x", Existing::Replace).and_then(Plan::execute)
+            {
                 Ok(_) => written += 1,
                 Err(failure) if failure.kind == FailureKind::Rejected => rejected += 1,
                 Err(_) => {}
@@ -206,12 +207,14 @@ fn of_20_000_reads_and_deletions_none_escapes_through_a_swapped_link() {
                 }
                 // In the folder, where nothing stands yet.
                 Err(failure) if failure.kind == FailureKind::Execution => {
-                    let _ = workspace.create(&path("flip/x"), b"mine", Existing::Replace);
+                    let _ = workspace
+                        .plan_create(&path("flip/x"), b"mine", Existing::Replace)
+                        .and_then(Plan::execute);
                 }
                 Err(_) => rejected += 1,
             }
             if rejected % 7 == 0 {
-                let _ = workspace.delete(&path("flip/x"));
+                let _ = workspace.plan_delete(&path("flip/x")).and_then(Plan::execute);
             }
         }
         assert!(rejected > 500, "no race: {rejected} rejected");

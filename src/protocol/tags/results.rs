@@ -46,6 +46,9 @@ fn ran(execution: &Execution) -> String {
         Ending::Interrupted => {
             format!("Ran {name} (interrupted by the user; it may have partly run)")
         }
+        Ending::Lost => format!(
+            "Ran {name} (deaddrop was stopped meanwhile: it may have run in part or as a whole, and is not run again; look at what it did)"
+        ),
         Ending::NotStarted(why) => format!("Could not run {name}: {}", visible_line(why)),
     }
 }

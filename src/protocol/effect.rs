@@ -1,0 +1,57 @@
+//! What an operation is about to do, as the journal notes it beforehand: enough to tell after a
+//! crash whether it was done.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Detail, RelPath};
+
+/// What is about to happen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Effect {
+    /// A command runs. It may have run in part, or as a whole, once this is noted.
+    Command,
+    /// A file becomes another, or goes. What is on disk tells whether it has.
+    File(FileEffect),
+}
+
+/// How a file is about to change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileEffect {
+    /// Where it really stands, links resolved.
+    pub path: RelPath,
+    /// The name, in the same folder, under which the new content is written first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temporary: Option<String>,
+    /// What stands there before; None where nothing does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<Digest>,
+    /// What will stand there; None where nothing will.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after: Option<Digest>,
+    /// What will have come of the operation.
+    pub detail: Detail,
+}
+
+/// What identifies the content of a file: 32 hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Digest(String);
+
+impl Digest {
+    /// The digest of a file's bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(blake3::hash(bytes).to_hex()[..32].to_owned())
+    }
+
+    /// The digest of a link, which is its target and no content.
+    pub fn of_link(target: &[u8]) -> Self {
+        Self(blake3::keyed_hash(&[1; 32], target).to_hex()[..32].to_owned())
+    }
+
+    /// The digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}

@@ -1,0 +1,179 @@
+//! What the journal says: a turn from its beginning to its end, as records.
+//!
+//! ```text
+//! turn = Begin { Intent Result | Result } Commit End
+//! ```
+//!
+//! `State` stands between turns, where the person changed a session. Only the last turn can be
+//! unfinished, since there is one writer.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Session;
+use crate::protocol::{Digest, Effect, Outcome, Step};
+
+/// One record of the journal.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Record {
+    /// A session as the person made or changed it.
+    State(Box<Session>),
+    /// A reply is ours, and is carried out from here on.
+    Begin(Box<Begin>),
+    /// This step of it is about to do that.
+    Intent {
+        /// Which step, counted from 0.
+        step: usize,
+        /// What.
+        effect: Effect,
+    },
+    /// This step of it came to that.
+    Result {
+        /// Which step, counted from 0.
+        step: usize,
+        /// What.
+        outcome: Outcome,
+    },
+    /// The turn is decided: all that follows can be done again.
+    Commit(Box<Commit>),
+    /// All that follows from the turn was done.
+    End,
+}
+
+/// How a turn begins.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Begin {
+    /// Whose turn it is.
+    pub session: String,
+    /// The outbox that the reply answers.
+    pub sequence: u32,
+    /// The name that the reply was dropped under.
+    pub name: String,
+    /// Its name among the claimed.
+    pub claim: String,
+    /// Which file it was.
+    pub file: FileId,
+    /// Its text, whole.
+    pub text: String,
+    /// Its steps, as the program that began the turn read them.
+    pub steps: Vec<Step>,
+}
+
+/// Which file a reply was, whatever it is called now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileId {
+    /// The device it lies on.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+    /// When it was last written, in nanoseconds since 1970.
+    pub written: i128,
+    /// Its length in bytes.
+    pub length: u64,
+}
+
+/// How a turn was decided.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Commit {
+    /// The session after it.
+    pub session: Session,
+    /// The outbox that was rendered; None where the session is complete.
+    pub outbox: Option<Rendered>,
+    /// Whether the turn was taken up again after deaddrop had been stopped hard.
+    pub recovered: bool,
+}
+
+/// An outbox that is written, and not yet under its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rendered {
+    /// Its name.
+    pub name: String,
+    /// The name that it is written under first.
+    pub temporary: String,
+    /// Its content.
+    pub digest: Digest,
+}
+
+/// What the records of a journal come to.
+#[derive(Debug, Default)]
+pub struct History {
+    /// The newest state of each session that the journal knows of.
+    pub states: BTreeMap<String, Session>,
+    /// The files that were carried out, or are being carried out.
+    pub files: Vec<FileId>,
+    /// The turn that has no end.
+    pub unfinished: Option<Unfinished>,
+}
+
+/// A turn that deaddrop was stopped in.
+#[derive(Debug)]
+pub struct Unfinished {
+    /// How it began.
+    pub begin: Begin,
+    /// What was about to be done, by step.
+    pub intents: BTreeMap<usize, Effect>,
+    /// What is known to have come of it, by step.
+    pub results: BTreeMap<usize, Outcome>,
+    /// How it was decided, if it was.
+    pub commit: Option<Commit>,
+}
+
+impl History {
+    /// Reads the records of a journal.
+    ///
+    /// # Errors
+    /// The number of the first record that does not fit the grammar, counted from 0.
+    pub fn read(payloads: &[String]) -> Result<Self, usize> {
+        let mut history = Self::default();
+        for (n, payload) in payloads.iter().enumerate() {
+            let record = serde_json::from_str(payload).map_err(|_| n)?;
+            history.add(record).ok_or(n)?;
+        }
+        Ok(history)
+    }
+
+    fn add(&mut self, record: Record) -> Option<()> {
+        match (record, &mut self.unfinished) {
+            (Record::State(session), None) => {
+                self.states.insert(session.id.clone(), *session);
+            }
+            (Record::Begin(begin), None) => {
+                self.files.push(begin.file);
+                self.unfinished = Some(Unfinished {
+                    begin: *begin,
+                    intents: BTreeMap::new(),
+                    results: BTreeMap::new(),
+                    commit: None,
+                });
+            }
+            (Record::Intent { step, effect }, Some(turn)) if turn.commit.is_none() => {
+                turn.intents.insert(step, effect);
+            }
+            (Record::Result { step, outcome }, Some(turn)) if turn.commit.is_none() => {
+                turn.results.insert(step, outcome);
+            }
+            (Record::Commit(commit), Some(turn)) => {
+                self.states.insert(commit.session.id.clone(), commit.session.clone());
+                turn.commit = Some(*commit);
+            }
+            (Record::End, unfinished)
+                if unfinished.as_ref().is_some_and(|t| t.commit.is_some()) =>
+            {
+                *unfinished = None;
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+/// A record as one line of JSON.
+pub fn line(record: &Record) -> String {
+    serde_json::to_string(record).expect("strings and numbers become JSON")
+}

@@ -1,0 +1,200 @@
+//! A change of one file in two parts: what it will be, and doing it. Between the two the journal
+//! notes it, so that after a crash the disk tells whether it was done.
+
+use std::io;
+
+use cap_fs_ext::DirExt;
+use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+
+use super::locate::{Last, Spot, failed, not_found};
+use super::{Workspace, changed, read_up_to, regular, sync};
+use crate::protocol::{Change, Detail, Digest, Existing, Failure, FileEffect, RelPath};
+
+/// The largest file that an edit reads, in bytes.
+const EDIT_LIMIT: u64 = 64 << 20;
+
+/// A change of one file, ready to be made.
+pub struct Plan {
+    asked: RelPath,
+    spot: Spot,
+    /// The new content; None where the file goes.
+    content: Option<Vec<u8>>,
+    effect: FileEffect,
+}
+
+impl Workspace {
+    /// Plans to make a file of `content`, or to replace the one that stands there.
+    pub fn plan_create(
+        &self,
+        path: &RelPath,
+        content: &[u8],
+        existing: Existing,
+    ) -> Result<Plan, Failure> {
+        let spot = self.locate(path, Last::Follow)?;
+        if let Some(found) = &spot.found {
+            if existing == Existing::Fail {
+                return Err(Failure::execution(format!("File '{path}' already exists")));
+            }
+            regular(path, found)?;
+        }
+        let before = digest(path, &spot)?;
+        let detail = Detail::Created {
+            path: spot.real.clone(),
+            bytes: content.len() as u64,
+            replaced: spot.found.is_some(),
+        };
+        Ok(Plan::new(path, spot, before, Some(content.to_vec()), detail))
+    }
+
+    /// Plans to change part of a file.
+    pub fn plan_edit(&self, path: &RelPath, change: &Change) -> Result<Plan, Failure> {
+        let spot = self.locate(path, Last::Follow)?;
+        let found = regular(path, spot.found.as_ref().ok_or_else(|| not_found(path))?)?;
+        if found.len() > EDIT_LIMIT {
+            return Err(Failure::execution(format!(
+                "'{path}' is {} bytes long; files up to {EDIT_LIMIT} bytes can be edited",
+                found.len()
+            )));
+        }
+        let old = read_up_to(path, &spot, EDIT_LIMIT)?;
+        let (content, detail) = changed(&spot.real, &old.bytes, change)?;
+        Ok(Plan::new(path, spot, Some(Digest::of(&old.bytes)), Some(content), detail))
+    }
+
+    /// Plans to remove a file, or a link itself rather than what it leads to. Never a folder.
+    pub fn plan_delete(&self, path: &RelPath) -> Result<Plan, Failure> {
+        let spot = self.locate(path, Last::Keep)?;
+        let found = spot.found.as_ref().ok_or_else(|| not_found(path))?;
+        if !found.is_symlink() {
+            regular(path, found)?;
+        }
+        let before = digest(path, &spot)?;
+        let detail = Detail::Deleted { path: spot.real.clone() };
+        Ok(Plan::new(path, spot, before, None, detail))
+    }
+
+    /// What stands at a real path now, as [`FileEffect`] has it; None where nothing does.
+    pub fn digest(&self, real: &RelPath) -> Result<Option<Digest>, Failure> {
+        digest(real, &self.locate(real, Last::Keep)?)
+    }
+
+    /// Removes the temporary file that an effect named, if it is still there.
+    pub fn remove_temporary(&self, effect: &FileEffect) -> Result<(), Failure> {
+        let Some(temporary) = &effect.temporary else { return Ok(()) };
+        let spot = self.locate(&effect.path, Last::Keep)?;
+        match spot.folder.remove_file(temporary) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                Err(failed("remove the temporary file of", &effect.path, &e))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Plan {
+    fn new(
+        asked: &RelPath,
+        spot: Spot,
+        before: Option<Digest>,
+        content: Option<Vec<u8>>,
+        detail: Detail,
+    ) -> Self {
+        let temporary =
+            content.is_some().then(|| format!(".deaddrop-{}.tmp", uuid::Uuid::new_v4().simple()));
+        let after = content.as_deref().map(Digest::of);
+        let path = spot.real.clone();
+        let effect = FileEffect { path, temporary, before, after, detail };
+        Self { asked: asked.clone(), spot, content, effect }
+    }
+
+    /// What will be done.
+    pub fn effect(&self) -> &FileEffect {
+        &self.effect
+    }
+
+    /// Does it.
+    pub fn execute(self) -> Result<Detail, Failure> {
+        let Self { asked, spot, content, effect } = self;
+        match (&content, &effect.temporary) {
+            (Some(content), Some(temporary)) => write(&asked, spot, temporary, content)?,
+            _ => {
+                spot.folder.remove_file(&spot.name).map_err(|e| failed("delete", &asked, &e))?;
+                sync(&spot.folder).map_err(|e| failed("sync the folder of", &asked, &e))?;
+            }
+        }
+        Ok(effect.detail)
+    }
+}
+
+/// What identifies the content of what stands at a spot. Of a file that is too large to be edited,
+/// its place and times do.
+fn digest(path: &RelPath, spot: &Spot) -> Result<Option<Digest>, Failure> {
+    let Some(found) = &spot.found else { return Ok(None) };
+    if found.is_symlink() {
+        let target = spot.folder.read_link_contents(&spot.name);
+        let target = target.map_err(|e| failed("read the link", path, &e))?;
+        return Ok(Some(Digest::of_link(target.to_string_lossy().as_bytes())));
+    }
+    if found.len() > EDIT_LIMIT {
+        use cap_fs_ext::MetadataExt;
+        let written = found.modified().map(|time| format!("{time:?}")).unwrap_or_default();
+        let identity = format!("{} {} {} {written}", found.dev(), found.ino(), found.len());
+        return Ok(Some(Digest::of_link(identity.as_bytes())));
+    }
+    if !found.is_file() {
+        return Ok(Some(Digest::of_link(b"no file")));
+    }
+    Ok(Some(Digest::of(&read_up_to(path, spot, EDIT_LIMIT)?.bytes)))
+}
+
+/// Writes through a temporary file beside the target, which is then renamed: never in place, so
+/// never through a hard link, and never half.
+fn write(path: &RelPath, spot: Spot, temporary: &str, bytes: &[u8]) -> Result<(), Failure> {
+    let fail = |e: io::Error| failed("write", path, &e);
+    let mut folder = spot.folder;
+    for name in &spot.missing {
+        match folder.create_dir(name) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(fail(e)),
+            _ => sync(&folder).map_err(fail)?,
+        }
+        folder = folder.open_dir_nofollow(name).map_err(fail)?;
+    }
+    let written = put(&folder, temporary, bytes, spot.found.as_ref())
+        .and_then(|()| folder.rename(temporary, &folder, &spot.name))
+        .and_then(|()| sync(&folder));
+    written.map_err(|e| {
+        // Only what this call made; the error that counts is the first.
+        let _ = folder.remove_file(temporary);
+        fail(e)
+    })
+}
+
+fn put(folder: &Dir, name: &str, bytes: &[u8], like: Option<&Metadata>) -> io::Result<()> {
+    use std::io::Write;
+    let mut file: File = folder.open_with(name, OpenOptions::new().write(true).create_new(true))?;
+    file.write_all(bytes)?;
+    if let Some(like) = like {
+        keep_owner(&file, like)?;
+        file.set_permissions(like.permissions())?;
+    }
+    file.sync_data()
+}
+
+#[cfg(unix)]
+fn keep_owner(file: &File, like: &Metadata) -> io::Result<()> {
+    use cap_std::fs::MetadataExt;
+    let now = file.metadata()?;
+    if (now.uid(), now.gid()) == (like.uid(), like.gid()) {
+        return Ok(());
+    }
+    // Whoever may not give a file away keeps it: its content matters more.
+    match std::os::unix::fs::fchown(file, Some(like.uid()), Some(like.gid())) {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        other => other,
+    }
+}
+
+#[cfg(not(unix))]
+fn keep_owner(_: &File, _: &Metadata) -> io::Result<()> {
+    Ok(())
+}
