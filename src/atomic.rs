@@ -55,13 +55,20 @@ fn free_name(
     for n in 2.. {
         match put(&to) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-                to = folder.join(format!("{stem}-{n}{}", extension.as_deref().unwrap_or_default()));
+                let ending = format!("-{n}{}", extension.as_deref().unwrap_or_default());
+                to = folder
+                    .join(format!("{}{ending}", shortened(&stem, 255 - ending.len().min(255))));
             }
             Err(e) => return Err(e),
             Ok(()) => break,
         }
     }
     Ok(to)
+}
+
+/// As much of the beginning of `name` as fits into `limit` bytes.
+pub fn shortened(name: &str, limit: usize) -> &str {
+    &name[..name.floor_char_boundary(limit)]
 }
 
 /// Renames without replacing: `AlreadyExists` where `to` is taken.

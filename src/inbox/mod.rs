@@ -213,9 +213,13 @@ impl Inbox {
             other => other?,
         };
         if let Some(why) = why {
-            let mut note = path.file_name().unwrap_or_default().to_owned();
-            note.push(".why.txt");
-            atomic::write_into(&folder, &note, format!("{}: {why}\n", name.display()).as_bytes())?;
+            let moved = path.file_name().unwrap_or_default().to_string_lossy();
+            let note = format!("{}.why.txt", atomic::shortened(&moved, 240));
+            atomic::write_into(
+                &folder,
+                note.as_ref(),
+                format!("{}: {why}\n", name.display()).as_bytes(),
+            )?;
         }
         Ok(())
     }
