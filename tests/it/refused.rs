@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use crate::support::{Base, ID};
+use crate::support::{Base, ID, wait_until};
 
 const OTHER: &str = "00ff00ff";
 const MESSAGE: &str = "[MESSAGE]\nHello\n[/MESSAGE]\n";
@@ -183,4 +183,32 @@ fn a_reply_for_a_damaged_session_is_not_given_to_another() {
     base.write(&format!("inbox/{OTHER}.txt"), MESSAGE);
     let note = base.rejected(&format!("{OTHER}.txt"));
     assert!(note.contains(&format!("{OTHER}.json is damaged")), "{note}");
+}
+
+#[test]
+fn a_name_as_long_as_names_can_be_is_no_hindrance() {
+    let base = Base::with_session();
+    let _daemon = base.serve(&["resume"]);
+    let name = format!("{}.txt", "é".repeat(125));
+    for (n, bytes) in [MESSAGE, MESSAGE, "\0", "\0"].into_iter().enumerate() {
+        base.write(&format!("inbox/{name}"), bytes);
+        wait_until("the reply to be put away", || {
+            let (archived, rejected) =
+                (base.names("inbox/processed"), base.names("inbox/rejected"));
+            archived.len() == (n + 1).min(2) && rejected.len() == [0, 0, 2, 4][n]
+        });
+    }
+    assert_eq!(base.names("inbox"), [".claimed", "processed", "rejected"]);
+}
+
+#[test]
+fn a_name_that_is_not_text_is_no_hindrance() {
+    let base = Base::with_session();
+    let _daemon = base.serve(&["resume"]);
+    for _ in 0..2 {
+        base.sh("printf '[MESSAGE]\\nHi\\n[/MESSAGE]\\n' > \"inbox/$(printf 'a\\377\\nb').txt\"");
+        wait_until("the reply to be taken", || base.names("inbox") == [".claimed", "processed"]);
+    }
+    base.wait_for_outbox(3);
+    wait_until("the archive", || base.names("inbox/processed").len() == 2);
 }
