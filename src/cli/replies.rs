@@ -54,13 +54,18 @@ pub(super) struct Check {
 }
 
 pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
+    // A reply that lies in the inbox is taken out of it, or it would be carried out once more.
+    let in_inbox = arguments.file.as_ref().filter(|file| lies_in(file, &context.config.inbox));
+    // Before the lock and the handlers of signals: a person may take their time, or press Ctrl-C.
+    let given = match in_inbox {
+        Some(_) => None,
+        None => Some(read(arguments.file.as_deref())?),
+    };
     let stop = Stop::on_signals()?;
     let base = context.open(stop.clone())?;
     let session = named_or_only(&base.store, arguments.session.as_deref(), context)?;
     let mut teller = Teller { context, what_next: true };
 
-    // A reply that lies in the inbox is taken out of it, or it would be carried out once more.
-    let in_inbox = arguments.file.as_ref().filter(|file| lies_in(file, base.inbox.folder()));
     let turn = if let Some(path) = in_inbox {
         match base.inbox.take(path)? {
             Taken::Reply(claimed) => {
@@ -79,7 +84,7 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
             Taken::Gone => return Err(Error::no_reply(path, "it is gone")),
         }
     } else {
-        let (text, name) = read(arguments.file.as_deref())?;
+        let (text, name) = given.unwrap_or_default();
         teller.took(name.as_ref(), &session);
         let kept = format!("{}_seq{:04}_reply.txt", session.id, session.sequence);
         base.inbox.keep(&kept, &text)?;
