@@ -170,6 +170,20 @@ fn a_stopped_apply_says_so() {
 }
 
 #[test]
+fn an_apply_that_waits_for_its_input_is_in_nobodys_way() {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::Stdio;
+    let base = Base::with_session();
+    let mut waits = base.command(&["apply"]).stdin(Stdio::piped()).spawn().unwrap();
+    let _daemon = base.serve(&["watch"]);
+    wait_until("its end", || {
+        base.sh(&format!("kill -s INT {} || true", waits.id()));
+        let status = waits.try_wait().unwrap();
+        status.inspect(|s| assert!(s.signal() == Some(2), "{s:?}")).is_some()
+    });
+}
+
+#[test]
 fn a_command_dies_with_a_daemon_that_is_killed_and_is_not_run_again() {
     let Some((base, mut daemon, mark)) = in_a_command() else { return };
     daemon.signal("KILL");
