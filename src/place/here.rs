@@ -43,7 +43,7 @@ impl Place for Here<'_> {
         Ok(match plan {
             Err(failure) => failure.into(),
             Ok(plan) => {
-                before(&Effect::File(plan.effect().clone()))?;
+                before(&Effect::File(Box::new(plan.effect().clone())))?;
                 plan.execute().unwrap_or_else(Detail::Failed)
             }
         })

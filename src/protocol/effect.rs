@@ -12,7 +12,7 @@ pub enum Effect {
     /// A command runs. It may have run in part, or as a whole, once this is noted.
     Command,
     /// A file becomes another, or goes. What is on disk tells whether it has.
-    File(FileEffect),
+    File(Box<FileEffect>),
 }
 
 /// How a file is about to change.

@@ -173,7 +173,12 @@ impl History {
     }
 }
 
-/// A record as one line of JSON.
-pub fn line(record: &Record) -> String {
-    serde_json::to_string(record).expect("strings and numbers become JSON")
+impl Record {
+    /// The record as one line of JSON.
+    ///
+    /// # Panics
+    /// Never: strings and numbers always become JSON.
+    pub fn to_line(&self) -> String {
+        serde_json::to_string(self).expect("strings and numbers become JSON")
+    }
 }

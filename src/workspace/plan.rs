@@ -171,7 +171,12 @@ fn write(path: &RelPath, spot: Spot, temporary: &str, bytes: &[u8]) -> Result<()
 
 fn put(folder: &Dir, name: &str, bytes: &[u8], like: Option<&Metadata>) -> io::Result<()> {
     use std::io::Write;
-    let mut file: File = folder.open_with(name, OpenOptions::new().write(true).create_new(true))?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    if like.is_some() {
+        not_yet_for_others(&mut options);
+    }
+    let mut file: File = folder.open_with(name, &options)?;
     file.write_all(bytes)?;
     if let Some(like) = like {
         keep_owner(&file, like)?;
@@ -179,6 +184,16 @@ fn put(folder: &Dir, name: &str, bytes: &[u8], like: Option<&Metadata>) -> io::R
     }
     file.sync_data()
 }
+
+/// Until it has the mode of the file that it replaces, nobody else may look.
+#[cfg(unix)]
+fn not_yet_for_others(options: &mut OpenOptions) {
+    use cap_std::fs::OpenOptionsExt;
+    options.mode(0o600);
+}
+
+#[cfg(not(unix))]
+fn not_yet_for_others(_: &mut OpenOptions) {}
 
 #[cfg(unix)]
 fn keep_owner(file: &File, like: &Metadata) -> io::Result<()> {

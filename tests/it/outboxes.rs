@@ -112,8 +112,9 @@ fn results(lines: &mut Lines<'_>) -> Vec<Given> {
         while let Some(line) = lines.0.next_if(|line| line.starts_with("  Warning: ")) {
             result.warnings.push(line["  Warning: ".len()..].to_owned());
         }
-        if let Some(line) = lines.0.next_if(|line| line.starts_with("  Output: ")) {
-            let mut output = vec![line["  Output: ".len()..].to_owned()];
+        if let Some(line) = lines.0.next_if(|line| line.starts_with("  Output:")) {
+            let first = &line["  Output:".len()..];
+            let mut output = vec![first.strip_prefix(' ').unwrap_or(first).to_owned()];
             let more = |line: &&str| line.is_empty() || line.starts_with("  ");
             while let Some(line) = lines.0.next_if(more) {
                 output.push(line.strip_prefix("  ").unwrap_or_default().to_owned());
@@ -278,10 +279,14 @@ fn outcomes(results: &[(Kind, Detail, Vec<String>)], wanted: &[Wanted]) -> Vec<O
 
 fn requested((path, contents): &Wanted) -> Requested {
     let contents = match contents {
-        Ok(text) => Ok(Contents { bytes: text.clone().into_bytes(), size: text.len() as u64 }),
+        Ok(text) => Ok(Contents {
+            path: path.clone(),
+            bytes: text.clone().into_bytes(),
+            size: text.len() as u64,
+        }),
         Err(reason) => Err(Failure::execution(reason.clone())),
     };
-    Requested::new(path.clone(), contents)
+    Requested::new(contents)
 }
 
 /// An outcome as it should stand in the outbox.
@@ -294,9 +299,13 @@ fn given(outcome: &Outcome) -> Given {
     Given {
         line: format!("{mark} {}: {}", tags::name(outcome.kind), tags::summary(outcome)),
         warnings: outcome.warnings.iter().map(|w| visible_line(w).into_owned()).collect(),
-        output: output
-            .filter(|output| !output.is_empty())
-            .map(|output| output.lines().map(str::to_owned).collect()),
+        output: output.filter(|output| !output.is_empty()).map(|output| {
+            let mut lines: Vec<String> = output.lines().map(str::to_owned).collect();
+            // Blanks at the end of the first line are not kept.
+            let kept = lines[0].trim_end().len();
+            lines[0].truncate(kept);
+            lines
+        }),
     }
 }
 
