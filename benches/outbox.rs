@@ -64,7 +64,7 @@ fn render_with_contents(bencher: divan::Bencher) {
     let session = Session::new("a1b2c3d4".into(), "A task", vec![], Timestamp::now());
     let path = RelPath::parse("a.rs").unwrap();
     let contents = workspace.read(&path, 1 << 20);
-    let requested = [Requested::new(contents)];
+    let requested = [Requested { contents }];
     let walk = workspace.walk().unwrap();
     bencher.bench(|| render(&session, &environment(), &walk, divan::black_box(&requested)));
 }

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use crate::atomic;
 use crate::clock::Timestamp;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::error::{Error, Result};
 use crate::inbox::Inbox;
 use crate::lock::Lock;
 use crate::machine;
-use crate::outbox::{self, Environment, READ_LIMIT, Requested};
+use crate::outbox::{self, Environment, Requested};
 use crate::place::{Here, Place};
 use crate::protocol::Step;
 use crate::runner::Runner;
@@ -38,7 +38,7 @@ pub struct Base {
     stop: Stop,
     clock: Clock,
     environment: OnceCell<Environment>,
-    _lock: Option<Lock>,
+    lock: Option<Lock>,
 }
 
 /// Tells the time: the machine's, or one that was given.
@@ -79,11 +79,10 @@ impl Base {
     }
 
     fn build(config: Config, clock: Clock, stop: Stop, lock: Option<Lock>) -> Result<Self> {
-        for folder in [&config.workspace, &config.outbox, &config.sessions] {
-            fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
-        }
+        make_folders(&config)?;
         let inbox = Inbox::open(&config.inbox)?;
         let workspace = Workspace::open(&config.workspace, &config.state())?;
+        keep_settings_ours(&config, &workspace)?;
         let helper = std::env::current_exe()
             .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
         let runner = Runner {
@@ -102,7 +101,7 @@ impl Base {
             clock,
             environment: OnceCell::new(),
             config,
-            _lock: lock,
+            lock,
         })
     }
 
@@ -130,11 +129,12 @@ impl Base {
 
     /// Carries out a reply for `session` and writes what follows from it.
     pub fn carry_out(
-        &self,
+        &mut self,
         mut session: Session,
         steps: &[Step],
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
+        self.stand_firm()?;
         let interrupted = || self.stop.is_asked();
         let mut place =
             Here { workspace: &self.workspace, runner: &self.runner, interrupted: &interrupted };
@@ -144,6 +144,22 @@ impl Base {
         self.store.save(&session)?;
         let outbox = if session.is_complete { None } else { Some(self.write_outbox(&session)?) };
         Ok(Turn { session, outbox })
+    }
+
+    /// Makes what somebody has removed since, and opens the workspace that is there now.
+    fn stand_firm(&mut self) -> Result<()> {
+        make_folders(&self.config)?;
+        if !self.workspace.is_current() {
+            self.workspace = Workspace::open(&self.config.workspace, &self.config.state())?;
+        }
+        Ok(())
+    }
+
+    /// Tells others that this process now serves the inbox until it is stopped.
+    pub fn is_serving(&mut self) {
+        if let Some(lock) = &mut self.lock {
+            lock.is_serving();
+        }
     }
 
     /// Where the newest outbox of a session is.
@@ -169,10 +185,8 @@ impl Base {
     fn write_outbox(&self, session: &Session) -> Result<PathBuf> {
         let place =
             Here { workspace: &self.workspace, runner: &self.runner, interrupted: &|| false };
-        let requested: Vec<Requested> = session
-            .read_requests()
-            .map(|path| Requested::new(place.read(path, READ_LIMIT)))
-            .collect();
+        let requested: Vec<Requested> =
+            session.read_requests().map(|path| Requested { contents: place.read(path) }).collect();
         let text = outbox::render(session, self.environment(), &place.walk()?, &requested);
         let path = self.outbox_path(session);
         atomic::write(&path, text.as_bytes())?;
@@ -207,4 +221,22 @@ impl Base {
         }
         Ok(names)
     }
+}
+
+fn make_folders(config: &Config) -> Result<()> {
+    for folder in [&config.workspace, &config.outbox, &config.sessions] {
+        fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
+    }
+    Ok(())
+}
+
+/// A base directory inside its own workspace gets a settings file: where there is none, a command
+/// could write one for the next start to read.
+fn keep_settings_ours(config: &Config, workspace: &Workspace) -> Result<()> {
+    const NOTE: &str = "# Settings of deaddrop; `deaddrop --help` lists them.\n";
+    let path = config.base.join(config::FILE);
+    if path.starts_with(workspace.path()) && fs::symlink_metadata(&path).is_err() {
+        atomic::write(&path, NOTE.as_bytes())?;
+    }
+    Ok(())
 }

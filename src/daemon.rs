@@ -1,7 +1,7 @@
 //! Serves a base directory: one reply after another, for as long as there is something to wait for.
 
-use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use crate::base::{Base, Turn};
@@ -19,6 +19,8 @@ pub trait Listener: Observer {
     fn turned(&mut self, _turn: &Turn) {}
     /// A file was put into `rejected/`, for this reason.
     fn rejected(&mut self, _name: &OsStr, _why: &str) {}
+    /// A file cannot be taken, for this reason; it is tried again. Told once.
+    fn stuck(&mut self, _name: &OsStr, _why: &str) {}
 }
 
 /// Whom the daemon serves.
@@ -26,8 +28,7 @@ pub trait Listener: Observer {
 pub enum Serve {
     /// Every open session, until it is stopped.
     All,
-    /// This session until it is complete. A reply that names another session is carried out for
-    /// that one; a reply that names none is for this.
+    /// Every open session, until this one is complete and none that was added meanwhile is open.
     One(String),
 }
 
@@ -38,15 +39,8 @@ pub fn serve_once(
     stop: &Stop,
     listener: &mut dyn Listener,
 ) -> Result<()> {
-    let look = base.inbox.look(&[])?;
-    let mut sessions = Sessions::default();
-    for path in look.ready {
-        one(base, serve, &mut sessions, &path, listener)?;
-        if stop.is_asked() || sessions.are_over(base, serve)? {
-            break;
-        }
-    }
-    Ok(())
+    let mut sessions = Sessions::of(base)?;
+    round(base, serve, stop, &mut sessions, &[], listener).map(drop)
 }
 
 /// Serves `base` until there is nothing to wait for (then true) or the person stops it (false).
@@ -57,53 +51,85 @@ pub fn serve(
     listener: &mut dyn Listener,
 ) -> Result<bool> {
     let mut watch = Watch::new(base.inbox.folder(), stop.clone());
-    let mut sessions = Sessions::default();
+    let mut sessions = Sessions::of(base)?;
     let mut closed = Vec::new();
+    base.is_serving();
     loop {
-        if stop.is_asked() {
-            return Ok(false);
+        match round(base, serve, stop, &mut sessions, &closed, listener)? {
+            Round::Over => return Ok(true),
+            Round::Stopped => return Ok(false),
+            Round::Wait { look_again } => closed = watch.wait(look_again),
         }
-        let look = match base.inbox.look(&closed) {
-            // Somebody removed the folder, and perhaps made another: make it whole, and go on there.
-            Err(_) => {
-                base.inbox.make()?;
-                base.inbox.look(&closed)?
-            }
-            Ok(look) => look,
-        };
-        let mut look_again = look.look_again;
-        for path in look.ready {
-            look_again |= one(base, serve, &mut sessions, &path, listener)?;
-            if sessions.are_over(base, serve)? {
-                return Ok(true);
-            }
-            if stop.is_asked() {
-                return Ok(false);
-            }
-        }
-        closed = watch.wait(look_again);
     }
 }
 
-/// Carries out the reply in one file. Returns whether the inbox should be looked at again soon.
-fn one(
-    base: &Base,
+/// How a look into the inbox ended.
+enum Round {
+    /// There is nothing more to wait for.
+    Over,
+    /// The person wants to stop.
+    Stopped,
+    /// All that was ready is done.
+    Wait { look_again: bool },
+}
+
+/// Carries out what is ready, in its order.
+fn round(
+    base: &mut Base,
     serve: &Serve,
+    stop: &Stop,
+    sessions: &mut Sessions,
+    closed: &[OsString],
+    listener: &mut dyn Listener,
+) -> Result<Round> {
+    let look = match base.inbox.look(closed) {
+        // Somebody removed the folder, and perhaps made another: make it whole, and go on there.
+        Err(_) => {
+            base.inbox.make()?;
+            base.inbox.look(closed)?
+        }
+        Ok(look) => look,
+    };
+    for path in look.ready {
+        if stop.is_asked() {
+            return Ok(Round::Stopped);
+        }
+        if !one(base, sessions, &path, listener)? {
+            // A reply that is not finished keeps those after it waiting: they come later.
+            return Ok(Round::Wait { look_again: true });
+        }
+        if sessions.are_over(base, serve)? {
+            return Ok(Round::Over);
+        }
+    }
+    Ok(if stop.is_asked() { Round::Stopped } else { Round::Wait { look_again: look.look_again } })
+}
+
+/// Carries out the reply in one file. Returns false if it is not finished yet.
+fn one(
+    base: &mut Base,
     sessions: &mut Sessions,
     path: &Path,
     listener: &mut dyn Listener,
 ) -> Result<bool> {
     let name = path.file_name().unwrap_or_default().to_owned();
-    let claimed = match base.inbox.take(path)? {
-        Taken::NotYet => return Ok(true),
-        Taken::Gone => return Ok(false),
-        Taken::Rejected(why) => {
+    let claimed = match base.inbox.take(path) {
+        Ok(Taken::NotYet) => return Ok(false),
+        Ok(Taken::Gone) => return Ok(true),
+        Ok(Taken::Rejected(why)) => {
             listener.rejected(&name, &why);
-            return Ok(false);
+            return Ok(true);
         }
-        Taken::Reply(claimed) => claimed,
+        Ok(Taken::Reply(claimed)) => claimed,
+        // One bad file must not stop the others.
+        Err(e) => {
+            if sessions.stuck.insert(name.clone()) {
+                listener.stuck(&name, &e.to_string());
+            }
+            return Ok(true);
+        }
     };
-    match sessions.addressed(base, serve, &claimed)? {
+    match sessions.addressed(base, &claimed)? {
         Err(why) => {
             base.inbox.reject(&claimed, &why)?;
             listener.rejected(&name, &why);
@@ -116,18 +142,30 @@ fn one(
             listener.turned(&turn);
         }
     }
-    Ok(false)
+    Ok(true)
 }
 
 /// The sessions as this process left them; it alone changes them, but others may be added.
-#[derive(Default)]
 struct Sessions {
     known: HashMap<String, Session>,
     /// What is wrong with the files of others, by their ids.
     damaged: HashMap<String, String>,
+    /// The sessions that there were when serving began.
+    at_first: Vec<String>,
+    /// Files that cannot be taken, by name.
+    stuck: HashSet<OsString>,
 }
 
 impl Sessions {
+    fn of(base: &Base) -> Result<Self> {
+        Ok(Self {
+            known: HashMap::new(),
+            damaged: HashMap::new(),
+            at_first: base.store.ids()?,
+            stuck: HashSet::new(),
+        })
+    }
+
     fn get(&mut self, base: &Base, id: &str) -> Result<&Session> {
         if !self.known.contains_key(id) {
             self.known.insert(id.to_owned(), base.store.load(id)?);
@@ -146,37 +184,32 @@ impl Sessions {
         Ok(())
     }
 
-    /// Whether the one session that is served is complete.
+    /// Whether there is nothing more to wait for.
     fn are_over(&mut self, base: &Base, serve: &Serve) -> Result<bool> {
-        match serve {
-            Serve::All => Ok(false),
-            Serve::One(id) => Ok(self.get(base, id)?.is_complete),
-        }
-    }
-
-    /// The session that a reply is for, or why there is none.
-    fn addressed(
-        &mut self,
-        base: &Base,
-        serve: &Serve,
-        claimed: &Claimed,
-    ) -> Result<Result<Session, String>> {
-        let name = claimed.name.to_string_lossy().to_lowercase();
-        let names_one = name.split(|c: char| !c.is_ascii_hexdigit()).any(|part| part.len() >= 8);
-        if let (Serve::One(id), false) = (serve, names_one) {
-            return Ok(Ok(self.get(base, id)?.clone()));
+        let Serve::One(id) = serve else { return Ok(false) };
+        if !self.get(base, id)?.is_complete {
+            return Ok(false);
         }
         self.refresh(base)?;
-        let is_named = |session: &&Session| name.contains(&session.id);
+        let mut added = self.known.values().filter(|session| !self.at_first.contains(&session.id));
+        Ok(added.all(|session| session.is_complete))
+    }
+
+    /// The session that a reply is for, or why there is none: the open one whose id stands in the
+    /// file's name, or else the only open one.
+    fn addressed(&mut self, base: &Base, claimed: &Claimed) -> Result<Result<Session, String>> {
+        self.refresh(base)?;
+        let name = claimed.name.to_string_lossy().to_lowercase();
         let mut open: Vec<&Session> =
             self.known.values().filter(|session| !session.is_complete).collect();
         open.sort_by(|a, b| a.id.cmp(&b.id));
-        let named: Vec<&Session> = open.iter().copied().filter(is_named).collect();
+        let named: Vec<&Session> =
+            open.iter().copied().filter(|session| name.contains(&session.id)).collect();
         if let [session] = named.as_slice() {
             return Ok(Ok((*session).clone()));
         }
         if named.is_empty() {
-            if let Some(session) = self.known.values().find(is_named) {
+            if let Some(session) = self.known.values().find(|session| name.contains(&session.id)) {
                 return Ok(Err(format!(
                     "session {0} is complete; `deaddrop resume {0} --reopen TEXT` takes it up again",
                     session.id
@@ -185,20 +218,25 @@ impl Sessions {
             if let Some((_, why)) = self.damaged.iter().find(|(id, _)| name.contains(*id)) {
                 return Ok(Err(why.clone()));
             }
-            match (serve, open.as_slice()) {
-                (Serve::One(id), _) => return Ok(Ok(self.get(base, id)?.clone())),
-                (Serve::All, [only]) => return Ok(Ok((*only).clone())),
-                (Serve::All, []) => {
+            match open.as_slice() {
+                // A damaged one may be open, too.
+                [only] if self.damaged.is_empty() => return Ok(Ok((*only).clone())),
+                [] => {
                     return Ok(Err(
                         "no session is open; `deaddrop new \"your task\"` starts one".to_owned()
                     ));
                 }
-                (Serve::All, _) => {}
+                _ => {}
             }
         }
         let ids: Vec<&str> = open.iter().map(|session| session.id.as_str()).collect();
+        let damaged: Vec<&str> = self.damaged.keys().map(String::as_str).collect();
+        let damaged = match damaged.join(", ") {
+            ids if ids.is_empty() => ids,
+            ids => format!(", damaged: {ids}"),
+        };
         Ok(Err(format!(
-            "several sessions are open ({}), and the file's name does not say which one it is for; put the session's id into the name, as in {}_reply.txt, and move it back into the inbox",
+            "several sessions are open ({}{damaged}), and the file's name does not say which one it is for; put the session's id into the name, as in {}_reply.txt, and move it back into the inbox",
             ids.join(", "),
             ids[0]
         )))

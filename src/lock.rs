@@ -1,4 +1,4 @@
-//! One writer per base directory: a lock that the system releases when its holder ends, however
+//! One writer per base directory: locks that the system releases when their holder ends, however
 //! it ends.
 
 use std::fs::{self, File, TryLockError};
@@ -8,17 +8,26 @@ use std::path::Path;
 use crate::config::Config;
 use crate::error::{Error, Result};
 
+/// What a holder writes into its lock file when it serves the inbox until it is stopped.
+const SERVING: &str = "serving";
+
 /// The right to write in a base directory, for as long as this value lives.
 #[derive(Debug)]
-pub struct Lock(#[expect(dead_code, reason = "held, never used")] File);
+pub struct Lock {
+    file: File,
+    /// The base directory and the inbox themselves: another sessions folder must not let a second
+    /// writer in.
+    _folders: Vec<File>,
+}
 
 impl Lock {
     /// Takes the lock, or says who has it.
     pub fn take(config: &Config) -> Result<Self> {
         let path = config.sessions.join(".lock");
         let fail = |e| Error::io("lock", &path, e);
-        fs::create_dir_all(&config.sessions)
-            .map_err(|e| Error::io("make the folder", &config.sessions, e))?;
+        for folder in [&config.sessions, &config.inbox] {
+            fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
+        }
         let mut file = File::options()
             .read(true)
             .write(true)
@@ -26,22 +35,45 @@ impl Lock {
             .truncate(false)
             .open(&path)
             .map_err(fail)?;
+        let locked = || Error::locked(&config.base, holder(&path).0);
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                return Err(Error::locked(&config.base, holder(&path)));
-            }
+            Err(TryLockError::WouldBlock) => return Err(locked()),
             Err(TryLockError::Error(e)) => return Err(fail(e)),
         }
-        // Only for the message that another process gives.
+        let mut folders = Vec::new();
+        for folder in [&config.base, &config.inbox] {
+            // Some systems cannot lock a folder; then the file has to do.
+            let Ok(folder) = File::open(folder) else { continue };
+            match folder.try_lock() {
+                Ok(()) => folders.push(folder),
+                Err(TryLockError::WouldBlock) => return Err(Error::locked(&config.base, None)),
+                Err(TryLockError::Error(_)) => {}
+            }
+        }
+        // Only for what another process says about it.
         file.set_len(0).map_err(fail)?;
-        file.write_all(std::process::id().to_string().as_bytes()).map_err(fail)?;
-        Ok(Self(file))
+        write!(file, "{}", std::process::id()).map_err(fail)?;
+        Ok(Self { file, _folders: folders })
+    }
+
+    /// Tells others that this process now serves the inbox until it is stopped.
+    pub fn is_serving(&mut self) {
+        // Whoever does not learn of it waits for nothing, and says so.
+        let _ = write!(self.file, " {SERVING}");
+    }
+
+    /// Whether the process that holds the lock of a base directory serves its inbox.
+    pub fn holder_serves(config: &Config) -> bool {
+        holder(&config.sessions.join(".lock")).1
     }
 }
 
-fn holder(path: &Path) -> Option<u32> {
+fn holder(path: &Path) -> (Option<u32>, bool) {
     let mut text = String::new();
-    File::open(path).ok()?.take(20).read_to_string(&mut text).ok()?;
-    text.trim().parse().ok()
+    if let Ok(file) = File::open(path) {
+        let _ = file.take(40).read_to_string(&mut text);
+    }
+    let (pid, rest) = text.split_once(' ').unwrap_or((&text, ""));
+    (pid.trim().parse().ok(), rest == SERVING)
 }

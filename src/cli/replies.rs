@@ -62,7 +62,7 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
         None => Some(read(arguments.file.as_deref())?),
     };
     let stop = Stop::on_signals()?;
-    let base = context.open(stop.clone())?;
+    let mut base = context.open(stop.clone())?;
     let session = named_or_only(&base.store, arguments.session.as_deref(), context)?;
     let mut teller = Teller { context, what_next: true };
 

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 
@@ -12,8 +14,12 @@ use super::talk::{self, Teller};
 use crate::base::{Base, Turn};
 use crate::daemon::{self, Serve};
 use crate::error::{Error, Result};
+use crate::lock::Lock;
 use crate::session::{Session, is_id};
 use crate::watch::Stop;
+
+/// How long `new` waits for a process that carries out a single reply.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -71,26 +77,35 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         )));
     }
     let stop = Stop::on_signals()?;
-    let mut base = match context.open(stop.clone()) {
-        // Whoever serves the folder will serve this session too.
-        Err(e) if e.is_locked() => {
-            let base = Base::beside(context.config.clone(), context.clock)?;
-            let turn = base.begin(&task, arguments.id.clone())?;
-            announce(context, &turn, "Session", "begins");
-            context.talk.say(&format!(
-                "The deaddrop that already runs here will carry out the replies; put the session's id into their names, as in {}_reply.txt.",
-                turn.session.id
-            ));
-            return Ok(ExitCode::SUCCESS);
+    let begun = Instant::now();
+    let mut base = loop {
+        match context.open(stop.clone()) {
+            // Whoever serves the folder will serve this session too.
+            Err(e) if e.is_locked() && Lock::holder_serves(&context.config) => {
+                return new_beside(context, &task, arguments.id.clone());
+            }
+            // Whoever carries out one reply will soon be done.
+            Err(e) if e.is_locked() && begun.elapsed() < PATIENCE && !stop.is_asked() => {
+                thread::sleep(Duration::from_millis(20));
+            }
+            other => break other?,
         }
-        other => other?,
     };
     let turn = base.begin(&task, arguments.id.clone())?;
-    announce(context, &turn, "Session", "begins");
+    announce(context, &base, &turn, "begins")?;
     if arguments.no_watch {
         return Ok(ExitCode::SUCCESS);
     }
     serve(context, &mut base, &Serve::One(turn.session.id), &stop)
+}
+
+/// Makes a session for the process that serves the folder.
+fn new_beside(context: &Context, task: &str, id: Option<String>) -> Result<ExitCode> {
+    let base = Base::beside(context.config.clone(), context.clock)?;
+    let turn = base.begin(task, id)?;
+    announce(context, &base, &turn, "begins")?;
+    context.talk.say("The deaddrop that already runs here will carry out the replies.");
+    Ok(ExitCode::SUCCESS)
 }
 
 pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> {
@@ -125,7 +140,7 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
     }
     let path = base.outbox_path(&session);
     let id = session.id.clone();
-    announce(context, &Turn { session, outbox: Some(path) }, "Session", "goes on");
+    announce(context, &base, &Turn { session, outbox: Some(path) }, "goes on")?;
     if arguments.no_watch {
         let mut teller = Teller { context, what_next: true };
         daemon::serve_once(&mut base, &Serve::One(id), &stop, &mut teller)?;
@@ -162,13 +177,19 @@ fn serve(context: &Context, base: &mut Base, whom: &Serve, stop: &Stop) -> Resul
 }
 
 /// Says what to do with the outbox of a session.
-fn announce(context: &Context, turn: &Turn, subject: &str, verb: &str) {
-    let Some(path) = &turn.outbox else { return };
+fn announce(context: &Context, base: &Base, turn: &Turn, verb: &str) -> Result<()> {
+    let Some(path) = &turn.outbox else { return Ok(()) };
     let id = &turn.session.id;
     let task = first_line(&turn.session.task);
-    context.talk.say(&context.talk.bold(&format!("{subject} {id} {verb}: {task}")));
+    let (sessions, damaged) = base.store.list()?;
+    let open = sessions.iter().filter(|session| !session.is_complete).count() + damaged.len();
+    let name = match open {
+        0 | 1 => "a .txt file".to_owned(),
+        _ => format!("{id}_reply.txt (other sessions are open, so its name says which)"),
+    };
+    context.talk.say(&context.talk.bold(&format!("Session {id} {verb}: {task}")));
     context.talk.say(&format!(
-        "Paste this file into a chat window, and save the reply as a .txt file in {}/:",
+        "Paste this file into a chat window, and save the reply as {name} in {}/:",
         context.display(&context.config.inbox)
     ));
     if context.json {
@@ -176,6 +197,7 @@ fn announce(context: &Context, turn: &Turn, subject: &str, verb: &str) {
     } else {
         talk::result(&context.display(path));
     }
+    Ok(())
 }
 
 fn newest_open(context: &Context, base: &Base) -> Result<Session> {

@@ -212,6 +212,11 @@ impl Listener for Teller<'_> {
         }
     }
 
+    fn stuck(&mut self, name: &OsStr, why: &str) {
+        let name = name.to_string_lossy();
+        self.context.talk.warning(&format!("{} is left where it is: {why}", visible_line(&name)));
+    }
+
     fn rejected(&mut self, name: &OsStr, why: &str) {
         let name = name.to_string_lossy();
         self.context.talk.warning(&format!(

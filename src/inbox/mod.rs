@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime};
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::protocol::tags;
+use crate::session::record::FileId;
 use settle::{Settler, Writer};
 
 /// The largest reply that is read, in bytes.
@@ -136,6 +137,7 @@ impl Inbox {
             }
             other => other.map_err(|e| Error::io("read", path, e))?,
         };
+        let as_read = FileId::of(&file).unwrap_or_default();
         let mut bytes = read(&mut file, path)?;
         if ends_early(&bytes) && is_young(&file) {
             return Ok(Taken::NotYet);
@@ -153,9 +155,7 @@ impl Inbox {
         };
         // Somebody may have written once more, or put another file there, before the move.
         let mut taken = open(&claimed).map_err(|e| Error::io("read", &claimed, e))?;
-        if !is_same(&file, &taken)
-            || file.metadata().is_ok_and(|now| now.len() != bytes.len() as u64)
-        {
+        if FileId::of(&taken) != Some(as_read) {
             bytes = read(&mut taken, &claimed)?;
         }
         let text = match decode(bytes) {
@@ -269,8 +269,16 @@ fn is_reply_name(name: &OsStr) -> bool {
     !name.starts_with('.') && extension.is_some_and(|e| e.eq_ignore_ascii_case("txt"))
 }
 
+/// Whether a reply ends within a block, or within a character.
 fn ends_early(bytes: &[u8]) -> bool {
-    std::str::from_utf8(bytes).is_ok_and(|text| tags::parse(text).unclosed)
+    if matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
+        let odd = !bytes.len().is_multiple_of(2);
+        return odd || decode(bytes.to_vec()).is_ok_and(|text| tags::parse(&text).unclosed);
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => tags::parse(text).unclosed,
+        Err(e) => e.error_len().is_none(),
+    }
 }
 
 fn is_young(file: &File) -> bool {
@@ -297,18 +305,20 @@ fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-#[cfg(unix)]
-fn is_same(a: &File, b: &File) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    match (a.metadata(), b.metadata()) {
-        (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
-        _ => false,
+impl FileId {
+    /// What identifies an open file and its content.
+    #[cfg(unix)]
+    fn of(file: &File) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        let found = file.metadata().ok()?;
+        let written = i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec());
+        Some(Self { device: found.dev(), inode: found.ino(), written, length: found.len() })
     }
-}
 
-#[cfg(not(unix))]
-fn is_same(_: &File, _: &File) -> bool {
-    false
+    #[cfg(not(unix))]
+    fn of(_: &File) -> Option<Self> {
+        None
+    }
 }
 
 #[cfg(test)]

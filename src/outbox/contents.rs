@@ -9,29 +9,14 @@ use crate::text::{count, is_hazard, visible, visible_line};
 use crate::workspace::Contents;
 use crate::workspace::edit::count_lines;
 
-/// How much of a file is shown, in bytes.
-pub const READ_LIMIT: u64 = 200_000;
-
 /// A file that the LLM asked for, and what was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requested {
-    /// Up to [`READ_LIMIT`] bytes of the file, or why there are none.
+    /// The file, or its beginning, or why there is nothing.
     pub contents: Result<Contents, Failure>,
 }
 
 impl Requested {
-    /// A file as read; one that is not text becomes a failure.
-    pub fn new(contents: Result<Contents, Failure>) -> Self {
-        let contents = contents.and_then(|contents| {
-            if contents.bytes.contains(&0) {
-                let Contents { path, size, .. } = contents;
-                return Err(Failure::execution(format!("'{path}' is not text ({size} bytes)")));
-            }
-            Ok(contents)
-        });
-        Self { contents }
-    }
-
     /// Whether it is shown, and what the results say of it.
     pub(super) fn told(&self) -> (bool, String) {
         let contents = match &self.contents {

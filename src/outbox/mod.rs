@@ -13,7 +13,7 @@ use crate::session::Session;
 use crate::text::{count, indented, visible, visible_line};
 use crate::workspace::walk::Walk;
 
-pub use contents::{READ_LIMIT, Requested};
+pub use contents::Requested;
 
 /// What stands in PROMPT from the second outbox on, to the letter.
 const CONTINUE: &str = "Continue working on the task based on the results above. If the task is complete, send [DONE] with a summary.";

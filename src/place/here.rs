@@ -53,8 +53,8 @@ impl Place for Here<'_> {
         self.workspace.walk()
     }
 
-    fn read(&self, path: &RelPath, limit: u64) -> Result<Contents, Failure> {
-        self.workspace.read(path, limit)
+    fn read(&self, path: &RelPath) -> Result<Contents, Failure> {
+        self.workspace.read_text(path)
     }
 
     fn interrupted(&self) -> bool {

@@ -22,8 +22,12 @@ pub trait Place {
     ) -> Result<Detail>;
     /// Lists the files.
     fn walk(&self) -> Result<Walk>;
-    /// Reads a file, at most its first `limit` bytes.
-    fn read(&self, path: &RelPath, limit: u64) -> Result<Contents, Failure>;
+    /// Reads a text for the LLM, or its beginning.
+    fn read(&self, path: &RelPath) -> Result<Contents, Failure>;
+    /// What is told of a file that could not be read.
+    fn unreadable(&self, failure: Failure) -> Detail {
+        failure.into()
+    }
     /// Whether the person wants to stop.
     fn interrupted(&self) -> bool {
         false

@@ -89,10 +89,7 @@ impl<'a> Preview<'a> {
                 self.overlay.insert(real.clone(), None);
                 Ok(Detail::Deleted { path: real })
             }
-            Operation::Read { path } => {
-                self.existing(path)?;
-                Ok(Detail::ReadLater { path: path.clone() })
-            }
+            Operation::Read { path } => Ok(Detail::ReadLater { path: path.clone() }),
             Operation::Run { command } => {
                 self.after_command = true;
                 Ok(Detail::Unknown { reason: format!("would run {}", named(command)) })
@@ -111,23 +108,31 @@ impl Place for Preview<'_> {
     ) -> Result<Detail> {
         Ok(match self.attempt(operation) {
             Ok(detail) => detail,
-            Err(failure) if self.after_command && failure.kind == FailureKind::Execution => {
-                let reason =
-                    format!("depends on the command before it (as it is now: {})", failure.reason);
-                Detail::Unknown { reason }
-            }
-            Err(failure) => Detail::Failed(failure),
+            Err(failure) => self.unreadable(failure),
         })
+    }
+
+    fn unreadable(&self, failure: Failure) -> Detail {
+        if self.after_command && failure.kind == FailureKind::Execution {
+            let reason = format!("depends on a command (as it is now: {})", failure.reason);
+            return Detail::Unknown { reason };
+        }
+        failure.into()
     }
 
     fn walk(&self) -> Result<Walk> {
         self.workspace.walk()
     }
 
-    fn read(&self, path: &RelPath, limit: u64) -> Result<Contents, Failure> {
-        let (path, mut bytes) = self.existing(path)?;
-        let size = bytes.len() as u64;
-        bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-        Ok(Contents { path, bytes, size })
+    fn read(&self, path: &RelPath) -> Result<Contents, Failure> {
+        let (real, exists) = self.workspace.place_for(path)?;
+        match self.overlay.get(&real) {
+            Some(Some(bytes)) => {
+                let size = bytes.len() as u64;
+                Ok(Contents { path: real, bytes: bytes.clone(), size })
+            }
+            None if exists => self.workspace.read_text(path),
+            _ => Err(Failure::execution(format!("File '{path}' not found"))),
+        }
     }
 }

@@ -171,6 +171,17 @@ impl Outcome {
         Self::of(step, Detail::Failed(Failure { kind: FailureKind::NotRun, reason }))
     }
 
+    /// The one outcome of all `count` commands from `first` on, which are more than `limit`.
+    pub fn not_run_from(first: &Step, count: usize, limit: usize) -> Self {
+        let reason = format!(
+            "{} from line {} on not carried out: of one reply the first {limit} are",
+            if count == 1 { "1 command was".to_owned() } else { format!("{count} commands were") },
+            first.line
+        );
+        let detail = Detail::Failed(Failure { kind: FailureKind::NotRun, reason });
+        Self { kind: Kind::Reply, line: first.line, detail, warnings: Vec::new() }
+    }
+
     /// Whether it did what was asked. A command succeeds with exit code 0.
     pub fn success(&self) -> bool {
         match &self.detail {

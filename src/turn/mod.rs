@@ -1,9 +1,16 @@
 //! One reply carried out: steps in order, each to its outcome. One failure does not stop the rest;
 //! `[DONE]` and the person do.
 
+use std::collections::HashMap;
+
 use crate::error::Result;
 use crate::place::Place;
-use crate::protocol::{Asks, Effect, Failure, Kind, Operation, Outcome, Step};
+use crate::protocol::{Asks, Detail, Effect, Failure, Operation, Outcome, RelPath, Step};
+
+/// As many commands of one reply are carried out.
+pub const STEP_LIMIT: usize = 1_000;
+/// So many bytes of files one outbox shows at most.
+const SHOWN_LIMIT: u64 = 1_000_000;
 
 /// Is told what happens while a reply is carried out.
 pub trait Observer {
@@ -31,7 +38,8 @@ pub trait Ledger {
 /// A ledger for what leaves no trace.
 impl Ledger for () {}
 
-/// Carries out `steps` in `place`, each to its outcome.
+/// Carries out `steps` in `place`, each to its outcome. Files that are to be shown are judged after
+/// all steps, and told of last.
 ///
 /// # Errors
 /// Only the ledger's: then how far it came stands there.
@@ -41,41 +49,72 @@ pub fn carry_out(
     ledger: &mut dyn Ledger,
     observer: &mut dyn Observer,
 ) -> Result<Vec<Outcome>> {
-    let mut outcomes: Vec<Outcome> = Vec::with_capacity(steps.len());
+    let (tried, left) = steps.split_at(steps.len().min(STEP_LIMIT));
+    let completes = |step: &Step| matches!(step.asks, Asks::Operation(Operation::Done { .. }));
+    let done_at = tried.iter().position(completes);
+    let mut outcomes: Vec<Outcome> = Vec::with_capacity(tried.len());
     let mut stopped: Option<&str> = None;
-    for (n, step) in steps.iter().enumerate() {
+    for (n, step) in tried.iter().enumerate() {
         if stopped.is_none() && place.interrupted() {
             stopped = Some("the user stopped deaddrop");
         }
         let outcome = match (&step.asks, stopped) {
             (_, Some(why)) => Outcome::not_run(step, why),
             (Asks::Invalid(invalid), None) => Outcome::invalid(step, invalid),
+            (Asks::Operation(Operation::Read { path }), None) if done_at > Some(n) => {
+                // A session that is over has no next outbox to show a file in.
+                let reason = format!("'{path}' is not shown: [DONE] ended the session");
+                Outcome::of(step, Failure::execution(reason).into())
+            }
             (Asks::Operation(operation), None) => {
                 observer.begun(step);
-                if matches!(operation, Operation::Done { .. }) {
+                if done_at == Some(n) {
                     stopped = Some("it comes after [DONE]");
                 }
-                match operation.path() {
-                    // A session that is over has no next outbox to show a file in.
-                    Some(path) if operation.kind() == Kind::Read && ends(&steps[n..]) => {
-                        let reason = format!("'{path}' is not shown: [DONE] ended the session");
-                        Outcome::of(step, Failure::execution(reason).into())
-                    }
-                    _ => {
-                        let before = &mut |effect: &Effect| ledger.intent(n, effect);
-                        Outcome::of(step, place.perform(operation, before)?)
-                    }
-                }
+                let before = &mut |effect: &Effect| ledger.intent(n, effect);
+                Outcome::of(step, place.perform(operation, before)?)
             }
         };
-        ledger.result(n, &outcome)?;
+        if !matches!(outcome.detail, Detail::ReadLater { .. }) {
+            ledger.result(n, &outcome)?;
+            observer.done(&outcome);
+        }
+        outcomes.push(outcome);
+    }
+    judge_reads(&mut outcomes, place, ledger, observer)?;
+    if let Some(first) = left.first() {
+        let outcome = Outcome::not_run_from(first, left.len(), STEP_LIMIT);
         observer.done(&outcome);
         outcomes.push(outcome);
     }
     Ok(outcomes)
 }
 
-/// Whether one of these steps completes the session.
-fn ends(steps: &[Step]) -> bool {
-    steps.iter().any(|step| matches!(step.asks, Asks::Operation(Operation::Done { .. })))
+/// Finds out which of the files to be shown can be.
+fn judge_reads(
+    outcomes: &mut [Outcome],
+    place: &dyn Place,
+    ledger: &mut dyn Ledger,
+    observer: &mut dyn Observer,
+) -> Result<()> {
+    let mut judged: HashMap<RelPath, Result<u64, Failure>> = HashMap::new();
+    let mut room = SHOWN_LIMIT;
+    for (n, outcome) in outcomes.iter_mut().enumerate() {
+        let Detail::ReadLater { path } = &outcome.detail else { continue };
+        let judgement = judged.entry(path.clone()).or_insert_with(|| {
+            let length = place.read(path)?.bytes.len() as u64;
+            room = room.checked_sub(length).ok_or_else(|| {
+                Failure::execution(format!(
+                    "'{path}' is not shown: one message shows {SHOWN_LIMIT} bytes of files at most; ask for it again by itself"
+                ))
+            })?;
+            Ok(length)
+        });
+        if let Err(failure) = judgement {
+            outcome.detail = place.unreadable(failure.clone());
+        }
+        ledger.result(n, outcome)?;
+        observer.done(outcome);
+    }
+    Ok(())
 }

@@ -21,6 +21,9 @@ use locate::{Last, Spot, failed, is_folder, not_found};
 pub use plan::Plan;
 use walk::Walk;
 
+/// How much of a file an outbox shows, in bytes.
+pub const READ_LIMIT: u64 = 200_000;
+
 /// A handle on the workspace's root.
 #[derive(Debug)]
 pub struct Workspace {
@@ -80,6 +83,15 @@ impl Workspace {
         Ok(Self { root, path, state: inside, state_ids })
     }
 
+    /// Whether the folder that is open is still the one under that path.
+    pub fn is_current(&self) -> bool {
+        let there = Dir::open_ambient_dir(&self.path, ambient_authority());
+        match (there.and_then(|dir| dir.dir_metadata()), self.root.dir_metadata()) {
+            (Ok(there), Ok(here)) => (there.dev(), there.ino()) == (here.dev(), here.ino()),
+            _ => false,
+        }
+    }
+
     /// The root's canonical path.
     pub fn path(&self) -> &Path {
         &self.path
@@ -90,6 +102,16 @@ impl Workspace {
         let spot = self.locate(path, Last::Follow)?;
         regular(path, spot.found.as_ref().ok_or_else(|| not_found(path))?)?;
         read_up_to(path, &spot, limit)
+    }
+
+    /// Reads a text for the LLM, at most its first [`READ_LIMIT`] bytes.
+    pub fn read_text(&self, path: &RelPath) -> Result<Contents, Failure> {
+        let contents = self.read(path, READ_LIMIT)?;
+        if contents.bytes.contains(&0) {
+            let Contents { path, size, .. } = contents;
+            return Err(Failure::execution(format!("'{path}' is not text ({size} bytes)")));
+        }
+        Ok(contents)
     }
 
     /// Whether a file could be deleted, and its real path; changes nothing.

@@ -22,6 +22,7 @@ mod refused;
 mod replies;
 #[cfg(unix)]
 mod settings;
+mod steady;
 #[cfg(unix)]
 mod stopping;
 mod support;

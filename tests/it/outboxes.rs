@@ -279,6 +279,8 @@ fn outcomes(results: &[(Kind, Detail, Vec<String>)], wanted: &[Wanted]) -> Vec<O
 
 fn requested((path, contents): &Wanted) -> Requested {
     let contents = match contents {
+        // As the workspace has it: what holds a NUL is no text.
+        Ok(text) if text.contains('\0') => Err(Failure::execution("no text")),
         Ok(text) => Ok(Contents {
             path: path.clone(),
             bytes: text.clone().into_bytes(),
@@ -286,7 +288,7 @@ fn requested((path, contents): &Wanted) -> Requested {
         }),
         Err(reason) => Err(Failure::execution(reason.clone())),
     };
-    Requested::new(contents)
+    Requested { contents }
 }
 
 /// An outcome as it should stand in the outbox.

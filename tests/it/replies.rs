@@ -178,7 +178,7 @@ fn check_is_uncertain_after_a_command() {
     let reply = "[RUN_COMMAND]\nmake b\n[/RUN_COMMAND]\n[READ_FILE path=\"b\"]\n";
     let run = base.run_with(&["check"], reply).ok();
     assert!(run.stdout.contains("would run 'make b'"), "{run:?}");
-    assert!(run.stdout.contains("depends on the command before it"), "{run:?}");
+    assert!(run.stdout.contains("depends on a command"), "{run:?}");
     let reply = format!("{reply}[CREATE_FILE path=\"../x\"]\nx\n[/CREATE_FILE]\n");
     base.run_with(&["check"], reply).with_code(1);
 }
