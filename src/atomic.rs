@@ -12,18 +12,29 @@ use crate::error::{Error, Result};
 /// A file that stood there is replaced.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = write_beside(path, bytes)?;
+    fs::rename(&temporary, path).map_err(|e| Error::io("write", path, e))?;
+    sync_folder(folder)
+}
+
+/// Writes `bytes` to a temporary file beside `path`, synced, to be renamed later. Returns its path.
+pub fn write_beside(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
+    let folder = path.parent().unwrap_or(Path::new("."));
     let fail = |e| Error::io("write", path, e);
-    let mut file = tempfile::Builder::new()
-        .prefix(&format!("{name}."))
-        .suffix(".tmp")
-        .permissions_for_all()
-        .tempfile_in(folder)
-        .map_err(fail)?;
+    let mut file = temporary().tempfile_in(folder).map_err(fail)?;
     file.write_all(bytes).map_err(fail)?;
     file.as_file().sync_data().map_err(fail)?;
-    file.persist(path).map_err(|e| fail(e.error))?;
-    sync_folder(folder)
+    let (_, path) = file.keep().map_err(|e| fail(e.error))?;
+    Ok(path)
+}
+
+/// Like [`write()`], without waiting for the disk: for what can be made again.
+pub fn write_soon(path: &Path, bytes: &[u8]) -> Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let fail = |e| Error::io("write", path, e);
+    let mut file = temporary().tempfile_in(folder).map_err(fail)?;
+    file.write_all(bytes).map_err(fail)?;
+    file.persist(path).map(drop).map_err(|e| fail(e.error))
 }
 
 /// Moves the file `from` into `folder` under `name`, or, where that is taken, under
@@ -35,12 +46,8 @@ pub fn move_into(from: &Path, folder: &Path, name: &OsStr) -> Result<PathBuf> {
 
 /// Writes a new file `name` into `folder`, with a suffix where the name is taken.
 pub fn write_into(folder: &Path, name: &OsStr, bytes: &[u8]) -> Result<PathBuf> {
-    free_name(folder, name, |to| {
-        let mut file = File::options().write(true).create_new(true).open(to)?;
-        file.write_all(bytes)?;
-        file.sync_data()
-    })
-    .map_err(|e| Error::io("write", &folder.join(name), e))
+    let temporary = write_beside(&folder.join("new"), bytes)?;
+    move_into(&temporary, folder, name)
 }
 
 fn free_name(
@@ -113,22 +120,16 @@ pub fn sweep(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Gives a temporary file the mode an ordinary new file has; tempfile alone makes 0600.
-trait ForAll {
-    fn permissions_for_all(&mut self) -> &mut Self;
-}
-
-impl ForAll for tempfile::Builder<'_, '_> {
+/// A temporary file with the mode that an ordinary new file has.
+fn temporary() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.suffix(".tmp");
     #[cfg(unix)]
-    fn permissions_for_all(&mut self) -> &mut Self {
+    {
         use std::os::unix::fs::PermissionsExt;
-        self.permissions(fs::Permissions::from_mode(0o644))
+        builder.permissions(fs::Permissions::from_mode(0o644));
     }
-
-    #[cfg(not(unix))]
-    fn permissions_for_all(&mut self) -> &mut Self {
-        self
-    }
+    builder
 }
 
 #[cfg(test)]

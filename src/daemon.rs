@@ -136,8 +136,7 @@ fn one(
         }
         Ok(session) => {
             listener.took(&name, &session);
-            let turn = base.carry_out(session, &claimed.reply.steps, listener)?;
-            base.inbox.archive(&claimed)?;
+            let turn = base.carry_out(session, claimed, listener)?;
             sessions.known.insert(turn.session.id.clone(), turn.session.clone());
             listener.turned(&turn);
         }

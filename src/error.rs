@@ -37,6 +37,13 @@ enum ErrorKind {
         path.display()
     )]
     DamagedJournal { path: PathBuf, offset: usize },
+    #[error(
+        "record {record} of the journal {} is none that this version of deaddrop writes; a newer one may read it",
+        path.display()
+    )]
+    StrangeJournal { path: PathBuf, record: usize },
+    #[error("only the process that serves a base directory may write its journal")]
+    NoJournal,
     #[error("{}: {why}", path.display())]
     NoReply { path: PathBuf, why: String },
     #[error("{0}")]
@@ -86,6 +93,16 @@ impl Error {
         ErrorKind::DamagedJournal { path: path.to_owned(), offset }.into()
     }
 
+    /// A journal with a record that has no meaning here; records are counted from 0.
+    pub fn strange_journal(path: &Path, record: usize) -> Self {
+        ErrorKind::StrangeJournal { path: path.to_owned(), record }.into()
+    }
+
+    /// A turn was tried without the lock.
+    pub fn no_journal() -> Self {
+        ErrorKind::NoJournal.into()
+    }
+
     /// A file given as a reply that cannot be one.
     pub fn no_reply(path: &Path, why: impl Into<String>) -> Self {
         ErrorKind::NoReply { path: path.to_owned(), why: why.into() }.into()
@@ -104,6 +121,11 @@ impl Error {
     /// Whether the person stopped the program: said by nobody, since they know.
     pub fn is_interrupted(&self) -> bool {
         matches!(*self.0, ErrorKind::Interrupted)
+    }
+
+    /// Whether there is no session that could be gone on with.
+    pub fn is_without_session(&self) -> bool {
+        matches!(*self.0, ErrorKind::NoOpenSession { .. })
     }
 
     /// Whether another process serves the base directory.

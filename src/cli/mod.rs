@@ -16,7 +16,7 @@ use crate::clock::Timestamp;
 use crate::config::{Config, Raw};
 use crate::error::{Error, Result};
 use crate::watch::Stop;
-use talk::Talk;
+use talk::{Talk, Teller};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -149,14 +149,9 @@ struct Context {
 impl Context {
     /// Opens the base directory to serve it, and tells what was found amiss.
     fn open(&self, stop: Stop) -> Result<Base> {
-        let base = Base::open(self.config.clone(), self.clock, stop)?;
-        let rejected = self.display(&self.config.inbox.join("rejected"));
-        for name in &base.set_aside {
-            self.talk.warning(&format!(
-                "{} was being carried out when deaddrop was stopped hard; it is in {rejected} now, with a note on what to do",
-                name.to_string_lossy()
-            ));
-        }
+        let mut teller = Teller { context: self, what_next: true };
+        let base = Base::open(self.config.clone(), self.clock, stop, &mut teller)?;
+        base.recovered.iter().for_each(|told| self.talk.warning(told));
         Ok(base)
     }
 

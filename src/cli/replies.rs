@@ -1,5 +1,6 @@
 //! `apply` and `check`: one reply, carried out now or only looked at.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -70,9 +71,7 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
         match base.inbox.take(path)? {
             Taken::Reply(claimed) => {
                 teller.took(&claimed.name, &session);
-                let turn = base.carry_out(session, &claimed.reply.steps, &mut teller)?;
-                base.inbox.archive(&claimed)?;
-                turn
+                base.carry_out(session, claimed, &mut teller)?
             }
             Taken::Rejected(why) => return Err(Error::no_reply(path, why)),
             Taken::NotYet => {
@@ -87,8 +86,8 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
         let (text, name) = given.unwrap_or_default();
         teller.took(name.as_ref(), &session);
         let kept = format!("{}_seq{:04}_reply.txt", session.id, session.sequence);
-        base.inbox.keep(&kept, &text)?;
-        base.carry_out(session, &tags::parse(&text).steps, &mut teller)?
+        let claimed = base.inbox.admit(&kept, text)?;
+        base.carry_out(session, claimed, &mut teller)?
     };
     teller.turned(&turn);
     if stop.is_asked() { Err(Error::interrupted()) } else { Ok(ExitCode::SUCCESS) }
@@ -107,7 +106,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
         if context.config.workspace.exists() { &*context.config.workspace } else { missing.path() };
     let workspace = Workspace::open(folder, &context.config.state())?;
     let mut preview = Preview::new(&workspace);
-    let outcomes = turn::carry_out(&reply.steps, &mut preview, &mut (), &mut ())?;
+    let outcomes = turn::carry_out(&reply.steps, &BTreeMap::new(), &mut preview, &mut (), &mut ())?;
     let rewritten = preview.rewritten();
     let errors = outcomes.iter().filter(|outcome| !outcome.success()).count();
     let warnings: usize = outcomes.iter().map(|outcome| outcome.warnings.len()).sum();

@@ -101,7 +101,7 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
 
 /// Makes a session for the process that serves the folder.
 fn new_beside(context: &Context, task: &str, id: Option<String>) -> Result<ExitCode> {
-    let base = Base::beside(context.config.clone(), context.clock)?;
+    let mut base = Base::beside(context.config.clone(), context.clock)?;
     let turn = base.begin(task, id)?;
     announce(context, &base, &turn, "begins")?;
     context.talk.say("The deaddrop that already runs here will carry out the replies.");
@@ -113,7 +113,14 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
     let mut base = context.open(stop.clone())?;
     let mut session = match &arguments.id {
         Some(id) => base.store.load(id)?,
-        None => newest_open(context, &base)?,
+        None => match newest_open(context, &base) {
+            // What was left to do is done, and it was the last there was.
+            Err(e) if e.is_without_session() && !base.recovered.is_empty() => {
+                context.talk.say("Nothing more is open.");
+                return Ok(ExitCode::SUCCESS);
+            }
+            newest => newest?,
+        },
     };
     match &arguments.reopen {
         Some(_) if !session.is_complete => {

@@ -126,10 +126,10 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
 }
 
 pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
-    let base = context.open(Stop::default())?;
+    let mut base = context.open(Stop::default())?;
     let mut session = named_or_only(&base.store, arguments.session.as_deref(), context)?;
     session.say(&arguments.text.join(" "), base.now());
-    base.store.save(&session)?;
+    base.save(&session)?;
     context.talk.say(&format!(
         "The next outbox of session {} will say it (outbox {}, after the next reply).",
         session.id,

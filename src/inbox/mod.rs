@@ -3,6 +3,7 @@
 //!
 //! The folder is the truth; whatever wakes the daemon is a hint to look.
 
+mod reading;
 mod settle;
 
 use std::ffi::{OsStr, OsString};
@@ -15,6 +16,8 @@ use crate::atomic;
 use crate::error::{Error, Result};
 use crate::protocol::tags;
 use crate::session::record::FileId;
+use reading::ends_early;
+pub use reading::{decode, too_large};
 use settle::{Settler, Writer};
 
 /// The largest reply that is read, in bytes.
@@ -45,7 +48,11 @@ pub struct Claimed {
     pub name: OsString,
     /// Where it is now.
     path: PathBuf,
-    /// Its text, and what it asks for.
+    /// Which file it is.
+    pub file: FileId,
+    /// Its text.
+    pub text: String,
+    /// What it asks for.
     pub reply: tags::Reply,
 }
 
@@ -143,7 +150,9 @@ impl Inbox {
             return Ok(Taken::NotYet);
         }
 
-        let name = path.file_name().unwrap_or_default().to_owned();
+        // The journal is text, and so are the names in it.
+        let name: OsString =
+            path.file_name().unwrap_or_default().to_string_lossy().into_owned().into();
         let claimed = match atomic::move_into(path, &self.claims(), &name) {
             Err(_) if !path.exists() => return Ok(Taken::Gone),
             // Somebody removed the folder and made it anew, without those in it.
@@ -165,12 +174,60 @@ impl Inbox {
                 return Ok(Taken::Rejected(why));
             }
         };
-        Ok(Taken::Reply(Claimed { name, path: claimed, reply: tags::parse(&text) }))
+        let file = FileId::of(&taken).unwrap_or_default();
+        Ok(Taken::Reply(Claimed { name, path: claimed, file, reply: tags::parse(&text), text }))
     }
 
-    /// Puts a reply away that was carried out.
-    pub fn archive(&self, claimed: &Claimed) -> Result<()> {
-        self.put_into("processed", &claimed.path, &claimed.name, None)
+    /// Takes a reply that came another way, as if it had been dropped here under `name`.
+    pub fn admit(&self, name: &str, text: String) -> Result<Claimed> {
+        let path = atomic::write_into(&self.claims(), OsStr::new(name), text.as_bytes())?;
+        let file = open(&path).ok().and_then(|file| FileId::of(&file)).unwrap_or_default();
+        Ok(Claimed { name: name.into(), path, file, reply: tags::parse(&text), text })
+    }
+
+    /// Puts a reply away that was carried out, wherever it is now; nothing is done where that was
+    /// done before. `claim` is its name among the claimed.
+    pub fn archive(&self, claim: &OsStr, name: &OsStr, file: FileId, text: &str) -> Result<()> {
+        let claimed = self.claims().join(claim);
+        if fs::symlink_metadata(&claimed).is_ok() {
+            return self.put_into("processed", &claimed, name, None);
+        }
+        // A power loss may have undone the claim, and even the archiving.
+        if let Some(path) = find(&self.folder, file) {
+            return self.put_into("processed", &path, name, None);
+        }
+        if find(&self.sub("processed"), file).is_none() {
+            self.make()?;
+            atomic::write_into(&self.sub("processed"), name, text.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Puts a file of the inbox away that was carried out before. Returns its name if it is one.
+    pub fn archive_again(&self, file: FileId) -> Result<Option<OsString>> {
+        let Some(path) = find(&self.folder, file) else { return Ok(None) };
+        let name = path.file_name().unwrap_or_default().to_owned();
+        self.put_into("processed", &path, &name, None)?;
+        Ok(Some(name))
+    }
+
+    /// Puts a reply away that is most likely a mistake, with a note beside it.
+    pub fn hold(&self, claimed: &Claimed, why: &str) -> Result<()> {
+        self.put_into("held", &claimed.path, &claimed.name, Some(why))
+    }
+
+    /// Makes durable where files are.
+    pub fn sync(&self) -> Result<()> {
+        for folder in [self.folder.clone(), self.claims(), self.sub("processed")] {
+            atomic::sync_folder(&folder)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a reply back that was claimed and not begun.
+    pub fn put_back(&self, claim: &Path) -> Result<()> {
+        let name = claim.file_name().unwrap_or_default();
+        atomic::move_into(claim, &self.folder, name).map(drop)
     }
 
     /// Puts a reply away that belongs nowhere, with a note beside it.
@@ -184,12 +241,7 @@ impl Inbox {
         self.put_into("rejected", path, &name, Some(why))
     }
 
-    /// Keeps a copy of a reply that came another way, as if it had been dropped here.
-    pub fn keep(&self, name: &str, text: &str) -> Result<PathBuf> {
-        atomic::write_into(&self.sub("processed"), OsStr::new(name), text.as_bytes())
-    }
-
-    /// Replies that were being carried out when deaddrop was stopped hard.
+    /// Replies that were claimed when deaddrop was stopped hard.
     pub fn left_over(&self) -> Result<Vec<PathBuf>> {
         let claims = self.claims();
         let entries = fs::read_dir(&claims).map_err(|e| Error::io("list", &claims, e))?;
@@ -233,33 +285,22 @@ impl Inbox {
     }
 }
 
-/// A reply's bytes as text: UTF-8, or UTF-16 with a byte order mark as some editors save it.
-///
-/// # Errors
-/// Why it is no text, for the person.
-pub fn decode(bytes: Vec<u8>) -> Result<String, String> {
-    let wide = |from: fn([u8; 2]) -> u16| {
-        let units: Vec<u16> =
-            bytes[2..].chunks_exact(2).map(|pair| from([pair[0], pair[1]])).collect();
-        String::from_utf16(&units).map_err(|_| "it is not valid UTF-16 text".to_owned())
-    };
-    let text = match bytes.as_slice() {
-        [0xff, 0xfe, ..] => wide(u16::from_le_bytes)?,
-        [0xfe, 0xff, ..] => wide(u16::from_be_bytes)?,
-        _ => match String::from_utf8(bytes) {
-            Ok(text) => text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text),
-            Err(_) => return Err("it is not text: save the reply as UTF-8".to_owned()),
-        },
-    };
-    if text.contains('\0') {
-        return Err("it is not text: it holds NUL bytes".to_owned());
+impl Claimed {
+    /// Its name among the claimed.
+    pub fn claim(&self) -> OsString {
+        self.path.file_name().unwrap_or_default().to_owned()
     }
-    Ok(text)
 }
 
-/// Why a reply of this size is not read.
-pub fn too_large(size: u64) -> String {
-    format!("it is {size} bytes long; a reply may have {SIZE_LIMIT}")
+/// The file in `folder` that is this one, whatever its name.
+fn find(folder: &Path, file: FileId) -> Option<PathBuf> {
+    if file == FileId::default() {
+        return None;
+    }
+    let entries = fs::read_dir(folder).ok()?;
+    entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| open(path).ok().and_then(|found| FileId::of(&found)) == Some(file))
 }
 
 /// `.txt` files, but for those that are hidden.
@@ -267,18 +308,6 @@ fn is_reply_name(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let extension = name.rsplit_once('.').map(|(_, extension)| extension);
     !name.starts_with('.') && extension.is_some_and(|e| e.eq_ignore_ascii_case("txt"))
-}
-
-/// Whether a reply ends within a block, or within a character.
-fn ends_early(bytes: &[u8]) -> bool {
-    if matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
-        let odd = !bytes.len().is_multiple_of(2);
-        return odd || decode(bytes.to_vec()).is_ok_and(|text| tags::parse(&text).unclosed);
-    }
-    match std::str::from_utf8(bytes) {
-        Ok(text) => tags::parse(text).unclosed,
-        Err(e) => e.error_len().is_none(),
-    }
 }
 
 fn is_young(file: &File) -> bool {
@@ -324,19 +353,6 @@ impl FileId {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn text_is_decoded_whatever_an_editor_made_of_it() {
-        let wide = |mark: [u8; 2], unit: fn(u16) -> [u8; 2]| {
-            let units = "[DONE] ä\n".encode_utf16().flat_map(unit);
-            decode(mark.into_iter().chain(units).collect())
-        };
-        assert_eq!(wide([0xff, 0xfe], u16::to_le_bytes).unwrap(), "[DONE] ä\n");
-        assert_eq!(wide([0xfe, 0xff], u16::to_be_bytes).unwrap(), "[DONE] ä\n");
-        assert_eq!(decode(b"\xef\xbb\xbf[DONE]".to_vec()).unwrap(), "[DONE]");
-        assert!(decode(b"\xff\xd8\xff".to_vec()).unwrap_err().contains("UTF-8"));
-        assert!(decode(b"a\0b".to_vec()).unwrap_err().contains("NUL"));
-    }
 
     #[test]
     fn only_finished_text_files_are_replies() {

@@ -1,13 +1,14 @@
 //! A session: one task, and where its conversation stands. Pure; `store` keeps it on disk.
 
 pub mod journal;
+pub mod log;
 pub mod record;
 pub mod store;
 
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
-use crate::protocol::{Detail, Outcome, RelPath};
+use crate::protocol::{Detail, Digest, Outcome, RelPath};
 
 /// Where the conversation about one task stands (tag protocol, "Session Management").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +34,8 @@ pub struct Session {
     pub to_say: Vec<String>,
     /// The LLM's summary, once complete.
     pub summary: Option<String>,
+    /// What identifies the text of the newest reply: the same again is likely a mistake.
+    pub last_reply: Option<Digest>,
     /// The tools of this machine, asked once: `python3 3.11.7`.
     pub tools: Vec<String>,
     /// What boundaries are derived from; never shown.
@@ -53,6 +56,7 @@ impl Session {
             said: Vec::new(),
             to_say: Vec::new(),
             summary: None,
+            last_reply: None,
             tools,
             secret: uuid::Uuid::new_v4().simple().to_string(),
         }

@@ -10,7 +10,7 @@ use super::{Session, is_id};
 use crate::atomic;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
-use crate::protocol::{Outcome, RelPath, tags};
+use crate::protocol::{Digest, Outcome, RelPath, tags};
 
 /// The folder of sessions.
 #[derive(Debug, Clone)]
@@ -42,6 +42,11 @@ impl Store {
     /// Writes a session, over what stood there of it.
     pub fn save(&self, session: &Session) -> Result<()> {
         atomic::write(&self.path(&session.id), &write(session))
+    }
+
+    /// Writes a session that the journal holds, too: so it need not be on disk at once.
+    pub fn save_soon(&self, session: &Session) -> Result<()> {
+        atomic::write_soon(&self.path(&session.id), &write(session))
     }
 
     /// The ids of all sessions, in no order.
@@ -104,6 +109,8 @@ struct Record {
     read_file_requests: Vec<RelPath>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     summary: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    last_reply: Option<Digest>,
     #[serde(default)]
     said: Vec<String>,
     #[serde(default)]
@@ -139,6 +146,7 @@ fn write(session: &Session) -> Vec<u8> {
         last_results: results.collect(),
         read_file_requests: session.read_requests().cloned().collect(),
         summary: session.summary.clone(),
+        last_reply: session.last_reply.clone(),
         said: session.said.clone(),
         to_say: session.to_say.clone(),
         tools: session.tools.clone(),
@@ -165,6 +173,7 @@ fn read(bytes: &[u8], id: &str) -> Result<Session, String> {
         said: record.said,
         to_say: record.to_say,
         summary: record.summary,
+        last_reply: record.last_reply,
         tools: record.tools,
         secret: record.secret,
     })

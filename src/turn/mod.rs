@@ -1,7 +1,9 @@
 //! One reply carried out: steps in order, each to its outcome. One failure does not stop the rest;
 //! `[DONE]` and the person do.
 
-use std::collections::HashMap;
+pub mod recover;
+
+use std::collections::{BTreeMap, HashMap};
 
 use crate::error::Result;
 use crate::place::Place;
@@ -11,6 +13,9 @@ use crate::protocol::{Asks, Detail, Effect, Failure, Operation, Outcome, RelPath
 pub const STEP_LIMIT: usize = 1_000;
 /// So many bytes of files one outbox shows at most.
 const SHOWN_LIMIT: u64 = 1_000_000;
+
+/// Why a step is not tried that stands behind `[DONE]`.
+const AFTER_DONE: &str = "it comes after [DONE]";
 
 /// Is told what happens while a reply is carried out.
 pub trait Observer {
@@ -38,13 +43,15 @@ pub trait Ledger {
 /// A ledger for what leaves no trace.
 impl Ledger for () {}
 
-/// Carries out `steps` in `place`, each to its outcome. Files that are to be shown are judged after
+/// Carries out `steps` in `place`, each to its outcome; those whose outcome is `known` (by step,
+/// counted from 0) are not tried again. Files that are to be shown are judged after
 /// all steps, and told of last.
 ///
 /// # Errors
 /// Only the ledger's: then how far it came stands there.
 pub fn carry_out(
     steps: &[Step],
+    known: &BTreeMap<usize, Outcome>,
     place: &mut dyn Place,
     ledger: &mut dyn Ledger,
     observer: &mut dyn Observer,
@@ -55,6 +62,13 @@ pub fn carry_out(
     let mut outcomes: Vec<Outcome> = Vec::with_capacity(tried.len());
     let mut stopped: Option<&str> = None;
     for (n, step) in tried.iter().enumerate() {
+        if let Some(outcome) = known.get(&n) {
+            if done_at == Some(n) {
+                stopped = Some(AFTER_DONE);
+            }
+            outcomes.push(outcome.clone());
+            continue;
+        }
         if stopped.is_none() && place.interrupted() {
             stopped = Some("the user stopped deaddrop");
         }
@@ -69,7 +83,7 @@ pub fn carry_out(
             (Asks::Operation(operation), None) => {
                 observer.begun(step);
                 if done_at == Some(n) {
-                    stopped = Some("it comes after [DONE]");
+                    stopped = Some(AFTER_DONE);
                 }
                 let before = &mut |effect: &Effect| ledger.intent(n, effect);
                 Outcome::of(step, place.perform(operation, before)?)
@@ -81,7 +95,7 @@ pub fn carry_out(
         }
         outcomes.push(outcome);
     }
-    judge_reads(&mut outcomes, place, ledger, observer)?;
+    judge_reads(&mut outcomes, known, place, ledger, observer)?;
     if let Some(first) = left.first() {
         let outcome = Outcome::not_run_from(first, left.len(), STEP_LIMIT);
         observer.done(&outcome);
@@ -93,6 +107,7 @@ pub fn carry_out(
 /// Finds out which of the files to be shown can be.
 fn judge_reads(
     outcomes: &mut [Outcome],
+    known: &BTreeMap<usize, Outcome>,
     place: &dyn Place,
     ledger: &mut dyn Ledger,
     observer: &mut dyn Observer,
@@ -101,6 +116,9 @@ fn judge_reads(
     let mut room = SHOWN_LIMIT;
     for (n, outcome) in outcomes.iter_mut().enumerate() {
         let Detail::ReadLater { path } = &outcome.detail else { continue };
+        if known.contains_key(&n) {
+            continue;
+        }
         let judgement = judged.entry(path.clone()).or_insert_with(|| {
             let length = place.read(path)?.bytes.len() as u64;
             room = room.checked_sub(length).ok_or_else(|| {

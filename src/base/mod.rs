@@ -1,8 +1,11 @@
 //! A base directory, opened: sessions, workspace, inbox and outbox together. Carries out one reply
 //! from steps to the next outbox.
 
+mod recovery;
+mod turning;
+
 use std::cell::OnceCell;
-use std::ffi::{OsStr, OsString};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -15,11 +18,12 @@ use crate::lock::Lock;
 use crate::machine;
 use crate::outbox::{self, Environment, Requested};
 use crate::place::{Here, Place};
-use crate::protocol::Step;
 use crate::runner::Runner;
+use crate::session::journal::Journal;
+use crate::session::record::Record;
 use crate::session::store::Store;
 use crate::session::{Session, new_id};
-use crate::turn::{self, Observer};
+use crate::turn::Observer;
 use crate::watch::Stop;
 use crate::workspace::Workspace;
 
@@ -31,13 +35,17 @@ pub struct Base {
     pub store: Store,
     /// Its inbox.
     pub inbox: Inbox,
-    /// Names of replies that lie in `rejected/` since their daemon was stopped hard.
-    pub set_aside: Vec<OsString>,
+    /// What was found and done at the start after deaddrop had been stopped hard, a sentence each.
+    pub recovered: Vec<String>,
     workspace: Workspace,
     runner: Runner,
     stop: Stop,
     clock: Clock,
     environment: OnceCell<Environment>,
+    /// What was begun and what came of it; None beside the process that serves the folder.
+    journal: Option<Journal>,
+    /// The sessions that the journal holds, as they are now.
+    changed: BTreeMap<String, Session>,
     lock: Option<Lock>,
 }
 
@@ -62,23 +70,29 @@ pub struct Turn {
 }
 
 impl Base {
-    /// Opens the base directory of `config` to serve it: takes the lock, makes what is missing and
-    /// clears away what an interrupted write left.
-    pub fn open(config: Config, clock: Clock, stop: Stop) -> Result<Self> {
+    /// Opens the base directory of `config` to serve it: takes the lock, makes what is missing,
+    /// finishes what deaddrop was stopped in, and clears away what an interrupted write left.
+    pub fn open(
+        config: Config,
+        clock: Clock,
+        stop: Stop,
+        observer: &mut dyn Observer,
+    ) -> Result<Self> {
         let lock = Lock::take(&config)?;
-        let mut base = Self::build(config, clock, stop, Some(lock))?;
+        let mut base = Self::build(config, clock, stop)?;
+        base.lock = Some(lock);
+        base.recover(observer)?;
         atomic::sweep(&base.config.outbox)?;
         atomic::sweep(&base.config.sessions)?;
-        base.set_aside = base.set_aside_left_overs()?;
         Ok(base)
     }
 
     /// Opens it beside the process that serves it: only to add what nobody else knows of yet.
     pub fn beside(config: Config, clock: Clock) -> Result<Self> {
-        Self::build(config, clock, Stop::default(), None)
+        Self::build(config, clock, Stop::default())
     }
 
-    fn build(config: Config, clock: Clock, stop: Stop, lock: Option<Lock>) -> Result<Self> {
+    fn build(config: Config, clock: Clock, stop: Stop) -> Result<Self> {
         make_folders(&config)?;
         let inbox = Inbox::open(&config.inbox)?;
         let workspace = Workspace::open(&config.workspace, &config.state())?;
@@ -94,14 +108,16 @@ impl Base {
         Ok(Self {
             store: Store::new(&config.sessions),
             inbox,
-            set_aside: Vec::new(),
+            journal: None,
+            changed: BTreeMap::new(),
+            recovered: Vec::new(),
             workspace,
             runner,
             stop,
             clock,
             environment: OnceCell::new(),
             config,
-            lock,
+            lock: None,
         })
     }
 
@@ -111,7 +127,7 @@ impl Base {
     }
 
     /// Begins a session: its file and its first outbox.
-    pub fn begin(&self, task: &str, id: Option<String>) -> Result<Turn> {
+    pub fn begin(&mut self, task: &str, id: Option<String>) -> Result<Turn> {
         let id = match id {
             Some(id) => id,
             None => loop {
@@ -122,28 +138,18 @@ impl Base {
             },
         };
         let session = Session::new(id, task, machine::tools(), self.now());
-        self.store.save(&session)?;
+        self.save(&session)?;
         let outbox = self.write_outbox(&session)?;
         Ok(Turn { session, outbox: Some(outbox) })
     }
 
-    /// Carries out a reply for `session` and writes what follows from it.
-    pub fn carry_out(
-        &mut self,
-        mut session: Session,
-        steps: &[Step],
-        observer: &mut dyn Observer,
-    ) -> Result<Turn> {
-        self.stand_firm()?;
-        let interrupted = || self.stop.is_asked();
-        let mut place =
-            Here { workspace: &self.workspace, runner: &self.runner, interrupted: &interrupted };
-        let outcomes = turn::carry_out(steps, &mut place, &mut (), observer)?;
-        session.advance(outcomes, self.now());
-        // First the state, then what follows from it: `resume` can make a missing outbox again.
-        self.store.save(&session)?;
-        let outbox = if session.is_complete { None } else { Some(self.write_outbox(&session)?) };
-        Ok(Turn { session, outbox })
+    /// Saves a session that the person made or changed.
+    pub fn save(&mut self, session: &Session) -> Result<()> {
+        let Some(journal) = &mut self.journal else { return self.store.save(session) };
+        journal.append(&Record::State(Box::new(session.clone())).to_line())?;
+        journal.sync()?;
+        self.changed.insert(session.id.clone(), session.clone());
+        self.store.save_soon(session)
     }
 
     /// Makes what somebody has removed since, and opens the workspace that is there now.
@@ -177,20 +183,24 @@ impl Base {
     }
 
     /// Saves a session that the person changed, and writes its newest outbox.
-    pub fn save_and_write(&self, session: &Session) -> Result<PathBuf> {
-        self.store.save(session)?;
+    pub fn save_and_write(&mut self, session: &Session) -> Result<PathBuf> {
+        self.save(session)?;
         self.write_outbox(session)
     }
 
     fn write_outbox(&self, session: &Session) -> Result<PathBuf> {
+        let path = self.outbox_path(session);
+        atomic::write(&path, self.render(session)?.as_bytes())?;
+        Ok(path)
+    }
+
+    /// The newest outbox of a session, as the workspace is now.
+    fn render(&self, session: &Session) -> Result<String> {
         let place =
             Here { workspace: &self.workspace, runner: &self.runner, interrupted: &|| false };
         let requested: Vec<Requested> =
             session.read_requests().map(|path| Requested { contents: place.read(path) }).collect();
-        let text = outbox::render(session, self.environment(), &place.walk()?, &requested);
-        let path = self.outbox_path(session);
-        atomic::write(&path, text.as_bytes())?;
-        Ok(path)
+        Ok(outbox::render(session, self.environment(), &place.walk()?, &requested))
     }
 
     fn environment(&self) -> &Environment {
@@ -208,18 +218,6 @@ impl Base {
                 output_limit: self.config.max_output_length,
             }
         })
-    }
-
-    /// Replies that were being carried out when deaddrop was stopped hard may have run in part, so
-    /// they are not run again by themselves.
-    fn set_aside_left_overs(&self) -> Result<Vec<OsString>> {
-        const WHY: &str = "deaddrop was stopped hard while it carried this reply out, so it may have run in part or as a whole. Look at the workspace; to run it (again), move it back into the inbox";
-        let mut names = Vec::new();
-        for path in self.inbox.left_over()? {
-            self.inbox.reject_file(&path, WHY)?;
-            names.extend(path.file_name().map(OsStr::to_owned));
-        }
-        Ok(names)
     }
 }
 

@@ -1,0 +1,84 @@
+//! What is done when a base directory is opened: finish the turn that deaddrop was stopped in, and
+//! make again what a power loss may have taken.
+
+use super::Base;
+use crate::error::{Error, Result};
+use crate::protocol::{Detail, Ending};
+use crate::session::journal::Journal;
+use crate::session::record::{History, Unfinished};
+use crate::text::count;
+use crate::turn::{Observer, recover};
+
+impl Base {
+    /// Reads the journal and does what it says is left to do.
+    pub(super) fn recover(&mut self, observer: &mut dyn Observer) -> Result<()> {
+        let path = self.config.sessions.join("journal");
+        let (journal, payloads) = Journal::open(&path)?;
+        let history = History::read(&payloads).map_err(|n| Error::strange_journal(&path, n))?;
+        self.journal = Some(journal);
+
+        // The journal is newer than any file that was made from it.
+        for session in history.states.values() {
+            self.store.save_soon(session)?;
+        }
+        self.changed = history.states;
+        if let Some(turn) = history.unfinished {
+            self.finish(turn, observer)?;
+        }
+        self.put_claims_back()?;
+        for file in history.files {
+            if let Some(name) = self.inbox.archive_again(file)? {
+                let name = name.to_string_lossy();
+                self.recovered.push(format!("{name} was carried out before, and is archived"));
+            }
+        }
+        if !self.changed.is_empty() {
+            self.empty_journal()?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, mut turn: Unfinished, observer: &mut dyn Observer) -> Result<()> {
+        let name = turn.begin.name.clone();
+        if let Some(mut commit) = turn.commit.take() {
+            commit.recovered = true;
+            self.conclude(&turn.begin, commit)?;
+            self.recovered.push(format!(
+                "{name} had been carried out when deaddrop was stopped; its outbox and archive are in place"
+            ));
+            return Ok(());
+        }
+        let session = self.store.load(&turn.begin.session)?;
+        let known = recover::known(&turn, &self.workspace);
+        let done = known.values().filter(|outcome| !turn_lost(&outcome.detail)).count();
+        let lost = known.len() - done;
+        let left = turn.begin.steps.len() - known.len();
+        let after = self.go_through(session, &turn.begin, &known, true, observer)?;
+        let mut told = format!(
+            "deaddrop was stopped while it carried out {name}: {} done before, {left} done now",
+            count(done, "command")
+        );
+        if lost > 0 {
+            told.push_str(&format!(
+                ", {lost} interrupted (it may have run in part, and was not run again)"
+            ));
+        }
+        if after.session.is_complete {
+            told.push_str("; the session is complete");
+        }
+        self.recovered.push(told);
+        Ok(())
+    }
+
+    /// A reply that was claimed and not begun is a new one.
+    fn put_claims_back(&mut self) -> Result<()> {
+        for path in self.inbox.left_over()? {
+            self.inbox.put_back(&path)?;
+        }
+        Ok(())
+    }
+}
+
+fn turn_lost(detail: &Detail) -> bool {
+    matches!(detail, Detail::Ran(execution) if execution.ending == Ending::Lost)
+}

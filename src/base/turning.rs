@@ -1,0 +1,166 @@
+//! One turn through the journal, in the order that makes it safe to be stopped anywhere:
+//!
+//! Begin ⟂, then for each step Intent ⟂, its effect and Result, then the outbox under a temporary
+//! name ⟂, Commit ⟂, and last what can be done again: the outbox gets its name, the session its
+//! file, the reply its place in the archive, End. (⟂: on disk before going on.)
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+
+use super::{Base, Turn};
+use crate::atomic;
+use crate::error::{Error, Result};
+use crate::inbox::Claimed;
+use crate::place::Here;
+use crate::protocol::{Digest, Effect, Outcome};
+use crate::session::Session;
+use crate::session::journal::Journal;
+use crate::session::log::{self, Entry};
+use crate::session::record::{Begin, Commit, Record, Rendered};
+use crate::turn::{self, Ledger, Observer};
+
+/// From this length on, in bytes, the journal is emptied between turns.
+const JOURNAL_LIMIT: u64 = 1 << 20;
+
+/// The journal as a turn sees it.
+struct Notes<'a>(&'a mut Journal);
+
+impl Ledger for Notes<'_> {
+    fn intent(&mut self, step: usize, effect: &Effect) -> Result<()> {
+        self.0.append(&Record::Intent { step, effect: effect.clone() }.to_line())?;
+        self.0.sync()
+    }
+
+    fn result(&mut self, step: usize, outcome: &Outcome) -> Result<()> {
+        // It rides on the next record's sync: until then the effect itself tells.
+        self.0.append(&Record::Result { step, outcome: outcome.clone() }.to_line())
+    }
+}
+
+impl Base {
+    /// Carries out a reply for `session` and writes what follows from it.
+    pub fn carry_out(
+        &mut self,
+        session: Session,
+        claimed: Claimed,
+        observer: &mut dyn Observer,
+    ) -> Result<Turn> {
+        self.stand_firm()?;
+        let begin = Begin {
+            session: session.id.clone(),
+            sequence: session.sequence,
+            name: claimed.name.to_string_lossy().into_owned(),
+            claim: claimed.claim().to_string_lossy().into_owned(),
+            file: claimed.file,
+            text: claimed.text,
+            steps: claimed.reply.steps,
+        };
+        let begin = Record::Begin(Box::new(begin));
+        self.note(&begin)?;
+        let Record::Begin(begin) = begin else { unreachable!("made above") };
+        self.go_through(session, &begin, &BTreeMap::new(), false, observer)
+    }
+
+    /// Carries out the steps that have no outcome yet, and concludes the turn.
+    pub(super) fn go_through(
+        &mut self,
+        mut session: Session,
+        begin: &Begin,
+        known: &BTreeMap<usize, Outcome>,
+        recovered: bool,
+        observer: &mut dyn Observer,
+    ) -> Result<Turn> {
+        let interrupted = || self.stop.is_asked();
+        let mut place =
+            Here { workspace: &self.workspace, runner: &self.runner, interrupted: &interrupted };
+        let mut notes = Notes(self.journal.as_mut().ok_or_else(Error::no_journal)?);
+        let outcomes = turn::carry_out(&begin.steps, known, &mut place, &mut notes, observer)?;
+        session.advance(outcomes, self.now());
+        session.last_reply = Some(Digest::of(begin.text.as_bytes()));
+
+        let outbox = if session.is_complete { None } else { Some(self.prepare_outbox(&session)?) };
+        let commit = Record::Commit(Box::new(Commit { session, outbox, recovered }));
+        self.note(&commit)?;
+        let Record::Commit(commit) = commit else { unreachable!("made above") };
+        self.conclude(begin, *commit)
+    }
+
+    /// Does what follows from a turn that is decided. All of it can be done again.
+    pub(super) fn conclude(&mut self, begin: &Begin, commit: Commit) -> Result<Turn> {
+        let Commit { session, outbox, recovered } = commit;
+        let outbox = match outbox {
+            Some(rendered) => {
+                let path = self.config.outbox.join(&rendered.name);
+                let temporary = self.config.outbox.join(&rendered.temporary);
+                // An outbox that can be seen may have been pasted, so it is never replaced.
+                if path.exists() {
+                    let _ = fs::remove_file(&temporary);
+                } else if is_whole(&temporary, &rendered) {
+                    fs::rename(&temporary, &path).map_err(|e| Error::io("write", &path, e))?;
+                } else {
+                    self.write_outbox(&session)?;
+                }
+                atomic::sync_folder(&self.config.outbox)?;
+                Some(path)
+            }
+            None => None,
+        };
+        self.store.save_soon(&session)?;
+        let failed = session.last_results.iter().filter(|outcome| !outcome.success()).count();
+        let entry = Entry {
+            sequence: begin.sequence,
+            at: session.updated_at,
+            reply: begin.name.clone(),
+            commands: session.last_results.len(),
+            failed,
+            is_complete: session.is_complete,
+            recovered,
+        };
+        log::add(&self.config.sessions, &session.id, &entry)?;
+        let (claim, name) = (OsStr::new(&begin.claim), OsStr::new(&begin.name));
+        self.inbox.archive(claim, name, begin.file, &begin.text)?;
+        self.changed.insert(session.id.clone(), session.clone());
+        let journal = self.journal.as_mut().ok_or_else(Error::no_journal)?;
+        journal.append(&Record::End.to_line())?;
+        if journal.len() > JOURNAL_LIMIT {
+            self.empty_journal()?;
+        }
+        Ok(Turn { session, outbox })
+    }
+
+    /// Puts on disk what the journal stands for, and begins it anew.
+    pub(super) fn empty_journal(&mut self) -> Result<()> {
+        for session in std::mem::take(&mut self.changed).values() {
+            self.store.save(session)?;
+            let log = self.config.sessions.join(format!("{}.log", session.id));
+            if let Ok(log) = fs::File::open(&log) {
+                log.sync_all().map_err(|e| Error::io("sync", &self.config.sessions, e))?;
+            }
+        }
+        self.inbox.sync()?;
+        atomic::sync_folder(&self.config.outbox)?;
+        self.journal.as_mut().ok_or_else(Error::no_journal)?.rewrite([])
+    }
+
+    fn prepare_outbox(&self, session: &Session) -> Result<Rendered> {
+        let text = self.render(session)?;
+        let path = self.outbox_path(session);
+        let temporary = atomic::write_beside(&path, text.as_bytes())?;
+        Ok(Rendered {
+            name: session.outbox_name(),
+            temporary: temporary.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            digest: Digest::of(text.as_bytes()),
+        })
+    }
+
+    fn note(&mut self, record: &Record) -> Result<()> {
+        let journal = self.journal.as_mut().ok_or_else(Error::no_journal)?;
+        journal.append(&record.to_line())?;
+        journal.sync()
+    }
+}
+
+fn is_whole(path: &std::path::Path, rendered: &Rendered) -> bool {
+    fs::read(path).is_ok_and(|bytes| Digest::of(&bytes) == rendered.digest)
+}

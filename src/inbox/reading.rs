@@ -1,0 +1,63 @@
+//! A reply's bytes: as text, and whether they are all of it.
+
+use super::SIZE_LIMIT;
+use crate::protocol::tags;
+
+/// A reply's bytes as text: UTF-8, or UTF-16 with a byte order mark as some editors save it.
+///
+/// # Errors
+/// Why it is no text, for the person.
+pub fn decode(bytes: Vec<u8>) -> Result<String, String> {
+    let wide = |from: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> =
+            bytes[2..].chunks_exact(2).map(|pair| from([pair[0], pair[1]])).collect();
+        String::from_utf16(&units).map_err(|_| "it is not valid UTF-16 text".to_owned())
+    };
+    let text = match bytes.as_slice() {
+        [0xff, 0xfe, ..] => wide(u16::from_le_bytes)?,
+        [0xfe, 0xff, ..] => wide(u16::from_be_bytes)?,
+        _ => match String::from_utf8(bytes) {
+            Ok(text) => text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text),
+            Err(_) => return Err("it is not text: save the reply as UTF-8".to_owned()),
+        },
+    };
+    if text.contains('\0') {
+        return Err("it is not text: it holds NUL bytes".to_owned());
+    }
+    Ok(text)
+}
+
+/// Why a reply of this size is not read.
+pub fn too_large(size: u64) -> String {
+    format!("it is {size} bytes long; a reply may have {SIZE_LIMIT}")
+}
+
+/// Whether a reply ends within a block, or within a character.
+pub(super) fn ends_early(bytes: &[u8]) -> bool {
+    if matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
+        let odd = !bytes.len().is_multiple_of(2);
+        return odd || decode(bytes.to_vec()).is_ok_and(|text| tags::parse(&text).unclosed);
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => tags::parse(text).unclosed,
+        Err(e) => e.error_len().is_none(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_decoded_whatever_an_editor_made_of_it() {
+        let wide = |mark: [u8; 2], unit: fn(u16) -> [u8; 2]| {
+            let units = "[DONE] ä\n".encode_utf16().flat_map(unit);
+            decode(mark.into_iter().chain(units).collect())
+        };
+        assert_eq!(wide([0xff, 0xfe], u16::to_le_bytes).unwrap(), "[DONE] ä\n");
+        assert_eq!(wide([0xfe, 0xff], u16::to_be_bytes).unwrap(), "[DONE] ä\n");
+        assert_eq!(decode(b"\xef\xbb\xbf[DONE]".to_vec()).unwrap(), "[DONE]");
+        assert!(decode(b"\xff\xd8\xff".to_vec()).unwrap_err().contains("UTF-8"));
+        assert!(decode(b"a\0b".to_vec()).unwrap_err().contains("NUL"));
+    }
+}
