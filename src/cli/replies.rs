@@ -1,6 +1,7 @@
 //! `apply` and `check`: one reply, carried out now or only looked at.
 
 use std::collections::BTreeMap;
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use super::talk::{self, Teller};
 use crate::daemon::Listener;
 use crate::error::{Error, Result};
 use crate::inbox::{self, Taken};
-use crate::place::{Preview, Rewritten};
+use crate::place::{Preview, Rewritten, Standing};
 use crate::protocol::{Outcome, tags};
 use crate::text::{count, visible, visible_line};
 use crate::turn;
@@ -151,18 +152,26 @@ fn change(file: &Rewritten) -> &'static str {
 
 /// What a reply would change in a file, as a unified diff.
 fn diff(file: &Rewritten) -> String {
-    let text = |bytes: &Option<Vec<u8>>| {
-        String::from_utf8_lossy(bytes.as_deref().unwrap_or_default()).into_owned()
-    };
-    let (before, after) = (text(&file.before), text(&file.after));
-    let name = |side: &str, bytes: &Option<Vec<u8>>| match bytes {
+    let name = |side: &str, standing: &Option<Standing>| match standing {
         Some(_) => format!("{side}/{}", file.path),
         None => "/dev/null".to_owned(),
     };
-    TextDiff::from_lines(&before, &after)
-        .unified_diff()
-        .header(&name("a", &file.before), &name("b", &file.after))
-        .to_string()
+    let (old, new) = (name("a", &file.before), name("b", &file.after));
+    let (Some(before), Some(after)) = (text(file.before.as_ref()), text(file.after.as_ref()))
+    else {
+        return format!("--- {old}\n+++ {new}\n(too large to show)\n");
+    };
+    TextDiff::from_lines(&before, &after).unified_diff().header(&old, &new).to_string()
+}
+
+/// What stands somewhere as a text; None where it is too large to be one.
+fn text(standing: Option<&Standing>) -> Option<Cow<'_, str>> {
+    match standing {
+        None => Some(Cow::Borrowed("")),
+        Some(Standing::File(bytes)) => Some(String::from_utf8_lossy(bytes)),
+        Some(Standing::Link(target)) => Some(Cow::Owned(format!("(a link to {target})\n"))),
+        Some(Standing::Large) => None,
+    }
 }
 
 fn coloured(context: &Context, diff: &str) -> String {

@@ -9,7 +9,7 @@ use crate::workspace::Contents;
 use crate::workspace::walk::Walk;
 
 pub use here::Here;
-pub use preview::{Preview, Rewritten};
+pub use preview::{Preview, Rewritten, Standing};
 
 /// Something that can carry out operations.
 pub trait Place {

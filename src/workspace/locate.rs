@@ -13,6 +13,7 @@ use cap_fs_ext::{DirExt, MetadataExt};
 use cap_std::fs::{Dir, Metadata};
 
 use super::Workspace;
+use super::overlay::{Cover, Overlay};
 use crate::protocol::{Failure, PathFault, RelPath};
 
 /// As many links as Linux follows.
@@ -41,30 +42,80 @@ pub(super) struct Spot {
     pub(super) found: Option<Metadata>,
 }
 
+/// Where a path leads, perhaps through an overlay.
+pub(super) struct Way {
+    /// As in [`Spot`]; None where that folder is only in the overlay.
+    folder: Option<Dir>,
+    missing: Vec<String>,
+    name: String,
+    pub(super) real: RelPath,
+    pub(super) found: Option<Found>,
+}
+
+/// What stands somewhere.
+pub(super) enum Found {
+    /// This, on disk.
+    OnDisk(Metadata),
+    /// A file of the overlay.
+    File,
+    /// A folder that is only in the overlay.
+    Folder,
+}
+
+impl Way {
+    /// The same without the overlay.
+    pub(super) fn on_disk(self, path: &RelPath) -> Result<Spot, Failure> {
+        let Self { folder, missing, name, real, found } = self;
+        let found = match found {
+            None => None,
+            Some(Found::OnDisk(found)) => Some(found),
+            Some(Found::File | Found::Folder) => return Err(not_found(path)),
+        };
+        let folder = folder.ok_or_else(|| not_found(path))?;
+        Ok(Spot { folder, missing, name, real, found })
+    }
+}
+
 impl Workspace {
     /// Finds the place that `path` names.
     pub(super) fn locate(&self, path: &RelPath, last: Last) -> Result<Spot, Failure> {
+        self.way(path, last, None)?.on_disk(path)
+    }
+
+    /// Finds the place that `path` names or, where there is an overlay, would name.
+    pub(super) fn way(
+        &self,
+        path: &RelPath,
+        last: Last,
+        overlay: Option<&Overlay>,
+    ) -> Result<Way, Failure> {
         let mut todo: VecDeque<String> = path.components().map(str::to_owned).collect();
-        let mut held: Vec<(String, Dir)> = Vec::new();
+        let mut held: Vec<(String, Option<Dir>)> = Vec::new();
         let mut links = 0;
         while let Some(name) = todo.pop_front() {
             if name == ".." {
                 held.pop().ok_or_else(|| outside(path))?;
                 continue;
             }
-            let here = held.last().map_or(&self.root, |(_, dir)| dir);
+            let here = held.last().map_or(Some(&self.root), |(_, dir)| dir.as_ref());
             let at_end = todo.is_empty();
-            let found = match here.symlink_metadata(&name) {
-                Ok(found) => found,
-                Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                    let mut missing: Vec<String> = std::iter::once(name).chain(todo).collect();
-                    if missing.iter().any(|part| part == "..") {
-                        return Err(not_found(path));
-                    }
-                    let name = missing.pop().unwrap_or_default();
-                    return self.spot(path, held, missing, name, None);
+            let cover = overlay.and_then(|overlay| overlay.cover(&joined(&held, &name)));
+            let Some(found) = look(here, &name, cover).map_err(|e| failed("look at", path, &e))?
+            else {
+                let mut missing: Vec<String> = std::iter::once(name).chain(todo).collect();
+                if missing.iter().any(|part| part == "..") {
+                    return Err(not_found(path));
                 }
-                Err(e) => return Err(failed("look at", path, &e)),
+                let name = missing.pop().unwrap_or_default();
+                return self.arrived(path, held, missing, name, None);
+            };
+            let (Found::OnDisk(found), Some(here)) = (&found, here) else {
+                match found {
+                    _ if at_end => return self.arrived(path, held, Vec::new(), name, Some(found)),
+                    Found::Folder => held.push((name, None)),
+                    _ => return Err(no_folder(path, &name)),
+                }
+                continue;
             };
             if found.is_symlink() && !(at_end && last == Last::Keep) {
                 links += 1;
@@ -94,30 +145,29 @@ impl Workspace {
                     }
                 }
             } else if at_end {
-                return self.spot(path, held, Vec::new(), name, Some(found));
+                let found = Found::OnDisk(found.clone());
+                return self.arrived(path, held, Vec::new(), name, Some(found));
             } else if found.is_dir() {
                 let dir = here.open_dir_nofollow(&name).map_err(|e| failed("open", path, &e))?;
                 let opened = dir.dir_metadata().map_err(|e| failed("look at", path, &e))?;
                 self.refuse_state(&opened, path)?;
-                held.push((name, dir));
+                held.push((name, Some(dir)));
             } else {
-                return Err(Failure::execution(format!(
-                    "'{path}' cannot be there: '{name}' is a file, not a folder"
-                )));
+                return Err(no_folder(path, &name));
             }
         }
         // Only a link to a folder ends here.
         Err(is_folder(path))
     }
 
-    fn spot(
+    fn arrived(
         &self,
         path: &RelPath,
-        held: Vec<(String, Dir)>,
+        held: Vec<(String, Option<Dir>)>,
         missing: Vec<String>,
         name: String,
-        found: Option<Metadata>,
-    ) -> Result<Spot, Failure> {
+        found: Option<Found>,
+    ) -> Result<Way, Failure> {
         let names = held.iter().map(|(name, _)| name).chain(&missing).chain([&name]);
         let real = names.map(String::as_str).collect::<Vec<_>>().join("/");
         // A link's target may hold names that no reply could ask for.
@@ -125,14 +175,14 @@ impl Workspace {
         if self.state.iter().any(|folder| real.is_within(folder)) {
             return Err(own_state(path));
         }
-        if let Some(found) = &found {
+        if let Some(Found::OnDisk(found)) = &found {
             self.refuse_state(found, path)?;
         }
         let folder = match held.into_iter().next_back() {
             Some((_, dir)) => dir,
-            None => self.root.try_clone().map_err(|e| failed("open", path, &e))?,
+            None => Some(self.root.try_clone().map_err(|e| failed("open", path, &e))?),
         };
-        Ok(Spot { folder, missing, name, real, found })
+        Ok(Way { folder, missing, name, real, found })
     }
 
     /// Refuses what is deaddrop's own, under whatever name it was reached.
@@ -140,6 +190,32 @@ impl Workspace {
         let id = (found.dev(), found.ino());
         if self.state_ids.contains(&id) { Err(own_state(path)) } else { Ok(()) }
     }
+}
+
+/// What stands under `name` in the folder `here`, for someone who sees it through `cover`.
+fn look(here: Option<&Dir>, name: &str, cover: Option<Cover>) -> io::Result<Option<Found>> {
+    let on_disk = match (here, cover) {
+        (_, Some(Cover::File)) => return Ok(Some(Found::File)),
+        (_, Some(Cover::Gone)) | (None, None) => return Ok(None),
+        (None, Some(Cover::Folder)) => return Ok(Some(Found::Folder)),
+        (Some(here), _) => match here.symlink_metadata(name) {
+            Ok(found) => Some(found),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+            Err(e) => return Err(e),
+        },
+    };
+    Ok(match (on_disk, cover) {
+        // What else stood there is gone, or nothing could have been made below it.
+        (on_disk, Some(Cover::Folder)) if !on_disk.as_ref().is_some_and(Metadata::is_dir) => {
+            Some(Found::Folder)
+        }
+        (on_disk, _) => on_disk.map(Found::OnDisk),
+    })
+}
+
+fn joined(held: &[(String, Option<Dir>)], name: &str) -> String {
+    let names = held.iter().map(|(name, _)| name.as_str()).chain([name]);
+    names.collect::<Vec<_>>().join("/")
 }
 
 /// The one refusal of what leads out.
@@ -157,6 +233,10 @@ pub(super) fn not_found(path: &RelPath) -> Failure {
 
 pub(super) fn is_folder(path: &RelPath) -> Failure {
     Failure::execution(format!("'{path}' is a folder, not a file"))
+}
+
+fn no_folder(path: &RelPath, name: &str) -> Failure {
+    Failure::execution(format!("'{path}' cannot be there: '{name}' is a file, not a folder"))
 }
 
 /// A call of the system that failed while `doing` something to `path`.

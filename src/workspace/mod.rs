@@ -5,6 +5,7 @@
 
 pub mod edit;
 mod locate;
+pub mod overlay;
 mod plan;
 pub mod walk;
 
@@ -23,6 +24,8 @@ use walk::Walk;
 
 /// How much of a file an outbox shows, in bytes.
 pub const READ_LIMIT: u64 = 200_000;
+/// The largest file that an edit reads, in bytes.
+pub const EDIT_LIMIT: u64 = 64 << 20;
 
 /// A handle on the workspace's root.
 #[derive(Debug)]
@@ -45,6 +48,17 @@ pub struct Contents {
     pub bytes: Vec<u8>,
     /// The size of the whole file.
     pub size: u64,
+}
+
+impl Contents {
+    /// The same, unless it is no text.
+    pub fn text(self) -> Result<Self, Failure> {
+        if self.bytes.contains(&0) {
+            let Self { path, size, .. } = self;
+            return Err(Failure::execution(format!("'{path}' is not text ({size} bytes)")));
+        }
+        Ok(self)
+    }
 }
 
 impl Workspace {
@@ -106,31 +120,7 @@ impl Workspace {
 
     /// Reads a text for the LLM, at most its first [`READ_LIMIT`] bytes.
     pub fn read_text(&self, path: &RelPath) -> Result<Contents, Failure> {
-        let contents = self.read(path, READ_LIMIT)?;
-        if contents.bytes.contains(&0) {
-            let Contents { path, size, .. } = contents;
-            return Err(Failure::execution(format!("'{path}' is not text ({size} bytes)")));
-        }
-        Ok(contents)
-    }
-
-    /// Whether a file could be deleted, and its real path; changes nothing.
-    pub fn find(&self, path: &RelPath) -> Result<RelPath, Failure> {
-        let spot = self.locate(path, Last::Keep)?;
-        let found = spot.found.as_ref().ok_or_else(|| not_found(path))?;
-        if !found.is_symlink() {
-            regular(path, found)?;
-        }
-        Ok(spot.real)
-    }
-
-    /// Where a file would be made, links resolved, and whether one stands there; changes nothing.
-    pub fn place_for(&self, path: &RelPath) -> Result<(RelPath, bool), Failure> {
-        let spot = self.locate(path, Last::Follow)?;
-        if let Some(found) = &spot.found {
-            regular(path, found)?;
-        }
-        Ok((spot.real, spot.found.is_some()))
+        self.read(path, READ_LIMIT)?.text()
     }
 
     /// Lists every file that is not ignored.
@@ -159,6 +149,16 @@ pub fn changed(real: &RelPath, old: &[u8], change: &Change) -> Result<(Vec<u8>, 
     }
 }
 
+/// Fails where a file of this size is too large to be edited.
+fn editable(path: &RelPath, size: u64) -> Result<(), Failure> {
+    if size <= EDIT_LIMIT {
+        return Ok(());
+    }
+    Err(Failure::execution(format!(
+        "'{path}' is {size} bytes long; files up to {EDIT_LIMIT} bytes can be edited"
+    )))
+}
+
 fn regular<'a>(path: &RelPath, found: &'a Metadata) -> Result<&'a Metadata, Failure> {
     if found.is_file() {
         Ok(found)
@@ -177,7 +177,9 @@ fn read_up_to(path: &RelPath, spot: &Spot, limit: u64) -> Result<Contents, Failu
     let file = spot.folder.open_with(&spot.name, &options).map_err(fail)?;
     // What stands there now need not be what was looked at before.
     let size = regular(path, &file.metadata().map_err(fail)?)?.len();
-    let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or_default());
+    // A sparse file may claim more than there is memory.
+    let expected = size.min(limit).min(1 << 20);
+    let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
     file.take(limit).read_to_end(&mut bytes).map_err(fail)?;
     let size = size.max(bytes.len() as u64);
     Ok(Contents { path: spot.real.clone(), bytes, size })

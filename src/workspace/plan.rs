@@ -7,11 +7,8 @@ use cap_fs_ext::DirExt;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use super::locate::{Last, Spot, failed, not_found};
-use super::{Workspace, changed, read_up_to, regular, sync};
+use super::{EDIT_LIMIT, Workspace, changed, editable, read_up_to, regular, sync};
 use crate::protocol::{Change, Detail, Digest, Existing, Failure, FileEffect, RelPath};
-
-/// The largest file that an edit reads, in bytes.
-const EDIT_LIMIT: u64 = 64 << 20;
 
 /// A change of one file, ready to be made.
 pub struct Plan {
@@ -50,12 +47,7 @@ impl Workspace {
     pub fn plan_edit(&self, path: &RelPath, change: &Change) -> Result<Plan, Failure> {
         let spot = self.locate(path, Last::Follow)?;
         let found = regular(path, spot.found.as_ref().ok_or_else(|| not_found(path))?)?;
-        if found.len() > EDIT_LIMIT {
-            return Err(Failure::execution(format!(
-                "'{path}' is {} bytes long; files up to {EDIT_LIMIT} bytes can be edited",
-                found.len()
-            )));
-        }
+        editable(path, found.len())?;
         let old = read_up_to(path, &spot, EDIT_LIMIT)?;
         let (content, detail) = changed(&spot.real, &old.bytes, change)?;
         Ok(Plan::new(path, spot, Some(Digest::of(&old.bytes)), Some(content), detail))

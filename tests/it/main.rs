@@ -15,6 +15,8 @@ mod inbox;
 mod outboxes;
 #[cfg(target_os = "linux")]
 mod own_state;
+#[cfg(target_os = "linux")]
+mod preview;
 mod properties;
 #[cfg(unix)]
 mod refused;

@@ -1,0 +1,206 @@
+//! The workspace seen through changes that were not made. Paths are walked by the same code as on
+//! disk, and each change is refused for the same reasons.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use super::locate::{Found, Last, Way, is_folder, not_found};
+use super::{Contents, EDIT_LIMIT, Workspace, changed, editable, read_up_to, regular};
+use crate::protocol::{Change, Detail, Existing, Failure, RelPath};
+
+/// Changes in memory, over a workspace that stays as it is.
+pub struct Overlay<'a> {
+    workspace: &'a Workspace,
+    /// By real path; None where a file or link would be gone. What stands on disk below one of
+    /// these is never looked at.
+    files: BTreeMap<String, (RelPath, Option<Vec<u8>>)>,
+}
+
+/// What the overlay has at a real path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cover {
+    /// A file.
+    File,
+    /// Nothing, whatever the disk has.
+    Gone,
+    /// A folder, if the disk has none.
+    Folder,
+}
+
+/// What stands at a place, as far as it can be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// A file of these bytes.
+    File(Vec<u8>),
+    /// A file of more than [`EDIT_LIMIT`] bytes.
+    Large,
+    /// A link to this.
+    Link(String),
+}
+
+/// A file that would be changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rewritten {
+    /// Which.
+    pub path: RelPath,
+    /// What stands there now, if anything.
+    pub before: Option<Standing>,
+    /// What would stand there, if anything.
+    pub after: Option<Standing>,
+}
+
+impl<'a> Overlay<'a> {
+    /// The workspace as it is.
+    pub fn new(workspace: &'a Workspace) -> Self {
+        Self { workspace, files: BTreeMap::new() }
+    }
+
+    /// Makes a file of `content`, or replaces the one that stands there.
+    pub fn create(
+        &mut self,
+        path: &RelPath,
+        content: &[u8],
+        existing: Existing,
+    ) -> Result<Detail, Failure> {
+        let way = self.way(path, Last::Follow)?;
+        let replaced = way.found.is_some();
+        if replaced && existing == Existing::Fail {
+            return Err(Failure::execution(format!("File '{path}' already exists")));
+        }
+        let real = way.real.clone();
+        readable(path, way)?;
+        self.put(&real, Some(content.to_vec()));
+        Ok(Detail::Created { path: real, bytes: content.len() as u64, replaced })
+    }
+
+    /// Changes part of a file.
+    pub fn edit(&mut self, path: &RelPath, change: &Change) -> Result<Detail, Failure> {
+        let way = self.way(path, Last::Follow)?;
+        editable(path, self.size(path, &way)?)?;
+        let real = way.real.clone();
+        let old = self.contents(path, way, EDIT_LIMIT)?.bytes;
+        let (new, detail) = changed(&real, &old, change)?;
+        self.put(&real, Some(new));
+        Ok(detail)
+    }
+
+    /// Removes a file, or a link itself.
+    pub fn delete(&mut self, path: &RelPath) -> Result<Detail, Failure> {
+        let way = self.way(path, Last::Keep)?;
+        if way.found.is_none() {
+            return Err(not_found(path));
+        }
+        let real = way.real.clone();
+        readable(path, way)?;
+        self.put(&real, None);
+        Ok(Detail::Deleted { path: real })
+    }
+
+    /// Whether a file could be read.
+    pub fn find(&self, path: &RelPath) -> Result<(), Failure> {
+        self.size(path, &self.way(path, Last::Follow)?).map(drop)
+    }
+
+    /// Reads a file, at most its first `limit` bytes.
+    pub fn read(&self, path: &RelPath, limit: u64) -> Result<Contents, Failure> {
+        let way = self.way(path, Last::Follow)?;
+        self.size(path, &way)?;
+        self.contents(path, way, limit)
+    }
+
+    /// The files that would be changed, by path.
+    pub fn rewritten(self) -> Vec<Rewritten> {
+        let Self { workspace, files } = self;
+        let shown = |bytes: Vec<u8>| match bytes.len() as u64 {
+            ..=EDIT_LIMIT => Standing::File(bytes),
+            _ => Standing::Large,
+        };
+        files
+            .into_values()
+            .map(|(path, after)| {
+                let before = standing(workspace, &path);
+                Rewritten { before, after: after.map(shown), path }
+            })
+            .filter(|file| file.before != file.after)
+            .collect()
+    }
+
+    pub(super) fn cover(&self, real: &str) -> Option<Cover> {
+        let below = || {
+            let folder = format!("{real}/");
+            let from = (Bound::Excluded(folder.as_str()), Bound::Unbounded);
+            let next = self.files.range::<str, _>(from).next();
+            next.is_some_and(|(path, _)| path.starts_with(&folder))
+        };
+        match self.files.get(real) {
+            Some((_, Some(_))) => Some(Cover::File),
+            // A file that was made there and removed leaves its folder behind.
+            _ if below() => Some(Cover::Folder),
+            Some((_, None)) => Some(Cover::Gone),
+            None => None,
+        }
+    }
+
+    fn way(&self, path: &RelPath, last: Last) -> Result<Way, Failure> {
+        self.workspace.way(path, last, Some(self))
+    }
+
+    /// The size of the regular file at the end of a way.
+    fn size(&self, path: &RelPath, way: &Way) -> Result<u64, Failure> {
+        match &way.found {
+            None => Err(not_found(path)),
+            Some(Found::Folder) => Err(is_folder(path)),
+            Some(Found::OnDisk(found)) => Ok(regular(path, found)?.len()),
+            Some(Found::File) => Ok(self.made(&way.real).len() as u64),
+        }
+    }
+
+    fn contents(&self, path: &RelPath, way: Way, limit: u64) -> Result<Contents, Failure> {
+        if !matches!(way.found, Some(Found::File)) {
+            return read_up_to(path, &way.on_disk(path)?, limit);
+        }
+        let bytes = self.made(&way.real);
+        let size = bytes.len() as u64;
+        let shown = usize::try_from(size.min(limit)).unwrap_or(bytes.len());
+        Ok(Contents { path: way.real, bytes: bytes[..shown].to_vec(), size })
+    }
+
+    fn made(&self, real: &RelPath) -> &[u8] {
+        self.files.get(real.as_str()).and_then(|(_, after)| after.as_deref()).unwrap_or_default()
+    }
+
+    fn put(&mut self, real: &RelPath, after: Option<Vec<u8>>) {
+        self.files.insert(real.as_str().to_owned(), (real.clone(), after));
+    }
+}
+
+/// Fails where a real change would, because it first reads what it changes.
+fn readable(path: &RelPath, way: Way) -> Result<(), Failure> {
+    let size = match &way.found {
+        Some(Found::Folder) => return Err(is_folder(path)),
+        Some(Found::OnDisk(found)) if !found.is_symlink() => regular(path, found)?.len(),
+        _ => return Ok(()),
+    };
+    if size <= EDIT_LIMIT {
+        read_up_to(path, &way.on_disk(path)?, 0)?;
+    }
+    Ok(())
+}
+
+/// What stands on disk at a real path; None also where that can no longer be said.
+fn standing(workspace: &Workspace, real: &RelPath) -> Option<Standing> {
+    let spot = workspace.locate(real, Last::Keep).ok()?;
+    // Where a link on the way would be gone, what is beyond it is another file.
+    if spot.real != *real {
+        return None;
+    }
+    let found = spot.found.as_ref()?;
+    if found.is_symlink() {
+        let target = spot.folder.read_link_contents(&spot.name).ok()?;
+        return Some(Standing::Link(target.to_string_lossy().into_owned()));
+    }
+    if found.len() > EDIT_LIMIT {
+        return Some(Standing::Large);
+    }
+    Some(Standing::File(read_up_to(real, &spot, EDIT_LIMIT).ok()?.bytes))
+}

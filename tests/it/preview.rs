@@ -1,0 +1,181 @@
+//! What a preview says of a reply is what comes of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use deaddrop::place::{Here, Place, Preview, Rewritten, Standing};
+use deaddrop::protocol::{Asks, Detail, Operation, RelPath, tags};
+use deaddrop::runner::Runner;
+use deaddrop::workspace::Workspace;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::support::Base;
+
+const PATHS: [&str; 15] = [
+    "a",
+    "a/b",
+    "a/b/c",
+    "d",
+    "d/e",
+    "d/f",
+    "d/e/g",
+    "l",
+    "l/e",
+    "l/x",
+    "m",
+    "m/x",
+    "n",
+    "up/d/e",
+    "sessions/x",
+];
+
+/// A small tree with links to a file, to folders, to nothing and to the root.
+fn plant(root: &Path, which: u16) {
+    let there = |bit: u16| which & (1 << bit) != 0;
+    let link = |to: &str, name: &str| std::os::unix::fs::symlink(to, root.join(name)).unwrap();
+    for (bit, file) in [(0, "a"), (1, "d/e"), (2, "d/f")] {
+        if there(bit) {
+            fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+            fs::write(root.join(file), format!("{file}\n2\n")).unwrap();
+        }
+    }
+    if there(3) {
+        link(if there(4) { "d" } else { "d/e" }, "l");
+    }
+    if there(5) {
+        link(if there(6) { "new/x" } else { "a/../n" }, "m");
+    }
+    if there(7) {
+        link(if there(8) { "m" } else { "a/b" }, "n");
+    }
+    if there(9) {
+        link(if there(10) { "." } else { "../x" }, "up");
+    }
+}
+
+fn block() -> impl Strategy<Value = String> {
+    (0..5, select(&PATHS[..]), 1..3, select(&["x\n", "", "d/e\n2\n"][..])).prop_map(
+        |(what, path, line, text)| match what {
+            0 | 1 => format!("[CREATE_FILE path=\"{path}\"]\n{text}[/CREATE_FILE]\n"),
+            2 => format!("[EDIT_FILE path=\"{path}\" start_line=\"{line}\" end_line=\"{line}\"]\n{text}[/EDIT_FILE]\n"),
+            3 => format!("[DELETE_FILE path=\"{path}\"]\n"),
+            _ => format!("[READ_FILE path=\"{path}\"]\n"),
+        },
+    )
+}
+
+/// All files and links below a folder.
+fn files(root: &Path) -> BTreeMap<String, Standing> {
+    let entries = walkdir::WalkDir::new(root).into_iter().map(Result::unwrap);
+    let entries = entries.filter(|entry| !entry.file_type().is_dir());
+    entries
+        .map(|entry| {
+            let standing = if entry.path_is_symlink() {
+                let target = fs::read_link(entry.path()).unwrap();
+                Standing::Link(target.to_string_lossy().into_owned())
+            } else {
+                Standing::File(fs::read(entry.path()).unwrap())
+            };
+            let path = entry.path().strip_prefix(root).unwrap();
+            (path.to_string_lossy().into_owned(), standing)
+        })
+        .collect()
+}
+
+fn operations(reply: &str) -> Vec<Operation> {
+    let steps = tags::parse(reply).steps.into_iter();
+    steps
+        .filter_map(|step| match step.asks {
+            Asks::Operation(operation) => Some(operation),
+            Asks::Invalid(_) => None,
+        })
+        .collect()
+}
+
+/// What comes of one operation. Here, whether a file can be read shows later.
+fn done(place: &mut Here, operation: &Operation) -> Detail {
+    match operation {
+        Operation::Read { path } => match place.read(path, 100) {
+            Err(failure) => Detail::Failed(failure),
+            Ok(_) => Detail::ReadLater { path: path.clone() },
+        },
+        _ => place.perform(operation, &mut |_| Ok(())).unwrap(),
+    }
+}
+
+/// Foretells a reply, carries it out, and compares what was said and what changed.
+fn agree(base: &Base, reply: &str) {
+    let root = base.at("workspace");
+    let workspace = Workspace::open(&root, &[root.join("sessions")]).unwrap();
+    let runner = Runner::new("no commands".into(), Duration::from_secs(1), 100);
+    let mut here = Here { workspace: &workspace, runner: &runner, interrupted: &|| false };
+    let mut preview = Preview::new(&workspace);
+    let operations = operations(reply);
+    let foretold: Vec<Detail> = operations
+        .iter()
+        .map(|operation| preview.perform(operation, &mut |_| Ok(())).unwrap())
+        .collect();
+    let rewritten = preview.rewritten();
+
+    let before = files(&root);
+    let done: Vec<Detail> = operations.iter().map(|operation| done(&mut here, operation)).collect();
+    let after = files(&root);
+    assert_eq!(foretold, done, "{reply}");
+    let all: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let changed = all.into_iter().filter(|path| before.get(*path) != after.get(*path));
+    let changed: Vec<Rewritten> = changed
+        .map(|path| Rewritten {
+            path: RelPath::parse(path).unwrap(),
+            before: before.get(path).cloned(),
+            after: after.get(path).cloned(),
+        })
+        .collect();
+    assert_eq!(rewritten, changed, "{reply}");
+}
+
+fn create(path: &str) -> String {
+    format!("[CREATE_FILE path=\"{path}\"]\n1\n[/CREATE_FILE]\n")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(120))]
+    #[test]
+    fn a_preview_foretells_what_happens(
+        which in any::<u16>(),
+        blocks in prop::collection::vec(block(), 1..8),
+    ) {
+        let base = Base::new();
+        fs::create_dir(base.at("workspace")).unwrap();
+        plant(&base.at("workspace"), which);
+        agree(&base, &blocks.concat());
+    }
+}
+
+#[test]
+fn files_and_folders_of_the_same_reply_are_seen() {
+    for paths in [["a", "a/b"], ["d/e", "d"], ["d-x", "d"], ["a/b/c/d", "a/b"]] {
+        let base = Base::new();
+        fs::create_dir(base.at("workspace")).unwrap();
+        agree(&base, &paths.map(create).concat());
+    }
+}
+
+#[test]
+fn check_looks_at_large_files_only_as_far_as_it_must() {
+    let base = Base::with_session();
+    base.sh("truncate -s 8T workspace/big; truncate -s 100M workspace/large");
+    let run = base.run_with(&["check"], "[READ_FILE path=\"big\"]\n").ok();
+    assert!(run.stdout.contains("ok"), "{run:?}");
+    let reply = format!("{}[DELETE_FILE path=\"large\"]\n", create("big"));
+    let run = base.run_with(&["check"], reply).ok();
+    assert!(run.stdout.contains("--- a/big\n+++ b/big\n(too large to show)\n"), "{run:?}");
+    assert!(run.stderr.contains("2 files changed"), "{run:?}");
+
+    let reply = "[EDIT_FILE path=\"large\" start_line=\"1\" end_line=\"1\"]\n[/EDIT_FILE]\n";
+    let why = "'large' is 104857600 bytes long; files up to 67108864 bytes can be edited";
+    assert!(base.run_with(&["check"], reply).with_code(1).stdout.contains(why));
+    assert!(base.apply(reply).contains(why));
+}
