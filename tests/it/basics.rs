@@ -1,6 +1,6 @@
 //! The shortest way through the program.
 
-use crate::support::{Base, ID};
+use crate::support::{Base, ID, Run};
 
 #[test]
 fn a_reply_becomes_a_program_and_the_next_outbox_tells_so() {
@@ -24,4 +24,19 @@ fn a_daemon_carries_out_what_is_dropped_and_ends_with_done() {
     assert_eq!(daemon.wait().code(), Some(0));
     assert!(daemon.said().contains("All well"));
     assert_eq!(base.names("inbox/processed"), ["r-2.txt", "r.txt"]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_large_workspace_is_listed_where_no_thread_can_be_made() {
+    let base = Base::with_session();
+    base.sh("mkdir workspace/a workspace/b; seq -f workspace/a/%g 1 5100 | xargs touch; touch workspace/b/x");
+    // No thread can have a stack of this size.
+    let mut command = base.command(&["apply", "-"]);
+    let run = Run::of(
+        command.env("RUST_MIN_STACK", (1_u64 << 46).to_string()),
+        "[MESSAGE]\nHi\n[/MESSAGE]\n",
+    )
+    .ok();
+    assert!(base.read(run.stdout.trim()).contains("more files"), "{run:?}");
 }

@@ -1,10 +1,11 @@
 //! Which files a listing leaves out: `.gitignore`, `.ignore` and `.deaddropignore`, in any folder
 //! of the workspace (never above it), with or without a git repository. They bound what is listed,
-//! never what may be read.
+//! never what may be read. How many rules there are is bounded, since each costs time and memory.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -13,6 +14,30 @@ use super::system::Entries;
 
 /// The files that hold rules; a later one has the last word.
 const FILES: [&str; 3] = [".gitignore", ".ignore", ".deaddropignore"];
+
+/// Of a longer file only so many of its first bytes count, as whole lines.
+pub(super) const SIZE_LIMIT: u64 = 64 << 10;
+
+/// How many more rules a walk may take. A line costs one, and one for every 64 bytes.
+pub(super) struct Budget(AtomicUsize);
+
+impl Budget {
+    pub(super) fn new() -> Self {
+        Self(AtomicUsize::new(20_000))
+    }
+
+    fn is_spent(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+
+    /// Pays for a line if there is enough left; else nothing more can be had.
+    fn pay(&self, line: &str) -> bool {
+        let price = 1 + line.len() / 64;
+        let less = |left: usize| Some(left.saturating_sub(price));
+        let paid = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        paid.is_ok_and(|left| left >= price)
+    }
+}
 
 /// The rules that stand in one folder, and those of the folders above it.
 pub(super) struct Rules {
@@ -25,6 +50,7 @@ pub(super) fn here(
     prefix: &str,
     above: Option<&Arc<Rules>>,
     entries: &Entries,
+    budget: &Budget,
     read: impl Fn(&[u8]) -> io::Result<Vec<u8>>,
 ) -> Option<Arc<Rules>> {
     if !entries.iter().any(|(name, _)| FILES.iter().any(|file| file.as_bytes() == name)) {
@@ -32,14 +58,28 @@ pub(super) fn here(
     }
     let mut builder = GitignoreBuilder::new(PathBuf::from(prefix.trim_end_matches('/')));
     for file in FILES {
-        let Ok(text) = read(file.as_bytes()) else { continue };
-        for line in String::from_utf8_lossy(&text).lines() {
+        if budget.is_spent() {
+            break;
+        }
+        let Ok(bytes) = read(file.as_bytes()) else { continue };
+        let text = String::from_utf8_lossy(first_lines(&bytes));
+        for line in text.lines().take_while(|line| budget.pay(line)) {
             // A pattern that cannot be read ignores nothing, as in git.
             let _ = builder.add_line(None, line);
         }
     }
     let matcher = builder.build().ok()?;
     Some(Arc::new(Rules { matcher, above: above.cloned() }))
+}
+
+/// The whole lines within the limit.
+fn first_lines(bytes: &[u8]) -> &[u8] {
+    match usize::try_from(SIZE_LIMIT).ok().and_then(|limit| bytes.split_at_checked(limit)) {
+        Some((first, more)) if !more.is_empty() => {
+            &first[..memchr::memrchr(b'\n', first).map_or(0, |n| n + 1)]
+        }
+        _ => bytes,
+    }
 }
 
 impl Rules {

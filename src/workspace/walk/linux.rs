@@ -9,9 +9,7 @@ use cap_std::fs::Dir;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, StatxFlags, openat, statx};
 
 use super::EntryKind;
-
-/// The largest ignore file that is read.
-const SMALL: u64 = 1 << 20;
+use super::ignoring::SIZE_LIMIT;
 
 /// The entries of a folder, with their type where the file system tells it.
 pub(super) type Entries = Vec<(Vec<u8>, FileType)>;
@@ -58,12 +56,13 @@ impl Handle {
         })
     }
 
+    /// Reads a file, a little more than [`SIZE_LIMIT`] where it is longer.
     pub(super) fn read_small(&self, name: &[u8]) -> io::Result<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(openat(&self.0, &*CString::new(name)?, flags, Mode::empty())?);
         let mut bytes = Vec::new();
         if file.metadata()?.is_file() {
-            file.take(SMALL).read_to_end(&mut bytes)?;
+            file.take(SIZE_LIMIT + 1).read_to_end(&mut bytes)?;
         }
         Ok(bytes)
     }

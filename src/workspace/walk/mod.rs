@@ -17,7 +17,7 @@ use std::thread;
 use super::Workspace;
 use crate::error::{Error, Result};
 use crate::protocol::RelPath;
-use ignoring::Rules;
+use ignoring::{Budget, Rules};
 use system::Handle;
 
 /// From so many files on a second thread pays.
@@ -154,18 +154,20 @@ struct Queue {
 pub(super) fn walk(workspace: &Workspace) -> Result<Walk> {
     let root = Handle::root(&workspace.root).map_err(|e| Error::io("list", &workspace.path, e))?;
     let queue = Queue { jobs: Mutex::new((Vec::new(), 1)), changed: Condvar::new() };
-    let walker = Walker { queue: &queue, state: &workspace.state };
+    let walker = Walker { queue: &queue, state: &workspace.state, budget: Budget::new() };
     thread::scope(|scope| {
         let mut mine = Walk::default();
         let mut buffer = Vec::with_capacity(32 << 10);
-        let mut helper = None;
+        let (mut helper, mut tried) = (None, false);
         walker.folder(&Arc::new(root), "", None, &mut mine, &mut buffer);
         queue.done();
         while let Some(job) = queue.next() {
             walker.job(&job, &mut mine, &mut buffer);
             queue.done();
-            if helper.is_none() && mine.entries.len() > PARALLEL_FROM {
-                helper = Some(scope.spawn(|| walker.help()));
+            if !tried && mine.entries.len() > PARALLEL_FROM {
+                tried = true;
+                // Where no thread can be made, this one goes on by itself.
+                helper = thread::Builder::new().spawn_scoped(scope, || walker.help()).ok();
             }
         }
         mine.sort();
@@ -218,6 +220,7 @@ impl Queue {
 struct Walker<'a> {
     queue: &'a Queue,
     state: &'a [RelPath],
+    budget: Budget,
 }
 
 impl Walker<'_> {
@@ -250,10 +253,12 @@ impl Walker<'_> {
         buffer: &mut Vec<u8>,
     ) {
         let Ok(entries) = handle.entries(buffer) else {
-            walk.unreadable.push(prefix.to_owned());
+            let name = if prefix.is_empty() { "." } else { prefix };
+            walk.unreadable.push(name.to_owned());
             return;
         };
-        let own = ignoring::here(prefix, rules, &entries, |name| handle.read_small(name));
+        let own =
+            ignoring::here(prefix, rules, &entries, &self.budget, |name| handle.read_small(name));
         let rules = own.as_ref().or(rules);
 
         let mut folders = Vec::new();
@@ -283,5 +288,64 @@ impl Walker<'_> {
             }
         }
         self.queue.add(&mut folders);
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn paths(root: &std::path::Path) -> Vec<String> {
+        let walk = Workspace::open(root, &[]).unwrap().walk().unwrap();
+        walk.files().map(|file| file.path.to_owned()).collect()
+    }
+
+    #[test]
+    fn a_root_that_cannot_be_read_has_a_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("w");
+        fs::create_dir(&root).unwrap();
+        let workspace = Workspace::open(&root, &[]).unwrap();
+        // Of a folder that was removed nothing can be listed.
+        fs::remove_dir(&root).unwrap();
+        assert_eq!(workspace.walk().unwrap().unreadable(), ["."]);
+    }
+
+    #[test]
+    fn of_a_long_ignore_file_the_first_whole_lines_count() {
+        let dir = tempfile::tempdir().unwrap();
+        let comment = |n: usize| format!("#{}\n", "-".repeat(n - 2));
+        let limit = usize::try_from(ignoring::SIZE_LIMIT).unwrap();
+        // The last line within the limit is cut.
+        let rules = format!("first\n{}cut-off\nlast\n", comment(limit - 6 - 3));
+        fs::write(dir.path().join(".gitignore"), rules).unwrap();
+        for name in ["first", "cut", "cut-off", "last"] {
+            fs::write(dir.path().join(name), "").unwrap();
+        }
+        assert_eq!(paths(dir.path()), [".gitignore", "cut", "cut-off", "last"]);
+        // One that is as long as the limit counts to its end.
+        let rules = format!("{}last", comment(limit - 4));
+        fs::write(dir.path().join(".gitignore"), rules).unwrap();
+        assert_eq!(paths(dir.path()), [".gitignore", "cut", "cut-off", "first"]);
+    }
+
+    #[test]
+    fn beyond_so_many_rules_no_more_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let rules: String = (0..8_000).map(|n| format!("n{n}\n")).collect();
+        let root = dir.path();
+        let mut folder = root.to_owned();
+        for n in 1..=4 {
+            folder.push("d");
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join(".gitignore"), &rules).unwrap();
+            fs::write(folder.join(".ignore"), format!("x{n}\n")).unwrap();
+            fs::write(folder.join(format!("x{n}")), "").unwrap();
+        }
+        fs::write(root.join(".gitignore"), ".ignore\n.gitignore\n").unwrap();
+        // Each folder takes 8,001: the third has only some of its own, the fourth none.
+        assert_eq!(paths(root), ["d/d/d/d/x4", "d/d/d/x3"]);
     }
 }

@@ -6,9 +6,7 @@ use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{Dir, FileType, OpenOptions};
 
 use super::EntryKind;
-
-/// The largest ignore file that is read.
-const SMALL: u64 = 1 << 20;
+use super::ignoring::SIZE_LIMIT;
 
 /// The entries of a folder, with their type.
 pub(super) type Entries = Vec<(Vec<u8>, FileType)>;
@@ -51,12 +49,13 @@ impl Handle {
         })
     }
 
+    /// Reads a file, a little more than [`SIZE_LIMIT`] where it is longer.
     pub(super) fn read_small(&self, name: &[u8]) -> io::Result<Vec<u8>> {
         let mut options = OpenOptions::new();
         options.read(true).follow(FollowSymlinks::No);
         let file = self.0.open_with(&*String::from_utf8_lossy(name), &options)?;
         let mut bytes = Vec::new();
-        file.take(SMALL).read_to_end(&mut bytes)?;
+        file.take(SIZE_LIMIT + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 }
