@@ -6,7 +6,7 @@ use super::catalogue::name;
 use crate::protocol::{Change, Operation};
 
 /// A reply that asks for `operations`, in canonical form. Reading it gives the same operations,
-/// as long as no body holds its own closing tag on a line.
+/// as long as no body holds its own closing tag on a line; none that was read does.
 pub fn print<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> String {
     let mut out = String::new();
     for operation in operations {

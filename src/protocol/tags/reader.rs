@@ -115,6 +115,10 @@ impl<'a> Reader<'a> {
             None => self.body(closing).ok_or(Fault::Unclosed)?,
         };
         let Opening { values, mut warnings, .. } = tag.map_err(Fault::Tag)?;
+        // Nobody can say which of the closing tags is meant.
+        if inline.unwrap_or(after).contains(closing) {
+            return Err(Fault::Tag(format!("the text after the tag holds {closing}")));
+        }
 
         let mut body = String::with_capacity(lines.len() + after.len() + 1);
         let first = inline.unwrap_or(after);
@@ -246,4 +250,25 @@ fn invalid(command: &Command, number: usize, line: &str, fault: &Fault) -> Asks 
         ),
     };
     Asks::Invalid(Invalid { kind: command.kind, rejected: false, reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_on_the_tag_line_cannot_hold_its_closing_tag() {
+        for (text, steps) in [
+            ("[MESSAGE][/MESSAGE][/MESSAGE]\n[DONE]x[/DONE]\n", 2),
+            ("[DONE] [/DONE] x [/DONE]\n[MESSAGE]y[/MESSAGE]", 2),
+            ("[MESSAGE][/MESSAGE] x\ny\n[/MESSAGE]\n[READ_FILE path=\"a\"]\n", 2),
+        ] {
+            let reply = parse(text);
+            assert_eq!(reply.steps.len(), steps, "{text}");
+            assert!(matches!(reply.steps[1].asks, Asks::Operation(_)), "{text}");
+            let Asks::Invalid(invalid) = &reply.steps[0].asks else { panic!("{text}") };
+            assert!(invalid.reason.starts_with("Line 1: the text after the tag holds [/"));
+            assert!(invalid.reason.contains("Correct form: ["), "{}", invalid.reason);
+        }
+    }
 }
