@@ -3,7 +3,7 @@
 //! A block is marked as the specification has it, unless its content holds a line that could be
 //! taken for a marker. Then its markers carry a word that no one can have written into the content
 //! beforehand: derived from the session's secret, the sequence and the path, so that rendering again
-//! gives the same, and lengthened until the content does not hold it.
+//! gives the same, and lengthened or derived anew until the content does not hold it.
 
 use crate::session::Session;
 use crate::text::is_hazard;
@@ -35,14 +35,17 @@ pub(super) fn boundary(session: &Session, path: &str, content: &str) -> Option<S
     if !content.lines().any(could_be_marker) {
         return None;
     }
-    let key = format!("{}\n{}\n{}\n{path}", session.secret, session.id, session.sequence);
-    let word = blake3::derive_key("deaddrop outbox boundary", key.as_bytes());
-    let word = blake3::Hash::from_bytes(word).to_hex();
-    let mut length = 6;
-    while length < word.len() && content.contains(&word[..length]) {
-        length += 2;
+    let mut key = format!("{}\n{}\n{}\n{path}", session.secret, session.id, session.sequence);
+    loop {
+        let word = blake3::derive_key("deaddrop outbox boundary", key.as_bytes());
+        let word = blake3::Hash::from_bytes(word).to_hex();
+        let absent = (6..=word.len()).step_by(2).find(|n| !content.contains(&word[..*n]));
+        if let Some(length) = absent {
+            return Some(word[..length].to_owned());
+        }
+        // The content holds all of it, so an earlier outbox came back: another word.
+        key.push_str("\nanother");
     }
-    Some(word[..length].to_owned())
 }
 
 #[cfg(test)]
@@ -78,5 +81,12 @@ mod tests {
         assert_ne!(boundary(&session, "b", "=== PROMPT ===\n").unwrap(), word);
         let longer = boundary(&session, "a", &format!("=== PROMPT ===\n{word}\n")).unwrap();
         assert!(longer.len() > word.len() && longer.starts_with(&word));
+
+        let mut content = "=== PROMPT ===\n".to_owned();
+        for _ in 0..70 {
+            let word = boundary(&session, "a", &content).unwrap();
+            assert!(!content.contains(&word), "{word}");
+            content.push_str(&format!("{word}\n"));
+        }
     }
 }
