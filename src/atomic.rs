@@ -9,32 +9,43 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 
 /// Writes `bytes` to `path`: temporary name beside it, sync, rename, sync of the folder.
-/// A file that stood there is replaced.
+/// A file that stood there is replaced. Everybody may read it.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let temporary = write_beside(path, bytes)?;
-    fs::rename(&temporary, path).map_err(|e| Error::io("write", path, e))?;
-    sync_folder(folder)
+    replace(path, write_beside(path, bytes)?)
+}
+
+/// Like [`write()`], for what only the user may read.
+pub fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
+    replace(path, write_temporary(path, bytes, 0o600, true)?)
+}
+
+/// Like [`write_private()`], without waiting for the disk: for what can be made again.
+pub fn write_soon(path: &Path, bytes: &[u8]) -> Result<()> {
+    let temporary = write_temporary(path, bytes, 0o600, false)?;
+    fs::rename(&temporary, path).map_err(|e| Error::io("write", path, e))
 }
 
 /// Writes `bytes` to a temporary file beside `path`, synced, to be renamed later. Returns its path.
 pub fn write_beside(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let fail = |e| Error::io("write", path, e);
-    let mut file = temporary().tempfile_in(folder).map_err(fail)?;
-    file.write_all(bytes).map_err(fail)?;
-    file.as_file().sync_data().map_err(fail)?;
-    let (_, path) = file.keep().map_err(|e| fail(e.error))?;
-    Ok(path)
+    write_temporary(path, bytes, 0o644, true)
 }
 
-/// Like [`write()`], without waiting for the disk: for what can be made again.
-pub fn write_soon(path: &Path, bytes: &[u8]) -> Result<()> {
+fn replace(path: &Path, temporary: PathBuf) -> Result<()> {
+    fs::rename(temporary, path).map_err(|e| Error::io("write", path, e))?;
+    sync_folder(path.parent().unwrap_or(Path::new(".")))
+}
+
+fn write_temporary(path: &Path, bytes: &[u8], mode: u32, sync: bool) -> Result<PathBuf> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let fail = |e| Error::io("write", path, e);
-    let mut file = temporary().tempfile_in(folder).map_err(fail)?;
+    let mut builder = tempfile::Builder::new();
+    let mut file = builder.suffix(".tmp").mode(mode).tempfile_in(folder).map_err(fail)?;
     file.write_all(bytes).map_err(fail)?;
-    file.persist(path).map(drop).map_err(|e| fail(e.error))
+    if sync {
+        file.as_file().sync_data().map_err(fail)?;
+    }
+    let (_, path) = file.keep().map_err(|e| fail(e.error))?;
+    Ok(path)
 }
 
 /// Moves the file `from` into `folder` under `name`, or, where that is taken, under
@@ -120,16 +131,22 @@ pub fn sweep(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A temporary file with the mode that an ordinary new file has.
-fn temporary() -> tempfile::Builder<'static, 'static> {
-    let mut builder = tempfile::Builder::new();
-    builder.suffix(".tmp");
+/// Says the mode of a temporary file, where there is such a thing.
+trait Mode {
+    fn mode(&mut self, mode: u32) -> &mut Self;
+}
+
+impl Mode for tempfile::Builder<'_, '_> {
     #[cfg(unix)]
-    {
+    fn mode(&mut self, mode: u32) -> &mut Self {
         use std::os::unix::fs::PermissionsExt;
-        builder.permissions(fs::Permissions::from_mode(0o644));
+        self.permissions(fs::Permissions::from_mode(mode))
     }
-    builder
+
+    #[cfg(not(unix))]
+    fn mode(&mut self, _: u32) -> &mut Self {
+        self
+    }
 }
 
 #[cfg(test)]
@@ -144,6 +161,23 @@ mod tests {
         write(&path, b"two").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_private_is_only_for_the_user() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.txt");
+        let mode = || path.metadata().unwrap().permissions().mode() & 0o777;
+        write(&path, b"x").unwrap();
+        let open = mode();
+        write_private(&path, b"x").unwrap();
+        assert_eq!(mode(), 0o600);
+        // Whatever the umask takes, the rest is for all.
+        assert_eq!(open & 0o600, 0o600);
+        write(&path, b"x").unwrap();
+        assert_eq!(mode(), open);
     }
 
     #[test]

@@ -131,7 +131,7 @@ impl Journal {
         }
         let end = bytes.len() as u64;
         bytes.resize(bytes.len() + usize::try_from(ROOM).unwrap_or_default(), 0);
-        atomic::write(&self.path, &bytes)?;
+        atomic::write_private(&self.path, &bytes)?;
         let fail = |e| Error::io("open the journal", &self.path, e);
         self.file = File::options().read(true).write(true).open(&self.path).map_err(fail)?;
         (self.end, self.synced, self.room) = (end, end, bytes.len() as u64);

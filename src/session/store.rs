@@ -39,9 +39,9 @@ impl Store {
         }
     }
 
-    /// Writes a session, over what stood there of it.
+    /// Writes a session, over what stood there of it. Its secret is nobody else's business.
     pub fn save(&self, session: &Session) -> Result<()> {
-        atomic::write(&self.path(&session.id), &write(session))
+        atomic::write_private(&self.path(&session.id), &write(session))
     }
 
     /// Writes a session that the journal holds, too: so it need not be on disk at once.
@@ -204,6 +204,13 @@ mod tests {
         assert_eq!(json["task"], "Create\na calculator");
         assert_eq!(json["readFileRequests"], serde_json::json!(["src/Calculator.cs"]));
         assert_eq!(json["lastResults"][0]["success"], true);
+
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let found = dir.path().join("a1b2c3d4.json").metadata().unwrap();
+            assert_eq!(found.permissions().mode() & 0o777, 0o600);
+        }
     }
 
     #[test]
