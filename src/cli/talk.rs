@@ -220,7 +220,8 @@ impl Listener for Teller<'_> {
     fn rejected(&mut self, name: &OsStr, why: &str) {
         let name = name.to_string_lossy();
         self.context.talk.warning(&format!(
-            "{name} was moved to {}: {why}",
+            "{} was moved to {}: {why}",
+            visible_line(&name),
             self.context.display(&self.context.config.inbox.join("rejected"))
         ));
     }

@@ -18,6 +18,7 @@ use crate::protocol::tags;
 use crate::session::record::FileId;
 use reading::ends_early;
 pub use reading::{decode, too_large};
+use crate::text::visible_line;
 use settle::{Settler, Writer};
 
 /// The largest reply that is read, in bytes.
@@ -270,7 +271,7 @@ impl Inbox {
             atomic::write_into(
                 &folder,
                 note.as_ref(),
-                format!("{}: {why}\n", name.display()).as_bytes(),
+                format!("{}: {why}\n", visible_line(&name.to_string_lossy())).as_bytes(),
             )?;
         }
         Ok(())

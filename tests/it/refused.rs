@@ -212,3 +212,20 @@ fn a_name_that_is_not_text_is_no_hindrance() {
     base.wait_for_outbox(3);
     wait_until("the archive", || base.names("inbox/processed").len() == 2);
 }
+
+#[test]
+fn a_name_cannot_steer_the_terminal() {
+    let base = Base::with_session();
+    let daemon = base.serve(&["resume"]);
+    let name = "x\n\x1b[31m.txt";
+    base.write("y", b"\xff");
+    fs::rename(base.at("y"), base.at("inbox").join(name)).unwrap();
+    assert!(base.rejected(name).starts_with("x␊␛[31m.txt: it is not text"));
+    daemon.wait_for("x␊␛[31m.txt was moved to inbox/rejected: ");
+    assert!(!daemon.said().contains("\x1b[31m"));
+
+    fs::write(base.at("inbox/.claimed").join(name), MESSAGE).unwrap();
+    daemon.stop();
+    let daemon = base.serve(&["resume"]);
+    daemon.wait_for("x␊␛[31m.txt was being carried out");
+}
