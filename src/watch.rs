@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::thread;
 use std::time::Duration;
 
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RenameMode};
@@ -72,11 +71,14 @@ impl Watch {
         let mut watch =
             Self { wakes, sender, watcher: None, folder: folder.to_owned(), identity: None, stop };
         watch.follow();
+        #[cfg(not(windows))]
         watch.hear_signals();
         watch
     }
 
-    /// A signal ends the wait. Should there be no thread for it, the next tick does.
+    /// A signal ends the wait. Should there be no thread for it, the next tick does; so it is on
+    /// Windows, too.
+    #[cfg(not(windows))]
     fn hear_signals(&self) {
         let signals = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
         let Ok(mut signals) = signal_hook::iterator::Signals::new(signals) else { return };
@@ -88,7 +90,7 @@ impl Watch {
                 }
             }
         };
-        drop(thread::Builder::new().name("signals".into()).spawn(heard));
+        drop(std::thread::Builder::new().name("signals".into()).spawn(heard));
     }
 
     /// Waits until there may be something to do, and gives the names of finished files. Returns at
