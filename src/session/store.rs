@@ -68,15 +68,20 @@ impl Store {
 
     /// All sessions, the newest first; with them those whose files are damaged.
     pub fn list(&self) -> Result<(Vec<Session>, Vec<Error>)> {
-        let (mut sessions, mut damaged) = (Vec::new(), Vec::new());
+        let (mut found, mut damaged) = (Vec::new(), Vec::new());
         for id in self.ids()? {
+            // Sessions' own times are whole seconds; the file's tells more.
+            let written = fs::metadata(self.path(&id)).and_then(|found| found.modified()).ok();
             match self.load(&id) {
-                Ok(session) => sessions.push(session),
+                Ok(session) => found.push((written, session)),
                 Err(e) => damaged.push(e),
             }
         }
-        sessions.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| a.id.cmp(&b.id)));
-        Ok((sessions, damaged))
+        found.sort_by(|(a_written, a), (b_written, b)| {
+            let by_time = (b.updated_at, b_written).cmp(&(a.updated_at, a_written));
+            by_time.then_with(|| a.id.cmp(&b.id))
+        });
+        Ok((found.into_iter().map(|(_, session)| session).collect(), damaged))
     }
 
     /// The incomplete sessions, the newest first. Where there is none, but a damaged file that may
@@ -225,5 +230,26 @@ mod tests {
         assert_eq!(sessions.len(), 1);
         assert!(damaged[0].to_string().contains("00000002.json is damaged"), "{}", damaged[0]);
         assert!(store.load("../../etc").is_err());
+    }
+
+    #[test]
+    fn the_newest_comes_first_also_within_a_second() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::new(dir.path());
+        let now: Timestamp = "2025-01-15T10:30:00Z".parse().unwrap();
+        let later: Timestamp = "2025-01-15T10:30:01Z".parse().unwrap();
+        for (id, updated, milliseconds) in [
+            ("00000001", now, 2),
+            ("00000002", now, 3),
+            ("00000003", now, 1),
+            ("00000004", later, 0),
+        ] {
+            store.save(&Session::new(id.into(), "x", vec![], updated)).unwrap();
+            let written = std::time::UNIX_EPOCH + std::time::Duration::from_millis(milliseconds);
+            let file = fs::File::options().write(true).open(store.path(id)).unwrap();
+            file.set_modified(written).unwrap();
+        }
+        let ids = store.list().unwrap().0.into_iter().map(|session| session.id);
+        assert_eq!(ids.collect::<Vec<_>>(), ["00000004", "00000002", "00000001", "00000003"]);
     }
 }
