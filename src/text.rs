@@ -81,7 +81,7 @@ pub fn named(command: &str) -> String {
         None => format!("'{first}'"),
         Some((cut, _)) => {
             let more = first.chars().count() - NAMED_LENGTH;
-            format!("'{}…' ({more} more characters)", &first[..cut])
+            format!("'{}…' ({})", &first[..cut], count(more, "more character"))
         }
     };
     if !rest.is_empty() {
@@ -138,6 +138,7 @@ mod tests {
     fn long_commands_are_named_briefly() {
         assert_eq!(named("ls\n"), "'ls'");
         assert_eq!(named("cat > x <<E\na\nE\n"), "'cat > x <<E' and 2 more lines");
+        assert_eq!(named(&"x".repeat(121)), format!("'{}…' (1 more character)", "x".repeat(120)));
         assert_eq!(named(&"x".repeat(125)), format!("'{}…' (5 more characters)", "x".repeat(120)));
     }
 
