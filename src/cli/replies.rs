@@ -1,7 +1,7 @@
 //! `apply` and `check`: one reply, carried out now or only looked at.
 
-use std::collections::BTreeMap;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

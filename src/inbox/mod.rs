@@ -16,9 +16,9 @@ use crate::atomic;
 use crate::error::{Error, Result};
 use crate::protocol::tags;
 use crate::session::record::FileId;
+use crate::text::visible_line;
 use reading::ends_early;
 pub use reading::{decode, too_large};
-use crate::text::visible_line;
 use settle::{Settler, Writer};
 
 /// The largest reply that is read, in bytes.

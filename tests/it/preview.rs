@@ -95,10 +95,10 @@ fn operations(reply: &str) -> Vec<Operation> {
         .collect()
 }
 
-/// What comes of one operation. Here, whether a file can be read shows later.
-fn done(place: &mut Here, operation: &Operation) -> Detail {
+/// What comes of one operation; whether a file can be read is judged at once.
+fn done(place: &mut dyn Place, operation: &Operation) -> Detail {
     match operation {
-        Operation::Read { path } => match place.read(path, 100) {
+        Operation::Read { path } => match place.read(path) {
             Err(failure) => Detail::Failed(failure),
             Ok(_) => Detail::ReadLater { path: path.clone() },
         },
@@ -114,10 +114,8 @@ fn agree(base: &Base, reply: &str) {
     let mut here = Here { workspace: &workspace, runner: &runner, interrupted: &|| false };
     let mut preview = Preview::new(&workspace);
     let operations = operations(reply);
-    let foretold: Vec<Detail> = operations
-        .iter()
-        .map(|operation| preview.perform(operation, &mut |_| Ok(())).unwrap())
-        .collect();
+    let foretold: Vec<Detail> =
+        operations.iter().map(|operation| done(&mut preview, operation)).collect();
     let rewritten = preview.rewritten();
 
     let before = files(&root);
@@ -167,8 +165,8 @@ fn files_and_folders_of_the_same_reply_are_seen() {
 fn check_looks_at_large_files_only_as_far_as_it_must() {
     let base = Base::with_session();
     base.sh("truncate -s 8T workspace/big; truncate -s 100M workspace/large");
-    let run = base.run_with(&["check"], "[READ_FILE path=\"big\"]\n").ok();
-    assert!(run.stdout.contains("ok"), "{run:?}");
+    let run = base.run_with(&["check"], "[READ_FILE path=\"big\"]\n").with_code(1);
+    assert!(run.stdout.contains("'big' is not text (8796093022208 bytes)"), "{run:?}");
     let reply = format!("{}[DELETE_FILE path=\"large\"]\n", create("big"));
     let run = base.run_with(&["check"], reply).ok();
     assert!(run.stdout.contains("--- a/big\n+++ b/big\n(too large to show)\n"), "{run:?}");

@@ -224,8 +224,9 @@ fn a_name_cannot_steer_the_terminal() {
     daemon.wait_for("x␊␛[31m.txt was moved to inbox/rejected: ");
     assert!(!daemon.said().contains("\x1b[31m"));
 
+    // One that was claimed and not begun is a new reply.
     fs::write(base.at("inbox/.claimed").join(name), MESSAGE).unwrap();
     daemon.stop();
     let daemon = base.serve(&["resume"]);
-    daemon.wait_for("x␊␛[31m.txt was being carried out");
+    daemon.wait_for("x␊␛[31m.txt, the reply to outbox 1");
 }
