@@ -11,6 +11,9 @@ use crate::session::Session;
 use crate::turn::Observer;
 use crate::watch::{Stop, Watch};
 
+/// Why a reply is held.
+pub const SAME: &str = "it is the same text as the reply before it, most likely pasted twice, and was not carried out; `deaddrop apply --again FILE` does it";
+
 /// What the daemon tells while it serves.
 pub trait Listener: Observer {
     /// A reply was taken for this session.
@@ -19,6 +22,8 @@ pub trait Listener: Observer {
     fn turned(&mut self, _turn: &Turn) {}
     /// A file was put into `rejected/`, for this reason.
     fn rejected(&mut self, _name: &OsStr, _why: &str) {}
+    /// A reply was put into `held/`, for this reason.
+    fn held(&mut self, _name: &OsStr, _why: &str) {}
     /// A file cannot be taken, for this reason; it is tried again. Told once.
     fn stuck(&mut self, _name: &OsStr, _why: &str) {}
 }
@@ -133,6 +138,10 @@ fn one(
         Err(why) => {
             base.inbox.reject(&claimed, &why)?;
             listener.rejected(&name, &why);
+        }
+        Ok(session) if session.is_repeat(&claimed.text) => {
+            base.inbox.hold(&claimed, SAME)?;
+            listener.held(&name, SAME);
         }
         Ok(session) => {
             listener.took(&name, &session);

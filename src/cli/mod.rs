@@ -132,6 +132,8 @@ enum Command {
     Sessions(sessions::List),
     /// Tell the state of a session
     Status(sessions::Status),
+    /// List the turns of a session, a line each
+    Log(sessions::Log),
     /// Print an outbox
     Show(sessions::Show),
 }
@@ -203,6 +205,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Command::Say(arguments) => sessions::say(&context, &arguments),
         Command::Sessions(_) => sessions::list(&context),
         Command::Status(arguments) => sessions::status(&context, &arguments),
+        Command::Log(arguments) => sessions::log(&context, &arguments),
         Command::Show(arguments) => sessions::show(&context, &arguments),
     }
 }

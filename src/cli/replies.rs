@@ -14,7 +14,7 @@ use similar::TextDiff;
 use super::Context;
 use super::sessions::named_or_only;
 use super::talk::{self, Teller};
-use crate::daemon::Listener;
+use crate::daemon::{Listener, SAME};
 use crate::error::{Error, Result};
 use crate::inbox::{self, Taken};
 use crate::place::{Preview, Rewritten, Standing};
@@ -38,6 +38,9 @@ pub(super) struct Apply {
     /// For which session, where several are open
     #[arg(long, value_name = "ID")]
     session: Option<String>,
+    /// Carry it out even if it is the same text as the reply before it
+    #[arg(long)]
+    again: bool,
 }
 
 #[derive(Debug, Args)]
@@ -70,6 +73,10 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
 
     let turn = if let Some(path) = in_inbox {
         match base.inbox.take(path)? {
+            Taken::Reply(claimed) if session.is_repeat(&claimed.text) && !arguments.again => {
+                base.inbox.hold(&claimed, SAME)?;
+                return Err(Error::no_reply(path, SAME));
+            }
             Taken::Reply(claimed) => {
                 teller.took(&claimed.name, &session);
                 base.carry_out(session, claimed, &mut teller)?
@@ -85,6 +92,9 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
         }
     } else {
         let (text, name) = given.unwrap_or_default();
+        if session.is_repeat(&text) && !arguments.again {
+            return Err(Error::no_reply(Path::new(&name), SAME));
+        }
         teller.took(name.as_ref(), &session);
         let kept = format!("{}_seq{:04}_reply.txt", session.id, session.sequence);
         let claimed = base.inbox.admit(&kept, text)?;

@@ -1,4 +1,4 @@
-//! `sessions`, `status`, `show` and `say`: what there is, and words for the next outbox.
+//! `sessions`, `status`, `log`, `show` and `say`: what there is, and words for the next outbox.
 
 use std::fs;
 use std::io::{self, Write};
@@ -11,8 +11,10 @@ use super::Context;
 use super::serving::first_line;
 use super::talk;
 use crate::error::{Error, Result};
+use crate::session::log::{self, Entry};
 use crate::session::store::Store;
 use crate::session::{Session, outbox_name};
+use crate::text::{count, visible_line};
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
@@ -25,6 +27,13 @@ pub(super) struct List {}
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  deaddrop status\n  deaddrop status a1b2c3d4 --json")]
 pub(super) struct Status {
+    /// Which session; the newest open one if none is named
+    id: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  deaddrop log\n  deaddrop log a1b2c3d4 --json")]
+pub(super) struct Log {
     /// Which session; the newest open one if none is named
     id: Option<String>,
 }
@@ -112,6 +121,27 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         lines.push(format!("To say:   {}", first_line(words)));
     }
     talk::result(&lines.join("\n"));
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
+    let session = named_or_newest(context, arguments.id.as_deref())?;
+    for entry in log::read(&context.config.sessions, &session.id)? {
+        if context.json {
+            Context::print_json(&json!(entry));
+            continue;
+        }
+        let Entry { sequence, at, reply, commands, failed, is_complete, recovered } = entry;
+        let mut line = format!("{sequence:>4}  {at}  {}", count(commands, "command"));
+        for (holds, words) in [
+            (failed > 0, format!(", {failed} failed")),
+            (is_complete, ", done".to_owned()),
+            (recovered, ", taken up again after a hard stop".to_owned()),
+        ] {
+            line.push_str(if holds { &words } else { "" });
+        }
+        talk::result(&format!("{line}  ({})", visible_line(&reply)));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

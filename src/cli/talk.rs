@@ -217,12 +217,22 @@ impl Listener for Teller<'_> {
         self.context.talk.warning(&format!("{} is left where it is: {why}", visible_line(&name)));
     }
 
+    fn held(&mut self, name: &OsStr, why: &str) {
+        self.moved(name, "held", why);
+    }
+
     fn rejected(&mut self, name: &OsStr, why: &str) {
+        self.moved(name, "rejected", why);
+    }
+}
+
+impl Teller<'_> {
+    fn moved(&self, name: &OsStr, folder: &str, why: &str) {
         let name = name.to_string_lossy();
         self.context.talk.warning(&format!(
             "{} was moved to {}: {why}",
             visible_line(&name),
-            self.context.display(&self.context.config.inbox.join("rejected"))
+            self.context.display(&self.context.config.inbox.join(folder))
         ));
     }
 }

@@ -93,6 +93,11 @@ impl Session {
         self.updated_at = now;
     }
 
+    /// Whether this text is that of the reply just before: most likely pasted twice.
+    pub fn is_repeat(&self, reply: &str) -> bool {
+        self.last_reply == Some(Digest::of(reply.as_bytes()))
+    }
+
     /// The files whose contents the newest outbox gives, in the order asked for.
     pub fn read_requests(&self) -> impl Iterator<Item = &RelPath> {
         self.last_results.iter().filter_map(|outcome| match &outcome.detail {

@@ -182,3 +182,43 @@ fn check_is_uncertain_after_a_command() {
     let reply = format!("{reply}[CREATE_FILE path=\"../x\"]\nx\n[/CREATE_FILE]\n");
     base.run_with(&["check"], reply).with_code(1);
 }
+
+#[test]
+fn the_same_reply_twice_in_a_row_is_held_and_run_only_when_asked_for() {
+    let base = Base::with_session();
+    let reply = "[RUN_COMMAND]\necho ran >> log\n[/RUN_COMMAND]\n";
+    base.write("r", reply);
+    base.run(&["apply", "r"]).ok();
+    let run = base.run(&["apply", "r"]).with_code(1);
+    assert!(run.stderr.contains("most likely pasted twice"), "{run:?}");
+    assert!(run.stderr.contains("apply --again"), "{run:?}");
+
+    let daemon = base.serve(&["resume"]);
+    base.write("inbox/r.txt", reply);
+    daemon.wait_for("r.txt was moved to inbox/held: ");
+    assert!(base.read("inbox/held/r.txt.why.txt").contains("pasted twice"));
+    daemon.stop();
+    assert_eq!(base.read("workspace/log"), "ran\n");
+
+    base.run(&["apply", "--again", "inbox/held/r.txt"]).ok();
+    assert_eq!(base.read("workspace/log"), "ran\nran\n");
+    // Another one between them, and it is no repetition.
+    base.apply("[MESSAGE]\nhi\n[/MESSAGE]\n");
+    base.run(&["apply", "r"]).ok();
+    assert_eq!(base.read("workspace/log"), "ran\nran\nran\n");
+}
+
+#[test]
+fn the_log_has_a_line_a_turn() {
+    let base = Base::with_session();
+    base.apply("[RUN_COMMAND]\nfalse\n[/RUN_COMMAND]\n[MESSAGE]\nhi\n[/MESSAGE]\n");
+    base.run_with(&["apply", "-"], "[DONE]\nx\n[/DONE]\n").ok();
+    let run = base.run(&["log", ID]).ok();
+    let lines: Vec<&str> = run.stdout.lines().collect();
+    assert_eq!(lines.len(), 2, "{run:?}");
+    assert!(lines[0].contains("2 commands, 1 failed  (a1b2c3d4_seq0001_reply.txt)"), "{run:?}");
+    assert!(lines[1].contains("1 command, done"), "{run:?}");
+    let json = base.run(&["log", ID, "--json"]).ok().stdout;
+    let entry: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!((&entry["sequence"], &entry["failed"]), (&1.into(), &1.into()));
+}
