@@ -18,7 +18,7 @@ use crate::lock::Lock;
 use crate::machine;
 use crate::outbox::{self, Environment, Requested};
 use crate::place::{Here, Place};
-use crate::runner::Runner;
+use crate::runner::{Runner, sandbox};
 use crate::session::journal::Journal;
 use crate::session::record::Record;
 use crate::session::store::Store;
@@ -79,6 +79,7 @@ impl Base {
         observer: &mut dyn Observer,
     ) -> Result<Self> {
         let lock = Lock::take(&config)?;
+        sandbox::close_to_commands();
         let mut base = Self::build(config, clock, stop)?;
         base.lock = Some(lock);
         base.recover(observer)?;

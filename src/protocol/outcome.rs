@@ -126,7 +126,7 @@ pub enum Ending {
     TimedOut(Duration),
     /// Ended by deaddrop because the person stopped it.
     Interrupted,
-    /// deaddrop itself was stopped while it ran, so how it ended is not known.
+    /// deaddrop itself, or its helper, was stopped while it ran, so how it ended is not known.
     Lost,
     /// Never begun, for this reason.
     NotStarted(String),

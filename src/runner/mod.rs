@@ -7,11 +7,13 @@ mod output;
 pub mod sandbox;
 mod tree;
 
+use std::convert::Infallible;
 use std::ffi::OsString;
-use std::io::{self, PipeReader, Read};
+use std::io::{self, PipeReader, PipeWriter, Read};
+use std::ops::DerefMut;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,7 +21,7 @@ use wait_timeout::ChildExt;
 
 use crate::protocol::{Capture, Ending, Execution};
 use output::Bounded;
-use sandbox::Containment;
+use sandbox::{Containment, Orphans, Report};
 
 /// How often a running command is interrupted by a look at whether the person wants to stop.
 const SLICE: Duration = Duration::from_millis(100);
@@ -44,7 +46,7 @@ pub struct Runner {
 
 /// Why a wait for a command ended.
 enum Waited {
-    Exited(ExitStatus),
+    Exited,
     Late,
     Interrupted,
 }
@@ -68,19 +70,17 @@ impl Runner {
     /// How commands are contained on this machine, and whether `hidden` is hidden from them; found
     /// by running one that does nothing.
     pub fn containment(&self, folder: &Path) -> (Containment, bool) {
-        let Ok((mut child, report, output)) = self.start(":", folder) else {
-            return (Containment::Unknown, false);
-        };
+        let unknown = (Containment::Unknown, false);
+        let Ok((output, writer)) = io::pipe() else { return unknown };
+        let Ok((mut child, report)) = self.start(":", folder, writer) else { return unknown };
         drop(output);
         match child.wait_timeout(self.timeout.max(GRACE)) {
             Ok(Some(_)) => {
-                let report = sandbox::Report::read(report);
-                (report.containment, report.hidden)
+                Report::read(report).map_or(unknown, |report| (report.containment, report.hidden))
             }
             _ => {
-                tree::end(child.id());
-                let _ = child.wait();
-                (Containment::Unknown, false)
+                end(&mut child);
+                unknown
             }
         }
     }
@@ -91,32 +91,43 @@ impl Runner {
         folder: &Path,
         interrupted: &dyn Fn() -> bool,
     ) -> io::Result<(Ending, Capture)> {
-        let (mut child, report, output) = self.start(command, folder)?;
-        let limit = self.output_limit;
-        let (sender, drained) = mpsc::channel();
-        thread::spawn(move || sender.send(drain(output, limit)));
+        let (output, writer) = io::pipe()?;
+        widen(&output);
+        let kept = Arc::new(Mutex::new(Bounded::new(self.output_limit)));
+        // The thread comes first: without one, nothing has been begun.
+        let drained = drain(output, Arc::clone(&kept))?;
+        let orphans = Orphans::expect();
+        let (mut child, report) = self.start(command, folder, writer)?;
 
-        let waited = self.wait(&mut child, interrupted)?;
-        if !matches!(waited, Waited::Exited(_)) {
+        let waited = self.wait(&mut child, interrupted);
+        if !matches!(waited, Ok(Waited::Exited)) {
             end(&mut child);
         }
+        let report = Report::read(report);
+        if report.is_none() {
+            // The helper was killed, and what it had adopted came to us.
+            orphans.end();
+        }
         // All writers are gone with the tree; should one be left all the same, it is not waited for.
-        let capture = drained.recv_timeout(GRACE).unwrap_or_default();
+        let _ = drained.recv_timeout(GRACE);
+        let kept = std::mem::replace(&mut *lock(&kept), Bounded::new(0));
         let ending = match waited {
-            Waited::Late => Ending::TimedOut(self.timeout),
-            Waited::Interrupted => Ending::Interrupted,
-            Waited::Exited(status) => sandbox::Report::read(report).ending.unwrap_or_else(|| {
-                Ending::NotStarted(format!("the process that starts commands failed ({status})"))
-            }),
+            Ok(Waited::Late) => Ending::TimedOut(self.timeout),
+            Ok(Waited::Interrupted) => Ending::Interrupted,
+            Ok(Waited::Exited) => report.map_or(Ending::Lost, |report| report.ending),
+            Err(_) => Ending::Lost,
         };
-        Ok((ending, capture))
+        Ok((ending, kept.finish()))
     }
 
-    /// Starts the helper; gives its report and the command's output to read.
-    fn start(&self, command: &str, folder: &Path) -> io::Result<(Child, PipeReader, PipeReader)> {
-        let (output, output_writer) = io::pipe()?;
-        let (report, report_writer) = io::pipe()?;
-        widen(&output);
+    /// Starts the helper, which takes the only end to write output to; gives its report to read.
+    fn start(
+        &self,
+        command: &str,
+        folder: &Path,
+        output: PipeWriter,
+    ) -> io::Result<(Child, impl Read)> {
+        let (report, report_writer) = sandbox::report_channel()?;
         let mut helper = Command::new(&self.helper);
         helper
             .args(sandbox::arguments(command, &self.hidden))
@@ -124,21 +135,21 @@ impl Runner {
             .env_clear()
             .envs(environment())
             // The helper takes its report's end from there and gives the command an empty input.
-            .stdin(Stdio::from(report_writer))
-            .stdout(Stdio::from(output_writer.try_clone()?))
-            .stderr(Stdio::from(output_writer));
+            .stdin(report_writer)
+            .stdout(Stdio::from(output.try_clone()?))
+            .stderr(Stdio::from(output));
         // A Ctrl-C at the terminal is for deaddrop alone.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut helper, 0);
-        Ok((helper.spawn()?, report, output))
+        Ok((helper.spawn()?, report))
     }
 
     fn wait(&self, child: &mut Child, interrupted: &dyn Fn() -> bool) -> io::Result<Waited> {
         let deadline = Instant::now() + self.timeout;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            if let Some(status) = child.wait_timeout(left.min(SLICE))? {
-                return Ok(Waited::Exited(status));
+            if child.wait_timeout(left.min(SLICE))?.is_some() {
+                return Ok(Waited::Exited);
             }
             if interrupted() {
                 return Ok(Waited::Interrupted);
@@ -160,18 +171,31 @@ fn end(child: &mut Child) {
     }
 }
 
-fn drain(mut output: PipeReader, limit: usize) -> Capture {
-    let mut kept = Bounded::new(limit);
-    let mut buffer = vec![0; 256 << 10];
-    loop {
-        match output.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(n) => kept.push(&buffer[..n]),
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => break,
+/// Keeps all output as it comes, on a thread of its own; nothing is sent, the channel closes at the
+/// end of it.
+fn drain(
+    mut output: PipeReader,
+    kept: Arc<Mutex<Bounded>>,
+) -> io::Result<mpsc::Receiver<Infallible>> {
+    let (sender, drained) = mpsc::channel();
+    let run = move || {
+        let _sender = sender;
+        let mut buffer = vec![0; 256 << 10];
+        loop {
+            match output.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(n) => lock(&kept).push(&buffer[..n]),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
         }
-    }
-    kept.finish()
+    };
+    thread::Builder::new().name("output".to_owned()).spawn(run)?;
+    Ok(drained)
+}
+
+fn lock(kept: &Mutex<Bounded>) -> impl DerefMut<Target = Bounded> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A failed start, in words the LLM can act on.

@@ -47,7 +47,7 @@ fn ran(execution: &Execution) -> String {
             format!("Ran {name} (interrupted by the user; it may have partly run)")
         }
         Ending::Lost => format!(
-            "Ran {name} (deaddrop was stopped meanwhile: it may have run in part or as a whole, and is not run again; look at what it did)"
+            "Ran {name} (deaddrop, or its process that ran the command, was stopped meanwhile: it may have run in part or as a whole, and is not run again; look at what it did)"
         ),
         Ending::NotStarted(why) => format!("Could not run {name}: {}", visible_line(why)),
     }

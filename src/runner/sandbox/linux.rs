@@ -2,24 +2,46 @@
 //! deaddrop waits for; the namespace's init, whose end ends all in it; and the shell. Else two: the
 //! helper adopts every process that loses its parent, and ends them one by one.
 //!
+//! A command may send signals to whichever of these it sees and open what `/proc` shows of them. So
+//! they are closed to it (not dumpable, which does not bind root), init and the shell tell through
+//! shared memory, and the helper alone reports, once all the others are dead.
+//!
 //! Hard code, since it lives between fork and exec: nothing here may wait for a lock, and every
 //! exit is `_exit`.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::ptr;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use libc::{c_int, c_ulong, pid_t};
 
-/// Where the report's pipe is moved to; closed on exec.
+use super::children;
+pub(in crate::runner) use outside::{Orphans, ask_to_end, close_to_others};
+
+#[path = "outside.rs"]
+mod outside;
+
+/// Where the report's socket is moved to; closed on exec.
 const REPORT: c_int = 3;
 const SHELL: &CStr = c"/bin/sh";
 
-/// The process whose death begins the end of the tree: init, or the shell.
+/// The process whose death begins the end of the tree: init, or the shell. 0 once it is dead.
 static FIRST: AtomicI32 = AtomicI32::new(0);
+
+/// What the helper learns from its children: memory that they share, which no exec keeps.
+struct Told {
+    /// Whether deaddrop's files are out of sight.
+    hidden: AtomicBool,
+    /// Why the shell could not be started, as an errno; else 0.
+    failed: AtomicI32,
+    /// Whether the shell has ended, and how.
+    ended: AtomicBool,
+    status: AtomicI32,
+}
 
 pub(super) fn helper(parent: u32, command: &OsStr, hidden: &[OsString]) -> ! {
     let Ok(command) = CString::new(command.as_bytes()) else {
@@ -36,7 +58,7 @@ pub(super) fn helper(parent: u32, command: &OsStr, hidden: &[OsString]) -> ! {
         }
         // The report moves first: else /dev/null would be opened as the descriptor it moves to.
         if libc::dup3(0, REPORT, libc::O_CLOEXEC) < 0 {
-            fail(0, "cannot set up the report's pipe");
+            fail(0, "cannot set up the report");
         }
         let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY);
         if null < 0 || libc::dup2(null, 0) < 0 {
@@ -46,7 +68,10 @@ pub(super) fn helper(parent: u32, command: &OsStr, hidden: &[OsString]) -> ! {
         libc::syscall(libc::SYS_close_range, REPORT + 1, c_int::MAX, 0);
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
     }
-    if enter_namespaces() { with_init(&command, &hidden) } else { as_subreaper(&command) }
+    let entered = enter_namespaces();
+    let told = share();
+    close_to_others();
+    if entered { with_init(&command, &hidden, told) } else { as_subreaper(&command, told) }
 }
 
 /// As the user that we are, or else in a user namespace that maps us to ourselves.
@@ -72,26 +97,44 @@ fn enter_namespaces() -> bool {
     }
 }
 
-fn with_init(command: &CStr, hidden: &[CString]) -> ! {
+fn share() -> &'static Told {
+    const PROTECTION: c_int = libc::PROT_READ | libc::PROT_WRITE;
+    const FLAGS: c_int = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping of zeroes, aligned to a page and never unmapped; all zeroes is a valid
+    // value of each field, and they are atomic, so that processes may share them.
+    unsafe {
+        let memory = libc::mmap(ptr::null_mut(), size_of::<Told>(), PROTECTION, FLAGS, -1, 0);
+        if memory == libc::MAP_FAILED {
+            fail(REPORT, "cannot get memory");
+        }
+        &*memory.cast()
+    }
+}
+
+fn with_init(command: &CStr, hidden: &[CString], told: &Told) -> ! {
     let mut alive = [0; 2];
     // SAFETY: system calls on our own descriptors and memory; the child of fork goes on in `init`.
-    unsafe {
+    let init = unsafe {
         if libc::pipe2(alive.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
             fail(REPORT, "cannot make a pipe");
         }
         let init = fork_first();
         if init == 0 {
             libc::close(alive[1]);
-            run_init(command, hidden, alive[0]);
+            libc::close(REPORT);
+            run_init(command, hidden, told, alive[0]);
         }
-        forget_output();
-        wait_for(init);
-        libc::_exit(0)
-    }
+        init
+    };
+    forget_output();
+    // The kernel lets init end after all others in the namespace.
+    wait_for(init);
+    let status = told.ended.load(Ordering::Acquire).then(|| told.status.load(Ordering::Acquire));
+    finish("pidns", told, status)
 }
 
 /// Process 1 of the namespace: reaps whatever ends, and ends with the shell.
-fn run_init(command: &CStr, hidden: &[CString], helper_alive: c_int) -> ! {
+fn run_init(command: &CStr, hidden: &[CString], told: &Told, helper_alive: c_int) -> ! {
     // SAFETY: system calls on integers and constant strings.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong);
@@ -100,6 +143,7 @@ fn run_init(command: &CStr, hidden: &[CString], helper_alive: c_int) -> ! {
         if libc::poll(&raw mut poll, 1, 0) != 0 {
             libc::_exit(1);
         }
+        libc::close(helper_alive);
         libc::setsid();
         // A /proc that shows the namespace, if the mount stays our own. Where it is refused
         // (some containers) the old one remains, which shows only more.
@@ -107,16 +151,17 @@ fn run_init(command: &CStr, hidden: &[CString], helper_alive: c_int) -> ! {
         if libc::mount(ptr::null(), c"/".as_ptr(), ptr::null(), private, ptr::null()) == 0 {
             let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
             libc::mount(c"proc".as_ptr(), c"/proc".as_ptr(), c"proc".as_ptr(), flags, ptr::null());
-            if hidden.iter().all(|path| hide(path)) {
-                report("hidden=yes");
-            }
+            told.hidden.store(hidden.iter().all(|path| hide(path)), Ordering::Release);
         }
         let shell = libc::fork();
         if shell == 0 {
-            exec_shell(command);
+            exec_shell(command, told);
+        } else if shell < 0 {
+            told.failed.store(errno(), Ordering::Release);
+        } else if let Some(status) = wait_for(shell) {
+            told.status.store(status, Ordering::Release);
+            told.ended.store(true, Ordering::Release);
         }
-        let ending = wait_for(shell);
-        report(&format!("contained=pidns\n{ending}"));
         libc::_exit(0)
     }
 }
@@ -128,7 +173,7 @@ fn hide(path: &CStr) -> bool {
     unsafe {
         let mut found: libc::stat = std::mem::zeroed();
         if libc::stat(path.as_ptr(), &raw mut found) != 0 {
-            return std::io::Error::last_os_error().raw_os_error() == Some(libc::ENOENT);
+            return errno() == libc::ENOENT;
         }
         let done = if found.st_mode & libc::S_IFMT == libc::S_IFDIR {
             let kind = c"tmpfs".as_ptr();
@@ -141,29 +186,39 @@ fn hide(path: &CStr) -> bool {
     }
 }
 
-fn as_subreaper(command: &CStr) -> ! {
+fn as_subreaper(command: &CStr, told: &Told) -> ! {
     // SAFETY: as in `with_init`.
-    unsafe {
+    let shell = unsafe {
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as c_ulong);
         let shell = fork_first();
         if shell == 0 {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong);
             libc::setsid();
-            exec_shell(command);
+            exec_shell(command, told);
         }
-        forget_output();
-        let ending = wait_for(shell);
+        shell
+    };
+    forget_output();
+    let status = wait_for(shell);
+    finish(if end_children() { "subreaper" } else { "tree" }, told, status)
+}
+
+/// Ends all that was handed to us. Returns whether nothing is left.
+fn end_children() -> bool {
+    // SAFETY: system calls on integers; whoever is killed is our child and not reaped yet.
+    unsafe {
         // Each round ends our children; theirs are ours in the next.
-        while let Ok(children) = fs::read_to_string("/proc/thread-self/children") {
-            for child in children.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()) {
+        loop {
+            while libc::waitpid(-1, ptr::null_mut(), libc::WNOHANG) > 0 {}
+            if errno() == libc::ECHILD {
+                return true;
+            }
+            let Some(children) = children::of_this_process() else { return false };
+            for child in children {
                 libc::kill(child, libc::SIGKILL);
             }
-            if libc::waitpid(-1, ptr::null_mut(), 0) < 0 {
-                break;
-            }
+            libc::waitpid(-1, ptr::null_mut(), 0);
         }
-        report(&format!("contained=subreaper\n{ending}"));
-        libc::_exit(0)
     }
 }
 
@@ -191,9 +246,12 @@ fn fork_first() -> pid_t {
 }
 
 extern "C" fn end_first(_: c_int) {
-    // SAFETY: async-signal-safe; the child is not reaped before this process ends or reports.
-    unsafe {
-        libc::kill(FIRST.load(Ordering::Relaxed), libc::SIGKILL);
+    let first = FIRST.load(Ordering::Relaxed);
+    if first != 0 {
+        // SAFETY: async-signal-safe; the number is forgotten before its process is reaped.
+        unsafe {
+            libc::kill(first, libc::SIGKILL);
+        }
     }
 }
 
@@ -206,60 +264,75 @@ fn forget_output() {
     }
 }
 
-fn exec_shell(command: &CStr) -> ! {
+fn exec_shell(command: &CStr, told: &Told) -> ! {
     let arguments = [c"sh".as_ptr(), c"-c".as_ptr(), command.as_ptr(), ptr::null()];
     // SAFETY: a null-terminated array of valid strings; on success this does not return.
     unsafe {
         libc::execv(SHELL.as_ptr(), arguments.as_ptr());
+        told.failed.store(errno(), Ordering::Release);
+        libc::_exit(127)
     }
-    let why = std::io::Error::last_os_error();
-    fail(REPORT, &format!("cannot run /bin/sh: {why}"))
 }
 
-/// Reaps until `child` has ended, and tells how.
-fn wait_for(child: pid_t) -> String {
+/// Reaps until `child` has ended, and tells how; None where that cannot be known.
+fn wait_for(child: pid_t) -> Option<c_int> {
     let mut status = 0;
-    loop {
-        // SAFETY: `status` is ours.
-        let ended = unsafe { libc::waitpid(-1, &raw mut status, 0) };
-        if ended == child {
-            break;
+    // SAFETY: `status` and `ended` are ours, and all zeroes is a valid `siginfo_t`.
+    unsafe {
+        loop {
+            // To look comes before to reap: the handler must not know the number any longer.
+            let mut ended: libc::siginfo_t = std::mem::zeroed();
+            if libc::waitid(libc::P_ALL, 0, &raw mut ended, libc::WEXITED | libc::WNOWAIT) != 0 {
+                if errno() == libc::EINTR {
+                    continue;
+                }
+                return None;
+            }
+            let ended = ended.si_pid();
+            if ended == child {
+                FIRST.store(0, Ordering::Relaxed);
+            }
+            let reaped = libc::waitpid(ended, &raw mut status, 0);
+            if reaped == child {
+                return Some(status);
+            }
         }
-        if ended < 0 && std::io::Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
-            return "error=the command was lost".to_owned();
-        }
-    }
-    if libc::WIFSIGNALED(status) {
-        format!("signal={}", libc::WTERMSIG(status))
-    } else {
-        format!("exit={}", libc::WEXITSTATUS(status))
     }
 }
 
-fn report(text: &str) {
-    write(REPORT, &format!("{text}\n"));
+/// The helper's only report: nothing that the command started can follow it.
+fn finish(contained: &str, told: &Told, status: Option<c_int>) -> ! {
+    let ending = match (told.failed.load(Ordering::Acquire), status) {
+        (0, Some(status)) if libc::WIFSIGNALED(status) => {
+            format!("signal={}", libc::WTERMSIG(status))
+        }
+        (0, Some(status)) => format!("exit={}", libc::WEXITSTATUS(status)),
+        (0, None) => "lost".to_owned(),
+        (errno, _) => {
+            format!("error=cannot start /bin/sh: {}", io::Error::from_raw_os_error(errno))
+        }
+    };
+    let hidden = if told.hidden.load(Ordering::Acquire) { "yes" } else { "no" };
+    send(REPORT, &format!("contained={contained};hidden={hidden};{ending}\n"));
+    // SAFETY: ends this process.
+    unsafe { libc::_exit(0) }
 }
 
-fn fail(pipe: c_int, why: &str) -> ! {
-    write(pipe, &format!("error={why}\n"));
+fn fail(report: c_int, why: &str) -> ! {
+    send(report, &format!("contained=unknown;hidden=no;error={why}\n"));
     // SAFETY: ends this process.
     unsafe { libc::_exit(127) }
 }
 
-fn write(pipe: c_int, text: &str) {
-    // SAFETY: the text is valid for its length. It is shorter than a pipe's buffer, so it is
-    // written whole; a reader that is gone does not matter.
+fn send(report: c_int, text: &str) {
+    const FLAGS: c_int = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: the text is valid for its length. It is shorter than a socket's buffer, so it is
+    // sent whole; a reader that is gone does not matter.
     unsafe {
-        libc::write(pipe, text.as_ptr().cast(), text.len());
+        libc::send(report, text.as_ptr().cast(), text.len(), FLAGS);
     }
 }
 
-/// Asks a helper to end its tree; its own end says that it is done.
-pub(in crate::runner) fn ask_to_end(helper: u32) {
-    if let Ok(pid) = pid_t::try_from(helper) {
-        // SAFETY: the helper is our child and has not been waited for, so the number is still its.
-        unsafe {
-            libc::kill(pid, libc::SIGTERM);
-        }
-    }
+fn errno() -> c_int {
+    io::Error::last_os_error().raw_os_error().unwrap_or_default()
 }

@@ -16,13 +16,13 @@ pub(super) fn helper(_parent: u32, command: &OsStr, _hidden: &[OsString]) -> ! {
         Ok(status) => status.code().map_or_else(|| signal(status), |code| format!("exit={code}")),
         Err(e) => format!("error={}: {e}", SHELL[0]),
     };
-    let _ = write!(report, "contained=tree\n{ending}\n");
+    let _ = write!(report, "contained=tree;hidden=no;{ending}\n");
     drop(report);
     super::super::tree::end_descendants(std::process::id());
     std::process::exit(0)
 }
 
-/// The report's pipe, which came as standard input.
+/// The report's end, which came as standard input.
 #[cfg(unix)]
 fn report() -> impl Write {
     use std::os::fd::AsFd;
@@ -57,3 +57,16 @@ fn signal(_: std::process::ExitStatus) -> String {
 }
 
 pub(in crate::runner) fn ask_to_end(_helper: u32) {}
+
+pub(in crate::runner) fn close_to_others() {}
+
+/// Nothing is adopted here.
+pub(in crate::runner) struct Orphans;
+
+impl Orphans {
+    pub(in crate::runner) fn expect() -> Self {
+        Self
+    }
+
+    pub(in crate::runner) fn end(&self) {}
+}
