@@ -1,0 +1,117 @@
+//! Commands that turn against the processes of deaddrop that run them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use deaddrop::protocol::Ending;
+use deaddrop::runner::Runner;
+
+use super::scene::{Scene, Way, marked, marker, reply};
+use crate::support::Base;
+
+/// Writes `$1` to every open file of the processes that stand between the command and deaddrop.
+const FORGE: &str = r#"for p in 1 $PPID $(cut -d' ' -f4 /proc/$PPID/stat); do
+    for n in /proc/$p/fd/*; do [ -e $n ] && [ ! -f $n ] && (printf "$1" > $n) 2>/dev/null; done
+done"#;
+
+#[test]
+fn a_report_cannot_be_forged() {
+    for scene in Scene::all() {
+        scene.base.write("workspace/forge", FORGE);
+        for forged in ["error=forged", "exit=0", "contained=none;hidden=yes;error=forged"] {
+            let results = scene
+                .run(&[&format!("sh ./forge '{forged}\\n{forged}\\n' 2>/dev/null; exit 5")], &[]);
+            assert!(results.contains("(exit code 5)"), "{:?}: {results}", scene.way);
+        }
+    }
+}
+
+#[test]
+fn a_report_cannot_be_kept_from_being_written() {
+    for scene in Scene::all() {
+        let n = marker();
+        let fill = "for p in 1 $PPID; do for n in 3 4 5; do (yes > /proc/$p/fd/$n) 2>/dev/null & done; done";
+        let command = format!("{fill}; sleep {n} & sleep 0.3; exit 6");
+        let results = scene.run(&[&command], &["--command-timeout-seconds", "5"]);
+        assert!(results.contains("(exit code 6)"), "{:?}: {results}", scene.way);
+        assert_eq!(marked(&n), [""; 0]);
+    }
+}
+
+#[test]
+fn a_command_that_kills_its_helper_is_told_as_such_and_ended() {
+    for scene in Scene::all().filter(Scene::is_subreaper) {
+        let n = marker();
+        let kill = format!(
+            "echo begun; (setsid sleep {n} &) ; setsid sh -c 'while :; do setsid sleep {n} & sleep 0.01; done' & sleep 0.1; kill -9 $PPID; sleep {n}"
+        );
+        let begun = Instant::now();
+        let results = scene.run(&[&kill, "echo next"], &[]);
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", scene.way);
+        assert!(results.contains("it may have run in part or as a whole"), "{results}");
+        assert!(!results.contains("Could not run"), "{results}");
+        assert!(results.contains("  Output: begun\n"), "{results}");
+        assert!(results.contains("  Output: next\n"), "{results}");
+        assert_eq!(marked(&n), [""; 0], "{:?}", scene.way);
+    }
+}
+
+#[test]
+fn a_command_that_stops_its_helper_is_ended_at_the_deadline() {
+    for scene in Scene::all().filter(Scene::is_subreaper) {
+        let n = marker();
+        let stop = format!("(setsid sleep {n} &); kill -STOP $PPID; sleep {n}");
+        let results = scene.run(&[&stop], &["--command-timeout-seconds", "1"]);
+        assert!(results.contains("timed out after 1 s"), "{results}");
+        assert_eq!(marked(&n), [""; 0], "{:?}", scene.way);
+    }
+}
+
+#[test]
+fn without_roots_rights_deaddrops_environment_cannot_be_read() {
+    for way in [Way::OrdinaryUser, Way::NoPrivileges] {
+        let Some(scene) = Scene::new(way) else { continue };
+        let look = "for p in /proc/[0-9]*; do tr '\\0' '\\n' < $p/environ; done 2>/dev/null | grep -ac hunter2; for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; done | grep -ao 'apply --sessio[n]' | tail -n 1";
+        let results = scene.run(&[look], &[]);
+        assert!(results.contains("  Output: 0\n"), "{way:?}: {results}");
+        if way == Way::NoPrivileges {
+            assert!(results.contains("  apply --session\n"), "nothing was looked at: {results}");
+        }
+    }
+}
+
+#[test]
+fn output_is_shown_although_its_pipe_is_held_open() {
+    let base = Base::new();
+    let n = marker();
+    let said = "contained=tree;hidden=no;exit=0";
+    let script = format!(
+        "#!/bin/sh\necho captured\nsetsid sleep {n} 0>&- &\necho $! > pid\necho '{said}' >&0\n"
+    );
+    let helper = base.write("helper", script);
+    fs::set_permissions(&helper, fs::Permissions::from_mode(0o755)).unwrap();
+    let runner = Runner::new(helper, Duration::from_secs(9), 100);
+    let execution = runner.run("true", base.path(), &|| false);
+    base.sh("kill -9 $(cat pid)");
+    assert_eq!(execution.ending, Ending::Exited(0));
+    assert_eq!(execution.output.head, "captured\n");
+}
+
+#[test]
+fn where_no_thread_can_be_made_no_command_is_begun() {
+    let Some(scene) = Scene::new(Way::OrdinaryUser) else { return };
+    let file = scene.base.write("reply.txt", reply(&["touch ran"]));
+    let mut refused = 0;
+    for processes in 1..=4 {
+        let limit = format!("ulimit -u {processes} && exec \"$0\" apply \"$1\"");
+        let arguments = ["-c", &limit, scene.program.to_str().unwrap(), file.to_str().unwrap()];
+        let output = scene.command("/bin/bash".as_ref(), &arguments).output().unwrap();
+        let said = format!("{output:?}");
+        assert!(output.status.code().is_some() && !said.contains("panicked"), "{said}");
+        let outbox = String::from_utf8(output.stdout).unwrap();
+        let outbox = scene.base.read(outbox.trim());
+        refused += usize::from(outbox.contains("Could not run 'touch ran'"));
+    }
+    assert!(refused > 0);
+}
