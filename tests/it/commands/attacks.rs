@@ -72,7 +72,7 @@ fn a_command_that_stops_its_helper_is_ended_at_the_deadline() {
 fn without_roots_rights_deaddrops_environment_cannot_be_read() {
     for way in [Way::OrdinaryUser, Way::NoPrivileges] {
         let Some(scene) = Scene::new(way) else { continue };
-        let look = "for p in /proc/[0-9]*; do tr '\\0' '\\n' < $p/environ; done 2>/dev/null | grep -ac hunter2; for p in /proc/[0-9]*; do tr '\\0' ' ' < $p/cmdline; done | grep -ao 'apply --sessio[n]' | tail -n 1";
+        let look = "cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c hunter2; cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -ao 'apply --sessio[n]' | tail -n 1";
         let results = scene.run(&[look], &[]);
         assert!(results.contains("  Output: 0\n"), "{way:?}: {results}");
         if way == Way::NoPrivileges {
