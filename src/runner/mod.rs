@@ -190,7 +190,10 @@ fn drain(
             }
         }
     };
-    thread::Builder::new().name("output".to_owned()).spawn(run)?;
+    thread::Builder::new()
+        .name("output".to_owned())
+        .spawn(run)
+        .map_err(|e| io::Error::other(format!("cannot start a thread for its output: {e}")))?;
     Ok(drained)
 }
 
