@@ -27,7 +27,7 @@ fn what_is_said_stands_in_the_next_prompt_and_only_there() {
     assert!(prompt(&second).contains("The user says:\n  Please use tabs\n  And\n  tests\n"));
     assert!(prompt(&second).contains("Continue working on the task"));
     assert_eq!(second.matches("use tabs").count(), 1);
-    assert!(!base.apply(MESSAGE).contains("use tabs"));
+    assert!(!base.apply(&MESSAGE.repeat(2)).contains("use tabs"));
 }
 
 #[test]

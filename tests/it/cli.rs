@@ -147,7 +147,12 @@ fn verbose_shows_the_output_of_commands() {
     let base = Base::with_session();
     let reply = "[RUN_COMMAND]\necho $((40 + 2))\n[/RUN_COMMAND]\n";
     assert!(!base.run_with(&["apply", "-"], reply).ok().stderr.contains("42"));
-    assert!(base.run_with(&["apply", "-", "-v"], reply).ok().stderr.contains("\n          42\n"));
+    assert!(
+        base.run_with(&["apply", "-", "-v", "--again"], reply)
+            .ok()
+            .stderr
+            .contains("\n          42\n")
+    );
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn appends(word: &str) -> String {
 /// before has been looked at by then.
 #[track_caller]
 fn probe(base: &Base, sequence: u32) {
-    base.write("inbox/probe.txt", "[MESSAGE]\nA probe\n[/MESSAGE]\n");
+    base.write("inbox/probe.txt", format!("[MESSAGE]\nProbe {sequence}\n[/MESSAGE]\n"));
     let outbox = base.wait_for_outbox(sequence);
     assert!(outbox.contains("[OK] MESSAGE"), "{outbox}");
 }

@@ -68,11 +68,13 @@ fn binary_data_is_no_reply() {
 #[test]
 fn text_of_an_old_editor_is_a_reply() {
     let base = Base::with_session();
-    let text = "[CREATE_FILE path=\"a\"]\nä€\n[/CREATE_FILE]\n";
-    let wide = "\u{feff}".encode_utf16().chain(text.encode_utf16());
-    base.write("inbox/le.txt", wide.clone().flat_map(u16::to_le_bytes).collect::<Vec<u8>>());
-    base.write("inbox/be.txt", wide.flat_map(u16::to_be_bytes).collect::<Vec<u8>>());
-    base.write("inbox/mark.txt", format!("\u{feff}{text}"));
+    let text = |n| format!("\u{feff}{n}\n[CREATE_FILE path=\"a\"]\nä€\n[/CREATE_FILE]\n");
+    let wide = |n, unit: fn(u16) -> [u8; 2]| -> Vec<u8> {
+        text(n).encode_utf16().flat_map(unit).collect()
+    };
+    base.write("inbox/le.txt", wide(1, u16::to_le_bytes));
+    base.write("inbox/be.txt", wide(2, u16::to_be_bytes));
+    base.write("inbox/mark.txt", text(3));
     base.run(&["resume", "--no-watch"]).ok();
     assert_eq!(base.read("workspace/a"), "ä€\n");
     assert_eq!(base.names("inbox/processed"), ["be.txt", "le.txt", "mark.txt"]);
@@ -190,7 +192,7 @@ fn a_name_as_long_as_names_can_be_is_no_hindrance() {
     let base = Base::with_session();
     let _daemon = base.serve(&["resume"]);
     let name = format!("{}.txt", "é".repeat(125));
-    for (n, bytes) in [MESSAGE, MESSAGE, "\0", "\0"].into_iter().enumerate() {
+    for (n, bytes) in [MESSAGE, &MESSAGE.repeat(2), "\0", "\0"].into_iter().enumerate() {
         base.write(&format!("inbox/{name}"), bytes);
         wait_until("the reply to be put away", || {
             let (archived, rejected) =
@@ -205,8 +207,10 @@ fn a_name_as_long_as_names_can_be_is_no_hindrance() {
 fn a_name_that_is_not_text_is_no_hindrance() {
     let base = Base::with_session();
     let _daemon = base.serve(&["resume"]);
-    for _ in 0..2 {
-        base.sh("printf '[MESSAGE]\\nHi\\n[/MESSAGE]\\n' > \"inbox/$(printf 'a\\377\\nb').txt\"");
+    for n in 0..2 {
+        base.sh(&format!(
+            "printf '[MESSAGE]\\n{n}\\n[/MESSAGE]\\n' > \"inbox/$(printf 'a\\377\\nb').txt\""
+        ));
         wait_until("the reply to be taken", || base.names("inbox") == [".claimed", "processed"]);
     }
     base.wait_for_outbox(3);

@@ -31,9 +31,9 @@ fn apply_prints_the_path_of_the_next_outbox_and_no_more() {
     let run = base.run(&["apply", "r.txt"]).ok();
     assert_eq!(run.stdout, format!("outbox/{ID}_seq0002.txt\n"));
     assert!(run.stderr.contains("Created 'a'"), "{run:?}");
-    let run = base.run_with(&["apply", "-"], CREATE).ok();
+    let run = base.run_with(&["apply", "--again", "-"], CREATE).ok();
     assert_eq!(run.stdout, format!("outbox/{ID}_seq0003.txt\n"));
-    let run = base.run_with(&["apply"], CREATE).ok();
+    let run = base.run_with(&["apply", "--again"], CREATE).ok();
     assert_eq!(run.stdout, format!("outbox/{ID}_seq0004.txt\n"));
     assert!(base.exists("r.txt"), "a file outside the inbox stays");
     assert_eq!(base.names("inbox/processed").len(), 3, "a copy of each is kept");

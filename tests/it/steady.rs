@@ -70,7 +70,7 @@ fn a_file_that_cannot_be_moved_does_not_stop_the_others() {
     }
     let daemon = base.serve(&["resume"]);
     daemon.wait_for("a.txt is left where it is");
-    base.write("inbox/b.txt", MESSAGE);
+    base.write("inbox/b.txt", MESSAGE.repeat(2));
     base.wait_for_outbox(2);
     set("-i").unwrap();
     base.wait_for_outbox(3);

@@ -104,7 +104,7 @@ fn where_no_thread_can_be_made_no_command_is_begun() {
     let file = scene.base.write("reply.txt", reply(&["touch ran"]));
     let mut refused = 0;
     for processes in 1..=4 {
-        let limit = format!("ulimit -u {processes} && exec \"$0\" apply \"$1\"");
+        let limit = format!("ulimit -u {processes} && exec \"$0\" apply --again \"$1\"");
         let arguments = ["-c", &limit, scene.program.to_str().unwrap(), file.to_str().unwrap()];
         let output = scene.command("/bin/bash".as_ref(), &arguments).output().unwrap();
         let said = format!("{output:?}");
