@@ -42,6 +42,11 @@ enum ErrorKind {
         path.display()
     )]
     StrangeJournal { path: PathBuf, record: usize },
+    #[error(
+        "a command of a deaddrop that was stopped hard is still running (it holds {}); end it, then run `deaddrop resume`",
+        .0.display()
+    )]
+    CommandRuns(PathBuf),
     #[error("only the process that serves a base directory may write its journal")]
     NoJournal,
     #[error("{}: {why}", path.display())]
@@ -96,6 +101,11 @@ impl Error {
     /// A journal with a record that has no meaning here; records are counted from 0.
     pub fn strange_journal(path: &Path, record: usize) -> Self {
         ErrorKind::StrangeJournal { path: path.to_owned(), record }.into()
+    }
+
+    /// A command from before does not end; `lock` is the file that it holds.
+    pub fn command_runs(lock: &Path) -> Self {
+        ErrorKind::CommandRuns(lock.to_owned()).into()
     }
 
     /// A turn was tried without the lock.

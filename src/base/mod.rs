@@ -101,10 +101,9 @@ impl Base {
         let helper = std::env::current_exe()
             .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
         let runner = Runner {
-            helper,
-            timeout: config.command_timeout,
-            output_limit: config.max_output_length,
             hidden: config.state(),
+            lock: config.sessions.join("run.lock"),
+            ..Runner::new(helper, config.command_timeout, config.max_output_length)
         };
         Ok(Self {
             store: Store::new(&config.sessions),

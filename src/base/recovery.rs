@@ -1,6 +1,10 @@
 //! What is done when a base directory is opened: finish the turn that deaddrop was stopped in, and
 //! make again what a power loss may have taken.
 
+use std::fs::{File, TryLockError};
+use std::thread;
+use std::time::{Duration, Instant};
+
 use super::Base;
 use crate::error::{Error, Result};
 use crate::protocol::{Detail, Ending};
@@ -8,6 +12,9 @@ use crate::session::journal::Journal;
 use crate::session::record::{History, Unfinished};
 use crate::text::count;
 use crate::turn::{Observer, recover};
+
+/// How long the command of a deaddrop that was killed may take to die.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Base {
     /// Reads the journal and does what it says is left to do.
@@ -39,6 +46,7 @@ impl Base {
     }
 
     fn finish(&mut self, mut turn: Unfinished, observer: &mut dyn Observer) -> Result<()> {
+        self.wait_for_command()?;
         let name = turn.begin.name.clone();
         if let Some(mut commit) = turn.commit.take() {
             commit.recovered = true;
@@ -68,6 +76,25 @@ impl Base {
         }
         self.recovered.push(told);
         Ok(())
+    }
+
+    /// A command of a deaddrop that was killed dies with it, but not in the same moment.
+    fn wait_for_command(&self) -> Result<()> {
+        let path = &self.runner.lock;
+        let fail = |e| Error::io("lock", path, e);
+        let file = File::options().write(true).create(true).truncate(false).open(path);
+        let file = file.map_err(fail)?;
+        let begun = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(()),
+                Err(TryLockError::WouldBlock) if begun.elapsed() < PATIENCE => {
+                    thread::sleep(Duration::from_millis(5));
+                }
+                Err(TryLockError::WouldBlock) => return Err(Error::command_runs(path)),
+                Err(TryLockError::Error(e)) => return Err(fail(e)),
+            }
+        }
     }
 
     /// A reply that was claimed and not begun is a new one.

@@ -42,6 +42,9 @@ pub struct Runner {
     pub output_limit: usize,
     /// deaddrop's own files and folders, which commands are not to see where that can be had.
     pub hidden: Vec<PathBuf>,
+    /// A file that is locked while a command runs, so that after a crash one can wait for its end;
+    /// empty for none.
+    pub lock: PathBuf,
 }
 
 /// Why a wait for a command ended.
@@ -54,7 +57,7 @@ enum Waited {
 impl Runner {
     /// A runner that hides nothing.
     pub fn new(helper: PathBuf, timeout: Duration, output_limit: usize) -> Self {
-        Self { helper, timeout, output_limit, hidden: Vec::new() }
+        Self { helper, timeout, output_limit, hidden: Vec::new(), lock: PathBuf::new() }
     }
 
     /// Runs `command` with `folder` as its working directory. Standard input is empty; both output
@@ -130,7 +133,7 @@ impl Runner {
         let (report, report_writer) = sandbox::report_channel()?;
         let mut helper = Command::new(&self.helper);
         helper
-            .args(sandbox::arguments(command, &self.hidden))
+            .args(sandbox::arguments(command, &self.lock, &self.hidden))
             .current_dir(folder)
             .env_clear()
             .envs(environment())

@@ -43,7 +43,7 @@ struct Told {
     status: AtomicI32,
 }
 
-pub(super) fn helper(parent: u32, command: &OsStr, hidden: &[OsString]) -> ! {
+pub(super) fn helper(parent: u32, command: &OsStr, lock: &OsStr, hidden: &[OsString]) -> ! {
     let Ok(command) = CString::new(command.as_bytes()) else {
         fail(0, "the command holds a NUL byte");
     };
@@ -68,10 +68,28 @@ pub(super) fn helper(parent: u32, command: &OsStr, hidden: &[OsString]) -> ! {
         libc::syscall(libc::SYS_close_range, REPORT + 1, c_int::MAX, 0);
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
     }
+    hold(lock);
     let entered = enter_namespaces();
     let told = share();
     close_to_others();
     if entered { with_init(&command, &hidden, told) } else { as_subreaper(&command, told) }
+}
+
+/// Locks a file for as long as this process lives, or init, which inherits it; the shell does not.
+/// Whoever finds it free knows that the command has ended, whatever became of deaddrop.
+fn hold(lock: &OsStr) {
+    let Some(path) = CString::new(lock.as_bytes()).ok().filter(|path| !path.is_empty()) else {
+        return;
+    };
+    // SAFETY: system calls on a string that outlives them. Where the file cannot be had or locked,
+    // the command runs all the same: it only protects from a restart within a moment.
+    unsafe {
+        let flags = libc::O_RDWR | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+        let file = libc::open(path.as_ptr(), flags, 0o600);
+        if file >= 0 {
+            libc::flock(file, libc::LOCK_EX);
+        }
+    }
 }
 
 /// As the user that we are, or else in a user namespace that maps us to ourselves.

@@ -2,7 +2,7 @@
 //! dispatched before anything else in `main`. It is small and single-threaded, so it may enter
 //! namespaces, and it stays to end what the command leaves behind.
 //!
-//! Started as `deaddrop __command <pid of deaddrop> <command> <path to hide>…`. Its standard input
+//! Started as `deaddrop __command <pid of deaddrop> <command> <lock> <path to hide>…`. Its standard input
 //! is where its [`Report`] goes.
 
 #[cfg(target_os = "linux")]
@@ -17,7 +17,7 @@ mod system;
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::protocol::Ending;
@@ -63,8 +63,9 @@ pub fn dispatch() {
     if arguments.next().is_some_and(|first| first == MARK) {
         let parent = arguments.next().and_then(|pid| pid.to_str()?.parse().ok());
         let command = arguments.next().unwrap_or_default();
+        let lock = arguments.next().unwrap_or_default();
         let hidden: Vec<OsString> = arguments.collect();
-        system::helper(parent.unwrap_or_default(), &command, &hidden);
+        system::helper(parent.unwrap_or_default(), &command, &lock, &hidden);
     }
 }
 
@@ -74,9 +75,14 @@ pub fn close_to_commands() {
     system::close_to_others();
 }
 
-/// The arguments that make this program a helper for `command`, which is not to see `hidden`.
-pub(super) fn arguments(command: &str, hidden: &[PathBuf]) -> impl Iterator<Item = OsString> {
-    [MARK.into(), std::process::id().to_string().into(), command.into()]
+/// The arguments that make this program a helper for `command`, which holds `lock` while it runs
+/// (empty: none) and is not to see `hidden`.
+pub(super) fn arguments(
+    command: &str,
+    lock: &Path,
+    hidden: &[PathBuf],
+) -> impl Iterator<Item = OsString> {
+    [MARK.into(), std::process::id().to_string().into(), command.into(), lock.into()]
         .into_iter()
         .chain(hidden.iter().map(|path| path.clone().into_os_string()))
 }

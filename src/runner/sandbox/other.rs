@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 /// The shell's arguments before the command.
 const SHELL: [&str; 2] = if cfg!(windows) { ["cmd.exe", "/c"] } else { ["/bin/sh", "-c"] };
 
-pub(super) fn helper(_parent: u32, command: &OsStr, _hidden: &[OsString]) -> ! {
+pub(super) fn helper(_parent: u32, command: &OsStr, _lock: &OsStr, _hidden: &[OsString]) -> ! {
     let mut report = report();
     let mut shell = Command::new(SHELL[0]);
     shell.arg(SHELL[1]).arg(command).stdin(Stdio::null());
