@@ -2,17 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::path::Path;
 
 use crate::base::{Base, Turn};
+use crate::control::{self, SAME, Wish};
 use crate::error::{Error, Result};
 use crate::inbox::{Claimed, Taken};
 use crate::session::Session;
 use crate::turn::Observer;
 use crate::watch::{Stop, Watch};
-
-/// Why a reply is held.
-pub const SAME: &str = "it is the same text as the reply before it, most likely pasted twice, and was not carried out; `deaddrop apply --again FILE` does it";
 
 /// What the daemon tells while it serves.
 pub trait Listener: Observer {
@@ -22,6 +21,8 @@ pub trait Listener: Observer {
     fn turned(&mut self, _turn: &Turn) {}
     /// A file was put into `rejected/`, for this reason.
     fn rejected(&mut self, _name: &OsStr, _why: &str) {}
+    /// What was wished for elsewhere has been done.
+    fn fulfilled(&mut self, _wish: &Wish, _turn: &Turn) {}
     /// A reply was put into `held/`, for this reason.
     fn held(&mut self, _name: &OsStr, _why: &str) {}
     /// A file cannot be taken, for this reason; it is tried again. Told once.
@@ -55,7 +56,10 @@ pub fn serve(
     stop: &Stop,
     listener: &mut dyn Listener,
 ) -> Result<bool> {
-    let mut watch = Watch::new(base.inbox.folder(), stop.clone());
+    let wishes = control::folder(&base.config);
+    fs::create_dir_all(&wishes).map_err(|e| Error::io("make the folder", &wishes, e))?;
+    control::sweep(&base.config);
+    let mut watch = Watch::new(base.inbox.folder(), &wishes, stop.clone());
     let mut sessions = Sessions::of(base)?;
     let mut closed = Vec::new();
     base.is_serving();
@@ -87,6 +91,13 @@ fn round(
     closed: &[OsString],
     listener: &mut dyn Listener,
 ) -> Result<Round> {
+    for (wish, turn) in control::answer_all(base, listener)? {
+        sessions.known.insert(turn.session.id.clone(), turn.session.clone());
+        listener.fulfilled(&wish, &turn);
+        if sessions.are_over(base, serve)? {
+            return Ok(Round::Over);
+        }
+    }
     let look = match base.inbox.look(closed) {
         // Somebody removed the folder, and perhaps made another: make it whole, and go on there.
         Err(_) => {

@@ -47,10 +47,10 @@ enum ErrorKind {
         .0.display()
     )]
     CommandRuns(PathBuf),
-    #[error("only the process that serves a base directory may write its journal")]
-    NoJournal,
     #[error("{}: {why}", path.display())]
     NoReply { path: PathBuf, why: String },
+    #[error("{message}")]
+    Relayed { message: String, code: u8 },
     #[error("{0}")]
     Usage(String),
     #[error("interrupted")]
@@ -108,14 +108,16 @@ impl Error {
         ErrorKind::CommandRuns(lock.to_owned()).into()
     }
 
-    /// A turn was tried without the lock.
-    pub fn no_journal() -> Self {
-        ErrorKind::NoJournal.into()
-    }
-
     /// A file given as a reply that cannot be one.
     pub fn no_reply(path: &Path, why: impl Into<String>) -> Self {
         ErrorKind::NoReply { path: path.to_owned(), why: why.into() }.into()
+    }
+
+    /// The session is complete, and would have to be taken up again first.
+    pub fn complete(id: &str) -> Self {
+        Self::usage(format!(
+            "session {id} is complete; `deaddrop resume {id} --reopen TEXT` takes it up again"
+        ))
     }
 
     /// The command line does not say what is needed.
@@ -143,15 +145,36 @@ impl Error {
         matches!(*self.0, ErrorKind::Locked { .. })
     }
 
+    /// What another process said of a wish, and its exit code.
+    pub fn relayed(message: String, code: u8) -> Self {
+        ErrorKind::Relayed { message, code }.into()
+    }
+
+    /// Whether the base directory itself is at fault, so that nothing more should be done in it.
+    pub fn is_fatal(&self) -> bool {
+        matches!(
+            *self.0,
+            ErrorKind::Io { .. }
+                | ErrorKind::DamagedJournal { .. }
+                | ErrorKind::StrangeJournal { .. }
+        )
+    }
+
     /// The exit code of `deaddrop` for this error, as `--help` lists them.
     pub fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match *self.0 {
+        ExitCode::from(self.code())
+    }
+
+    /// The same as a number.
+    pub fn code(&self) -> u8 {
+        match *self.0 {
             ErrorKind::Usage(_) | ErrorKind::SeveralSessions(_) | ErrorKind::Config { .. } => 2,
             ErrorKind::Locked { .. } => 4,
             ErrorKind::NoSession { .. } | ErrorKind::NoOpenSession { .. } => 5,
             ErrorKind::Interrupted => 130,
+            ErrorKind::Relayed { code, .. } => code,
             _ => 1,
-        })
+        }
     }
 }
 

@@ -15,6 +15,7 @@
 //! | [`turn`] | one reply: steps → outcomes |
 //! | [`inbox`] [`outbox`] [`watch`] | replies in, the next text out (PURE), wake-ups |
 //! | [`base`] | an opened base directory: one reply from steps to the next outbox |
+//! | [`control`] | wishes of a person, done here or handed to the process that serves |
 //! | [`daemon`] | one turn after another |
 //! | [`cli`] | what a person types |
 
@@ -23,6 +24,7 @@ pub mod base;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod control;
 pub mod daemon;
 pub mod error;
 pub mod inbox;

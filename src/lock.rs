@@ -63,6 +63,12 @@ impl Lock {
         let _ = write!(self.file, " {SERVING}");
     }
 
+    /// Whether some process holds the lock of a base directory.
+    pub fn is_held(config: &Config) -> bool {
+        let file = File::open(config.sessions.join(".lock"));
+        file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
     /// Whether the process that holds the lock of a base directory serves its inbox.
     pub fn holder_serves(config: &Config) -> bool {
         holder(&config.sessions.join(".lock")).1

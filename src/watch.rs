@@ -32,6 +32,7 @@ pub struct Watch {
     sender: Sender<Wake>,
     watcher: Option<RecommendedWatcher>,
     folder: PathBuf,
+    also: PathBuf,
     /// Which folder is being listened to: one that was made anew is another.
     identity: Option<(u64, u64)>,
     stop: Stop,
@@ -64,12 +65,19 @@ impl Stop {
 }
 
 impl Watch {
-    /// Listens to `folder`. Where the system cannot tell of changes (a network file system, no
+    /// Listens to `folder`, and for wake-ups only to `also`. Where the system cannot tell of changes (a network file system, no
     /// watches left), the folder is looked at every two seconds all the same.
-    pub fn new(folder: &Path, stop: Stop) -> Self {
+    pub fn new(folder: &Path, also: &Path, stop: Stop) -> Self {
         let (sender, wakes) = mpsc::channel();
-        let mut watch =
-            Self { wakes, sender, watcher: None, folder: folder.to_owned(), identity: None, stop };
+        let mut watch = Self {
+            wakes,
+            sender,
+            watcher: None,
+            folder: folder.to_owned(),
+            also: also.to_owned(),
+            identity: None,
+            stop,
+        };
         watch.follow();
         #[cfg(not(windows))]
         watch.hear_signals();
@@ -130,6 +138,8 @@ impl Watch {
         self.watcher = notify::recommended_watcher(told)
             .and_then(|mut watcher| {
                 watcher.watch(&self.folder, RecursiveMode::NonRecursive)?;
+                // Without it, what comes there waits for the next tick.
+                let _ = watcher.watch(&self.also, RecursiveMode::NonRecursive);
                 Ok(watcher)
             })
             .ok();

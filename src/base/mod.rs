@@ -42,11 +42,11 @@ pub struct Base {
     stop: Stop,
     clock: Clock,
     environment: OnceCell<Environment>,
-    /// What was begun and what came of it; None beside the process that serves the folder.
-    journal: Option<Journal>,
+    /// What was begun and what came of it.
+    journal: Journal,
     /// The sessions that the journal holds, as they are now.
     changed: BTreeMap<String, Session>,
-    lock: Option<Lock>,
+    lock: Lock,
 }
 
 /// Tells the time: the machine's, or one that was given.
@@ -80,20 +80,21 @@ impl Base {
     ) -> Result<Self> {
         let lock = Lock::take(&config)?;
         sandbox::close_to_commands();
-        let mut base = Self::build(config, clock, stop)?;
-        base.lock = Some(lock);
-        base.recover(observer)?;
+        let (journal, payloads) = Journal::open(&config.sessions.join("journal"))?;
+        let mut base = Self::build(config, clock, stop, lock, journal)?;
+        base.recover(&payloads, observer)?;
         atomic::sweep(&base.config.outbox)?;
         atomic::sweep(&base.config.sessions)?;
         Ok(base)
     }
 
-    /// Opens it beside the process that serves it: only to add what nobody else knows of yet.
-    pub fn beside(config: Config, clock: Clock) -> Result<Self> {
-        Self::build(config, clock, Stop::default())
-    }
-
-    fn build(config: Config, clock: Clock, stop: Stop) -> Result<Self> {
+    fn build(
+        config: Config,
+        clock: Clock,
+        stop: Stop,
+        lock: Lock,
+        journal: Journal,
+    ) -> Result<Self> {
         make_folders(&config)?;
         let inbox = Inbox::open(&config.inbox)?;
         let workspace = Workspace::open(&config.workspace, &config.state())?;
@@ -108,7 +109,7 @@ impl Base {
         Ok(Self {
             store: Store::new(&config.sessions),
             inbox,
-            journal: None,
+            journal,
             changed: BTreeMap::new(),
             recovered: Vec::new(),
             workspace,
@@ -117,7 +118,7 @@ impl Base {
             clock,
             environment: OnceCell::new(),
             config,
-            lock: None,
+            lock,
         })
     }
 
@@ -145,9 +146,8 @@ impl Base {
 
     /// Saves a session that the person made or changed.
     pub fn save(&mut self, session: &Session) -> Result<()> {
-        let Some(journal) = &mut self.journal else { return self.store.save(session) };
-        journal.append(&Record::State(Box::new(session.clone())).to_line())?;
-        journal.sync()?;
+        self.journal.append(&Record::State(Box::new(session.clone())).to_line())?;
+        self.journal.sync()?;
         self.changed.insert(session.id.clone(), session.clone());
         self.store.save_soon(session)
     }
@@ -163,9 +163,7 @@ impl Base {
 
     /// Tells others that this process now serves the inbox until it is stopped.
     pub fn is_serving(&mut self) {
-        if let Some(lock) = &mut self.lock {
-            lock.is_serving();
-        }
+        self.lock.is_serving();
     }
 
     /// Where the newest outbox of a session is.

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use super::Base;
 use crate::error::{Error, Result};
 use crate::protocol::{Detail, Ending};
-use crate::session::journal::Journal;
 use crate::session::record::{History, Unfinished};
 use crate::text::count;
 use crate::turn::{Observer, recover};
@@ -18,11 +17,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Base {
     /// Reads the journal and does what it says is left to do.
-    pub(super) fn recover(&mut self, observer: &mut dyn Observer) -> Result<()> {
-        let path = self.config.sessions.join("journal");
-        let (journal, payloads) = Journal::open(&path)?;
-        let history = History::read(&payloads).map_err(|n| Error::strange_journal(&path, n))?;
-        self.journal = Some(journal);
+    pub(super) fn recover(
+        &mut self,
+        payloads: &[String],
+        observer: &mut dyn Observer,
+    ) -> Result<()> {
+        let history = History::read(payloads)
+            .map_err(|n| Error::strange_journal(&self.config.sessions.join("journal"), n))?;
 
         // The journal is newer than any file that was made from it.
         for session in history.states.values() {

@@ -74,7 +74,7 @@ impl Base {
         let interrupted = || self.stop.is_asked();
         let mut place =
             Here { workspace: &self.workspace, runner: &self.runner, interrupted: &interrupted };
-        let mut notes = Notes(self.journal.as_mut().ok_or_else(Error::no_journal)?);
+        let mut notes = Notes(&mut self.journal);
         let outcomes = turn::carry_out(&begin.steps, known, &mut place, &mut notes, observer)?;
         session.advance(outcomes, self.now());
         session.last_reply = Some(Digest::of(begin.text.as_bytes()));
@@ -121,9 +121,8 @@ impl Base {
         let (claim, name) = (OsStr::new(&begin.claim), OsStr::new(&begin.name));
         self.inbox.archive(claim, name, begin.file, &begin.text)?;
         self.changed.insert(session.id.clone(), session.clone());
-        let journal = self.journal.as_mut().ok_or_else(Error::no_journal)?;
-        journal.append(&Record::End.to_line())?;
-        if journal.len() > JOURNAL_LIMIT {
+        self.journal.append(&Record::End.to_line())?;
+        if self.journal.len() > JOURNAL_LIMIT {
             self.empty_journal()?;
         }
         Ok(Turn { session, outbox })
@@ -140,7 +139,7 @@ impl Base {
         }
         self.inbox.sync()?;
         atomic::sync_folder(&self.config.outbox)?;
-        self.journal.as_mut().ok_or_else(Error::no_journal)?.rewrite([])
+        self.journal.rewrite([])
     }
 
     fn prepare_outbox(&self, session: &Session) -> Result<Rendered> {
@@ -155,9 +154,8 @@ impl Base {
     }
 
     fn note(&mut self, record: &Record) -> Result<()> {
-        let journal = self.journal.as_mut().ok_or_else(Error::no_journal)?;
-        journal.append(&record.to_line())?;
-        journal.sync()
+        self.journal.append(&record.to_line())?;
+        self.journal.sync()
     }
 }
 

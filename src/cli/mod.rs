@@ -8,14 +8,21 @@ mod talk;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::base::{Base, Clock};
+use crate::base::{Base, Clock, Turn};
 use crate::clock::Timestamp;
 use crate::config::{Config, Raw};
+use crate::control::{self, Wish};
+use crate::daemon::Listener;
 use crate::error::{Error, Result};
+use crate::lock::Lock;
+use crate::turn::Observer;
 use crate::watch::Stop;
+use serving::PATIENCE;
 use talk::{Talk, Teller};
 
 const EXIT_CODES: &str = "\
@@ -155,6 +162,40 @@ impl Context {
         let base = Base::open(self.config.clone(), self.clock, stop, &mut teller)?;
         base.recovered.iter().for_each(|told| self.talk.warning(told));
         Ok(base)
+    }
+
+    /// Does what is wished: here, or through the process that serves the folder. `reply` is the
+    /// name of the reply that is carried out, if one is.
+    fn wish(&self, wish: Wish, stop: &Stop, reply: Option<&str>) -> Result<Turn> {
+        let mut teller = Teller { context: self, what_next: true };
+        let begun = Instant::now();
+        loop {
+            match self.open(stop.clone()) {
+                Ok(mut base) => {
+                    if let (Some(name), Wish::Apply { session, .. }) = (reply, &wish) {
+                        teller.took(name.as_ref(), &base.store.choose(session.as_deref())?);
+                    }
+                    return control::fulfil(&mut base, wish, &mut teller);
+                }
+                Err(e) if e.is_locked() && Lock::holder_serves(&self.config) => {
+                    let Some(turn) = control::hand_over(&self.config, &wish, stop)? else {
+                        continue;
+                    };
+                    if let Some(name) = reply {
+                        let mut answered = turn.session.clone();
+                        answered.sequence -= u32::from(!answered.is_complete);
+                        teller.took(name.as_ref(), &answered);
+                        turn.session.last_results.iter().for_each(|outcome| teller.done(outcome));
+                    }
+                    return Ok(turn);
+                }
+                // Whoever carries out one reply will soon be done.
+                Err(e) if e.is_locked() && begun.elapsed() < PATIENCE && !stop.is_asked() => {
+                    thread::sleep(Duration::from_millis(20));
+                }
+                Err(e) => return Err(e),
+            }
+        }
     }
 
     /// A path as the person would write it where they are.

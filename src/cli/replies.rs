@@ -12,11 +12,11 @@ use serde_json::json;
 use similar::TextDiff;
 
 use super::Context;
-use super::sessions::named_or_only;
 use super::talk::{self, Teller};
-use crate::daemon::{Listener, SAME};
+use crate::control::{Given, Wish};
+use crate::daemon::Listener;
 use crate::error::{Error, Result};
-use crate::inbox::{self, Taken};
+use crate::inbox;
 use crate::place::{Preview, Rewritten, Standing};
 use crate::protocol::{Outcome, tags};
 use crate::text::{count, visible, visible_line};
@@ -62,45 +62,21 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
     // A reply that lies in the inbox is taken out of it, or it would be carried out once more.
     let in_inbox = arguments.file.as_ref().filter(|file| lies_in(file, &context.config.inbox));
     // Before the lock and the handlers of signals: a person may take their time, or press Ctrl-C.
-    let given = match in_inbox {
-        Some(_) => None,
-        None => Some(read(arguments.file.as_deref())?),
+    let (reply, name) = match in_inbox {
+        Some(file) => {
+            let name = visible_line(&file.to_string_lossy()).into_owned();
+            let name_only = file.file_name().unwrap_or_default();
+            (Given::InInbox(context.config.inbox.join(name_only)), name)
+        }
+        None => {
+            let (text, name) = read(arguments.file.as_deref())?;
+            (Given::Text(text), name)
+        }
     };
+    let wish = Wish::Apply { reply, session: arguments.session.clone(), again: arguments.again };
     let stop = Stop::on_signals()?;
-    let mut base = context.open(stop.clone())?;
-    let session = named_or_only(&base.store, arguments.session.as_deref(), context)?;
-    let mut teller = Teller { context, what_next: true };
-
-    let turn = if let Some(path) = in_inbox {
-        match base.inbox.take(path)? {
-            Taken::Reply(claimed) if session.is_repeat(&claimed.text) && !arguments.again => {
-                base.inbox.hold(&claimed, SAME)?;
-                return Err(Error::no_reply(path, SAME));
-            }
-            Taken::Reply(claimed) => {
-                teller.took(&claimed.name, &session);
-                base.carry_out(session, claimed, &mut teller)?
-            }
-            Taken::Rejected(why) => return Err(Error::no_reply(path, why)),
-            Taken::NotYet => {
-                return Err(Error::no_reply(
-                    path,
-                    "it ends within a block and was written just now; try again when it is finished",
-                ));
-            }
-            Taken::Gone => return Err(Error::no_reply(path, "it is gone")),
-        }
-    } else {
-        let (text, name) = given.unwrap_or_default();
-        if session.is_repeat(&text) && !arguments.again {
-            return Err(Error::no_reply(Path::new(&name), SAME));
-        }
-        teller.took(name.as_ref(), &session);
-        let kept = format!("{}_seq{:04}_reply.txt", session.id, session.sequence);
-        let claimed = base.inbox.admit(&kept, text)?;
-        base.carry_out(session, claimed, &mut teller)?
-    };
-    teller.turned(&turn);
+    let turn = context.wish(wish, &stop, Some(&name))?;
+    Teller { context, what_next: true }.turned(&turn);
     if stop.is_asked() { Err(Error::interrupted()) } else { Ok(ExitCode::SUCCESS) }
 }
 

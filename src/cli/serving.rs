@@ -12,14 +12,16 @@ use clap::Args;
 use super::Context;
 use super::talk::{self, Teller};
 use crate::base::{Base, Turn};
+use crate::control::{self, Wish};
 use crate::daemon::{self, Serve};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
+use crate::session::store::Store;
 use crate::session::{Session, is_id};
 use crate::watch::Stop;
 
-/// How long `new` waits for a process that carries out a single reply.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long to wait for a process that carries out a single reply.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -82,7 +84,14 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         match context.open(stop.clone()) {
             // Whoever serves the folder will serve this session too.
             Err(e) if e.is_locked() && Lock::holder_serves(&context.config) => {
-                return new_beside(context, &task, arguments.id.clone());
+                let wish = Wish::New { task: task.clone(), id: arguments.id.clone() };
+                if let Some(turn) = control::hand_over(&context.config, &wish, &stop)? {
+                    announce(context, &turn, "begins")?;
+                    context
+                        .talk
+                        .say("The deaddrop that already runs here will carry out the replies.");
+                    return Ok(ExitCode::SUCCESS);
+                }
             }
             // Whoever carries out one reply will soon be done.
             Err(e) if e.is_locked() && begun.elapsed() < PATIENCE && !stop.is_asked() => {
@@ -92,20 +101,11 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         }
     };
     let turn = base.begin(&task, arguments.id.clone())?;
-    announce(context, &base, &turn, "begins")?;
+    announce(context, &turn, "begins")?;
     if arguments.no_watch {
         return Ok(ExitCode::SUCCESS);
     }
     serve(context, &mut base, &Serve::One(turn.session.id), &stop)
-}
-
-/// Makes a session for the process that serves the folder.
-fn new_beside(context: &Context, task: &str, id: Option<String>) -> Result<ExitCode> {
-    let mut base = Base::beside(context.config.clone(), context.clock)?;
-    let turn = base.begin(task, id)?;
-    announce(context, &base, &turn, "begins")?;
-    context.talk.say("The deaddrop that already runs here will carry out the replies.");
-    Ok(ExitCode::SUCCESS)
 }
 
 pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> {
@@ -134,10 +134,7 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
             base.save_and_write(&session)?;
         }
         None if session.is_complete => {
-            return Err(Error::usage(format!(
-                "session {0} is complete; `deaddrop resume {0} --reopen TEXT` takes it up again",
-                session.id
-            )));
+            return Err(Error::complete(&session.id));
         }
         None => {
             if base.restore_outbox(&session)? {
@@ -147,7 +144,7 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
     }
     let path = base.outbox_path(&session);
     let id = session.id.clone();
-    announce(context, &base, &Turn { session, outbox: Some(path) }, "goes on")?;
+    announce(context, &Turn { session, outbox: Some(path) }, "goes on")?;
     if arguments.no_watch {
         let mut teller = Teller { context, what_next: true };
         daemon::serve_once(&mut base, &Serve::One(id), &stop, &mut teller)?;
@@ -184,11 +181,11 @@ fn serve(context: &Context, base: &mut Base, whom: &Serve, stop: &Stop) -> Resul
 }
 
 /// Says what to do with the outbox of a session.
-fn announce(context: &Context, base: &Base, turn: &Turn, verb: &str) -> Result<()> {
+fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
     let Some(path) = &turn.outbox else { return Ok(()) };
     let id = &turn.session.id;
     let task = first_line(&turn.session.task);
-    let (sessions, damaged) = base.store.list()?;
+    let (sessions, damaged) = Store::new(&context.config.sessions).list()?;
     let open = sessions.iter().filter(|session| !session.is_complete).count() + damaged.len();
     let name = match open {
         0 | 1 => "a .txt file".to_owned(),

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::Context;
 use super::serving::first_line;
 use super::talk;
+use crate::control::Wish;
 use crate::error::{Error, Result};
 use crate::session::log::{self, Entry};
 use crate::session::store::Store;
@@ -156,38 +157,14 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
 }
 
 pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
-    let mut base = context.open(Stop::default())?;
-    let mut session = named_or_only(&base.store, arguments.session.as_deref(), context)?;
-    session.say(&arguments.text.join(" "), base.now());
-    base.save(&session)?;
+    let wish = Wish::Say { text: arguments.text.join(" "), session: arguments.session.clone() };
+    let session = context.wish(wish, &Stop::on_signals()?, None)?.session;
     context.talk.say(&format!(
         "The next outbox of session {} will say it (outbox {}, after the next reply).",
         session.id,
         session.sequence + 1
     ));
     Ok(ExitCode::SUCCESS)
-}
-
-/// The named session, or the only open one.
-pub(super) fn named_or_only(store: &Store, id: Option<&str>, context: &Context) -> Result<Session> {
-    let session = match id {
-        Some(id) => store.load(id)?,
-        None => {
-            let mut open = store.open_sessions()?;
-            match open.len() {
-                0 => return Err(Error::no_open_session(&context.config.sessions)),
-                1 => open.remove(0),
-                _ => return Err(Error::several_sessions(open.into_iter().map(|s| s.id).collect())),
-            }
-        }
-    };
-    if session.is_complete {
-        return Err(Error::usage(format!(
-            "session {0} is complete; `deaddrop resume {0} --reopen TEXT` takes it up again",
-            session.id
-        )));
-    }
-    Ok(session)
 }
 
 /// The named session, or the newest open one, or the newest.

@@ -8,6 +8,7 @@ use anstyle::{AnsiColor, Style};
 
 use super::{Color, Global};
 use crate::base::Turn;
+use crate::control::Wish;
 use crate::daemon::Listener;
 use crate::protocol::{Detail, Kind, Outcome, Step, tags};
 use crate::session::Session;
@@ -215,6 +216,18 @@ impl Listener for Teller<'_> {
     fn stuck(&mut self, name: &OsStr, why: &str) {
         let name = name.to_string_lossy();
         self.context.talk.warning(&format!("{} is left where it is: {why}", visible_line(&name)));
+    }
+
+    fn fulfilled(&mut self, wish: &Wish, turn: &Turn) {
+        let talk = &self.context.talk;
+        match wish {
+            Wish::Apply { .. } => self.turned(turn),
+            Wish::Say { .. } => talk.say(&format!(
+                "The next outbox of session {} will say what you said elsewhere.",
+                turn.session.id
+            )),
+            Wish::New { .. } => talk.say(&format!("Session {} was added.", turn.session.id)),
+        }
     }
 
     fn held(&mut self, name: &OsStr, why: &str) {

@@ -84,6 +84,36 @@ impl Store {
         Ok((found.into_iter().map(|(_, session)| session).collect(), damaged))
     }
 
+    /// The named session, or the only open one.
+    pub fn choose(&self, id: Option<&str>) -> Result<Session> {
+        let session = match id {
+            Some(id) => self.load(id)?,
+            None => {
+                let (sessions, mut damaged) = self.list()?;
+                let mut open: Vec<Session> =
+                    sessions.into_iter().filter(|session| !session.is_complete).collect();
+                match (open.len(), damaged.len()) {
+                    (0, 0) => return Err(Error::no_open_session(&self.folder)),
+                    (0, _) => return Err(damaged.remove(0)),
+                    (1, 0) => open.remove(0),
+                    // A damaged one may be open, too.
+                    _ => {
+                        let mut ids: Vec<String> =
+                            open.into_iter().map(|session| session.id).collect();
+                        if !damaged.is_empty() {
+                            ids.push("and a damaged one, see `deaddrop sessions`".to_owned());
+                        }
+                        return Err(Error::several_sessions(ids));
+                    }
+                }
+            }
+        };
+        if session.is_complete {
+            return Err(Error::complete(&session.id));
+        }
+        Ok(session)
+    }
+
     /// The incomplete sessions, the newest first. Where there is none, but a damaged file that may
     /// be one, that is an error.
     pub fn open_sessions(&self) -> Result<Vec<Session>> {

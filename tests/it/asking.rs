@@ -131,9 +131,13 @@ fn a_damaged_session_is_named_and_hides_no_other() {
     let run = base.run(&["sessions"]).with_code(1);
     assert!(run.stdout.contains(ID), "{run:?}");
     assert!(run.stderr.contains(&format!("{OTHER}.json is damaged")), "{run:?}");
-    for command in [&["status"][..], &["show"], &["resume", "--no-watch"], &["say", "Hello"]] {
+    for command in [&["status"][..], &["show"], &["resume", "--no-watch"]] {
         base.run(command).ok();
     }
+    // It may be open, too, so nobody guesses that the other is meant.
+    let run = base.run(&["say", "Hello"]).with_code(2);
+    assert!(run.stderr.contains("a damaged one"), "{run:?}");
+    base.run(&["say", "--session", ID, "Hello"]).ok();
     base.apply(MESSAGE);
     for command in [&["status", OTHER][..], &["resume", OTHER], &["say", "--session", OTHER, "x"]] {
         let run = base.run(command).with_code(1);

@@ -10,6 +10,7 @@ mod cli;
 mod commands;
 #[cfg(target_os = "linux")]
 mod confinement;
+mod handing_over;
 #[cfg(unix)]
 mod inbox;
 mod outboxes;

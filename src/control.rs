@@ -1,0 +1,204 @@
+//! What a person wishes done beside their replies: carry out this one now, say this, begin that.
+//! The process that holds the base directory does it; any other hands its wish over through the
+//! spool `sessions/control/` and waits for the answer. So there is never a second writer.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::atomic;
+use crate::base::{Base, Turn};
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::inbox::Taken;
+use crate::lock::Lock;
+use crate::session::Session;
+use crate::turn::Observer;
+use crate::watch::Stop;
+
+/// How often an answer is looked for.
+const SOON: Duration = Duration::from_millis(5);
+
+/// Why a reply is held.
+pub const SAME: &str = "it is the same text as the reply before it, most likely pasted twice, and was not carried out; `deaddrop apply --again FILE` does it";
+
+/// What a person wishes done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Wish {
+    /// Carry out one reply now.
+    Apply {
+        /// The reply.
+        reply: Given,
+        /// For which session; None for the only open one.
+        session: Option<String>,
+        /// Also if it is the same text as the one before it.
+        again: bool,
+    },
+    /// Say something in the next outbox.
+    Say {
+        /// What.
+        text: String,
+        /// For which session; None for the only open one.
+        session: Option<String>,
+    },
+    /// Begin a session.
+    New {
+        /// The task.
+        task: String,
+        /// Its id; None for a random one.
+        id: Option<String>,
+    },
+}
+
+/// A reply that is given by hand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Given {
+    /// Its text.
+    Text(String),
+    /// A file that lies in the inbox, and is taken out of it.
+    InInbox(PathBuf),
+}
+
+/// What came of a wish: the session as it is now, and the outbox that was written.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    done: Option<(Box<Session>, Option<PathBuf>)>,
+    /// Else what is said to the person, and the exit code.
+    failed: Option<(String, u8)>,
+}
+
+/// Does what is wished in a base directory that is this process's.
+pub fn fulfil(base: &mut Base, wish: Wish, observer: &mut dyn Observer) -> Result<Turn> {
+    match wish {
+        Wish::New { task, id } => base.begin(&task, id),
+        Wish::Say { text, session } => {
+            let mut session = base.store.choose(session.as_deref())?;
+            session.say(&text, base.now());
+            base.save(&session)?;
+            Ok(Turn { session, outbox: None })
+        }
+        Wish::Apply { reply, session, again } => {
+            let session = base.store.choose(session.as_deref())?;
+            let claimed = match reply {
+                Given::Text(text) if session.is_repeat(&text) && !again => {
+                    return Err(Error::no_reply(Path::new("this reply"), SAME));
+                }
+                Given::Text(text) => {
+                    let name = format!("{}_seq{:04}_reply.txt", session.id, session.sequence);
+                    base.inbox.admit(&name, text)?
+                }
+                Given::InInbox(path) => match base.inbox.take(&path)? {
+                    Taken::Reply(claimed) if session.is_repeat(&claimed.text) && !again => {
+                        base.inbox.hold(&claimed, SAME)?;
+                        return Err(Error::no_reply(&path, SAME));
+                    }
+                    Taken::Reply(claimed) => claimed,
+                    Taken::Rejected(why) => return Err(Error::no_reply(&path, why)),
+                    Taken::NotYet => return Err(Error::no_reply(&path, UNFINISHED)),
+                    Taken::Gone => return Err(Error::no_reply(&path, "it is gone")),
+                },
+            };
+            base.carry_out(session, claimed, observer)
+        }
+    }
+}
+
+const UNFINISHED: &str =
+    "it ends within a block and was written just now; try again when it is finished";
+
+/// The folder through which wishes are handed over.
+pub fn folder(config: &Config) -> PathBuf {
+    config.sessions.join("control")
+}
+
+/// Hands a wish to the process that serves the base directory, and waits until it is done. None
+/// where that process ended first and left the wish alone.
+///
+/// # Panics
+/// Never: strings always become JSON.
+pub fn hand_over(config: &Config, wish: &Wish, stop: &Stop) -> Result<Option<Turn>> {
+    let folder = folder(config);
+    fs::create_dir_all(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
+    let name = uuid::Uuid::new_v4().simple().to_string();
+    let (asked, answered) =
+        (folder.join(format!("{name}.wish")), folder.join(format!("{name}.answer")));
+    let text = serde_json::to_vec(wish).expect("strings become JSON");
+    atomic::write_private(&asked, &text)?;
+    loop {
+        if let Ok(text) = fs::read(&answered) {
+            let _ = fs::remove_file(&answered);
+            let answer: Answer = serde_json::from_slice(&text)
+                .map_err(|e| Error::relayed(format!("an answer that makes no sense: {e}"), 1))?;
+            return match (answer.done, answer.failed) {
+                (Some((session, outbox)), _) => Ok(Some(Turn { session: *session, outbox })),
+                (None, Some((why, code))) => Err(Error::relayed(why, code)),
+                (None, None) => Err(Error::relayed("an empty answer".to_owned(), 1)),
+            };
+        }
+        if stop.is_asked() || !Lock::is_held(config) {
+            // Whoever removes it decides that it is not done; else the answer may be there now.
+            if fs::remove_file(&asked).is_ok() {
+                return if stop.is_asked() { Err(Error::interrupted()) } else { Ok(None) };
+            }
+            if !answered.exists() && !Lock::is_held(config) {
+                return Err(Error::relayed(
+                    "the deaddrop that had taken this over ended before it answered; `deaddrop resume` finishes what it began, and `deaddrop log` tells".to_owned(),
+                    1,
+                ));
+            }
+        }
+        thread::sleep(SOON);
+    }
+}
+
+/// Does what others have wished for, and answers them. Gives what was done.
+///
+/// # Panics
+/// Never: strings and numbers always become JSON.
+pub fn answer_all(base: &mut Base, observer: &mut dyn Observer) -> Result<Vec<(Wish, Turn)>> {
+    let Ok(entries) = fs::read_dir(folder(&base.config)) else { return Ok(Vec::new()) };
+    let mut wishes: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    wishes.retain(|path| path.extension().is_some_and(|e| e == "wish"));
+    wishes.sort_by_key(|path| path.metadata().and_then(|found| found.modified()).ok());
+    let mut done = Vec::new();
+    for path in wishes {
+        let taken = path.with_extension("taken");
+        // Somebody may have thought better of it.
+        if fs::rename(&path, &taken).is_err() {
+            continue;
+        }
+        let wish =
+            fs::read(&taken).ok().and_then(|text| serde_json::from_slice::<Wish>(&text).ok());
+        let Some(wish) = wish else { continue };
+        let answer = match fulfil(base, wish.clone(), observer) {
+            Ok(turn) => {
+                let told = (Box::new(turn.session.clone()), turn.outbox.clone());
+                done.push((wish, turn));
+                Answer { done: Some(told), failed: None }
+            }
+            // What is wrong with the base directory itself stops its process.
+            Err(e) if e.is_fatal() => return Err(e),
+            Err(e) => Answer { done: None, failed: Some((e.to_string(), e.code())) },
+        };
+        let text = serde_json::to_vec(&answer).expect("strings and numbers become JSON");
+        atomic::write_private(&path.with_extension("answer"), &text)?;
+        let _ = fs::remove_file(&taken);
+    }
+    Ok(done)
+}
+
+/// Removes what was left of wishes when deaddrop was stopped hard: whoever waited has been told.
+pub fn sweep(config: &Config) {
+    let Ok(entries) = fs::read_dir(folder(config)) else { return };
+    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+        if path.extension().is_some_and(|e| e == "taken") {
+            let _ = fs::remove_file(path);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Commands given beside a running daemon: handed over, waited for, answered with its result.
+
+use std::fs;
+use std::time::Instant;
+
+use crate::support::{Base, ID, wait_until};
+
+#[test]
+fn a_reply_applied_beside_a_daemon_is_carried_out_by_it() {
+    let base = Base::with_session();
+    let daemon = base.serve(&["watch"]);
+    let run = base.run_with(&["apply", "-"], "[RUN_COMMAND]\necho hi > a\n[/RUN_COMMAND]\n").ok();
+    assert_eq!(run.stdout, format!("outbox/{ID}_seq0002.txt\n"));
+    assert!(run.stderr.contains("the reply to outbox 1 of session a1b2c3d4"), "{run:?}");
+    assert!(run.stderr.contains("Ran 'echo hi > a' (exit code 0)"), "{run:?}");
+    assert_eq!(base.read("workspace/a"), "hi\n");
+    daemon.wait_for(&format!("outbox/{ID}_seq0002.txt"));
+    assert_eq!(base.names("sessions/control"), [""; 0]);
+}
+
+#[test]
+fn words_said_beside_a_daemon_stand_in_its_next_outbox() {
+    let base = Base::with_session();
+    let daemon = base.serve(&["watch"]);
+    base.run(&["say", "Please use tabs"]).ok();
+    daemon.wait_for("will say what you said elsewhere");
+    base.write("inbox/r.txt", "[MESSAGE]\nhi\n[/MESSAGE]\n");
+    assert!(base.wait_for_outbox(2).contains("The user says:\n  Please use tabs\n"));
+}
+
+#[test]
+fn a_session_begun_beside_a_daemon_is_served_by_it() {
+    let base = Base::new();
+    let daemon = base.serve(&["watch"]);
+    let run = base.run(&["new", "--id", ID, "A task"]).ok();
+    assert_eq!(run.stdout, format!("outbox/{ID}_seq0001.txt\n"));
+    assert!(run.stderr.contains("already runs here"), "{run:?}");
+    daemon.wait_for("Session a1b2c3d4 was added");
+    base.write("inbox/r.txt", "[MESSAGE]\nhi\n[/MESSAGE]\n");
+    base.wait_for_outbox(2);
+}
+
+#[test]
+fn what_the_daemon_refuses_is_told_with_its_exit_code() {
+    let base = Base::with_session();
+    let _daemon = base.serve(&["watch"]);
+    let reply = "[MESSAGE]\nhi\n[/MESSAGE]\n";
+    base.run_with(&["apply", "-"], reply).ok();
+    let run = base.run_with(&["apply", "-"], reply).with_code(1);
+    assert!(run.stderr.contains("most likely pasted twice"), "{run:?}");
+    base.run_with(&["apply", "--session", "00000000", "-"], reply).with_code(5);
+    base.run(&["say", "--session", "00000000", "x"]).with_code(5);
+    base.run_with(&["apply", "--again", "-"], reply).ok();
+    base.run_with(&["apply", "-"], "[DONE]\nx\n[/DONE]\n").ok();
+    base.run_with(&["apply", "--session", ID, "-"], reply).with_code(2);
+}
+
+#[test]
+fn a_file_in_the_inbox_is_carried_out_once_whoever_gets_it() {
+    let base = Base::with_session();
+    let _daemon = base.serve(&["watch"]);
+    base.write("inbox/r.txt", "[RUN_COMMAND]\necho ran >> log\n[/RUN_COMMAND]\n");
+    let run = base.run(&["apply", "inbox/r.txt"]);
+    base.wait_for_outbox(2);
+    assert!(matches!(run.code, Some(0 | 1)), "{run:?}");
+    assert_eq!(base.read("workspace/log"), "ran\n");
+}
+
+#[test]
+fn a_wish_that_waits_is_done_here_when_the_daemon_ends_first() {
+    let base = Base::with_session();
+    let mut daemon = base.serve(&["watch"]);
+    base.write("inbox/r.txt", "[RUN_COMMAND]\ntouch begun; sleep 300\n[/RUN_COMMAND]\n");
+    wait_until("the command", || base.exists("workspace/begun"));
+    let said = base.command(&["say", "Please"]).spawn().unwrap();
+    wait_until("the wish", || {
+        base.names("sessions/control").iter().any(|name| name.contains("wish"))
+    });
+    daemon.signal("KILL");
+    daemon.wait();
+    assert!(said.wait_with_output().unwrap().status.success());
+    assert!(base.run(&["status"]).ok().stdout.contains("To say:   Please"));
+}
+
+#[test]
+fn wishes_are_answered_at_once() {
+    let base = Base::with_session();
+    let _daemon = base.serve(&["watch"]);
+    let begun = Instant::now();
+    for n in 0..20 {
+        base.run(&["say", &format!("word {n}")]).ok();
+    }
+    // A tick is two seconds: twenty of them would take forty.
+    assert!(begun.elapsed().as_secs() < 20);
+    let status = base.run(&["status", "--json"]).ok().stdout;
+    assert!(status.contains("word 0") && status.contains("word 19"), "{status}");
+    assert!(fs::read_dir(base.at("sessions/control")).unwrap().next().is_none());
+}
