@@ -1,5 +1,6 @@
 //! The command line: what a person types, and which part of the program answers it.
 
+mod doctor;
 mod replies;
 mod serving;
 mod sessions;
@@ -141,6 +142,8 @@ enum Command {
     Status(sessions::Status),
     /// List the turns of a session, a line each
     Log(sessions::Log),
+    /// Say what is well with the base directory and this machine, and what to do about the rest
+    Doctor(doctor::Doctor),
     /// Print an outbox
     Show(sessions::Show),
 }
@@ -247,6 +250,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Command::Sessions(_) => sessions::list(&context),
         Command::Status(arguments) => sessions::status(&context, &arguments),
         Command::Log(arguments) => sessions::log(&context, &arguments),
+        Command::Doctor(_) => Ok(doctor::doctor(&context)),
         Command::Show(arguments) => sessions::show(&context, &arguments),
     }
 }

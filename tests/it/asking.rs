@@ -156,3 +156,27 @@ fn a_damaged_session_is_named_where_no_other_is_open() {
         assert_ne!(run.code, Some(0));
     }
 }
+
+#[test]
+fn the_doctor_tells_what_is_well_and_what_to_do_about_the_rest() {
+    let base = Base::with_session();
+    base.apply(MESSAGE);
+    let before = base.names("sessions");
+    let run = base.run(&["doctor"]).ok();
+    assert!(run.stdout.lines().all(|line| line.starts_with("ok  ")), "{run:?}");
+    for what in ["journal", "lock", "watching", "commands", "disk", "session files"] {
+        assert!(run.stdout.contains(&format!("ok  {what} ")), "{what}: {run:?}");
+    }
+    assert_eq!(base.names("sessions"), before);
+
+    let mut journal = std::fs::read(base.at("sessions/journal")).unwrap();
+    journal[20] ^= 1;
+    std::fs::write(base.at("sessions/journal"), journal).unwrap();
+    let run = base.run(&["doctor"]).with_code(1);
+    assert!(run.stdout.contains("NO  journal "), "{run:?}");
+    assert!(run.stdout.contains("damaged at byte 0; restore it"), "{run:?}");
+    // Nothing is done on top of that.
+    let run = base.run_with(&["apply", "--again", "-"], MESSAGE).with_code(1);
+    assert!(run.stderr.contains("journal is damaged at byte 0"), "{run:?}");
+    assert!(!base.exists("outbox/a1b2c3d4_seq0003.txt"));
+}

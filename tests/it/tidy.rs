@@ -9,13 +9,14 @@ use deaddrop::protocol::tags;
 use crate::support::program;
 
 /// The layers, lowest first. A module may import what stands in lower layers, and its neighbours.
-const LAYERS: [&[&str]; 9] = [
+const LAYERS: [&[&str]; 10] = [
     &["text", "error", "clock", "atomic", "config", "lock"],
     &["protocol"],
     &["workspace", "runner", "machine", "session"],
     &["place"],
     &["turn", "inbox", "outbox", "watch"],
     &["base"],
+    &["control"],
     &["daemon"],
     &["cli"],
     &["main"],

@@ -1,0 +1,194 @@
+//! `doctor`: what is well with a base directory and this machine, and what to do about the rest.
+//! Looks, and changes nothing.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+
+use super::Context;
+use super::talk;
+use crate::lock::Lock;
+use crate::runner::Runner;
+use crate::session::journal;
+use crate::session::record::History;
+use crate::session::store::Store;
+use crate::text::count;
+
+/// Less room than this is worth a word, in bytes.
+const LITTLE_ROOM: u64 = 256 << 20;
+/// Fewer watches than this are soon used up by editors and browsers.
+const FEW_WATCHES: u64 = 8_192;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exit code 0: all is well; 1: something is not, and the line says what to do.
+
+Example:
+  deaddrop -C ~/projects/calculator doctor")]
+pub(super) struct Doctor {}
+
+/// One thing that was looked at.
+struct Finding {
+    well: bool,
+    what: &'static str,
+    /// What was found, and what to do where it is not well.
+    told: String,
+}
+
+fn finding(what: &'static str, told: Result<String, String>) -> Finding {
+    match told {
+        Ok(told) => Finding { well: true, what, told },
+        Err(told) => Finding { well: false, what, told },
+    }
+}
+
+pub(super) fn doctor(context: &Context) -> ExitCode {
+    let config = &context.config;
+    let mut findings = Vec::new();
+    for (what, folder) in [
+        ("base", &config.base),
+        ("workspace", &config.workspace),
+        ("inbox", &config.inbox),
+        ("outbox", &config.outbox),
+        ("sessions", &config.sessions),
+    ] {
+        findings.push(finding(
+            what,
+            rights(folder).map(|told| format!("{} {told}", context.display(folder))),
+        ));
+    }
+    findings.push(finding("session files", sessions(context)));
+    findings.push(finding("journal", journal(&config.sessions.join("journal"))));
+    findings.push(finding("lock", Ok(lock(context))));
+    findings.push(finding("commands", commands(context)));
+    findings.push(finding("watching", watching(&config.inbox)));
+    findings.push(finding("disk", disk(&config.sessions)));
+    for Finding { well, what, told } in &findings {
+        if context.json {
+            Context::print_json(&json!({ "what": what, "well": well, "told": told }));
+        } else {
+            let mark = if *well { "ok" } else { "NO" };
+            talk::result(&format!("{mark}  {what:<14} {told}"));
+        }
+    }
+    let well = findings.iter().all(|finding| finding.well);
+    if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn rights(folder: &Path) -> Result<String, String> {
+    match fs::metadata(folder) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            return Ok("is not there yet; it is made when it is needed".to_owned());
+        }
+        Err(e) => return Err(format!("{} cannot be looked at: {e}", folder.display())),
+        Ok(found) if !found.is_dir() => {
+            return Err(format!("{} is no folder; move it away", folder.display()));
+        }
+        Ok(_) => {}
+    }
+    // Rights are more than modes: only an attempt tells.
+    match tempfile::Builder::new().suffix(".tmp").tempfile_in(folder) {
+        Ok(_) => Ok("can be written".to_owned()),
+        Err(e) => {
+            Err(format!("{} cannot be written: {e}; check its owner and rights", folder.display()))
+        }
+    }
+}
+
+fn sessions(context: &Context) -> Result<String, String> {
+    let (sessions, damaged) =
+        Store::new(&context.config.sessions).list().map_err(|e| e.to_string())?;
+    let open = sessions.iter().filter(|session| !session.is_complete).count();
+    match damaged.first() {
+        None => Ok(format!("{}, {open} open", count(sessions.len(), "session"))),
+        Some(damaged) => Err(damaged.to_string()),
+    }
+}
+
+fn journal(path: &Path) -> Result<String, String> {
+    let bytes = match fs::read(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok("is not there yet".to_owned()),
+        other => other.map_err(|e| format!("{} cannot be read: {e}", path.display()))?,
+    };
+    let contents = journal::read(&bytes).map_err(|damage| {
+        format!(
+            "{} is damaged at byte {}; restore it from a backup, or move it away to go on from the sessions as they are",
+            path.display(),
+            damage.offset
+        )
+    })?;
+    let payloads: Vec<String> = contents.payloads.iter().map(|text| (*text).to_owned()).collect();
+    let history = History::read(&payloads)
+        .map_err(|n| format!("record {n} of {} has no meaning here", path.display()))?;
+    let left = match history.unfinished {
+        Some(turn) => format!("; `deaddrop resume` finishes {}", turn.begin.name),
+        None => String::new(),
+    };
+    Ok(format!("{} in {} bytes{left}", count(payloads.len(), "record"), contents.end))
+}
+
+fn lock(context: &Context) -> String {
+    match (Lock::is_held(&context.config), Lock::holder_serves(&context.config)) {
+        (false, _) => "free".to_owned(),
+        (true, true) => "held by a deaddrop that serves the inbox".to_owned(),
+        (true, false) => "held by a deaddrop that is busy".to_owned(),
+    }
+}
+
+fn commands(context: &Context) -> Result<String, String> {
+    let config = &context.config;
+    let helper = std::env::current_exe().map_err(|e| e.to_string())?;
+    let mut runner = Runner::new(helper, config.command_timeout, config.max_output_length);
+    runner.hidden = config.state();
+    let (containment, hidden) = runner.containment(&config.base);
+    let hidden = if hidden { "hidden from them" } else { "not hidden from them" };
+    if containment == crate::runner::sandbox::Containment::Unknown {
+        return Err("none could be started; is /bin/sh there?".to_owned());
+    }
+    Ok(format!("not sandboxed; {containment}; deaddrop's own files are {hidden}"))
+}
+
+/// Whether the system tells of changes, and how many folders it lets a user watch.
+fn watching(inbox: &Path) -> Result<String, String> {
+    let limit = |name: &str| -> Option<u64> {
+        fs::read_to_string(format!("/proc/sys/fs/inotify/{name}")).ok()?.trim().parse().ok()
+    };
+    let heard = notify::recommended_watcher(|_| {}).and_then(|mut watcher| {
+        use notify::Watcher;
+        let folder = if inbox.exists() { inbox } else { Path::new(".") };
+        watcher.watch(folder, notify::RecursiveMode::NonRecursive)
+    });
+    const SLOW: &str = "the inbox is then looked at every two seconds";
+    match (heard, limit("max_user_watches")) {
+        (Err(e), _) => Err(format!(
+            "the system does not tell of changes ({e}): {SLOW}; raise fs.inotify.max_user_instances or max_user_watches"
+        )),
+        (Ok(()), Some(watches)) if watches < FEW_WATCHES => Err(format!(
+            "only {watches} folders may be watched by one user; when they are used up, {SLOW}; raise fs.inotify.max_user_watches"
+        )),
+        (Ok(()), Some(watches)) => Ok(format!("the system tells of changes ({watches} watches)")),
+        (Ok(()), None) => Ok("the system tells of changes".to_owned()),
+    }
+}
+
+fn disk(folder: &Path) -> Result<String, String> {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let Ok(disks) = sysinfo::Disks::new_with_refreshed_list() else {
+        return Ok("could not be asked".to_owned());
+    };
+    let disk = disks
+        .iter()
+        .filter(|disk| folder.starts_with(disk.mount_point()))
+        .max_by_key(|disk| disk.mount_point().as_os_str().len());
+    match disk.map(sysinfo::Disk::available_space) {
+        None => Ok("could not be asked".to_owned()),
+        Some(room) if room < LITTLE_ROOM => {
+            Err(format!("only {} MiB are free; make room", room >> 20))
+        }
+        Some(room) => Ok(format!("{} MiB are free", room >> 20)),
+    }
+}
