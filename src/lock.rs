@@ -4,12 +4,17 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use crate::config::Config;
 use crate::error::{Error, Result};
 
 /// What a holder writes into its lock file when it serves the inbox until it is stopped.
 const SERVING: &str = "serving";
+
+/// How often the lock is tried for.
+const TRIES: u32 = 4;
 
 /// The right to write in a base directory, for as long as this value lives.
 #[derive(Debug)]
@@ -36,10 +41,16 @@ impl Lock {
             .open(&path)
             .map_err(fail)?;
         let locked = || Error::locked(&config.base, holder(&path).0);
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(locked()),
-            Err(TryLockError::Error(e)) => return Err(fail(e)),
+        // Whoever only asks whether it is held does so for a moment.
+        let mut tries = 0;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if tries == TRIES => return Err(locked()),
+                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(5)),
+                Err(TryLockError::Error(e)) => return Err(fail(e)),
+            }
+            tries += 1;
         }
         let mut folders = Vec::new();
         for folder in [&config.base, &config.inbox] {
