@@ -1,0 +1,231 @@
+//! The program stopped at each of its system calls, met by errors at each of them, and watched for
+//! the order of its syncs. A sample is tried in each run, all of it with `CRASH=all`.
+#![cfg(target_os = "linux")]
+#![allow(unreachable_pub, reason = "a test binary has no outside")]
+
+mod order;
+mod scene;
+#[path = "../it/support.rs"]
+mod support;
+mod trace;
+mod verdict;
+
+use std::collections::BTreeMap;
+
+use scene::{LEGS, Scene, Traced, can_trace};
+use trace::Point;
+use verdict::{Reference, Reported, judge};
+
+fn all() -> bool {
+    std::env::var("CRASH").is_ok_and(|wanted| wanted == "all")
+}
+
+/// Every `step`-th of these, or all where that is asked for.
+fn sample<T: Clone>(of: &[T], step: usize) -> Vec<T> {
+    of.iter().step_by(if all() { 1 } else { step }).cloned().collect()
+}
+
+/// An undisturbed session: what it comes to, and the places that it can be stopped at, by leg.
+fn undisturbed() -> (Reference, [Vec<Point>; 2]) {
+    let mut scene = Scene::new();
+    let points = [0, 1].map(|leg| {
+        scene.drop_replies(leg);
+        let trace = scene.go_on_traced();
+        trace::points(&trace::read(&trace), scene.base.path())
+    });
+    let reference = Reference::of(&scene);
+    let reported = judge(&mut scene, &reference);
+    assert!(scene.wrong.is_empty() && reported.lost.is_empty(), "{:#?}", scene.wrong);
+    (reference, points)
+}
+
+/// A session that is disturbed once, in this leg.
+fn disturbed(leg: usize, injection: &str) -> (Scene, Traced) {
+    let mut scene = Scene::new();
+    for before in 0..leg {
+        scene.drop_replies(before);
+        scene.go_on();
+    }
+    scene.drop_replies(leg);
+    scene.told.clear();
+    let traced = scene.disturb(injection);
+    (scene, traced)
+}
+
+/// Goes on undisturbed from a leg to the end.
+fn to_the_end(scene: &mut Scene, leg: usize, reference: &Reference) -> Reported {
+    scene.go_on();
+    for after in leg + 1..LEGS.len() {
+        scene.drop_replies(after);
+        scene.go_on();
+    }
+    judge(scene, reference)
+}
+
+/// What was tried, and what was found.
+#[derive(Default)]
+struct Tally {
+    tried: usize,
+    counts: BTreeMap<String, usize>,
+    wrong: Vec<String>,
+}
+
+impl Tally {
+    fn count(&mut self, what: &str, n: usize) {
+        *self.counts.entry(what.to_owned()).or_default() += n;
+    }
+
+    fn add(&mut self, place: &str, scene: &Scene) {
+        self.tried += 1;
+        self.count("places with violations", usize::from(!scene.wrong.is_empty()));
+        self.wrong.extend(scene.wrong.iter().map(|wrong| format!("{place}: {wrong}")));
+    }
+
+    #[track_caller]
+    fn conclude(self, what: &str) {
+        eprintln!("{what}: {} tried, {:?}", self.tried, self.counts);
+        let (n, first) = (self.wrong.len(), &self.wrong[..self.wrong.len().min(40)]);
+        assert!(n == 0, "{n} violations in {} {what}, among them {first:#?}", self.tried);
+    }
+}
+
+fn places(points: &[Vec<Point>; 2]) -> Vec<(usize, Point)> {
+    let of = |leg: usize| points[leg].iter().cloned().map(move |point| (leg, point));
+    of(0).chain(of(1)).collect()
+}
+
+#[test]
+fn killed_at_any_call_nothing_is_lost_and_nothing_run_twice() {
+    if !can_trace() {
+        return;
+    }
+    let (reference, points) = undisturbed();
+    let mut tally = Tally::default();
+    for (leg, point) in sample(&places(&points), 6) {
+        let (mut scene, traced) =
+            disturbed(leg, &format!("{}:signal=KILL:when={}", point.name, point.n));
+        tally.count("killed", usize::from(traced.killed));
+        let reported = to_the_end(&mut scene, leg, &reference);
+        tally.count("commands interrupted", reported.lost.len());
+        // How often a command is waited for is a matter of time.
+        if !traced.killed && (point.touches || traced.run.code != Some(0)) {
+            scene.wrong.push(format!("was not killed: {:?}", traced.run));
+        }
+        tally.add(&format!("leg {leg}, {} ({})", point.n, point.what), &scene);
+    }
+    tally.conclude("kill points");
+}
+
+#[test]
+fn killed_several_times_also_while_it_recovers() {
+    if !can_trace() {
+        return;
+    }
+    let (reference, points) = undisturbed();
+    let mut tally = Tally::default();
+    for seed in 0..if all() { 300 } else { 12 } {
+        let mut random = Random(seed * 2 + 1);
+        let (mut scene, mut places) = (Scene::new(), Vec::new());
+        let wanted = 2 + random.below(3);
+        let first_leg = random.below(2);
+        for leg in 0..LEGS.len() {
+            scene.drop_replies(leg);
+            while leg >= first_leg && scene.stops < wanted {
+                // A recovery has fewer calls than what it recovers from.
+                let left = points[leg].len() / if scene.stops == 0 { 1 } else { 2 };
+                let point = &points[leg][random.below(left)];
+                let traced = scene.disturb(&format!("{}:signal=KILL:when={}", point.name, point.n));
+                scene.told.push_str(&traced.run.stderr);
+                if !traced.killed {
+                    break;
+                }
+                places.push(format!("leg {leg}, {} ({})", point.n, point.what));
+            }
+            scene.go_on();
+        }
+        tally.count(&format!("with {} kills", scene.stops), 1);
+        tally.count("commands interrupted", judge(&mut scene, &reference).lost.len());
+        tally.add(&format!("seed {seed}, {places:?}"), &scene);
+    }
+    tally.conclude("runs with several kills");
+}
+
+#[test]
+fn an_error_of_the_disk_stops_it_and_nothing_is_lost() {
+    if !can_trace() {
+        return;
+    }
+    let (reference, points) = undisturbed();
+    let touching: Vec<_> = places(&points).into_iter().filter(|(_, p)| p.touches).collect();
+    let errors = [("ENOSPC", "No space left on device"), ("EIO", "Input/output error")];
+    let cases: Vec<_> =
+        touching.iter().flat_map(|p| errors.map(|error| (p.clone(), error))).collect();
+    let mut tally = Tally::default();
+    for ((leg, point), (error, words)) in sample(&cases, 13) {
+        let (mut scene, traced) =
+            disturbed(leg, &format!("{}:error={error}:when={}", point.name, point.n));
+        let run = &traced.run;
+        let stopped = run.code == Some(1) && run.stderr.contains(words);
+        let went_well = run.code == Some(0);
+        if went_well {
+            // What could not be done to a file is a result; it may interrupt nothing.
+            scene.stops = 0;
+        }
+        let said = format!("{run:?}");
+        let reported = to_the_end(&mut scene, leg, &reference);
+        let harmless = went_well && point.is_harmless();
+        match (stopped, reported.files.is_empty()) {
+            (true, _) => tally.count("stopped", 1),
+            (false, false) if went_well => tally.count("reported", 1),
+            _ if harmless => tally.count("harmless", 1),
+            _ => scene.wrong.push(format!("the error was passed over: {said}")),
+        }
+        tally.add(&format!("leg {leg}, {error} at {} ({})", point.n, point.what), &scene);
+    }
+    tally.conclude("error points");
+}
+
+#[test]
+fn syncs_come_before_what_is_built_upon_them() {
+    if !can_trace() {
+        return;
+    }
+    let (reference, points) = undisturbed();
+    let mut seen = BTreeMap::new();
+    let mut tally = Tally::default();
+    let mut scene = Scene::new();
+    for leg in 0..LEGS.len() {
+        scene.drop_replies(leg);
+        let trace = scene.go_on_traced();
+        let base = scene.base.path().to_string_lossy().into_owned();
+        scene.wrong.extend(order::check(&trace::read(&trace), &base, &mut seen));
+    }
+    judge(&mut scene, &reference);
+    tally.add("undisturbed", &scene);
+    assert_eq!(seen["commands"], scene::COMMANDS);
+    assert!(seen["outboxes"] == 3 && seen["archived"] == 4 && seen["compactions"] > 0, "{seen:?}");
+
+    // And in runs after a kill.
+    for (leg, point) in sample(&places(&points), 20) {
+        let (mut scene, _) =
+            disturbed(leg, &format!("{}:signal=KILL:when={}", point.name, point.n));
+        let trace = scene.go_on_traced();
+        let base = scene.base.path().to_string_lossy().into_owned();
+        let wrong = order::check(&trace::read(&trace), &base, &mut seen);
+        scene.wrong = wrong;
+        tally.add(&format!("after a kill in leg {leg}, {} ({})", point.n, point.what), &scene);
+    }
+    tally.counts.extend(seen.into_iter().map(|(what, n)| (what.to_owned(), n)));
+    tally.conclude("orders of syncs");
+}
+
+/// Random numbers that are the same each time.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap_or_default() % limit
+    }
+}

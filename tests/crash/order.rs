@@ -1,0 +1,225 @@
+//! The order of writes and syncs in a run, which kills cannot show, since what was written
+//! survives them: only a power loss takes it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::trace::{Act, Call};
+
+/// What is known of a run up to a call.
+#[derive(Default)]
+struct Order {
+    base: String,
+    /// Files with writes that are not synced, and those that were synced after their last write.
+    written: BTreeSet<String>,
+    synced: BTreeSet<String>,
+    /// Folders with changes that are not synced.
+    folders: BTreeSet<String>,
+    /// The newest record that this run wrote.
+    last: Option<String>,
+    /// The Intent that has no Result yet.
+    intent: Option<String>,
+    /// Processes begun since that Intent, and those begun without any.
+    begun: usize,
+    others: usize,
+    /// How many of each were looked at.
+    seen: BTreeMap<&'static str, usize>,
+    wrong: Vec<String>,
+}
+
+/// What is wrong in the order of a run's calls; counts what it looked at in `seen`.
+pub(crate) fn check(
+    calls: &[Call],
+    base: &str,
+    seen: &mut BTreeMap<&'static str, usize>,
+) -> Vec<String> {
+    let mut order = Order { base: base.to_owned(), ..Order::default() };
+    for call in calls.iter().filter(|call| !call.failed) {
+        order.step(&call.act);
+    }
+    // How commands are contained is found out once, by one that does nothing.
+    if order.others > 1 {
+        order.wrong.push(format!("{} processes without an Intent", order.others));
+    }
+    for (what, n) in order.seen {
+        *seen.entry(what).or_default() += n;
+    }
+    order.wrong
+}
+
+impl Order {
+    fn step(&mut self, act: &Act) {
+        match act {
+            Act::Begin { thread: false } => self.begin(),
+            Act::Open { path, makes: true } | Act::Folder(path) => {
+                self.effect(path);
+                self.folders.insert(parent(path));
+            }
+            Act::Write { path, text } => {
+                self.synced.remove(path);
+                self.written.insert(path.clone());
+                if *path == self.journal() {
+                    self.record(text);
+                }
+            }
+            Act::Change(path) if path.starts_with(&self.base) => {
+                self.synced.remove(path);
+                self.written.insert(path.clone());
+            }
+            Act::Sync(path) => {
+                self.written.remove(path);
+                self.synced.insert(path.clone());
+                self.folders.remove(path);
+            }
+            Act::Rename { from, to } => self.rename(from, to),
+            Act::Remove(path) => {
+                self.effect(path);
+                self.folders.insert(parent(path));
+            }
+            _ => {}
+        }
+    }
+
+    fn journal(&self) -> String {
+        format!("{}/sessions/journal", self.base)
+    }
+
+    fn record(&mut self, text: &str) {
+        // checksum, what it knew to be synced, and JSON
+        let json = text.splitn(3, ' ').nth(2).unwrap_or_default();
+        let kind = json.trim_start_matches(['{', '"']);
+        let kind: String = kind.chars().take_while(char::is_ascii_alphabetic).collect();
+        match kind.as_str() {
+            "intent" => {
+                self.intent = Some(json.to_owned());
+                self.begun = 0;
+            }
+            "result" => {
+                let command = self.intent.take().is_some_and(|intent| is_command(&intent));
+                self.require(!command || self.begun == 1, || {
+                    "a command without its process".into()
+                });
+            }
+            "" => return,
+            _ => {}
+        }
+        self.last = Some(kind);
+    }
+
+    /// Whether all that the journal holds is on disk.
+    fn journal_is_synced(&self) -> bool {
+        !self.written.contains(&self.journal()) && self.synced.contains(&self.journal())
+    }
+
+    fn require(&mut self, holds: bool, what: impl FnOnce() -> String) {
+        if !holds {
+            self.wrong.push(what());
+        }
+    }
+
+    fn count(&mut self, what: &'static str) {
+        *self.seen.entry(what).or_default() += 1;
+    }
+
+    fn begin(&mut self) {
+        if self.intent.as_deref().is_some_and(is_command) {
+            self.begun += 1;
+            self.count("commands");
+            self.require(self.journal_is_synced(), || {
+                "a command before its Intent is synced".into()
+            });
+        } else {
+            self.others += 1;
+        }
+    }
+
+    /// A file of the workspace is about to be made, named or removed.
+    fn effect(&mut self, path: &str) {
+        let Some(below) = path.strip_prefix(&format!("{}/workspace/", self.base)) else { return };
+        self.count("effects");
+        let name = below.rsplit('/').next().unwrap_or_default().to_owned();
+        let below = below.to_owned();
+        // Recovery removes what an Intent of a run before named.
+        if self.intent.is_none() && self.last.is_none() && name.starts_with(".deaddrop-") {
+            return;
+        }
+        let named = self.intent.as_ref().is_some_and(|intent| {
+            intent.contains(&format!("\"{below}\"")) || intent.contains(&format!("\"{name}\""))
+                // A folder on the way.
+                || intent.contains(&format!("\"{below}/"))
+        });
+        self.require(named, || format!("{below} is touched without an Intent"));
+        self.require(self.journal_is_synced(), || format!("{below} before its Intent is synced"));
+    }
+
+    fn rename(&mut self, from: &str, to: &str) {
+        self.effect(to);
+        let place = to.strip_prefix(&self.base).unwrap_or_default().to_owned();
+        let whole = self.synced.contains(from) && !self.written.contains(from);
+        if place.starts_with("/workspace/") {
+            self.require(whole, || format!("{place} is put into place unsynced"));
+        }
+        if place.starts_with("/outbox/") {
+            self.count("outboxes");
+            // In a run after a stop, the run before wrote it, and its Commit.
+            let before = self.last.is_none() && !self.written.contains(from);
+            self.require(whole || before, || format!("{place} is put into place unsynced"));
+            self.decided(&place);
+        }
+        if place.starts_with("/inbox/processed/") {
+            self.count("archived");
+            self.decided(&place);
+            let outbox = format!("{}/outbox", self.base);
+            let shown = !self.folders.contains(&outbox);
+            self.require(shown, || format!("{place} before the outbox is synced"));
+        }
+        if place == "/sessions/journal" {
+            self.count("compactions");
+            self.require(whole, || "the journal is put into place unsynced".into());
+            self.compacted(from);
+        }
+        self.folders.extend([parent(from), parent(to)]);
+        for set in [&mut self.written, &mut self.synced] {
+            if set.remove(from) {
+                set.insert(to.to_owned());
+            } else {
+                set.remove(to);
+            }
+        }
+    }
+
+    fn decided(&mut self, place: &str) {
+        let commit = self.last.as_deref().is_none_or(|last| last == "commit");
+        self.require(commit, || format!("{place} before its Commit is written"));
+        self.require(self.journal_is_synced(), || format!("{place} before its Commit is synced"));
+    }
+
+    /// What the old journal stood for must be on disk before it goes.
+    fn compacted(&mut self, from: &str) {
+        let old = self.journal();
+        let base = self.base.clone();
+        let mine = |path: &&String| {
+            let kept = path.starts_with(&format!("{base}/sessions/")) && !path.ends_with("/.lock");
+            kept && **path != old && *path != from
+        };
+        let left: Vec<String> = self.written.iter().filter(mine).cloned().collect();
+        self.require(left.is_empty(), || {
+            format!("the journal is emptied before {left:?} are synced")
+        });
+        let ours = ["outbox", "inbox", "inbox/processed", "inbox/.claimed"];
+        let ours: Vec<String> = ours.iter().map(|name| format!("{base}/{name}")).collect();
+        let left: Vec<String> = ours.into_iter().filter(|f| self.folders.contains(f)).collect();
+        self.require(left.is_empty(), || {
+            format!("the journal is emptied before {left:?} are synced")
+        });
+        self.last = None;
+        self.intent = None;
+    }
+}
+
+fn is_command(intent: &str) -> bool {
+    intent.contains("\"effect\":\"command\"")
+}
+
+fn parent(path: &str) -> String {
+    path.rsplit_once('/').map_or_else(String::new, |(folder, _)| folder.to_owned())
+}
