@@ -37,7 +37,7 @@ impl Base {
         for file in history.files {
             if let Some(name) = self.inbox.archive_again(file)? {
                 let name = name.to_string_lossy();
-                self.recovered.push(format!("{name} was carried out before, and is archived"));
+                self.tell(format!("{name} was carried out before, and is archived"), observer);
             }
         }
         if !self.changed.is_empty() {
@@ -51,15 +51,18 @@ impl Base {
         let name = turn.begin.name.clone();
         if let Some(mut commit) = turn.commit.take() {
             commit.recovered = true;
+            let lost = commit.session.last_results.iter().filter(|o| is_lost(&o.detail)).count();
             self.conclude(&turn.begin, commit)?;
-            self.recovered.push(format!(
+            let mut told = format!(
                 "{name} had been carried out when deaddrop was stopped; its outbox and archive are in place"
-            ));
+            );
+            tell_lost(&mut told, lost);
+            self.tell(told, observer);
             return Ok(());
         }
         let session = self.store.load(&turn.begin.session)?;
         let known = recover::known(&turn, &self.workspace);
-        let done = known.values().filter(|outcome| !turn_lost(&outcome.detail)).count();
+        let done = known.values().filter(|outcome| !is_lost(&outcome.detail)).count();
         let lost = known.len() - done;
         let left = turn.begin.steps.len() - known.len();
         let after = self.go_through(session, &turn.begin, &known, true, observer)?;
@@ -67,16 +70,18 @@ impl Base {
             "deaddrop was stopped while it carried out {name}: {} done before, {left} done now",
             count(done, "command")
         );
-        if lost > 0 {
-            told.push_str(&format!(
-                ", {lost} interrupted (it may have run in part, and was not run again)"
-            ));
-        }
+        tell_lost(&mut told, lost);
         if after.session.is_complete {
             told.push_str("; the session is complete");
         }
-        self.recovered.push(told);
+        self.tell(told, observer);
         Ok(())
+    }
+
+    /// At once: whoever is stopped again later finds nothing more to tell.
+    fn tell(&mut self, told: String, observer: &mut dyn Observer) {
+        observer.recovered(&told);
+        self.recovered.push(told);
     }
 
     /// A command of a deaddrop that was killed dies with it, but not in the same moment.
@@ -107,6 +112,14 @@ impl Base {
     }
 }
 
-fn turn_lost(detail: &Detail) -> bool {
+fn tell_lost(told: &mut String, lost: usize) {
+    if lost > 0 {
+        told.push_str(&format!(
+            ", {lost} interrupted (it may have run in part, and was not run again)"
+        ));
+    }
+}
+
+fn is_lost(detail: &Detail) -> bool {
     matches!(detail, Detail::Ran(execution) if execution.ending == Ending::Lost)
 }

@@ -162,9 +162,7 @@ impl Context {
     /// Opens the base directory to serve it, and tells what was found amiss.
     fn open(&self, stop: Stop) -> Result<Base> {
         let mut teller = Teller { context: self, what_next: true };
-        let base = Base::open(self.config.clone(), self.clock, stop, &mut teller)?;
-        base.recovered.iter().for_each(|told| self.talk.warning(told));
-        Ok(base)
+        Base::open(self.config.clone(), self.clock, stop, &mut teller)
     }
 
     /// Does what is wished: here, or through the process that serves the folder. `reply` is the

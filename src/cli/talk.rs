@@ -153,6 +153,10 @@ pub(super) struct Teller<'a> {
 }
 
 impl Observer for Teller<'_> {
+    fn recovered(&mut self, told: &str) {
+        self.context.talk.warning(told);
+    }
+
     fn begun(&mut self, step: &Step) {
         // Only a command can take a while.
         if let (

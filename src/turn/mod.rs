@@ -23,6 +23,8 @@ pub trait Observer {
     fn begun(&mut self, _step: &Step) {}
     /// A step has come to this.
     fn done(&mut self, _outcome: &Outcome) {}
+    /// Something was put right after deaddrop had been stopped hard: a sentence.
+    fn recovered(&mut self, _told: &str) {}
 }
 
 /// An observer of nothing.
