@@ -137,6 +137,7 @@ fn one(
             return Ok(true);
         }
         Ok(Taken::Reply(claimed)) => claimed,
+        Err(e) if e.is_of_the_disk() => return Err(e),
         // One bad file must not stop the others.
         Err(e) => {
             if sessions.stuck.insert(name.clone()) {

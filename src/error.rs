@@ -140,6 +140,16 @@ impl Error {
         matches!(*self.0, ErrorKind::NoOpenSession { .. })
     }
 
+    /// Whether the disk is full or failing: then the next call is no better than this one.
+    pub fn is_of_the_disk(&self) -> bool {
+        use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        let ErrorKind::Io { source, .. } = &*self.0 else { return false };
+        let kind = source.kind();
+        // EIO has no kind of its own; its number is the same on all systems that have it.
+        (cfg!(unix) && source.raw_os_error() == Some(5))
+            || matches!(kind, StorageFull | QuotaExceeded | ReadOnlyFilesystem)
+    }
+
     /// Whether another process serves the base directory.
     pub fn is_locked(&self) -> bool {
         matches!(*self.0, ErrorKind::Locked { .. })

@@ -156,6 +156,7 @@ impl Inbox {
             path.file_name().unwrap_or_default().to_string_lossy().into_owned().into();
         let claimed = match atomic::move_into(path, &self.claims(), &name) {
             Err(_) if !path.exists() => return Ok(Taken::Gone),
+            Err(e) if self.claims().is_dir() => return Err(e),
             // Somebody removed the folder and made it anew, without those in it.
             Err(_) => {
                 self.make()?;
