@@ -49,36 +49,35 @@ impl Base {
     fn finish(&mut self, mut turn: Unfinished, observer: &mut dyn Observer) -> Result<()> {
         self.wait_for_command()?;
         let name = turn.begin.name.clone();
+        // Told before it is done: should deaddrop be stopped again, nobody would learn of it later.
         if let Some(mut commit) = turn.commit.take() {
             commit.recovered = true;
             let lost = commit.session.last_results.iter().filter(|o| is_lost(&o.detail)).count();
-            self.conclude(&turn.begin, commit)?;
-            let mut told = format!(
-                "{name} had been carried out when deaddrop was stopped; its outbox and archive are in place"
+            let told = format!(
+                "{name} had been carried out when deaddrop was stopped{}; what was left is put into place now",
+                tell_lost(lost)
             );
-            tell_lost(&mut told, lost);
             self.tell(told, observer);
-            return Ok(());
+            return self.conclude(&turn.begin, commit).map(drop);
         }
         let session = self.store.load(&turn.begin.session)?;
         let known = recover::known(&turn, &self.workspace);
         let done = known.values().filter(|outcome| !is_lost(&outcome.detail)).count();
         let lost = known.len() - done;
         let left = turn.begin.steps.len() - known.len();
-        let after = self.go_through(session, &turn.begin, &known, true, observer)?;
-        let mut told = format!(
-            "deaddrop was stopped while it carried out {name}: {} done before, {left} done now",
-            count(done, "command")
+        let told = format!(
+            "deaddrop was stopped while it carried out {name}: {} done before{}; {left} left to do now",
+            count(done, "command"),
+            tell_lost(lost)
         );
-        tell_lost(&mut told, lost);
-        if after.session.is_complete {
-            told.push_str("; the session is complete");
-        }
         self.tell(told, observer);
+        let after = self.go_through(session, &turn.begin, &known, true, observer)?;
+        if after.session.is_complete {
+            self.tell(format!("session {} is complete", after.session.id), observer);
+        }
         Ok(())
     }
 
-    /// At once: whoever is stopped again later finds nothing more to tell.
     fn tell(&mut self, told: String, observer: &mut dyn Observer) {
         observer.recovered(&told);
         self.recovered.push(told);
@@ -112,11 +111,10 @@ impl Base {
     }
 }
 
-fn tell_lost(told: &mut String, lost: usize) {
-    if lost > 0 {
-        told.push_str(&format!(
-            ", {lost} interrupted (it may have run in part, and was not run again)"
-        ));
+fn tell_lost(lost: usize) -> String {
+    match lost {
+        0 => String::new(),
+        n => format!(", {n} interrupted (it may have run in part, and is not run again)"),
     }
 }
 
