@@ -26,7 +26,11 @@ fn sample<T: Clone>(of: &[T], step: usize) -> Vec<T> {
 }
 
 /// An undisturbed session: what it comes to, and the places that it can be stopped at, by leg.
-fn undisturbed() -> (Reference, [Vec<Point>; 2]) {
+/// Nothing, and said so, where a run cannot be watched.
+fn undisturbed() -> Option<(Reference, [Vec<Point>; 2])> {
+    if !can_trace() {
+        return None;
+    }
     let mut scene = Scene::new();
     let points = [0, 1].map(|leg| {
         scene.drop_replies(leg);
@@ -36,7 +40,12 @@ fn undisturbed() -> (Reference, [Vec<Point>; 2]) {
     let reference = Reference::of(&scene);
     let reported = judge(&mut scene, &reference);
     assert!(scene.wrong.is_empty() && reported.lost.is_empty(), "{:#?}", scene.wrong);
-    (reference, points)
+    // deaddrop keeps others of the same user from looking at it, and so from its files' names.
+    if !points[0].iter().any(|point| point.what.ends_with("/sessions/journal")) {
+        eprintln!("SKIPPED: strace does not see the paths of open files; it may as root");
+        return None;
+    }
+    Some((reference, points))
 }
 
 /// A session that is disturbed once, in this leg.
@@ -96,10 +105,7 @@ fn places(points: &[Vec<Point>; 2]) -> Vec<(usize, Point)> {
 
 #[test]
 fn killed_at_any_call_nothing_is_lost_and_nothing_run_twice() {
-    if !can_trace() {
-        return;
-    }
-    let (reference, points) = undisturbed();
+    let Some((reference, points)) = undisturbed() else { return };
     let mut tally = Tally::default();
     for (leg, point) in sample(&places(&points), 6) {
         let (mut scene, traced) =
@@ -118,22 +124,22 @@ fn killed_at_any_call_nothing_is_lost_and_nothing_run_twice() {
 
 #[test]
 fn killed_several_times_also_while_it_recovers() {
-    if !can_trace() {
-        return;
-    }
-    let (reference, points) = undisturbed();
+    let Some((reference, points)) = undisturbed() else { return };
     let mut tally = Tally::default();
-    for seed in 0..if all() { 300 } else { 12 } {
+    // A point can lie behind the end of a recovery: runs with a single kill are not counted.
+    let (runs, mut seed) = (if all() { 300 } else { 12 }, 0);
+    while tally.tried < runs {
+        seed += 1;
         let mut random = Random(seed * 2 + 1);
         let (mut scene, mut places) = (Scene::new(), Vec::new());
         let wanted = 2 + random.below(3);
         let first_leg = random.below(2);
-        for leg in 0..LEGS.len() {
+        for (leg, points) in points.iter().enumerate() {
             scene.drop_replies(leg);
             while leg >= first_leg && scene.stops < wanted {
                 // A recovery has fewer calls than what it recovers from.
-                let left = points[leg].len() / if scene.stops == 0 { 1 } else { 2 };
-                let point = &points[leg][random.below(left)];
+                let left = points.len() / if scene.stops == 0 { 1 } else { 2 };
+                let point = &points[random.below(left)];
                 let traced = scene.disturb(&format!("{}:signal=KILL:when={}", point.name, point.n));
                 scene.told.push_str(&traced.run.stderr);
                 if !traced.killed {
@@ -142,6 +148,9 @@ fn killed_several_times_also_while_it_recovers() {
                 places.push(format!("leg {leg}, {} ({})", point.n, point.what));
             }
             scene.go_on();
+        }
+        if scene.stops < 2 && scene.wrong.is_empty() {
+            continue;
         }
         tally.count(&format!("with {} kills", scene.stops), 1);
         tally.count("commands interrupted", judge(&mut scene, &reference).lost.len());
@@ -152,10 +161,7 @@ fn killed_several_times_also_while_it_recovers() {
 
 #[test]
 fn an_error_of_the_disk_stops_it_and_nothing_is_lost() {
-    if !can_trace() {
-        return;
-    }
-    let (reference, points) = undisturbed();
+    let Some((reference, points)) = undisturbed() else { return };
     let touching: Vec<_> = places(&points).into_iter().filter(|(_, p)| p.touches).collect();
     let errors = [("ENOSPC", "No space left on device"), ("EIO", "Input/output error")];
     let cases: Vec<_> =
@@ -187,10 +193,7 @@ fn an_error_of_the_disk_stops_it_and_nothing_is_lost() {
 
 #[test]
 fn syncs_come_before_what_is_built_upon_them() {
-    if !can_trace() {
-        return;
-    }
-    let (reference, points) = undisturbed();
+    let Some((reference, points)) = undisturbed() else { return };
     let mut seen = BTreeMap::new();
     let mut tally = Tally::default();
     let mut scene = Scene::new();
@@ -217,6 +220,24 @@ fn syncs_come_before_what_is_built_upon_them() {
     }
     tally.counts.extend(seen.into_iter().map(|(what, n)| (what.to_owned(), n)));
     tally.conclude("orders of syncs");
+}
+
+#[test]
+fn only_the_first_thread_writes() {
+    if !can_trace() {
+        return;
+    }
+    let scene = Scene::new();
+    for leg in 0..LEGS.len() {
+        scene.drop_replies(leg);
+    }
+    let (calls, threads) = trace::of_threads(&scene.serve_traced());
+    assert_eq!(scene.base.names("inbox/processed").len(), 4);
+    // For signals, for the inbox, and for the output of each command.
+    assert!(threads >= 2 + scene::COMMANDS, "{threads} threads");
+    let points = trace::points(&calls, scene.base.path());
+    let touching: Vec<_> = points.iter().filter(|point| point.touches).collect();
+    assert!(touching.is_empty(), "{touching:#?}");
 }
 
 /// Random numbers that are the same each time.

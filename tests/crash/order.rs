@@ -71,10 +71,8 @@ impl Order {
                 self.folders.remove(path);
             }
             Act::Rename { from, to } => self.rename(from, to),
-            Act::Remove(path) => {
-                self.effect(path);
-                self.folders.insert(parent(path));
-            }
+            // What is removed can be removed again.
+            Act::Remove(path) => self.effect(path),
             _ => {}
         }
     }

@@ -6,9 +6,10 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
-use crate::support::{Base, ID, Run, program, set_time};
+use crate::support::{Base, ID, PATIENCE, Run, program, set_time};
 use crate::trace;
 
 /// How many commands the replies hold; the n-th adds a line to `ran-n`.
@@ -125,22 +126,10 @@ impl Scene {
     }
 
     fn traced(&self, injection: Option<&str>) -> Traced {
-        let plain = self.command();
         let file = tempfile::NamedTempFile::new().unwrap();
-        let mut command = Command::new("strace");
-        command.args(["-y", "-qq", "-s", "300", "-e", &format!("trace={}", trace::CALLS), "-o"]);
-        command.arg(file.path());
-        if let Some(injection) = injection {
-            command.args(["-e", &format!("inject={injection}")]);
-        }
-        command.arg(program()).args(plain.get_args()).current_dir(self.base.path());
-        for (name, value) in plain.get_envs() {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        let output = command.stdin(Stdio::null()).output().unwrap();
+        let injection = injection.map(|injection| format!("--inject={injection}"));
+        let mut command = self.under_strace(&self.command(), injection.as_deref(), file.path());
+        let output = command.output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Traced {
             killed: output.status.signal() == Some(9),
@@ -151,6 +140,40 @@ impl Scene {
             },
             trace: text(fs::read(file.path()).unwrap()),
         }
+    }
+
+    /// Serves the inbox until the session is complete, with all threads and processes watched.
+    pub(crate) fn serve_traced(&self) -> String {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let plain = self.base.command(&["resume", "--now", NOW]);
+        let mut command = self.under_strace(&plain, Some("-f"), file.path());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let begun = Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            if begun.elapsed() > PATIENCE {
+                let pid = self.base.read("sessions/.lock");
+                let pid = pid.split(' ').next().unwrap_or_default();
+                let _ = Command::new("kill").args(["-s", "KILL", pid]).status();
+                let _ = child.wait();
+                panic!("it did not end with its session");
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        fs::read_to_string(file.path()).unwrap()
+    }
+
+    fn under_strace(&self, plain: &Command, option: Option<&str>, file: &Path) -> Command {
+        let mut command = Command::new("strace");
+        command.args(["-y", "-qq", "-s", "300", "-e", &format!("trace={}", trace::CALLS)]);
+        command.args(option).arg("-o").arg(file).arg(program()).args(plain.get_args());
+        command.current_dir(self.base.path()).stdin(Stdio::null());
+        for (name, value) in plain.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        command
     }
 
     /// What must hold at any moment: outboxes stay what they were, the session's file is whole.

@@ -1,6 +1,6 @@
 //! What strace says of a run: the calls of the daemon's main thread, which does all the work.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The calls that are looked at; `?` where not every system has them.
@@ -72,8 +72,7 @@ fn call(line: &str, counts: &mut BTreeMap<String, usize>) -> Option<Call> {
     let (arguments, end) = arguments(rest);
     let get = |n: usize| arguments.get(n).map_or("", String::as_str);
     let act = match name {
-        "openat" => open(&path_at(get(0), get(1)), get(2)),
-        "openat2" => open(&path_at(get(0), get(1)), get(2)),
+        "openat" | "openat2" => open(&path_at(get(0), get(1)), get(2)),
         "open" => open(&quoted(get(0)), get(1)),
         "creat" => open(&quoted(get(0)), "O_CREAT"),
         "write" | "pwrite64" => Act::Write { path: descriptor(get(0)), text: quoted(get(1)) },
@@ -147,6 +146,21 @@ fn quoted(argument: &str) -> String {
 fn path_at(folder: &str, path: &str) -> String {
     let path = quoted(path);
     if path.starts_with('/') { path } else { format!("{}/{path}", descriptor(folder)) }
+}
+
+/// The calls of threads other than the first, in a trace made with `-f`; and how many there are.
+pub(crate) fn of_threads(text: &str) -> (Vec<Call>, usize) {
+    let threads: BTreeSet<&str> = text
+        .lines()
+        .filter_map(|line| line.split_once("parent_tid=[")?.1.split_once(']'))
+        .map(|(thread, _)| thread)
+        .collect();
+    let mut counts = BTreeMap::new();
+    let calls = text.lines().filter_map(|line| {
+        let (thread, line) = line.split_once(' ')?;
+        if threads.contains(thread) { call(line.trim_start(), &mut counts) } else { None }
+    });
+    (calls.collect(), threads.len())
 }
 
 /// The places of a run to stop it at: whatever changes the base directory or syncs something of
