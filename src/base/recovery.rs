@@ -33,6 +33,7 @@ impl Base {
         if let Some(turn) = history.unfinished {
             self.finish(turn, observer)?;
         }
+        self.inbox.sweep()?;
         self.put_claims_back()?;
         for file in history.files {
             if let Some(name) = self.inbox.archive_again(file)? {

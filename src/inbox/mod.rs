@@ -218,6 +218,11 @@ impl Inbox {
         self.put_into("held", &claimed.path, &claimed.name, Some(why))
     }
 
+    /// Removes what an interrupted write left in the folders that are deaddrop's alone.
+    pub fn sweep(&self) -> Result<()> {
+        [self.claims(), self.sub("processed")].iter().try_for_each(|folder| atomic::sweep(folder))
+    }
+
     /// Makes durable where files are.
     pub fn sync(&self) -> Result<()> {
         for folder in [self.folder.clone(), self.claims(), self.sub("processed")] {

@@ -72,7 +72,7 @@ pub enum Detail {
         /// A phrase for the person.
         reason: String,
     },
-    /// Nothing was changed.
+    /// It failed. Unless the reason says otherwise, nothing was changed.
     Failed(Failure),
 }
 

@@ -111,7 +111,7 @@ impl Plan {
             (Some(content), Some(temporary)) => write(&asked, spot, temporary, content)?,
             _ => {
                 spot.folder.remove_file(&spot.name).map_err(|e| failed("delete", &asked, &e))?;
-                sync(&spot.folder).map_err(|e| failed("sync the folder of", &asked, &e))?;
+                sync(&spot.folder).map_err(|e| not_durable("deleted", &asked, &e))?;
             }
         }
         Ok(effect.detail)
@@ -152,13 +152,20 @@ fn write(path: &RelPath, spot: Spot, temporary: &str, bytes: &[u8]) -> Result<()
         folder = folder.open_dir_nofollow(name).map_err(fail)?;
     }
     let written = put(&folder, temporary, bytes, spot.found.as_ref())
-        .and_then(|()| folder.rename(temporary, &folder, &spot.name))
-        .and_then(|()| sync(&folder));
+        .and_then(|()| folder.rename(temporary, &folder, &spot.name));
     written.map_err(|e| {
         // Only what this call made; the error that counts is the first.
         let _ = folder.remove_file(temporary);
         fail(e)
-    })
+    })?;
+    sync(&folder).map_err(|e| not_durable("written", path, &e))
+}
+
+/// What was done and may be undone by a power loss is no success, and not nothing either.
+fn not_durable(done: &str, path: &RelPath, error: &io::Error) -> Failure {
+    Failure::execution(format!(
+        "'{path}' was {done}, but the disk does not confirm it ({error}): look at it again"
+    ))
 }
 
 fn put(folder: &Dir, name: &str, bytes: &[u8], like: Option<&Metadata>) -> io::Result<()> {

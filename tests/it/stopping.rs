@@ -246,3 +246,14 @@ fn a_daemon_that_waits_uses_no_time_of_the_processor() {
     let after = fs::read_to_string(format!("/proc/{}/stat", daemon.pid())).unwrap();
     assert!(ticks(&after) - before <= 2, "{before} {after}");
 }
+
+#[test]
+fn what_an_interrupted_write_left_among_the_claimed_is_no_reply() {
+    let base = Base::with_session();
+    base.write("inbox/.claimed/.tmpAbCdEf.tmp", "[DONE]\nx\n[/DONE]\n");
+    base.write("inbox/processed/.tmpAbCdEf.tmp", "half");
+    base.run(&["resume", "--no-watch"]).ok();
+    assert_eq!(base.names("inbox"), [".claimed", "processed"]);
+    assert_eq!(base.names("inbox/.claimed"), Vec::<String>::new());
+    assert_eq!(base.names("inbox/processed"), Vec::<String>::new());
+}
