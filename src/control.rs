@@ -2,7 +2,8 @@
 //! The process that holds the base directory does it; any other hands its wish over through the
 //! spool `sessions/control/` and waits for the answer. So there is never a second writer.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -109,6 +110,9 @@ pub fn fulfil(base: &mut Base, wish: Wish, observer: &mut dyn Observer) -> Resul
     }
 }
 
+/// From this age on, what nobody holds is nobody's.
+const OLD: Duration = Duration::from_mins(1);
+const STRANGE: &str = "the deaddrop that runs here does not understand this; is it the same version? Stop it, then try again";
 const UNFINISHED: &str =
     "it ends within a block and was written just now; try again when it is finished";
 
@@ -129,7 +133,7 @@ pub fn hand_over(config: &Config, wish: &Wish, stop: &Stop) -> Result<Option<Tur
     let (asked, answered) =
         (folder.join(format!("{name}.wish")), folder.join(format!("{name}.answer")));
     let text = serde_json::to_vec(wish).expect("strings become JSON");
-    atomic::write_private(&asked, &text)?;
+    let _held = ask(&folder, &asked, &text).map_err(|e| Error::io("write", &asked, e))?;
     loop {
         if let Ok(text) = fs::read(&answered) {
             let _ = fs::remove_file(&answered);
@@ -143,8 +147,12 @@ pub fn hand_over(config: &Config, wish: &Wish, stop: &Stop) -> Result<Option<Tur
         }
         if stop.is_asked() || !Lock::is_held(config) {
             // Whoever removes it decides that it is not done; else the answer may be there now.
-            if fs::remove_file(&asked).is_ok() {
-                return if stop.is_asked() { Err(Error::interrupted()) } else { Ok(None) };
+            let taken_back = fs::remove_file(&asked).is_ok();
+            if stop.is_asked() {
+                return Err(Error::interrupted());
+            }
+            if taken_back {
+                return Ok(None);
             }
             if !answered.exists() && !Lock::is_held(config) {
                 return Err(Error::relayed(
@@ -157,33 +165,56 @@ pub fn hand_over(config: &Config, wish: &Wish, stop: &Stop) -> Result<Option<Tur
     }
 }
 
+/// Writes a wish that is locked for as long as somebody waits for it: one that nobody holds any more
+/// is not carried out.
+fn ask(folder: &Path, path: &Path, text: &[u8]) -> io::Result<File> {
+    let mut file = tempfile::Builder::new().suffix(".tmp").tempfile_in(folder)?;
+    file.as_file().lock()?;
+    file.write_all(text)?;
+    file.persist(path).map_err(|e| e.error)
+}
+
 /// Does what others have wished for, and answers them. Gives what was done.
 ///
 /// # Panics
 /// Never: strings and numbers always become JSON.
-pub fn answer_all(base: &mut Base, observer: &mut dyn Observer) -> Result<Vec<(Wish, Turn)>> {
+pub fn answer_all(
+    base: &mut Base,
+    stop: &Stop,
+    observer: &mut dyn Observer,
+) -> Result<Vec<(Wish, Turn)>> {
     let Ok(entries) = fs::read_dir(folder(&base.config)) else { return Ok(Vec::new()) };
     let mut wishes: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     wishes.retain(|path| path.extension().is_some_and(|e| e == "wish"));
     wishes.sort_by_key(|path| path.metadata().and_then(|found| found.modified()).ok());
     let mut done = Vec::new();
     for path in wishes {
+        if stop.is_asked() {
+            break;
+        }
         let taken = path.with_extension("taken");
+        if is_abandoned(&path) {
+            let _ = fs::remove_file(&path);
+            continue;
+        }
         // Somebody may have thought better of it.
         if fs::rename(&path, &taken).is_err() {
             continue;
         }
         let wish =
             fs::read(&taken).ok().and_then(|text| serde_json::from_slice::<Wish>(&text).ok());
-        let Some(wish) = wish else { continue };
-        let answer = match fulfil(base, wish.clone(), observer) {
-            Ok(turn) => {
+        let outcome = match wish {
+            None => Err(Error::relayed(STRANGE.to_owned(), 1)),
+            Some(wish) => fulfil(base, wish.clone(), observer).map(|turn| (wish, turn)),
+        };
+        let answer = match outcome {
+            Ok((wish, turn)) => {
                 let told = (Box::new(turn.session.clone()), turn.outbox.clone());
                 done.push((wish, turn));
                 Answer { done: Some(told), failed: None }
             }
             // What is wrong with the base directory itself stops its process.
-            Err(e) if e.is_fatal() => return Err(e),
+            Err(e) if base.is_within_turn() || e.is_of_the_disk() => return Err(e),
             Err(e) => Answer { done: None, failed: Some((e.to_string(), e.code())) },
         };
         let text = serde_json::to_vec(&answer).expect("strings and numbers become JSON");
@@ -193,11 +224,19 @@ pub fn answer_all(base: &mut Base, observer: &mut dyn Observer) -> Result<Vec<(W
     Ok(done)
 }
 
-/// Removes what was left of wishes when deaddrop was stopped hard: whoever waited has been told.
+/// Whether nobody waits for a wish any more.
+fn is_abandoned(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| file.try_lock_shared().is_ok())
+}
+
+/// Removes what was left of wishes when somebody was stopped hard.
 pub fn sweep(config: &Config) {
     let Ok(entries) = fs::read_dir(folder(config)) else { return };
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
-        if path.extension().is_some_and(|e| e == "taken") {
+        // An answer may have been given just now.
+        let age = path.metadata().and_then(|found| found.modified()).ok();
+        let is_old = age.and_then(|time| time.elapsed().ok()).is_some_and(|age| age > OLD);
+        if is_old && is_abandoned(&path) {
             let _ = fs::remove_file(path);
         }
     }

@@ -46,7 +46,8 @@ pub fn serve_once(
     listener: &mut dyn Listener,
 ) -> Result<()> {
     let mut sessions = Sessions::of(base)?;
-    round(base, serve, stop, &mut sessions, &[], listener).map(drop)
+    round(base, serve, stop, &mut sessions, &[], listener)?;
+    base.settle()
 }
 
 /// Serves `base` until there is nothing to wait for (then true) or the person stops it (false).
@@ -65,8 +66,8 @@ pub fn serve(
     base.is_serving();
     loop {
         match round(base, serve, stop, &mut sessions, &closed, listener)? {
-            Round::Over => return Ok(true),
-            Round::Stopped => return Ok(false),
+            Round::Over => return base.settle().map(|()| true),
+            Round::Stopped => return base.settle().map(|()| false),
             Round::Wait { look_again } => closed = watch.wait(look_again),
         }
     }
@@ -91,12 +92,8 @@ fn round(
     closed: &[OsString],
     listener: &mut dyn Listener,
 ) -> Result<Round> {
-    for (wish, turn) in control::answer_all(base, listener)? {
-        sessions.known.insert(turn.session.id.clone(), turn.session.clone());
-        listener.fulfilled(&wish, &turn);
-        if sessions.are_over(base, serve)? {
-            return Ok(Round::Over);
-        }
+    if wishes(base, serve, stop, sessions, listener)? {
+        return Ok(Round::Over);
     }
     let look = match base.inbox.look(closed) {
         // Somebody removed the folder, and perhaps made another: make it whole, and go on there.
@@ -114,11 +111,29 @@ fn round(
             // A reply that is not finished keeps those after it waiting: they come later.
             return Ok(Round::Wait { look_again: true });
         }
-        if sessions.are_over(base, serve)? {
+        if sessions.are_over(base, serve)? || wishes(base, serve, stop, sessions, listener)? {
             return Ok(Round::Over);
         }
     }
     Ok(if stop.is_asked() { Round::Stopped } else { Round::Wait { look_again: look.look_again } })
+}
+
+/// Does what others wish for. Returns whether there is nothing more to wait for then.
+fn wishes(
+    base: &mut Base,
+    serve: &Serve,
+    stop: &Stop,
+    sessions: &mut Sessions,
+    listener: &mut dyn Listener,
+) -> Result<bool> {
+    for (wish, turn) in control::answer_all(base, stop, listener)? {
+        sessions.known.insert(turn.session.id.clone(), turn.session.clone());
+        listener.fulfilled(&wish, &turn);
+        if sessions.are_over(base, serve)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Carries out the reply in one file. Returns false if it is not finished yet.
@@ -146,21 +161,25 @@ fn one(
             return Ok(true);
         }
     };
-    match sessions.addressed(base, &claimed)? {
-        Err(why) => {
-            base.inbox.reject(&claimed, &why)?;
-            listener.rejected(&name, &why);
-        }
+    let (put_away, why, held) = match sessions.addressed(base, &claimed)? {
+        Err(why) => (base.inbox.reject(&claimed, &why), why, false),
         Ok(session) if session.is_repeat(&claimed.text) => {
-            base.inbox.hold(&claimed, SAME)?;
-            listener.held(&name, SAME);
+            (base.inbox.hold(&claimed, SAME), SAME.to_owned(), true)
         }
         Ok(session) => {
             listener.took(&name, &session);
             let turn = base.carry_out(session, claimed, listener)?;
             sessions.known.insert(turn.session.id.clone(), turn.session.clone());
             listener.turned(&turn);
+            return Ok(true);
         }
+    };
+    match put_away {
+        Err(e) if e.is_of_the_disk() => return Err(e),
+        // It stays among the claimed, and is a new reply at the next start.
+        Err(e) => listener.stuck(&name, &e.to_string()),
+        Ok(()) if held => listener.held(&name, &why),
+        Ok(()) => listener.rejected(&name, &why),
     }
     Ok(true)
 }

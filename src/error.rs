@@ -160,16 +160,6 @@ impl Error {
         ErrorKind::Relayed { message, code }.into()
     }
 
-    /// Whether the base directory itself is at fault, so that nothing more should be done in it.
-    pub fn is_fatal(&self) -> bool {
-        matches!(
-            *self.0,
-            ErrorKind::Io { .. }
-                | ErrorKind::DamagedJournal { .. }
-                | ErrorKind::StrangeJournal { .. }
-        )
-    }
-
     /// The exit code of `deaddrop` for this error, as `--help` lists them.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code())

@@ -44,6 +44,8 @@ pub struct Base {
     environment: OnceCell<Environment>,
     /// What was begun and what came of it.
     journal: Journal,
+    /// Whether a turn is begun and not concluded: then only a new start can go on.
+    within_turn: bool,
     /// The sessions that the journal holds, as they are now.
     changed: BTreeMap<String, Session>,
     lock: Lock,
@@ -110,6 +112,7 @@ impl Base {
             store: Store::new(&config.sessions),
             inbox,
             journal,
+            within_turn: false,
             changed: BTreeMap::new(),
             recovered: Vec::new(),
             workspace,
@@ -159,6 +162,11 @@ impl Base {
             self.workspace = Workspace::open(&self.config.workspace, &self.config.state())?;
         }
         Ok(())
+    }
+
+    /// Whether a turn was begun and could not be concluded.
+    pub fn is_within_turn(&self) -> bool {
+        self.within_turn
     }
 
     /// Tells others that this process now serves the inbox until it is stopped.

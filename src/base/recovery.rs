@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::Base;
 use crate::error::{Error, Result};
 use crate::protocol::{Detail, Ending};
+use crate::session::Session;
 use crate::session::record::{History, Unfinished};
 use crate::text::count;
 use crate::turn::{Observer, recover};
@@ -41,9 +42,15 @@ impl Base {
                 self.tell(format!("{name} was carried out before, and is archived"), observer);
             }
         }
-        if !self.changed.is_empty() {
-            self.empty_journal()?;
+        let open: Vec<Session> =
+            self.changed.values().filter(|session| !session.is_complete).cloned().collect();
+        for session in open {
+            if self.restore_outbox(&session)? {
+                let name = session.outbox_name();
+                self.tell(format!("the outbox {name} was missing, and is written"), observer);
+            }
         }
+        self.settle()?;
         Ok(())
     }
 
@@ -61,7 +68,7 @@ impl Base {
             self.tell(told, observer);
             return self.conclude(&turn.begin, commit).map(drop);
         }
-        let session = self.store.load(&turn.begin.session)?;
+        let session = turn.begin.session.clone();
         let known = recover::known(&turn, &self.workspace);
         let done = known.values().filter(|outcome| !is_lost(&outcome.detail)).count();
         let lost = known.len() - done;

@@ -48,8 +48,7 @@ impl Base {
     ) -> Result<Turn> {
         self.stand_firm()?;
         let begin = Begin {
-            session: session.id.clone(),
-            sequence: session.sequence,
+            session: session.clone(),
             name: claimed.name.to_string_lossy().into_owned(),
             claim: claimed.claim().to_string_lossy().into_owned(),
             file: claimed.file,
@@ -57,6 +56,7 @@ impl Base {
             steps: claimed.reply.steps,
         };
         let begin = Record::Begin(Box::new(begin));
+        self.within_turn = true;
         self.note(&begin)?;
         let Record::Begin(begin) = begin else { unreachable!("made above") };
         self.go_through(session, &begin, &BTreeMap::new(), false, observer)
@@ -79,6 +79,9 @@ impl Base {
         session.advance(outcomes, self.now());
         session.last_reply = Some(Digest::of(begin.text.as_bytes()));
 
+        if !session.is_complete {
+            self.make_way(&session, observer)?;
+        }
         let outbox = if session.is_complete { None } else { Some(self.prepare_outbox(&session)?) };
         let commit = Record::Commit(Box::new(Commit { session, outbox, recovered }));
         self.note(&commit)?;
@@ -109,7 +112,7 @@ impl Base {
         self.store.save_soon(&session)?;
         let failed = session.last_results.iter().filter(|outcome| !outcome.success()).count();
         let entry = Entry {
-            sequence: begin.sequence,
+            sequence: begin.session.sequence,
             at: session.updated_at,
             reply: begin.name.clone(),
             commands: session.last_results.len(),
@@ -122,6 +125,7 @@ impl Base {
         self.inbox.archive(claim, name, begin.file, &begin.text)?;
         self.changed.insert(session.id.clone(), session.clone());
         self.journal.append(&Record::End.to_line())?;
+        self.within_turn = false;
         if self.journal.len() > JOURNAL_LIMIT {
             self.empty_journal()?;
         }
@@ -140,6 +144,30 @@ impl Base {
         self.inbox.sync()?;
         atomic::sync_folder(&self.config.outbox)?;
         self.journal.rewrite([])
+    }
+
+    /// Moves a file aside that stands where an outbox of ours is to be: it cannot be ours, since the
+    /// turn is not decided, and it may be all that somebody has of something.
+    fn make_way(&self, session: &Session, observer: &mut dyn Observer) -> Result<()> {
+        let path = self.outbox_path(session);
+        if fs::symlink_metadata(&path).is_ok() {
+            let aside =
+                atomic::move_into(&path, &self.config.outbox, session.outbox_name().as_ref())?;
+            observer.recovered(&format!(
+                "there was an outbox {} already, of another session perhaps; it is {} now",
+                path.display(),
+                aside.display()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Puts on disk what the journal stands for, if anything does, at an orderly end.
+    pub fn settle(&mut self) -> Result<()> {
+        if self.changed.is_empty() || self.within_turn {
+            return Ok(());
+        }
+        self.empty_journal()
     }
 
     fn prepare_outbox(&self, session: &Session) -> Result<Rendered> {

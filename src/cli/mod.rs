@@ -176,7 +176,9 @@ impl Context {
                     if let (Some(name), Wish::Apply { session, .. }) = (reply, &wish) {
                         teller.took(name.as_ref(), &base.store.choose(session.as_deref())?);
                     }
-                    return control::fulfil(&mut base, wish, &mut teller);
+                    let turn = control::fulfil(&mut base, wish, &mut teller)?;
+                    base.settle()?;
+                    return Ok(turn);
                 }
                 Err(e) if e.is_locked() && Lock::holder_serves(&self.config) => {
                     let Some(turn) = control::hand_over(&self.config, &wish, stop)? else {

@@ -191,7 +191,10 @@ impl Inbox {
     /// done before. `claim` is its name among the claimed.
     pub fn archive(&self, claim: &OsStr, name: &OsStr, file: FileId, text: &str) -> Result<()> {
         let claimed = self.claims().join(claim);
-        if fs::symlink_metadata(&claimed).is_ok() {
+        // By identity: a later reply may have been claimed under the same name.
+        let found = open(&claimed).ok().and_then(|found| FileId::of(&found));
+        let unknown = file == FileId::default() && fs::symlink_metadata(&claimed).is_ok();
+        if found == Some(file) || unknown {
             return self.put_into("processed", &claimed, name, None);
         }
         // A power loss may have undone the claim, and even the archiving.

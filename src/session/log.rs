@@ -1,7 +1,7 @@
 //! What happened in a session, a line a turn: `sessions/{id}.log`, JSON, made from the journal.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -41,15 +41,27 @@ pub fn add(folder: &Path, id: &str, entry: &Entry) -> Result<()> {
     if entry.recovered && read(folder, id)?.iter().any(|known| known.sequence == entry.sequence) {
         return Ok(());
     }
-    let mut file = File::options().append(true).create(true).open(&path).map_err(fail)?;
+    let mut file =
+        File::options().read(true).append(true).create(true).open(&path).map_err(fail)?;
+    // What is torn must not swallow what follows.
+    let mut last = [b'\n'];
+    if file.seek(SeekFrom::End(-1)).is_ok() {
+        file.read_exact(&mut last).map_err(fail)?;
+    }
+    if last != [b'\n'] {
+        line.insert(0, '\n');
+    }
     file.write_all(line.as_bytes()).map_err(fail)
 }
 
 /// The turns of a session, in order. What a power loss has torn is left out.
 pub fn read(folder: &Path, id: &str) -> Result<Vec<Entry>> {
     let path = path(folder, id);
-    match fs::read_to_string(&path) {
-        Ok(text) => Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()),
+    match fs::read(&path) {
+        Ok(text) => Ok(text
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| serde_json::from_slice(line).ok())
+            .collect()),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(e) => Err(Error::io("read", &path, e)),
     }

@@ -46,10 +46,8 @@ pub enum Record {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Begin {
-    /// Whose turn it is.
-    pub session: String,
-    /// The outbox that the reply answers.
-    pub sequence: u32,
+    /// Whose turn it is, as it is before it.
+    pub session: Session,
     /// The name that the reply was dropped under.
     pub name: String,
     /// Its name among the claimed.

@@ -137,7 +137,12 @@ impl Workspace {
                 for part in inside.components().rev() {
                     match part {
                         Component::Normal(part) => {
-                            todo.push_front(part.to_string_lossy().into_owned());
+                            let part = part.to_str().ok_or_else(|| {
+                                Failure::rejected(format!(
+                                    "'{path}' leads through a link to a name that is no text"
+                                ))
+                            })?;
+                            todo.push_front(part.to_owned());
                         }
                         Component::ParentDir => todo.push_front("..".to_owned()),
                         Component::CurDir => {}
@@ -171,7 +176,15 @@ impl Workspace {
         let names = held.iter().map(|(name, _)| name).chain(&missing).chain([&name]);
         let real = names.map(String::as_str).collect::<Vec<_>>().join("/");
         // A link's target may hold names that no reply could ask for.
-        let real = RelPath::parse(&real).map_err(|fault| Failure::rejected(fault.to_string()))?;
+        let name_of =
+            RelPath::parse(&real).map_err(|fault| Failure::rejected(fault.to_string()))?;
+        if name_of.as_str() != real {
+            return Err(Failure::rejected(format!(
+                "'{path}' leads to a name that no path can say: '{}'",
+                crate::text::visible_line(&real)
+            )));
+        }
+        let real = name_of;
         if self.state.iter().any(|folder| real.is_within(folder)) {
             return Err(own_state(path));
         }

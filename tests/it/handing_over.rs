@@ -96,3 +96,22 @@ fn wishes_are_answered_at_once() {
     assert!(status.contains("word 0") && status.contains("word 19"), "{status}");
     assert!(fs::read_dir(base.at("sessions/control")).unwrap().next().is_none());
 }
+
+#[test]
+fn a_wish_that_nobody_waits_for_is_not_carried_out() {
+    let base = Base::with_session();
+    base.write("sessions/control/old.wish", "{\"say\":{\"text\":\"stale\",\"session\":null}}");
+    base.run(&["resume", "--no-watch"]).ok();
+    assert!(!base.run(&["status"]).ok().stdout.contains("stale"));
+    assert_eq!(base.names("sessions/control"), [""; 0]);
+}
+
+#[test]
+fn a_wish_that_cannot_be_fulfilled_does_not_stop_the_daemon() {
+    let base = Base::with_session();
+    fs::create_dir(base.at("sessions/0000dead.json")).unwrap();
+    let daemon = base.serve(&["watch"]);
+    base.run(&["say", "--session", "0000dead", "x"]).with_code(1);
+    base.run(&["say", "--session", ID, "y"]).ok();
+    daemon.stop();
+}

@@ -136,3 +136,24 @@ fn another_sessions_folder_does_not_let_a_second_writer_in() {
     base.run(&["--sessions-dir", "other", "watch"]).with_code(4);
     daemon.stop();
 }
+
+#[test]
+fn an_outbox_that_stands_there_already_is_moved_aside_and_never_lost() {
+    let base = Base::with_session();
+    base.write("outbox/a1b2c3d4_seq0002.txt", "of somebody else\n");
+    let run = base.run_with(&["apply", "-"], MESSAGE).ok();
+    assert!(run.stderr.contains("there was an outbox"), "{run:?}");
+    assert!(base.outbox(2).contains("[OK] MESSAGE"));
+    assert_eq!(base.read("outbox/a1b2c3d4_seq0002-2.txt"), "of somebody else\n");
+}
+
+#[test]
+fn a_torn_log_stops_nobody_and_swallows_nothing() {
+    let base = Base::with_session();
+    base.apply(MESSAGE);
+    let whole = fs::read(base.at("sessions/a1b2c3d4.log")).unwrap();
+    base.write("sessions/a1b2c3d4.log", [&whole[..40], b"\xc3"].concat());
+    base.apply(&MESSAGE.repeat(2));
+    let log = base.run(&["log"]).ok().stdout;
+    assert!(log.contains("   2  ") && log.lines().count() == 1, "{log}");
+}
