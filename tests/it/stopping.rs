@@ -257,3 +257,27 @@ fn what_an_interrupted_write_left_among_the_claimed_is_no_reply() {
     assert_eq!(base.names("inbox/.claimed"), Vec::<String>::new());
     assert_eq!(base.names("inbox/processed"), Vec::<String>::new());
 }
+
+#[test]
+fn a_reply_claimed_under_the_name_of_one_that_is_done_is_not_lost() {
+    let base = Base::with_session();
+    let mut daemon = base.serve(&["resume"]);
+    base.write("inbox/reply.txt", "[MESSAGE]\nOne\n[/MESSAGE]\n");
+    base.wait_for_outbox(2);
+    wait_until("the archive", || base.exists("inbox/processed/reply.txt"));
+    daemon.signal("KILL");
+    daemon.wait();
+    // A power loss: the end of the turn is not on disk, the next claim is.
+    let mut journal = std::fs::read(base.at("sessions/journal")).unwrap();
+    let used = journal.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    let last = journal[..used - 1].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+    if journal[last..used].ends_with(b"\"end\"\n") {
+        journal[last..used].fill(0);
+    }
+    std::fs::write(base.at("sessions/journal"), journal).unwrap();
+    base.write("inbox/.claimed/reply.txt", "[RUN_COMMAND]\ntouch two\n[/RUN_COMMAND]\n");
+    base.run(&["resume", "--no-watch"]).ok();
+    assert!(base.exists("workspace/two"));
+    assert_eq!(base.names("inbox/processed"), ["reply-2.txt", "reply.txt"]);
+    assert_eq!(base.names("outbox").len(), 3);
+}
