@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use super::Base;
 use crate::error::{Error, Result};
-use crate::protocol::{Detail, Ending};
 use crate::session::Session;
 use crate::session::record::{History, Unfinished};
 use crate::text::count;
@@ -60,7 +59,7 @@ impl Base {
         // Told before it is done: should deaddrop be stopped again, nobody would learn of it later.
         if let Some(mut commit) = turn.commit.take() {
             commit.recovered = true;
-            let lost = commit.session.last_results.iter().filter(|o| is_lost(&o.detail)).count();
+            let lost = commit.session.last_results.iter().filter(|o| o.is_lost()).count();
             let told = format!(
                 "{name} had been carried out when deaddrop was stopped{}; what was left is put into place now",
                 tell_lost(lost)
@@ -68,9 +67,8 @@ impl Base {
             self.tell(told, observer);
             return self.conclude(&turn.begin, commit).map(drop);
         }
-        let session = turn.begin.session.clone();
         let known = recover::known(&turn, &self.workspace);
-        let done = known.values().filter(|outcome| !is_lost(&outcome.detail)).count();
+        let done = known.values().filter(|outcome| !outcome.is_lost()).count();
         let lost = known.len() - done;
         let left = turn.begin.steps.len() - known.len();
         let told = format!(
@@ -79,7 +77,7 @@ impl Base {
             tell_lost(lost)
         );
         self.tell(told, observer);
-        let after = self.go_through(session, &turn.begin, &known, true, observer)?;
+        let after = self.go_through(&turn.begin, &known, true, observer)?;
         if after.session.is_complete {
             self.tell(format!("session {} is complete", after.session.id), observer);
         }
@@ -124,8 +122,4 @@ fn tell_lost(lost: usize) -> String {
         0 => String::new(),
         n => format!(", {n} interrupted (it may have run in part, and is not run again)"),
     }
-}
-
-fn is_lost(detail: &Detail) -> bool {
-    matches!(detail, Detail::Ran(execution) if execution.ending == Ending::Lost)
 }

@@ -48,7 +48,7 @@ impl Base {
     ) -> Result<Turn> {
         self.stand_firm()?;
         let begin = Begin {
-            session: session.clone(),
+            session,
             name: claimed.name.to_string_lossy().into_owned(),
             claim: claimed.claim().to_string_lossy().into_owned(),
             file: claimed.file,
@@ -59,13 +59,12 @@ impl Base {
         self.within_turn = true;
         self.note(&begin)?;
         let Record::Begin(begin) = begin else { unreachable!("made above") };
-        self.go_through(session, &begin, &BTreeMap::new(), false, observer)
+        self.go_through(&begin, &BTreeMap::new(), false, observer)
     }
 
     /// Carries out the steps that have no outcome yet, and concludes the turn.
     pub(super) fn go_through(
         &mut self,
-        mut session: Session,
         begin: &Begin,
         known: &BTreeMap<usize, Outcome>,
         recovered: bool,
@@ -76,6 +75,7 @@ impl Base {
             Here { workspace: &self.workspace, runner: &self.runner, interrupted: &interrupted };
         let mut notes = Notes(&mut self.journal);
         let outcomes = turn::carry_out(&begin.steps, known, &mut place, &mut notes, observer)?;
+        let mut session = begin.session.clone();
         session.advance(outcomes, self.now());
         session.last_reply = Some(Digest::of(begin.text.as_bytes()));
 
@@ -117,6 +117,7 @@ impl Base {
             reply: begin.name.clone(),
             commands: session.last_results.len(),
             failed,
+            interrupted: session.last_results.iter().filter(|o| o.is_lost()).count(),
             is_complete: session.is_complete,
             recovered,
         };

@@ -23,7 +23,6 @@ use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::turn::Observer;
 use crate::watch::Stop;
-use serving::PATIENCE;
 use talk::{Talk, Teller};
 
 const EXIT_CODES: &str = "\
@@ -39,6 +38,9 @@ Examples:
       goes on with the newest open session
   deaddrop check reply.txt && deaddrop apply reply.txt
       looks at a reply first, then carries it out";
+
+/// How long to wait for a process that carries out a single reply.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Lets any chat window be a coding agent: paste the outbox into a chat, save the reply into the
 /// inbox, and deaddrop carries it out in the workspace.
@@ -158,6 +160,14 @@ struct Context {
     here: Option<PathBuf>,
 }
 
+/// How a base directory was got at.
+enum Opened {
+    /// It is this process's.
+    Here(Box<Base>),
+    /// Another process serves it, and has done what was wished.
+    Elsewhere(Box<Turn>),
+}
+
 impl Context {
     /// Opens the base directory to serve it, and tells what was found amiss.
     fn open(&self, stop: Stop) -> Result<Base> {
@@ -165,38 +175,49 @@ impl Context {
         Base::open(self.config.clone(), self.clock, stop, &mut teller)
     }
 
-    /// Does what is wished: here, or through the process that serves the folder. `reply` is the
-    /// name of the reply that is carried out, if one is.
-    fn wish(&self, wish: Wish, stop: &Stop, reply: Option<&str>) -> Result<Turn> {
-        let mut teller = Teller { context: self, what_next: true };
+    /// Opens the base directory, or hands `wish` to the process that serves it and gives what came of
+    /// that.
+    fn open_or_hand_over(&self, wish: &Wish, stop: &Stop) -> Result<Opened> {
         let begun = Instant::now();
         loop {
             match self.open(stop.clone()) {
-                Ok(mut base) => {
-                    if let (Some(name), Wish::Apply { session, .. }) = (reply, &wish) {
-                        teller.took(name.as_ref(), &base.store.choose(session.as_deref())?);
-                    }
-                    let turn = control::fulfil(&mut base, wish, &mut teller)?;
-                    base.settle()?;
-                    return Ok(turn);
-                }
+                Ok(base) => return Ok(Opened::Here(Box::new(base))),
                 Err(e) if e.is_locked() && Lock::holder_serves(&self.config) => {
-                    let Some(turn) = control::hand_over(&self.config, &wish, stop)? else {
-                        continue;
-                    };
-                    if let Some(name) = reply {
-                        let mut answered = turn.session.clone();
-                        answered.sequence -= u32::from(!answered.is_complete);
-                        teller.took(name.as_ref(), &answered);
-                        turn.session.last_results.iter().for_each(|outcome| teller.done(outcome));
+                    // Else it ended and left the wish alone.
+                    if let Some(turn) = control::hand_over(&self.config, wish, stop)? {
+                        return Ok(Opened::Elsewhere(Box::new(turn)));
                     }
-                    return Ok(turn);
                 }
                 // Whoever carries out one reply will soon be done.
                 Err(e) if e.is_locked() && begun.elapsed() < PATIENCE && !stop.is_asked() => {
                     thread::sleep(Duration::from_millis(20));
                 }
                 Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// Does what is wished: here, or through the process that serves the folder. `reply` is the
+    /// name of the reply that is carried out, if one is.
+    fn wish(&self, wish: Wish, stop: &Stop, reply: Option<&str>) -> Result<Turn> {
+        let mut teller = Teller { context: self, what_next: true };
+        match self.open_or_hand_over(&wish, stop)? {
+            Opened::Here(mut base) => {
+                if let (Some(name), Wish::Apply { session, .. }) = (reply, &wish) {
+                    teller.took(name.as_ref(), &base.store.choose(session.as_deref())?);
+                }
+                let turn = control::fulfil(&mut base, wish, &mut teller)?;
+                base.settle()?;
+                Ok(turn)
+            }
+            Opened::Elsewhere(turn) => {
+                if let Some(name) = reply {
+                    let mut answered = turn.session.clone();
+                    answered.sequence -= u32::from(!answered.is_complete);
+                    teller.took(name.as_ref(), &answered);
+                    turn.session.last_results.iter().for_each(|outcome| teller.done(outcome));
+                }
+                Ok(*turn)
             }
         }
     }

@@ -4,24 +4,18 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use super::Context;
 use super::talk::{self, Teller};
+use super::{Context, Opened};
 use crate::base::{Base, Turn};
-use crate::control::{self, Wish};
+use crate::control::Wish;
 use crate::daemon::{self, Serve};
 use crate::error::{Error, Result};
-use crate::lock::Lock;
 use crate::session::store::Store;
 use crate::session::{Session, is_id};
 use crate::watch::Stop;
-
-/// How long to wait for a process that carries out a single reply.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -79,30 +73,19 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         )));
     }
     let stop = Stop::on_signals()?;
-    let begun = Instant::now();
-    let mut base = loop {
-        match context.open(stop.clone()) {
-            // Whoever serves the folder will serve this session too.
-            Err(e) if e.is_locked() && Lock::holder_serves(&context.config) => {
-                let wish = Wish::New { task: task.clone(), id: arguments.id.clone() };
-                if let Some(turn) = control::hand_over(&context.config, &wish, &stop)? {
-                    announce(context, &turn, "begins")?;
-                    context
-                        .talk
-                        .say("The deaddrop that already runs here will carry out the replies.");
-                    return Ok(ExitCode::SUCCESS);
-                }
-            }
-            // Whoever carries out one reply will soon be done.
-            Err(e) if e.is_locked() && begun.elapsed() < PATIENCE && !stop.is_asked() => {
-                thread::sleep(Duration::from_millis(20));
-            }
-            other => break other?,
+    let wish = Wish::New { task: task.clone(), id: arguments.id.clone() };
+    let mut base = match context.open_or_hand_over(&wish, &stop)? {
+        Opened::Here(base) => base,
+        Opened::Elsewhere(turn) => {
+            announce(context, &turn, "begins")?;
+            context.talk.say("The deaddrop that already runs here will carry out the replies.");
+            return Ok(ExitCode::SUCCESS);
         }
     };
     let turn = base.begin(&task, arguments.id.clone())?;
     announce(context, &turn, "begins")?;
     if arguments.no_watch {
+        base.settle()?;
         return Ok(ExitCode::SUCCESS);
     }
     serve(context, &mut base, &Serve::One(turn.session.id), &stop)

@@ -132,10 +132,12 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
             Context::print_json(&json!(entry));
             continue;
         }
-        let Entry { sequence, at, reply, commands, failed, is_complete, recovered } = entry;
+        let Entry { sequence, at, reply, commands, failed, interrupted, is_complete, recovered } =
+            entry;
         let mut line = format!("{sequence:>4}  {at}  {}", count(commands, "command"));
         for (holds, words) in [
             (failed > 0, format!(", {failed} failed")),
+            (interrupted > 0, format!(" ({interrupted} interrupted, may have run in part)")),
             (is_complete, ", done".to_owned()),
             (recovered, ", taken up again after a hard stop".to_owned()),
         ] {

@@ -182,6 +182,11 @@ impl Outcome {
         Self { kind: Kind::Reply, line: first.line, detail, warnings: Vec::new() }
     }
 
+    /// Whether it is a command of which nobody knows how it ended.
+    pub fn is_lost(&self) -> bool {
+        matches!(&self.detail, Detail::Ran(execution) if execution.ending == Ending::Lost)
+    }
+
     /// Whether it did what was asked. A command succeeds with exit code 0.
     pub fn success(&self) -> bool {
         match &self.detail {

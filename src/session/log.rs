@@ -23,6 +23,9 @@ pub struct Entry {
     pub commands: usize,
     /// How many of them failed, were not run, or may have run in part.
     pub failed: usize,
+    /// How many of those failed because deaddrop was stopped hard while they ran.
+    #[serde(default)]
+    pub interrupted: usize,
     /// Whether it completed the session.
     pub is_complete: bool,
     /// Whether deaddrop was stopped hard in the middle, and took the turn up again.

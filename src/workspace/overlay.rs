@@ -96,11 +96,6 @@ impl<'a> Overlay<'a> {
         Ok(Detail::Deleted { path: real })
     }
 
-    /// Whether a file could be read.
-    pub fn find(&self, path: &RelPath) -> Result<(), Failure> {
-        self.size(path, &self.way(path, Last::Follow)?).map(drop)
-    }
-
     /// Reads a file, at most its first `limit` bytes.
     pub fn read(&self, path: &RelPath, limit: u64) -> Result<Contents, Failure> {
         let way = self.way(path, Last::Follow)?;

@@ -199,6 +199,9 @@ fn a_command_dies_with_a_daemon_that_is_killed_and_is_not_run_again() {
     let session = base.read("sessions/a1b2c3d4.json");
     assert!(session.contains("it may have run in part or as a whole"), "{session}");
     assert_eq!(processes(&mark), 0);
+    let log = base.run(&["log", "a1b2c3d4"]).ok().stdout;
+    let told = "1 failed (1 interrupted, may have run in part), done, taken up again";
+    assert!(log.contains(told), "{log}");
 }
 
 #[test]
