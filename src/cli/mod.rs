@@ -115,6 +115,9 @@ struct Settings {
     /// How many characters of a command's output the LLM sees [4000]
     #[arg(long, value_name = "N", global = true)]
     max_output_length: Option<String>,
+    /// How commands are confined: auto, bwrap, partial or off [auto]
+    #[arg(long, value_name = "MODE", global = true)]
+    sandbox: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -286,6 +289,7 @@ impl Settings {
             ("sessions_dir", self.sessions_dir),
             ("command_timeout_seconds", self.command_timeout_seconds),
             ("max_output_length", self.max_output_length),
+            ("sandbox", self.sandbox),
         ] {
             if let Some(value) = value {
                 raw.set(name, value, format!("--{}", name.replace('_', "-")))?;

@@ -99,7 +99,7 @@ fn wrong_settings_are_told_with_file_line_and_nearest_key() {
         ("max_output_length = 5\n", "deaddrop.toml:1: max_output_length is '5' but must be"),
         (
             "# x\ncommand_timeout_seconds = \"soon\"\n",
-            "deaddrop.toml:2: command_timeout_seconds is 'soon'",
+            "deaddrop.toml:2: command_timeout_seconds cannot be a string ('soon'); it must be a whole",
         ),
         ("command_timeout_seconds = 1.5\n", "deaddrop.toml:1: command_timeout_seconds cannot be"),
         ("inbox_dir = \"a\"\ninbox_dir = \"b\"\n", "deaddrop.toml:2: "),

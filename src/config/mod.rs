@@ -1,0 +1,154 @@
+//! Settings: raw ones as the person wrote them, each with its origin, and the resolved [`Config`].
+//! Flags go over `DEADDROP_*` variables over `deaddrop.toml` in the base directory over the
+//! person's own file over the defaults.
+
+mod keys;
+mod raw;
+mod sandbox;
+mod setting;
+#[cfg(test)]
+mod tests;
+
+use std::env;
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use etcetera::BaseStrategy;
+
+use crate::error::{Error, Result};
+pub use raw::Raw;
+pub use sandbox::{Mode, Sandbox};
+
+/// The settings file of a base directory.
+pub const FILE: &str = "deaddrop.toml";
+
+/// Settings as they are in force; all folders absolute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// The folder that the others are relative to.
+    pub base: PathBuf,
+    /// What replies may touch.
+    pub workspace: PathBuf,
+    /// Where replies are dropped.
+    pub inbox: PathBuf,
+    /// Where outboxes are written.
+    pub outbox: PathBuf,
+    /// Where sessions are kept.
+    pub sessions: PathBuf,
+    /// How long a command may take.
+    pub command_timeout: Duration,
+    /// How many characters of a command's output are kept.
+    pub max_output_length: usize,
+    /// How commands are confined.
+    pub sandbox: Sandbox,
+    /// Names of files and folders that neither replies nor commands may write.
+    pub protected_names: Vec<String>,
+}
+
+impl Config {
+    /// Reads all settings that are in force in the base directory `base`.
+    pub fn load(base: &Path, flags: Raw) -> Result<Self> {
+        let base =
+            base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
+        let mut raw = Raw::default();
+        if let Some(folder) = own_folder() {
+            raw.overlay(Raw::from_file(&folder.join("config.toml"))?);
+        }
+        raw.overlay(Raw::from_file(&base.join(FILE))?);
+        let variables = env::vars_os();
+        raw.overlay(Raw::from_environment(
+            variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value))),
+        )?);
+        raw.overlay(flags);
+        let home = env::var_os("HOME").map(PathBuf::from);
+        Self::resolve(base, &raw, home.as_deref())
+    }
+
+    /// What the settings mean for somebody whose home folder is `home`.
+    fn resolve(base: PathBuf, raw: &Raw, home: Option<&Path>) -> Result<Self> {
+        let folder = |name: &str| raw.setting(name).folder(&base);
+        let config = Self {
+            workspace: folder("workspace_dir")?,
+            inbox: folder("inbox_dir")?,
+            outbox: folder("outbox_dir")?,
+            sessions: folder("sessions_dir")?,
+            command_timeout: Duration::from_secs(raw.setting("command_timeout_seconds").number()?),
+            max_output_length: usize::try_from(raw.setting("max_output_length").number()?)
+                .unwrap_or(usize::MAX),
+            sandbox: Sandbox::resolve(raw, &base, home)?,
+            protected_names: raw.setting("protected_names").names()?,
+            base,
+        };
+        config.keep_apart(raw)?;
+        Ok(config)
+    }
+
+    /// An outbox in the inbox would be carried out as a reply.
+    fn keep_apart(&self, raw: &Raw) -> Result<()> {
+        let own = [
+            ("inbox_dir", &self.inbox),
+            ("outbox_dir", &self.outbox),
+            ("sessions_dir", &self.sessions),
+        ];
+        for (name, folder) in own {
+            for (other_name, other) in own {
+                if name != other_name && real(folder).starts_with(real(other)) {
+                    return Err(Error::config(
+                        origin_of_either(raw, name, other_name),
+                        format!("{name} must not lie in {other_name}"),
+                    ));
+                }
+            }
+            if real(&self.workspace).starts_with(real(folder)) {
+                return Err(Error::config(
+                    origin_of_either(raw, "workspace_dir", name),
+                    format!("workspace_dir must not lie in {name}, which is deaddrop's own"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// deaddrop's own files and folders: out of reach of replies.
+    pub fn state(&self) -> Vec<PathBuf> {
+        [self.inbox.clone(), self.outbox.clone(), self.sessions.clone(), self.base.join(FILE)]
+            .into_iter()
+            .chain(own_folder())
+            .collect()
+    }
+}
+
+/// Where the person's own settings are, whatever the base directory.
+fn own_folder() -> Option<PathBuf> {
+    Some(etcetera::choose_base_strategy().ok()?.config_dir().join("deaddrop"))
+}
+
+/// Where the first of two settings was made that is not a default.
+fn origin_of_either(raw: &Raw, one: &str, other: &str) -> String {
+    let one = raw.setting(one);
+    if one.is_default { raw.setting(other).origin } else { one.origin }
+}
+
+/// Where a folder lies, or will: links on the way are followed as far as there is something.
+fn real(path: &Path) -> PathBuf {
+    match (path.canonicalize(), path.parent(), path.file_name()) {
+        (Ok(real), _, _) => real,
+        (Err(_), Some(parent), Some(name)) => real(parent).join(name),
+        _ => normal(path),
+    }
+}
+
+/// A path without `.` and `..`, as far as that can be told without looking.
+fn normal(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            part => out.push(part),
+        }
+    }
+    out
+}

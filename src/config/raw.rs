@@ -1,0 +1,143 @@
+//! Settings as the person wrote them, each with its origin.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use toml::de::{DeTable, DeValue};
+
+use super::keys::{self, KEYS, Key, Kind, Value};
+use super::setting::Setting;
+use crate::error::{Error, Result};
+
+/// Settings before they are resolved: a value and where it was set, or nothing.
+#[derive(Debug, Default, Clone)]
+pub struct Raw([Option<(Value, String)>; KEYS.len()]);
+
+impl Raw {
+    /// Sets the setting `name` from a flag of the command line, over what it was.
+    ///
+    /// # Errors
+    /// There is no such setting.
+    pub fn set(&mut self, name: &str, value: String, origin: String) -> Result<()> {
+        let n = keys::place(name).ok_or_else(|| keys::unknown_flag(&origin, name))?;
+        self.0[n] = Some((Value::from_text(&KEYS[n], value.into(), &origin)?, origin));
+        Ok(())
+    }
+
+    /// Takes what `over` sets, keeping the rest.
+    pub(super) fn overlay(&mut self, over: Self) {
+        for (mine, other) in self.0.iter_mut().zip(over.0) {
+            if other.is_some() {
+                *mine = other;
+            }
+        }
+    }
+
+    /// The settings of a file; none where there is no file.
+    pub(super) fn from_file(path: &Path) -> Result<Self> {
+        match fs::read_to_string(path) {
+            Ok(text) => Self::from_text(&text, path),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(e) => Err(Error::io("read", path, e)),
+        }
+    }
+
+    pub(super) fn from_text(text: &str, path: &Path) -> Result<Self> {
+        let at = |offset: usize| {
+            let line = text[..offset.min(text.len())].matches('\n').count() + 1;
+            format!("{}:{line}", path.display())
+        };
+        let table = DeTable::parse(text)
+            .map_err(|e| Error::config(at(e.span().map_or(0, |span| span.start)), e.message()))?;
+        let mut raw = Self::default();
+        raw.take_table(table.get_ref(), false, &at)?;
+        Ok(raw)
+    }
+
+    /// Takes the settings of a file, or of the one table within it.
+    fn take_table(
+        &mut self,
+        table: &DeTable<'_>,
+        within: bool,
+        at: &impl Fn(usize) -> String,
+    ) -> Result<()> {
+        for (key, value) in table {
+            let origin = at(key.span().start);
+            let n = keys::place_in_file(key.get_ref(), within, &origin)?;
+            match value.get_ref() {
+                DeValue::Table(table) if !within && matches!(KEYS[n].kind, Kind::Mode) => {
+                    self.take_table(table, true, at)?;
+                }
+                value => self.0[n] = Some((from_toml(&KEYS[n], value, &origin)?, origin)),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn from_environment(
+        variables: impl Iterator<Item = (String, OsString)>,
+    ) -> Result<Self> {
+        let mut raw = Self::default();
+        for (name, value) in variables {
+            let origin = format!("environment variable {name}");
+            if let Some(n) = keys::place_of_variable(&name, &origin)? {
+                raw.0[n] = Some((Value::from_text(&KEYS[n], value, &origin)?, origin));
+            }
+        }
+        Ok(raw)
+    }
+
+    /// The setting `name` of the table as it is in force.
+    pub(super) fn setting(&self, name: &str) -> Setting {
+        let n = keys::place(name).expect("a name in the table");
+        let key = &KEYS[n];
+        let (value, origin) = self.0[n].clone().unwrap_or_else(|| {
+            let origin = "default settings".to_owned();
+            let value = Value::from_text(key, key.default.into(), &origin);
+            (value.expect("a default in the table is text"), origin)
+        });
+        Setting { key, value, origin, is_default: self.0[n].is_none() }
+    }
+}
+
+/// What a settings file says, if it is of the type that the setting is of.
+fn from_toml(key: &Key, value: &DeValue<'_>, origin: &str) -> Result<Value> {
+    match (key.kind, value) {
+        (Kind::Folder | Kind::Mode, DeValue::String(text)) => Ok(Value::Text(text.to_string())),
+        (Kind::Switch, DeValue::Boolean(on)) => Ok(Value::Text(on.to_string())),
+        (Kind::Number { .. }, DeValue::Integer(number)) => {
+            // Too large a number is told as it was written.
+            let decimal = i128::from_str_radix(number.as_str(), number.radix());
+            Ok(Value::Text(decimal.map_or_else(|_| number.to_string(), |n| n.to_string())))
+        }
+        (Kind::Paths | Kind::Variables | Kind::Names, DeValue::Array(items)) => {
+            let items = items.iter().map(|item| match item.get_ref() {
+                DeValue::String(text) => Ok(OsString::from(text.as_ref())),
+                other => Err(Error::config(
+                    origin,
+                    format!("{} holds {}; it must be {}", key.name, described(other), key.form()),
+                )),
+            });
+            Ok(Value::List(items.collect::<Result<_>>()?))
+        }
+        (_, other) => {
+            let problem = format!("{} cannot be {}; it must be", key.name, described(other));
+            Err(Error::config(origin, format!("{problem} {}", key.form())))
+        }
+    }
+}
+
+/// A value of a settings file, by its type and, where it is short, itself.
+fn described(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => format!("a string ('{text}')"),
+        DeValue::Integer(number) => format!("an integer ({number})"),
+        DeValue::Float(number) => format!("a float ({number})"),
+        DeValue::Boolean(on) => format!("a boolean ({on})"),
+        DeValue::Datetime(time) => format!("a time ({time})"),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}
