@@ -223,3 +223,120 @@ fn folders_that_are_the_same_by_a_link_are_refused() {
     let run = Run::of(&mut new(&base), "").with_code(2);
     assert!(run.stderr.contains("must not lie in"), "{run:?}");
 }
+
+/// A wrong value with a number in it, for a file and for a variable.
+type Wrong = fn(usize) -> [String; 2];
+
+/// Each setting of the sandbox and beside it: a right value for a file and for a variable, and wrong
+/// ones.
+const LATER: [(&str, [&str; 2], Wrong); 10] = [
+    ("sandbox", ["'partial'", "off"], |n| same("'", &format!("wrong{n}"))),
+    ("sandbox.network", ["true", "false"], |n| [format!("'wrong{n}'"), format!("wrong{n}")]),
+    ("sandbox.writable", ["['~/a', 'b']", "/a:b"], |n| list(&format!("~wrong{n}"))),
+    ("sandbox.readable", ["['~/a', 'b']", "/a:b"], |n| list(&format!("~wrong{n}"))),
+    ("sandbox.env", ["['A', 'B=']", "A,B="], |n| list(&format!("-wrong{n}"))),
+    ("sandbox.max_processes", ["350", "1000000"], |n| same("", &n.to_string())),
+    ("sandbox.max_file_bytes", ["1_000_000", "1000000"], |n| same("", &n.to_string())),
+    ("sandbox.max_memory_bytes", ["0", "100000000"], |n| same("", &(n + 1).to_string())),
+    ("sandbox.min_free_bytes", ["0", "1"], |n| same("", &format!("-{}", n + 1))),
+    ("protected_names", ["['.git', 'a b']", ".git,a b"], |n| list(&format!("a/wrong{n}"))),
+];
+
+fn same(quote: &str, value: &str) -> [String; 2] {
+    [format!("{quote}{value}{quote}"), value.to_owned()]
+}
+
+fn list(item: &str) -> [String; 2] {
+    [format!("['{item}']"), item.to_owned()]
+}
+
+fn variable(key: &str) -> String {
+    format!("DEADDROP_{}", key.to_uppercase().replace('.', "_"))
+}
+
+#[test]
+fn for_the_sandbox_too_the_higher_layer_wins_and_is_named() {
+    let base = Base::new();
+    let run = |own: &str, file: &str, variable: Option<(&str, &str)>| {
+        write_own(&base, own);
+        base.write("deaddrop.toml", file);
+        Run::of(base.command(&["sessions"]).envs(variable), "")
+    };
+    for (key, [right, right_variable], wrong) in LATER {
+        let variable = variable(key);
+        let text = |value: &str| format!("\n{key} = {value}\n");
+        let [own, file] = [0, 1].map(|n| text(&wrong(n)[0]));
+        let told = |run: Run, origin: &str, n: usize| {
+            let said = run.with_code(2).stderr;
+            let shown = &wrong(n)[1];
+            assert!(said.contains(&format!("{origin}: {key} ")), "{key}: {said}");
+            assert!(said.contains(&format!("'{shown}'")), "{key}: {said}");
+        };
+        told(run(&own, "", None), "config.toml:2", 0);
+        // A wrong type is told even where a higher layer wins.
+        if key != "sandbox.network" {
+            told(run(&own, &file, None), "deaddrop.toml:2", 1);
+            run(&own, &text(right), None).ok();
+            run(&own, &file, Some((&variable, right_variable))).ok();
+        }
+        let [_, wrong_variable] = wrong(2);
+        let run = run("", &text(right), Some((&variable, &wrong_variable)));
+        told(run, &format!("environment variable {variable}"), 2);
+    }
+}
+
+#[test]
+fn the_flag_of_the_sandbox_goes_over_all() {
+    let base = Base::new();
+    base.write("deaddrop.toml", "sandbox = \"wrong\"\n");
+    for mode in ["auto", "bwrap", "partial", "off"] {
+        let mut command = base.command(&["sessions", "--sandbox", mode]);
+        Run::of(command.env("DEADDROP_SANDBOX", "wrong too"), "").ok();
+        Run::of(base.command(&["sessions"]).env("DEADDROP_SANDBOX", mode), "").ok();
+    }
+    let said = base.run(&["--sandbox=none", "sessions"]).with_code(2).stderr;
+    let expected = "--sandbox: sandbox is 'none' but must be one of auto, bwrap, partial, off";
+    assert!(said.contains(expected), "{said}");
+    let help = base.run(&["new", "--help"]).ok().stdout;
+    assert!(help.contains("--sandbox <MODE>"), "{help}");
+    for no_flag in ["--sandbox-network", "--protected-names"] {
+        base.run(&["sessions", no_flag, "x"]).with_code(2);
+    }
+}
+
+#[test]
+fn wrong_settings_of_the_sandbox_are_told_with_what_is_right() {
+    let base = Base::new();
+    for (text, expected) in [
+        (
+            "[sandbox]\nnetwrok = true\n",
+            "deaddrop.toml:2: unknown setting 'sandbox.netwrok'; did you mean 'sandbox.network'?",
+        ),
+        (
+            "[sandbox]\nmax_output_length = 500\n",
+            "deaddrop.toml:2: unknown setting 'sandbox.max_output_length'; did you mean 'max_output_length', above [sandbox]?",
+        ),
+        ("readable = []\n", "unknown setting 'readable'; did you mean 'sandbox.readable'?"),
+        (
+            "sandbox = true\n",
+            "deaddrop.toml:1: sandbox cannot be a boolean (true); it must be one of auto, bwrap",
+        ),
+        (
+            "[sandbox]\nwritable = [\n  \"/a\",\n  \"/b/..\",\n]\n",
+            "deaddrop.toml:2: sandbox.writable holds '/b/..', which is the whole machine",
+        ),
+        (
+            "[sandbox]\nenv = [\"A\", 1]\n",
+            "deaddrop.toml:2: sandbox.env holds an integer (1); it must be a list of strings NAME",
+        ),
+        ("sandbox = \"off\"\n[sandbox]\nnetwork = true\n", "deaddrop.toml:2: "),
+    ] {
+        base.write("deaddrop.toml", text);
+        let said = base.run(&["sessions"]).with_code(2).stderr;
+        assert!(said.contains(expected), "{expected} in {said}");
+    }
+    base.write("deaddrop.toml", "sandbox.readable = [\"~/x\"]\n");
+    base.run(&["sessions"]).ok();
+    let said = Run::of(base.command(&["sessions"]).env_remove("HOME"), "").with_code(2).stderr;
+    assert!(said.contains("sandbox.readable holds '~/x', but HOME does not say"), "{said}");
+}
