@@ -1,32 +1,84 @@
-//! One command: through the helper, and bare as the least it could cost.
+//! One command: under each tier, and bare as the least it could cost.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
-use deaddrop::runner::Runner;
+use deaddrop::config::{Mode, Sandbox};
+use deaddrop::runner::{Errand, Runner};
 
 fn main() {
     divan::main();
 }
 
-fn runner() -> Runner {
-    Runner::new(env!("CARGO_BIN_EXE_deaddrop").into(), Duration::from_mins(1), 4000)
+/// A workspace, a folder for the session, and a runner.
+struct Scene {
+    folder: tempfile::TempDir,
+    runner: Runner,
+}
+
+impl Scene {
+    fn new(mode: Mode) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Sandbox { mode, ..Sandbox::default() };
+        let helper = env!("CARGO_BIN_EXE_deaddrop").into();
+        let workspace = folder.path().join("workspace");
+        std::fs::create_dir(&workspace).unwrap();
+        let scene = Self { folder, runner: Runner::new(helper, workspace, settings) };
+        scene.run("true");
+        scene
+    }
+
+    fn run(&self, command: &str) -> deaddrop::protocol::Execution {
+        let errand = Errand {
+            command,
+            folder: &self.runner.workspace,
+            own: &self.folder.path().join("own"),
+            protected: &[],
+            open: false,
+        };
+        self.runner.run(&errand, &|| false)
+    }
 }
 
 #[divan::bench(sample_count = 200, sample_size = 1)]
 fn bare_sh() {
-    let status = Command::new("/bin/sh").args(["-c", "true"]).stdin(Stdio::null()).status();
+    let status = Command::new("/bin/sh")
+        .args(["-c", "true"])
+        .current_dir(Path::new("/"))
+        .stdin(Stdio::null())
+        .status();
     assert!(status.unwrap().success());
 }
 
-#[divan::bench(sample_count = 200, sample_size = 1)]
-fn with_helper() {
-    runner().run("true", Path::new("/"), &|| false);
+#[divan::bench(sample_count = 200, sample_size = 1, args = ["auto", "bwrap", "partial", "off"])]
+fn under(bencher: divan::Bencher, mode: &str) {
+    let mode = match mode {
+        "auto" => Mode::Auto,
+        "bwrap" => Mode::Bwrap,
+        "partial" => Mode::Partial,
+        _ => Mode::Off,
+    };
+    let scene = Scene::new(mode);
+    bencher.bench_local(|| scene.run("true"));
+}
+
+/// The self-test at the start.
+#[divan::bench(sample_count = 50, sample_size = 1)]
+fn finding_the_tier(bencher: divan::Bencher) {
+    bencher.with_inputs(|| Scene::new(Mode::Off)).bench_local_values(|scene| {
+        let settings = Sandbox::default();
+        let runner =
+            Runner::new(scene.runner.helper.clone(), scene.runner.workspace.clone(), settings);
+        runner.confinement(&scene.folder.path().join("own"));
+        scene
+    });
 }
 
 #[divan::bench(sample_count = 10, sample_size = 1)]
-fn hundred_megabytes_of_output() {
-    let execution = runner().run("head -c 100000000 /dev/zero", Path::new("/"), &|| false);
-    assert_eq!(execution.output.left_out, 100_000_000 - 4000);
+fn hundred_megabytes_of_output(bencher: divan::Bencher) {
+    let scene = Scene::new(Mode::Auto);
+    bencher.bench_local(|| {
+        let execution = scene.run("head -c 100000000 /dev/zero");
+        assert_eq!(execution.output.left_out, 100_000_000 - 4000);
+    });
 }

@@ -4,7 +4,6 @@
 mod recovery;
 mod turning;
 
-use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +17,8 @@ use crate::lock::Lock;
 use crate::machine;
 use crate::outbox::{self, Environment, Requested};
 use crate::place::{Here, Place};
-use crate::runner::{Runner, sandbox};
+use crate::runner::Runner;
+use crate::runner::sandbox::{self, Confinement, Tier};
 use crate::session::journal::Journal;
 use crate::session::record::Record;
 use crate::session::store::Store;
@@ -26,6 +26,9 @@ use crate::session::{Session, new_id};
 use crate::turn::Observer;
 use crate::watch::Stop;
 use crate::workspace::Workspace;
+
+/// Beside the sessions: the folder of the commands that find out what confines commands.
+const PROBE: &str = ".probe";
 
 /// A base directory that this process may write in.
 pub struct Base {
@@ -41,7 +44,6 @@ pub struct Base {
     runner: Runner,
     stop: Stop,
     clock: Clock,
-    environment: OnceCell<Environment>,
     /// What was begun and what came of it.
     journal: Journal,
     /// Whether a turn is begun and not concluded: then only a new start can go on.
@@ -103,11 +105,7 @@ impl Base {
         keep_settings_ours(&config, &workspace)?;
         let helper = std::env::current_exe()
             .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
-        let runner = Runner {
-            hidden: config.state(),
-            lock: config.sessions.join("run.lock"),
-            ..Runner::new(helper, config.command_timeout, config.max_output_length)
-        };
+        let runner = Runner::of(&config, workspace.path(), helper);
         Ok(Self {
             store: Store::new(&config.sessions),
             inbox,
@@ -119,7 +117,6 @@ impl Base {
             runner,
             stop,
             clock,
-            environment: OnceCell::new(),
             config,
             lock,
         })
@@ -202,28 +199,45 @@ impl Base {
 
     /// The newest outbox of a session, as the workspace is now.
     fn render(&self, session: &Session) -> Result<String> {
-        let place =
-            Here { workspace: &self.workspace, runner: &self.runner, interrupted: &|| false };
+        let own = self.own_folder(session);
+        let place = Here {
+            workspace: &self.workspace,
+            runner: &self.runner,
+            own: &own,
+            open: session.unconfined,
+            interrupted: &|| false,
+        };
         let requested: Vec<Requested> =
             session.read_requests().map(|path| Requested { contents: place.read(path) }).collect();
-        Ok(outbox::render(session, self.environment(), &place.walk()?, &requested))
+        Ok(outbox::render(session, &self.environment(session), &place.walk()?, &requested))
     }
 
-    fn environment(&self) -> &Environment {
-        self.environment.get_or_init(|| {
-            let (containment, hidden) = self.runner.containment(self.workspace.path());
-            let hidden = if hidden { ", but do not see deaddrop's own files" } else { "" };
-            Environment {
-                system: machine::system(),
-                shell: machine::shell(),
-                sandbox: format!(
-                    "none, commands have the user's own rights{hidden}; {containment}"
-                ),
-                network: "open to commands, as it is on this machine".to_owned(),
-                timeout: self.config.command_timeout.as_secs(),
-                output_limit: self.config.max_output_length,
-            }
-        })
+    /// The folder that the commands of a session have for themselves.
+    fn own_folder(&self, session: &Session) -> PathBuf {
+        self.config.sessions.join(&session.id)
+    }
+
+    /// What confines commands here.
+    pub fn confinement(&self) -> &Confinement {
+        self.runner.confinement(&self.config.sessions.join(PROBE))
+    }
+
+    fn environment(&self, session: &Session) -> Environment {
+        let confinement = self.confinement();
+        let (sandbox, network) = if confinement.tier == Tier::None && session.unconfined {
+            let sandbox = "none to be had here; the user allowed commands with their own rights";
+            (sandbox.to_owned(), Tier::Off)
+        } else {
+            (confinement.line(), confinement.tier)
+        };
+        Environment {
+            system: machine::system(),
+            shell: machine::shell(),
+            sandbox,
+            network: confinement.network_line(network).to_owned(),
+            timeout: self.config.command_timeout.as_secs(),
+            output_limit: self.config.max_output_length,
+        }
     }
 }
 

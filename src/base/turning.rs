@@ -71,8 +71,14 @@ impl Base {
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         let interrupted = || self.stop.is_asked();
-        let mut place =
-            Here { workspace: &self.workspace, runner: &self.runner, interrupted: &interrupted };
+        let own = self.own_folder(&begin.session);
+        let mut place = Here {
+            workspace: &self.workspace,
+            runner: &self.runner,
+            own: &own,
+            open: begin.session.unconfined,
+            interrupted: &interrupted,
+        };
         let mut notes = Notes(&mut self.journal);
         let outcomes = turn::carry_out(&begin.steps, known, &mut place, &mut notes, observer)?;
         let mut session = begin.session.clone();

@@ -142,14 +142,11 @@ fn lock(context: &Context) -> String {
 fn commands(context: &Context) -> Result<String, String> {
     let config = &context.config;
     let helper = std::env::current_exe().map_err(|e| e.to_string())?;
-    let mut runner = Runner::new(helper, config.command_timeout, config.max_output_length);
-    runner.hidden = config.state();
-    let (containment, hidden) = runner.containment(&config.base);
-    let hidden = if hidden { "hidden from them" } else { "not hidden from them" };
-    if containment == crate::runner::sandbox::Containment::Unknown {
-        return Err("none could be started; is /bin/sh there?".to_owned());
-    }
-    Ok(format!("not sandboxed; {containment}; deaddrop's own files are {hidden}"))
+    let own = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let workspace = config.workspace.canonicalize().unwrap_or_else(|_| own.path().to_owned());
+    let runner = Runner::of(config, &workspace, helper);
+    let confinement = runner.confinement(own.path());
+    Ok(format!("{}; {:?}; {:?}", confinement.line(), confinement.facts, confinement.why()))
 }
 
 /// Whether the system tells of changes, and how many folders it lets a user watch.

@@ -1,9 +1,11 @@
 //! This machine: the workspace's files, and commands through the runner.
 
+use std::path::Path;
+
 use super::Place;
 use crate::error::Result;
 use crate::protocol::{Detail, Effect, Failure, Operation, RelPath};
-use crate::runner::Runner;
+use crate::runner::{Errand, Runner};
 use crate::workspace::walk::Walk;
 use crate::workspace::{Contents, Workspace};
 
@@ -13,6 +15,10 @@ pub struct Here<'a> {
     pub workspace: &'a Workspace,
     /// Its commands.
     pub runner: &'a Runner,
+    /// The folder that commands of this session have for themselves.
+    pub own: &'a Path,
+    /// Whether commands may run with the user's own rights where no sandbox is to be had.
+    pub open: bool,
     /// Says whether the person wants to stop.
     pub interrupted: &'a dyn Fn() -> bool,
 }
@@ -32,7 +38,9 @@ impl Place for Here<'_> {
             Operation::Run { command } => {
                 before(&Effect::Command)?;
                 let folder = self.workspace.path();
-                return Ok(Detail::Ran(self.runner.run(command, folder, self.interrupted)));
+                let (own, open) = (self.own, self.open);
+                let errand = Errand { command, folder, own, protected: &[], open };
+                return Ok(Detail::Ran(self.runner.run(&errand, self.interrupted)));
             }
             Operation::Message { text } => return Ok(Detail::Shown { text: text.clone() }),
             Operation::Read { path } => return Ok(Detail::ReadLater { path: path.clone() }),

@@ -128,6 +128,8 @@ pub enum Ending {
     Interrupted,
     /// deaddrop itself, or its helper, was stopped while it ran, so how it ended is not known.
     Lost,
+    /// Ended by deaddrop for another reason, this one.
+    Stopped(String),
     /// Never begun, for this reason.
     NotStarted(String),
 }

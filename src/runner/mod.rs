@@ -3,35 +3,42 @@
 //! A command is started through the helper in [`sandbox`]: this same program, single-threaded, so
 //! that it can enter namespaces. Output is drained on a thread of its own into bounded memory.
 
+mod environment;
 mod output;
 pub mod sandbox;
+mod space;
 mod tree;
 
 use std::convert::Infallible;
-use std::ffi::OsString;
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::ops::DerefMut;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use wait_timeout::ChildExt;
 
+use crate::config;
 use crate::protocol::{Capture, Ending, Execution};
 use output::Bounded;
-use sandbox::{Containment, Orphans, Report};
+use sandbox::{Confinement, Limits, Means, Order, Orphans, Report, Tier, View, Wanted, make_own};
+use space::Space;
 
-/// How often a running command is interrupted by a look at whether the person wants to stop.
-const SLICE: Duration = Duration::from_millis(100);
+/// How often a running command is interrupted by a look at whether the person wants to stop, and at
+/// the disk: short enough that a fast one cannot fill what is kept free.
+const SLICE: Duration = Duration::from_millis(20);
 /// How long ending a process tree may take before its output is given up.
 const GRACE: Duration = Duration::from_secs(2);
 /// More than one pipe buffer of the usual 64 KiB spares switches between writer and reader.
 #[cfg(target_os = "linux")]
 const PIPE_SIZE: usize = 1 << 20;
 
-/// What every command gets.
+/// Why a command is refused where it cannot be confined.
+const NO_SANDBOX: &str = "there is no sandbox on this machine, and the user has not allowed commands without one; the files of the workspace can be changed all the same";
+
+/// Where and how commands are run.
 #[derive(Debug, Clone)]
 pub struct Runner {
     /// The program whose `main` begins with [`sandbox::dispatch`]; usually this one.
@@ -40,11 +47,39 @@ pub struct Runner {
     pub timeout: Duration,
     /// How many characters of its output are kept.
     pub output_limit: usize,
-    /// deaddrop's own files and folders, which commands are not to see where that can be had.
+    /// What commands may write.
+    pub workspace: PathBuf,
+    /// deaddrop's own files and folders, which commands are not to see.
     pub hidden: Vec<PathBuf>,
     /// A file that is locked while a command runs, so that after a crash one can wait for its end;
     /// empty for none.
     pub lock: PathBuf,
+    /// How commands are to be confined.
+    pub settings: config::Sandbox,
+    found: OnceLock<Found>,
+}
+
+/// What was found out about this machine.
+#[derive(Debug, Clone)]
+struct Found {
+    confinement: Confinement,
+    view: Option<View>,
+}
+
+/// One command.
+#[derive(Debug, Clone, Copy)]
+pub struct Errand<'a> {
+    /// For the shell.
+    pub command: &'a str,
+    /// Where it runs: the workspace, or a folder in it.
+    pub folder: &'a Path,
+    /// A folder that commands of this session have for themselves, for their HOME and `/tmp`; made
+    /// if it is not there. Its parent must be.
+    pub own: &'a Path,
+    /// Files and folders of the workspace that the command may not write.
+    pub protected: &'a [PathBuf],
+    /// Whether it may run with the user's own rights where no sandbox is to be had.
+    pub open: bool,
 }
 
 /// Why a wait for a command ended.
@@ -52,57 +87,185 @@ enum Waited {
     Exited,
     Late,
     Interrupted,
+    /// The disk is nearly full: so many bytes are free.
+    Full(u64),
 }
 
 impl Runner {
-    /// A runner that hides nothing.
-    pub fn new(helper: PathBuf, timeout: Duration, output_limit: usize) -> Self {
-        Self { helper, timeout, output_limit, hidden: Vec::new(), lock: PathBuf::new() }
+    /// A runner for commands in `workspace` that hides nothing and holds no lock.
+    pub fn new(helper: PathBuf, workspace: PathBuf, settings: config::Sandbox) -> Self {
+        Self {
+            helper,
+            timeout: Duration::from_secs(30),
+            output_limit: 4000,
+            workspace,
+            hidden: Vec::new(),
+            lock: PathBuf::new(),
+            settings,
+            found: OnceLock::new(),
+        }
     }
 
-    /// Runs `command` with `folder` as its working directory. Standard input is empty; both output
-    /// streams are kept in the order written. `interrupted` is asked now and then.
-    pub fn run(&self, command: &str, folder: &Path, interrupted: &dyn Fn() -> bool) -> Execution {
+    /// The runner of a base directory, for commands in `workspace`.
+    pub fn of(config: &config::Config, workspace: &Path, helper: PathBuf) -> Self {
+        Self {
+            timeout: config.command_timeout,
+            output_limit: config.max_output_length,
+            hidden: config.state(),
+            lock: config.sessions.join("run.lock"),
+            ..Self::new(helper, workspace.to_owned(), config.sandbox.clone())
+        }
+    }
+
+    /// Runs a command. Standard input is empty; both output streams are kept in the order written.
+    /// `interrupted` is asked now and then.
+    pub fn run(&self, errand: &Errand, interrupted: &dyn Fn() -> bool) -> Execution {
         let begun = Instant::now();
         let (ending, output) = self
-            .try_run(command, folder, interrupted)
-            .unwrap_or_else(|e| (Ending::NotStarted(cause(&e, command)), Capture::default()));
-        Execution { command: command.to_owned(), ending, output, duration: begun.elapsed() }
+            .try_run(errand, interrupted)
+            .unwrap_or_else(|e| (Ending::NotStarted(e.to_string()), Capture::default()));
+        let command = errand.command.to_owned();
+        Execution { command, ending, output, duration: begun.elapsed() }
     }
 
-    /// How commands are contained on this machine, and whether `hidden` is hidden from them; found
-    /// by running one that does nothing.
-    pub fn containment(&self, folder: &Path) -> (Containment, bool) {
-        let unknown = (Containment::Unknown, false);
-        let Ok((output, writer)) = io::pipe() else { return unknown };
-        let Ok((mut child, report)) = self.start(":", folder, writer) else { return unknown };
-        drop(output);
-        match child.wait_timeout(self.timeout.max(GRACE)) {
-            Ok(Some(_)) => {
-                Report::read(report).map_or(unknown, |report| (report.containment, report.hidden))
-            }
-            _ => {
-                end(&mut child);
-                unknown
+    /// What confines commands on this machine: found out once, by trying to get around it. `own` is
+    /// as in [`Errand`].
+    pub fn confinement(&self, own: &Path) -> &Confinement {
+        &self.found(own).confinement
+    }
+
+    fn found(&self, own: &Path) -> &Found {
+        self.found.get_or_init(|| self.find(own))
+    }
+
+    fn find(&self, own: &Path) -> Found {
+        let wanted =
+            Wanted { workspace: &self.workspace, state: &self.hidden, settings: &self.settings };
+        let mut missing = Vec::new();
+        let view = View::of(&wanted);
+        for tier in Tier::candidates(self.settings.mode) {
+            let tried = match (&view, tier) {
+                (_, Tier::Off) => self.probe(Means::Open, None, own),
+                (Err(reason), _) => Err(reason.clone()),
+                (Ok(view), Tier::Partial) if view.holds_state => {
+                    Err("deaddrop's own files lie in the workspace, and Landlock cannot keep them from commands: move them out of it (inbox_dir, outbox_dir, sessions_dir)".to_owned())
+                }
+                (Ok(view), tier) => tier
+                    .means()
+                    .ok_or_else(String::new)
+                    .and_then(|means| self.probe(means, Some(view), own)),
+            };
+            let network = self.settings.network;
+            match tried.and_then(|facts| match tier.shortfall(facts, network) {
+                Some(shortfall) => Err(shortfall),
+                None => Ok(facts),
+            }) {
+                Ok(facts) => {
+                    let confinement = Confinement { tier: *tier, facts, missing, network };
+                    return Found { confinement, view: view.ok() };
+                }
+                Err(reason) => missing.push((*tier, reason)),
             }
         }
+        let facts = sandbox::Facts::default();
+        let network = self.settings.network;
+        Found { confinement: Confinement { tier: Tier::None, facts, missing, network }, view: None }
+    }
+
+    /// Raises the walls around a probe; gives what of them stands.
+    fn probe(
+        &self,
+        means: Means,
+        view: Option<&View>,
+        own: &Path,
+    ) -> Result<sandbox::Facts, String> {
+        let errand =
+            Errand { command: "", folder: &self.workspace, own, protected: &[], open: false };
+        let run = || -> io::Result<Option<Report>> {
+            let order = Order { probe: true, ..self.order(&errand, means, view)? };
+            let (_output, writer) = io::pipe()?;
+            let (mut child, report) = self.start(&order, writer)?;
+            if child.wait_timeout(self.timeout.max(GRACE))?.is_none() {
+                end(&mut child);
+            }
+            Ok(Report::read(report))
+        };
+        match run() {
+            Ok(Some(Report { ending: Ending::NotStarted(reason), .. })) => Err(reason),
+            Ok(Some(report)) => Ok(report.facts),
+            Ok(None) => Err("the probe ended without a word".to_owned()),
+            Err(e) => Err(e.to_string()),
+        }
+    }
+
+    /// What the helper is told.
+    fn order(&self, errand: &Errand, means: Means, view: Option<&View>) -> io::Result<Order> {
+        let settings = &self.settings;
+        let offline = means != Means::Open && !settings.network;
+        let mut environment = environment::of_a_command(offline, &settings.env);
+        let mut mounts = Vec::new();
+        if let Some(view) = view {
+            make_own(errand.own, view.user)?;
+            mounts = view.mounts(errand.own, errand.protected);
+            let (home, temporary) = if means == Means::Partial {
+                for (name, folder) in &view.variables {
+                    environment::set(&mut environment, *name, folder);
+                }
+                (errand.own.join("home"), errand.own.join("tmp"))
+            } else {
+                (view.home.clone(), PathBuf::from("/tmp"))
+            };
+            environment::set(&mut environment, "HOME", home);
+            environment::set(&mut environment, "TMPDIR", temporary);
+        } else {
+            mounts.extend(self.hidden.iter().map(|at| sandbox::Mount::Cover { at: at.clone() }));
+        }
+        Ok(Order {
+            parent: std::process::id(),
+            means,
+            command: errand.command.into(),
+            folder: errand.folder.to_owned(),
+            environment,
+            lock: self.lock.clone(),
+            user: view.and_then(|view| view.user),
+            network: settings.network,
+            limits: Limits {
+                // Counted for all of the user where there is no namespace to count in.
+                processes: if means == Means::Open { 0 } else { settings.max_processes },
+                file: if means == Means::Open { 0 } else { settings.max_file_bytes },
+                memory: settings.max_memory_bytes.unwrap_or_default(),
+            },
+            mounts,
+            probe: false,
+        })
     }
 
     fn try_run(
         &self,
-        command: &str,
-        folder: &Path,
+        errand: &Errand,
         interrupted: &dyn Fn() -> bool,
     ) -> io::Result<(Ending, Capture)> {
+        let Found { confinement, view } = self.found(errand.own);
+        let (means, view) = match confinement.tier.means() {
+            Some(Means::Open) => (Means::Open, None),
+            Some(means) => (means, view.as_ref()),
+            None if errand.open => (Means::Open, None),
+            None => return Err(io::Error::other(NO_SANDBOX)),
+        };
+        let order = self.order(errand, means, view)?;
+        let space = Space::new(self.settings.min_free_bytes, [errand.folder, errand.own]);
+        if let Some(free) = space.is_short() {
+            return Err(io::Error::other(space.refusal(free)));
+        }
         let (output, writer) = io::pipe()?;
         widen(&output);
         let kept = Arc::new(Mutex::new(Bounded::new(self.output_limit)));
         // The thread comes first: without one, nothing has been begun.
         let drained = drain(output, Arc::clone(&kept))?;
         let orphans = Orphans::expect();
-        let (mut child, report) = self.start(command, folder, writer)?;
+        let (mut child, report) = self.start(&order, writer)?;
 
-        let waited = self.wait(&mut child, interrupted);
+        let waited = self.wait(&mut child, &space, interrupted);
         if !matches!(waited, Ok(Waited::Exited)) {
             end(&mut child);
         }
@@ -117,6 +280,7 @@ impl Runner {
         let ending = match waited {
             Ok(Waited::Late) => Ending::TimedOut(self.timeout),
             Ok(Waited::Interrupted) => Ending::Interrupted,
+            Ok(Waited::Full(free)) => Ending::Stopped(space.ended(free)),
             Ok(Waited::Exited) => report.map_or(Ending::Lost, |report| report.ending),
             Err(_) => Ending::Lost,
         };
@@ -124,30 +288,38 @@ impl Runner {
     }
 
     /// Starts the helper, which takes the only end to write output to; gives its report to read.
-    fn start(
-        &self,
-        command: &str,
-        folder: &Path,
-        output: PipeWriter,
-    ) -> io::Result<(Child, impl Read)> {
-        let (report, report_writer) = sandbox::report_channel()?;
+    fn start(&self, order: &Order, output: PipeWriter) -> io::Result<(Child, impl Read)> {
+        let (channel, theirs) = sandbox::channel()?;
         let mut helper = Command::new(&self.helper);
         helper
-            .args(sandbox::arguments(command, &self.lock, &self.hidden))
-            .current_dir(folder)
+            .arg(sandbox::MARK)
+            // What the command gets stands in the order: nothing of it reaches the helper.
             .env_clear()
-            .envs(environment())
-            // The helper takes its report's end from there and gives the command an empty input.
-            .stdin(report_writer)
+            // The helper takes its end of the channel from there and gives the command an empty input.
+            .stdin(theirs)
             .stdout(Stdio::from(output.try_clone()?))
             .stderr(Stdio::from(output));
         // A Ctrl-C at the terminal is for deaddrop alone.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut helper, 0);
-        Ok((helper.spawn()?, report))
+        let mut child = helper.spawn()?;
+        // Else this process would hold the helper's end too.
+        drop(helper);
+        match sandbox::send(order, channel) {
+            Ok(report) => Ok((child, report)),
+            Err(e) => {
+                end(&mut child);
+                Err(e)
+            }
+        }
     }
 
-    fn wait(&self, child: &mut Child, interrupted: &dyn Fn() -> bool) -> io::Result<Waited> {
+    fn wait(
+        &self,
+        child: &mut Child,
+        space: &Space,
+        interrupted: &dyn Fn() -> bool,
+    ) -> io::Result<Waited> {
         let deadline = Instant::now() + self.timeout;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -156,6 +328,9 @@ impl Runner {
             }
             if interrupted() {
                 return Ok(Waited::Interrupted);
+            }
+            if let Some(free) = space.is_short() {
+                return Ok(Waited::Full(free));
             }
             if left <= SLICE && Instant::now() >= deadline {
                 return Ok(Waited::Late);
@@ -202,69 +377,6 @@ fn drain(
 
 fn lock(kept: &Mutex<Bounded>) -> impl DerefMut<Target = Bounded> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A failed start, in words the LLM can act on.
-fn cause(error: &io::Error, command: &str) -> String {
-    match error.kind() {
-        io::ErrorKind::ArgumentListTooLong => format!(
-            "the command is {} bytes long, more than this system takes; put it into a file with CREATE_FILE and run that",
-            command.len()
-        ),
-        _ => error.to_string(),
-    }
-}
-
-/// What a command sees of deaddrop's own environment: no secrets, no settings of deaddrop.
-fn environment() -> impl Iterator<Item = (OsString, OsString)> {
-    const KEPT: [&str; 40] = [
-        "PATH",
-        "HOME",
-        "USER",
-        "LOGNAME",
-        "SHELL",
-        "LANG",
-        "LANGUAGE",
-        "TZ",
-        "TMPDIR",
-        "CARGO_HOME",
-        "RUSTUP_HOME",
-        "GOPATH",
-        "GOROOT",
-        "GOCACHE",
-        "GOMODCACHE",
-        "NVM_DIR",
-        "NVM_BIN",
-        "VOLTA_HOME",
-        "FNM_DIR",
-        "PNPM_HOME",
-        "BUN_INSTALL",
-        "DENO_DIR",
-        "PYENV_ROOT",
-        "VIRTUAL_ENV",
-        "CONDA_PREFIX",
-        "JAVA_HOME",
-        "GRADLE_USER_HOME",
-        "M2_HOME",
-        "MAVEN_HOME",
-        "SDKMAN_DIR",
-        "ASDF_DIR",
-        "ASDF_DATA_DIR",
-        "RBENV_ROOT",
-        "GEM_HOME",
-        "DOTNET_ROOT",
-        // What Windows cannot do without.
-        "SystemRoot",
-        "ComSpec",
-        "PATHEXT",
-        "TEMP",
-        "TMP",
-    ];
-    std::env::vars_os()
-        .filter(|(key, _)| {
-            key.to_str().is_some_and(|key| KEPT.contains(&key) || key.starts_with("LC_"))
-        })
-        .chain([("TERM".into(), "dumb".into()), ("NO_COLOR".into(), "1".into())])
 }
 
 #[cfg(target_os = "linux")]

@@ -38,6 +38,9 @@ pub struct Session {
     pub last_reply: Option<Digest>,
     /// The tools of this machine, asked once: `python3 3.11.7`.
     pub tools: Vec<String>,
+    /// Whether the person allowed commands with their own rights where no sandbox is to be had.
+    #[serde(default)]
+    pub unconfined: bool,
     /// What boundaries are derived from; never shown.
     pub secret: String,
 }
@@ -58,6 +61,7 @@ impl Session {
             summary: None,
             last_reply: None,
             tools,
+            unconfined: false,
             secret: uuid::Uuid::new_v4().simple().to_string(),
         }
     }

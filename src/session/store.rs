@@ -152,6 +152,8 @@ struct Record {
     to_say: Vec<String>,
     #[serde(default)]
     tools: Vec<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    unconfined: bool,
     secret: String,
 }
 
@@ -185,6 +187,7 @@ fn write(session: &Session) -> Vec<u8> {
         said: session.said.clone(),
         to_say: session.to_say.clone(),
         tools: session.tools.clone(),
+        unconfined: session.unconfined,
         secret: session.secret.clone(),
     };
     let mut bytes = serde_json::to_vec_pretty(&record).expect("strings and numbers become JSON");
@@ -210,6 +213,7 @@ fn read(bytes: &[u8], id: &str) -> Result<Session, String> {
         summary: record.summary,
         last_reply: record.last_reply,
         tools: record.tools,
+        unconfined: record.unconfined,
         secret: record.secret,
     })
 }

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use deaddrop::protocol::Ending;
-use deaddrop::runner::Runner;
+use deaddrop::config::{Mode, Sandbox};
+use deaddrop::protocol::{Ending, Execution};
+use deaddrop::runner::{Errand, Runner};
 
 use crate::support::{Base, program, wait_until};
 use scene::{NOBODY, Scene, Way, marked, marker, reply, results};
@@ -20,6 +21,15 @@ mod scene;
 #[track_caller]
 fn run(commands: &[&str]) -> String {
     Scene::new(Way::AsItIs).unwrap().run(commands, &[])
+}
+
+/// Runs a command through a helper, as a user of the library does.
+fn run_by(helper: PathBuf, base: &Base, command: &str) -> Execution {
+    let settings = Sandbox { mode: Mode::Off, ..Sandbox::default() };
+    let runner = Runner::new(helper, base.path().to_owned(), settings);
+    let own = base.at("own");
+    let errand = Errand { command, folder: base.path(), own: &own, protected: &[], open: false };
+    runner.run(&errand, &|| false)
 }
 
 #[test]
@@ -251,8 +261,7 @@ fn no_command_can_hold_a_nul() {
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(!base.exists("outbox/a1b2c3d4_seq0002.txt"));
 
-    let runner = Runner::new(program().to_owned(), Duration::from_secs(5), 100);
-    let execution = runner.run("touch a\0b", base.path(), &|| false);
+    let execution = run_by(program().to_owned(), &base, "touch a\0b");
     assert!(matches!(execution.ending, Ending::NotStarted(_)), "{execution:?}");
 }
 

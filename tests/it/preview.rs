@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
+use deaddrop::config::Sandbox;
 use deaddrop::place::{Here, Place, Preview, Rewritten, Standing};
 use deaddrop::protocol::{Asks, Detail, Operation, RelPath, tags};
 use deaddrop::runner::Runner;
@@ -110,8 +110,14 @@ fn done(place: &mut dyn Place, operation: &Operation) -> Detail {
 fn agree(base: &Base, reply: &str) {
     let root = base.at("workspace");
     let workspace = Workspace::open(&root, &[root.join("sessions")]).unwrap();
-    let runner = Runner::new("no commands".into(), Duration::from_secs(1), 100);
-    let mut here = Here { workspace: &workspace, runner: &runner, interrupted: &|| false };
+    let runner = Runner::new("no commands".into(), root.clone(), Sandbox::default());
+    let mut here = Here {
+        workspace: &workspace,
+        runner: &runner,
+        own: &root,
+        open: false,
+        interrupted: &|| false,
+    };
     let mut preview = Preview::new(&workspace);
     let operations = operations(reply);
     let foretold: Vec<Detail> =

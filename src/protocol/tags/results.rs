@@ -49,6 +49,10 @@ fn ran(execution: &Execution) -> String {
         Ending::Lost => format!(
             "Ran {name} (deaddrop, or its process that ran the command, was stopped meanwhile: it may have run in part or as a whole, and is not run again; look at what it did)"
         ),
+        Ending::Stopped(why) => format!(
+            "Ran {name} (ended by deaddrop with everything it had started: {})",
+            visible_line(why)
+        ),
         Ending::NotStarted(why) => format!("Could not run {name}: {}", visible_line(why)),
     }
 }

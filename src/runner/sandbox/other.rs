@@ -1,30 +1,49 @@
-//! The helper on systems other than Linux: it starts the shell, waits and reports. What the command
-//! leaves behind is ended by parentage (see `tree`), which a process can escape.
+//! The helper on systems other than Linux, which have no sandbox here: it starts the shell, waits
+//! and reports. What the command leaves behind is ended by parentage (see `tree`), which a process
+//! can escape.
 
-use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::process::{Command, Stdio};
+
+use super::order::{Means, Order};
+use super::report::{Facts, Report};
 
 /// The shell's arguments before the command.
 const SHELL: [&str; 2] = if cfg!(windows) { ["cmd.exe", "/c"] } else { ["/bin/sh", "-c"] };
 
-pub(super) fn helper(_parent: u32, command: &OsStr, _lock: &OsStr, _hidden: &[OsString]) -> ! {
-    let mut report = report();
-    let mut shell = Command::new(SHELL[0]);
-    shell.arg(SHELL[1]).arg(command).stdin(Stdio::null());
-    let ending = match shell.status() {
-        Ok(status) => status.code().map_or_else(|| signal(status), |code| format!("exit={code}")),
-        Err(e) => format!("error={}: {e}", SHELL[0]),
+/// Carries out the order that comes through standard input, and reports.
+pub(super) fn helper() -> ! {
+    let mut channel = channel();
+    let Some(order) = Order::receive(&mut channel) else { std::process::exit(2) };
+    let ending = if order.means != Means::Open {
+        "error=deaddrop has no sandbox for this system".to_owned()
+    } else if order.probe {
+        "exit=0".to_owned()
+    } else {
+        let mut shell = Command::new(SHELL[0]);
+        shell.arg(SHELL[1]).arg(&order.command).stdin(Stdio::null()).env_clear();
+        shell.envs(order.environment.iter().map(|(key, value)| (key, value)));
+        match shell.current_dir(&order.folder).status() {
+            Ok(status) => {
+                status.code().map_or_else(|| signal(status), |code| format!("exit={code}"))
+            }
+            Err(e) => format!("error={}: {e}", SHELL[0]),
+        }
     };
-    let _ = write!(report, "contained=tree;hidden=no;{ending}\n");
-    drop(report);
+    let _ = write!(channel, "{}\n", Report::line(Facts::default(), &ending));
+    drop(channel);
     super::super::tree::end_descendants(std::process::id());
     std::process::exit(0)
 }
 
-/// The report's end, which came as standard input.
+/// Nothing is started inside of anything.
+pub(super) fn inside(_channel: i32) -> ! {
+    std::process::exit(2)
+}
+
+/// The channel's end, which came as standard input.
 #[cfg(unix)]
-fn report() -> impl Write {
+fn channel() -> std::fs::File {
     use std::os::fd::AsFd;
     std::io::stdin()
         .as_fd()
@@ -35,7 +54,7 @@ fn report() -> impl Write {
 }
 
 #[cfg(windows)]
-fn report() -> impl Write {
+fn channel() -> std::fs::File {
     use std::os::windows::io::AsHandle;
     std::io::stdin()
         .as_handle()
@@ -69,4 +88,40 @@ impl Orphans {
     }
 
     pub(in crate::runner) fn end(&self) {}
+}
+
+/// What commands see: all that their user does.
+pub(super) mod view {
+    use std::path::{Path, PathBuf};
+
+    use super::super::order::Mount;
+    use crate::config;
+
+    #[derive(Debug, Clone)]
+    pub(in crate::runner) struct View {
+        pub(in crate::runner) home: PathBuf,
+        pub(in crate::runner) user: Option<(u32, u32)>,
+        pub(in crate::runner) variables: Vec<(&'static str, PathBuf)>,
+        pub(in crate::runner) holds_state: bool,
+    }
+
+    pub(in crate::runner) struct Wanted<'a> {
+        pub(in crate::runner) workspace: &'a Path,
+        pub(in crate::runner) state: &'a [PathBuf],
+        pub(in crate::runner) settings: &'a config::Sandbox,
+    }
+
+    impl View {
+        pub(in crate::runner) fn of(_: &Wanted) -> Result<Self, String> {
+            Err("deaddrop has no sandbox for this system".to_owned())
+        }
+
+        pub(in crate::runner) fn mounts(&self, _own: &Path, _protected: &[PathBuf]) -> Vec<Mount> {
+            Vec::new()
+        }
+    }
+
+    pub(in crate::runner) fn make_own(_: &Path, _: Option<(u32, u32)>) -> std::io::Result<()> {
+        Ok(())
+    }
 }

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use deaddrop::protocol::Ending;
-use deaddrop::runner::Runner;
 
+use super::run_by;
 use super::scene::{Scene, Way, marked, marker, reply};
 use crate::support::Base;
 
@@ -85,14 +85,13 @@ fn without_roots_rights_deaddrops_environment_cannot_be_read() {
 fn output_is_shown_although_its_pipe_is_held_open() {
     let base = Base::new();
     let n = marker();
-    let said = "contained=tree;hidden=no;exit=0";
+    let said = "facts=0;exit=0";
     let script = format!(
         "#!/bin/sh\necho captured\nsetsid sleep {n} 0>&- &\necho $! > pid\necho '{said}' >&0\n"
     );
     let helper = base.write("helper", script);
     fs::set_permissions(&helper, fs::Permissions::from_mode(0o755)).unwrap();
-    let runner = Runner::new(helper, Duration::from_secs(9), 100);
-    let execution = runner.run("true", base.path(), &|| false);
+    let execution = run_by(helper, &base, "true");
     base.sh("kill -9 $(cat pid)");
     assert_eq!(execution.ending, Ending::Exited(0));
     assert_eq!(execution.output.head, "captured\n");

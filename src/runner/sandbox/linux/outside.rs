@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use libc::{c_ulong, pid_t};
 
-use super::super::children;
+use super::children;
 
 /// How long what was killed may take to end.
 const PATIENCE: Duration = Duration::from_secs(2);

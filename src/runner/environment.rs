@@ -1,0 +1,108 @@
+//! What a command sees of deaddrop's own environment: an allow list, so that no token, key or
+//! setting of deaddrop is in it; and words for tools where there is no network.
+
+use std::ffi::OsString;
+
+type Variables = Vec<(OsString, OsString)>;
+
+const KEPT: [&str; 42] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TMPDIR",
+    "CARGO_HOME",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "GOPATH",
+    "GOROOT",
+    "GOCACHE",
+    "GOMODCACHE",
+    "NVM_DIR",
+    "NVM_BIN",
+    "VOLTA_HOME",
+    "FNM_DIR",
+    "PNPM_HOME",
+    "BUN_INSTALL",
+    "DENO_DIR",
+    "PYENV_ROOT",
+    "PYENV_VERSION",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "JAVA_HOME",
+    "GRADLE_USER_HOME",
+    "M2_HOME",
+    "MAVEN_HOME",
+    "SDKMAN_DIR",
+    "ASDF_DIR",
+    "ASDF_DATA_DIR",
+    "RBENV_ROOT",
+    "GEM_HOME",
+    "DOTNET_ROOT",
+    // What Windows cannot do without.
+    "SystemRoot",
+    "ComSpec",
+    "PATHEXT",
+    "TEMP",
+    "TMP",
+];
+
+/// For tools that would otherwise try for long, or ask, or greet.
+const ALWAYS: [(&str, &str); 7] = [
+    ("TERM", "dumb"),
+    ("NO_COLOR", "1"),
+    ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+    ("npm_config_update_notifier", "false"),
+    ("npm_config_fund", "false"),
+    ("DOTNET_CLI_TELEMETRY_OPTOUT", "1"),
+    // A repository of its own would be moved away: nobody may make one unasked.
+    ("CARGO_CARGO_NEW_VCS", "none"),
+];
+
+/// So that tools fail at once and say why.
+const OFFLINE: [(&str, &str); 8] = [
+    ("CARGO_NET_OFFLINE", "true"),
+    ("RUSTUP_AUTO_INSTALL", "0"),
+    ("npm_config_offline", "true"),
+    ("npm_config_audit", "false"),
+    ("PIP_NO_INDEX", "1"),
+    ("UV_OFFLINE", "1"),
+    ("GOPROXY", "off"),
+    ("YARN_ENABLE_NETWORK", "0"),
+];
+
+/// The environment of a command. `more` are names to keep and values to set, as the person wants.
+pub(super) fn of_a_command(offline: bool, more: &[(String, Option<String>)]) -> Variables {
+    let kept = std::env::vars_os().filter(|(key, _)| {
+        key.to_str().is_some_and(|key| {
+            KEPT.contains(&key)
+                || key.starts_with("LC_")
+                || more.iter().any(|(name, value)| value.is_none() && name == key)
+        })
+    });
+    let mut environment: Variables = kept.collect();
+    for (key, value) in ALWAYS.into_iter().chain(OFFLINE.into_iter().filter(|_| offline)) {
+        set(&mut environment, key, value);
+    }
+    for (key, value) in more {
+        if let Some(value) = value {
+            set(&mut environment, key, value);
+        }
+    }
+    environment
+}
+
+/// Sets a variable, over what it was.
+pub(super) fn set(
+    environment: &mut Variables,
+    key: impl Into<OsString>,
+    value: impl Into<OsString>,
+) {
+    let key = key.into();
+    environment.retain(|(other, _)| *other != key);
+    environment.push((key, value.into()));
+}

@@ -1,0 +1,184 @@
+//! System calls that no build and no test needs, and that break walls: refused by seccomp.
+//!
+//! Filters are made of rules that refuse; all else is allowed. What a program probes for gets the
+//! answer of a kernel that does not have it.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch, apply_filter, sock_filter,
+};
+
+use super::super::order::Means;
+use super::{Step, while_};
+
+const TARGET: TargetArch = if cfg!(target_arch = "aarch64") {
+    TargetArch::aarch64
+} else if cfg!(target_arch = "riscv64") {
+    TargetArch::riscv64
+} else {
+    TargetArch::x86_64
+};
+
+/// Whether filters can be made for this machine.
+pub(super) const AVAILABLE: bool =
+    cfg!(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"));
+
+/// Calls that are refused whatever their arguments.
+const REFUSED: &[i64] = &[
+    // The mount family: the view is as it was made.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    // open_tree_attr, newer than the table of numbers.
+    467,
+    libc::SYS_setns,
+    // Large and often broken parts of the kernel.
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_bpf,
+    libc::SYS_userfaultfd,
+    libc::SYS_perf_event_open,
+    // Keys of the user, which no namespace holds apart.
+    libc::SYS_add_key,
+    libc::SYS_keyctl,
+    libc::SYS_request_key,
+    // Files by number instead of by name.
+    libc::SYS_open_by_handle_at,
+    // The machine itself.
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_reboot,
+    libc::SYS_kexec_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_vhangup,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_kexec_file_load,
+];
+/// Ways into other processes: a pid namespace leaves only the command's own.
+const OTHER_PROCESSES: &[i64] = &[
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+];
+/// All flags of `clone` and `unshare` that make a namespace.
+const NAMESPACES: [i32; 7] = [
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+];
+/// Of `unshare` alone; of `clone` it is part of a signal's number.
+const NEW_TIME: i32 = 0x80;
+/// Put words into a terminal as if somebody had typed them.
+const TYPING: [u64; 2] = [0x5412, 0x541C];
+
+/// Refuses from here on, for this process and all that come of it.
+pub(super) fn apply(means: Means, network: bool) -> Step<()> {
+    let fail = |e: seccompiler::Error| format!("cannot filter system calls: {e}");
+    let families = families(means, network);
+    for (rules, errno) in [
+        (refused(means).map_err(while_("make a filter of system calls"))?, libc::EPERM),
+        // Not made for filters: its arguments lie in memory. Programs fall back to `clone`.
+        (BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS),
+        (families.map_err(while_("make a filter of sockets"))?, libc::EAFNOSUPPORT),
+    ] {
+        let action = SeccompAction::Errno(errno.unsigned_abs());
+        let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, TARGET)
+            .map_err(while_("make a filter"))?;
+        let program: BpfProgram = filter.try_into().map_err(while_("make a filter"))?;
+        apply_filter(&program).map_err(fail)?;
+    }
+    if cfg!(target_arch = "x86_64") {
+        apply_filter(&other_numbers()).map_err(fail)?;
+    }
+    Ok(())
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+type Made<T> = Result<T, seccompiler::BackendError>;
+
+fn refused(means: Means) -> Made<Rules> {
+    let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
+    if means == Means::Partial {
+        rules.extend(OTHER_PROCESSES.iter().map(|call| (*call, Vec::new())));
+    }
+    let flag = |flag: &i32| -> Made<SeccompRule> {
+        let flag = u64::from(flag.unsigned_abs());
+        rule(&[(0, SeccompCmpOp::MaskedEq(flag), flag)])
+    };
+    rules.insert(libc::SYS_clone, NAMESPACES.iter().map(flag).collect::<Made<_>>()?);
+    let all = NAMESPACES.iter().chain([&NEW_TIME]);
+    rules.insert(libc::SYS_unshare, all.map(flag).collect::<Made<_>>()?);
+    let typing = TYPING.iter().map(|number| rule(&[(1, SeccompCmpOp::Eq, *number)]));
+    rules.insert(libc::SYS_ioctl, typing.collect::<Made<_>>()?);
+    Ok(rules)
+}
+
+/// Sockets of other families than these: VSOCK reaches the host of a virtual machine.
+fn families(means: Means, network: bool) -> Made<Rules> {
+    let internet = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+    let allowed: Vec<i32> = match (means, network) {
+        // No namespace holds host and command apart.
+        (Means::Partial, false) => Vec::new(),
+        (Means::Partial, true) => internet.to_vec(),
+        _ => internet.into_iter().chain([libc::AF_UNIX]).collect(),
+    };
+    let conditions: Vec<_> = allowed
+        .iter()
+        .map(|family| (0, SeccompCmpOp::Ne, u64::from(family.unsigned_abs())))
+        .collect();
+    let other = if conditions.is_empty() { Vec::new() } else { vec![rule(&conditions)?] };
+    Ok(BTreeMap::from([(libc::SYS_socket, other)]))
+}
+
+/// A rule of arguments, as the 32 bits that the kernel looks at.
+fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> Made<SeccompRule> {
+    let conditions = conditions.iter().map(|(argument, compare, value)| {
+        SeccompCondition::new(*argument, SeccompCmpArgLen::Dword, compare.clone(), *value)
+    });
+    SeccompRule::new(conditions.collect::<Made<_>>()?)
+}
+
+/// The x32 calls have numbers of their own for the same calls: refused as unknown.
+fn other_numbers() -> BpfProgram {
+    const LOAD_NUMBER: u16 = 0x20;
+    const JUMP_IF_AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    const ALLOW: u32 = 0x7fff_0000;
+    const REFUSE: u32 = 0x0005_0000 | libc::ENOSYS.unsigned_abs();
+    let say = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    vec![
+        say(LOAD_NUMBER, 0, 0, 0),
+        say(JUMP_IF_AT_LEAST, 0, 1, 0x4000_0000),
+        say(RETURN, 0, 0, REFUSE),
+        say(RETURN, 0, 0, ALLOW),
+    ]
+}

@@ -1,0 +1,55 @@
+//! Namespaces of a command's own.
+#![allow(unsafe_code)]
+
+use std::fs;
+use std::io;
+use std::os::fd::AsRawFd;
+
+use libc::c_int;
+
+use super::{Step, while_};
+
+/// Of these, the first two are needed to end a tree and to hide files.
+pub(super) const TREE: c_int = libc::CLONE_NEWPID | libc::CLONE_NEWNS;
+/// The rest of what a sandbox has.
+pub(super) const SANDBOX: c_int = TREE | libc::CLONE_NEWIPC;
+
+/// Enters new namespaces (the pid namespace: its next child does), in a user namespace too where
+/// that is needed; tells whether it was. This process must be single-threaded.
+pub(super) fn enter(wanted: c_int) -> Step<bool> {
+    // SAFETY: single-threaded, so entering namespaces affects this process alone.
+    unsafe {
+        if libc::unshare(wanted) == 0 {
+            return Ok(false);
+        }
+        let (user, group) = (libc::geteuid(), libc::getegid());
+        if libc::unshare(libc::CLONE_NEWUSER | wanted) != 0 {
+            return Err(io::Error::last_os_error()).map_err(while_("make namespaces"));
+        }
+        // Without the maps the command would be nobody, and its files somebody else's.
+        fs::write("/proc/self/setgroups", "deny")
+            .and_then(|()| fs::write("/proc/self/uid_map", format!("{user} {user} 1")))
+            .and_then(|()| fs::write("/proc/self/gid_map", format!("{group} {group} 1")))
+            .map_err(while_("map the user into a namespace"))?;
+        Ok(true)
+    }
+}
+
+/// Brings up the loopback device of a new network namespace: tests of servers need it.
+pub(super) fn loopback_up() -> Step<()> {
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").map_err(while_("make a socket"))?;
+    // SAFETY: all zeroes is a valid `ifreq`; the name is shorter than its field; the socket is open.
+    let failed = unsafe {
+        let mut request: libc::ifreq = std::mem::zeroed();
+        for (to, from) in request.ifr_name.iter_mut().zip(c"lo".to_bytes()) {
+            *to = libc::c_char::from_ne_bytes([*from]);
+        }
+        request.ifr_ifru.ifru_flags =
+            i16::try_from(libc::IFF_UP | libc::IFF_RUNNING).unwrap_or_default();
+        libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request)
+    };
+    if failed == 0 {
+        return Ok(());
+    }
+    Err(io::Error::last_os_error()).map_err(while_("bring up the loopback device"))
+}

@@ -1,0 +1,90 @@
+//! The processes of one command: forked, waited for, and ended to the last.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::ptr;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use libc::{c_int, pid_t};
+
+use super::children;
+use super::errno;
+
+/// The process whose death begins the end of the tree: init, bwrap or the shell. 0 once it is dead.
+static FIRST: AtomicI32 = AtomicI32::new(0);
+
+/// Forks the process that a request to end will kill.
+pub(super) fn fork_first() -> io::Result<pid_t> {
+    // SAFETY: the handler only loads an atomic and calls kill, which is async-signal-safe; the
+    // signal is blocked while there is a child that the handler does not know.
+    unsafe {
+        let mut term: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut term);
+        libc::sigaddset(&raw mut term, libc::SIGTERM);
+        libc::sigprocmask(libc::SIG_BLOCK, &raw const term, ptr::null_mut());
+        let child = libc::fork();
+        let error = io::Error::last_os_error();
+        if child > 0 {
+            FIRST.store(child, Ordering::Relaxed);
+            let handler: extern "C" fn(c_int) = end_first;
+            libc::signal(libc::SIGTERM, handler as libc::sighandler_t);
+        }
+        libc::sigprocmask(libc::SIG_UNBLOCK, &raw const term, ptr::null_mut());
+        if child < 0 { Err(error) } else { Ok(child) }
+    }
+}
+
+extern "C" fn end_first(_: c_int) {
+    let first = FIRST.load(Ordering::Relaxed);
+    if first != 0 {
+        // SAFETY: async-signal-safe; the number is forgotten before its process is reaped.
+        unsafe {
+            libc::kill(first, libc::SIGKILL);
+        }
+    }
+}
+
+/// Reaps until `child` has ended, and tells how; None where that cannot be known.
+pub(super) fn wait_for(child: pid_t) -> Option<c_int> {
+    let mut status = 0;
+    // SAFETY: `status` and `ended` are ours, and all zeroes is a valid `siginfo_t`.
+    unsafe {
+        loop {
+            // To look comes before to reap: the handler must not know the number any longer.
+            let mut ended: libc::siginfo_t = std::mem::zeroed();
+            if libc::waitid(libc::P_ALL, 0, &raw mut ended, libc::WEXITED | libc::WNOWAIT) != 0 {
+                if errno() == libc::EINTR {
+                    continue;
+                }
+                return None;
+            }
+            let ended = ended.si_pid();
+            if ended == child {
+                FIRST.store(0, Ordering::Relaxed);
+            }
+            let reaped = libc::waitpid(ended, &raw mut status, 0);
+            if reaped == child {
+                return Some(status);
+            }
+        }
+    }
+}
+
+/// Ends all that was handed to us. Returns whether nothing is left.
+pub(super) fn end_children() -> bool {
+    // SAFETY: system calls on integers; whoever is killed is our child and not reaped yet.
+    unsafe {
+        // Each round ends our children; theirs are ours in the next.
+        loop {
+            while libc::waitpid(-1, ptr::null_mut(), libc::WNOHANG) > 0 {}
+            if errno() == libc::ECHILD {
+                return true;
+            }
+            let Some(children) = children::of_this_process() else { return false };
+            for child in children {
+                libc::kill(child, libc::SIGKILL);
+            }
+            libc::waitpid(-1, ptr::null_mut(), 0);
+        }
+    }
+}

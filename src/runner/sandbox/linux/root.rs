@@ -1,0 +1,319 @@
+//! The root that a command sees: nothing but what it was given, built on an empty file system and
+//! then made the only one.
+//!
+//! Places are opened component by component without following links: some of them lie in folders
+//! that earlier commands could write.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, FileType, Gid, Mode, OFlags, Uid, chownat, fstat, mkdirat, open, openat, symlinkat,
+    unlinkat,
+};
+use rustix::io::Errno;
+use rustix::mount::{MountAttrFlags, MountPropagationFlags, UnmountFlags, mount_change, unmount};
+use rustix::process::{fchdir, pivot_root};
+
+use super::super::order::{Mount, Order};
+use super::mounts::{self, READ_ONLY, SAFE};
+use super::{Step, while_};
+
+/// Where covers and the forgotten writes of overlays come from; gone once the root is built.
+const SCRATCH: &str = ".scratch";
+/// What of the host's devices a command sees.
+const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+const DEVICE_LINKS: [(&str, &str); 5] = [
+    ("/proc/self/fd", "fd"),
+    ("/proc/self/fd/0", "stdin"),
+    ("/proc/self/fd/1", "stdout"),
+    ("/proc/self/fd/2", "stderr"),
+    ("pts/ptmx", "ptmx"),
+];
+/// What the kernel lets the owner of a file in `/proc` write, whatever its capabilities.
+const KERNEL_SETTINGS: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
+/// What tells of the whole machine.
+const KERNEL_SECRETS: [&str; 8] =
+    ["kcore", "keys", "key-users", "latency_stats", "timer_list", "sched_debug", "scsi", "acpi"];
+const HANDLE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const FOLDER: Mode = Mode::from_bits_retain(0o755);
+const PLAIN: Mode = Mode::from_bits_retain(0o644);
+
+/// A root that is being built.
+struct Builder<'a> {
+    root: OwnedFd,
+    order: &'a Order,
+    /// Folders of the session's own, in the command's view: what stands in the way there may go.
+    private: Vec<&'a Path>,
+    overlays: usize,
+    user_namespace: bool,
+}
+
+/// Builds the root of this order and enters it. To be called in a mount namespace of one's own, as
+/// the first process of a pid namespace.
+pub(super) fn enter(order: &Order, user_namespace: bool) -> Step<()> {
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", private).map_err(while_("make the mounts private"))?;
+    let mut builder = Builder::new(order, user_namespace)?;
+    for mount in &order.mounts {
+        builder
+            .mount(mount)
+            .map_err(|e| format!("cannot show {} to the command: {e}", mount.at().display()))?;
+    }
+    builder.proc().map_err(while_("mount /proc"))?;
+    builder.dev().map_err(while_("make /dev"))?;
+    builder.conclude().map_err(while_("enter the root built for the command"))
+}
+
+impl<'a> Builder<'a> {
+    fn new(order: &'a Order, user_namespace: bool) -> Step<Self> {
+        let private = order.mounts.iter().filter_map(|mount| match mount {
+            Mount::Write { from, to } if from != to => Some(to.as_path()),
+            _ => None,
+        });
+        let builder = Self {
+            root: tmpfs("0755", "16m").map_err(while_("make a root"))?,
+            order,
+            private: private.collect(),
+            overlays: 0,
+            user_namespace,
+        };
+        builder.begin().map_err(while_("begin a root"))?;
+        Ok(builder)
+    }
+
+    fn begin(&self) -> io::Result<()> {
+        mounts::put(&self.root, open("/", HANDLE | OFlags::DIRECTORY, Mode::empty())?)?;
+        fchdir(&self.root)?;
+        let scratch = tmpfs("0755", "25%")?;
+        mkdirat(&self.root, SCRATCH, FOLDER)?;
+        mounts::put(&scratch, self.look(Path::new(SCRATCH))?)?;
+        mkdirat(&scratch, "folder", Mode::from_bits_retain(0o555))?;
+        drop(openat(
+            &scratch,
+            "file",
+            OFlags::CREATE | OFlags::CLOEXEC,
+            Mode::from_bits_retain(0o444),
+        )?);
+        Ok(())
+    }
+
+    fn mount(&mut self, mount: &Mount) -> io::Result<()> {
+        match mount {
+            Mount::Read { from, to } => self.bind(from, to, READ_ONLY),
+            Mount::Write { from, to } => self.bind(from, to, SAFE),
+            Mount::Overlay { at } => self.overlay(at),
+            Mount::Link { to, at } => {
+                let (folder, name) = self.parent(at)?;
+                Ok(symlinkat(to, &folder, name)?)
+            }
+            Mount::Cover { at } => self.cover(at),
+            Mount::Pin { at } => self.again(at, SAFE),
+            Mount::Keep { at } => self.again(at, READ_ONLY),
+        }
+    }
+
+    fn bind(&self, from: &Path, to: &Path, flags: MountAttrFlags) -> io::Result<()> {
+        let tree = mounts::tree(from, flags)?;
+        let kind = FileType::from_raw_mode(fstat(&tree)?.st_mode);
+        mounts::put(&tree, self.place(to, kind == FileType::Directory)?)
+    }
+
+    /// Mounts what is at a place over itself; what is not there needs it not.
+    fn again(&self, at: &Path, flags: MountAttrFlags) -> io::Result<()> {
+        match self.look(at) {
+            Ok(there) if !is_link(&there)? => mounts::put(mounts::tree_at(&there, flags)?, &there),
+            Err(e) if e != Errno::NOENT && e != Errno::NOTDIR && e != Errno::LOOP => Err(e.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn cover(&self, at: &Path) -> io::Result<()> {
+        let there = match self.look(at) {
+            Ok(there) => there,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+            Err(e) => return Err(e.into()),
+        };
+        let empty = match FileType::from_raw_mode(fstat(&there)?.st_mode) {
+            FileType::Directory => "folder",
+            // Nothing can be mounted over a link, and what it leads to is covered by its own name.
+            FileType::Symlink => return Ok(()),
+            _ => "file",
+        };
+        let empty = self.look(&Path::new(SCRATCH).join(empty))?;
+        mounts::put(mounts::tree_at(empty, READ_ONLY)?, there)
+    }
+
+    fn overlay(&mut self, at: &Path) -> io::Result<()> {
+        let scratch = self.look(Path::new(SCRATCH))?;
+        self.overlays += 1;
+        let option = |name: &str| -> io::Result<OsString> {
+            let name = format!("{name}{}", self.overlays);
+            mkdirat(&scratch, &name, FOLDER)?;
+            self.give(&scratch, &name)?;
+            Ok(format!("/proc/self/fd/{}/{name}", scratch.as_raw_fd()).into())
+        };
+        let (upper, work) = (option("upper")?, option("work")?);
+        let lower = escaped(at.as_os_str());
+        let mut options: Vec<(&str, &OsStr)> =
+            vec![("lowerdir", &lower), ("upperdir", &upper), ("workdir", &work)];
+        if self.user_namespace {
+            options.push(("userxattr", OsStr::new("")));
+        }
+        let overlay = mounts::new("overlay", &options, SAFE)?;
+        mounts::put(overlay, self.place(at, true)?)
+    }
+
+    fn proc(&self) -> io::Result<()> {
+        let flags = SAFE | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+        let proc = mounts::new("proc", &[], flags)?;
+        mounts::put(proc, self.place(Path::new("/proc"), true)?)?;
+        if self.order.limits.processes > 0 && super::limits::pid_max_is_ours() {
+            let file = openat(
+                self.look(Path::new("proc/sys/kernel"))?,
+                "pid_max",
+                OFlags::WRONLY | OFlags::CLOEXEC,
+                Mode::empty(),
+            )?;
+            rustix::io::write(&file, self.order.limits.processes.to_string().as_bytes())?;
+        }
+        for name in KERNEL_SETTINGS {
+            self.again(&Path::new("proc").join(name), READ_ONLY)?;
+        }
+        KERNEL_SECRETS.iter().try_for_each(|name| self.cover(&Path::new("proc").join(name)))
+    }
+
+    fn dev(&self) -> io::Result<()> {
+        let dev = tmpfs("0755", "64k")?;
+        mounts::put(&dev, self.place(Path::new("/dev"), true)?)?;
+        for name in DEVICES {
+            let host = Path::new("/dev").join(name);
+            // Without NODEV: it is a device.
+            let flags = MountAttrFlags::MOUNT_ATTR_NOSUID;
+            mounts::put(mounts::tree(&host, flags)?, self.place(&host, false)?)?;
+        }
+        for (to, name) in DEVICE_LINKS {
+            symlinkat(to, &dev, name)?;
+        }
+        let flags = MountAttrFlags::MOUNT_ATTR_NOSUID;
+        let options = [("ptmxmode", OsStr::new("0666")), ("mode", OsStr::new("0620"))];
+        let terminals = mounts::new("devpts", &options, flags)?;
+        mounts::put(terminals, self.place(Path::new("/dev/pts"), true)?)?;
+        mounts::put(tmpfs("1777", "25%")?, self.place(Path::new("/dev/shm"), true)?)?;
+        mounts::restrict(&dev, READ_ONLY, false)
+    }
+
+    /// The old root goes, and nothing can be added to the new one.
+    fn conclude(self) -> io::Result<()> {
+        unmount(SCRATCH, UnmountFlags::DETACH)?;
+        unlinkat(&self.root, SCRATCH, AtFlags::REMOVEDIR)?;
+        mounts::restrict(&self.root, READ_ONLY, false)?;
+        // Puts the old root over the new one, where it can be taken away.
+        pivot_root(".", ".")?;
+        unmount(".", UnmountFlags::DETACH)?;
+        rustix::process::chdir("/")?;
+        Ok(())
+    }
+
+    /// What is at a place, without following links.
+    fn look(&self, at: &Path) -> Result<OwnedFd, Errno> {
+        let mut here = self.root.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE)?;
+        for name in names(at) {
+            here = openat(&here, name, HANDLE, Mode::empty())?;
+        }
+        Ok(here)
+    }
+
+    /// The folder that holds a place, made where it is missing, and the name in it.
+    fn parent<'p>(&self, at: &'p Path) -> io::Result<(OwnedFd, &'p OsStr)> {
+        let name = at.file_name().ok_or(Errno::INVAL)?;
+        Ok((self.place(at.parent().ok_or(Errno::INVAL)?, true)?, name))
+    }
+
+    /// A file or folder to mount on, made where it is missing.
+    fn place(&self, at: &Path, folder: bool) -> io::Result<OwnedFd> {
+        let mut here = self.root.try_clone()?;
+        let mut path = PathBuf::from("/");
+        let mut left = names(at).peekable();
+        while let Some(name) = left.next() {
+            path.push(name);
+            let folder = folder || left.peek().is_some();
+            here = self.step(here.as_fd(), name, folder, &path)?;
+        }
+        Ok(here)
+    }
+
+    fn step(
+        &self,
+        here: BorrowedFd,
+        name: &OsStr,
+        folder: bool,
+        path: &Path,
+    ) -> io::Result<OwnedFd> {
+        match openat(here, name, HANDLE, Mode::empty()) {
+            Ok(found) => {
+                let is_folder =
+                    FileType::from_raw_mode(fstat(&found)?.st_mode) == FileType::Directory;
+                if is_folder == folder && !is_link(&found)? {
+                    return Ok(found);
+                }
+                // An earlier command put something there, in a folder that only commands use.
+                if !self.private.iter().any(|private| path != *private && path.starts_with(private))
+                {
+                    return Err(Errno::NOTDIR.into());
+                }
+                unlinkat(
+                    here,
+                    name,
+                    if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() },
+                )?;
+            }
+            Err(Errno::NOENT) => {}
+            Err(e) => return Err(e.into()),
+        }
+        if folder {
+            mkdirat(here, name, FOLDER)?;
+        } else {
+            drop(openat(here, name, OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC, PLAIN)?);
+        }
+        self.give(here, name)?;
+        Ok(openat(here, name, HANDLE, Mode::empty())?)
+    }
+
+    /// What is made in folders of the command's user is the user's.
+    fn give(&self, folder: impl AsFd, name: impl rustix::path::Arg) -> io::Result<()> {
+        let Some((user, group)) = self.order.user else { return Ok(()) };
+        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+        Ok(chownat(folder, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?)
+    }
+}
+
+fn tmpfs(mode: &str, size: &str) -> io::Result<OwnedFd> {
+    mounts::new("tmpfs", &[("mode", OsStr::new(mode)), ("size", OsStr::new(size))], SAFE)
+}
+
+fn names(path: &Path) -> impl Iterator<Item = &OsStr> {
+    path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name),
+        _ => None,
+    })
+}
+
+fn is_link(handle: &OwnedFd) -> io::Result<bool> {
+    Ok(FileType::from_raw_mode(fstat(handle)?.st_mode) == FileType::Symlink)
+}
+
+/// A path as a value of `lowerdir`, where a colon stands between paths.
+fn escaped(path: &OsStr) -> OsString {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let mut out = Vec::new();
+    for byte in path.as_bytes() {
+        if matches!(byte, b'\\' | b':' | b',') {
+            out.push(b'\\');
+        }
+        out.push(*byte);
+    }
+    OsString::from_vec(out)
+}

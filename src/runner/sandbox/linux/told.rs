@@ -1,0 +1,87 @@
+//! What the helper learns from its children: memory that they share, which no exec keeps.
+#![allow(unsafe_code)]
+
+use std::cell::UnsafeCell;
+use std::io;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
+
+use libc::c_int;
+
+use super::super::report::Facts;
+
+/// The longest reason for a failure that is passed on, in bytes.
+const LONGEST: usize = 1000;
+
+/// Said by init and by the process that becomes the shell, read when both are dead.
+pub(super) struct Told {
+    facts: AtomicU32,
+    ended: AtomicBool,
+    status: AtomicI32,
+    /// How long the reason is; 0 for none.
+    length: AtomicUsize,
+    reason: UnsafeCell<[u8; LONGEST]>,
+}
+
+impl Told {
+    /// Memory that outlives every fork.
+    pub(super) fn new() -> io::Result<&'static Self> {
+        const PROTECTION: c_int = libc::PROT_READ | libc::PROT_WRITE;
+        const FLAGS: c_int = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
+        // SAFETY: a new mapping of zeroes, aligned to a page and never unmapped; all zeroes is a
+        // valid value of each field.
+        unsafe {
+            let memory = libc::mmap(ptr::null_mut(), size_of::<Self>(), PROTECTION, FLAGS, -1, 0);
+            if memory == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+            Ok(&*memory.cast())
+        }
+    }
+
+    /// The shell has ended, so.
+    pub(super) fn ended(&self, status: c_int) {
+        self.status.store(status, Ordering::Release);
+        self.ended.store(true, Ordering::Release);
+    }
+
+    /// How the shell ended, if it did.
+    pub(super) fn status(&self) -> Option<c_int> {
+        self.ended.load(Ordering::Acquire).then(|| self.status.load(Ordering::Acquire))
+    }
+
+    /// Nothing was run, for this reason. The first reason counts.
+    pub(super) fn failed(&self, reason: &str) {
+        if self.length.load(Ordering::Acquire) > 0 {
+            return;
+        }
+        let mut length = reason.len().min(LONGEST);
+        while !reason.is_char_boundary(length) {
+            length -= 1;
+        }
+        // SAFETY: of init and the shell's process one speaks at a time, and the helper reads when
+        // both are dead; `length` bytes are within both buffers.
+        unsafe {
+            ptr::copy_nonoverlapping(reason.as_ptr(), self.reason.get().cast(), length);
+        }
+        self.length.store(length, Ordering::Release);
+    }
+
+    /// Why nothing was run.
+    pub(super) fn reason(&self) -> Option<String> {
+        let length = self.length.load(Ordering::Acquire);
+        // SAFETY: so many bytes were written before `length` was.
+        let bytes = unsafe { std::slice::from_raw_parts(self.reason.get().cast(), length) };
+        (length > 0).then(|| String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// This was found to hold.
+    pub(super) fn found(&self, facts: Facts) {
+        self.facts.fetch_or(facts.0, Ordering::AcqRel);
+    }
+
+    /// What was found to hold.
+    pub(super) fn facts(&self) -> Facts {
+        Facts(self.facts.load(Ordering::Acquire))
+    }
+}

@@ -1,0 +1,196 @@
+//! Which walls this machine has. Each tier is tried by a probe that runs in the place of a command
+//! and tries to get around the walls; the first that holds whole is taken, and a command that cannot
+//! get it is not run.
+
+use std::fmt;
+
+use super::order::Means;
+use super::report::{Facts, Mechanism};
+use crate::config::Mode;
+
+/// How strong the walls are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tier {
+    /// Namespaces, a root built from an allow list, Landlock, seccomp.
+    Full,
+    /// The same, the namespaces made by `bwrap`.
+    FullBwrap,
+    /// Landlock and seccomp.
+    Partial,
+    /// None, as the person wants it.
+    Off,
+    /// None to be had.
+    None,
+}
+
+/// What confines commands here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confinement {
+    /// How strong it is.
+    pub tier: Tier,
+    /// What was found to hold.
+    pub facts: Facts,
+    /// Why no stronger tier was to be had, by its name.
+    pub missing: Vec<(Tier, String)>,
+    /// Whether commands are let into the network.
+    pub network: bool,
+}
+
+impl fmt::Display for Tier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full => "full",
+            Self::FullBwrap => "full (bwrap)",
+            Self::Partial => "partial",
+            Self::Off => "off",
+            Self::None => "none",
+        })
+    }
+}
+
+impl Tier {
+    /// What is tried under this setting, the strongest first.
+    pub(in crate::runner) fn candidates(mode: Mode) -> &'static [Self] {
+        match mode {
+            Mode::Auto => &[Self::Full, Self::FullBwrap, Self::Partial],
+            Mode::Bwrap => &[Self::FullBwrap],
+            Mode::Partial => &[Self::Partial],
+            Mode::Off => &[Self::Off],
+        }
+    }
+
+    /// How a helper makes it; None where there is nothing to make.
+    pub(in crate::runner) fn means(self) -> Option<Means> {
+        match self {
+            Self::Full => Some(Means::Full),
+            Self::FullBwrap => Some(Means::Bwrap),
+            Self::Partial => Some(Means::Partial),
+            Self::Off => Some(Means::Open),
+            Self::None => None,
+        }
+    }
+
+    /// What must hold, or it is not this tier.
+    fn promises(self, network: bool) -> &'static [Mechanism] {
+        use Mechanism as M;
+        const FULL: &[M] = &[
+            M::PidNamespace,
+            M::Root,
+            M::Ipc,
+            M::Capabilities,
+            M::NoNewPrivileges,
+            M::Seccomp,
+            M::Hidden,
+            M::Network,
+        ];
+        match self {
+            Self::Full | Self::FullBwrap if network => &FULL[..FULL.len() - 1],
+            Self::Full | Self::FullBwrap => FULL,
+            Self::Partial => &[
+                M::Landlock,
+                M::Seccomp,
+                M::Capabilities,
+                M::NoNewPrivileges,
+                M::Subreaper,
+                M::Hidden,
+            ],
+            Self::Off | Self::None => &[],
+        }
+    }
+
+    /// What of its promises does not hold, in words.
+    pub(in crate::runner) fn shortfall(self, facts: Facts, network: bool) -> Option<String> {
+        let missing: Vec<String> = self
+            .promises(network)
+            .iter()
+            .filter(|mechanism| !facts.has(**mechanism))
+            .map(ToString::to_string)
+            .collect();
+        (!missing.is_empty()).then(|| format!("does not hold: {}", missing.join(", ")))
+    }
+
+    /// Whether commands see a root of their own.
+    pub fn is_full(self) -> bool {
+        matches!(self, Self::Full | Self::FullBwrap)
+    }
+
+    /// Whether anything confines commands.
+    pub fn confines(self) -> bool {
+        self.is_full() || self == Self::Partial
+    }
+}
+
+impl Confinement {
+    /// What the outbox, `status` and `doctor` say of it, in one line.
+    pub fn line(&self) -> String {
+        let scope = if self.facts.has(Mechanism::LandlockScope) { "" } else { ", signals" };
+        let second = if self.facts.has(Mechanism::Landlock) {
+            ""
+        } else {
+            ", without Landlock as a second wall"
+        };
+        let mut line = match self.tier {
+            Tier::Full | Tier::FullBwrap => format!(
+                "{}{second}; commands can write the workspace, /tmp and HOME (a folder of this session), and see of the rest only the system and its toolchains, read-only",
+                self.tier
+            ),
+            Tier::Partial => format!(
+                "partial (Landlock and seccomp): commands can write the workspace, TMPDIR and HOME only; not covered: metadata (chmod, utime) of the user's other files{scope}; UNIX sockets are refused; protected files are watched, not locked"
+            ),
+            Tier::Off => format!("off: commands have the user's own rights; {}", self.tree()),
+            Tier::None => "none to be had here, so RUN_COMMAND is refused".to_owned(),
+        };
+        if self.tier == Tier::Off && self.facts.has(Mechanism::Hidden) {
+            line.push_str("; they do not see deaddrop's own files");
+        }
+        line
+    }
+
+    /// What becomes of processes that a command leaves behind.
+    fn tree(&self) -> &'static str {
+        if self.facts.has(Mechanism::PidNamespace) {
+            "whatever a command starts ends with it (pid namespace)"
+        } else if self.facts.has(Mechanism::Subreaper) {
+            "what a command starts ends with it, unless it kills deaddrop's own processes (subreaper)"
+        } else {
+            "what a command starts is ended with it as far as it can be found"
+        }
+    }
+
+    /// Whether commands that run under `tier` reach the network, in one line.
+    pub fn network_line(&self, tier: Tier) -> &'static str {
+        match tier {
+            Tier::None => "off: no command runs",
+            Tier::Off => "open to commands, as it is on this machine",
+            _ if self.network => "open to commands",
+            Tier::Partial => "off: no command gets a socket; tools are told to work offline",
+            _ => {
+                "off: a command reaches only what it starts itself, on localhost; tools are told to work offline"
+            }
+        }
+    }
+
+    /// Why nothing stronger holds: a line each.
+    pub fn why(&self) -> Vec<String> {
+        self.missing.iter().map(|(tier, reason)| format!("{tier}: {reason}")).collect()
+    }
+}
+
+impl fmt::Display for Mechanism {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::PidNamespace => "pid namespace",
+            Self::Subreaper => "subreaper",
+            Self::Root => "a root of its own",
+            Self::Network => "network namespace",
+            Self::Ipc => "ipc namespace",
+            Self::Capabilities => "no capabilities",
+            Self::NoNewPrivileges => "no new privileges",
+            Self::Landlock => "Landlock",
+            Self::LandlockScope => "Landlock for signals and abstract sockets",
+            Self::Seccomp => "seccomp",
+            Self::Processes => "bounded processes",
+            Self::Hidden => "deaddrop's own files hidden",
+        })
+    }
+}
