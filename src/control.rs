@@ -77,7 +77,7 @@ struct Answer {
 /// Does what is wished in a base directory that is this process's.
 pub fn fulfil(base: &mut Base, wish: Wish, observer: &mut dyn Observer) -> Result<Turn> {
     match wish {
-        Wish::New { task, id } => base.begin(&task, id),
+        Wish::New { task, id } => base.begin(&task, id, false),
         Wish::Say { text, session } => {
             let mut session = base.store.choose(session.as_deref())?;
             session.say(&text, base.now());

@@ -65,12 +65,12 @@ pub fn shell() -> String {
     }
 }
 
-/// The tools found on PATH with their versions, asked side by side.
-pub fn tools() -> Vec<String> {
+/// The tools found on PATH that are `seen` by commands, with their versions, asked side by side.
+pub fn tools(seen: &dyn Fn(&Path) -> bool) -> Vec<String> {
     thread::scope(|scope| {
         let asked: Vec<_> = TOOLS
             .iter()
-            .filter_map(|(name, flag)| Some((name, flag, find(name)?)))
+            .filter_map(|(name, flag)| Some((name, flag, find(name, seen)?)))
             .map(|(name, flag, path)| {
                 scope.spawn(move || Some(format!("{name} {}", version(&path, flag)?)))
             })
@@ -79,14 +79,14 @@ pub fn tools() -> Vec<String> {
     })
 }
 
-fn find(name: &str) -> Option<PathBuf> {
+fn find(name: &str, seen: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
     let file = if cfg!(windows) { format!("{name}.exe") } else { name.to_owned() };
     let folders = env::var_os("PATH")?;
     env::split_paths(&folders)
         // A relative entry would run what lies in the current folder.
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(&file))
-        .find(|path| is_program(path))
+        .find(|path| is_program(path) && seen(path))
 }
 
 #[cfg(unix)]

@@ -1,6 +1,7 @@
 //! A base directory, opened: sessions, workspace, inbox and outbox together. Carries out one reply
 //! from steps to the next outbox.
 
+mod own;
 mod recovery;
 mod turning;
 
@@ -87,6 +88,7 @@ impl Base {
         let (journal, payloads) = Journal::open(&config.sessions.join("journal"))?;
         let mut base = Self::build(config, clock, stop, lock, journal)?;
         base.recover(&payloads, observer)?;
+        base.forget_all();
         atomic::sweep(&base.config.outbox)?;
         atomic::sweep(&base.config.sessions)?;
         Ok(base)
@@ -127,8 +129,9 @@ impl Base {
         self.clock.now()
     }
 
-    /// Begins a session: its file and its first outbox.
-    pub fn begin(&mut self, task: &str, id: Option<String>) -> Result<Turn> {
+    /// Begins a session: its file and its first outbox. `unconfined`: the person allowed commands
+    /// with their own rights where no sandbox is to be had.
+    pub fn begin(&mut self, task: &str, id: Option<String>, unconfined: bool) -> Result<Turn> {
         let id = match id {
             Some(id) => id,
             None => loop {
@@ -138,7 +141,10 @@ impl Base {
                 }
             },
         };
-        let session = Session::new(id, task, machine::tools(), self.now());
+        self.confinement();
+        let tools = machine::tools(&|program| self.runner.shows(program));
+        let mut session = Session::new(id, task, tools, self.now());
+        session.unconfined = unconfined;
         self.save(&session)?;
         let outbox = self.write_outbox(&session)?;
         Ok(Turn { session, outbox: Some(outbox) })
@@ -212,14 +218,12 @@ impl Base {
         Ok(outbox::render(session, &self.environment(session), &place.walk()?, &requested))
     }
 
-    /// The folder that the commands of a session have for themselves.
-    fn own_folder(&self, session: &Session) -> PathBuf {
-        self.config.sessions.join(&session.id)
-    }
-
     /// What confines commands here.
     pub fn confinement(&self) -> &Confinement {
-        self.runner.confinement(&self.config.sessions.join(PROBE))
+        let own = self.config.sessions.join(PROBE);
+        let confinement = self.runner.confinement(&own);
+        let _ = own::remove(&own);
+        confinement
     }
 
     fn environment(&self, session: &Session) -> Environment {

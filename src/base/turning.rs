@@ -130,6 +130,9 @@ impl Base {
         log::add(&self.config.sessions, &session.id, &entry)?;
         let (claim, name) = (OsStr::new(&begin.claim), OsStr::new(&begin.name));
         self.inbox.archive(claim, name, begin.file, &begin.text)?;
+        if session.is_complete {
+            self.forget(&session);
+        }
         self.changed.insert(session.id.clone(), session.clone());
         self.journal.append(&Record::End.to_line())?;
         self.within_turn = false;

@@ -1,6 +1,8 @@
 //! `doctor`: what is well with a base directory and this machine, and what to do about the rest.
 //! Looks, and changes nothing.
 
+mod walls;
+
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -12,7 +14,6 @@ use serde_json::json;
 use super::Context;
 use super::talk;
 use crate::lock::Lock;
-use crate::runner::Runner;
 use crate::session::journal;
 use crate::session::record::History;
 use crate::session::store::Store;
@@ -34,6 +35,8 @@ pub(super) struct Doctor {}
 /// One thing that was looked at.
 struct Finding {
     well: bool,
+    /// Whether it can be done without: then it is told, and no fault.
+    spare: bool,
     what: &'static str,
     /// What was found, and what to do where it is not well.
     told: String,
@@ -41,8 +44,8 @@ struct Finding {
 
 fn finding(what: &'static str, told: Result<String, String>) -> Finding {
     match told {
-        Ok(told) => Finding { well: true, what, told },
-        Err(told) => Finding { well: false, what, told },
+        Ok(told) => Finding { well: true, spare: false, what, told },
+        Err(told) => Finding { well: false, spare: false, what, told },
     }
 }
 
@@ -64,18 +67,22 @@ pub(super) fn doctor(context: &Context) -> ExitCode {
     findings.push(finding("session files", sessions(context)));
     findings.push(finding("journal", journal(&config.sessions.join("journal"))));
     findings.push(finding("lock", Ok(lock(context))));
-    findings.push(finding("commands", commands(context)));
+    findings.extend(walls::findings(context));
     findings.push(finding("watching", watching(&config.inbox)));
     findings.push(finding("disk", disk(&config.sessions)));
-    for Finding { well, what, told } in &findings {
+    for Finding { well, spare, what, told } in &findings {
         if context.json {
             Context::print_json(&json!({ "what": what, "well": well, "told": told }));
         } else {
-            let mark = if *well { "ok" } else { "NO" };
-            talk::result(&format!("{mark}  {what:<14} {told}"));
+            let mark = match (well, spare) {
+                (true, _) => "ok",
+                (false, true) => "--",
+                (false, false) => "NO",
+            };
+            talk::result(&format!("{mark}  {what:<16} {told}"));
         }
     }
-    let well = findings.iter().all(|finding| finding.well);
+    let well = findings.iter().all(|finding| finding.well || finding.spare);
     if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -137,16 +144,6 @@ fn lock(context: &Context) -> String {
         (true, true) => "held by a deaddrop that serves the inbox".to_owned(),
         (true, false) => "held by a deaddrop that is busy".to_owned(),
     }
-}
-
-fn commands(context: &Context) -> Result<String, String> {
-    let config = &context.config;
-    let helper = std::env::current_exe().map_err(|e| e.to_string())?;
-    let own = tempfile::tempdir().map_err(|e| e.to_string())?;
-    let workspace = config.workspace.canonicalize().unwrap_or_else(|_| own.path().to_owned());
-    let runner = Runner::of(config, &workspace, helper);
-    let confinement = runner.confinement(own.path());
-    Ok(format!("{}; {:?}; {:?}", confinement.line(), confinement.facts, confinement.why()))
 }
 
 /// Whether the system tells of changes, and how many folders it lets a user watch.

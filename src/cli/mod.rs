@@ -21,6 +21,8 @@ use crate::control::{self, Wish};
 use crate::daemon::Listener;
 use crate::error::{Error, Result};
 use crate::lock::Lock;
+use crate::runner::Runner;
+use crate::runner::sandbox::Confinement;
 use crate::turn::Observer;
 use crate::watch::Stop;
 use talk::{Talk, Teller};
@@ -223,6 +225,18 @@ impl Context {
                 Ok(*turn)
             }
         }
+    }
+
+    /// What confines commands here, found out anew; needs nothing to be there, and leaves nothing.
+    fn confinement(&self) -> Result<Confinement, String> {
+        let helper = std::env::current_exe().map_err(|e| e.to_string())?;
+        let own = tempfile::tempdir().map_err(|e| e.to_string())?;
+        let workspace = self.config.workspace.canonicalize();
+        let workspace = workspace.unwrap_or_else(|_| own.path().to_owned());
+        let mut runner = Runner::of(&self.config, &workspace, helper);
+        // No command is waited for that another deaddrop runs.
+        runner.lock = PathBuf::new();
+        Ok(runner.confinement(&own.path().join("own")).clone())
     }
 
     /// A path as the person would write it where they are.

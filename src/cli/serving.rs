@@ -13,8 +13,10 @@ use crate::base::{Base, Turn};
 use crate::control::Wish;
 use crate::daemon::{self, Serve};
 use crate::error::{Error, Result};
+use crate::runner::sandbox::Tier;
 use crate::session::store::Store;
 use crate::session::{Session, is_id};
+use crate::text::visible_line;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
@@ -82,7 +84,8 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
     };
-    let turn = base.begin(&task, arguments.id.clone())?;
+    let unconfined = may_run_unconfined(context, &base);
+    let turn = base.begin(&task, arguments.id.clone(), unconfined)?;
     announce(context, &turn, "begins")?;
     if arguments.no_watch {
         base.settle()?;
@@ -187,6 +190,30 @@ fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
     Ok(())
 }
 
+/// Where no sandbox is to be had, asks whether commands may run without one. Nobody is asked who
+/// cannot answer, and no answer is a no.
+fn may_run_unconfined(context: &Context, base: &Base) -> bool {
+    let confinement = base.confinement();
+    if confinement.tier != Tier::None {
+        return false;
+    }
+    let talk = &context.talk;
+    talk.warning("no sandbox is to be had on this machine, so commands in replies are refused");
+    for reason in confinement.why() {
+        talk.say(&format!("  {}", visible_line(&reason)));
+    }
+    let answer = talk.ask(
+        "Let the commands of this session run with all your rights? They could read your files, change them and use the network [y/N] ",
+    );
+    let yes = answer.is_some_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"));
+    talk.say(if yes {
+        "Commands of this session run with your rights. Look at each reply with `deaddrop check` before you save it."
+    } else {
+        "Commands stay refused; files can be changed all the same. `deaddrop doctor` says what to do, and --sandbox off opens them."
+    });
+    yes
+}
+
 fn newest_open(context: &Context, base: &Base) -> Result<Session> {
     let newest = base.store.open_sessions()?.into_iter().next();
     newest.ok_or_else(|| Error::no_open_session(&context.config.sessions))
@@ -217,7 +244,7 @@ fn task(arguments: &New) -> Result<String> {
 /// The first line of a task, for a terminal.
 pub(super) fn first_line(task: &str) -> String {
     let task = task.trim();
-    let line = crate::text::visible_line(task.lines().next().unwrap_or_default()).into_owned();
+    let line = visible_line(task.lines().next().unwrap_or_default()).into_owned();
     let more = task.lines().count() > 1;
     match line.char_indices().nth(70) {
         Some((cut, _)) => format!("{}…", &line[..cut]),

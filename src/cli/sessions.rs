@@ -12,6 +12,7 @@ use super::serving::first_line;
 use super::talk;
 use crate::control::Wish;
 use crate::error::{Error, Result};
+use crate::runner::sandbox::Tier;
 use crate::session::log::{self, Entry};
 use crate::session::store::Store;
 use crate::session::{Session, outbox_name};
@@ -92,6 +93,7 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         let mut value = to_json(context, &session);
         let results = session.last_results.iter().map(talk::outcome_json);
         value["results"] = results.collect::<Vec<_>>().into();
+        value["sandbox"] = sandbox(context, &session).into();
         value["toSay"] = session.to_say.clone().into();
         Context::print_json(&value);
         return Ok(ExitCode::SUCCESS);
@@ -110,6 +112,7 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         " (missing; `deaddrop resume` writes it)"
     };
     lines.push(format!("Outbox:   {}{missing}", context.display(&outbox)));
+    lines.push(format!("Sandbox:  {}", sandbox(context, &session)));
     if let Some(summary) = &session.summary {
         lines.push(format!("Summary:  {}", first_line(summary)));
     }
@@ -123,6 +126,17 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
     }
     talk::result(&lines.join("\n"));
     Ok(ExitCode::SUCCESS)
+}
+
+/// What confines the commands of a session, in one line.
+fn sandbox(context: &Context, session: &Session) -> String {
+    match context.confinement() {
+        Ok(confinement) if confinement.tier == Tier::None && session.unconfined => {
+            "none to be had here; you allowed this session's commands all your rights".to_owned()
+        }
+        Ok(confinement) => confinement.line(),
+        Err(reason) => format!("could not be found out: {reason}"),
+    }
 }
 
 pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {

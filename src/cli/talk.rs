@@ -64,6 +64,18 @@ impl Talk {
         Self::put(&format!("{} {}", self.red("error:"), visible(text)));
     }
 
+    /// Asks the person at the terminal; None where there is none.
+    pub(super) fn ask(&self, question: &str) -> Option<String> {
+        if self.quiet || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+            return None;
+        }
+        let mut err = io::stderr().lock();
+        write!(err, "{question}").and_then(|()| err.flush()).ok()?;
+        let mut answer = String::new();
+        io::stdin().read_line(&mut answer).ok()?;
+        Some(answer)
+    }
+
     /// Says what the person should look at.
     pub(super) fn warning(&self, text: &str) {
         Self::put(&format!("{} {}", self.yellow("warning:"), visible(text)));

@@ -134,6 +134,16 @@ impl Runner {
         &self.found(own).confinement
     }
 
+    /// Whether commands see this file; all of them do as long as nothing is known of a sandbox.
+    pub fn shows(&self, path: &Path) -> bool {
+        match self.found.get() {
+            Some(Found { confinement, view: Some(view) }) if confinement.tier.confines() => {
+                view.shows(path)
+            }
+            _ => true,
+        }
+    }
+
     fn found(&self, own: &Path) -> &Found {
         self.found.get_or_init(|| self.find(own))
     }

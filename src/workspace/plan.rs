@@ -147,7 +147,12 @@ fn write(path: &RelPath, spot: Spot, temporary: &str, bytes: &[u8]) -> Result<()
     for name in &spot.missing {
         match folder.create_dir(name) {
             Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(fail(e)),
-            _ => sync(&folder).map_err(fail)?,
+            made => {
+                if made.is_ok() {
+                    give_to_owner(&folder, name).map_err(fail)?;
+                }
+                sync(&folder).map_err(fail)?;
+            }
         }
         folder = folder.open_dir_nofollow(name).map_err(fail)?;
     }
@@ -177,9 +182,12 @@ fn put(folder: &Dir, name: &str, bytes: &[u8], like: Option<&Metadata>) -> io::R
     }
     let mut file: File = folder.open_with(name, &options)?;
     file.write_all(bytes)?;
-    if let Some(like) = like {
-        keep_owner(&file, like)?;
-        file.set_permissions(like.permissions())?;
+    match like {
+        Some(like) => {
+            keep_owner(&file, like)?;
+            file.set_permissions(like.permissions())?;
+        }
+        None => give_to_owner(folder, name)?,
     }
     file.sync_data()
 }
@@ -193,6 +201,27 @@ fn not_yet_for_others(options: &mut OpenOptions) {
 
 #[cfg(not(unix))]
 fn not_yet_for_others(_: &mut OpenOptions) {}
+
+/// What root makes in somebody's folder is theirs: commands run as the workspace's owner.
+#[cfg(unix)]
+fn give_to_owner(folder: &Dir, name: &str) -> io::Result<()> {
+    use cap_std::fs::MetadataExt;
+    use rustix::fs::{AtFlags, Gid, Uid, chownat};
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let owner = folder.dir_metadata()?;
+    if owner.uid() != 0 {
+        let (user, group) = (Uid::from_raw(owner.uid()), Gid::from_raw(owner.gid()));
+        chownat(folder, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?;
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn give_to_owner(_: &Dir, _: &str) -> io::Result<()> {
+    Ok(())
+}
 
 #[cfg(unix)]
 fn keep_owner(file: &File, like: &Metadata) -> io::Result<()> {

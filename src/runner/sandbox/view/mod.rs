@@ -95,6 +95,12 @@ impl View {
         Ok(view)
     }
 
+    /// Whether a file is seen, wherever its links lead.
+    pub(in crate::runner) fn shows(&self, path: &Path) -> bool {
+        let seen = |path: &Path| self.mounts.iter().any(|mount| path.starts_with(mount.at()));
+        seen(path) && existing(path).is_some_and(|path| seen(&path))
+    }
+
     /// The mounts for a command of the session whose own folder is `own`, which may not write
     /// `protected`.
     pub(in crate::runner) fn mounts(&self, own: &Path, protected: &[PathBuf]) -> Vec<Mount> {

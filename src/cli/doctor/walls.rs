@@ -1,0 +1,111 @@
+//! What confines commands: the tier, each mechanism with yes or no, and what to do about each no.
+
+use super::Finding;
+use crate::cli::Context;
+use crate::runner::sandbox::{Confinement, Mechanism, Tier};
+
+/// One finding for the tier, then one for each mechanism.
+pub(super) fn findings(context: &Context) -> Vec<Finding> {
+    let confinement = match context.confinement() {
+        Ok(confinement) => confinement,
+        Err(told) => return vec![Finding { well: false, spare: false, what: "commands", told }],
+    };
+    let mut told = confinement.line();
+    for reason in confinement.why() {
+        told.push_str(&format!("\n                     not {reason}"));
+    }
+    if confinement.tier == Tier::None {
+        told.push_str(
+            "\n                     `--sandbox off` (or sandbox = \"off\" in deaddrop.toml) runs commands without",
+        );
+    }
+    let well = confinement.tier != Tier::None;
+    let mut findings = vec![Finding { well, spare: false, what: "commands", told }];
+    if confinement.tier != Tier::None {
+        let asked = Mechanism::ALL.into_iter().filter(|m| concerns(*m, &confinement));
+        findings.extend(asked.map(|mechanism| of(mechanism, &confinement)));
+    }
+    findings
+}
+
+/// Whether this tier has a use for a mechanism.
+fn concerns(mechanism: Mechanism, confinement: &Confinement) -> bool {
+    match (confinement.tier, mechanism) {
+        (_, Mechanism::Subreaper) => !confinement.facts.has(Mechanism::PidNamespace),
+        (Tier::Off, mechanism) => {
+            matches!(mechanism, Mechanism::PidNamespace | Mechanism::Hidden)
+        }
+        (_, Mechanism::Network) => !confinement.network,
+        _ => true,
+    }
+}
+
+fn of(mechanism: Mechanism, confinement: &Confinement) -> Finding {
+    let well = confinement.facts.has(mechanism);
+    let told = if well {
+        format!("yes: {}", holds(mechanism))
+    } else {
+        format!("no: {}", remedy(mechanism, confinement.tier))
+    };
+    Finding { well, spare: true, what: name(mechanism), told }
+}
+
+fn name(mechanism: Mechanism) -> &'static str {
+    match mechanism {
+        Mechanism::PidNamespace => "  pid namespace",
+        Mechanism::Subreaper => "  subreaper",
+        Mechanism::Root => "  own root",
+        Mechanism::Network => "  network",
+        Mechanism::Ipc => "  ipc",
+        Mechanism::Capabilities => "  capabilities",
+        Mechanism::NoNewPrivileges => "  no_new_privs",
+        Mechanism::Landlock => "  Landlock",
+        Mechanism::LandlockScope => "  Landlock scope",
+        Mechanism::Seccomp => "  seccomp",
+        Mechanism::Processes => "  processes",
+        Mechanism::Hidden => "  own files",
+    }
+}
+
+fn holds(mechanism: Mechanism) -> &'static str {
+    match mechanism {
+        Mechanism::PidNamespace => "whatever a command starts ends with it",
+        Mechanism::Subreaper => "what a command leaves behind is adopted and ended",
+        Mechanism::Root => "a command sees what it is given, and nothing else of this machine",
+        Mechanism::Network => "a command reaches nothing but itself",
+        Mechanism::Ipc => "message queues and shared memory of the machine are out of reach",
+        Mechanism::Capabilities => "a command has none, and can get none",
+        Mechanism::NoNewPrivileges => "no program that it starts has more rights (sudo, su)",
+        Mechanism::Landlock => "the kernel checks each path again",
+        Mechanism::LandlockScope => "signals and abstract sockets do not reach out either",
+        Mechanism::Seccomp => "mounts, new namespaces, io_uring, bpf, VSOCK and others are refused",
+        Mechanism::Processes => "a fork bomb is bounded (sandbox.max_processes)",
+        Mechanism::Hidden => "inbox, outbox, sessions and deaddrop.toml are out of sight",
+    }
+}
+
+fn remedy(mechanism: Mechanism, tier: Tier) -> &'static str {
+    const NAMESPACES: &str = "needs user namespaces: set kernel.unprivileged_userns_clone=1 (Debian) or install bubblewrap (Ubuntu 24.04), or in a container allow them (--security-opt seccomp=unconfined)";
+    match mechanism {
+        Mechanism::PidNamespace
+        | Mechanism::Root
+        | Mechanism::Network
+        | Mechanism::Ipc
+        | Mechanism::Subreaper => NAMESPACES,
+        Mechanism::Capabilities | Mechanism::NoNewPrivileges => {
+            "this kernel refused; it is too old"
+        }
+        Mechanism::Landlock => {
+            "needs Linux 5.13 with Landlock switched on: add landlock to the boot parameter lsm="
+        }
+        Mechanism::LandlockScope => "needs Linux 6.12 with Landlock",
+        Mechanism::Seccomp => {
+            "needs a kernel with CONFIG_SECCOMP_FILTER on x86-64, ARM64 or RISC-V"
+        }
+        Mechanism::Processes => {
+            "binds root from Linux 6.14 on: run deaddrop, or own the workspace, as an ordinary user"
+        }
+        Mechanism::Hidden if tier == Tier::Off => NAMESPACES,
+        Mechanism::Hidden => "move inbox, outbox and sessions out of the workspace",
+    }
+}
