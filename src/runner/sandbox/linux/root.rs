@@ -10,8 +10,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, Uid, chownat, fstat, mkdirat, open, openat, symlinkat,
-    unlinkat,
+    AtFlags, FileType, Gid, Mode, OFlags, ResolveFlags, Uid, chownat, fstat, mkdirat, open, openat,
+    openat2, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, MountPropagationFlags, UnmountFlags, mount_change, unmount};
@@ -219,11 +219,10 @@ impl<'a> Builder<'a> {
 
     /// What is at a place, without following links.
     fn look(&self, at: &Path) -> Result<OwnedFd, Errno> {
-        let mut here = self.root.as_fd().try_clone_to_owned().map_err(|_| Errno::MFILE)?;
-        for name in names(at) {
-            here = openat(&here, name, HANDLE, Mode::empty())?;
-        }
-        Ok(here)
+        const BELOW: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
+        let below = at.strip_prefix("/").unwrap_or(at);
+        let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
+        openat2(&self.root, below, HANDLE, Mode::empty(), BELOW)
     }
 
     /// The folder that holds a place, made where it is missing, and the name in it.
@@ -234,6 +233,12 @@ impl<'a> Builder<'a> {
 
     /// A file or folder to mount on, made where it is missing.
     fn place(&self, at: &Path, folder: bool) -> io::Result<OwnedFd> {
+        if let Ok(found) = self.look(at) {
+            let kind = FileType::from_raw_mode(fstat(&found)?.st_mode);
+            if (kind == FileType::Directory) == folder && kind != FileType::Symlink {
+                return Ok(found);
+            }
+        }
         let mut here = self.root.try_clone()?;
         let mut path = PathBuf::from("/");
         let mut left = names(at).peekable();
