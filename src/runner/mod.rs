@@ -3,6 +3,7 @@
 //! A command is started through the helper in [`sandbox`]: this same program, single-threaded, so
 //! that it can enter namespaces. Output is drained on a thread of its own into bounded memory.
 
+mod confining;
 mod environment;
 mod output;
 pub mod sandbox;
@@ -22,8 +23,9 @@ use wait_timeout::ChildExt;
 
 use crate::config;
 use crate::protocol::{Capture, Ending, Execution};
+use confining::Found;
 use output::Bounded;
-use sandbox::{Confinement, Limits, Means, Order, Orphans, Report, Tier, View, Wanted, make_own};
+use sandbox::{Means, Order, Orphans, Report};
 use space::Space;
 
 /// How often a running command is interrupted by a look at whether the person wants to stop, and at
@@ -57,13 +59,6 @@ pub struct Runner {
     /// How commands are to be confined.
     pub settings: config::Sandbox,
     found: OnceLock<Found>,
-}
-
-/// What was found out about this machine.
-#[derive(Debug, Clone)]
-struct Found {
-    confinement: Confinement,
-    view: Option<View>,
 }
 
 /// One command.
@@ -126,128 +121,6 @@ impl Runner {
             .unwrap_or_else(|e| (Ending::NotStarted(e.to_string()), Capture::default()));
         let command = errand.command.to_owned();
         Execution { command, ending, output, duration: begun.elapsed() }
-    }
-
-    /// What confines commands on this machine: found out once, by trying to get around it. `own` is
-    /// as in [`Errand`].
-    pub fn confinement(&self, own: &Path) -> &Confinement {
-        &self.found(own).confinement
-    }
-
-    /// Whether commands see this file; all of them do as long as nothing is known of a sandbox.
-    pub fn shows(&self, path: &Path) -> bool {
-        match self.found.get() {
-            Some(Found { confinement, view: Some(view) }) if confinement.tier.confines() => {
-                view.shows(path)
-            }
-            _ => true,
-        }
-    }
-
-    fn found(&self, own: &Path) -> &Found {
-        self.found.get_or_init(|| self.find(own))
-    }
-
-    fn find(&self, own: &Path) -> Found {
-        let wanted =
-            Wanted { workspace: &self.workspace, state: &self.hidden, settings: &self.settings };
-        let mut missing = Vec::new();
-        let view = View::of(&wanted);
-        for tier in Tier::candidates(self.settings.mode) {
-            let tried = match (&view, tier) {
-                (_, Tier::Off) => self.probe(Means::Open, None, own),
-                (Err(reason), _) => Err(reason.clone()),
-                (Ok(view), Tier::Partial) if view.holds_state => {
-                    Err("deaddrop's own files lie in the workspace, and Landlock cannot keep them from commands: move them out of it (inbox_dir, outbox_dir, sessions_dir)".to_owned())
-                }
-                (Ok(view), tier) => tier
-                    .means()
-                    .ok_or_else(String::new)
-                    .and_then(|means| self.probe(means, Some(view), own)),
-            };
-            let network = self.settings.network;
-            match tried.and_then(|facts| match tier.shortfall(facts, network) {
-                Some(shortfall) => Err(shortfall),
-                None => Ok(facts),
-            }) {
-                Ok(facts) => {
-                    let confinement = Confinement { tier: *tier, facts, missing, network };
-                    return Found { confinement, view: view.ok() };
-                }
-                Err(reason) => missing.push((*tier, reason)),
-            }
-        }
-        let facts = sandbox::Facts::default();
-        let network = self.settings.network;
-        Found { confinement: Confinement { tier: Tier::None, facts, missing, network }, view: None }
-    }
-
-    /// Raises the walls around a probe; gives what of them stands.
-    fn probe(
-        &self,
-        means: Means,
-        view: Option<&View>,
-        own: &Path,
-    ) -> Result<sandbox::Facts, String> {
-        let errand =
-            Errand { command: "", folder: &self.workspace, own, protected: &[], open: false };
-        let run = || -> io::Result<Option<Report>> {
-            let order = Order { probe: true, ..self.order(&errand, means, view)? };
-            let (_output, writer) = io::pipe()?;
-            let (mut child, report) = self.start(&order, writer)?;
-            if child.wait_timeout(self.timeout.max(GRACE))?.is_none() {
-                end(&mut child);
-            }
-            Ok(Report::read(report))
-        };
-        match run() {
-            Ok(Some(Report { ending: Ending::NotStarted(reason), .. })) => Err(reason),
-            Ok(Some(report)) => Ok(report.facts),
-            Ok(None) => Err("the probe ended without a word".to_owned()),
-            Err(e) => Err(e.to_string()),
-        }
-    }
-
-    /// What the helper is told.
-    fn order(&self, errand: &Errand, means: Means, view: Option<&View>) -> io::Result<Order> {
-        let settings = &self.settings;
-        let offline = means != Means::Open && !settings.network;
-        let mut environment = environment::of_a_command(offline, &settings.env);
-        let mut mounts = Vec::new();
-        if let Some(view) = view {
-            make_own(errand.own, view.user)?;
-            mounts = view.mounts(errand.own, errand.protected);
-            let (home, temporary) = if means == Means::Partial {
-                for (name, folder) in &view.variables {
-                    environment::set(&mut environment, *name, folder);
-                }
-                (errand.own.join("home"), errand.own.join("tmp"))
-            } else {
-                (view.home.clone(), PathBuf::from("/tmp"))
-            };
-            environment::set(&mut environment, "HOME", home);
-            environment::set(&mut environment, "TMPDIR", temporary);
-        } else {
-            mounts.extend(self.hidden.iter().map(|at| sandbox::Mount::Cover { at: at.clone() }));
-        }
-        Ok(Order {
-            parent: std::process::id(),
-            means,
-            command: errand.command.into(),
-            folder: errand.folder.to_owned(),
-            environment,
-            lock: self.lock.clone(),
-            user: view.and_then(|view| view.user),
-            network: settings.network,
-            limits: Limits {
-                // Counted for all of the user where there is no namespace to count in.
-                processes: if means == Means::Open { 0 } else { settings.max_processes },
-                file: if means == Means::Open { 0 } else { settings.max_file_bytes },
-                memory: settings.max_memory_bytes.unwrap_or_default(),
-            },
-            mounts,
-            probe: false,
-        })
     }
 
     fn try_run(

@@ -71,7 +71,7 @@ pub(super) fn run(order: &Order, told: &'static Told) -> Step<()> {
     let said = String::from_utf8_lossy(&said);
     let Some(more) = said.strip_prefix(STARTED) else {
         return Err(if said.is_empty() {
-            "bwrap could not make the sandbox (its message is in the output)".to_owned()
+            "bwrap could not make the sandbox".to_owned()
         } else {
             said.into_owned()
         });

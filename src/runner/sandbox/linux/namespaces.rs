@@ -24,7 +24,12 @@ pub(super) fn enter(wanted: c_int) -> Step<bool> {
         }
         let (user, group) = (libc::geteuid(), libc::getegid());
         if libc::unshare(libc::CLONE_NEWUSER | wanted) != 0 {
-            return Err(io::Error::last_os_error()).map_err(while_("make namespaces"));
+            return Err(match io::Error::last_os_error() {
+                e if e.raw_os_error() == Some(libc::ENOSPC) => {
+                    "no more namespaces may be made (user.max_*_namespaces)".to_owned()
+                }
+                e => format!("cannot make namespaces: {e}"),
+            });
         }
         // Without the maps the command would be nobody, and its files somebody else's.
         fs::write("/proc/self/setgroups", "deny")
