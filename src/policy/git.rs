@@ -1,0 +1,317 @@
+//! Whether a shell command is git writing to its own repository.
+//!
+//! A courtesy, not the wall: where a repository is kept from writes, this says so in words before
+//! git fails with "Read-only file system". It looks at the text alone, so an alias, a script or a
+//! variable passes by it. What it does not know to read only, it takes for writing.
+
+use super::readers::only_reads;
+use super::shell::{self, Words};
+
+/// How deep `sh -c` within `sh -c` is looked into.
+const DEPTH: usize = 3;
+
+/// The first subcommand in a command line that would write to a repository.
+///
+/// # Examples
+/// ```
+/// use deaddrop::policy::git::writes_repository;
+/// assert_eq!(writes_repository("make && git commit -m 'x'"), Some("commit".to_owned()));
+/// assert_eq!(writes_repository("git log --oneline | head; git branch -a"), None);
+/// ```
+pub fn writes_repository(command: &str) -> Option<String> {
+    within(command, DEPTH)
+}
+
+fn within(command: &str, depth: usize) -> Option<String> {
+    shell::commands(command).iter().find_map(|words| of_words(words, depth))
+}
+
+fn of_words(words: &Words, depth: usize) -> Option<String> {
+    let words = without_prefixes(words);
+    let (program, arguments) = words.split_first()?;
+    match name(program) {
+        "git" => of_git(arguments),
+        "sh" | "bash" | "dash" | "zsh" | "ksh" if depth > 0 => {
+            let is_text = |word: &String| {
+                word.strip_prefix('-')
+                    .is_some_and(|rest| !rest.starts_with('-') && rest.ends_with('c'))
+            };
+            let at = arguments.iter().position(is_text)?;
+            within(arguments.get(at + 1)?, depth - 1)
+        }
+        "eval" if depth > 0 => within(&arguments.join(" "), depth - 1),
+        _ => None,
+    }
+}
+
+/// The name of a program without its folder.
+fn name(program: &str) -> &str {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    name.strip_suffix(".exe").unwrap_or(name)
+}
+
+/// The words of a command behind assignments, reserved words and programs that run another.
+fn without_prefixes(mut words: &[String]) -> &[String] {
+    while let Some((word, rest)) = words.split_first() {
+        // Options with a value of their own, and how many more words come before the command.
+        let (valued, more): (&[&str], usize) = match name(word) {
+            "if" | "then" | "else" | "elif" | "while" | "until" | "do" | "!" | "{" | "command"
+            | "builtin" | "nohup" | "setsid" => (&[], 0),
+            "exec" => (&["-a"], 0),
+            "env" => (&["-u", "--unset", "-C", "--chdir"], 0),
+            "time" => (&["-f", "--format", "-o", "--output"], 0),
+            "nice" => (&["-n", "--adjustment"], 0),
+            "ionice" => (&["-c", "-n", "-p"], 0),
+            "stdbuf" => (&["-i", "-o", "-e"], 0),
+            "timeout" => (&["-k", "--kill-after", "-s", "--signal"], 1),
+            "sudo" | "doas" => {
+                (&["-u", "-g", "-h", "-p", "-C", "-r", "-t", "-D", "-R", "-T", "-U"], 0)
+            }
+            word if is_assignment(word) => (&[], 0),
+            _ => return words,
+        };
+        words = without_options(rest, valued);
+        words = words.get(more..).unwrap_or_default();
+    }
+    words
+}
+
+fn is_assignment(word: &str) -> bool {
+    let Some((variable, _)) = word.split_once('=') else { return false };
+    let variable = variable.strip_suffix('+').unwrap_or(variable);
+    !variable.is_empty()
+        && !variable.starts_with(|c: char| c.is_ascii_digit())
+        && variable.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+/// The words behind the options in front.
+fn without_options<'a>(mut words: &'a [String], valued: &[&str]) -> &'a [String] {
+    while let Some((word, rest)) = words.split_first() {
+        if word == "--" {
+            return rest;
+        }
+        if word == "-" || !word.starts_with('-') {
+            break;
+        }
+        let with_value = valued.contains(&word.as_str());
+        words = if with_value { rest.get(1..).unwrap_or_default() } else { rest };
+    }
+    words
+}
+
+fn of_git(arguments: &[String]) -> Option<String> {
+    const VALUED: [&str; 9] = [
+        "-C",
+        "-c",
+        "--git-dir",
+        "--work-tree",
+        "--namespace",
+        "--super-prefix",
+        "--config-env",
+        "--attr-source",
+        "--exec-path",
+    ];
+    // These only tell something.
+    let tells = ["--version", "-v", "--help", "-h", "--html-path", "--man-path", "--info-path"];
+    let options = arguments.len() - without_options(arguments, &VALUED).len();
+    if arguments[..options].iter().any(|word| tells.contains(&word.as_str())) {
+        return None;
+    }
+    let (subcommand, arguments) = arguments[options..].split_first()?;
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    (!only_reads(subcommand, &arguments)).then(|| subcommand.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::*;
+
+    #[track_caller]
+    fn writes(command: &str, subcommand: &str) {
+        assert_eq!(writes_repository(command).as_deref(), Some(subcommand), "{command}");
+    }
+
+    #[test]
+    fn what_writes_is_found_wherever_it_stands() {
+        for command in [
+            "git commit -m x",
+            "git -C sub --no-pager -c user.name=x commit",
+            "git --git-dir=.git --work-tree . commit",
+            "git --git-dir .git commit",
+            "/usr/bin/git commit",
+            "make&&git commit",
+            "true || git commit",
+            "git status; git commit",
+            "git log | git commit",
+            "sleep 1 & git commit",
+            "true\ngit commit",
+            "(cd x && git commit)",
+            "x=$(git commit)",
+            "echo \"`git commit`\"",
+            "GIT_DIR=x A+=1 git commit",
+            "env -u X A=b git commit",
+            "sudo -u me git commit",
+            "command git commit",
+            "time -p git commit",
+            "nice -n 5 git commit",
+            "nice git commit",
+            "timeout -k 1 10 git commit",
+            "exec git commit",
+            "if true; then git commit; fi",
+            "! git commit",
+            "{ git commit; }",
+            "g\"i\"t 'commit'",
+            "git \\\n  commit",
+            "git >/dev/null 2>&1 commit",
+            "sh -c 'git commit'",
+            "bash -ec \"true && git commit\"",
+            "eval git commit",
+        ] {
+            writes(command, "commit");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_to_read_writes() {
+        for subcommand in [
+            "add",
+            "am",
+            "checkout",
+            "cherry-pick",
+            "clean",
+            "clone",
+            "fetch",
+            "gc",
+            "init",
+            "merge",
+            "mv",
+            "pull",
+            "push",
+            "rebase",
+            "reset",
+            "restore",
+            "revert",
+            "rm",
+            "switch",
+            "update-index",
+            "update-ref",
+            "st",
+            "stash",
+        ] {
+            writes(&format!("git {subcommand}"), subcommand);
+        }
+        for (command, subcommand) in [
+            ("git branch new", "branch"),
+            ("git branch -d old", "branch"),
+            ("git branch -m a b", "branch"),
+            ("git branch --sort=x new", "branch"),
+            ("git branch --edit-description", "branch"),
+            ("git tag v1", "tag"),
+            ("git tag -d v1", "tag"),
+            ("git tag -a v1 -m x", "tag"),
+            ("git remote add x y", "remote"),
+            ("git remote -v update", "remote"),
+            ("git stash pop", "stash"),
+            ("git config user.name x", "config"),
+            ("git config --global user.name x", "config"),
+            ("git config --unset user.name", "config"),
+            ("git config set user.name x", "config"),
+            ("git config -e", "config"),
+            ("git worktree add x", "worktree"),
+            ("git notes add -m x", "notes"),
+            ("git reflog expire", "reflog"),
+            ("git submodule update --init", "submodule"),
+            ("git submodule foreach 'git status'", "submodule"),
+            ("git bisect start", "bisect"),
+            ("git fsck --lost-found", "fsck"),
+            ("git apply --index x", "apply"),
+        ] {
+            writes(command, subcommand);
+        }
+    }
+
+    #[test]
+    fn what_only_reads_is_let_through() {
+        for command in [
+            "git",
+            "git --version",
+            "git -C x --help",
+            "git status && git diff HEAD~1 | less",
+            "git --no-pager log -p --all",
+            "git show HEAD:x > y",
+            "git commit --help",
+            "git branch",
+            "git branch -a -vv",
+            "git branch --list 'a*'",
+            "git branch --show-current",
+            "git branch --contains HEAD",
+            "git branch --sort -committerdate --format=x",
+            "git tag",
+            "git tag -l 'v*' -n3",
+            "git tag --points-at HEAD",
+            "git remote -v",
+            "git remote get-url origin",
+            "git stash list",
+            "git config --get user.name",
+            "git config user.name",
+            "git config -l --show-origin",
+            "git config get user.name",
+            "git config --file .gitmodules --get-regexp path",
+            "git worktree list",
+            "git notes show",
+            "git reflog -5",
+            "git submodule status --recursive",
+            "git bisect log",
+            "git fsck --full",
+            "git apply --check x.patch",
+        ] {
+            assert_eq!(writes_repository(command), None, "{command}");
+        }
+    }
+
+    #[test]
+    fn words_about_git_are_no_git() {
+        for command in [
+            "echo git commit",
+            "echo 'x; git commit'",
+            "grep -r 'git commit' .",
+            "cat <<'E' > README.md\ngit commit\nE",
+            "# git commit",
+            "mygit commit",
+            "git-commit",
+            "gitk commit",
+            "ls git commit",
+            "printf \"%s\" \"git push\"",
+            "git=1",
+            "make git commit",
+        ] {
+            assert_eq!(writes_repository(command), None, "{command}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_can_be_judged(
+            parts in prop::collection::vec(
+                select(&["git", " ", "commit", "-c", "sh", "$(", ")", "`", "'", "\"", "\\", "<<E",
+                    "\n", ";", "&", "|", "env", "A=b", "-", "--", "#", "é", "timeout", "eval"][..]),
+                0..30,
+            ),
+            noise in ".{0,20}",
+        ) {
+            let _ = writes_repository(&(parts.concat() + &noise));
+        }
+
+        #[test]
+        fn separators_and_readers_around_it_hide_nothing(
+            before in select(&["", "true; ", "git status && ", "(", "! ", "x=1 ", "echo 'a b' | "][..]),
+            after in select(&["", "; true", " && git log", " > x", " | cat", " # x"][..]),
+        ) {
+            let found = writes_repository(&format!("{before}git push{after}"));
+            prop_assert_eq!(found.as_deref(), Some("push"));
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! What a command may not do, told before it is tried. Pure: it looks at the command's text alone.
+//!
+//! This is a courtesy, not a wall: a text can say anything in many ways. What keeps a command from
+//! doing it stands elsewhere; here is why and what to do instead, which a system error never says.
+
+pub mod git;
+mod readers;
+mod shell;
+
+use crate::protocol::Failure;
+
+/// Refuses a command that is not allowed, as far as its text tells.
+pub fn refuse(command: &str) -> Result<(), Failure> {
+    match git::writes_repository(command) {
+        None => Ok(()),
+        Some(subcommand) => Err(Failure::rejected(format!(
+            "'git {subcommand}' was not run, nor the rest of its command: git may not write to its repository without the user's approval. Ask them in a MESSAGE to run it themselves. What only reads works: git status, diff, log, show, blame, grep, ls-files"
+        ))),
+    }
+}
