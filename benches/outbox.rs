@@ -40,7 +40,7 @@ fn environment() -> Environment {
 fn walk(bencher: divan::Bencher, files: usize) {
     let folder = tempfile::tempdir().unwrap();
     tree(folder.path(), files);
-    let workspace = Workspace::open(folder.path(), &[]).unwrap();
+    let workspace = Workspace::open(folder.path(), &[], &[]).unwrap();
     bencher.counter(ItemsCount::new(files)).bench(|| workspace.walk().unwrap());
 }
 
@@ -48,7 +48,7 @@ fn walk(bencher: divan::Bencher, files: usize) {
 fn walk_and_render(bencher: divan::Bencher, files: usize) {
     let folder = tempfile::tempdir().unwrap();
     tree(folder.path(), files);
-    let workspace = Workspace::open(folder.path(), &[]).unwrap();
+    let workspace = Workspace::open(folder.path(), &[], &[]).unwrap();
     let session = Session::new("a1b2c3d4".into(), "A task", vec![], Timestamp::now());
     bencher
         .counter(ItemsCount::new(files))
@@ -60,7 +60,7 @@ fn render_with_contents(bencher: divan::Bencher) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a.rs"), "    let value = compute(input);\n".repeat(3000))
         .unwrap();
-    let workspace = Workspace::open(folder.path(), &[]).unwrap();
+    let workspace = Workspace::open(folder.path(), &[], &[]).unwrap();
     let session = Session::new("a1b2c3d4".into(), "A task", vec![], Timestamp::now());
     let path = RelPath::parse("a.rs").unwrap();
     let contents = workspace.read(&path, 1 << 20);

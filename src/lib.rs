@@ -9,6 +9,7 @@
 //! | [`protocol`] | PURE: what replies say and what came of it, as values; the dialects |
 //! | [`workspace`] | the only toucher of workspace files, beneath one handle |
 //! | [`runner`] | a shell command → how it went; the helper that holds its processes together |
+//! | [`policy`] | what a command may not do, told beforehand (PURE) |
 //! | [`machine`] | what this machine is |
 //! | [`session`] | where a conversation stands, and its file |
 //! | [`place`] | where operations happen: here, or only in the mind |
@@ -32,6 +33,7 @@ pub mod lock;
 pub mod machine;
 pub mod outbox;
 pub mod place;
+pub mod policy;
 pub mod protocol;
 pub mod runner;
 pub mod session;

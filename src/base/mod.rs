@@ -17,7 +17,6 @@ use crate::inbox::Inbox;
 use crate::lock::Lock;
 use crate::machine;
 use crate::outbox::{self, Environment, Requested};
-use crate::place::{Here, Place};
 use crate::runner::Runner;
 use crate::runner::sandbox::{self, Confinement, Tier};
 use crate::session::journal::Journal;
@@ -26,7 +25,9 @@ use crate::session::store::Store;
 use crate::session::{Session, new_id};
 use crate::turn::Observer;
 use crate::watch::Stop;
-use crate::workspace::Workspace;
+use crate::workspace::guard::Quarantine;
+use crate::workspace::walk::Walk;
+use crate::workspace::{Workspace, protected};
 
 /// Beside the sessions: the folder of the commands that find out what confines commands.
 const PROBE: &str = ".probe";
@@ -103,7 +104,7 @@ impl Base {
     ) -> Result<Self> {
         make_folders(&config)?;
         let inbox = Inbox::open(&config.inbox)?;
-        let workspace = Workspace::open(&config.workspace, &config.state())?;
+        let workspace = open_workspace(&config)?;
         keep_settings_ours(&config, &workspace)?;
         let helper = std::env::current_exe()
             .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
@@ -162,7 +163,7 @@ impl Base {
     fn stand_firm(&mut self) -> Result<()> {
         make_folders(&self.config)?;
         if !self.workspace.is_current() {
-            self.workspace = Workspace::open(&self.config.workspace, &self.config.state())?;
+            self.workspace = open_workspace(&self.config)?;
         }
         Ok(())
     }
@@ -199,23 +200,25 @@ impl Base {
 
     fn write_outbox(&self, session: &Session) -> Result<PathBuf> {
         let path = self.outbox_path(session);
-        atomic::write(&path, self.render(session)?.as_bytes())?;
+        atomic::write(&path, self.render(session, None)?.as_bytes())?;
         Ok(path)
     }
 
-    /// The newest outbox of a session, as the workspace is now.
-    fn render(&self, session: &Session) -> Result<String> {
-        let own = self.own_folder(session);
-        let place = Here {
-            workspace: &self.workspace,
-            runner: &self.runner,
-            own: &own,
-            open: session.unconfined,
-            interrupted: &|| false,
-        };
-        let requested: Vec<Requested> =
-            session.read_requests().map(|path| Requested { contents: place.read(path) }).collect();
-        Ok(outbox::render(session, &self.environment(session), &place.walk()?, &requested))
+    /// The newest outbox of a session, as the workspace is now; `walk` is what was found there, if
+    /// somebody has just looked.
+    fn render(&self, session: &Session, walk: Option<Walk>) -> Result<String> {
+        let read = |path| Requested { contents: self.workspace.read_text(path) };
+        let requested: Vec<Requested> = session.read_requests().map(read).collect();
+        let walk = walk.map_or_else(|| self.workspace.walk(), Ok)?;
+        Ok(outbox::render(session, &self.environment(session), &walk, &requested))
+    }
+
+    /// Where what commands make under protected names goes in the turn that begins from here.
+    fn quarantine(&self, session: &Session) -> Quarantine {
+        let sessions = &self.config.sessions;
+        let shown = sessions.strip_prefix(&self.config.base).unwrap_or(sessions);
+        let turn = format!("{}_seq{:04}", session.id, session.sequence);
+        Quarantine::new(sessions.clone(), &shown.to_string_lossy(), &turn)
     }
 
     /// What confines commands here.
@@ -243,6 +246,10 @@ impl Base {
             output_limit: self.config.max_output_length,
         }
     }
+}
+
+fn open_workspace(config: &Config) -> Result<Workspace> {
+    Workspace::open(&config.workspace, &config.state(), &protected::defaults())
 }
 
 fn make_folders(config: &Config) -> Result<()> {

@@ -1,16 +1,20 @@
 //! What is done when a base directory is opened: finish the turn that deaddrop was stopped in, and
 //! make again what a power loss may have taken.
 
+use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Base;
+use super::turning::{GUARDED, Known};
 use crate::error::{Error, Result};
+use crate::protocol::{Detail, Outcome};
 use crate::session::Session;
-use crate::session::record::{History, Unfinished};
+use crate::session::record::{History, Record, Unfinished};
 use crate::text::count;
 use crate::turn::{Observer, recover};
+use crate::workspace::guard::{Guard, Snapshot};
 
 /// How long the command of a deaddrop that was killed may take to die.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -67,7 +71,8 @@ impl Base {
             self.tell(told, observer);
             return self.conclude(&turn.begin, commit).map(drop);
         }
-        let known = recover::known(&turn, &self.workspace);
+        let mut known = recover::known(&turn, &self.workspace);
+        let snapshot = turn.guard.take().filter(|_| turn.has_begun_command());
         let done = known.values().filter(|outcome| !outcome.is_lost()).count();
         let lost = known.len() - done;
         let left = turn.begin.steps.len() - known.len();
@@ -77,11 +82,44 @@ impl Base {
             tell_lost(lost)
         );
         self.tell(told, observer);
-        let after = self.go_through(&turn.begin, &known, true, observer)?;
+        let guard = match snapshot {
+            Some(snapshot) if GUARDED => {
+                self.look_after_commands(&turn, snapshot, &mut known, observer)?
+            }
+            _ => Guard::new(self.quarantine(&turn.begin.session)),
+        };
+        let known = Known { outcomes: known, recovered: true };
+        let after = self.go_through(&turn.begin, known, guard, observer)?;
         if after.session.is_complete {
             self.tell(format!("session {} is complete", after.session.id), observer);
         }
         Ok(())
+    }
+
+    /// Finds what the commands of the turn have done to protected names, and tells it with the one
+    /// that was interrupted, or with the last.
+    fn look_after_commands(
+        &mut self,
+        turn: &Unfinished,
+        snapshot: Snapshot,
+        known: &mut BTreeMap<usize, Outcome>,
+        observer: &mut dyn Observer,
+    ) -> Result<Guard> {
+        let mut guard = Guard::resumed(self.quarantine(&turn.begin.session), snapshot);
+        let warnings = known.values().flat_map(|outcome| &outcome.warnings);
+        let mut noticed = guard.untold(warnings);
+        noticed.extend(guard.check(&self.workspace));
+        let ran = |outcome: &&Outcome| matches!(outcome.detail, Detail::Ran(_));
+        let step = known.iter().rfind(|(_, outcome)| outcome.is_lost());
+        let step = step.or_else(|| known.iter().rfind(|(_, outcome)| ran(outcome)));
+        if let Some(step) = step.map(|(step, _)| *step).filter(|_| !noticed.is_empty())
+            && let Some(outcome) = known.get_mut(&step)
+        {
+            noticed.iter().for_each(|told| observer.noticed(told));
+            outcome.warnings.append(&mut noticed);
+            self.note(&Record::Result { step, outcome: outcome.clone() })?;
+        }
+        Ok(guard)
     }
 
     fn tell(&mut self, told: String, observer: &mut dyn Observer) {

@@ -1,6 +1,6 @@
 //! One turn through the journal, in the order that makes it safe to be stopped anywhere:
 //!
-//! Begin ⟂, then for each step Intent ⟂, its effect and Result, then the outbox under a temporary
+//! Begin ⟂, then for each step (before the first command: Guard and) Intent ⟂, its effect and Result, then the outbox under a temporary
 //! name ⟂, Commit ⟂, and last what can be done again: the outbox gets its name, the session its
 //! file, the reply its place in the archive, End. (⟂: on disk before going on.)
 
@@ -19,14 +19,33 @@ use crate::session::journal::Journal;
 use crate::session::log::{self, Entry};
 use crate::session::record::{Begin, Commit, Record, Rendered};
 use crate::turn::{self, Ledger, Observer};
+use crate::workspace::guard::{Guard, Snapshot};
+use crate::workspace::walk::Walk;
 
 /// From this length on, in bytes, the journal is emptied between turns.
 const JOURNAL_LIMIT: u64 = 1 << 20;
+
+/// Whether commands are kept from protected names.
+pub(super) const GUARDED: bool = true;
+
+/// What is known of a turn before it goes on.
+#[derive(Default)]
+pub(super) struct Known {
+    /// The steps that need not, or must not, be tried again, by number.
+    pub(super) outcomes: BTreeMap<usize, Outcome>,
+    /// Whether it is taken up again after deaddrop had been stopped hard.
+    pub(super) recovered: bool,
+}
 
 /// The journal as a turn sees it.
 struct Notes<'a>(&'a mut Journal);
 
 impl Ledger for Notes<'_> {
+    fn guard(&mut self, snapshot: &Snapshot) -> Result<()> {
+        // It rides on the sync of the Intent that follows.
+        self.0.append(&Record::Guard(Box::new(snapshot.clone())).to_line())
+    }
+
     fn intent(&mut self, step: usize, effect: &Effect) -> Result<()> {
         self.0.append(&Record::Intent { step, effect: effect.clone() }.to_line())?;
         self.0.sync()
@@ -59,28 +78,27 @@ impl Base {
         self.within_turn = true;
         self.note(&begin)?;
         let Record::Begin(begin) = begin else { unreachable!("made above") };
-        self.go_through(&begin, &BTreeMap::new(), false, observer)
+        let guard = Guard::new(self.quarantine(&begin.session));
+        self.go_through(&begin, Known::default(), guard, observer)
     }
 
     /// Carries out the steps that have no outcome yet, and concludes the turn.
     pub(super) fn go_through(
         &mut self,
         begin: &Begin,
-        known: &BTreeMap<usize, Outcome>,
-        recovered: bool,
+        known: Known,
+        guard: Guard,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
+        let Known { outcomes: known, recovered } = known;
         let interrupted = || self.stop.is_asked();
         let own = self.own_folder(&begin.session);
-        let mut place = Here {
-            workspace: &self.workspace,
-            runner: &self.runner,
-            own: &own,
-            open: begin.session.unconfined,
-            interrupted: &interrupted,
-        };
+        let open = begin.session.unconfined;
+        let place = Here::new(&self.workspace, &self.runner, &own, open, &interrupted);
+        let mut place = place.guarded(self.is_guarded(&begin.session), guard);
         let mut notes = Notes(&mut self.journal);
-        let outcomes = turn::carry_out(&begin.steps, known, &mut place, &mut notes, observer)?;
+        let outcomes = turn::carry_out(&begin.steps, &known, &mut place, &mut notes, observer)?;
+        let walk = place.into_last_walk();
         let mut session = begin.session.clone();
         session.advance(outcomes, self.now());
         session.last_reply = Some(Digest::of(begin.text.as_bytes()));
@@ -88,7 +106,8 @@ impl Base {
         if !session.is_complete {
             self.make_way(&session, observer)?;
         }
-        let outbox = if session.is_complete { None } else { Some(self.prepare_outbox(&session)?) };
+        let outbox =
+            if session.is_complete { None } else { Some(self.prepare_outbox(&session, walk)?) };
         let commit = Record::Commit(Box::new(Commit { session, outbox, recovered }));
         self.note(&commit)?;
         let Record::Commit(commit) = commit else { unreachable!("made above") };
@@ -180,8 +199,8 @@ impl Base {
         self.empty_journal()
     }
 
-    fn prepare_outbox(&self, session: &Session) -> Result<Rendered> {
-        let text = self.render(session)?;
+    fn prepare_outbox(&self, session: &Session, walk: Option<Walk>) -> Result<Rendered> {
+        let text = self.render(session, walk)?;
         let path = self.outbox_path(session);
         let temporary = atomic::write_beside(&path, text.as_bytes())?;
         Ok(Rendered {
@@ -191,7 +210,7 @@ impl Base {
         })
     }
 
-    fn note(&mut self, record: &Record) -> Result<()> {
+    pub(super) fn note(&mut self, record: &Record) -> Result<()> {
         self.journal.append(&record.to_line())?;
         self.journal.sync()
     }

@@ -22,7 +22,7 @@ use crate::protocol::{Outcome, tags};
 use crate::text::{count, visible, visible_line};
 use crate::turn;
 use crate::watch::Stop;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, protected};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -91,8 +91,8 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
         tempfile::tempdir().map_err(|e| Error::io("make a folder in", &std::env::temp_dir(), e))?;
     let folder =
         if context.config.workspace.exists() { &*context.config.workspace } else { missing.path() };
-    let workspace = Workspace::open(folder, &context.config.state())?;
-    let mut preview = Preview::new(&workspace);
+    let workspace = Workspace::open(folder, &context.config.state(), &protected::defaults())?;
+    let mut preview = Preview::new(&workspace, true);
     let outcomes = turn::carry_out(&reply.steps, &BTreeMap::new(), &mut preview, &mut (), &mut ())?;
     let rewritten = preview.rewritten();
     let errors = outcomes.iter().filter(|outcome| !outcome.success()).count();

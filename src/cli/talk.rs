@@ -169,6 +169,10 @@ impl Observer for Teller<'_> {
         self.context.talk.warning(told);
     }
 
+    fn noticed(&mut self, told: &str) {
+        self.context.talk.warning(told);
+    }
+
     fn begun(&mut self, step: &Step) {
         // Only a command can take a while.
         if let (
@@ -182,7 +186,9 @@ impl Observer for Teller<'_> {
 
     fn done(&mut self, outcome: &Outcome) {
         let talk = &self.context.talk;
-        if outcome.success() {
+        // What a command did where it may not is no matter of success.
+        let minds = outcome.kind == Kind::Run && !outcome.warnings.is_empty();
+        if outcome.success() && !minds {
             talk.say(&talk.outcome(outcome));
         } else {
             Talk::put(&talk.outcome(outcome));

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
-use super::Place;
+use super::{Coming, Place};
 use crate::error::Result;
-use crate::protocol::{Detail, Effect, Failure, Operation, RelPath};
+use crate::policy;
+use crate::protocol::{Detail, Effect, Execution, Failure, Operation, RelPath};
 use crate::runner::{Errand, Runner};
+use crate::workspace::guard::Guard;
 use crate::workspace::walk::Walk;
 use crate::workspace::{Contents, Workspace};
 
@@ -21,13 +23,77 @@ pub struct Here<'a> {
     pub open: bool,
     /// Says whether the person wants to stop.
     pub interrupted: &'a dyn Fn() -> bool,
+    /// Whether commands are kept from protected names. Off where commands are not confined at all.
+    pub guarded: bool,
+    /// What watches over those names.
+    pub guard: Guard,
+    noticed: Vec<String>,
+    /// The walk at the end of a turn in which commands ran.
+    last_walk: Option<Walk>,
+}
+
+impl<'a> Here<'a> {
+    /// A place where nothing watches over commands.
+    pub fn new(
+        workspace: &'a Workspace,
+        runner: &'a Runner,
+        own: &'a Path,
+        open: bool,
+        interrupted: &'a dyn Fn() -> bool,
+    ) -> Self {
+        Self {
+            workspace,
+            runner,
+            own,
+            open,
+            interrupted,
+            guarded: false,
+            guard: Guard::default(),
+            noticed: Vec::new(),
+            last_walk: None,
+        }
+    }
+
+    /// The same with a guard.
+    #[must_use]
+    pub fn guarded(self, guarded: bool, guard: Guard) -> Self {
+        Self { guarded, guard, ..self }
+    }
+
+    /// What the last walk of the turn found, where it needed one.
+    pub fn into_last_walk(self) -> Option<Walk> {
+        self.last_walk
+    }
+
+    fn run(
+        &mut self,
+        command: &str,
+        before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
+    ) -> Result<Execution> {
+        if self.guarded
+            && let Some(snapshot) = self.guard.begin(self.workspace)?
+        {
+            before(Coming::Guard(snapshot))?;
+        }
+        before(Coming::Effect(&Effect::Command))?;
+        let errand = Errand {
+            command,
+            folder: self.workspace.path(),
+            own: self.own,
+            protected: &self.guard.places(self.workspace),
+            open: self.open,
+        };
+        let execution = self.runner.run(&errand, self.interrupted);
+        self.noticed = self.guard.check(self.workspace);
+        Ok(execution)
+    }
 }
 
 impl Place for Here<'_> {
     fn perform(
         &mut self,
         operation: &Operation,
-        before: &mut dyn FnMut(&Effect) -> Result<()>,
+        before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
     ) -> Result<Detail> {
         let plan = match operation {
             Operation::Create { path, content, existing } => {
@@ -36,11 +102,12 @@ impl Place for Here<'_> {
             Operation::Edit { path, change } => self.workspace.plan_edit(path, change),
             Operation::Delete { path } => self.workspace.plan_delete(path),
             Operation::Run { command } => {
-                before(&Effect::Command)?;
-                let folder = self.workspace.path();
-                let (own, open) = (self.own, self.open);
-                let errand = Errand { command, folder, own, protected: &[], open };
-                return Ok(Detail::Ran(self.runner.run(&errand, self.interrupted)));
+                if self.guarded
+                    && let Err(failure) = policy::refuse(command)
+                {
+                    return Ok(failure.into());
+                }
+                return self.run(command, before).map(Detail::Ran);
             }
             Operation::Message { text } => return Ok(Detail::Shown { text: text.clone() }),
             Operation::Read { path } => return Ok(Detail::ReadLater { path: path.clone() }),
@@ -51,10 +118,24 @@ impl Place for Here<'_> {
         Ok(match plan {
             Err(failure) => failure.into(),
             Ok(plan) => {
-                before(&Effect::File(Box::new(plan.effect().clone())))?;
+                before(Coming::Effect(&Effect::File(Box::new(plan.effect().clone()))))?;
                 plan.execute().unwrap_or_else(Detail::Failed)
             }
         })
+    }
+
+    fn noticed(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.noticed)
+    }
+
+    fn finish(&mut self) -> Result<Vec<String>> {
+        if !self.guard.has_begun() {
+            return Ok(Vec::new());
+        }
+        let walk = self.workspace.walk()?;
+        let noticed = self.guard.finish(self.workspace, &walk);
+        self.last_walk = Some(walk);
+        Ok(noticed)
     }
 
     fn walk(&self) -> Result<Walk> {

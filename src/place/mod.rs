@@ -6,10 +6,20 @@ mod preview;
 use crate::error::Result;
 use crate::protocol::{Detail, Effect, Failure, Operation, RelPath};
 use crate::workspace::Contents;
+use crate::workspace::guard::Snapshot;
 use crate::workspace::walk::Walk;
 
 pub use here::Here;
 pub use preview::{Preview, Rewritten, Standing};
+
+/// What is told of before it is built upon.
+#[derive(Debug, Clone, Copy)]
+pub enum Coming<'a> {
+    /// Commands will run in this turn, and this is what they must leave as it is.
+    Guard(&'a Snapshot),
+    /// This is about to happen.
+    Effect(&'a Effect),
+}
 
 /// Something that can carry out operations.
 pub trait Place {
@@ -18,8 +28,16 @@ pub trait Place {
     fn perform(
         &mut self,
         operation: &Operation,
-        before: &mut dyn FnMut(&Effect) -> Result<()>,
+        before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
     ) -> Result<Detail>;
+    /// What was noticed beside the last operation, a sentence each.
+    fn noticed(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+    /// All operations of a turn are done. Returns what is noticed only now.
+    fn finish(&mut self) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
     /// Lists the files.
     fn walk(&self) -> Result<Walk>;
     /// Reads a text for the LLM, or its beginning.

@@ -1,9 +1,10 @@
 //! What a reply would do, without doing it: changes go to an overlay in memory. What a command
 //! would change cannot be known, so after the first one whatever depends on files is uncertain.
 
-use super::Place;
+use super::{Coming, Place};
 use crate::error::Result;
-use crate::protocol::{Detail, Effect, Failure, FailureKind, Operation, RelPath};
+use crate::policy;
+use crate::protocol::{Detail, Failure, FailureKind, Operation, RelPath};
 use crate::text::named;
 use crate::workspace::overlay::Overlay;
 use crate::workspace::walk::Walk;
@@ -15,14 +16,16 @@ pub use crate::workspace::overlay::{Rewritten, Standing};
 pub struct Preview<'a> {
     workspace: &'a Workspace,
     overlay: Overlay<'a>,
+    /// Whether commands would be kept from protected names.
+    guarded: bool,
     /// A command would have run before.
     after_command: bool,
 }
 
 impl<'a> Preview<'a> {
-    /// The workspace as it is.
-    pub fn new(workspace: &'a Workspace) -> Self {
-        Self { workspace, overlay: Overlay::new(workspace), after_command: false }
+    /// The workspace as it is; `guarded` as for [`Here`](super::Here).
+    pub fn new(workspace: &'a Workspace, guarded: bool) -> Self {
+        Self { workspace, overlay: Overlay::new(workspace), guarded, after_command: false }
     }
 
     /// The files that would be changed, by path.
@@ -39,6 +42,9 @@ impl<'a> Preview<'a> {
             Operation::Delete { path } => self.overlay.delete(path),
             Operation::Read { path } => Ok(Detail::ReadLater { path: path.clone() }),
             Operation::Run { command } => {
+                if self.guarded {
+                    policy::refuse(command)?;
+                }
                 self.after_command = true;
                 Ok(Detail::Unknown { reason: format!("would run {}", named(command)) })
             }
@@ -52,7 +58,7 @@ impl Place for Preview<'_> {
     fn perform(
         &mut self,
         operation: &Operation,
-        _: &mut dyn FnMut(&Effect) -> Result<()>,
+        _: &mut dyn FnMut(Coming<'_>) -> Result<()>,
     ) -> Result<Detail> {
         Ok(match self.attempt(operation) {
             Ok(detail) => detail,

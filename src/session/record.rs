@@ -1,8 +1,11 @@
 //! What the journal says: a turn from its beginning to its end, as records.
 //!
 //! ```text
-//! turn = Begin { Intent Result | Result } Commit End
+//! turn = Begin { Intent Result | Result | Guard } Commit End
 //! ```
+//!
+//! `Guard` stands before the Intent of the first command. A Result can be told anew, with what was
+//! noticed later.
 //!
 //! `State` stands between turns, where the person changed a session. Only the last turn can be
 //! unfinished, since there is one writer.
@@ -13,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Session;
 use crate::protocol::{Digest, Effect, Outcome, Step};
+use crate::workspace::guard::Snapshot;
 
 /// One record of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,6 +33,8 @@ pub enum Record {
         /// What.
         effect: Effect,
     },
+    /// Commands will run in it, and this is what stood under protected names before the first.
+    Guard(Box<Snapshot>),
     /// This step of it came to that.
     Result {
         /// Which step, counted from 0.
@@ -116,10 +122,19 @@ pub struct Unfinished {
     pub begin: Begin,
     /// What was about to be done, by step.
     pub intents: BTreeMap<usize, Effect>,
+    /// What stood under protected names before its first command.
+    pub guard: Option<Snapshot>,
     /// What is known to have come of it, by step.
     pub results: BTreeMap<usize, Outcome>,
     /// How it was decided, if it was.
     pub commit: Option<Commit>,
+}
+
+impl Unfinished {
+    /// Whether a command may have run in it.
+    pub fn has_begun_command(&self) -> bool {
+        self.intents.values().any(|effect| *effect == Effect::Command)
+    }
 }
 
 impl History {
@@ -146,12 +161,16 @@ impl History {
                 self.unfinished = Some(Unfinished {
                     begin: *begin,
                     intents: BTreeMap::new(),
+                    guard: None,
                     results: BTreeMap::new(),
                     commit: None,
                 });
             }
             (Record::Intent { step, effect }, Some(turn)) if turn.commit.is_none() => {
                 turn.intents.insert(step, effect);
+            }
+            (Record::Guard(snapshot), Some(turn)) if turn.commit.is_none() => {
+                turn.guard = Some(*snapshot);
             }
             (Record::Result { step, outcome }, Some(turn)) if turn.commit.is_none() => {
                 turn.results.insert(step, outcome);

@@ -6,8 +6,9 @@ pub mod recover;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::error::Result;
-use crate::place::Place;
-use crate::protocol::{Asks, Detail, Effect, Failure, Operation, Outcome, RelPath, Step};
+use crate::place::{Coming, Place};
+use crate::protocol::{Asks, Detail, Effect, Failure, Kind, Operation, Outcome, RelPath, Step};
+use crate::workspace::guard::Snapshot;
 
 /// As many commands of one reply are carried out.
 pub const STEP_LIMIT: usize = 1_000;
@@ -25,6 +26,8 @@ pub trait Observer {
     fn done(&mut self, _outcome: &Outcome) {}
     /// Something was put right after deaddrop had been stopped hard: a sentence.
     fn recovered(&mut self, _told: &str) {}
+    /// Something was noticed of a command only after its outcome was told: a sentence.
+    fn noticed(&mut self, _told: &str) {}
 }
 
 /// An observer of nothing.
@@ -32,6 +35,11 @@ impl Observer for () {}
 
 /// Is told what must not be forgotten, before it is built upon.
 pub trait Ledger {
+    /// Commands will run in this turn, and this is what they must leave as it is. It need not be
+    /// on disk before the first [`Ledger::intent`] is.
+    fn guard(&mut self, _snapshot: &Snapshot) -> Result<()> {
+        Ok(())
+    }
     /// This step (counted from 0) is about to do that. After an error nothing is done.
     fn intent(&mut self, _step: usize, _effect: &Effect) -> Result<()> {
         Ok(())
@@ -87,8 +95,13 @@ pub fn carry_out(
                 if done_at == Some(n) {
                     stopped = Some(AFTER_DONE);
                 }
-                let before = &mut |effect: &Effect| ledger.intent(n, effect);
-                Outcome::of(step, place.perform(operation, before)?)
+                let before = &mut |coming: Coming<'_>| match coming {
+                    Coming::Guard(snapshot) => ledger.guard(snapshot),
+                    Coming::Effect(effect) => ledger.intent(n, effect),
+                };
+                let mut outcome = Outcome::of(step, place.perform(operation, before)?);
+                outcome.warnings.extend(place.noticed());
+                outcome
             }
         };
         if !matches!(outcome.detail, Detail::ReadLater { .. }) {
@@ -97,6 +110,7 @@ pub fn carry_out(
         }
         outcomes.push(outcome);
     }
+    finish(&mut outcomes, place, ledger, observer)?;
     judge_reads(&mut outcomes, known, place, ledger, observer)?;
     if let Some(first) = left.first() {
         let outcome = Outcome::not_run_from(first, left.len(), STEP_LIMIT);
@@ -104,6 +118,24 @@ pub fn carry_out(
         outcomes.push(outcome);
     }
     Ok(outcomes)
+}
+
+/// What is noticed only after all steps is told with the last command.
+fn finish(
+    outcomes: &mut [Outcome],
+    place: &mut dyn Place,
+    ledger: &mut dyn Ledger,
+    observer: &mut dyn Observer,
+) -> Result<()> {
+    let noticed = place.finish()?;
+    let ran =
+        |outcome: &Outcome| outcome.kind == Kind::Run && matches!(outcome.detail, Detail::Ran(_));
+    let Some(last) = outcomes.iter().rposition(ran).filter(|_| !noticed.is_empty()) else {
+        return Ok(());
+    };
+    noticed.iter().for_each(|told| observer.noticed(told));
+    outcomes[last].warnings.extend(noticed);
+    ledger.result(last, &outcomes[last])
 }
 
 /// Finds out which of the files to be shown can be.

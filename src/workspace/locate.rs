@@ -82,6 +82,16 @@ impl Workspace {
         self.way(path, last, None)?.on_disk(path)
     }
 
+    /// Refuses to write what only the person may. `path` is asked for before it is located, and the
+    /// real path once that is known.
+    pub(super) fn refuse_protected(&self, path: &RelPath, real: &RelPath) -> Result<(), Failure> {
+        let Some(name) = self.protected.name_in(real) else { return Ok(()) };
+        let leads = if path == real { String::new() } else { format!(" leads to '{real}'") };
+        Err(Failure::rejected(format!(
+            "Path is protected: '{path}'{leads}. '{name}' may be written by the user alone: ask them in a MESSAGE to make this change, with its text"
+        )))
+    }
+
     /// Finds the place that `path` names or, where there is an overlay, would name.
     pub(super) fn way(
         &self,

@@ -4,9 +4,12 @@
 //! staying what they were. deaddrop's own state is out of reach wherever it lies, also inside.
 
 pub mod edit;
+pub mod guard;
 mod locate;
+mod names;
 pub mod overlay;
 mod plan;
+pub mod protected;
 pub mod walk;
 
 use std::io::{self, Read};
@@ -20,6 +23,7 @@ use crate::error::{Error, Result};
 use crate::protocol::{Change, Detail, Failure, RelPath};
 use locate::{Last, Spot, failed, is_folder, not_found};
 pub use plan::Plan;
+use protected::Protected;
 use walk::Walk;
 
 /// How much of a file an outbox shows, in bytes.
@@ -37,6 +41,8 @@ pub struct Workspace {
     state: Vec<RelPath>,
     /// The same by device and inode, for those that exist.
     state_ids: Vec<(u64, u64)>,
+    /// What only the person may write.
+    protected: Protected,
 }
 
 /// What was read of a file.
@@ -63,8 +69,9 @@ impl Contents {
 
 impl Workspace {
     /// Opens the folder at `path`. `state` are the files and folders of deaddrop itself, which are
-    /// never read, listed or written here; they may lie anywhere and need not exist.
-    pub fn open(path: &Path, state: &[PathBuf]) -> Result<Self> {
+    /// never read, listed or written here; they may lie anywhere and need not exist. What has one
+    /// of the `protected` names, at any depth, is read and listed, but never written.
+    pub fn open(path: &Path, state: &[PathBuf], protected: &[String]) -> Result<Self> {
         let fail = |e| Error::io("open the workspace", path, e);
         let path = path.canonicalize().map_err(fail)?;
         let root = Dir::open_ambient_dir(&path, ambient_authority()).map_err(fail)?;
@@ -94,7 +101,8 @@ impl Workspace {
                 inside.push(below);
             }
         }
-        Ok(Self { root, path, state: inside, state_ids })
+        let protected = Protected::new(protected);
+        Ok(Self { root, path, state: inside, state_ids, protected })
     }
 
     /// Whether the folder that is open is still the one under that path.

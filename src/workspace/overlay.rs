@@ -62,7 +62,7 @@ impl<'a> Overlay<'a> {
         content: &[u8],
         existing: Existing,
     ) -> Result<Detail, Failure> {
-        let way = self.way(path, Last::Follow)?;
+        let way = self.way_to_write(path, Last::Follow)?;
         let replaced = way.found.is_some();
         if replaced && existing == Existing::Fail {
             return Err(Failure::execution(format!("File '{path}' already exists")));
@@ -75,7 +75,7 @@ impl<'a> Overlay<'a> {
 
     /// Changes part of a file.
     pub fn edit(&mut self, path: &RelPath, change: &Change) -> Result<Detail, Failure> {
-        let way = self.way(path, Last::Follow)?;
+        let way = self.way_to_write(path, Last::Follow)?;
         editable(path, self.size(path, &way)?)?;
         let real = way.real.clone();
         let old = self.contents(path, way, EDIT_LIMIT)?.bytes;
@@ -86,7 +86,7 @@ impl<'a> Overlay<'a> {
 
     /// Removes a file, or a link itself.
     pub fn delete(&mut self, path: &RelPath) -> Result<Detail, Failure> {
-        let way = self.way(path, Last::Keep)?;
+        let way = self.way_to_write(path, Last::Keep)?;
         if way.found.is_none() {
             return Err(not_found(path));
         }
@@ -138,6 +138,13 @@ impl<'a> Overlay<'a> {
 
     fn way(&self, path: &RelPath, last: Last) -> Result<Way, Failure> {
         self.workspace.way(path, last, Some(self))
+    }
+
+    fn way_to_write(&self, path: &RelPath, last: Last) -> Result<Way, Failure> {
+        self.workspace.refuse_protected(path, path)?;
+        let way = self.way(path, last)?;
+        self.workspace.refuse_protected(path, &way.real)?;
+        Ok(way)
     }
 
     /// The size of the regular file at the end of a way.

@@ -27,7 +27,7 @@ impl Workspace {
         content: &[u8],
         existing: Existing,
     ) -> Result<Plan, Failure> {
-        let spot = self.locate(path, Last::Follow)?;
+        let spot = self.locate_to_write(path, Last::Follow)?;
         if let Some(found) = &spot.found {
             if existing == Existing::Fail {
                 return Err(Failure::execution(format!("File '{path}' already exists")));
@@ -45,7 +45,7 @@ impl Workspace {
 
     /// Plans to change part of a file.
     pub fn plan_edit(&self, path: &RelPath, change: &Change) -> Result<Plan, Failure> {
-        let spot = self.locate(path, Last::Follow)?;
+        let spot = self.locate_to_write(path, Last::Follow)?;
         let found = regular(path, spot.found.as_ref().ok_or_else(|| not_found(path))?)?;
         editable(path, found.len())?;
         let old = read_up_to(path, &spot, EDIT_LIMIT)?;
@@ -55,7 +55,7 @@ impl Workspace {
 
     /// Plans to remove a file, or a link itself rather than what it leads to. Never a folder.
     pub fn plan_delete(&self, path: &RelPath) -> Result<Plan, Failure> {
-        let spot = self.locate(path, Last::Keep)?;
+        let spot = self.locate_to_write(path, Last::Keep)?;
         let found = spot.found.as_ref().ok_or_else(|| not_found(path))?;
         if !found.is_symlink() {
             regular(path, found)?;
@@ -63,6 +63,13 @@ impl Workspace {
         let before = digest(path, &spot)?;
         let detail = Detail::Deleted { path: spot.real.clone() };
         Ok(Plan::new(path, spot, before, None, detail))
+    }
+
+    fn locate_to_write(&self, path: &RelPath, last: Last) -> Result<Spot, Failure> {
+        self.refuse_protected(path, path)?;
+        let spot = self.locate(path, last)?;
+        self.refuse_protected(path, &spot.real)?;
+        Ok(spot)
     }
 
     /// What stands at a real path now, as [`FileEffect`] has it; None where nothing does.

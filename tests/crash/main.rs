@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
+mod guard;
 mod order;
 mod scene;
 #[path = "../it/support.rs"]

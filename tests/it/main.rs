@@ -19,6 +19,8 @@ mod own_state;
 #[cfg(target_os = "linux")]
 mod preview;
 mod properties;
+#[cfg(target_os = "linux")]
+mod protected;
 #[cfg(unix)]
 mod refused;
 #[cfg(unix)]

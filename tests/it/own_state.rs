@@ -151,7 +151,7 @@ fn while_swapping(top: &Path, work: impl FnOnce(&Workspace)) {
     }
     let (flip, other) = (top.join("workspace/flip"), top.join("workspace/other"));
     symlink(top.join("outside"), &other).unwrap();
-    let workspace = Workspace::open(&top.join("workspace"), &[]).unwrap();
+    let workspace = Workspace::open(&top.join("workspace"), &[], &[]).unwrap();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {

@@ -109,16 +109,10 @@ fn done(place: &mut dyn Place, operation: &Operation) -> Detail {
 /// Foretells a reply, carries it out, and compares what was said and what changed.
 fn agree(base: &Base, reply: &str) {
     let root = base.at("workspace");
-    let workspace = Workspace::open(&root, &[root.join("sessions")]).unwrap();
+    let workspace = Workspace::open(&root, &[root.join("sessions")], &[]).unwrap();
     let runner = Runner::new("no commands".into(), root.clone(), Sandbox::default());
-    let mut here = Here {
-        workspace: &workspace,
-        runner: &runner,
-        own: &root,
-        open: false,
-        interrupted: &|| false,
-    };
-    let mut preview = Preview::new(&workspace);
+    let mut here = Here::new(&workspace, &runner, &root, false, &|| false);
+    let mut preview = Preview::new(&workspace, true);
     let operations = operations(reply);
     let foretold: Vec<Detail> =
         operations.iter().map(|operation| done(&mut preview, operation)).collect();

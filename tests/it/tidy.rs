@@ -12,7 +12,7 @@ use crate::support::program;
 const LAYERS: [&[&str]; 10] = [
     &["text", "error", "clock", "atomic", "config", "lock"],
     &["protocol"],
-    &["workspace", "runner", "machine", "session"],
+    &["workspace", "runner", "policy", "machine", "session"],
     &["place"],
     &["turn", "inbox", "outbox", "watch"],
     &["base"],

@@ -97,3 +97,52 @@ impl Rules {
         false
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::workspace::Workspace;
+
+    fn paths(root: &Path) -> Vec<String> {
+        let walk = Workspace::open(root, &[], &[]).unwrap().walk().unwrap();
+        walk.files().map(|file| file.path.to_owned()).collect()
+    }
+
+    #[test]
+    fn of_a_long_ignore_file_the_first_whole_lines_count() {
+        let dir = tempfile::tempdir().unwrap();
+        let comment = |n: usize| format!("#{}\n", "-".repeat(n - 2));
+        let limit = usize::try_from(SIZE_LIMIT).unwrap();
+        // The last line within the limit is cut.
+        let rules = format!("first\n{}cut-off\nlast\n", comment(limit - 6 - 3));
+        fs::write(dir.path().join(".gitignore"), rules).unwrap();
+        for name in ["first", "cut", "cut-off", "last"] {
+            fs::write(dir.path().join(name), "").unwrap();
+        }
+        assert_eq!(paths(dir.path()), [".gitignore", "cut", "cut-off", "last"]);
+        // One that is as long as the limit counts to its end.
+        let rules = format!("{}last", comment(limit - 4));
+        fs::write(dir.path().join(".gitignore"), rules).unwrap();
+        assert_eq!(paths(dir.path()), [".gitignore", "cut", "cut-off", "first"]);
+    }
+
+    #[test]
+    fn beyond_so_many_rules_no_more_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let rules: String = (0..8_000).map(|n| format!("n{n}\n")).collect();
+        let root = dir.path();
+        let mut folder = root.to_owned();
+        for n in 1..=4 {
+            folder.push("d");
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join(".gitignore"), &rules).unwrap();
+            fs::write(folder.join(".ignore"), format!("x{n}\n")).unwrap();
+            fs::write(folder.join(format!("x{n}")), "").unwrap();
+        }
+        fs::write(root.join(".gitignore"), ".ignore\n.gitignore\n").unwrap();
+        // Each folder takes 8,001: the third has only some of its own, the fourth none.
+        assert_eq!(paths(root), ["d/d/d/d/x4", "d/d/d/x3"]);
+    }
+}

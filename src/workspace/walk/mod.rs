@@ -15,6 +15,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::Workspace;
+use super::names::escaped;
 use crate::error::{Error, Result};
 use crate::protocol::RelPath;
 use ignoring::{Budget, Rules};
@@ -31,6 +32,10 @@ pub struct Walk {
     entries: Vec<Entry>,
     /// Folders that could not be read.
     unreadable: Vec<String>,
+    /// Folders that hold a `.git`, in their escaped form with a `/` at the end; the root is empty.
+    repositories: Vec<String>,
+    /// Folders that were left out, in the same form.
+    ignored: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -74,6 +79,17 @@ impl Walk {
         &self.unreadable
     }
 
+    /// The folders that hold a `.git` of whatever sort, outside of ignored folders, sorted. Their
+    /// names are escaped (see `names`), since they must be found again, whatever their bytes.
+    pub(super) fn repositories(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.repositories.iter().map(|path| path.trim_end_matches('/'))
+    }
+
+    /// The folders that were left out because rules say so, in the same form, sorted.
+    pub(super) fn ignored(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.ignored.iter().map(|path| path.trim_end_matches('/'))
+    }
+
     /// A walk of files that are given, for previews and tests.
     pub fn of<'a>(files: impl IntoIterator<Item = (&'a str, u64)>) -> Self {
         let mut walk = Self::default();
@@ -104,13 +120,22 @@ impl Walk {
         let names = &self.names;
         let path = |e: &Entry| &names.as_bytes()[e.start as usize..e.end as usize];
         self.entries.sort_unstable_by(|a, b| path(a).cmp(path(b)));
-        self.unreadable.sort_unstable();
+        self.sort_folders();
+    }
+
+    fn sort_folders(&mut self) {
+        for folders in [&mut self.unreadable, &mut self.repositories, &mut self.ignored] {
+            folders.sort_unstable();
+        }
     }
 
     /// Both walks as one; each is sorted, and so is the result.
     fn merged(mut self, mut other: Self) -> Self {
+        self.unreadable.append(&mut other.unreadable);
+        self.repositories.append(&mut other.repositories);
+        self.ignored.append(&mut other.ignored);
+        self.sort_folders();
         if other.entries.is_empty() {
-            self.unreadable.append(&mut other.unreadable);
             return self;
         }
         let Ok(offset) = u32::try_from(self.names.len()) else { return self };
@@ -130,8 +155,6 @@ impl Walk {
         entries.extend(left);
         entries.extend(right);
         self.entries = entries;
-        self.unreadable.append(&mut other.unreadable);
-        self.unreadable.sort_unstable();
         self
     }
 }
@@ -142,6 +165,8 @@ struct Job {
     name: Vec<u8>,
     /// Its path with a `/` at the end.
     prefix: String,
+    /// The same in its escaped form, where that is another.
+    exact: Option<String>,
     rules: Option<Arc<Rules>>,
 }
 
@@ -159,7 +184,7 @@ pub(super) fn walk(workspace: &Workspace) -> Result<Walk> {
         let mut mine = Walk::default();
         let mut buffer = Vec::with_capacity(32 << 10);
         let (mut helper, mut tried) = (None, false);
-        walker.folder(&Arc::new(root), "", None, &mut mine, &mut buffer);
+        walker.folder(&Arc::new(root), ["", ""], None, &mut mine, &mut buffer);
         queue.done();
         while let Some(job) = queue.next() {
             walker.job(&job, &mut mine, &mut buffer);
@@ -238,7 +263,9 @@ impl Walker<'_> {
     fn job(&self, job: &Job, walk: &mut Walk, buffer: &mut Vec<u8>) {
         match job.parent.child(&job.name) {
             Ok(handle) => {
-                self.folder(&Arc::new(handle), &job.prefix, job.rules.as_ref(), walk, buffer);
+                let exact = job.exact.as_deref().unwrap_or(&job.prefix);
+                let rules = job.rules.as_ref();
+                self.folder(&Arc::new(handle), [&job.prefix, exact], rules, walk, buffer);
             }
             Err(_) => walk.unreadable.push(job.prefix.clone()),
         }
@@ -247,7 +274,7 @@ impl Walker<'_> {
     fn folder(
         &self,
         handle: &Arc<Handle>,
-        prefix: &str,
+        [prefix, exact]: [&str; 2],
         rules: Option<&Arc<Rules>>,
         walk: &mut Walk,
         buffer: &mut Vec<u8>,
@@ -263,6 +290,10 @@ impl Walker<'_> {
 
         let mut folders = Vec::new();
         for (name, kind) in &entries {
+            // Where case does not count, `.GIT` is one too; it is listed all the same.
+            if name.eq_ignore_ascii_case(b".git") {
+                walk.repositories.push(exact.to_owned());
+            }
             if matches!(name.as_slice(), b".git" | b".gitkeep") {
                 continue;
             }
@@ -274,7 +305,11 @@ impl Walker<'_> {
                 }
             }
             let Ok((kind, size)) = handle.look(name, *kind) else { continue };
+            let below = || below(prefix, exact, name, &text);
             if rules.is_some_and(|rules| rules.ignores(prefix, &text, kind.is_none())) {
+                if kind.is_none() {
+                    walk.ignored.push(below().unwrap_or_else(|| format!("{prefix}{text}/")));
+                }
                 continue;
             }
             match kind {
@@ -282,6 +317,7 @@ impl Walker<'_> {
                     parent: Arc::clone(handle),
                     name: name.clone(),
                     prefix: format!("{prefix}{text}/"),
+                    exact: below(),
                     rules: rules.cloned(),
                 }),
                 Some(kind) => walk.push(prefix, &text, size, kind),
@@ -291,61 +327,46 @@ impl Walker<'_> {
     }
 }
 
+/// The escaped form of a folder's path, where that is another than the path as text.
+fn below(prefix: &str, exact: &str, name: &[u8], text: &str) -> Option<String> {
+    let plain = text.as_bytes() == name && !name.contains(&b'%');
+    (!plain || prefix != exact).then(|| format!("{exact}{}/", escaped(name)))
+}
+
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::fs;
 
     use super::*;
 
-    fn paths(root: &std::path::Path) -> Vec<String> {
-        let walk = Workspace::open(root, &[]).unwrap().walk().unwrap();
-        walk.files().map(|file| file.path.to_owned()).collect()
-    }
-
     #[test]
     fn a_root_that_cannot_be_read_has_a_name() {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().join("w");
         fs::create_dir(&root).unwrap();
-        let workspace = Workspace::open(&root, &[]).unwrap();
+        let workspace = Workspace::open(&root, &[], &[]).unwrap();
         // Of a folder that was removed nothing can be listed.
         fs::remove_dir(&root).unwrap();
         assert_eq!(workspace.walk().unwrap().unreadable(), ["."]);
     }
 
     #[test]
-    fn of_a_long_ignore_file_the_first_whole_lines_count() {
+    fn repositories_are_told_outside_of_ignored_folders() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt;
         let dir = tempfile::tempdir().unwrap();
-        let comment = |n: usize| format!("#{}\n", "-".repeat(n - 2));
-        let limit = usize::try_from(ignoring::SIZE_LIMIT).unwrap();
-        // The last line within the limit is cut.
-        let rules = format!("first\n{}cut-off\nlast\n", comment(limit - 6 - 3));
-        fs::write(dir.path().join(".gitignore"), rules).unwrap();
-        for name in ["first", "cut", "cut-off", "last"] {
-            fs::write(dir.path().join(name), "").unwrap();
-        }
-        assert_eq!(paths(dir.path()), [".gitignore", "cut", "cut-off", "last"]);
-        // One that is as long as the limit counts to its end.
-        let rules = format!("{}last", comment(limit - 4));
-        fs::write(dir.path().join(".gitignore"), rules).unwrap();
-        assert_eq!(paths(dir.path()), [".gitignore", "cut", "cut-off", "first"]);
-    }
-
-    #[test]
-    fn beyond_so_many_rules_no_more_are_read() {
-        let dir = tempfile::tempdir().unwrap();
-        let rules: String = (0..8_000).map(|n| format!("n{n}\n")).collect();
         let root = dir.path();
-        let mut folder = root.to_owned();
-        for n in 1..=4 {
-            folder.push("d");
-            fs::create_dir(&folder).unwrap();
-            fs::write(folder.join(".gitignore"), &rules).unwrap();
-            fs::write(folder.join(".ignore"), format!("x{n}\n")).unwrap();
-            fs::write(folder.join(format!("x{n}")), "").unwrap();
+        for folder in
+            [&b"a/.git"[..], b"a/n\xff%/.git", b"a/b/.GIT", b"out/x/.git", b"c/.git/d/.git"]
+        {
+            fs::create_dir_all(root.join(OsStr::from_bytes(folder))).unwrap();
         }
-        fs::write(root.join(".gitignore"), ".ignore\n.gitignore\n").unwrap();
-        // Each folder takes 8,001: the third has only some of its own, the fourth none.
-        assert_eq!(paths(root), ["d/d/d/d/x4", "d/d/d/x3"]);
+        fs::create_dir(root.join("w")).unwrap();
+        fs::write(root.join("w/.git"), "gitdir: ../a/.git").unwrap();
+        fs::write(root.join(".gitignore"), "out/\n").unwrap();
+        let walk = Workspace::open(root, &[], &[]).unwrap().walk().unwrap();
+        let found: Vec<_> = walk.repositories().collect();
+        assert_eq!(found, ["a", "a/b", "a/n%FF%25", "c", "w"]);
+        assert_eq!(walk.ignored().collect::<Vec<_>>(), ["out"]);
     }
 }

@@ -1,0 +1,275 @@
+//! Looks at what stands under protected names, beneath the workspace's handle, following no link
+//! and waiting for nothing.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io::{self, Read};
+
+use cap_fs_ext::{DirExt, FollowSymlinks, MetadataExt, OpenOptionsFollowExt};
+use cap_std::fs::{Dir, Metadata, OpenOptions};
+
+use super::scope::{Role, Scope};
+use super::snapshot::{Content, Item, Root, What};
+use crate::protocol::Digest;
+use crate::workspace::names::{escaped_os, unescaped};
+use crate::workspace::{Workspace, without_blocking};
+
+/// Of a larger file size and times are compared.
+const DIGEST_LIMIT: u64 = 4 << 20;
+/// Of so many files of a root the content is compared, of more size and times.
+const DIGESTS: usize = 5_000;
+/// So many entries of a root are looked at.
+const ITEMS: usize = 20_000;
+/// Contents of this size, and so many bytes of them in all, are kept to be put back.
+const TEXT_LIMIT: usize = 64 << 10;
+const TEXTS: usize = 1 << 20;
+/// Deeper folders are not looked at.
+const DEPTH: usize = 64;
+
+/// How many bytes of contents may still be kept.
+pub(super) struct Room(usize);
+
+impl Room {
+    pub(super) fn new() -> Self {
+        Self(TEXTS)
+    }
+}
+
+/// What stands under protected names in a root; None where there is no such folder.
+pub(super) fn all(workspace: &Workspace, path: &str, room: &mut Room) -> Option<Root> {
+    look(workspace, path, None, Some(room))
+}
+
+/// The same for a comparison: of what is not known no more than that it is there.
+pub(super) fn again(workspace: &Workspace, path: &str, known: &Root) -> Option<Root> {
+    look(workspace, path, Some(known), None)
+}
+
+fn look(
+    workspace: &Workspace,
+    path: &str,
+    known: Option<&Root>,
+    room: Option<&mut Room>,
+) -> Option<Root> {
+    let folder = workspace.folder_at(path).ok()?;
+    let found = Root { path: path.to_owned(), items: BTreeMap::new() };
+    let mut look = Look { workspace, known, room, found, digests: DIGESTS, items: ITEMS };
+    for name in names(&folder)? {
+        if let Some(protected) = workspace.protected.name_of(&name.to_string_lossy()) {
+            let scope = Scope::of_entry(&protected.to_lowercase());
+            look.entry(&folder, &name, escaped_os(&name), scope, 0);
+        }
+    }
+    Some(look.found)
+}
+
+struct Look<'a> {
+    workspace: &'a Workspace,
+    known: Option<&'a Root>,
+    room: Option<&'a mut Room>,
+    found: Root,
+    digests: usize,
+    items: usize,
+}
+
+/// What is known of an entry from before.
+#[derive(Clone, Copy)]
+enum Before<'a> {
+    /// It is looked at for the first time.
+    Unasked,
+    /// It was not there.
+    Nothing,
+    Known(&'a Item),
+}
+
+impl<'a> Look<'a> {
+    fn before(&self, key: &str) -> Before<'a> {
+        match self.known.map(|known| known.items.get(key)) {
+            None => Before::Unasked,
+            Some(None) => Before::Nothing,
+            Some(Some(item)) => Before::Known(item),
+        }
+    }
+
+    /// Looks at one entry and what is below it. Returns whether there was room for it.
+    fn entry(&mut self, dir: &Dir, name: &OsStr, key: String, scope: Scope, depth: usize) -> bool {
+        let Ok(found) = dir.symlink_metadata(name) else { return true };
+        if self.workspace.is_state(&self.found.path_of(&key), &found) {
+            return true;
+        }
+        let before = self.before(&key);
+        // What a command made is told from what it left alone, however much it made.
+        if !matches!(before, Before::Known(_)) {
+            if self.items == 0 {
+                return false;
+            }
+            self.items -= 1;
+        }
+        let what = if found.is_dir() {
+            let role = scope.role();
+            let is_new = matches!(before, Before::Nothing) && role != Role::Way;
+            let whole = if is_new || depth >= DEPTH {
+                // It is new as a whole.
+                false
+            } else {
+                self.folder(dir, name, &key, scope, depth).unwrap_or(false)
+            };
+            What::Folder { mode: of_unix(&found).mode, whole, role }
+        } else if found.is_file() {
+            What::File(Box::new(self.content(dir, name, &found, before)))
+        } else if found.is_symlink() {
+            let target = dir.read_link_contents(name).unwrap_or_default();
+            What::Link { target: escaped_os(target.as_os_str()) }
+        } else {
+            What::Other
+        };
+        let item = Item { device: found.dev(), inode: found.ino(), what };
+        self.found.items.insert(key, item);
+        true
+    }
+
+    /// Looks at what is in a folder. Returns whether that was all.
+    fn folder(
+        &mut self,
+        dir: &Dir,
+        name: &OsStr,
+        key: &str,
+        scope: Scope,
+        depth: usize,
+    ) -> Option<bool> {
+        let before = self.known.and_then(|known| known.items.get(key));
+        let before = before.map(|item| matches!(item.what, What::Folder { whole: true, .. }));
+        let folder = match dir.open_dir_nofollow(name) {
+            // A command may have closed what it could not bring out of the way.
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied && before == Some(true) => {
+                open_up(dir, name).ok()?;
+                dir.open_dir_nofollow(name).ok()?
+            }
+            other => other.ok()?,
+        };
+        let scope = scope.settled(|| folder.symlink_metadata("HEAD").is_ok());
+        let mut whole = true;
+        for name in names(&folder)? {
+            let text = escaped_os(&name);
+            let is_folder = || folder.symlink_metadata(&name).is_ok_and(|found| found.is_dir());
+            let is_folder = scope == Scope::Modules && is_folder();
+            let Some(below) = scope.below(&text, is_folder) else { continue };
+            let key = format!("{key}/{text}");
+            // Of a folder that was not looked at as a whole nobody knows what is new.
+            let strange = self.known.is_some_and(|known| !known.items.contains_key(&key));
+            if !(strange && before == Some(false)) {
+                whole &= self.entry(&folder, &name, key, below, depth + 1);
+            }
+        }
+        Some(whole)
+    }
+
+    fn content(
+        &mut self,
+        dir: &Dir,
+        name: &OsStr,
+        found: &Metadata,
+        before: Before<'_>,
+    ) -> Content {
+        let Unix { mode, owner, changed } = of_unix(found);
+        let size = found.len();
+        let wanted = match before {
+            Before::Unasked => size <= DIGEST_LIMIT && self.digests > 0,
+            Before::Known(Item { what: What::File(before), .. }) => {
+                before.digest.is_some() && before.size == size
+            }
+            Before::Known(_) | Before::Nothing => false,
+        };
+        let bytes = if wanted { read(dir, name).ok() } else { None };
+        if matches!(before, Before::Unasked) && wanted {
+            self.digests -= 1;
+        }
+        let digest = bytes.as_deref().map(Digest::of);
+        // Nobody runs the samples that git puts beside its hooks.
+        let kept = self.room.as_mut().filter(|_| !name.to_string_lossy().ends_with(".sample"));
+        let text = match (kept, bytes) {
+            (Some(room), Some(bytes)) if bytes.len() <= TEXT_LIMIT.min(room.0) => {
+                let text = String::from_utf8(bytes).ok();
+                room.0 -= text.as_ref().map_or(0, String::len);
+                text
+            }
+            _ => None,
+        };
+        Content { size, mode, owner, changed, digest, text }
+    }
+}
+
+/// The names in a folder.
+fn names(folder: &Dir) -> Option<Vec<std::ffi::OsString>> {
+    Some(folder.entries().ok()?.filter_map(|entry| Some(entry.ok()?.file_name())).collect())
+}
+
+fn read(dir: &Dir, name: &OsStr) -> io::Result<Vec<u8>> {
+    let mut options = OpenOptions::new();
+    options.read(true).follow(FollowSymlinks::No);
+    without_blocking(&mut options);
+    let file = dir.open_with(name, &options)?;
+    // What stands there now need not be what was looked at before.
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut bytes = Vec::new();
+    file.take(DIGEST_LIMIT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > DIGEST_LIMIT {
+        Err(io::ErrorKind::FileTooLarge.into())
+    } else {
+        Ok(bytes)
+    }
+}
+
+impl Workspace {
+    /// A folder by its escaped path, reached without following links.
+    pub(super) fn folder_at(&self, path: &str) -> io::Result<Dir> {
+        let mut folder = self.root.try_clone()?;
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            folder = folder.open_dir_nofollow(unescaped(name))?;
+        }
+        Ok(folder)
+    }
+
+    /// Whether something is deaddrop's own, which changes as it pleases.
+    fn is_state(&self, path: &str, found: &Metadata) -> bool {
+        self.state.iter().any(|state| state.as_str() == path)
+            || self.state_ids.contains(&(found.dev(), found.ino()))
+    }
+}
+
+/// What only some systems have.
+pub(super) struct Unix {
+    pub(super) mode: u32,
+    owner: (u32, u32),
+    changed: i128,
+}
+
+#[cfg(unix)]
+pub(super) fn of_unix(found: &Metadata) -> Unix {
+    use cap_std::fs::MetadataExt;
+    let changed = i128::from(found.ctime()) * 1_000_000_000 + i128::from(found.ctime_nsec());
+    Unix { mode: found.mode() & 0o7777, owner: (found.uid(), found.gid()), changed }
+}
+
+#[cfg(not(unix))]
+pub(super) fn of_unix(found: &Metadata) -> Unix {
+    let written = found.modified().map(cap_std::time::SystemTime::into_std);
+    let since = written.ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    let changed = since.map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(0));
+    Unix { mode: 0, owner: (0, 0), changed }
+}
+
+/// Lets the owner into a folder.
+#[cfg(unix)]
+pub(super) fn open_up(dir: &Dir, name: &OsStr) -> io::Result<()> {
+    use cap_std::fs::{Permissions, PermissionsExt};
+    let mode = of_unix(&dir.symlink_metadata(name)?).mode;
+    dir.set_permissions(name, Permissions::from_mode(mode | 0o700))
+}
+
+#[cfg(not(unix))]
+pub(super) fn open_up(_: &Dir, _: &OsStr) -> io::Result<()> {
+    Ok(())
+}

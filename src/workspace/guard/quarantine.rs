@@ -1,0 +1,265 @@
+//! Where what a command made under a protected name is put: out of the way, never deleted, and
+//! never over something else.
+
+use std::cell::Cell;
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt};
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, File, OpenOptions};
+
+use super::look::open_up;
+use super::snapshot::{Content, What};
+use crate::atomic::shortened;
+use crate::workspace::names::{escaped_os, unescaped};
+use crate::workspace::{sync, without_blocking};
+
+/// The folder for all of it.
+const FOLDER: &str = "quarantine";
+/// Folders in folders that are copied where a rename cannot move them.
+const DEPTH: usize = 100;
+
+/// The place for one turn.
+#[derive(Debug, Clone)]
+pub struct Quarantine {
+    /// The folder of deaddrop's sessions.
+    state: PathBuf,
+    /// The turn's folder.
+    turn: String,
+    /// How it is named to a reader.
+    shown: String,
+    /// The next number to be tried; 0 before it is known.
+    next: Cell<usize>,
+}
+
+impl Quarantine {
+    /// The place, in the folder of the sessions, for the turn of this name. `shown` is how that
+    /// folder is named to a reader.
+    pub fn new(state: PathBuf, shown: &str, turn: &str) -> Self {
+        let shown = format!("{}/{FOLDER}/{turn}", shown.replace('\\', "/"));
+        Self { state, turn: turn.to_owned(), shown, next: Cell::new(0) }
+    }
+
+    /// What already lies there, as a reader is told.
+    pub(super) fn held(&self) -> Vec<String> {
+        let state = Dir::open_ambient_dir(&self.state, ambient_authority());
+        let folder = state
+            .and_then(|state| state.open_dir_nofollow(FOLDER))
+            .and_then(|folder| folder.open_dir_nofollow(&self.turn));
+        let Ok(entries) = folder.and_then(|folder| folder.entries()) else { return Vec::new() };
+        let names = entries.filter_map(|entry| Some(escaped_os(&entry.ok()?.file_name())));
+        let mut names: Vec<String> = names.map(|name| format!("{}/{name}", self.shown)).collect();
+        names.sort();
+        names
+    }
+
+    /// Moves an entry of `parent` there, a link as a link. Returns where it is, for a reader.
+    pub(super) fn take(&self, parent: &Dir, name: &OsStr) -> io::Result<String> {
+        let folder = self.folder()?;
+        if self.next.get() == 0 {
+            // deaddrop may have been stopped in this turn before.
+            self.next.set(folder.entries()?.count() + 1);
+        }
+        let (mut moved, mut opened) = (self.move_into(&folder, parent, name), false);
+        if let Err(e) = &moved
+            && e.kind() == io::ErrorKind::PermissionDenied
+        {
+            // Who made it may have closed it, so that it cannot be moved.
+            opened = open_up(parent, OsStr::new(".")).is_ok();
+            if parent.symlink_metadata(name)?.is_dir() {
+                opened |= open_up(parent, name).is_ok();
+            }
+        }
+        if opened {
+            moved = self.move_into(&folder, parent, name);
+        }
+        let number_and_name = moved?;
+        self.next.set(self.next.get() + 1);
+        // After a power loss it must not be back in its place.
+        sync(&folder)?;
+        sync(parent)?;
+        Ok(format!("{}/{number_and_name}", self.shown))
+    }
+
+    /// Makes an entry of `parent` as it was, where that is known; never over another. Returns
+    /// whether it was known.
+    pub(super) fn put_back(&self, parent: &Dir, name: &OsStr, before: &What) -> io::Result<bool> {
+        match before {
+            What::Folder { mode, .. } => {
+                parent.create_dir(name)?;
+                set_mode(&parent.open_dir_nofollow(name)?.open(".")?, *mode)?;
+            }
+            What::Link { target } => copy_link(unescaped(target).as_ref(), parent, name)?,
+            What::File(content) => {
+                let Some(text) = &content.text else { return Ok(false) };
+                // Written among deaddrop's own files, which are swept: half a file would be taken
+                // for a command's.
+                let state = Dir::open_ambient_dir(&self.state, ambient_authority())?;
+                let temporary = OsString::from(format!("{}.tmp", uuid::Uuid::new_v4().simple()));
+                let moved = write(&state, &temporary, text, content)
+                    .and_then(|()| rename_new(&state, &temporary, parent, name));
+                if let Err(e) = moved {
+                    // The error that counts is the first.
+                    let _ = state.remove_file(&temporary);
+                    if e.kind() != io::ErrorKind::CrossesDevices {
+                        return Err(e);
+                    }
+                    write(parent, name, text, content)?;
+                }
+            }
+            What::Other => return Ok(false),
+        }
+        sync(parent)?;
+        Ok(true)
+    }
+
+    fn folder(&self) -> io::Result<Dir> {
+        let mut folder = Dir::open_ambient_dir(&self.state, ambient_authority())?;
+        for name in [FOLDER, &self.turn] {
+            match folder.create_dir(name) {
+                Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+                Err(_) => {}
+                Ok(()) => sync(&folder)?,
+            }
+            folder = folder.open_dir_nofollow(name)?;
+        }
+        Ok(folder)
+    }
+
+    fn move_into(&self, folder: &Dir, parent: &Dir, name: &OsStr) -> io::Result<String> {
+        let text = escaped_os(name);
+        loop {
+            let to = format!("{}_{}", self.next.get(), shortened(&text, 200));
+            match rename_new(parent, name, folder, OsStr::new(&to)) {
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(e) if e.kind() == io::ErrorKind::CrossesDevices => {
+                    if folder.symlink_metadata(&to).is_ok() {
+                        self.next.set(self.next.get() + 1);
+                        continue;
+                    }
+                    copy(parent, name, folder, &OsString::from(&to), 0)?;
+                    remove(parent, name)?;
+                    return Ok(to);
+                }
+                other => return other.map(|()| to),
+            }
+            self.next.set(self.next.get() + 1);
+        }
+    }
+}
+
+/// Renames without replacing.
+#[cfg(target_os = "linux")]
+fn rename_new(from: &Dir, name: &OsStr, to: &Dir, new: &OsStr) -> io::Result<()> {
+    use rustix::fs::{RenameFlags, renameat_with};
+    match renameat_with(from, name, to, new, RenameFlags::NOREPLACE) {
+        // Some file systems (NFS, 9p) lack the flag.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
+            rename_free(from, name, to, new)
+        }
+        other => Ok(other?),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn rename_new(from: &Dir, name: &OsStr, to: &Dir, new: &OsStr) -> io::Result<()> {
+    rename_free(from, name, to, new)
+}
+
+/// The same where only deaddrop writes to the folder of the new name.
+fn rename_free(from: &Dir, name: &OsStr, to: &Dir, new: &OsStr) -> io::Result<()> {
+    if to.symlink_metadata(new).is_ok() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    from.rename(name, to, new)
+}
+
+/// Copies an entry, following no link. Of what is neither file, folder nor link the name remains.
+fn copy(from: &Dir, name: &OsStr, to: &Dir, new: &OsStr, depth: usize) -> io::Result<()> {
+    let found = from.symlink_metadata(name)?;
+    if found.is_dir() {
+        if depth > DEPTH {
+            return Err(io::Error::other("it holds folders too deep to be copied"));
+        }
+        to.create_dir(new)?;
+        let (from, into) = (from.open_dir_nofollow(name)?, to.open_dir_nofollow(new)?);
+        for entry in from.entries()? {
+            let name = entry?.file_name();
+            copy(&from, &name, &into, &name, depth + 1)?;
+        }
+        sync(&into)
+    } else if found.is_symlink() {
+        copy_link(&from.read_link_contents(name)?, to, new)
+    } else {
+        let mut into = make(to, new)?;
+        if found.is_file() {
+            let mut options = OpenOptions::new();
+            options.read(true).follow(FollowSymlinks::No);
+            without_blocking(&mut options);
+            io::copy(&mut from.open_with(name, &options)?, &mut into)?;
+        }
+        into.sync_all()
+    }
+}
+
+#[cfg(unix)]
+fn copy_link(target: &std::path::Path, to: &Dir, new: &OsStr) -> io::Result<()> {
+    to.symlink_contents(target, new)
+}
+
+#[cfg(not(unix))]
+fn copy_link(target: &std::path::Path, to: &Dir, new: &OsStr) -> io::Result<()> {
+    make(to, new)?.write_all(target.to_string_lossy().as_bytes())
+}
+
+fn make(folder: &Dir, name: &OsStr) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    folder.open_with(name, &options)
+}
+
+fn remove(parent: &Dir, name: &OsStr) -> io::Result<()> {
+    if parent.symlink_metadata(name)?.is_dir() {
+        parent.remove_dir_all(name)
+    } else {
+        parent.remove_file(name)
+    }
+}
+
+/// Writes a file as it was, all of it on disk.
+fn write(folder: &Dir, name: &OsStr, text: &str, content: &Content) -> io::Result<()> {
+    let mut file = make(folder, name)?;
+    file.write_all(text.as_bytes())?;
+    set_owner(&file, content.owner)?;
+    set_mode(&file, content.mode)?;
+    file.sync_all()
+}
+
+#[cfg(unix)]
+fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+    use cap_std::fs::{Permissions, PermissionsExt};
+    file.set_permissions(Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn set_mode(_: &File, _: u32) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn set_owner(file: &File, (user, group): (u32, u32)) -> io::Result<()> {
+    match std::os::unix::fs::fchown(file, Some(user), Some(group)) {
+        // Whoever may not give a file away keeps it: its content matters more.
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        other => other,
+    }
+}
+
+#[cfg(not(unix))]
+fn set_owner(_: &File, _: (u32, u32)) -> io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! What the guard found and did, in words for the person and the LLM.
+
+use std::io;
+
+use super::snapshot::Change;
+use crate::workspace::names::shown;
+
+/// As many findings are told one by one.
+const LIMIT: usize = 10;
+
+/// One finding. Places are escaped.
+pub(super) enum Told {
+    /// Something was made or changed, and was moved, or could not be; of what stood there before
+    /// so many files of so many were put back.
+    Quarantined {
+        place: String,
+        change: Change,
+        went: io::Result<String>,
+        back: Option<(usize, usize)>,
+    },
+    /// Something is gone; so many files of so many were put back.
+    Removed { place: String, back: (usize, usize) },
+    /// A repository is somewhere else.
+    Moved { from: String, to: String },
+    /// A repository is nowhere.
+    Gone { place: String },
+    /// A repository is new, or was only not seen before.
+    Appeared { place: String },
+    /// Something was moved before deaddrop was stopped.
+    Earlier { at: String },
+}
+
+/// A sentence for each, the first ten in full.
+pub(super) fn sentences(told: impl IntoIterator<Item = Told>) -> Vec<String> {
+    let mut told = told.into_iter();
+    let mut sentences: Vec<String> = told.by_ref().take(LIMIT).map(Told::sentence).collect();
+    match told.count() {
+        0 => {}
+        more => sentences.push(format!(
+            "{more} more findings like these; what was moved is in the same quarantine folder"
+        )),
+    }
+    sentences
+}
+
+impl Told {
+    fn sentence(self) -> String {
+        match self {
+            Self::Quarantined { place, change, went, back } => {
+                let did = if change == Change::Made { "made" } else { "changed" };
+                let went = match went {
+                    Ok(at) => format!("it was moved to {at}"),
+                    Err(e) => format!(
+                        "it could NOT be moved away ({e}), so look at it before you use git, an editor or a shell there"
+                    ),
+                };
+                let back = match (change, back) {
+                    (Change::Changed, Some((0, _))) => {
+                        "; the former content is not known, so nothing was put back"
+                    }
+                    (Change::Changed, Some((put, of))) if put < of => {
+                        "; of the former content a part was put back"
+                    }
+                    (Change::Changed, Some(_)) => "; the former content was put back",
+                    _ => "",
+                };
+                format!("a command {did} '{}', which is protected: {went}{back}", shown(&place))
+            }
+            Self::Removed { place, back: (put, of) } => {
+                let back = match put {
+                    0 => "what it held is not known, so it could not be put back".to_owned(),
+                    put if put == of => "it was put back".to_owned(),
+                    put => {
+                        format!("{put} of its {of} files were put back, the others are not known")
+                    }
+                };
+                format!("a command removed '{}', which is protected: {back}", shown(&place))
+            }
+            Self::Moved { from, to } => format!(
+                "a command moved '{}', which is protected, to '{}': it was left there",
+                shown(&from),
+                shown(&to)
+            ),
+            Self::Gone { place } => format!(
+                "a command removed '{}', which is protected, or moved it out of sight: it cannot be put back",
+                shown(&place)
+            ),
+            Self::Appeared { place } => format!(
+                "'{}' was not seen before, and is protected: there are too many ignored folders to tell whether a command made it, so it was left there; look at it before you use git there",
+                shown(&place)
+            ),
+            Self::Earlier { at } => format!(
+                "a command made or changed something protected, and deaddrop was stopped after it had moved that to {at}"
+            ),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! File names as text that can be turned back into them, whatever their bytes: `%` and what is not
+//! UTF-8 stand as `%XX`.
+
+use std::ffi::{OsStr, OsString};
+
+/// A name, or a path of names with `/` between them, as text.
+pub(super) fn escaped(name: &[u8]) -> String {
+    let mut text = String::with_capacity(name.len());
+    for chunk in name.utf8_chunks() {
+        text.push_str(&chunk.valid().replace('%', "%25"));
+        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("%{byte:02X}")));
+    }
+    text
+}
+
+/// The same of a name as the system gives it.
+pub(super) fn escaped_os(name: &OsStr) -> String {
+    escaped(name.as_encoded_bytes())
+}
+
+/// What [`escaped`] was given.
+pub(super) fn unescaped(text: &str) -> OsString {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut parts = text.split('%');
+    bytes.extend_from_slice(parts.next().unwrap_or_default().as_bytes());
+    for part in parts {
+        match part.get(..2).map(|digits| (u8::from_str_radix(digits, 16), &part[2..])) {
+            Some((Ok(byte), rest)) => {
+                bytes.push(byte);
+                bytes.extend_from_slice(rest.as_bytes());
+            }
+            // Nothing that `escaped` gives.
+            _ => bytes.extend([b"%", part.as_bytes()].concat()),
+        }
+    }
+    of_bytes(bytes)
+}
+
+/// An escaped name for a reader.
+pub(super) fn shown(text: &str) -> String {
+    unescaped(text).to_string_lossy().into_owned()
+}
+
+#[cfg(unix)]
+fn of_bytes(bytes: Vec<u8>) -> OsString {
+    std::os::unix::ffi::OsStringExt::from_vec(bytes)
+}
+
+#[cfg(not(unix))]
+fn of_bytes(bytes: Vec<u8>) -> OsString {
+    String::from_utf8_lossy(&bytes).into_owned().into()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_escaped_comes_back(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+            let text = escaped(&bytes);
+            let name = unescaped(&text);
+            prop_assert_eq!(name.as_encoded_bytes(), &bytes[..]);
+        }
+
+        #[test]
+        fn any_text_can_be_turned(text in ".*") {
+            let _ = unescaped(&text);
+        }
+    }
+
+    #[test]
+    fn plain_names_stay_plain() {
+        assert_eq!(escaped("a/é b".as_bytes()), "a/é b");
+        assert_eq!(escaped(b"50%\xff"), "50%25%FF");
+        assert_eq!(shown("50%25%FF"), "50%\u{fffd}");
+    }
+}

@@ -1,0 +1,223 @@
+//! Names that nobody but the person may write: what is under them is run or obeyed by git, editors
+//! and shells without being asked for. Pure.
+//!
+//! A name counts at any depth and in any spelling that a file system could take for it: upper or
+//! lower case, the short names of Windows (`GIT~1`), dots and spaces at the end, streams
+//! (`.git::$INDEX_ALLOCATION`), and characters that HFS+ does not see.
+
+use crate::protocol::RelPath;
+
+/// The names without any setting.
+const DEFAULTS: [&str; 25] = [
+    ".git",
+    ".gitmodules",
+    ".husky",
+    ".vscode",
+    ".idea",
+    ".cursor",
+    ".claude",
+    ".codex",
+    ".mcp.json",
+    ".envrc",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".profile",
+    ".zshrc",
+    ".zprofile",
+    ".zshenv",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".login",
+    ".inputrc",
+];
+
+/// The names without any setting.
+pub fn defaults() -> Vec<String> {
+    DEFAULTS.map(str::to_owned).to_vec()
+}
+
+/// A set of protected names.
+#[derive(Debug, Clone, Default)]
+pub struct Protected {
+    names: Vec<Name>,
+}
+
+#[derive(Debug, Clone)]
+struct Name {
+    /// As the person wrote it.
+    given: String,
+    folded: String,
+    /// The short name that Windows makes of it, but for the number: before it and after it.
+    short: (String, String),
+}
+
+impl Protected {
+    /// These names; an empty one protects nothing.
+    pub fn new(names: &[String]) -> Self {
+        let names = names.iter().filter(|name| !folded(name).is_empty()).map(|given| {
+            let folded = folded(given);
+            let short = short(&folded);
+            Name { given: given.clone(), folded, short }
+        });
+        Self { names: names.collect() }
+    }
+
+    /// The protected name that a file system could take this name for.
+    pub fn name_of(&self, component: &str) -> Option<&str> {
+        // Most names are neither hidden nor short ones.
+        if self.names.is_empty() {
+            return None;
+        }
+        let folded = folded(component);
+        let named = |name: &&Name| name.folded == folded || is_short(&folded, &name.short);
+        self.names.iter().find(named).map(|name| name.given.as_str())
+    }
+
+    /// The first protected name in a path.
+    pub fn name_in(&self, path: &RelPath) -> Option<&str> {
+        path.components().find_map(|component| self.name_of(component))
+    }
+}
+
+/// A name as the most forgiving of file systems compares it.
+fn folded(name: &str) -> String {
+    let name = name.split(':').next().unwrap_or_default();
+    let name: String = name.chars().filter(|c| !is_unseen(*c)).collect();
+    // Both ways, since some letters (`ſ`) meet their likes only in upper case.
+    name.trim_end_matches(['.', ' ']).to_uppercase().to_lowercase()
+}
+
+/// Whether HFS+ does not see the character in a name.
+fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
+}
+
+/// What a short name of Windows begins and ends with: `gitmod` and nothing, `mcp` and `.jso`.
+fn short(folded: &str) -> (String, String) {
+    let name = folded.trim_start_matches('.');
+    let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+    let take = |text: &str, n: usize| -> String {
+        text.chars().filter(|c| !matches!(c, '.' | ' ')).take(n).collect()
+    };
+    let extension =
+        if extension.is_empty() { String::new() } else { format!(".{}", take(extension, 3)) };
+    (take(stem, 6), extension)
+}
+
+fn is_short(folded: &str, (begin, end): &(String, String)) -> bool {
+    let number = folded.strip_prefix(&**begin).and_then(|rest| rest.strip_suffix(&**end));
+    let number = number.and_then(|rest| rest.strip_prefix('~'));
+    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::*;
+
+    #[test]
+    fn every_spelling_of_a_name_is_protected() {
+        let protected = Protected::new(&defaults());
+        for (spelling, name) in [
+            (".git", ".git"),
+            (".GIT", ".git"),
+            (".gIt", ".git"),
+            ("git~1", ".git"),
+            ("GIT~2", ".git"),
+            (".git.", ".git"),
+            (".git . .", ".git"),
+            (".git::$INDEX_ALLOCATION", ".git"),
+            (".git:x", ".git"),
+            (".g\u{200c}it", ".git"),
+            ("\u{feff}.git", ".git"),
+            (".gitmodules", ".gitmodules"),
+            ("GITMOD~1", ".gitmodules"),
+            (".vſcode", ".vscode"),
+            (".\u{212a}shrc", ".kshrc"),
+            ("VSCODE~1", ".vscode"),
+            (".MCP.json", ".mcp.json"),
+            ("mcp~1.jso", ".mcp.json"),
+            (".BASH_profile", ".bash_profile"),
+        ] {
+            assert_eq!(protected.name_of(spelling), Some(name), "{spelling:?}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_one_is_not() {
+        let protected = Protected::new(&defaults());
+        for name in [
+            "git",
+            ".gitignore",
+            ".gitattributes",
+            ".github",
+            ".gitkeep",
+            "a.git",
+            ".git2",
+            "x.vscode",
+            "git~",
+            "git~x",
+            "git~1x",
+            "vscode",
+            ".env",
+            "mcp.json",
+            "bashrc",
+            ".",
+            " ",
+            ":git",
+            "~1",
+        ] {
+            assert_eq!(protected.name_of(name), None, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_protected_at_any_depth() {
+        let protected = Protected::new(&defaults());
+        let name =
+            |path: &str| protected.name_in(&RelPath::parse(path).unwrap()).map(str::to_owned);
+        assert_eq!(name("a/b/.Husky/x"), Some(".husky".into()));
+        assert_eq!(name("a\\.git\\config"), Some(".git".into()));
+        assert_eq!(name("a/.git/../x"), None);
+    }
+
+    #[test]
+    fn no_names_and_empty_names_protect_nothing() {
+        for names in [vec![], vec![String::new(), ".".into(), " ".into()]] {
+            let protected = Protected::new(&names);
+            assert!([".git", "x", "~1"].iter().all(|name| protected.name_of(name).is_none()));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn case_and_what_windows_drops_do_not_count(
+            name in select(&DEFAULTS[..]),
+            upper in any::<u32>(),
+            end in "[. ]{0,3}",
+        ) {
+            let spelling: String = name
+                .chars()
+                .enumerate()
+                .map(|(n, c)| if upper & (1 << n) != 0 { c.to_ascii_uppercase() } else { c })
+                .collect();
+            let protected = Protected::new(&defaults());
+            prop_assert_eq!(protected.name_of(&(spelling + &end)), Some(name));
+        }
+
+        #[test]
+        fn any_name_can_be_judged(names in prop::collection::vec(".{0,8}", 0..4), name in ".{0,12}") {
+            let protected = Protected::new(&names);
+            if protected.name_of(&name).is_none() {
+                prop_assert!(!names.contains(&name) || folded(&name).is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! What nobody but the person may write: `.git` and its like, by replies, by commands, and by what
+//! is left of a command that was killed.
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
+use std::process::Command;
+
+use crate::support::{Base, ID, wait_until};
+
+/// The folder that holds what the first turn of the session made.
+const QUARANTINE: &str = "sessions/quarantine/a1b2c3d4_seq0001";
+
+/// A workspace that is a repository, with another in it, a hook and an editor's settings.
+fn scene() -> Base {
+    let base = Base::with_session();
+    for repository in ["workspace", "workspace/nested"] {
+        fs::create_dir_all(base.at(repository)).unwrap();
+        repository_in(&base, repository);
+    }
+    base.write("workspace/.git/hooks/pre-push", "#!/bin/sh\ntrue\n");
+    fs::set_permissions(base.at("workspace/.git/hooks/pre-push"), PermissionsExt::from_mode(0o750))
+        .unwrap();
+    base.write("workspace/.vscode/settings.json", "{}\n");
+    base.write("workspace/.envrc", "export A=1\n");
+    base
+}
+
+/// What git makes, so far as it matters, without git.
+fn repository_in(base: &Base, folder: &str) {
+    base.write(&format!("{folder}/.git/HEAD"), "ref: refs/heads/main\n");
+    base.write(&format!("{folder}/.git/config"), "[core]\n\tbare = false\n");
+    base.write(&format!("{folder}/.git/hooks/pre-commit.sample"), "#!/bin/sh\n");
+    base.write(&format!("{folder}/.git/index"), "old");
+    fs::create_dir_all(base.at(&format!("{folder}/.git/objects/info"))).unwrap();
+}
+
+fn run(command: &str) -> String {
+    format!("[RUN_COMMAND]\n{command}\n[/RUN_COMMAND]\n")
+}
+
+/// The warnings of an outbox, in order.
+fn warnings(outbox: &str) -> Vec<&str> {
+    outbox.lines().filter_map(|line| line.strip_prefix("  Warning: ")).collect()
+}
+
+/// Runs a command as the first turn; gives its only warning.
+#[track_caller]
+fn warning_of(base: &Base, command: &str) -> String {
+    let outbox = base.apply(&run(command));
+    let found = warnings(&outbox);
+    assert_eq!(found.len(), 1, "{outbox}");
+    found[0].to_owned()
+}
+
+#[track_caller]
+fn assert_unnoticed(base: &Base, command: &str) {
+    let outbox = base.apply(&run(command));
+    assert_eq!(warnings(&outbox), [""; 0], "{outbox}");
+    assert!(!base.exists("sessions/quarantine"));
+}
+
+#[test]
+fn a_planted_hook_goes_to_quarantine() {
+    let base = scene();
+    let told =
+        warning_of(&base, "echo evil > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit");
+    assert_eq!(
+        told,
+        format!(
+            "a command made '.git/hooks/pre-commit', which is protected: it was moved to {QUARANTINE}/1_pre-commit"
+        )
+    );
+    assert_eq!(base.names("workspace/.git/hooks"), ["pre-commit.sample", "pre-push"]);
+    assert_eq!(base.read(&format!("{QUARANTINE}/1_pre-commit")), "evil\n");
+    assert!(base.outbox(2).contains("\n[OK] RUN_COMMAND: "));
+}
+
+#[test]
+fn a_folder_of_an_editor_goes_as_a_whole_and_a_file_in_one_alone() {
+    let base = scene();
+    let outbox = base.apply(&run(
+        "mkdir nested/.vscode .Idea && echo x | tee nested/.vscode/tasks.json .Idea/x .vscode/tasks.json",
+    ));
+    let told = warnings(&outbox);
+    assert_eq!(told.len(), 3, "{told:#?}");
+    assert!(told[0].contains("made '.Idea', which"), "{told:#?}");
+    assert!(told[1].contains("made '.vscode/tasks.json', which"), "{told:#?}");
+    assert!(told[2].contains("made 'nested/.vscode', which"), "{told:#?}");
+    assert_eq!(base.names(QUARANTINE), ["1_.Idea", "2_tasks.json", "3_.vscode"]);
+    assert_eq!(base.read(&format!("{QUARANTINE}/3_.vscode/tasks.json")), "x\n");
+    assert_eq!(base.names("workspace/.vscode"), ["settings.json"]);
+    assert!(!base.exists("workspace/nested/.vscode") && !base.exists("workspace/.Idea"));
+}
+
+#[test]
+fn what_was_changed_is_put_back_as_it_was() {
+    let base = scene();
+    let hook = base.at("workspace/.git/hooks/pre-push");
+    let before = fs::metadata(&hook).unwrap();
+    let outbox = base.apply(&run(
+        "echo evil >> .git/hooks/pre-push; echo '[alias]' >> nested/.git/config; echo x > .envrc; chmod 777 .vscode/settings.json",
+    ));
+    let told = warnings(&outbox);
+    assert_eq!(told.len(), 4, "{told:#?}");
+    for (told, path) in told.iter().zip([
+        ".envrc",
+        ".git/hooks/pre-push",
+        ".vscode/settings.json",
+        "nested/.git/config",
+    ]) {
+        assert!(
+            told.starts_with(&format!(
+                "a command changed '{path}', which is protected: it was moved to {QUARANTINE}/"
+            )),
+            "{told}"
+        );
+        assert!(told.ends_with("; the former content was put back"), "{told}");
+    }
+    assert_eq!(base.read("workspace/.git/hooks/pre-push"), "#!/bin/sh\ntrue\n");
+    let after = fs::metadata(&hook).unwrap();
+    assert_eq!((after.mode(), after.uid()), (before.mode(), before.uid()));
+    assert_eq!(base.read("workspace/.envrc"), "export A=1\n");
+    assert_eq!(base.read("workspace/nested/.git/config"), "[core]\n\tbare = false\n");
+    assert_eq!(base.read(&format!("{QUARANTINE}/1_.envrc")), "x\n");
+    assert_eq!(base.names(QUARANTINE).len(), 4);
+}
+
+#[test]
+fn what_was_removed_is_put_back_and_told() {
+    let base = scene();
+    let outbox = base.apply(&run("rm .git/hooks/pre-push; rm -r .vscode; rm .envrc"));
+    let told = warnings(&outbox);
+    assert_eq!(told.len(), 3, "{told:#?}");
+    assert!(
+        told.iter().all(|told| told.ends_with("which is protected: it was put back")),
+        "{told:#?}"
+    );
+    assert_eq!(base.read("workspace/.git/hooks/pre-push"), "#!/bin/sh\ntrue\n");
+    assert_eq!(base.read("workspace/.vscode/settings.json"), "{}\n");
+    assert_eq!(base.read("workspace/.envrc"), "export A=1\n");
+    assert!(!base.exists("sessions/quarantine"));
+}
+
+#[test]
+fn what_git_writes_when_it_reads_is_left_alone() {
+    let base = scene();
+    assert_unnoticed(
+        &base,
+        "cd .git; echo new > index.new; mv index.new index; mkdir -p objects/aa refs/heads logs; echo x > objects/aa/b; echo x > HEAD; echo x > FETCH_HEAD; touch config hooks",
+    );
+    // The same content under another number is the same.
+    assert_unnoticed(
+        &base,
+        "cp .envrc x; mv x .envrc; cp -p .git/hooks/pre-push y; mv y .git/hooks/pre-push",
+    );
+}
+
+#[test]
+fn a_repository_made_around_another_is_told_from_it() {
+    let base = scene();
+    let old = fs::metadata(base.at("workspace/nested/.git")).unwrap().ino();
+    let outbox = base.apply(&run(
+        "mv nested moved; mkdir -p nested/.git/hooks; echo evil > nested/.git/hooks/post-checkout; echo evil > moved/.git/hooks/pre-commit",
+    ));
+    let told = warnings(&outbox);
+    assert_eq!(told.len(), 3, "{told:#?}");
+    assert!(
+        told[0].contains("changed 'nested/.git', which is protected: it was moved to"),
+        "{told:#?}"
+    );
+    assert!(
+        told[1].contains("moved 'nested/.git', which is protected, to 'moved/.git'"),
+        "{told:#?}"
+    );
+    assert!(told[2].contains("made 'moved/.git/hooks/pre-commit', which"), "{told:#?}");
+    assert_eq!(fs::metadata(base.at("workspace/moved/.git")).unwrap().ino(), old);
+    assert_eq!(base.names("workspace/moved/.git/hooks"), ["pre-commit.sample"]);
+    assert!(!base.exists("workspace/nested/.git"));
+    assert_eq!(base.read(&format!("{QUARANTINE}/1_.git/hooks/post-checkout")), "evil\n");
+}
+
+#[test]
+fn a_repository_that_moves_with_its_folder_or_goes_is_told() {
+    let base = scene();
+    let told = warning_of(&base, "mkdir lib; mv nested lib/n");
+    assert_eq!(
+        told,
+        "a command moved 'nested/.git', which is protected, to 'lib/n/.git': it was left there"
+    );
+    assert!(base.exists("workspace/lib/n/.git/config"));
+    assert_unnoticed(&base, "mv lib/n/x lib/n/y; echo x > lib/n/x");
+}
+
+#[test]
+fn a_repository_that_is_removed_is_told() {
+    let base = scene();
+    let told = warning_of(&base, "rm -rf nested");
+    assert!(told.starts_with("a command removed 'nested/.git', which is protected"), "{told}");
+    assert!(!base.exists("workspace/nested"));
+}
+
+#[test]
+fn a_repository_made_by_a_script_goes_to_quarantine_at_the_end() {
+    let base = scene();
+    base.write(
+        "workspace/make.sh",
+        "mkdir -p deep/new/.git/hooks; echo evil > deep/new/.git/hooks/x\n",
+    );
+    let outbox =
+        base.apply(&[run("sh make.sh"), run("true"), "[MESSAGE]\nx\n[/MESSAGE]\n".into()].concat());
+    let told = warnings(&outbox);
+    assert_eq!(
+        told,
+        [format!(
+            "a command made 'deep/new/.git', which is protected: it was moved to {QUARANTINE}/1_.git"
+        )]
+    );
+    // It is told with the last command, to the person too, and kept.
+    let (_, after) = outbox.split_once("[OK] RUN_COMMAND: Ran 'true'").unwrap();
+    assert!(after.contains("  Warning: a command made"), "{outbox}");
+    assert!(base.read(&format!("sessions/{ID}.json")).contains("1_.git"));
+    assert!(base.exists("workspace/deep/new") && !base.exists("workspace/deep/new/.git"));
+}
+
+#[test]
+fn what_happens_beside_the_commands_is_said_also_when_quiet() {
+    let base = scene();
+    let reply = run("mkdir -p new/.git; echo x > .mcp.json");
+    let run = base.run_with(&["apply", "--quiet", "--session", ID, "-"], reply).ok();
+    assert!(run.stderr.contains("a command made '.mcp.json', which is protected"), "{run:?}");
+    assert!(run.stderr.contains("a command made 'new/.git', which is protected"), "{run:?}");
+}
+
+#[test]
+fn links_are_moved_and_never_followed() {
+    let base = scene();
+    base.write("outside/tasks.json", "mine\n");
+    base.sh("rm -r workspace/.vscode");
+    let outbox = base.apply(&run(
+        "ln -s ../outside .vscode; rm -r .git/hooks; ln -s ../../outside .git/hooks; ln -s ../.git/hooks nested/.idea",
+    ));
+    assert_eq!(warnings(&outbox).len(), 3, "{outbox}");
+    assert_eq!(base.names("outside"), ["tasks.json"]);
+    for link in base.names(QUARANTINE) {
+        assert!(base.at(QUARANTINE).join(&link).is_symlink(), "{link}");
+    }
+    assert_eq!(base.names(QUARANTINE).len(), 3);
+    // What is known of the folder that the link replaced is back.
+    assert_eq!(base.read("workspace/.git/hooks/pre-push"), "#!/bin/sh\ntrue\n");
+    assert!(!base.at("workspace/.git/hooks").is_symlink());
+}
+
+#[test]
+fn a_link_in_place_of_a_folder_on_the_way_leads_nowhere() {
+    let base = scene();
+    base.write("outside/.git/hooks/pre-commit", "mine\n");
+    base.write("outside/.vscode/x", "mine\n");
+    let told = warning_of(&base, "mv nested away; ln -s ../outside nested");
+    assert!(told.contains("moved 'nested/.git', which is protected, to 'away/.git'"), "{told}");
+    assert_eq!(base.read("outside/.git/hooks/pre-commit"), "mine\n");
+    assert_eq!(base.read("outside/.vscode/x"), "mine\n");
+}
+
+#[test]
+fn a_fifo_holds_nothing_up() {
+    let base = scene();
+    let told = warning_of(&base, "rm .envrc; mkfifo .envrc");
+    assert!(told.starts_with("a command changed '.envrc', which is protected"), "{told}");
+    let fifo = fs::symlink_metadata(base.at(QUARANTINE).join("1_.envrc")).unwrap();
+    assert!(fifo.file_type().is_fifo());
+    assert_eq!(base.read("workspace/.envrc"), "export A=1\n");
+    // And one that stood there before is left alone.
+    base.sh("rm workspace/.envrc; mkfifo workspace/.envrc workspace/.git/hooks/fifo");
+    let outbox = base.apply(&run("echo x > y"));
+    assert_eq!(warnings(&outbox), [""; 0], "{outbox}");
+}
+
+#[test]
+fn repositories_in_ignored_folders_are_left_alone() {
+    let base = scene();
+    base.write("workspace/.gitignore", "out/\n");
+    repository_in(&base, "workspace/out/old");
+    assert_unnoticed(
+        &base,
+        "mkdir -p out/new/.git/hooks out/.vscode; echo x | tee out/new/.git/hooks/x out/old/.git/hooks/x",
+    );
+    // Also where they are no longer ignored at the end.
+    assert_unnoticed(&base, "rm .gitignore; echo x >> out/old/.git/config");
+}
+
+#[test]
+fn what_the_person_changes_between_turns_is_theirs() {
+    let base = scene();
+    base.apply(&run("true"));
+    base.sh(
+        "cd workspace; echo mine > .git/hooks/pre-commit; echo mine >> .git/config; mkdir .idea; echo x > .idea/x; mv nested other; mkdir -p third/.git; rm .envrc",
+    );
+    assert_unnoticed(&base, "echo x > y");
+    assert_eq!(base.read("workspace/.git/hooks/pre-commit"), "mine\n");
+    assert!(base.exists("workspace/third/.git") && !base.exists("workspace/.envrc"));
+}
+
+#[test]
+fn each_command_answers_for_itself() {
+    let base = scene();
+    let outbox = base.apply(
+        &[
+            run("echo 1 > .git/hooks/pre-commit; rm -rf .vscode"),
+            run("echo 2 > .git/hooks/pre-commit"),
+            run("echo 3"),
+            run("mkdir .vscode; echo 4 > .vscode/settings.json"),
+        ]
+        .concat(),
+    );
+    let told = warnings(&outbox);
+    assert_eq!(told.len(), 4, "{outbox}");
+    assert!(told[1].ends_with("/1_pre-commit") || told[0].ends_with("/1_pre-commit"), "{told:#?}");
+    assert!(told[2].ends_with("/2_pre-commit"), "{told:#?}");
+    assert!(told[3].contains("changed '.vscode/settings.json'"), "{told:#?}");
+    assert_eq!(base.read(&format!("{QUARANTINE}/1_pre-commit")), "1\n");
+    assert_eq!(base.read(&format!("{QUARANTINE}/2_pre-commit")), "2\n");
+    // The next turn has a folder of its own.
+    base.apply(&run("echo 5 > .git/hooks/pre-commit"));
+    assert_eq!(base.read("sessions/quarantine/a1b2c3d4_seq0002/1_pre-commit"), "5\n");
+}
+
+#[test]
+fn names_of_any_bytes_and_closed_folders_are_moved_all_the_same() {
+    let base = scene();
+    let outbox = base.apply(&run(
+        "d=$(printf 'a\\377%%'); mkdir -p \"$d/.git/hooks\" .idea/deep; echo x > .idea/deep/y; chmod 500 .idea/deep .idea; echo x > \".vscode/$d\"; chmod 100 .vscode",
+    ));
+    assert_eq!(warnings(&outbox).len(), 3, "{outbox}");
+    assert_eq!(base.names(QUARANTINE), ["1_.idea", "2_a%FF%25", "3_.git"]);
+    assert_eq!(base.names("workspace/.vscode"), ["settings.json"]);
+    base.sh("chmod -R u+rwx sessions");
+}
+
+#[test]
+fn many_findings_are_told_in_short() {
+    let base = scene();
+    let outbox = base.apply(&run("for n in $(seq 200); do echo x > .git/hooks/h$n; done"));
+    let told = warnings(&outbox);
+    assert_eq!(told.len(), 11, "{told:#?}");
+    assert!(told[10].starts_with("190 more findings like these"), "{told:#?}");
+    assert_eq!(base.names(QUARANTINE).len(), 200);
+    assert_eq!(base.names("workspace/.git/hooks").len(), 2);
+}
+
+#[test]
+fn a_hook_planted_before_a_kill_is_found_at_the_next_start() {
+    let base = scene();
+    let mut daemon = base.serve(&["resume"]);
+    // The mark says that all of it is done, and the command goes on.
+    base.write(
+        "inbox/r.txt",
+        run("echo evil > .git/hooks/pre-commit; echo x > .envrc; mkdir -p new/.git; touch mark; sleep 60"),
+    );
+    wait_until("the command", || base.exists("workspace/mark"));
+    daemon.signal("KILL");
+    daemon.wait();
+    assert!(base.exists("workspace/.git/hooks/pre-commit"));
+
+    let run = base.run(&["resume", "--no-watch"]).ok();
+    assert!(run.stderr.contains("made '.git/hooks/pre-commit', which is protected"), "{run:?}");
+    let outbox = base.outbox(2);
+    let told = warnings(&outbox);
+    assert_eq!(told.len(), 3, "{outbox}");
+    assert_eq!(base.read("workspace/.envrc"), "export A=1\n");
+    assert!(!base.exists("workspace/.git/hooks/pre-commit") && !base.exists("workspace/new/.git"));
+    assert_eq!(base.names(QUARANTINE), ["1_.envrc", "2_pre-commit", "3_.git"]);
+}
+
+#[test]
+fn git_that_writes_to_its_repository_is_refused() {
+    let base = scene();
+    let reply =
+        [run("touch mark; git commit -m x"), run("git status >/dev/null 2>&1; true")].concat();
+    let outbox = base.apply(&reply);
+    assert!(
+        outbox.contains("[FAILED] RUN_COMMAND: REJECTED: 'git commit' was not run"),
+        "{outbox}"
+    );
+    assert!(!base.exists("workspace/mark"));
+    assert!(outbox.contains("[OK] RUN_COMMAND: Ran 'git status"), "{outbox}");
+    let run = base.run_with(&["check"], reply).with_code(1);
+    assert!(run.stdout.contains("REJECTED: 'git commit' was not run"), "{run:?}");
+}
+
+#[test]
+fn a_real_repository_is_only_read_without_a_word() {
+    let base = Base::with_session();
+    let git =
+        Command::new("git").args(["init", "-q", "workspace"]).current_dir(base.path()).status();
+    if !git.is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: there is no git");
+        return;
+    }
+    base.write("workspace/a", "x\n");
+    assert_unnoticed(
+        &base,
+        "git status; git -c safe.directory=* status --porcelain; git log; git diff; git grep x; git ls-files; git branch -a; git fsck",
+    );
+}
+
+#[test]
+fn replies_cannot_reach_protected_names_through_links() {
+    let base = scene();
+    symlink(".git/hooks", base.at("workspace/x")).unwrap();
+    symlink("../.vscode/settings.json", base.at("workspace/nested/s")).unwrap();
+    let write = |path: &str| format!("[CREATE_FILE path=\"{path}\"]\nx\n[/CREATE_FILE]\n");
+    let reply = ["x/pre-commit", "x/new/deep", "nested/s"].map(write).concat();
+    let reply = format!(
+        "{reply}[EDIT_FILE path=\"nested/s\" start_line=\"1\" end_line=\"1\"]\nx\n[/EDIT_FILE]\n[DELETE_FILE path=\"x/pre-push\"]\n[READ_FILE path=\"nested/s\"]\n[DELETE_FILE path=\"x\"]\n"
+    );
+    let check = base.run_with(&["check"], &reply).with_code(1);
+    assert_eq!(check.stdout.matches("REJECTED: Path is protected: '").count(), 5, "{check:?}");
+    let outbox = base.apply(&reply);
+    assert_eq!(outbox.matches("REJECTED: Path is protected: '").count(), 5, "{outbox}");
+    assert!(
+        outbox.contains("'x/pre-commit' leads to '.git/hooks/pre-commit'. '.git' may be"),
+        "{outbox}"
+    );
+    assert!(outbox.contains("[OK] READ_FILE") && outbox.contains("[OK] DELETE_FILE: Deleted 'x'"));
+    assert_eq!(base.read("workspace/.vscode/settings.json"), "{}\n");
+    assert_eq!(base.names("workspace/.git/hooks"), ["pre-commit.sample", "pre-push"]);
+}
