@@ -1,8 +1,10 @@
 //! What nobody but the person may write: `.git` and its like, by replies, by commands, and by what
 //! is left of a command that was killed.
 
+mod odd;
+
 use std::fs;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::Command;
 
 use crate::support::{Base, ID, wait_until};
@@ -232,50 +234,6 @@ fn what_happens_beside_the_commands_is_said_also_when_quiet() {
 }
 
 #[test]
-fn links_are_moved_and_never_followed() {
-    let base = scene();
-    base.write("outside/tasks.json", "mine\n");
-    base.sh("rm -r workspace/.vscode");
-    let outbox = base.apply(&run(
-        "ln -s ../outside .vscode; rm -r .git/hooks; ln -s ../../outside .git/hooks; ln -s ../.git/hooks nested/.idea",
-    ));
-    assert_eq!(warnings(&outbox).len(), 3, "{outbox}");
-    assert_eq!(base.names("outside"), ["tasks.json"]);
-    for link in base.names(QUARANTINE) {
-        assert!(base.at(QUARANTINE).join(&link).is_symlink(), "{link}");
-    }
-    assert_eq!(base.names(QUARANTINE).len(), 3);
-    // What is known of the folder that the link replaced is back.
-    assert_eq!(base.read("workspace/.git/hooks/pre-push"), "#!/bin/sh\ntrue\n");
-    assert!(!base.at("workspace/.git/hooks").is_symlink());
-}
-
-#[test]
-fn a_link_in_place_of_a_folder_on_the_way_leads_nowhere() {
-    let base = scene();
-    base.write("outside/.git/hooks/pre-commit", "mine\n");
-    base.write("outside/.vscode/x", "mine\n");
-    let told = warning_of(&base, "mv nested away; ln -s ../outside nested");
-    assert!(told.contains("moved 'nested/.git', which is protected, to 'away/.git'"), "{told}");
-    assert_eq!(base.read("outside/.git/hooks/pre-commit"), "mine\n");
-    assert_eq!(base.read("outside/.vscode/x"), "mine\n");
-}
-
-#[test]
-fn a_fifo_holds_nothing_up() {
-    let base = scene();
-    let told = warning_of(&base, "rm .envrc; mkfifo .envrc");
-    assert!(told.starts_with("a command changed '.envrc', which is protected"), "{told}");
-    let fifo = fs::symlink_metadata(base.at(QUARANTINE).join("1_.envrc")).unwrap();
-    assert!(fifo.file_type().is_fifo());
-    assert_eq!(base.read("workspace/.envrc"), "export A=1\n");
-    // And one that stood there before is left alone.
-    base.sh("rm workspace/.envrc; mkfifo workspace/.envrc workspace/.git/hooks/fifo");
-    let outbox = base.apply(&run("echo x > y"));
-    assert_eq!(warnings(&outbox), [""; 0], "{outbox}");
-}
-
-#[test]
 fn repositories_in_ignored_folders_are_left_alone() {
     let base = scene();
     base.write("workspace/.gitignore", "out/\n");
@@ -322,29 +280,6 @@ fn each_command_answers_for_itself() {
     // The next turn has a folder of its own.
     base.apply(&run("echo 5 > .git/hooks/pre-commit"));
     assert_eq!(base.read("sessions/quarantine/a1b2c3d4_seq0002/1_pre-commit"), "5\n");
-}
-
-#[test]
-fn names_of_any_bytes_and_closed_folders_are_moved_all_the_same() {
-    let base = scene();
-    let outbox = base.apply(&run(
-        "d=$(printf 'a\\377%%'); mkdir -p \"$d/.git/hooks\" .idea/deep; echo x > .idea/deep/y; chmod 500 .idea/deep .idea; echo x > \".vscode/$d\"; chmod 100 .vscode",
-    ));
-    assert_eq!(warnings(&outbox).len(), 3, "{outbox}");
-    assert_eq!(base.names(QUARANTINE), ["1_.idea", "2_a%FF%25", "3_.git"]);
-    assert_eq!(base.names("workspace/.vscode"), ["settings.json"]);
-    base.sh("chmod -R u+rwx sessions");
-}
-
-#[test]
-fn many_findings_are_told_in_short() {
-    let base = scene();
-    let outbox = base.apply(&run("for n in $(seq 200); do echo x > .git/hooks/h$n; done"));
-    let told = warnings(&outbox);
-    assert_eq!(told.len(), 11, "{told:#?}");
-    assert!(told[10].starts_with("190 more findings like these"), "{told:#?}");
-    assert_eq!(base.names(QUARANTINE).len(), 200);
-    assert_eq!(base.names("workspace/.git/hooks").len(), 2);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::io::{self, Read};
 
 use cap_fs_ext::{DirExt, FollowSymlinks, MetadataExt, OpenOptionsFollowExt};
+use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 
 use super::scope::{Role, Scope};
@@ -51,6 +52,11 @@ fn look(
     known: Option<&Root>,
     room: Option<&mut Room>,
 ) -> Option<Root> {
+    if known.is_some()
+        && let Ok((holder, name)) = holder(workspace, path)
+    {
+        let_in(&holder, &name);
+    }
     let folder = workspace.folder_at(path).ok()?;
     let found = Root { path: path.to_owned(), items: BTreeMap::new() };
     let mut look = Look { workspace, known, room, found, digests: DIGESTS, items: ITEMS };
@@ -61,6 +67,17 @@ fn look(
         }
     }
     Some(look.found)
+}
+
+/// The folder that holds a root, and its name there.
+fn holder(workspace: &Workspace, path: &str) -> io::Result<(Dir, std::ffi::OsString)> {
+    let (Some(parent), Some(name)) = (workspace.path.parent(), workspace.path.file_name()) else {
+        return Err(io::ErrorKind::NotFound.into());
+    };
+    if path.is_empty() {
+        return Ok((Dir::open_ambient_dir(parent, ambient_authority())?, name.to_owned()));
+    }
+    workspace.holder(path)
 }
 
 struct Look<'a> {
@@ -139,14 +156,10 @@ impl<'a> Look<'a> {
     ) -> Option<bool> {
         let before = self.known.and_then(|known| known.items.get(key));
         let before = before.map(|item| matches!(item.what, What::Folder { whole: true, .. }));
-        let folder = match dir.open_dir_nofollow(name) {
-            // A command may have closed what it could not bring out of the way.
-            Err(e) if e.kind() == io::ErrorKind::PermissionDenied && before == Some(true) => {
-                open_up(dir, name).ok()?;
-                dir.open_dir_nofollow(name).ok()?
-            }
-            other => other.ok()?,
-        };
+        if before == Some(true) {
+            let_in(dir, name);
+        }
+        let folder = dir.open_dir_nofollow(name).ok()?;
         let scope = scope.settled(|| folder.symlink_metadata("HEAD").is_ok());
         let mut whole = true;
         for name in names(&folder)? {
@@ -261,7 +274,17 @@ pub(super) fn of_unix(found: &Metadata) -> Unix {
     Unix { mode: 0, owner: (0, 0), changed }
 }
 
-/// Lets the owner into a folder.
+/// Opens a folder that could be looked into before: a command may have closed it, to hide what it
+/// made there.
+fn let_in(dir: &Dir, name: &OsStr) {
+    let closed = |found: Metadata| found.is_dir() && of_unix(&found).mode & 0o500 != 0o500;
+    if cfg!(unix) && dir.symlink_metadata(name).is_ok_and(closed) {
+        // Where that fails, what is in it is told to be gone.
+        let _ = open_up(dir, name);
+    }
+}
+
+/// Gives a folder's owner all rights to it.
 #[cfg(unix)]
 pub(super) fn open_up(dir: &Dir, name: &OsStr) -> io::Result<()> {
     use cap_std::fs::{Permissions, PermissionsExt};
