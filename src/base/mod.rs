@@ -25,9 +25,9 @@ use crate::session::store::Store;
 use crate::session::{Session, new_id};
 use crate::turn::Observer;
 use crate::watch::Stop;
+use crate::workspace::Workspace;
 use crate::workspace::guard::Quarantine;
 use crate::workspace::walk::Walk;
-use crate::workspace::{Workspace, protected};
 
 /// Beside the sessions: the folder of the commands that find out what confines commands.
 const PROBE: &str = ".probe";
@@ -229,6 +229,16 @@ impl Base {
         confinement
     }
 
+    /// Whether commands of a session are kept from protected names: not where they have all the
+    /// person's rights.
+    fn is_guarded(&self, session: &Session) -> bool {
+        match self.confinement().tier {
+            Tier::Off => false,
+            Tier::None => !session.unconfined,
+            _ => true,
+        }
+    }
+
     fn environment(&self, session: &Session) -> Environment {
         let confinement = self.confinement();
         let (sandbox, network) = if confinement.tier == Tier::None && session.unconfined {
@@ -249,7 +259,7 @@ impl Base {
 }
 
 fn open_workspace(config: &Config) -> Result<Workspace> {
-    Workspace::open(&config.workspace, &config.state(), &protected::defaults())
+    Workspace::open(&config.workspace, &config.state(), &config.protected_names)
 }
 
 fn make_folders(config: &Config) -> Result<()> {

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Base;
-use super::turning::{GUARDED, Known};
+use super::turning::Known;
 use crate::error::{Error, Result};
 use crate::protocol::{Detail, Outcome};
 use crate::session::Session;
@@ -83,7 +83,7 @@ impl Base {
         );
         self.tell(told, observer);
         let guard = match snapshot {
-            Some(snapshot) if GUARDED => {
+            Some(snapshot) if self.is_guarded(&turn.begin.session) => {
                 self.look_after_commands(&turn, snapshot, &mut known, observer)?
             }
             _ => Guard::new(self.quarantine(&turn.begin.session)),

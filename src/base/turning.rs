@@ -25,9 +25,6 @@ use crate::workspace::walk::Walk;
 /// From this length on, in bytes, the journal is emptied between turns.
 const JOURNAL_LIMIT: u64 = 1 << 20;
 
-/// Whether commands are kept from protected names.
-pub(super) const GUARDED: bool = true;
-
 /// What is known of a turn before it goes on.
 #[derive(Default)]
 pub(super) struct Known {

@@ -13,6 +13,7 @@ use similar::TextDiff;
 
 use super::Context;
 use super::talk::{self, Teller};
+use crate::config::Mode;
 use crate::control::{Given, Wish};
 use crate::daemon::Listener;
 use crate::error::{Error, Result};
@@ -22,7 +23,7 @@ use crate::protocol::{Outcome, tags};
 use crate::text::{count, visible, visible_line};
 use crate::turn;
 use crate::watch::Stop;
-use crate::workspace::{Workspace, protected};
+use crate::workspace::Workspace;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -91,8 +92,9 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
         tempfile::tempdir().map_err(|e| Error::io("make a folder in", &std::env::temp_dir(), e))?;
     let folder =
         if context.config.workspace.exists() { &*context.config.workspace } else { missing.path() };
-    let workspace = Workspace::open(folder, &context.config.state(), &protected::defaults())?;
-    let mut preview = Preview::new(&workspace, true);
+    let workspace =
+        Workspace::open(folder, &context.config.state(), &context.config.protected_names)?;
+    let mut preview = Preview::new(&workspace, context.config.sandbox.mode != Mode::Off);
     let outcomes = turn::carry_out(&reply.steps, &BTreeMap::new(), &mut preview, &mut (), &mut ())?;
     let rewritten = preview.rewritten();
     let errors = outcomes.iter().filter(|outcome| !outcome.success()).count();

@@ -47,6 +47,11 @@ const fn bytes(least: u64) -> Kind {
     Kind::Number { least, most: MOST_BYTES, or_none: false }
 }
 
+/// The names that nobody but the person may write, without any setting.
+pub(crate) const PROTECTED: &str = ".git,.gitmodules,.husky,.vscode,.idea,.cursor,.claude,.codex,\
+    .mcp.json,.envrc,.bashrc,.bash_profile,.bash_login,.bash_logout,.profile,.zshrc,.zprofile,\
+    .zshenv,.zlogin,.zlogout,.kshrc,.cshrc,.tcshrc,.login,.inputrc";
+
 pub(super) static KEYS: [Key; 16] = [
     Key { name: "workspace_dir", kind: Kind::Folder, default: "workspace" },
     Key { name: "inbox_dir", kind: Kind::Folder, default: "inbox" },
@@ -79,13 +84,7 @@ pub(super) static KEYS: [Key; 16] = [
         default: "0",
     },
     Key { name: "sandbox.min_free_bytes", kind: bytes(0), default: "104857600" },
-    Key {
-        name: "protected_names",
-        kind: Kind::Names,
-        default: ".git,.gitmodules,.husky,.vscode,.idea,.cursor,.claude,.codex,.mcp.json,.envrc,\
-            .bashrc,.bash_profile,.bash_login,.bash_logout,.profile,.zshrc,.zprofile,.zshenv,\
-            .zlogin,.zlogout,.kshrc,.cshrc,.tcshrc,.login,.inputrc",
-    },
+    Key { name: "protected_names", kind: Kind::Names, default: PROTECTED },
 ];
 
 impl Key {

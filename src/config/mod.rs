@@ -16,6 +16,8 @@ use std::time::Duration;
 use etcetera::BaseStrategy;
 
 use crate::error::{Error, Result};
+#[cfg(test)]
+pub(crate) use keys::PROTECTED;
 pub use raw::Raw;
 pub use sandbox::{Mode, Sandbox};
 

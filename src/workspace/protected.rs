@@ -7,40 +7,6 @@
 
 use crate::protocol::RelPath;
 
-/// The names without any setting.
-const DEFAULTS: [&str; 25] = [
-    ".git",
-    ".gitmodules",
-    ".husky",
-    ".vscode",
-    ".idea",
-    ".cursor",
-    ".claude",
-    ".codex",
-    ".mcp.json",
-    ".envrc",
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".profile",
-    ".zshrc",
-    ".zprofile",
-    ".zshenv",
-    ".zlogin",
-    ".zlogout",
-    ".kshrc",
-    ".cshrc",
-    ".tcshrc",
-    ".login",
-    ".inputrc",
-];
-
-/// The names without any setting.
-pub fn defaults() -> Vec<String> {
-    DEFAULTS.map(str::to_owned).to_vec()
-}
-
 /// A set of protected names.
 #[derive(Debug, Clone, Default)]
 pub struct Protected {
@@ -122,6 +88,10 @@ mod tests {
 
     use super::*;
 
+    fn defaults() -> Vec<String> {
+        crate::config::PROTECTED.split(',').map(str::to_owned).collect()
+    }
+
     #[test]
     fn every_spelling_of_a_name_is_protected() {
         let protected = Protected::new(&defaults());
@@ -199,7 +169,7 @@ mod tests {
     proptest! {
         #[test]
         fn case_and_what_windows_drops_do_not_count(
-            name in select(&DEFAULTS[..]),
+            name in select(defaults()),
             upper in any::<u32>(),
             end in "[. ]{0,3}",
         ) {
@@ -209,7 +179,7 @@ mod tests {
                 .map(|(n, c)| if upper & (1 << n) != 0 { c.to_ascii_uppercase() } else { c })
                 .collect();
             let protected = Protected::new(&defaults());
-            prop_assert_eq!(protected.name_of(&(spelling + &end)), Some(name));
+            prop_assert_eq!(protected.name_of(&(spelling + &end)), Some(name.as_str()));
         }
 
         #[test]
