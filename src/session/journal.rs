@@ -65,13 +65,12 @@ impl Journal {
     /// payloads in it.
     pub fn open(path: &Path) -> Result<(Self, Vec<String>)> {
         let fail = |e| Error::io("open the journal", path, e);
-        let mut file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .map_err(fail)?;
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        // It holds what a session keeps to itself, and contents of files that may be private.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(path).map_err(fail)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(fail)?;
         let contents =

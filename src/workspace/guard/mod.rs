@@ -258,3 +258,61 @@ fn set_right(
         });
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::workspace::protected::defaults;
+
+    #[test]
+    fn the_places_are_those_that_exist_at_the_roots() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for folder in
+            [".git/hooks", "a/b/.git", "a/.vscode", "a/b/.VSCode/x", "out/c/.git", "state"]
+        {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        fs::write(root.join(".gitignore"), "out\n").unwrap();
+        std::os::unix::fs::symlink("nowhere", root.join(".envrc")).unwrap();
+        let workspace = Workspace::open(&root, &[root.join("state")], &defaults()).unwrap();
+        let mut guard = Guard::new(Quarantine::new(root.join("state"), "state", "turn"));
+        assert!(guard.places(&workspace).is_empty() && !guard.has_begun());
+        assert!(guard.begin(&workspace).unwrap().is_some());
+        // One snapshot a turn.
+        assert!(guard.begin(&workspace).unwrap().is_none());
+        let mut places = guard.places(&workspace);
+        places.sort();
+        let expected = [".envrc", ".git", "a/b/.VSCode", "a/b/.git"];
+        assert_eq!(places, expected.map(|path| root.join(path)));
+        assert!(guard.check(&workspace).is_empty());
+    }
+
+    #[test]
+    fn deaddrops_own_files_under_such_a_name_change_as_they_please() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join(".idea/state")).unwrap();
+        let state = root.join(".idea/state");
+        let workspace = Workspace::open(&root, std::slice::from_ref(&state), &defaults()).unwrap();
+        let mut guard = Guard::new(Quarantine::new(state.clone(), "state", "turn"));
+        guard.begin(&workspace).unwrap();
+        fs::write(state.join("journal"), "x").unwrap();
+        assert!(guard.check(&workspace).is_empty());
+        fs::write(root.join(".idea/x"), "x").unwrap();
+        assert_eq!(guard.check(&workspace).len(), 1);
+        assert!(state.join("quarantine/turn/1_x").exists() && state.join("journal").exists());
+    }
+
+    #[test]
+    fn without_a_place_for_it_nothing_is_watched() {
+        let dir = tempfile::tempdir().unwrap();
+        let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
+        let mut guard = Guard::default();
+        assert!(guard.begin(&workspace).unwrap().is_none() && !guard.has_begun());
+        fs::create_dir(dir.path().join(".git")).unwrap();
+        assert!(guard.check(&workspace).is_empty() && dir.path().join(".git").exists());
+    }
+}
