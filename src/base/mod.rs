@@ -223,10 +223,7 @@ impl Base {
 
     /// What confines commands here.
     pub fn confinement(&self) -> &Confinement {
-        let own = self.config.sessions.join(PROBE);
-        let confinement = self.runner.confinement(&own);
-        let _ = own::remove(&own);
-        confinement
+        self.runner.confinement(&self.config.sessions.join(PROBE))
     }
 
     /// Whether commands of a session are kept from protected names: not where they have all the

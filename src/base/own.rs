@@ -43,7 +43,7 @@ impl Base {
 /// Removes a folder that commands could fill as they liked: however deep, whatever its rights. Links
 /// are removed, never followed. Each folder in it is first moved to its top, so that this needs
 /// neither a stack nor paths of their depth.
-pub(super) fn remove(folder: &Path) -> io::Result<()> {
+fn remove(folder: &Path) -> io::Result<()> {
     let top = match Dir::open_ambient_dir(folder, ambient_authority()) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
         other => other?,

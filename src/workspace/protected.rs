@@ -81,16 +81,18 @@ fn is_short(folded: &str, (begin, end): &(String, String)) -> bool {
     number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
+/// The names without any setting.
+#[cfg(test)]
+pub(crate) fn defaults() -> Vec<String> {
+    crate::config::PROTECTED.split(',').map(str::to_owned).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use proptest::sample::select;
 
     use super::*;
-
-    fn defaults() -> Vec<String> {
-        crate::config::PROTECTED.split(',').map(str::to_owned).collect()
-    }
 
     #[test]
     fn every_spelling_of_a_name_is_protected() {

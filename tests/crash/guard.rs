@@ -4,7 +4,7 @@
 use std::fs;
 
 use crate::scene::{Scene, can_trace};
-use crate::support::Base;
+use crate::support::{Base, has_sandbox};
 use crate::{Tally, sample, trace};
 
 const REPLY: &str = "[RUN_COMMAND]\necho evil > .git/hooks/pre-commit; echo evil > .envrc; mkdir -p new/.git .vscode; rm .bashrc\n[/RUN_COMMAND]\n[RUN_COMMAND]\nmkdir .idea\n[/RUN_COMMAND]\n";
@@ -12,6 +12,8 @@ const QUARANTINE: &str = "sessions/quarantine/a1b2c3d4_seq0001";
 
 fn scene() -> Scene {
     let scene = Scene::new();
+    // Where the guard is all that keeps commands from protected names.
+    scene.base.write("deaddrop.toml", "sandbox = \"partial\"\n");
     for (name, text) in [
         (".git/config", "[core]\n"),
         (".git/hooks/pre-push", "mine\n"),
@@ -64,7 +66,7 @@ fn judge(base: &Base, wrong: &mut Vec<String>) -> usize {
 
 #[test]
 fn what_a_command_may_not_write_is_set_right_wherever_it_is_killed() {
-    if !can_trace() {
+    if !can_trace() || !has_sandbox("partial") {
         return;
     }
     let mut undisturbed = scene();

@@ -1,5 +1,6 @@
 //! What strace says of a run: the calls of the daemon's main thread, which does all the work.
 
+use crate::support::ID;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -200,5 +201,14 @@ impl Point {
     /// Whether nothing has to follow from its failure: folders that are there already.
     pub(crate) fn is_harmless(&self) -> bool {
         self.name.starts_with("mkdir")
+    }
+
+    /// Whether it is about a folder that commands have for themselves: without it they are not run,
+    /// and told so, and nothing else depends on it.
+    pub(crate) fn is_for_commands(&self) -> bool {
+        let own = format!("/sessions/{ID}");
+        self.what.contains("/sessions/.probe")
+            || self.what.contains(&format!("{own}/"))
+            || self.what.ends_with(&own)
     }
 }

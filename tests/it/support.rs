@@ -1,11 +1,12 @@
 //! A base directory in a temporary folder, and the real program run in it.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -17,6 +18,25 @@ pub const ID: &str = "a1b2c3d4";
 /// The program under test.
 pub fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_deaddrop"))
+}
+
+/// Whether commands can be confined here under this setting of `sandbox`; said once where not.
+pub fn has_sandbox(mode: &str) -> bool {
+    static KNOWN: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    *known.entry(mode.to_owned()).or_insert_with(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let arguments = ["doctor", "--json", "--sandbox", mode];
+        let doctor = Command::new(program()).args(arguments).current_dir(folder.path()).output();
+        let told = String::from_utf8(doctor.unwrap().stdout).unwrap();
+        let findings = told.lines().map(|line| serde_json::from_str(line).unwrap());
+        let mut commands = findings.filter(|f: &serde_json::Value| f["what"] == "commands");
+        let has = commands.next().unwrap()["well"] == true;
+        if !has {
+            eprintln!("SKIPPED: what needs `--sandbox {mode}`, which this machine does not have");
+        }
+        has
+    })
 }
 
 /// A base directory of its own, removed at the end.
@@ -110,6 +130,9 @@ impl Base {
             }
         }
         command.env("XDG_CONFIG_HOME", self.at(".no-config")).env("NO_COLOR", "1");
+        if !has_sandbox("auto") {
+            command.env("DEADDROP_SANDBOX", "off");
+        }
         command
     }
 

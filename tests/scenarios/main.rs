@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! task.txt            the task ("A task" without it)
-//! deaddrop.toml       settings of the base directory
+//! deaddrop.toml       settings of the base directory; where it wants a sandbox that this machine
+//!                     does not have, the scenario is SKIPPED
 //! args.txt            more arguments for every call of the program, one a line
 //! workspace/          what stands in the workspace at the beginning
 //! outside/            what stands in the base directory beside it, and must stay as it is
@@ -59,11 +60,16 @@ fn main() -> ExitCode {
     let overwrite = std::env::var("SCENARIOS").is_ok_and(|value| value == "overwrite");
     let trials = folders.into_iter().map(|folder| {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-        Trial::test(name, move || {
+        let wanted = fs::read_to_string(folder.join("deaddrop.toml")).unwrap_or_default();
+        let wanted = wanted.lines().find_map(|line| line.strip_prefix("sandbox = "));
+        let wanted = wanted.map(|mode| mode.trim_matches('"').to_owned());
+        let skipped = wanted.is_some_and(|mode| !support::has_sandbox(&mode));
+        let trial = Trial::test(name, move || {
             let mut problems = Problems { overwrite, found: Vec::new() };
             Scenario::begin(folder, &mut problems)?.play(&mut problems)?;
             if problems.found.is_empty() { Ok(()) } else { Err(problems.found.join("\n").into()) }
-        })
+        });
+        trial.with_ignored_flag(skipped)
     });
     libtest_mimic::run(&arguments, trials.collect()).exit_code()
 }
