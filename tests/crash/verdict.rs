@@ -155,7 +155,10 @@ fn archive(scene: &Scene, wrong: &mut Vec<String>) {
     if found != expected {
         wrong.push(format!("the inbox holds {:?}", found.keys().collect::<Vec<_>>()));
     }
-    let strays = scene.files(".").into_keys().filter(|name| name.contains(".tmp"));
+    // In a folder of commands, names are the places that something was mounted on.
+    let strays = scene.files(".").into_keys().filter(|name| {
+        name.contains(".tmp") && !["/tmp/", "/home/"].iter().any(|own| name.contains(own))
+    });
     wrong.extend(strays.map(|name| format!("{name} was left behind")));
 }
 
