@@ -25,6 +25,8 @@ mod protected;
 mod refused;
 #[cfg(unix)]
 mod replies;
+#[cfg(target_os = "linux")]
+mod scene;
 #[cfg(unix)]
 mod settings;
 mod steady;

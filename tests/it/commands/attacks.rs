@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use deaddrop::protocol::Ending;
 
 use super::run_by;
-use super::scene::{Scene, Way, marked, marker, reply};
+use crate::scene::{Asked, Scene, Walls, Way, landlock_knows_signals, marked, marker, reply};
 use crate::support::Base;
 
 /// Writes `$1` to every open file of the processes that stand between the command and deaddrop.
@@ -22,7 +22,7 @@ fn a_report_cannot_be_forged() {
         for forged in ["error=forged", "exit=0", "contained=none;hidden=yes;error=forged"] {
             let results = scene
                 .run(&[&format!("sh ./forge '{forged}\\n{forged}\\n' 2>/dev/null; exit 5")], &[]);
-            assert!(results.contains("(exit code 5)"), "{:?}: {results}", scene.way);
+            assert!(results.contains("(exit code 5)"), "{}: {results}", scene.name());
         }
     }
 }
@@ -34,49 +34,75 @@ fn a_report_cannot_be_kept_from_being_written() {
         let fill = "for p in 1 $PPID; do for n in 3 4 5; do (yes > /proc/$p/fd/$n) 2>/dev/null & done; done";
         let command = format!("{fill}; sleep {n} & sleep 0.3; exit 6");
         let results = scene.run(&[&command], &["--command-timeout-seconds", "5"]);
-        assert!(results.contains("(exit code 6)"), "{:?}: {results}", scene.way);
+        assert!(results.contains("(exit code 6)"), "{}: {results}", scene.name());
         assert_eq!(marked(&n), [""; 0]);
     }
 }
 
+/// Scenes in which a command sees its helper and is kept from nothing.
+fn open_subreapers() -> impl Iterator<Item = Scene> {
+    Scene::all().filter(|scene| scene.walls() == Walls::OpenSubreaper)
+}
+
 #[test]
 fn a_command_that_kills_its_helper_is_told_as_such_and_ended() {
-    for scene in Scene::all().filter(Scene::is_subreaper) {
+    for scene in open_subreapers() {
         let n = marker();
         let kill = format!(
             "echo begun; (setsid sleep {n} &) ; setsid sh -c 'while :; do setsid sleep {n} & sleep 0.01; done' & sleep 0.1; kill -9 $PPID; sleep {n}"
         );
         let begun = Instant::now();
         let results = scene.run(&[&kill, "echo next"], &[]);
-        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", scene.way);
+        assert!(begun.elapsed() < Duration::from_secs(10), "{}", scene.name());
         assert!(results.contains("it may have run in part or as a whole"), "{results}");
         assert!(!results.contains("Could not run"), "{results}");
         assert!(results.contains("  Output: begun\n"), "{results}");
         assert!(results.contains("  Output: next\n"), "{results}");
-        assert_eq!(marked(&n), [""; 0], "{:?}", scene.way);
+        assert_eq!(marked(&n), [""; 0], "{}", scene.name());
     }
 }
 
 #[test]
 fn a_command_that_stops_its_helper_is_ended_at_the_deadline() {
-    for scene in Scene::all().filter(Scene::is_subreaper) {
+    for scene in open_subreapers() {
         let n = marker();
         let stop = format!("(setsid sleep {n} &); kill -STOP $PPID; sleep {n}");
         let results = scene.run(&[&stop], &["--command-timeout-seconds", "1"]);
         assert!(results.contains("timed out after 1 s"), "{results}");
-        assert_eq!(marked(&n), [""; 0], "{:?}", scene.way);
+        assert_eq!(marked(&n), [""; 0], "{}", scene.name());
+    }
+}
+
+#[test]
+fn in_a_sandbox_a_command_can_neither_end_nor_stop_its_helper() {
+    for scene in Scene::confined() {
+        if scene.is_partial() && !landlock_knows_signals() {
+            eprintln!("SKIPPED: the Landlock of this kernel knows no signals");
+            continue;
+        }
+        let command =
+            "for s in KILL STOP TERM; do kill -$s $PPID 2>/dev/null; done; echo alive; exit 3";
+        let results = scene.run(&[command, "echo next"], &[]);
+        assert!(
+            results.contains("(exit code 3)\n  Output: alive\n"),
+            "{}: {results}",
+            scene.name()
+        );
+        assert!(results.contains("  Output: next\n"), "{}: {results}", scene.name());
     }
 }
 
 #[test]
 fn without_roots_rights_deaddrops_environment_cannot_be_read() {
-    for way in [Way::OrdinaryUser, Way::NoPrivileges] {
-        let Some(scene) = Scene::new(way) else { continue };
-        let look = "cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c hunter2; cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -ao 'apply --sessio[n]' | tail -n 1";
+    let asked = [Asked::Auto, Asked::Off];
+    let ways = [Way::OrdinaryUser, Way::NoPrivileges].map(|way| asked.map(|asked| (way, asked)));
+    for (way, asked) in ways.into_iter().flatten() {
+        let Some(scene) = Scene::with(way, asked) else { continue };
+        let look = "cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c hunter2; cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -ao 'apply --agai[n]' | tail -n 1";
         let results = scene.run(&[look], &[]);
-        assert!(results.contains("  Output: 0\n"), "{way:?}: {results}");
+        assert!(results.contains("  Output: 0\n"), "{}: {results}", scene.name());
         if way == Way::NoPrivileges {
-            assert!(results.contains("  apply --session\n"), "nothing was looked at: {results}");
+            assert!(results.contains("  apply --again\n"), "nothing was looked at: {results}");
         }
     }
 }
@@ -87,7 +113,8 @@ fn output_is_shown_although_its_pipe_is_held_open() {
     let n = marker();
     let said = "facts=0;exit=0";
     let script = format!(
-        "#!/bin/sh\necho captured\nsetsid sleep {n} 0>&- &\necho $! > pid\necho '{said}' >&0\n"
+        "#!/bin/sh\necho captured\nsetsid sleep {n} 0>&- &\necho $! > {}\necho '{said}' >&0\n",
+        base.at("pid").display()
     );
     let helper = base.write("helper", script);
     fs::set_permissions(&helper, fs::Permissions::from_mode(0o755)).unwrap();

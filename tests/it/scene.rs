@@ -1,0 +1,307 @@
+//! Ways to run the program, what confines its commands in each, and what these leave behind.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use crate::support::{Base, ID, program};
+
+/// A user and group that own nothing.
+pub const NOBODY: u32 = 60_123;
+
+/// Lets no one make a pid namespace.
+const REFUSE: &str = "echo 0 > /proc/sys/user/max_pid_namespaces && exec \"$@\"";
+
+/// How the program is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    AsItIs,
+    OrdinaryUser,
+    /// With all privileges that a user namespace gives.
+    NoNamespaces,
+    /// And with none of them.
+    NoPrivileges,
+}
+
+/// What `--sandbox` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Asked {
+    Auto,
+    Bwrap,
+    Partial,
+    Off,
+}
+
+/// What is to confine commands, told by the way and by what is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Walls {
+    Full,
+    Bwrap,
+    Partial,
+    /// None; a pid namespace ends the tree.
+    OpenNamespace,
+    /// None; a subreaper ends the tree.
+    OpenSubreaper,
+}
+
+/// A base directory, and a way to run the program in it.
+pub struct Scene {
+    pub base: Base,
+    pub way: Way,
+    pub asked: Asked,
+    pub program: PathBuf,
+    /// Set for the program.
+    pub environment: Vec<(&'static str, PathBuf)>,
+}
+
+impl Walls {
+    fn of(way: Way, asked: Asked) -> Self {
+        let namespaces = matches!(way, Way::AsItIs | Way::OrdinaryUser);
+        match asked {
+            Asked::Auto if namespaces => Self::Full,
+            Asked::Bwrap => Self::Bwrap,
+            Asked::Auto | Asked::Partial => Self::Partial,
+            Asked::Off if namespaces => Self::OpenNamespace,
+            Asked::Off => Self::OpenSubreaper,
+        }
+    }
+
+    /// A part of the outbox that tells of them.
+    fn told(self) -> &'static str {
+        match self {
+            Self::Full => "\n  Sandbox: full; ",
+            Self::Bwrap => "\n  Sandbox: full (bwrap); ",
+            Self::Partial => "\n  Sandbox: partial (Landlock and seccomp): ",
+            Self::OpenNamespace => "ends with it (pid namespace)",
+            Self::OpenSubreaper => "processes (subreaper)",
+        }
+    }
+}
+
+impl Scene {
+    /// As the program runs by itself; None, and said so, where the machine has not what it takes.
+    pub fn new(way: Way) -> Option<Self> {
+        Self::with(way, Asked::Auto)
+    }
+
+    pub fn with(way: Way, asked: Asked) -> Option<Self> {
+        static MISSING: Mutex<BTreeMap<(Way, Asked), Option<String>>> = Mutex::new(BTreeMap::new());
+        let scene = Self::prepare(way, asked);
+        let mut known = MISSING.lock().unwrap_or_else(PoisonError::into_inner);
+        let missing = known.entry((way, asked)).or_insert_with(|| scene.missing());
+        if let Some(missing) = missing {
+            eprintln!("SKIPPED: {way:?} with {asked:?}: {missing}");
+            return None;
+        }
+        Some(scene)
+    }
+
+    fn prepare(way: Way, asked: Asked) -> Self {
+        let base = Base::new();
+        base.begin(ID);
+        let mut scene =
+            Self { program: program().to_owned(), base, way, asked, environment: Vec::new() };
+        if way == Way::OrdinaryUser {
+            scene.program = scene.base.at("program");
+            fs::copy(program(), &scene.program).unwrap();
+            scene.hand_over();
+        }
+        scene
+    }
+
+    /// Gives all that is in the base directory to whom the program runs as.
+    pub fn hand_over(&self) {
+        if self.way == Way::OrdinaryUser {
+            for entry in walkdir::WalkDir::new(self.base.path()) {
+                let _ =
+                    std::os::unix::fs::lchown(entry.unwrap().path(), Some(NOBODY), Some(NOBODY));
+            }
+        }
+    }
+
+    /// What the machine lacks for this, found without deaddrop.
+    fn missing(&self) -> Option<String> {
+        let works = |program: &str, arguments: &[&str]| {
+            let mut command = self.command(Path::new(program), arguments);
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            command.status().is_ok_and(|status| status.success())
+        };
+        if self.way == Way::OrdinaryUser && chown(self.base.path(), Some(NOBODY), None).is_err() {
+            return Some("only root can be somebody else".to_owned());
+        }
+        if !works("true", &[]) {
+            return Some("this machine cannot run a program so".to_owned());
+        }
+        let namespaces = || works("unshare", &["-Urmpfn", "true"]);
+        let missing = match self.walls() {
+            Walls::Full | Walls::OpenNamespace if !namespaces() => "no namespaces are to be had",
+            Walls::Bwrap if !Path::new("/usr/bin/bwrap").exists() => "there is no /usr/bin/bwrap",
+            Walls::Bwrap
+                if !works("/usr/bin/bwrap", &["--unshare-all", "--bind", "/", "/", "true"]) =>
+            {
+                "bwrap cannot make namespaces"
+            }
+            Walls::Partial if !has_landlock() => "this kernel has no Landlock",
+            _ => return None,
+        };
+        Some(missing.to_owned())
+    }
+
+    /// Every way, by itself and with the sandbox off; and bwrap where namespaces are.
+    pub fn all() -> impl Iterator<Item = Self> {
+        const ALL: [(Way, Asked); 10] = [
+            (Way::AsItIs, Asked::Auto),
+            (Way::OrdinaryUser, Asked::Auto),
+            (Way::NoNamespaces, Asked::Auto),
+            (Way::NoPrivileges, Asked::Auto),
+            (Way::AsItIs, Asked::Bwrap),
+            (Way::OrdinaryUser, Asked::Bwrap),
+            (Way::AsItIs, Asked::Off),
+            (Way::OrdinaryUser, Asked::Off),
+            (Way::NoNamespaces, Asked::Off),
+            (Way::NoPrivileges, Asked::Off),
+        ];
+        ALL.into_iter().filter_map(|(way, asked)| Self::with(way, asked))
+    }
+
+    /// Every sandbox, as root and as an ordinary user.
+    pub fn confined() -> impl Iterator<Item = Self> {
+        const CONFINED: [(Way, Asked); 7] = [
+            (Way::AsItIs, Asked::Auto),
+            (Way::OrdinaryUser, Asked::Auto),
+            (Way::AsItIs, Asked::Bwrap),
+            (Way::OrdinaryUser, Asked::Bwrap),
+            (Way::AsItIs, Asked::Partial),
+            (Way::OrdinaryUser, Asked::Partial),
+            (Way::NoPrivileges, Asked::Auto),
+        ];
+        CONFINED.into_iter().filter_map(|(way, asked)| Self::with(way, asked))
+    }
+
+    /// Those in which commands see a root of their own.
+    pub fn full() -> impl Iterator<Item = Self> {
+        Self::confined().filter(Self::is_full)
+    }
+
+    pub fn walls(&self) -> Walls {
+        Walls::of(self.way, self.asked)
+    }
+
+    pub fn is_full(&self) -> bool {
+        matches!(self.walls(), Walls::Full | Walls::Bwrap)
+    }
+
+    pub fn is_partial(&self) -> bool {
+        self.walls() == Walls::Partial
+    }
+
+    /// The words of a test that fails.
+    pub fn name(&self) -> String {
+        format!("{:?}, {:?}", self.way, self.asked)
+    }
+
+    pub fn command(&self, program: &Path, arguments: &[&str]) -> Command {
+        let user = format!("--reuid={NOBODY}");
+        let group = format!("--regid={NOBODY}");
+        let prefix: &[&str] = match self.way {
+            Way::AsItIs => &["env"],
+            Way::OrdinaryUser => &["setpriv", &user, &group, "--clear-groups"],
+            Way::NoNamespaces => &["unshare", "-Ur", "sh", "-c", REFUSE, "sh"],
+            Way::NoPrivileges => &[
+                "unshare",
+                "-Ur",
+                "sh",
+                "-c",
+                REFUSE,
+                "sh",
+                "setpriv",
+                "--bounding-set=-all",
+                "--inh-caps=-all",
+            ],
+        };
+        let mut command = Command::new(prefix[0]);
+        command.args(&prefix[1..]).arg(program).args(arguments).current_dir(self.base.path());
+        command.env("XDG_CONFIG_HOME", self.base.at(".no-config"));
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    pub fn start(&self, reply: &str, more: &[&str]) -> Child {
+        let file = self.base.write("reply.txt", reply);
+        let sandbox = format!("{:?}", self.asked).to_lowercase();
+        // The same commands again are not a reply pasted twice.
+        let begin =
+            ["apply", "--again", "--session", ID, "--sandbox", &sandbox, file.to_str().unwrap()];
+        let mut command = self.command(&self.program, &[&begin, more].concat());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.env("SECRET_TOKEN", "hunter2").spawn().unwrap()
+    }
+
+    /// The next outbox after these commands.
+    #[track_caller]
+    pub fn run(&self, commands: &[&str], more: &[&str]) -> String {
+        results(&self.outbox(commands, more))
+    }
+
+    /// The same, the whole outbox.
+    #[track_caller]
+    pub fn outbox(&self, commands: &[&str], more: &[&str]) -> String {
+        let output = self.start(&reply(commands), more).wait_with_output().unwrap();
+        assert!(output.status.success(), "{}: {output:?}", self.name());
+        let outbox = self.base.read(String::from_utf8(output.stdout).unwrap().trim());
+        let told = self.walls().told();
+        assert!(outbox.contains(told), "{}: no '{told}' in {outbox}", self.name());
+        outbox
+    }
+}
+
+/// Whether this kernel lets a process give up files, found by asking for what is needed.
+fn has_landlock() -> bool {
+    use landlock::{AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr};
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::Execute)
+        .and_then(Ruleset::create)
+        .is_ok()
+}
+
+/// Whether it keeps signals from others too.
+pub fn landlock_knows_signals() -> bool {
+    use landlock::{CompatLevel, Compatible, Ruleset, RulesetAttr, Scope};
+    Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .scope(Scope::Signal)
+        .and_then(Ruleset::create)
+        .is_ok()
+}
+
+pub fn reply(commands: &[&str]) -> String {
+    commands.iter().flat_map(|c| ["[RUN_COMMAND]\n", c, "\n[/RUN_COMMAND]\n"]).collect()
+}
+
+/// What stands below the heading of the results.
+pub fn results(outbox: &str) -> String {
+    let (_, results) = outbox.split_once("\n## Previous Command Results\n").unwrap();
+    results.split_once("\n=== PROMPT ===\n").unwrap().0.to_owned()
+}
+
+/// A number of seconds to sleep that marks the processes of one test.
+pub fn marker() -> String {
+    format!("3{:09}", uuid::Uuid::new_v4().as_u128() % 1_000_000_000)
+}
+
+/// The command lines of all processes that carry the mark.
+pub fn marked(mark: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        if line.contains(mark) {
+            found.push(line);
+        }
+    }
+    found
+}
