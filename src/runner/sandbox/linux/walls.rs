@@ -152,7 +152,7 @@ fn reach(order: &Order) -> (Vec<PathBuf>, Vec<PathBuf>) {
         match mount {
             Mount::Read { from, .. } if partial => around(from, &covered, &mut read),
             Mount::Write { from, .. } if partial => write.push(from.clone()),
-            Mount::Overlay { at } if partial => read.push(at.clone()),
+            Mount::Overlay { at } if partial => around(at, &covered, &mut read),
             Mount::Write { to: at, .. } | Mount::Overlay { at } => write.push(at.clone()),
             _ => {}
         }
