@@ -5,19 +5,23 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-use super::super::order::{Mount, Order};
+use super::super::order::{Means, Mount, Order};
 use super::super::report::{Facts, Mechanism};
 use super::filter;
 
 /// In a command's environment, for probes alone: the queues' namespace outside.
 pub(super) const OUTSIDE: &str = "DEADDROP_PROBE_IPC";
 
+/// What only root can make, where he has not lost his root.
+const ADDED: &str = "/deaddrop-probe";
+
 /// What stands around this process.
 pub(super) fn look_around(order: &Order) -> Facts {
     let mut facts = Facts::default();
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     facts.add_if(Mechanism::PidNamespace, std::process::id() < 4);
-    facts.add_if(Mechanism::Root, is_own_root());
+    // Where nothing holds it back, the attempt would leave something behind.
+    facts.add_if(Mechanism::Root, order.means != Means::Open && is_own_root());
     facts.add_if(Mechanism::Network, is_own_network());
     let outside = order.environment.iter().find(|(key, _)| key == OUTSIDE);
     facts.add_if(
@@ -46,7 +50,7 @@ fn value<'a>(status: &'a str, field: &str) -> Option<&'a str> {
 fn is_own_root() -> bool {
     // Each of these is there on every host, or can be made there by root.
     let kernel = OpenOptions::new().write(true).open("/proc/sys/kernel/core_pattern");
-    let added = File::create_new("/deaddrop-probe");
+    let added = File::create_new(ADDED).and_then(|_| fs::remove_file(ADDED));
     let passwords = fs::read("/etc/shadow").unwrap_or_default();
     kernel.is_err() && added.is_err() && passwords.is_empty() && !Path::new("/boot").exists()
 }
