@@ -10,8 +10,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, ResolveFlags, Uid, chownat, fstat, mkdirat, open, openat,
-    openat2, symlinkat, unlinkat,
+    AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Uid, chownat, fstat, mkdirat,
+    open, openat, openat2, renameat_with, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, MountPropagationFlags, UnmountFlags, mount_change, unmount};
@@ -35,7 +35,7 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
 /// What the kernel lets the owner of a file in `/proc` write, whatever its capabilities.
 const KERNEL_SETTINGS: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
 /// What tells of the whole machine.
-const KERNEL_SECRETS: [&str; 8] =
+pub(super) const KERNEL_SECRETS: [&str; 8] =
     ["kcore", "keys", "key-users", "latency_stats", "timer_list", "sched_debug", "scsi", "acpi"];
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const FOLDER: Mode = Mode::from_bits_retain(0o755);
@@ -269,11 +269,11 @@ impl<'a> Builder<'a> {
                 {
                     return Err(Errno::NOTDIR.into());
                 }
-                unlinkat(
-                    here,
-                    name,
-                    if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() },
-                )?;
+                let how = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+                match unlinkat(here, name, how) {
+                    Err(Errno::NOTEMPTY) => set_aside(here, name)?,
+                    done => done?,
+                }
             }
             Err(Errno::NOENT) => {}
             Err(e) => return Err(e.into()),
@@ -293,6 +293,19 @@ impl<'a> Builder<'a> {
         let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
         Ok(chownat(folder, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?)
     }
+}
+
+/// Gives a folder another name, which is free.
+fn set_aside(here: BorrowedFd, name: &OsStr) -> io::Result<()> {
+    for number in 1.. {
+        let mut aside = name.to_owned();
+        aside.push(format!(".aside{number}"));
+        match renameat_with(here, name, here, &aside, RenameFlags::NOREPLACE) {
+            Err(Errno::EXIST) if number < 1000 => {}
+            done => return Ok(done?),
+        }
+    }
+    Ok(())
 }
 
 fn tmpfs(mode: &str, size: &str) -> io::Result<OwnedFd> {

@@ -194,7 +194,7 @@ fn home_of(user: u32) -> Option<PathBuf> {
 
 /// Makes the folder that a session's commands have for themselves, with its HOME and its `/tmp`.
 pub(in crate::runner) fn make_own(own: &Path, user: Option<(u32, u32)>) -> std::io::Result<()> {
-    use std::os::unix::fs::{DirBuilderExt, chown};
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
     for (folder, mode) in
         [(own.to_path_buf(), 0o711), (own.join("home"), 0o700), (own.join("tmp"), 0o700)]
     {
@@ -204,7 +204,10 @@ pub(in crate::runner) fn make_own(own: &Path, user: Option<(u32, u32)>) -> std::
                     chown(&folder, Some(user), Some(group))?;
                 }
             }
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            // A command may have closed it to itself, and with it the way to what lies below.
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
+                fs::set_permissions(&folder, fs::Permissions::from_mode(mode))?;
+            }
             Err(e) => return Err(e),
         }
     }
