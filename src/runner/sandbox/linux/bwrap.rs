@@ -4,8 +4,11 @@
 #![allow(unsafe_code)]
 
 use std::convert::Infallible;
-use std::io::{self, Read};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -13,12 +16,13 @@ use std::process::Command;
 
 use libc::c_int;
 
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
 
 use super::super::MARK;
 use super::super::order::{Means, Mount, Order};
 use super::super::report::Facts;
 use super::processes::{fork_first, wait_for};
+use super::root::KERNEL_SECRETS;
 use super::told::Told;
 use super::{Step, close_to_others, forget_output, probe, try_command, walls, while_};
 
@@ -50,7 +54,7 @@ pub(super) fn run(order: &Order, told: &'static Told) -> Step<()> {
             if let Some((user, group)) = order.user {
                 walls::become_user(user, group).map_err(while_("become the workspace's owner"))?;
             }
-            let (mut bwrap, _empty) = command(&order, &channel)?;
+            let (mut bwrap, _files) = command(&order, &channel)?;
             Err(bwrap.exec()).map_err(while_("start bwrap"))
         };
         let _ = run().inspect_err(|reason| told.failed(reason));
@@ -117,51 +121,93 @@ pub(in super::super) fn inside(channel: c_int) -> ! {
 /// bwrap with the root of this order, and inside it this program with the rest of the order. The
 /// inner one tells on `channel`. The files are for bwrap to read, and stay open until it is started.
 fn command(order: &Order, channel: &OwnedFd) -> Step<(Command, Vec<OwnedFd>)> {
-    let mut empty = Vec::new();
+    let mut files = Vec::new();
     let helper = std::env::current_exe().map_err(while_("find deaddrop's program"))?;
-    let mut bwrap = Command::new(PROGRAM);
-    bwrap.env_clear();
-    bwrap.args(["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent"]);
-    bwrap.args(["--new-session", "--cap-drop", "ALL"]);
+    let mut options = Options::default();
+    options.add(["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent"]);
+    options.add(["--new-session", "--cap-drop", "ALL"]);
     if !order.network {
-        bwrap.arg("--unshare-net");
+        options.add(["--unshare-net"]);
     }
     for mount in &order.mounts {
-        add(&mut bwrap, mount, &mut empty).map_err(while_("open /dev/null"))?;
+        options.mount(mount, &mut files).map_err(while_("open /dev/null"))?;
     }
-    bwrap.args(["--proc", "/proc", "--dev", "/dev"]);
+    options.add(["--proc", "/proc", "--dev", "/dev"]);
     for path in KERNEL_SETTINGS {
-        bwrap.args(["--ro-bind-try", path, path]);
+        options.add(["--ro-bind-try", path, path]);
     }
-    bwrap.arg("--ro-bind").arg(&helper).arg(HELPER);
-    bwrap.arg("--chdir").arg(&order.folder);
-    bwrap.args(["--remount-ro", "/", "--", HELPER, MARK]);
-    bwrap.arg(channel.as_raw_fd().to_string());
-    Ok((bwrap, empty))
+    for path in KERNEL_SECRETS.map(|name| Path::new("/proc").join(name)) {
+        if path.is_dir() {
+            options.cover_folder(&path);
+        } else if path.exists() {
+            // Mounted without devices, it cannot even be opened.
+            options.add([Path::new("--ro-bind"), Path::new("/dev/null"), &path]);
+        }
+    }
+    options.add([Path::new("--ro-bind"), &helper, Path::new(HELPER)]);
+    options.add([Path::new("--chdir"), &order.folder]);
+    options.add(["--remount-ro", "/"]);
+    let list = options.file().map_err(while_("write bwrap's options"))?;
+    let mut bwrap = Command::new(PROGRAM);
+    bwrap.env_clear();
+    // Everybody can read a process's arguments.
+    bwrap.arg("--args").arg(list.as_raw_fd().to_string());
+    bwrap.args(["--", HELPER, MARK]).arg(channel.as_raw_fd().to_string());
+    files.push(list);
+    Ok((bwrap, files))
 }
 
-fn add(bwrap: &mut Command, mount: &Mount, empty: &mut Vec<OwnedFd>) -> io::Result<()> {
-    match mount {
-        Mount::Read { from, to } => bwrap.arg("--ro-bind").args([from, to]),
-        Mount::Write { from, to } => bwrap.arg("--bind").args([from, to]),
-        // Older versions have no overlays: the cache can be read, which most tools do without more.
-        Mount::Overlay { at } => bwrap.arg("--ro-bind").args([at, at]),
-        Mount::Link { to, at } => bwrap.arg("--symlink").args([to, at]),
-        Mount::Cover { at } if at.is_dir() => {
-            bwrap.arg("--tmpfs").arg(at).arg("--remount-ro").arg(at)
+/// What bwrap is told, each ended by a NUL byte.
+#[derive(Default)]
+struct Options(Vec<u8>);
+
+impl Options {
+    fn add(&mut self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) {
+        for word in words {
+            self.0.extend_from_slice(word.as_ref().as_bytes());
+            self.0.push(0);
         }
-        Mount::Cover { at } if at.exists() => {
-            // Each is read to its end and closed.
-            let nothing = open("/dev/null", OFlags::RDONLY, Mode::empty())?;
-            bwrap.arg("--ro-bind-data").arg(nothing.as_raw_fd().to_string()).arg(at);
-            empty.push(nothing);
-            bwrap
+    }
+
+    /// These in a file, for bwrap to read.
+    fn file(&self) -> io::Result<OwnedFd> {
+        let list = memfd_create("options", MemfdFlags::empty())?;
+        let mut list = File::from(list);
+        list.write_all(&self.0)?;
+        list.rewind()?;
+        Ok(list.into())
+    }
+
+    fn cover_folder(&mut self, at: &Path) {
+        self.add([Path::new("--tmpfs"), at, Path::new("--remount-ro"), at]);
+    }
+
+    fn mount(&mut self, mount: &Mount, files: &mut Vec<OwnedFd>) -> io::Result<()> {
+        let mut add = |how: &str, from: &Path, to: &Path| self.add([Path::new(how), from, to]);
+        match mount {
+            // What we see as root the workspace's owner may not, and bwrap stops at what it cannot
+            // see.
+            Mount::Read { from, .. } | Mount::Overlay { at: from } if !from.exists() => {}
+            Mount::Read { from, to } => add("--ro-bind", from, to),
+            Mount::Write { from, to } => add("--bind", from, to),
+            // Older versions have no overlays: the cache can be read, which most tools do without
+            // more.
+            Mount::Overlay { at } => add("--ro-bind", at, at),
+            Mount::Link { to, at } => add("--symlink", to, at),
+            Mount::Cover { at } if at.is_dir() => self.cover_folder(at),
+            Mount::Cover { at } if at.exists() => {
+                // Each is read to its end and closed.
+                let nothing = open("/dev/null", OFlags::RDONLY, Mode::empty())?;
+                let number = nothing.as_raw_fd().to_string();
+                add("--ro-bind-data", Path::new(&number), at);
+                files.push(nothing);
+            }
+            Mount::Pin { at } if is_there(at) => add("--bind", at, at),
+            Mount::Keep { at } if is_there(at) => add("--ro-bind", at, at),
+            _ => {}
         }
-        Mount::Pin { at } if is_there(at) => bwrap.arg("--bind").args([at, at]),
-        Mount::Keep { at } if is_there(at) => bwrap.arg("--ro-bind").args([at, at]),
-        _ => bwrap,
-    };
-    Ok(())
+        Ok(())
+    }
 }
 
 /// bwrap mounts over nothing that is a link.
