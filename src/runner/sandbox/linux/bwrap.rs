@@ -24,7 +24,7 @@ use super::super::report::Facts;
 use super::processes::{fork_first, wait_for};
 use super::root::KERNEL_SECRETS;
 use super::told::Told;
-use super::{Step, close_to_others, forget_output, probe, try_command, walls, while_};
+use super::{Step, close_to_others, forget_output, places, probe, try_command, walls, while_};
 
 /// No other bwrap than the system's: one on the PATH could be anybody's.
 const PROGRAM: &str = "/usr/bin/bwrap";
@@ -40,6 +40,8 @@ const KERNEL_SETTINGS: [&str; 5] =
 pub(super) fn run(order: &Order, told: &'static Told) -> Step<()> {
     is_installed().map_err(|e| format!("{PROGRAM}: {e}"))?;
     close_to_others();
+    // bwrap makes what is missing to mount on, and follows links while it still sees everything.
+    places::prepare(order).map_err(while_("prepare HOME and /tmp"))?;
     let (mut heard, channel) = UnixStream::pair().map_err(while_("make a socket"))?;
     let channel = OwnedFd::from(channel);
     rustix::io::fcntl_setfd(&channel, rustix::io::FdFlags::empty())

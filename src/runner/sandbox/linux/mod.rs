@@ -18,6 +18,7 @@ mod mounts;
 mod namespaces;
 mod open;
 mod outside;
+mod places;
 mod probe;
 mod processes;
 mod root;

@@ -1,17 +1,14 @@
 //! The root that a command sees: nothing but what it was given, built on an empty file system and
 //! then made the only one.
-//!
-//! Places are opened component by component without following links: some of them lie in folders
-//! that earlier commands could write.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::path::{Component, Path, PathBuf};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Uid, chownat, fstat, mkdirat,
-    open, openat, openat2, renameat_with, symlinkat, unlinkat,
+    AtFlags, FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, open, openat, openat2, symlinkat,
+    unlinkat,
 };
 use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, MountPropagationFlags, UnmountFlags, mount_change, unmount};
@@ -19,6 +16,7 @@ use rustix::process::{fchdir, pivot_root};
 
 use super::super::order::{Mount, Order};
 use super::mounts::{self, READ_ONLY, SAFE};
+use super::places::{self, FOLDER, HANDLE, is_link, names};
 use super::{Step, while_};
 
 /// Where covers and the forgotten writes of overlays come from; gone once the root is built.
@@ -37,9 +35,6 @@ const KERNEL_SETTINGS: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
 /// What tells of the whole machine.
 pub(super) const KERNEL_SECRETS: [&str; 8] =
     ["kcore", "keys", "key-users", "latency_stats", "timer_list", "sched_debug", "scsi", "acpi"];
-const HANDLE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
-const FOLDER: Mode = Mode::from_bits_retain(0o755);
-const PLAIN: Mode = Mode::from_bits_retain(0o644);
 
 /// A root that is being built.
 struct Builder<'a> {
@@ -152,7 +147,7 @@ impl<'a> Builder<'a> {
         let option = |name: &str| -> io::Result<OsString> {
             let name = format!("{name}{}", self.overlays);
             mkdirat(&scratch, &name, FOLDER)?;
-            self.give(&scratch, &name)?;
+            places::give(&scratch, &name, self.order)?;
             Ok(format!("/proc/self/fd/{}/{name}", scratch.as_raw_fd()).into())
         };
         let (upper, work) = (option("upper")?, option("work")?);
@@ -245,82 +240,17 @@ impl<'a> Builder<'a> {
         while let Some(name) = left.next() {
             path.push(name);
             let folder = folder || left.peek().is_some();
-            here = self.step(here.as_fd(), name, folder, &path)?;
+            // In a folder that only commands use, an earlier one may have put something.
+            let mut private = self.private.iter();
+            let is_private = private.any(|top| path != *top && path.starts_with(top));
+            here = places::step(here.as_fd(), name, folder, is_private, self.order)?;
         }
         Ok(here)
     }
-
-    fn step(
-        &self,
-        here: BorrowedFd,
-        name: &OsStr,
-        folder: bool,
-        path: &Path,
-    ) -> io::Result<OwnedFd> {
-        match openat(here, name, HANDLE, Mode::empty()) {
-            Ok(found) => {
-                let is_folder =
-                    FileType::from_raw_mode(fstat(&found)?.st_mode) == FileType::Directory;
-                if is_folder == folder && !is_link(&found)? {
-                    return Ok(found);
-                }
-                // An earlier command put something there, in a folder that only commands use.
-                if !self.private.iter().any(|private| path != *private && path.starts_with(private))
-                {
-                    return Err(Errno::NOTDIR.into());
-                }
-                let how = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-                match unlinkat(here, name, how) {
-                    Err(Errno::NOTEMPTY) => set_aside(here, name)?,
-                    done => done?,
-                }
-            }
-            Err(Errno::NOENT) => {}
-            Err(e) => return Err(e.into()),
-        }
-        if folder {
-            mkdirat(here, name, FOLDER)?;
-        } else {
-            drop(openat(here, name, OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC, PLAIN)?);
-        }
-        self.give(here, name)?;
-        Ok(openat(here, name, HANDLE, Mode::empty())?)
-    }
-
-    /// What is made in folders of the command's user is the user's.
-    fn give(&self, folder: impl AsFd, name: impl rustix::path::Arg) -> io::Result<()> {
-        let Some((user, group)) = self.order.user else { return Ok(()) };
-        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
-        Ok(chownat(folder, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?)
-    }
-}
-
-/// Gives a folder another name, which is free.
-fn set_aside(here: BorrowedFd, name: &OsStr) -> io::Result<()> {
-    for number in 1.. {
-        let mut aside = name.to_owned();
-        aside.push(format!(".aside{number}"));
-        match renameat_with(here, name, here, &aside, RenameFlags::NOREPLACE) {
-            Err(Errno::EXIST) if number < 1000 => {}
-            done => return Ok(done?),
-        }
-    }
-    Ok(())
 }
 
 fn tmpfs(mode: &str, size: &str) -> io::Result<OwnedFd> {
     mounts::new("tmpfs", &[("mode", OsStr::new(mode)), ("size", OsStr::new(size))], SAFE)
-}
-
-fn names(path: &Path) -> impl Iterator<Item = &OsStr> {
-    path.components().filter_map(|part| match part {
-        Component::Normal(name) => Some(name),
-        _ => None,
-    })
-}
-
-fn is_link(handle: &OwnedFd) -> io::Result<bool> {
-    Ok(FileType::from_raw_mode(fstat(handle)?.st_mode) == FileType::Symlink)
 }
 
 /// A path as a value of `lowerdir`, where a colon stands between paths.

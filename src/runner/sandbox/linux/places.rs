@@ -1,0 +1,124 @@
+//! Places to mount on, opened component by component without following links, and made where they
+//! are missing: some lie in folders that earlier commands could write, and held traps there.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path};
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, Uid, chmodat, chownat, fstat, mkdirat,
+    openat, renameat_with, unlinkat,
+};
+use rustix::io::Errno;
+
+use super::super::order::{Mount, Order};
+
+pub(super) const HANDLE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+pub(super) const FOLDER: Mode = Mode::from_bits_retain(0o755);
+const PLAIN: Mode = Mode::from_bits_retain(0o644);
+
+/// The names of a path, from its top.
+pub(super) fn names(path: &Path) -> impl Iterator<Item = &OsStr> {
+    path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name),
+        _ => None,
+    })
+}
+
+pub(super) fn is_link(handle: &OwnedFd) -> io::Result<bool> {
+    Ok(FileType::from_raw_mode(fstat(handle)?.st_mode) == FileType::Symlink)
+}
+
+/// The file or folder of a name, made where it is missing. What else stands there makes way if that
+/// is allowed: a folder that only commands use.
+pub(super) fn step(
+    here: BorrowedFd,
+    name: &OsStr,
+    folder: bool,
+    makes_way: bool,
+    order: &Order,
+) -> io::Result<OwnedFd> {
+    match openat(here, name, HANDLE, Mode::empty()) {
+        Ok(found) => {
+            let mode = fstat(&found)?.st_mode;
+            let is_folder = FileType::from_raw_mode(mode) == FileType::Directory;
+            if is_folder == folder && !is_link(&found)? {
+                let mode = Mode::from_raw_mode(mode);
+                if makes_way && is_folder && !mode.contains(Mode::RWXU) {
+                    // Closed to itself by a command; nobody else can put a link there now.
+                    chmodat(here, name, mode | Mode::RWXU, AtFlags::empty())?;
+                }
+                return Ok(found);
+            }
+            if !makes_way {
+                return Err(Errno::NOTDIR.into());
+            }
+            let how = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+            match unlinkat(here, name, how) {
+                Err(Errno::NOTEMPTY) => set_aside(here, name)?,
+                done => done?,
+            }
+        }
+        Err(Errno::NOENT) => {}
+        Err(e) => return Err(e.into()),
+    }
+    if folder {
+        mkdirat(here, name, FOLDER)?;
+    } else {
+        drop(openat(here, name, OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC, PLAIN)?);
+    }
+    give(here, name, order)?;
+    Ok(openat(here, name, HANDLE, Mode::empty())?)
+}
+
+/// What is made in folders of the command's user is the user's.
+pub(super) fn give(
+    folder: impl AsFd,
+    name: impl rustix::path::Arg,
+    order: &Order,
+) -> io::Result<()> {
+    let Some((user, group)) = order.user else { return Ok(()) };
+    let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+    Ok(chownat(folder, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+/// Gives a folder another name, which is free.
+fn set_aside(here: BorrowedFd, name: &OsStr) -> io::Result<()> {
+    for number in 1.. {
+        let mut aside = name.to_owned();
+        aside.push(format!(".aside{number}"));
+        match renameat_with(here, name, here, &aside, RenameFlags::NOREPLACE) {
+            Err(Errno::EXIST) if number < 1000 => {}
+            done => return Ok(done?),
+        }
+    }
+    Ok(())
+}
+
+/// Makes the places that lie in folders of the session's own, for somebody who would follow a link
+/// there.
+pub(super) fn prepare(order: &Order) -> io::Result<()> {
+    for mount in &order.mounts {
+        let (at, folder) = match mount {
+            Mount::Read { from, to } | Mount::Write { from, to } => (to, from.is_dir()),
+            Mount::Overlay { at } => (at, true),
+            _ => continue,
+        };
+        let above =
+            order.mounts.iter().filter(|above| at != above.at() && at.starts_with(above.at()));
+        let Some(Mount::Write { from, to }) = above.max_by_key(|above| names(above.at()).count())
+        else {
+            continue;
+        };
+        if from == to {
+            continue;
+        }
+        let mut here = openat(CWD, from, HANDLE | OFlags::DIRECTORY, Mode::empty())?;
+        let mut left = at.strip_prefix(to).map(names).into_iter().flatten().peekable();
+        while let Some(name) = left.next() {
+            here = step(here.as_fd(), name, folder || left.peek().is_some(), true, order)?;
+        }
+    }
+    Ok(())
+}
