@@ -26,6 +26,8 @@ mod refused;
 #[cfg(unix)]
 mod replies;
 #[cfg(target_os = "linux")]
+mod sandbox;
+#[cfg(target_os = "linux")]
 mod scene;
 #[cfg(unix)]
 mod settings;
