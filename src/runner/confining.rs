@@ -52,13 +52,9 @@ impl Runner {
             let tried = match (&view, tier) {
                 (_, Tier::Off) => self.probe(Means::Open, None, own),
                 (Err(reason), _) => Err(reason.clone()),
-                (Ok(view), Tier::Partial) if view.holds_state => {
-                    Err("deaddrop's own files lie in the workspace, and Landlock cannot keep them from commands: move them out of it (inbox_dir, outbox_dir, sessions_dir)".to_owned())
-                }
-                (Ok(view), tier) => tier
-                    .means()
-                    .ok_or_else(String::new)
-                    .and_then(|means| self.probe(means, Some(view), own)),
+                (Ok(view), tier) => tier.means().ok_or_else(String::new).and_then(|means| {
+                    view.obstacle(means).map_or_else(|| self.probe(means, Some(view), own), Err)
+                }),
             };
             let network = self.settings.network;
             match tried.and_then(|facts| match tier.shortfall(facts, network) {

@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::order::Mount;
+use super::order::{Means, Mount};
 use crate::config;
 
 /// Folders of the system that are the same for everybody and hold programs.
@@ -25,6 +25,8 @@ const SYSTEM: [&str; 9] = [
 ];
 /// Parts of it that many systems have as links into `/usr`.
 const LINKED: [&str; 7] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc"];
+/// As many as the kernel follows.
+const MOST_LINKS: usize = 40;
 /// HOME where there is none that can be used.
 const NO_HOME: &str = "/home/user";
 
@@ -42,7 +44,9 @@ pub(in crate::runner) struct View {
     /// Where toolchains are, for a command that has no HOME with them in it.
     pub(in crate::runner) variables: Vec<(&'static str, PathBuf)>,
     /// Whether something of deaddrop's own lies in a folder that commands may write.
-    pub(in crate::runner) holds_state: bool,
+    holds_state: bool,
+    /// A link there that leads to something of deaddrop's own.
+    link: Option<PathBuf>,
 }
 
 /// What commands are to see beside the system.
@@ -87,8 +91,15 @@ impl View {
         let (from, to) = (workspace.to_path_buf(), workspace.to_path_buf());
         mounts.push(Mount::Write { from, to });
 
-        let mut view =
-            Self { mounts, covers: Vec::new(), home, user, variables, holds_state: false };
+        let mut view = Self {
+            mounts,
+            covers: Vec::new(),
+            home,
+            user,
+            variables,
+            holds_state: false,
+            link: None,
+        };
         view.cover_state(state);
         let secrets = etc::secrets().into_iter().chain(secrets);
         view.covers.extend(secrets.map(|at| Mount::Cover { at }));
@@ -116,14 +127,32 @@ impl View {
         mounts
     }
 
+    /// Why commands with this view cannot be confined by some means, whatever the machine.
+    pub(in crate::runner) fn obstacle(&self, means: Means) -> Option<String> {
+        match (means, &self.link) {
+            (Means::Partial, _) if self.holds_state => Some(
+                "deaddrop's own files lie in the workspace, and Landlock cannot keep them from commands: move them out of it (inbox_dir, outbox_dir, sessions_dir)".to_owned(),
+            ),
+            (Means::Bwrap, Some(link)) => Some(format!(
+                "{} is a link to deaddrop's own files, and bwrap cannot keep it from being replaced by commands: put what it leads to in its place",
+                link.display()
+            )),
+            _ => None,
+        }
+    }
+
     /// Hides deaddrop's files wherever the command would see them, and keeps the folders above them
     /// from being renamed away with all that is in them.
     fn cover_state(&mut self, state: &[PathBuf]) {
         let private = [Path::new("/tmp"), &self.home];
         let mut pins: Vec<PathBuf> = Vec::new();
         let mut covers = Vec::new();
-        for place in state.iter().flat_map(|place| [Some(place.clone()), existing(place)]).flatten()
-        {
+        let places = state.iter().flat_map(|place| {
+            // Who replaces a link on the way leads deaddrop to files of his own.
+            let links = links_on_the_way(place);
+            links.into_iter().chain([place.clone()]).chain(existing(place))
+        });
+        for place in places {
             let (mut shown, mut writable) = (None, false);
             for mount in &self.mounts {
                 let at = mount.at();
@@ -142,6 +171,9 @@ impl View {
             }
             if writable {
                 self.holds_state = true;
+                if place.is_symlink() {
+                    self.link = Some(place.clone());
+                }
                 let above = place.ancestors().skip(1).take_while(|above| *above != shown);
                 pins.extend(above.map(Path::to_path_buf));
             }
@@ -181,6 +213,29 @@ fn system(network: bool) -> Vec<Mount> {
 /// Where a path leads, if to something.
 fn existing(path: &Path) -> Option<PathBuf> {
     path.canonicalize().ok()
+}
+
+/// All links that are followed on the way to a path.
+fn links_on_the_way(path: &Path) -> Vec<PathBuf> {
+    let mut links = Vec::new();
+    let mut here = PathBuf::new();
+    let mut left: Vec<PathBuf> =
+        path.components().rev().map(|part| part.as_os_str().into()).collect();
+    while let Some(part) = left.pop() {
+        if part == Path::new("..") {
+            here.pop();
+            continue;
+        }
+        here.push(&part);
+        if let Ok(target) = fs::read_link(&here)
+            && links.len() < MOST_LINKS
+        {
+            links.push(here.clone());
+            here.pop();
+            left.extend(target.components().rev().map(|part| part.as_os_str().into()));
+        }
+    }
+    links
 }
 
 /// The home folder of a user, as the system's list has it.
