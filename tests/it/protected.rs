@@ -7,14 +7,24 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::Command;
 
-use crate::support::{Base, ID, wait_until};
+use crate::support::{Base, ID, has_sandbox, wait_until};
 
 /// The folder that holds what the first turn of the session made.
 const QUARANTINE: &str = "sessions/quarantine/a1b2c3d4_seq0001";
 
+/// A base directory where the guard is all that keeps commands from protected names: under a full
+/// sandbox they could not even write them.
+fn guarded() -> Option<Base> {
+    has_sandbox("partial").then(|| {
+        let base = Base::with_session();
+        base.write("deaddrop.toml", "sandbox = \"partial\"\n");
+        base
+    })
+}
+
 /// A workspace that is a repository, with another in it, a hook and an editor's settings.
-fn scene() -> Base {
-    let base = Base::with_session();
+fn scene() -> Option<Base> {
+    let base = guarded()?;
     for repository in ["workspace", "workspace/nested"] {
         fs::create_dir_all(base.at(repository)).unwrap();
         repository_in(&base, repository);
@@ -24,7 +34,7 @@ fn scene() -> Base {
         .unwrap();
     base.write("workspace/.vscode/settings.json", "{}\n");
     base.write("workspace/.envrc", "export A=1\n");
-    base
+    Some(base)
 }
 
 /// What git makes, so far as it matters, without git.
@@ -63,7 +73,7 @@ fn assert_unnoticed(base: &Base, command: &str) {
 
 #[test]
 fn a_planted_hook_goes_to_quarantine() {
-    let base = scene();
+    let Some(base) = scene() else { return };
     let told =
         warning_of(&base, "echo evil > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit");
     assert_eq!(
@@ -79,7 +89,7 @@ fn a_planted_hook_goes_to_quarantine() {
 
 #[test]
 fn a_folder_of_an_editor_goes_as_a_whole_and_a_file_in_one_alone() {
-    let base = scene();
+    let Some(base) = scene() else { return };
     let outbox = base.apply(&run(
         "mkdir nested/.vscode .Idea && echo x | tee nested/.vscode/tasks.json .Idea/x .vscode/tasks.json",
     ));
@@ -96,7 +106,7 @@ fn a_folder_of_an_editor_goes_as_a_whole_and_a_file_in_one_alone() {
 
 #[test]
 fn what_was_changed_is_put_back_as_it_was() {
-    let base = scene();
+    let Some(base) = scene() else { return };
     let hook = base.at("workspace/.git/hooks/pre-push");
     let before = fs::metadata(&hook).unwrap();
     let outbox = base.apply(&run(
@@ -129,7 +139,7 @@ fn what_was_changed_is_put_back_as_it_was() {
 
 #[test]
 fn what_was_removed_is_put_back_and_told() {
-    let base = scene();
+    let Some(base) = scene() else { return };
     let outbox = base.apply(&run("rm .git/hooks/pre-push; rm -r .vscode; rm .envrc"));
     let told = warnings(&outbox);
     assert_eq!(told.len(), 3, "{told:#?}");
@@ -145,7 +155,7 @@ fn what_was_removed_is_put_back_and_told() {
 
 #[test]
 fn what_git_writes_when_it_reads_is_left_alone() {
-    let base = scene();
+    let Some(base) = scene() else { return };
     assert_unnoticed(
         &base,
         "cd .git; echo new > index.new; mv index.new index; mkdir -p objects/aa refs/heads logs; echo x > objects/aa/b; echo x > HEAD; echo x > FETCH_HEAD; touch config hooks",
@@ -159,7 +169,7 @@ fn what_git_writes_when_it_reads_is_left_alone() {
 
 #[test]
 fn a_repository_made_around_another_is_told_from_it() {
-    let base = scene();
+    let Some(base) = scene() else { return };
     let old = fs::metadata(base.at("workspace/nested/.git")).unwrap().ino();
     let outbox = base.apply(&run(
         "mv nested moved; mkdir -p nested/.git/hooks; echo evil > nested/.git/hooks/post-checkout; echo evil > moved/.git/hooks/pre-commit",
@@ -183,7 +193,7 @@ fn a_repository_made_around_another_is_told_from_it() {
 
 #[test]
 fn a_repository_that_moves_with_its_folder_or_goes_is_told() {
-    let base = scene();
+    let Some(base) = scene() else { return };
     let told = warning_of(&base, "mkdir lib; mv nested lib/n");
     assert_eq!(
         told,
@@ -195,7 +205,7 @@ fn a_repository_that_moves_with_its_folder_or_goes_is_told() {
 
 #[test]
 fn a_repository_that_is_removed_is_told() {
-    let base = scene();
+    let Some(base) = scene() else { return };
     let told = warning_of(&base, "rm -rf nested");
     assert!(told.starts_with("a command removed 'nested/.git', which is protected"), "{told}");
     assert!(!base.exists("workspace/nested"));
@@ -203,7 +213,7 @@ fn a_repository_that_is_removed_is_told() {
 
 #[test]
 fn a_repository_made_by_a_script_goes_to_quarantine_at_the_end() {
-    let base = scene();
+    let Some(base) = scene() else { return };
     base.write(
         "workspace/make.sh",
         "mkdir -p deep/new/.git/hooks; echo evil > deep/new/.git/hooks/x\n",
@@ -226,7 +236,7 @@ fn a_repository_made_by_a_script_goes_to_quarantine_at_the_end() {
 
 #[test]
 fn what_happens_beside_the_commands_is_said_also_when_quiet() {
-    let base = scene();
+    let Some(base) = scene() else { return };
     let reply = run("mkdir -p new/.git; echo x > .mcp.json");
     let run = base.run_with(&["apply", "--quiet", "--session", ID, "-"], reply).ok();
     assert!(run.stderr.contains("a command made '.mcp.json', which is protected"), "{run:?}");
@@ -235,7 +245,7 @@ fn what_happens_beside_the_commands_is_said_also_when_quiet() {
 
 #[test]
 fn repositories_in_ignored_folders_are_left_alone() {
-    let base = scene();
+    let Some(base) = scene() else { return };
     base.write("workspace/.gitignore", "out/\n");
     repository_in(&base, "workspace/out/old");
     assert_unnoticed(
@@ -248,7 +258,7 @@ fn repositories_in_ignored_folders_are_left_alone() {
 
 #[test]
 fn what_the_person_changes_between_turns_is_theirs() {
-    let base = scene();
+    let Some(base) = scene() else { return };
     base.apply(&run("true"));
     base.sh(
         "cd workspace; echo mine > .git/hooks/pre-commit; echo mine >> .git/config; mkdir .idea; echo x > .idea/x; mv nested other; mkdir -p third/.git; rm .envrc",
@@ -260,7 +270,7 @@ fn what_the_person_changes_between_turns_is_theirs() {
 
 #[test]
 fn each_command_answers_for_itself() {
-    let base = scene();
+    let Some(base) = scene() else { return };
     let outbox = base.apply(
         &[
             run("echo 1 > .git/hooks/pre-commit; rm -rf .vscode"),
@@ -284,7 +294,7 @@ fn each_command_answers_for_itself() {
 
 #[test]
 fn a_hook_planted_before_a_kill_is_found_at_the_next_start() {
-    let base = scene();
+    let Some(base) = scene() else { return };
     let mut daemon = base.serve(&["resume"]);
     // The mark says that all of it is done, and the command goes on.
     base.write(
@@ -308,7 +318,7 @@ fn a_hook_planted_before_a_kill_is_found_at_the_next_start() {
 
 #[test]
 fn git_that_writes_to_its_repository_is_refused() {
-    let base = scene();
+    let Some(base) = scene() else { return };
     let reply =
         [run("touch mark; git commit -m x"), run("git status >/dev/null 2>&1; true")].concat();
     let outbox = base.apply(&reply);
@@ -340,7 +350,7 @@ fn a_real_repository_is_only_read_without_a_word() {
 
 #[test]
 fn replies_cannot_reach_protected_names_through_links() {
-    let base = scene();
+    let Some(base) = scene() else { return };
     symlink(".git/hooks", base.at("workspace/x")).unwrap();
     symlink("../.vscode/settings.json", base.at("workspace/nested/s")).unwrap();
     let write = |path: &str| format!("[CREATE_FILE path=\"{path}\"]\nx\n[/CREATE_FILE]\n");
@@ -359,4 +369,30 @@ fn replies_cannot_reach_protected_names_through_links() {
     assert!(outbox.contains("[OK] READ_FILE") && outbox.contains("[OK] DELETE_FILE: Deleted 'x'"));
     assert_eq!(base.read("workspace/.vscode/settings.json"), "{}\n");
     assert_eq!(base.names("workspace/.git/hooks"), ["pre-commit.sample", "pre-push"]);
+}
+
+#[test]
+fn under_a_full_sandbox_what_is_there_cannot_be_changed_and_what_is_made_goes_to_quarantine() {
+    if !has_sandbox("auto") {
+        return;
+    }
+    let Some(base) = scene() else { return };
+    fs::remove_file(base.at("deaddrop.toml")).unwrap();
+    let outbox = base.apply(&format!(
+        "{}{}{}",
+        run("echo evil > .git/hooks/pre-commit"),
+        run("for f in .git/config nested/.git/config .envrc .vscode/settings.json; do echo evil >> $f; rm -f $f; mv $f x; done; echo tried"),
+        run("mkdir .idea; mv nested moved; mkdir -p nested/.git/hooks; echo evil > nested/.git/hooks/x"),
+    ));
+    assert_eq!(outbox.matches("Read-only file system").count(), 11, "{outbox}");
+    assert_eq!(outbox.matches("Device or resource busy").count(), 2, "{outbox}");
+    let told = warnings(&outbox);
+    assert_eq!(told.len(), 3, "{outbox}");
+    assert!(told[0].starts_with("a command made '.idea'"), "{told:?}");
+    assert!(told[1].starts_with("a command changed 'nested/.git'"), "{told:?}");
+    assert!(told[2].starts_with("a command moved 'nested/.git'"), "{told:?}");
+    assert_eq!(base.read("workspace/.envrc"), "export A=1\n");
+    assert_eq!(base.read("workspace/.git/config"), "[core]\n\tbare = false\n");
+    assert_eq!(base.read("workspace/moved/.git/config"), "[core]\n\tbare = false\n");
+    assert!(!base.exists("workspace/nested/.git") && !base.exists("workspace/.idea"));
 }

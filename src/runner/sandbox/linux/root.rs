@@ -227,7 +227,12 @@ impl<'a> Builder<'a> {
 
     /// A file or folder to mount on, made where it is missing.
     fn place(&self, at: &Path, folder: bool) -> io::Result<OwnedFd> {
-        if let Ok(found) = self.look(at) {
+        // In a folder that only commands use, an earlier one may have put something.
+        let is_private =
+            |path: &Path| self.private.iter().any(|top| path != *top && path.starts_with(top));
+        if !is_private(at)
+            && let Ok(found) = self.look(at)
+        {
             let kind = FileType::from_raw_mode(fstat(&found)?.st_mode);
             if (kind == FileType::Directory) == folder && kind != FileType::Symlink {
                 return Ok(found);
@@ -239,10 +244,7 @@ impl<'a> Builder<'a> {
         while let Some(name) = left.next() {
             path.push(name);
             let folder = folder || left.peek().is_some();
-            // In a folder that only commands use, an earlier one may have put something.
-            let mut private = self.private.iter();
-            let is_private = private.any(|top| path != *top && path.starts_with(top));
-            here = places::step(here.as_fd(), name, folder, is_private, self.order)?;
+            here = places::step(here.as_fd(), name, folder, is_private(&path), self.order)?;
         }
         Ok(here)
     }
