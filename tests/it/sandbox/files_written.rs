@@ -12,7 +12,7 @@ use crate::scene::{Asked, NOBODY, Scene, Way};
 /// What can be told of everything outside of the workspace but deaddrop's own.
 fn outside(scene: &Scene, metadata: bool) -> BTreeMap<PathBuf, String> {
     let roots = ["outside", "home", "workspace-evil"].map(|name| scene.base.at(name));
-    let entries = roots.iter().flat_map(|root| walkdir::WalkDir::new(root));
+    let entries = roots.iter().flat_map(walkdir::WalkDir::new);
     let entries = entries.map(|entry| {
         let path = entry.unwrap().into_path();
         let found = fs::symlink_metadata(&path).unwrap();
@@ -122,7 +122,7 @@ fn the_system_and_the_kernels_settings_cannot_be_written() {
 #[test]
 fn devices_can_neither_be_made_nor_opened() {
     let plant = |scene: &mut Scene| {
-        scene.base.sh("mknod workspace/planted c 1 5 && chmod 666 workspace/planted")
+        scene.base.sh("mknod workspace/planted c 1 5 && chmod 666 workspace/planted");
     };
     if !rustix::process::geteuid().is_root() {
         eprintln!("SKIPPED: only root can make a device");
@@ -148,7 +148,7 @@ fn a_program_that_gives_rights_gives_none() {
         return;
     }
     let plant = |scene: &Scene| {
-        scene.base.sh("cp /usr/bin/id workspace/rights; chmod 4755 workspace/rights")
+        scene.base.sh("cp /usr/bin/id workspace/rights; chmod 4755 workspace/rights");
     };
     for scene in Scene::confined().filter(|scene| scene.way == Way::OrdinaryUser) {
         plant(&scene);
