@@ -55,7 +55,8 @@ const REFUSED: &[i64] = &[
     libc::SYS_request_key,
     // Files by number instead of by name.
     libc::SYS_open_by_handle_at,
-    // The machine itself.
+    // The machine itself, and what its kernel said.
+    libc::SYS_syslog,
     libc::SYS_acct,
     libc::SYS_quotactl,
     libc::SYS_swapon,

@@ -67,13 +67,38 @@ const TOOLS: &[Tool] = &[
     whole("RBENV_ROOT", ".rbenv"),
     whole("", ".rvm"),
     whole("", ".gem/ruby"),
-    whole("DOTNET_ROOT", ".dotnet"),
+    Tool {
+        variable: "DOTNET_ROOT",
+        folder: ".dotnet",
+        // Beside these it keeps certificates with their keys.
+        read: &[
+            "dotnet",
+            "host",
+            "library-packs",
+            "metadata",
+            "packs",
+            "sdk",
+            "sdk-manifests",
+            "shared",
+            "store",
+            "templates",
+            "tools",
+        ],
+        cache: &[],
+        secret: &[],
+    },
     cache("", ".nuget/packages"),
     whole("", ".local/bin"),
     whole("", ".local/lib"),
     whole("", ".local/pipx/venvs"),
     whole("", ".local/share/pipx/venvs"),
-    whole("", ".local/share/uv"),
+    Tool {
+        variable: "",
+        folder: ".local/share/uv",
+        read: &["python", "tools"],
+        cache: &[],
+        secret: &[],
+    },
     whole("", ".local/share/pnpm"),
     whole("", ".juliaup"),
     Tool {
@@ -163,11 +188,13 @@ pub(super) fn found(homes: &[&Path], workspace: &Path) -> Found {
                 // Its folder is not a private one, and it may want to write beside its cache.
                 add(Mount::Overlay { at: folder.clone() });
                 secrets.extend(tool.secret.iter().map(|name| folder.join(name)));
+                let read = tool.read.iter().map(|part| folder.join(part));
+                secrets.extend(read.filter(|part| holds_credentials(part)));
                 continue;
             }
             for part in tool.read.iter().map(|part| folder.join(part)).filter(|part| part.exists())
             {
-                if !part.ends_with("config.toml") || !holds_credentials(&part) {
+                if !holds_credentials(&part) {
                     add(Mount::Read { from: part.clone(), to: part });
                 }
             }
@@ -180,8 +207,15 @@ pub(super) fn found(homes: &[&Path], workspace: &Path) -> Found {
     Found { mounts, secrets, variables }
 }
 
-/// Cargo lets people write tokens into its settings.
+/// Some tools let people write tokens into their settings. Comments do not count: there are such
+/// that explain how.
 fn holds_credentials(file: &Path) -> bool {
-    std::fs::read_to_string(file)
-        .map_or(true, |text| text.contains("token") || text.contains("password"))
+    const SETTINGS: [&str; 3] = ["config", "config.toml", "config.yaml"];
+    let is_comment = |line: &str| line.starts_with('#') || line.starts_with("--");
+    SETTINGS.iter().any(|name| file.ends_with(name))
+        && file.is_file()
+        && std::fs::read_to_string(file).map_or(true, |text| {
+            let mut lines = text.lines().map(str::trim_start).filter(|line| !is_comment(line));
+            lines.any(|line| ["token", "password", "secret"].iter().any(|word| line.contains(word)))
+        })
 }
