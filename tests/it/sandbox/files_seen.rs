@@ -11,7 +11,7 @@ fn reading(scene: &Scene, files: &[&str]) -> Attack {
     })
 }
 
-const OF_THE_PERSON: [&str; 17] = [
+const OF_THE_PERSON: [&str; 21] = [
     "home/diary",
     "home/.ssh/id_ed25519",
     "home/.netrc",
@@ -24,6 +24,10 @@ const OF_THE_PERSON: [&str; 17] = [
     "home/.config/gh/hosts.yml",
     "home/.cargo/credentials.toml",
     "home/.cargo/credentials",
+    "home/.cargo/config",
+    "home/.cabal/config",
+    "home/.local/share/uv/credentials/credentials.toml",
+    "home/.dotnet/corefx/cryptography/x509stores/my/own.pfx",
     "home/.m2/settings.xml",
     "home/.gradle/gradle.properties",
     "home/.local/share/keyrings/login.keyring",
@@ -39,8 +43,12 @@ fn of_the_persons_files_only_toolchains_are_seen() {
         let home = scene.base.at("home");
         let home = home.display();
         let results = scene
-            .run(&[&format!("{home}/.local/bin/tool; cat {home}/.cargo/registry/cached")], &[]);
-        assert!(results.contains("  Output: a tool\n  cached"), "{}: {results}", scene.name());
+            .run(&[&format!("{home}/.local/bin/tool; cat {home}/.cargo/registry/cached {home}/.cargo/config.toml")], &[]);
+        assert!(
+            results.contains("  Output: a tool\n  cached\n  # A token"),
+            "{}: {results}",
+            scene.name()
+        );
     }
     let Some(mut open) = Scene::with(Way::OrdinaryUser, Asked::Off) else { return };
     furnish(&mut open);

@@ -38,6 +38,7 @@ fn calls() -> Vec<(&'static str, i64, &'static str)> {
         ("add_key", libc::SYS_add_key, "0 0 0 0 0"),
         ("request_key", libc::SYS_request_key, "0 0 0 0"),
         ("open_by_handle_at", libc::SYS_open_by_handle_at, "-1 0 0"),
+        ("syslog", libc::SYS_syslog, "3 0 0"),
         ("acct", libc::SYS_acct, "1"),
         ("quotactl", libc::SYS_quotactl, "0 0 0 0"),
         ("swapon", libc::SYS_swapon, "1 0"),

@@ -1,6 +1,42 @@
 //! Commands that try to get out of the sandbox, run by the real program in every tier, as root and
 //! as an ordinary user. An attack is tried without a sandbox too, where that does no harm to this
 //! machine: there it must get through, or it tests nothing.
+//!
+//! The lines of HOSTILE.md and where they are tested:
+//!
+//! ```text
+//! Paths
+//!   ../x, /etc/passwd, a sibling, "", ., a/, ESC,    confinement::paths_that_lead_out_…,
+//!   256 and 5000 bytes, C:\x, \\srv\s, bidi           a_newline_or_a_quote_…
+//!   NUL                                              commands::no_command_can_hold_a_nul, protocol::path
+//!   NUL and COM1 on Windows                          protocol::path
+//!   a..b, %2e%2e/x are names                         confinement::odd_names_that_stay_inside_…
+//! File system
+//!   links, parents, /proc/self/root, dangling        confinement::links_that_lead_out_…
+//!   circles                                          confinement::links_in_a_circle_…
+//!   swapped 20,000 times                             own_state::of_20_000_writes_…, …_reads_…
+//!   hard link                                        confinement::a_write_never_goes_through_…
+//!   FIFO, device, socket                             confinement::a_fifo_a_socket_and_a_device_…
+//!   8 TiB                                            confinement::a_sparse_file_of_8_tib_…
+//!   a directory as a file                            confinement::a_folder_is_no_file_…
+//!   invalid UTF-8                                    confinement::invalid_utf8_…
+//!   very many files                                  own_state::a_workspace_of_100_000_files_…
+//! Commands
+//!   double fork, shell exits first, background       commands::whatever_a_command_leaves_behind_…,
+//!   child, ignores TERM                              processes::of_20_hostile_trees_…
+//!   fork bomb                                        limits::a_fork_bomb_is_bounded
+//!   yes                                              commands::endless_output_…
+//!   reads stdin                                      commands::standard_input_is_empty
+//!   env, the daemon's environ                        commands::no_secret_…, files_seen::other_processes_…
+//!   TCP, UDP, VSOCK, UNIX sockets                    network
+//!   chmod or utime outside                           files_written::metadata_outside_…
+//!   signals the daemon                               processes::no_signal_reaches_others
+//!   writes inbox, outbox, sessions, config           state
+//!   plants .git/hooks                                protected
+//!   fills the disk                                   limits::a_command_that_fills_the_disk_…
+//!   output cut in a character                        commands::output_cut_within_a_character_…
+//!   TIOCSTI                                          kernel::nothing_can_be_typed_…
+//! ```
 
 use std::path::Path;
 
@@ -13,6 +49,7 @@ mod limits;
 mod network;
 mod own_folders;
 mod processes;
+mod protected;
 mod settings;
 mod state;
 mod tiers;
@@ -106,6 +143,8 @@ pub fn furnish(scene: &mut Scene) {
         "home/.config/gh/hosts.yml",
         "home/.cargo/credentials.toml",
         "home/.cargo/credentials",
+        "home/.local/share/uv/credentials/credentials.toml",
+        "home/.dotnet/corefx/cryptography/x509stores/my/own.pfx",
         "home/.m2/settings.xml",
         "home/.gradle/gradle.properties",
         "home/.local/share/keyrings/login.keyring",
@@ -114,8 +153,10 @@ pub fn furnish(scene: &mut Scene) {
     ] {
         scene.base.write(file, format!("{SECRET}\n"));
     }
+    scene.base.write("home/.cargo/config", format!("token = \"{SECRET}\"\n"));
+    scene.base.write("home/.cabal/config", format!("-- password:\npassword: {SECRET}\n"));
     // What of it is a toolchain.
-    scene.base.write("home/.cargo/config.toml", "# nothing\n");
+    scene.base.write("home/.cargo/config.toml", "# A token has no place here.\n");
     scene.base.write("home/.cargo/registry/cached", "cached\n");
     scene.base.write("home/.local/bin/tool", "#!/bin/sh\necho a tool\n");
     scene.base.sh("chmod +x home/.local/bin/tool");

@@ -110,12 +110,14 @@ fn a_toolchain_elsewhere_is_seen_without_its_credentials() {
     for mut scene in Scene::confined() {
         furnish(&mut scene);
         scene.base.write("tools/cargo/credentials.toml", SECRET);
+        scene.base.write("tools/cargo/config.toml", format!("token = \"{SECRET}\"\n"));
         scene.base.write("tools/cargo/bin/tool", "elsewhere\n");
         scene.base.write("tools/cargo/registry/cached", "kept\n");
         scene.environment.push(("CARGO_HOME", scene.base.at("tools/cargo")));
         scene.hand_over();
         Attack::new()
             .by("credentials", format!("grep '{SECRET}' $CARGO_HOME/credentials.toml"))
+            .by("settings", format!("grep '{SECRET}' $CARGO_HOME/config.toml"))
             .by("by their path", format!("grep -r '{SECRET}' ../tools"))
             .fails_in(&scene);
         let results = scene.run(&["echo $CARGO_HOME; cat $CARGO_HOME/bin/tool $CARGO_HOME/registry/cached; echo x > $CARGO_HOME/bin/tool"], &[]);
