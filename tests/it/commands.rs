@@ -272,8 +272,14 @@ fn no_command_can_hold_a_nul() {
 
 #[test]
 fn after_many_commands_a_daemon_holds_no_more_than_before() {
-    let scene = Scene::new(Way::AsItIs).unwrap();
-    let daemon = scene.base.serve(&["watch"]);
+    for asked in ["auto", "bwrap", "partial", "off"] {
+        let scene = Scene::new(Way::AsItIs).unwrap();
+        holds_no_more(&scene, asked);
+    }
+}
+
+fn holds_no_more(scene: &Scene, asked: &str) {
+    let daemon = scene.base.serve(&["watch", "--sandbox", asked]);
     let proc = PathBuf::from(format!("/proc/{}", daemon.pid()));
     let holds = || {
         // Only root may look at the open files.

@@ -21,7 +21,7 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
 use super::super::MARK;
 use super::super::order::{Means, Mount, Order};
 use super::super::report::Facts;
-use super::processes::{fork_first, wait_for};
+use super::processes::{adopt, end_children, fork_first, wait_for};
 use super::root::KERNEL_SECRETS;
 use super::told::Told;
 use super::{Step, close_to_others, forget_output, places, probe, try_command, walls, while_};
@@ -50,6 +50,8 @@ pub(super) fn run(order: &Order, told: &'static Told) -> Step<()> {
     if order.probe {
         order.environment.extend(probe::ipc().ok().map(|outside| (probe::OUTSIDE.into(), outside)));
     }
+    // bwrap ends before the init of its namespace does: that one is to come to us, and be ended.
+    adopt();
     let first = fork_first().map_err(while_("start a process"))?;
     if first == 0 {
         let run = || -> Step<Infallible> {
@@ -69,6 +71,7 @@ pub(super) fn run(order: &Order, told: &'static Told) -> Step<()> {
     let _ = inner.send(&mut heard);
     forget_output();
     let status = wait_for(first);
+    end_children();
     // All that could say something is dead.
     let mut said = Vec::new();
     let _ = heard.set_nonblocking(true);

@@ -43,7 +43,7 @@ use super::report::{Facts, Mechanism, Report};
 use super::too_long;
 pub(super) use bwrap::inside;
 pub(in crate::runner) use outside::{Orphans, ask_to_end, close_to_others};
-use processes::{end_children, fork_first, wait_for};
+use processes::{adopt, end_children, fork_first, wait_for};
 use told::Told;
 
 /// Where the report's socket is moved to; closed on exec.
@@ -265,10 +265,7 @@ fn try_command(
 
 /// Landlock and seccomp alone. Whatever the command leaves behind comes to this process.
 fn as_subreaper(order: &Order, told: &'static Told) -> Step<()> {
-    // SAFETY: a system call on integers.
-    unsafe {
-        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as c_ulong);
-    }
+    adopt();
     close_to_others();
     let parent = std::process::id();
     let shell = fork_first().map_err(while_("start a process"))?;

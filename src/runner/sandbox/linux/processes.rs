@@ -70,6 +70,14 @@ pub(super) fn wait_for(child: pid_t) -> Option<c_int> {
     }
 }
 
+/// From now on what loses its parent below this process comes to it.
+pub(super) fn adopt() {
+    // SAFETY: a system call on integers.
+    unsafe {
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as libc::c_ulong);
+    }
+}
+
 /// Ends all that was handed to us. Returns whether nothing is left.
 pub(super) fn end_children() -> bool {
     // SAFETY: system calls on integers; whoever is killed is our child and not reaped yet.
