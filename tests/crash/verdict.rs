@@ -155,10 +155,13 @@ fn archive(scene: &Scene, wrong: &mut Vec<String>) {
     if found != expected {
         wrong.push(format!("the inbox holds {:?}", found.keys().collect::<Vec<_>>()));
     }
-    // In a folder of commands, names are the places that something was mounted on.
-    let strays = scene.files(".").into_keys().filter(|name| {
-        name.contains(".tmp") && !["/tmp/", "/home/"].iter().any(|own| name.contains(own))
-    });
+    // What commands have for themselves is not ours: there lies what their workspace is mounted on.
+    let own = format!("sessions/{ID}/");
+    let ours = scene
+        .files(".")
+        .into_keys()
+        .filter(|name| !name.starts_with(&own) && !name.starts_with("sessions/.probe/"));
+    let strays = ours.filter(|name| name.contains(".tmp"));
     wrong.extend(strays.map(|name| format!("{name} was left behind")));
 }
 
