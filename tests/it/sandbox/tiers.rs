@@ -52,7 +52,7 @@ fn a_weaker_tier_says_what_it_does_not_cover_and_why_it_is_not_a_stronger_one() 
         assert!(outbox.contains(said), "no '{said}' in {outbox}");
     }
     assert!(outbox.contains("  Network: off: no command gets a socket"), "{outbox}");
-    assert!(doctor.contains("full: cannot make namespaces"), "{doctor}");
+    assert!(doctor.contains("full: no more namespaces may be made"), "{doctor}");
 }
 
 #[test]

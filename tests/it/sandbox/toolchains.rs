@@ -31,8 +31,7 @@ fn cargo_project(scene: &Scene) {
     scene.hand_over();
 }
 
-const TEST: &str =
-    "cargo test --locked --quiet 2>&1 | tail -n 20; git init -q . 2>&1 | head -n 1; ls target";
+const TEST: &str = "cargo test --locked --quiet 2>&1 | tail -n 20; ls target";
 
 /// Where a tool of rustup's has its folder.
 fn home_of_cargo(variable: &str, folder: &str) -> Option<PathBuf> {
