@@ -113,7 +113,7 @@ fn output_is_shown_although_its_pipe_is_held_open() {
     let n = marker();
     let said = "facts=0;exit=0";
     let script = format!(
-        "#!/bin/sh\necho captured\nsetsid sleep {n} 0>&- &\necho $! > {}\necho '{said}' >&0\n",
+        "#!/bin/sh\nhead -c 50 >/dev/null\necho captured\nsetsid sleep {n} 0>&- &\necho $! > {}\necho '{said}' >&0\n",
         base.at("pid").display()
     );
     let helper = base.write("helper", script);
