@@ -48,9 +48,14 @@ impl Runner {
             Wanted { workspace: &self.workspace, state: &self.hidden, settings: &self.settings };
         let mut missing = Vec::new();
         let view = View::of(&wanted);
+        // A disk that fails is no reason for a weaker tier.
+        let made = view.as_ref().map_or(Ok(()), |view| make_own(own, view.user));
         for tier in Tier::candidates(self.settings.mode) {
             let tried = match (&view, tier) {
                 (_, Tier::Off) => self.probe(Means::Open, None, own),
+                (Ok(_), _) if let Err(e) = &made => {
+                    Err(format!("cannot make {}: {e}", own.display()))
+                }
                 (Err(reason), _) => Err(reason.clone()),
                 (Ok(view), tier) => tier.means().ok_or_else(String::new).and_then(|means| {
                     view.obstacle(means).map_or_else(|| self.probe(means, Some(view), own), Err)

@@ -253,17 +253,15 @@ pub(in crate::runner) fn make_own(own: &Path, user: Option<(u32, u32)>) -> std::
     for (folder, mode) in
         [(own.to_path_buf(), 0o711), (own.join("home"), 0o700), (own.join("tmp"), 0o700)]
     {
-        match fs::DirBuilder::new().mode(mode).create(&folder) {
-            Ok(()) => {
+        // A command may have closed it to itself, and with it the way to what lies below.
+        match fs::set_permissions(&folder, fs::Permissions::from_mode(mode)) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                fs::DirBuilder::new().mode(mode).create(&folder)?;
                 if let Some((user, group)) = user.filter(|_| folder != own) {
                     chown(&folder, Some(user), Some(group))?;
                 }
             }
-            // A command may have closed it to itself, and with it the way to what lies below.
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
-                fs::set_permissions(&folder, fs::Permissions::from_mode(mode))?;
-            }
-            Err(e) => return Err(e),
+            done => done?,
         }
     }
     Ok(())
