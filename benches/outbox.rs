@@ -31,6 +31,7 @@ fn environment() -> Environment {
         shell: "/bin/sh -c".into(),
         sandbox: "none".into(),
         network: "open".into(),
+        protected: "nothing".to_owned(),
         timeout: 30,
         output_limit: 4000,
     }

@@ -236,6 +236,26 @@ impl Base {
         }
     }
 
+    /// What may not be written, for the outbox: the first names tell the kind.
+    fn protected(&self, session: &Session) -> String {
+        const SHOWN: usize = 5;
+        let names = &self.config.protected_names;
+        if names.is_empty() {
+            return "nothing".to_owned();
+        }
+        let more = if names.len() > SHOWN { " and the like" } else { "" };
+        let mut told = format!(
+            "{}{more} can be read, not written",
+            names[..names.len().min(SHOWN)].join(", ")
+        );
+        if self.is_guarded(session) {
+            told.push_str("; a command in which git would write (add, commit, checkout, ...) is refused whole: the user does that");
+        } else {
+            told.push_str(" by file commands");
+        }
+        told
+    }
+
     fn environment(&self, session: &Session) -> Environment {
         let confinement = self.confinement();
         let (sandbox, network) = if confinement.tier == Tier::None && session.unconfined {
@@ -249,6 +269,7 @@ impl Base {
             shell: machine::shell(),
             sandbox,
             network: confinement.network_line(network).to_owned(),
+            protected: self.protected(session),
             timeout: self.config.command_timeout.as_secs(),
             output_limit: self.config.max_output_length,
         }

@@ -29,6 +29,8 @@ pub struct Environment {
     pub sandbox: String,
     /// Whether commands reach the network.
     pub network: String,
+    /// What may not be written although it lies in the workspace.
+    pub protected: String,
     /// How long a command may take, in seconds.
     pub timeout: u64,
     /// How many characters of its output are kept.
@@ -78,7 +80,8 @@ fn header(session: &Session, out: &mut String) {
 }
 
 fn facts(session: &Session, environment: &Environment, out: &mut String) {
-    let Environment { system, shell, sandbox, network, timeout, output_limit } = environment;
+    let Environment { system, shell, sandbox, network, protected, timeout, output_limit } =
+        environment;
     let tools = match session.tools.join(", ") {
         tools if tools.is_empty() => "none of the usual ones were found".to_owned(),
         tools => tools,
@@ -92,6 +95,7 @@ fn facts(session: &Session, environment: &Environment, out: &mut String) {
         ("Tools", &tools),
         ("Sandbox", sandbox),
         ("Network", network),
+        ("Protected", protected),
         ("Limits", &limits),
     ] {
         out.push_str(&format!("  {name}: {}\n", visible_line(value)));

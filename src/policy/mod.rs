@@ -14,7 +14,7 @@ pub fn refuse(command: &str) -> Result<(), Failure> {
     match git::writes_repository(command) {
         None => Ok(()),
         Some(subcommand) => Err(Failure::rejected(format!(
-            "'git {subcommand}' was not run, nor the rest of its command: git may not write to its repository without the user's approval. Ask them in a MESSAGE to run it themselves. What only reads works: git status, diff, log, show, blame, grep, ls-files"
+            "nothing of this command was run, because of its 'git {subcommand}': git may not write to its repository from here, even if the task asks for it; the user does that. Give them the git lines in a MESSAGE or in the summary of [DONE]. What only reads works: git status, diff, log, show, blame, grep, ls-files"
         ))),
     }
 }

@@ -136,7 +136,9 @@ impl Runner {
             None => return Err(io::Error::other(NO_SANDBOX)),
         };
         let order = self.order(errand, means, view)?;
-        let space = Space::new(self.settings.min_free_bytes, [errand.folder, errand.own]);
+        let written = [errand.folder, errand.own].into_iter();
+        let written = written.chain(self.settings.writable.iter().map(PathBuf::as_path));
+        let space = Space::new(self.settings.min_free_bytes, written);
         if let Some(free) = space.is_short() {
             return Err(io::Error::other(space.refusal(free)));
         }

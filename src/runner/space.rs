@@ -10,11 +10,19 @@ pub(super) struct Space {
     folders: Vec<PathBuf>,
 }
 
+/// Where less than `least` is free to begin with, this part of it is kept: else nobody could remove
+/// anything either.
+const EMERGENCY: u64 = 4;
+
 impl Space {
     /// Watches that `least` bytes stay free; 0 for no watch.
-    pub(super) fn new<const N: usize>(least: u64, folders: [&Path; N]) -> Self {
-        let folders = if least == 0 { Vec::new() } else { folders.map(Path::to_owned).to_vec() };
-        Self { least, folders }
+    pub(super) fn new<'a>(least: u64, folders: impl Iterator<Item = &'a Path>) -> Self {
+        let folders = folders.filter(|_| least > 0).map(Path::to_owned).collect();
+        let mut space = Self { least, folders };
+        if space.is_short().is_some() {
+            space.least /= EMERGENCY;
+        }
+        space
     }
 
     /// How many bytes are free, if those are too few.

@@ -331,6 +331,7 @@ proptest! {
         session.last_results = outcomes(&results, &wanted);
         let environment = Environment {
             system: tool.clone(), shell: tool.clone(), sandbox: tool.clone(), network: tool.clone(),
+            protected: "nothing".to_owned(),
             timeout: 30, output_limit: 4000,
         };
         let walk = Walk::of(names.iter().map(|name| (name.as_str(), 7)));
@@ -346,7 +347,7 @@ proptest! {
             prop_assert_eq!(&found.task, &[visible(&session.task).into_owned()]);
         }
         prop_assert_eq!(&found.protocol, &format!("{}\n", tags::PROMPT));
-        prop_assert_eq!(found.environment.len(), 6);
+        prop_assert_eq!(found.environment.len(), 7);
         let files: Vec<String> =
             names.iter().map(|name| format!("{} (7 bytes)", visible_line(name))).collect();
         prop_assert_eq!(found.files, files);

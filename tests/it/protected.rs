@@ -323,13 +323,17 @@ fn git_that_writes_to_its_repository_is_refused() {
         [run("touch mark; git commit -m x"), run("git status >/dev/null 2>&1; true")].concat();
     let outbox = base.apply(&reply);
     assert!(
-        outbox.contains("[FAILED] RUN_COMMAND: REJECTED: 'git commit' was not run"),
+        outbox.contains("[FAILED] RUN_COMMAND: REJECTED: nothing of this command was run, because of its 'git commit'"),
         "{outbox}"
     );
     assert!(!base.exists("workspace/mark"));
     assert!(outbox.contains("[OK] RUN_COMMAND: Ran 'git status"), "{outbox}");
     let run = base.run_with(&["check"], reply).with_code(1);
-    assert!(run.stdout.contains("REJECTED: 'git commit' was not run"), "{run:?}");
+    assert!(
+        run.stdout
+            .contains("REJECTED: nothing of this command was run, because of its 'git commit'"),
+        "{run:?}"
+    );
 }
 
 #[test]

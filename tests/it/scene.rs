@@ -72,8 +72,8 @@ impl Walls {
     /// A part of the outbox that tells of them.
     fn told(self) -> &'static str {
         match self {
-            Self::Full => "\n  Sandbox: full; ",
-            Self::Bwrap => "\n  Sandbox: full (bwrap); ",
+            Self::Full => "\n  Sandbox: full: ",
+            Self::Bwrap => "\n  Sandbox: full (bwrap): ",
             Self::Partial => "\n  Sandbox: partial (Landlock and seccomp): ",
             Self::OpenNamespace => "ends with it (pid namespace)",
             Self::OpenSubreaper => "processes (subreaper)",

@@ -282,7 +282,7 @@ fn portable_outbox(outbox: &str) -> Result<String, String> {
     // The word of the block that is open, and the line that closes it.
     let mut block: Option<(Option<&str>, String)> = None;
     let mut contents = false;
-    let machine = ["System", "Shell", "Tools", "Sandbox", "Network"];
+    let machine = ["System", "Shell", "Tools", "Sandbox", "Network", "Protected"];
     for (n, line) in context.split_inclusive('\n').enumerate() {
         let bare = line.strip_suffix('\n').ok_or("the last line has no newline")?;
         if let Some(name) = machine.get(n) {

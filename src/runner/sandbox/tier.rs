@@ -131,11 +131,11 @@ impl Confinement {
         };
         let mut line = match self.tier {
             Tier::Full | Tier::FullBwrap => format!(
-                "{}{second}; commands can write the workspace, /tmp and HOME (a folder of this session), and see of the rest only the system and its toolchains, read-only",
+                "{}{second}: commands are isolated. They can write the workspace, and /tmp and HOME, which are this session's own (empty at first, without the user's settings and keys); of the rest they see the system and toolchains only, read-only",
                 self.tier
             ),
             Tier::Partial => format!(
-                "partial (Landlock and seccomp): commands can write the workspace, TMPDIR and HOME only; not covered: metadata (chmod, utime) of the user's other files{scope}; UNIX sockets are refused; protected files are watched, not locked"
+                "partial (Landlock and seccomp): commands can write the workspace only, and TMPDIR and HOME, which are this session's own; not covered: metadata (chmod, utime) of the user's other files, the arguments of other processes{scope}; UNIX sockets are refused; protected files are watched, not locked"
             ),
             Tier::Off => format!("off: commands have the user's own rights; {}", self.tree()),
             Tier::None => "none to be had here, so RUN_COMMAND is refused".to_owned(),
@@ -163,9 +163,11 @@ impl Confinement {
             Tier::None => "off: no command runs",
             Tier::Off => "open to commands, as it is on this machine",
             _ if self.network => "open to commands",
-            Tier::Partial => "off: no command gets a socket; tools are told to work offline",
+            Tier::Partial => {
+                "off: nothing can be fetched or installed, and no command gets a socket"
+            }
             _ => {
-                "off: a command reaches only what it starts itself, on localhost; tools are told to work offline"
+                "off: nothing can be fetched or installed; a command reaches only servers that it starts itself, on localhost"
             }
         }
     }

@@ -92,7 +92,7 @@ fn the_daemon_runs_commands_as_one_reply_does() {
     ]);
     scene.base.write("inbox/r.txt", attack);
     let outbox = scene.base.wait_for_outbox(2);
-    assert!(outbox.contains("\n  Sandbox: full; "), "{outbox}");
+    assert!(outbox.contains("\n  Sandbox: full: "), "{outbox}");
     assert!(!results(&outbox).contains("root:"), "{outbox}");
     assert_eq!(scene.base.read("workspace/in"), "in\n");
     assert!(!scene.base.exists("x"));

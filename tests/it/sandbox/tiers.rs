@@ -51,7 +51,7 @@ fn a_weaker_tier_says_what_it_does_not_cover_and_why_it_is_not_a_stronger_one() 
     ] {
         assert!(outbox.contains(said), "no '{said}' in {outbox}");
     }
-    assert!(outbox.contains("  Network: off: no command gets a socket"), "{outbox}");
+    assert!(outbox.contains("and no command gets a socket"), "{outbox}");
     assert!(doctor.contains("full: no more namespaces may be made"), "{doctor}");
 }
 
@@ -60,8 +60,8 @@ fn each_tier_is_told_with_the_network_that_it_leaves() {
     for (scene, network) in Scene::all().map(|scene| {
         let network = match scene.asked {
             Asked::Off => "open to commands, as it is on this machine",
-            _ if scene.is_partial() => "off: no command gets a socket",
-            _ => "off: a command reaches only what it starts itself, on localhost",
+            _ if scene.is_partial() => "off: nothing can be fetched or installed, and no command gets a socket",
+            _ => "off: nothing can be fetched or installed; a command reaches only servers that it starts itself, on localhost",
         };
         (scene, network)
     }) {

@@ -86,7 +86,7 @@ fn cargo_works_for_an_ordinary_user_too() {
         return;
     }
     let outbox = scene.base.outbox(2);
-    assert!(outbox.contains("\n  Sandbox: full; "), "{outbox}");
+    assert!(outbox.contains("\n  Sandbox: full: "), "{outbox}");
     let results = results(&outbox);
     assert!(results.contains("test result: ok. 1 passed"), "{results}");
     assert!(!results.contains("crates-secret"), "{results}");

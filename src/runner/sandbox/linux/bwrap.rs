@@ -21,10 +21,13 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
 use super::super::MARK;
 use super::super::order::{Means, Mount, Order};
 use super::super::report::Facts;
+use super::group::Group;
 use super::processes::{adopt, end_children, fork_first, wait_for};
 use super::root::KERNEL_SECRETS;
 use super::told::Told;
-use super::{Step, close_to_others, forget_output, places, probe, try_command, walls, while_};
+use super::{
+    Step, close_to_others, enter_group, forget_output, places, probe, try_command, walls, while_,
+};
 
 /// No other bwrap than the system's: one on the PATH could be anybody's.
 const PROGRAM: &str = "/usr/bin/bwrap";
@@ -37,7 +40,7 @@ const KERNEL_SETTINGS: [&str; 5] =
     ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"];
 
 /// bwrap makes the namespaces and the root; inside it this program raises the other walls.
-pub(super) fn run(order: &Order, told: &'static Told) -> Step<()> {
+pub(super) fn run(order: &Order, group: Option<&Group>, told: &'static Told) -> Step<()> {
     is_installed().map_err(|e| format!("{PROGRAM}: {e}"))?;
     close_to_others();
     // bwrap makes what is missing to mount on, and follows links while it still sees everything.
@@ -55,6 +58,7 @@ pub(super) fn run(order: &Order, told: &'static Told) -> Step<()> {
     let first = fork_first().map_err(while_("start a process"))?;
     if first == 0 {
         let run = || -> Step<Infallible> {
+            enter_group(group)?;
             if let Some((user, group)) = order.user {
                 walls::become_user(user, group).map_err(while_("become the workspace's owner"))?;
             }

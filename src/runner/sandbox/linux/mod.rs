@@ -13,6 +13,7 @@
 mod bwrap;
 mod children;
 mod filter;
+mod group;
 mod limits;
 mod mounts;
 mod namespaces;
@@ -42,6 +43,7 @@ use super::order::{Means, Order};
 use super::report::{Facts, Mechanism, Report};
 use super::too_long;
 pub(super) use bwrap::inside;
+use group::Group;
 pub(in crate::runner) use outside::{Orphans, ask_to_end, close_to_others};
 use processes::{adopt, end_children, fork_first, wait_for};
 use told::Told;
@@ -65,12 +67,16 @@ pub(super) fn helper() -> ! {
         Err(reason) => end_with(&Report::line(Facts::default(), &format!("error={reason}"))),
     };
     let order = &order;
+    let group = bounding_group(order);
     let done = match order.means {
-        Means::Full => in_namespaces(order, told),
-        Means::Bwrap => bwrap::run(order, told),
-        Means::Partial => as_subreaper(order, told),
+        Means::Full => in_namespaces(order, group.as_ref(), told),
+        Means::Bwrap => bwrap::run(order, group.as_ref(), told),
+        Means::Partial => as_subreaper(order, group.as_ref(), told),
         Means::Open | Means::Inside => unconfined(order, told),
     };
+    if let Some(group) = group {
+        group.remove();
+    }
     if let Err(reason) = done {
         told.failed(&reason);
     }
@@ -135,13 +141,26 @@ fn hold(lock: &Path) {
     }
 }
 
+/// A bound on processes for root, whom no other holds; where one can be had.
+fn bounding_group(order: &Order) -> Option<Group> {
+    let unbounded = order.user.is_none() && rustix::process::geteuid().is_root();
+    let by_namespace = order.means == Means::Full && limits::pid_max_is_ours();
+    let wanted = order.limits.processes > 0 && unbounded && !by_namespace;
+    wanted.then(|| Group::new(order.limits.processes)).flatten()
+}
+
+fn enter_group(group: Option<&Group>) -> Step<()> {
+    group.map_or(Ok(()), Group::enter).map_err(while_("bound the number of processes"))
+}
+
 /// Everything: namespaces, a root of its own, and the other walls.
-fn in_namespaces(order: &Order, told: &'static Told) -> Step<()> {
+fn in_namespaces(order: &Order, group: Option<&Group>, told: &'static Told) -> Step<()> {
     let outside = order.probe.then(probe::ipc).and_then(Result::ok);
     let network = if order.network { 0 } else { libc::CLONE_NEWNET };
     let user_namespace = namespaces::enter(namespaces::SANDBOX | network)?;
     die_with_parent(order.parent);
     with_init(told, || {
+        enter_group(group)?;
         if !order.network {
             namespaces::loopback_up()?;
         }
@@ -156,7 +175,7 @@ fn in_namespaces(order: &Order, told: &'static Told) -> Step<()> {
 /// No walls; the tree is ended whole, as far as the machine allows.
 fn unconfined(order: &Order, told: &'static Told) -> Step<()> {
     if namespaces::enter(namespaces::TREE).is_err() {
-        return as_subreaper(order, told);
+        return as_subreaper(order, None, told);
     }
     die_with_parent(order.parent);
     with_init(told, || {
@@ -264,7 +283,7 @@ fn try_command(
 }
 
 /// Landlock and seccomp alone. Whatever the command leaves behind comes to this process.
-fn as_subreaper(order: &Order, told: &'static Told) -> Step<()> {
+fn as_subreaper(order: &Order, group: Option<&Group>, told: &'static Told) -> Step<()> {
     adopt();
     close_to_others();
     let parent = std::process::id();
@@ -279,6 +298,7 @@ fn as_subreaper(order: &Order, told: &'static Told) -> Step<()> {
                 limits::set(order.limits)?;
                 return Ok(Facts::default());
             }
+            enter_group(group)?;
             let facts = walls::raise(order)?;
             if facts.has(Mechanism::Landlock) {
                 Ok(facts)
