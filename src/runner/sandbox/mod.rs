@@ -37,6 +37,9 @@ pub(super) use system::{Orphans, ask_to_end};
 pub use tier::{Confinement, Tier};
 pub(super) use view::{View, Wanted, make_own};
 
+/// How long a helper may take to take its order.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// The first argument of a helper; no subcommand is named so.
 pub(super) const MARK: &str = "__command";
 
@@ -72,6 +75,8 @@ pub(super) fn channel() -> io::Result<(UnixStream, Stdio)> {
 /// Sends an order; what is read afterwards never waits for anyone.
 #[cfg(unix)]
 pub(super) fn send(order: &Order, mut channel: UnixStream) -> io::Result<impl Read> {
+    // A helper that does not read is no helper.
+    channel.set_write_timeout(Some(PATIENCE))?;
     order.send(&mut channel)?;
     // The report is read when the helper has ended.
     channel.set_nonblocking(true)?;

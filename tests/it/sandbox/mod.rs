@@ -46,6 +46,7 @@ mod files_seen;
 mod files_written;
 mod kernel;
 mod limits;
+mod neighbours;
 mod network;
 mod own_folders;
 mod processes;

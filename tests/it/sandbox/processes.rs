@@ -7,10 +7,10 @@ use super::{Attack, python};
 use crate::scene::{Asked, Scene, Walls, Way, marked, marker};
 
 /// A process of the same user beside deaddrop, which ends with the test.
-struct Victim(Child);
+pub(super) struct Victim(pub(super) Child);
 
 impl Victim {
-    fn of(scene: &Scene) -> Self {
+    pub(super) fn of(scene: &Scene) -> Self {
         let mut command = scene.command("sleep".as_ref(), &["1000"]);
         Self(command.stdin(Stdio::null()).spawn().unwrap())
     }

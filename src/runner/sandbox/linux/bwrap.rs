@@ -35,6 +35,8 @@ const PROGRAM: &str = "/usr/bin/bwrap";
 const HELPER: &str = "/run/deaddrop";
 /// What the inner helper says before the command takes its place.
 const STARTED: &str = "+";
+/// bwrap takes 9,000 words; some come after those of protected files.
+const MOST_WORDS: usize = 8_700;
 /// What bwrap's own /proc leaves to be written.
 const KERNEL_SETTINGS: [&str; 5] =
     ["/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"];
@@ -51,7 +53,9 @@ pub(super) fn run(order: &Order, group: Option<&Group>, told: &'static Told) -> 
         .map_err(while_("use a socket"))?;
     let mut order = order.clone();
     if order.probe {
-        order.environment.extend(probe::ipc().ok().map(|outside| (probe::OUTSIDE.into(), outside)));
+        order
+            .environment
+            .extend(probe::surroundings().ok().map(|outside| (probe::OUTSIDE.into(), outside)));
     }
     // bwrap ends before the init of its namespace does: that one is to come to us, and be ended.
     adopt();
@@ -139,6 +143,10 @@ fn command(order: &Order, channel: &OwnedFd) -> Step<(Command, Vec<OwnedFd>)> {
         options.add(["--unshare-net"]);
     }
     for mount in &order.mounts {
+        // The guard looks after what there is no room for.
+        if options.words > MOST_WORDS && matches!(mount, Mount::Keep { .. }) {
+            continue;
+        }
         options.mount(mount, &mut files).map_err(while_("open /dev/null"))?;
     }
     options.add(["--proc", "/proc", "--dev", "/dev"]);
@@ -168,13 +176,17 @@ fn command(order: &Order, channel: &OwnedFd) -> Step<(Command, Vec<OwnedFd>)> {
 
 /// What bwrap is told, each ended by a NUL byte.
 #[derive(Default)]
-struct Options(Vec<u8>);
+struct Options {
+    bytes: Vec<u8>,
+    words: usize,
+}
 
 impl Options {
     fn add(&mut self, words: impl IntoIterator<Item = impl AsRef<OsStr>>) {
         for word in words {
-            self.0.extend_from_slice(word.as_ref().as_bytes());
-            self.0.push(0);
+            self.bytes.extend_from_slice(word.as_ref().as_bytes());
+            self.bytes.push(0);
+            self.words += 1;
         }
     }
 
@@ -182,7 +194,7 @@ impl Options {
     fn file(&self) -> io::Result<OwnedFd> {
         let list = memfd_create("options", MemfdFlags::empty())?;
         let mut list = File::from(list);
-        list.write_all(&self.0)?;
+        list.write_all(&self.bytes)?;
         list.rewind()?;
         Ok(list.into())
     }

@@ -85,6 +85,35 @@ const OTHER_PROCESSES: &[i64] = &[
     libc::SYS_process_vm_writev,
     libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
+    libc::SYS_process_madvise,
+    libc::SYS_migrate_pages,
+    // Queues and shared memory, which no namespace holds apart there either.
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+/// The argument that says of what kind a name is, and its value for the name of a process.
+type OfKind = Option<(u8, u64)>;
+/// Calls that change a process, by the argument that names it: a command may name itself (0) only.
+const OF_A_PROCESS: &[(i64, u8, OfKind)] = &[
+    (libc::SYS_prlimit64, 0, None),
+    (libc::SYS_sched_setscheduler, 0, None),
+    (libc::SYS_sched_setparam, 0, None),
+    (libc::SYS_sched_setattr, 0, None),
+    (libc::SYS_sched_setaffinity, 0, None),
+    (libc::SYS_move_pages, 0, None),
+    (libc::SYS_setpriority, 1, Some((0, 0))),
+    (libc::SYS_ioprio_set, 1, Some((0, 1))),
 ];
 /// All flags of `clone` and `unshare` that make a namespace.
 const NAMESPACES: [i32; 7] = [
@@ -130,6 +159,13 @@ fn refused(means: Means) -> Made<Rules> {
     let mut rules: Rules = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     if means == Means::Partial {
         rules.extend(OTHER_PROCESSES.iter().map(|call| (*call, Vec::new())));
+        for (call, name, kind) in OF_A_PROCESS {
+            let mut other = vec![rule(&[(*name, SeccompCmpOp::Ne, 0)])?];
+            if let Some((kind, one)) = kind {
+                other.push(rule(&[(*kind, SeccompCmpOp::Ne, *one)])?);
+            }
+            rules.insert(*call, other);
+        }
     }
     let flag = |flag: &i32| -> Made<SeccompRule> {
         let flag = u64::from(flag.unsigned_abs());
@@ -152,12 +188,17 @@ fn families(means: Means, network: bool) -> Made<Rules> {
         (Means::Partial, true) => internet.to_vec(),
         _ => internet.into_iter().chain([libc::AF_UNIX]).collect(),
     };
-    let conditions: Vec<_> = allowed
-        .iter()
-        .map(|family| (0, SeccompCmpOp::Ne, u64::from(family.unsigned_abs())))
-        .collect();
-    let other = if conditions.is_empty() { Vec::new() } else { vec![rule(&conditions)?] };
-    Ok(BTreeMap::from([(libc::SYS_socket, other)]))
+    let others = |allowed: &[i32]| -> Made<Vec<SeccompRule>> {
+        let family = |family: &i32| (0, SeccompCmpOp::Ne, u64::from(family.unsigned_abs()));
+        let conditions: Vec<_> = allowed.iter().map(family).collect();
+        // A call without a rule is refused whatever its arguments.
+        if conditions.is_empty() { Ok(Vec::new()) } else { Ok(vec![rule(&conditions)?]) }
+    };
+    Ok(BTreeMap::from([
+        (libc::SYS_socket, others(&allowed)?),
+        // A pair reaches nobody else.
+        (libc::SYS_socketpair, others(&[libc::AF_UNIX])?),
+    ]))
 }
 
 /// A rule of arguments, as the 32 bits that the kernel looks at.

@@ -155,7 +155,7 @@ fn enter_group(group: Option<&Group>) -> Step<()> {
 
 /// Everything: namespaces, a root of its own, and the other walls.
 fn in_namespaces(order: &Order, group: Option<&Group>, told: &'static Told) -> Step<()> {
-    let outside = order.probe.then(probe::ipc).and_then(Result::ok);
+    let outside = order.probe.then(probe::surroundings).and_then(Result::ok);
     let network = if order.network { 0 } else { libc::CLONE_NEWNET };
     let user_namespace = namespaces::enter(namespaces::SANDBOX | network)?;
     die_with_parent(order.parent);

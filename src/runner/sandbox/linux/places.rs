@@ -83,17 +83,11 @@ pub(super) fn give(
     Ok(chownat(folder, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
-/// Gives a folder another name, which is free.
+/// Gives a folder another name, which nobody can have taken.
 fn set_aside(here: BorrowedFd, name: &OsStr) -> io::Result<()> {
-    for number in 1.. {
-        let mut aside = name.to_owned();
-        aside.push(format!(".aside{number}"));
-        match renameat_with(here, name, here, &aside, RenameFlags::NOREPLACE) {
-            Err(Errno::EXIST) if number < 1000 => {}
-            done => return Ok(done?),
-        }
-    }
-    Ok(())
+    let mut aside = name.to_owned();
+    aside.push(format!(".aside-{}", uuid::Uuid::new_v4().simple()));
+    Ok(renameat_with(here, name, here, &aside, RenameFlags::NOREPLACE)?)
 }
 
 /// Makes the places that lie in folders of the session's own, for somebody who would follow a link

@@ -1,6 +1,7 @@
 //! Run in the place of a command: tries to get around each wall, and tells which of them stand.
 #![allow(unsafe_code)]
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::Path;
@@ -9,8 +10,8 @@ use super::super::order::{Means, Mount, Order};
 use super::super::report::{Facts, Mechanism};
 use super::filter;
 
-/// In a command's environment, for probes alone: the queues' namespace outside.
-pub(super) const OUTSIDE: &str = "DEADDROP_PROBE_IPC";
+/// In a command's environment, for probes alone: what [`surroundings`] are outside.
+pub(super) const OUTSIDE: &str = "DEADDROP_PROBE_OUTSIDE";
 
 /// What only root can make, where he has not lost his root.
 const ADDED: &str = "/deaddrop-probe";
@@ -21,13 +22,13 @@ pub(super) fn look_around(order: &Order) -> Facts {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     facts.add_if(Mechanism::PidNamespace, std::process::id() < 4);
     // Where nothing holds it back, the attempt would leave something behind.
-    facts.add_if(Mechanism::Root, order.means != Means::Open && is_own_root());
-    facts.add_if(Mechanism::Network, is_own_network());
     let outside = order.environment.iter().find(|(key, _)| key == OUTSIDE);
-    facts.add_if(
-        Mechanism::Ipc,
-        outside.is_some_and(|(_, outside)| ipc().is_ok_and(|inside| inside != *outside)),
-    );
+    let outside = outside.and_then(|(_, outside)| outside.to_str()).unwrap_or_default();
+    let inside = surroundings().unwrap_or_default();
+    let [root, network, ipc] = differences(outside, inside.to_str().unwrap_or_default());
+    facts.add_if(Mechanism::Root, order.means != Means::Open && root && is_own_root());
+    facts.add_if(Mechanism::Network, network);
+    facts.add_if(Mechanism::Ipc, ipc);
     let none = |field: &str| value(&status, field).is_some_and(|v| v.bytes().all(|b| b == b'0'));
     facts.add_if(Mechanism::Capabilities, none("CapPrm") && none("CapEff") && none("CapInh"));
     facts.add_if(Mechanism::NoNewPrivileges, value(&status, "NoNewPrivs") == Some("1"));
@@ -38,28 +39,40 @@ pub(super) fn look_around(order: &Order) -> Facts {
     facts
 }
 
-/// This process's namespace of queues.
-pub(super) fn ipc() -> io::Result<std::ffi::OsString> {
-    Ok(fs::read_link("/proc/self/ns/ipc")?.into_os_string())
+/// What this process's root, network and queues are: three words that nothing else has.
+pub(super) fn surroundings() -> io::Result<OsString> {
+    use std::os::unix::fs::MetadataExt;
+    let root = fs::metadata("/")?;
+    let [network, ipc] = ["net", "ipc"].map(|of| fs::read_link(format!("/proc/self/ns/{of}")));
+    let (network, ipc) = (network?.into_os_string(), ipc?.into_os_string());
+    let mut words = OsString::from(format!("{}:{} ", root.dev(), root.ino()));
+    words.push(network);
+    words.push(" ");
+    words.push(ipc);
+    Ok(words)
+}
+
+/// Which of the three are others inside than outside; none where that is not known.
+fn differences(outside: &str, inside: &str) -> [bool; 3] {
+    let words = |text: &str| -> Option<[String; 3]> {
+        text.split(' ').map(str::to_owned).collect::<Vec<_>>().try_into().ok()
+    };
+    match (words(outside), words(inside)) {
+        (Some(outside), Some(inside)) => [0, 1, 2].map(|n| outside[n] != inside[n]),
+        _ => [false; 3],
+    }
 }
 
 fn value<'a>(status: &'a str, field: &str) -> Option<&'a str> {
     status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':')).map(str::trim)
 }
 
+/// Whether nothing of the system can be written, nor its passwords read.
 fn is_own_root() -> bool {
-    // Each of these is there on every host, or can be made there by root.
     let kernel = OpenOptions::new().write(true).open("/proc/sys/kernel/core_pattern");
     let added = File::create_new(ADDED).and_then(|_| fs::remove_file(ADDED));
     let passwords = fs::read("/etc/shadow").unwrap_or_default();
-    kernel.is_err() && added.is_err() && passwords.is_empty() && !Path::new("/boot").exists()
-}
-
-/// Only a network of one's own has nothing but a loopback device.
-fn is_own_network() -> bool {
-    let devices = fs::read_to_string("/proc/self/net/dev").unwrap_or_default();
-    let mut names = devices.lines().skip(2).filter_map(|line| line.split_once(':'));
-    devices.lines().count() >= 2 && names.all(|(name, _)| name.trim() == "lo")
+    kernel.is_err() && added.is_err() && passwords.is_empty()
 }
 
 fn are_refused() -> bool {
@@ -106,4 +119,18 @@ fn is_state_hidden(order: &Order) -> bool {
         _ => None,
     });
     File::open(&order.lock).is_err() && covers.into_iter().all(|at| is_empty(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_no_difference() {
+        assert_eq!(differences("1:2 net:[3] ipc:[4]", "1:9 net:[3] ipc:[5]"), [true, false, true]);
+        assert_eq!(differences("", "1:9 net:[3] ipc:[5]"), [false; 3]);
+        assert_eq!(differences("1:9 net:[3]", "1:8 net:[4] ipc:[5]"), [false; 3]);
+        let here = surroundings().unwrap().into_string().unwrap();
+        assert_eq!(differences(&here, &here), [false; 3]);
+    }
 }

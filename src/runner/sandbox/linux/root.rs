@@ -33,8 +33,22 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
 /// What the kernel lets the owner of a file in `/proc` write, whatever its capabilities.
 const KERNEL_SETTINGS: [&str; 5] = ["sys", "sysrq-trigger", "irq", "bus", "fs"];
 /// What tells of the whole machine.
-pub(super) const KERNEL_SECRETS: [&str; 8] =
-    ["kcore", "keys", "key-users", "latency_stats", "timer_list", "sched_debug", "scsi", "acpi"];
+pub(super) const KERNEL_SECRETS: [&str; 14] = [
+    "kcore",
+    "keys",
+    "key-users",
+    "latency_stats",
+    "timer_list",
+    "sched_debug",
+    "scsi",
+    "acpi",
+    "vmallocinfo",
+    "slabinfo",
+    "pagetypeinfo",
+    "kpagecount",
+    "kpageflags",
+    "kpagecgroup",
+];
 
 /// A root that is being built.
 struct Builder<'a> {
@@ -111,7 +125,11 @@ impl<'a> Builder<'a> {
     }
 
     fn bind(&self, from: &Path, to: &Path, flags: MountAttrFlags) -> io::Result<()> {
-        let tree = mounts::tree(from, flags)?;
+        let tree = match mounts::tree(from, flags) {
+            // Gone since deaddrop looked: then less is seen. What commands write to must be there.
+            Err(e) if e.kind() == io::ErrorKind::NotFound && flags == READ_ONLY => return Ok(()),
+            tree => tree?,
+        };
         let kind = FileType::from_raw_mode(fstat(&tree)?.st_mode);
         mounts::put(&tree, self.place(to, kind == FileType::Directory)?)
     }
@@ -141,6 +159,10 @@ impl<'a> Builder<'a> {
     }
 
     fn overlay(&mut self, at: &Path) -> io::Result<()> {
+        // Gone since deaddrop looked.
+        if !at.is_dir() {
+            return Ok(());
+        }
         let scratch = self.look(Path::new(SCRATCH))?;
         self.overlays += 1;
         let option = |name: &str| -> io::Result<OsString> {

@@ -22,17 +22,9 @@ const LAST_CAPABILITY: c_ulong = 63;
 /// The newest of Landlock that is asked for; older kernels give what they have.
 const NEWEST: ABI = ABI::V6;
 /// Written by programs that do no harm with it.
-const DEVICES: [&str; 9] = [
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
-    "/dev/shm",
-];
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+/// The same where they are the command's own: else they are the terminals that the person types in.
+const OWN_DEVICES: [&str; 4] = ["/dev/tty", "/dev/ptmx", "/dev/pts", "/dev/shm"];
 
 /// Gives up what the order says. Afterwards only an exec is left to do.
 pub(super) fn raise(order: &Order) -> Step<Facts> {
@@ -134,11 +126,11 @@ fn reach(order: &Order) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let (mut read, mut write) = (Vec::new(), DEVICES.map(PathBuf::from).to_vec());
     let partial = order.means == Means::Partial;
     if partial {
-        write.retain(|path| path != Path::new("/dev/shm"));
         read.push("/proc".into());
     } else {
         read.push("/".into());
         write.push("/proc".into());
+        write.extend(OWN_DEVICES.map(PathBuf::from));
     }
     let covered: Vec<&Path> = order
         .mounts
