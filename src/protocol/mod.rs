@@ -6,6 +6,7 @@
 //! block that cannot be understood is a [`Step`] that carries an [`Invalid`].
 
 mod effect;
+pub mod operations;
 mod outcome;
 mod path;
 pub mod tags;
