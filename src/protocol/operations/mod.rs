@@ -29,6 +29,7 @@ mod encoding;
 mod events;
 mod fault;
 mod fields;
+mod find;
 mod json;
 mod path;
 mod receive;
@@ -49,6 +50,7 @@ pub use events::{
     ReadFileEvent, RunId, ShellEvent, Status, Succeeded, UserMessageEvent,
 };
 pub use fault::{Fault, Faults};
+pub use find::{Refused, find};
 pub use path::is_valid_path;
 pub use receive::{
     Entry, Malformed, OPERATIONS_LIMIT, Received, parse_event, parse_events_message,

@@ -48,7 +48,7 @@ pub struct Malformed {
 }
 
 /// Reads a message, taking each operation by itself: one that is malformed does not stop the
-/// others. The message is the whole of `text`.
+/// others. The message is the whole of `text`; for one within a reply see [`find`](super::find).
 ///
 /// # Errors
 /// What is wrong with the message as a whole: then nothing of it may be carried out. It is not

@@ -1,0 +1,230 @@
+//! Finds the operations message in a reply: bare, or in a code fence, with prose around it.
+//!
+//! A message begins a line, but for blanks and the marks of a fence. Fences of other languages are
+//! not looked into. Each line is read at most twice: where something that begins like JSON is none,
+//! the search goes on at the line where it ceased to be, and a line that opens a fence can stand in
+//! no JSON.
+
+use memchr::{memchr, memmem, memrchr};
+use serde_json::value::RawValue;
+
+use super::OperationType;
+use super::check::MESSAGE;
+use super::fault::{At, Faults};
+use super::json::{self, Lines, RawFields};
+use super::receive::{Received, receive_part, without_bom};
+
+/// The first words of fences that may hold a message.
+const LOOKED_INTO: [&str; 7] = ["", "json", "jsonc", "json5", "text", "txt", "plaintext"];
+/// So far behind an error it is looked for the keys that show what was meant.
+const AHEAD: usize = 200;
+
+/// A reply that holds a message which cannot be carried out as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// The line of the reply that the message begins on, counted from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub faults: Faults,
+    /// Whether it only lacks its end: the reply may have been cut off, or not be complete yet.
+    pub unclosed: bool,
+}
+
+/// The operations message of a reply; None where it holds none.
+///
+/// It may be bare or in a code fence, with prose, other fences and other JSON around it. What is
+/// not quite a message but is meant as one is refused and not overlooked: one that is no JSON, or
+/// has no version. So are several messages in one reply, since whether the later ones follow or
+/// replace the first would be a guess.
+///
+/// # Errors
+/// The message is there, and has to be refused as a whole.
+///
+/// # Examples
+/// ```
+/// use deaddrop::protocol::operations::find;
+/// let reply = "I'll look.\n```json\n{\"protocolVersion\": \"1.0\", \"operations\": [\n\
+///              {\"type\": \"shell\", \"command\": \"ls\"}]}\n```\nThen we'll see.\n";
+/// let received = find(reply).unwrap().unwrap();
+/// assert_eq!((received.line, received.entries[0].line), (3, 4));
+/// assert!(find(&reply.replace("1.0", "1.7")).unwrap().is_err());
+/// assert_eq!(find("Just prose, with {braces}."), None);
+/// ```
+pub fn find(reply: &str) -> Option<Result<Received, Refused>> {
+    let lines = &mut Lines::of(reply);
+    let found = Search::of(without_bom(reply)).found();
+    let mut faults = Faults::default();
+    let line = |lines: &mut Lines, part: &str| lines.line_of(lines.offset_of(part));
+    match (&found.messages[..], found.broken) {
+        ([], None) => None,
+        ([], Some((part, error))) => {
+            faults.add(&At::Root, json::in_words(&error, part, lines), MESSAGE);
+            let line = line(lines, part);
+            Some(Err(Refused { line, faults, unclosed: error.is_eof() }))
+        }
+        ([message], _) => Some(receive_part(message, lines).map_err(|faults| {
+            let line = line(lines, message);
+            Refused { line, faults, unclosed: false }
+        })),
+        ([first, second, ..], _) => {
+            let lines = [line(lines, first), line(lines, second)];
+            let problem = format!(
+                "the reply holds more than one operations message, on lines {} and {}, so none was carried out",
+                lines[0], lines[1]
+            );
+            faults.add(&At::Root, problem, "one message with all operations, in their order");
+            Some(Err(Refused { line: lines[0], faults, unclosed: false }))
+        }
+    }
+}
+
+/// What a search has come upon.
+#[derive(Default)]
+struct Found<'a> {
+    /// The first messages; of more than two nobody wants to know.
+    messages: Vec<&'a str>,
+    /// The first text, to the end of the reply, that was meant as a message and is no JSON.
+    broken: Option<(&'a str, serde_json::Error)>,
+}
+
+struct Search<'a> {
+    text: &'a str,
+    /// Where the next line begins.
+    at: usize,
+    fence: Option<Fence>,
+}
+
+/// An open code fence: its mark, how often it stands there, and whether to look into it.
+struct Fence {
+    mark: char,
+    length: usize,
+    looked_into: bool,
+}
+
+impl<'a> Search<'a> {
+    fn of(text: &'a str) -> Self {
+        Self { text, at: 0, fence: None }
+    }
+
+    fn found(mut self) -> Found<'a> {
+        let mut found = Found::default();
+        while self.at < self.text.len() && found.messages.len() < 2 {
+            let begin = self.at;
+            self.at = self.line_after(begin);
+            let line = &self.text[begin..self.at];
+            if !self.is_looked_into(line) {
+                continue;
+            }
+            let Some(start) = json_in(line).map(|start| begin + start) else { continue };
+            let rest = &self.text[start..];
+            match first_value(rest) {
+                Ok(value) => {
+                    if is_message(value) {
+                        found.messages.push(value);
+                    }
+                    self.at = self.line_after(start + value.len() - 1);
+                }
+                Err(error) => {
+                    let stopped = start + json::offset(&error, rest);
+                    if found.broken.is_none() && self.is_meant(start, stopped) {
+                        found.broken = Some((rest, error));
+                    }
+                    // On from the line that cannot be JSON, which may be a fence; never back.
+                    let before = &self.text.as_bytes()[..stopped];
+                    let line = memrchr(b'\n', before).map_or(0, |n| n + 1);
+                    self.at = self.at.max(line);
+                }
+            }
+        }
+        found
+    }
+
+    /// Where the line after the one that holds this byte begins.
+    fn line_after(&self, at: usize) -> usize {
+        memchr(b'\n', &self.text.as_bytes()[at..]).map_or(self.text.len(), |n| at + n + 1)
+    }
+
+    /// Whether a message may begin on this line; takes note of the fences that it opens or closes.
+    fn is_looked_into(&mut self, line: &str) -> bool {
+        let Some(fence) = &self.fence else {
+            let opened = opened_by(line);
+            let closed_or_looked_into = opened.as_ref().is_none_or(|fence| fence.looked_into);
+            self.fence = opened;
+            return closed_or_looked_into;
+        };
+        let line = line.trim();
+        let marks = line.len() - line.trim_start_matches(fence.mark).len();
+        if marks == line.len() && marks >= fence.length {
+            self.fence = None;
+            return false;
+        }
+        fence.looked_into
+    }
+
+    /// Whether what begins at `start` and was JSON until `stopped` shows the keys of a message.
+    fn is_meant(&self, start: usize, stopped: usize) -> bool {
+        let end = (stopped + AHEAD).min(self.text.len());
+        let seen = &self.text.as_bytes()[start..end];
+        ["protocolVersion", "operations"]
+            .iter()
+            .all(|key| memmem::find(seen, key.as_bytes()).is_some())
+    }
+}
+
+/// The fence that a line opens.
+fn opened_by(line: &str) -> Option<Fence> {
+    let line = line.trim();
+    let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let info = line.trim_start_matches(mark);
+    let length = line.len() - info.len();
+    // What has its backticks on both sides is a span within a line.
+    if length < 3 || (mark == '`' && info.contains('`')) {
+        return None;
+    }
+    let word = info.split([' ', '\t', '{', ',']).find(|word| !word.is_empty()).unwrap_or_default();
+    let json = info.trim_start().starts_with("{\"");
+    let looked_into = json || LOOKED_INTO.iter().any(|known| word.eq_ignore_ascii_case(known));
+    Some(Fence { mark, length, looked_into })
+}
+
+/// Where an object begins on a line that begins with it, but for blanks and the marks of a fence.
+fn json_in(line: &str) -> Option<usize> {
+    let blank = |c: char| c.is_whitespace() || c == '\u{feff}';
+    let rest = line.trim_start_matches(blank);
+    let mut rest = rest.trim_start_matches(['`', '~']).trim_start_matches(blank);
+    if let Some((word, after)) = rest.split_at_checked(4)
+        && word.eq_ignore_ascii_case("json")
+    {
+        rest = after.trim_start_matches(blank);
+    }
+    rest.starts_with('{').then(|| line.len() - rest.len())
+}
+
+/// The JSON value that a text begins with.
+fn first_value(text: &str) -> serde_json::Result<&str> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+    match values.next() {
+        Some(value) => value.map(RawValue::get),
+        // Only where there is nothing but blanks.
+        None => Ok(text),
+    }
+}
+
+/// Whether an object is meant as an operations message: it has `operations`, and a version or
+/// something among them that is one.
+fn is_message(object: &str) -> bool {
+    let Ok(fields) = serde_json::from_str::<RawFields>(object) else { return false };
+    let Some(operations) = fields.get("operations") else { return false };
+    let mut any = fields.contains_key("protocolVersion");
+    if !any {
+        // What is no list has no elements.
+        let _ = json::elements(operations.get(), |element| any = any || is_operation(element));
+    }
+    any
+}
+
+fn is_operation(element: &str) -> bool {
+    let fields = serde_json::from_str::<RawFields>(element).unwrap_or_default();
+    let kind = fields.get("type").and_then(|kind| serde_json::from_str::<String>(kind.get()).ok());
+    kind.is_some_and(|kind| OperationType::named(&kind).is_some())
+}
