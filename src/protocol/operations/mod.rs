@@ -33,6 +33,7 @@ mod find;
 mod json;
 mod path;
 mod receive;
+mod schema;
 mod time;
 mod wire;
 
@@ -56,6 +57,7 @@ pub use receive::{
     Entry, Malformed, OPERATIONS_LIMIT, Received, parse_event, parse_events_message,
     parse_operation, parse_operations_message, receive,
 };
+pub use schema::{Schema, schema};
 pub use time::UtcTime;
 pub use wire::{
     CreateFileOperation, DeleteFileOperation, EditFileOperation, FileEdit, MessageOperation,
