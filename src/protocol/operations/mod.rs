@@ -23,6 +23,7 @@
 //! - *Names of the approval policy* (`destructive_commands`, `destructive_commands_approval`,
 //!   `shell.approvalRequired`): any text here.
 
+mod approval;
 mod check;
 mod check_events;
 mod encoding;
@@ -39,6 +40,7 @@ mod wire;
 
 use serde::{Serialize, Serializer};
 
+pub use approval::{Approval, Decision, parse_approval};
 pub use check::{
     COMMAND_LIMIT, CONTENT_LIMIT, MESSAGE_LIMIT, TIMEOUT_LEAST, TIMEOUT_MOST, validate_operation,
     validate_operations_message,
