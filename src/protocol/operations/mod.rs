@@ -38,6 +38,9 @@ mod schema;
 mod time;
 mod wire;
 
+#[cfg(test)]
+mod tests;
+
 use serde::{Serialize, Serializer};
 
 pub use approval::{Approval, Decision, parse_approval};

@@ -1,0 +1,232 @@
+//! The rules for events ("Event Types", "Error Response Format"), and how they are made.
+
+use serde_json::{Value, json};
+
+use super::super::{
+    ErrorEvent, Event, EventsMessage, MessageEvent, RunId, ShellEvent, Status, Succeeded, UtcTime,
+    receive, validate_event, validate_events_message, validate_operation,
+};
+use super::{paths, with, without};
+
+const TIME: &str = "2025-01-15T10:30:00Z";
+
+/// One event of each type with all of its fields, and those of them that are required.
+fn full() -> Vec<(Value, &'static [&'static str])> {
+    vec![
+        (
+            json!({"type": "userMessage", "timestamp": TIME, "content": "Hi"}),
+            &["timestamp", "content"],
+        ),
+        (
+            json!({"type": "message", "operationId": "m", "timestamp": TIME, "success": true}),
+            &["timestamp", "success"],
+        ),
+        (
+            json!({"type": "createFile", "operationId": "c", "timestamp": TIME, "path": "a",
+                   "success": true, "error": "", "bytesWritten": 5}),
+            &["timestamp", "path", "success"],
+        ),
+        (
+            json!({"type": "readFile", "operationId": "r", "timestamp": TIME, "path": "a",
+                   "success": true, "content": "eA==", "encoding": "base64", "size": 1, "error": ""}),
+            &["timestamp", "path", "success"],
+        ),
+        (
+            json!({"type": "editFile", "operationId": "e", "timestamp": TIME, "path": "a",
+                   "success": false, "editsApplied": 0, "error": "not found"}),
+            &["timestamp", "path", "success"],
+        ),
+        (
+            json!({"type": "deleteFile", "operationId": "d", "timestamp": TIME, "path": "a",
+                   "success": false, "error": "File not found"}),
+            &["timestamp", "path", "success"],
+        ),
+        (
+            json!({"type": "shell", "operationId": "s", "timestamp": TIME, "command": "ls",
+                   "success": false, "exitCode": -1, "stdout": "", "stderr": "", "durationMs": 3,
+                   "error": "", "timedOut": true}),
+            &["timestamp", "command", "success"],
+        ),
+        (
+            json!({"type": "approvalRequired", "timestamp": TIME, "operationId": "s",
+                   "operationType": "shell", "reason": "why",
+                   "details": {"command": "rm", "path": "a", "policy": "shell.approvalRequired"}}),
+            &["timestamp", "operationId", "operationType", "reason", "details"],
+        ),
+        (
+            json!({"type": "policyDenied", "operationId": "s", "timestamp": TIME,
+                   "operationType": "shell", "reason": "why", "suggestion": "else"}),
+            &["timestamp", "operationType", "reason"],
+        ),
+        (
+            json!({"type": "error", "operationId": "s", "timestamp": TIME,
+                   "category": "system", "message": "Disk full", "details": {"any": [1, null]}}),
+            &["timestamp", "category", "message"],
+        ),
+    ]
+}
+
+#[test]
+fn fields_are_required_or_may_be_left_out_but_are_never_null_or_of_another_type() {
+    for (event, required) in full() {
+        let printed = serde_json::to_value(validate_event(&event).unwrap()).unwrap();
+        assert_eq!(printed, event);
+        for key in event.as_object().unwrap().keys() {
+            let less = without(&event, key);
+            if key == "type" || required.contains(&&**key) {
+                let faults = validate_event(&less).unwrap_err();
+                assert_eq!(paths(&faults), [format!("$.{key}")]);
+            } else {
+                let read = validate_event(&less).unwrap();
+                assert_eq!(serde_json::to_value(read).unwrap(), less);
+            }
+            for other in [json!(null), json!([[]]), json!(-0.5)] {
+                let faults = validate_event(&with(&event, key, other)).unwrap_err();
+                assert_eq!(paths(&faults), [format!("$.{key}")], "{event}");
+            }
+        }
+    }
+}
+
+#[test]
+fn events_hold_only_what_their_types_allow() {
+    let all = full();
+    for (n, key, value) in [
+        (1, "success", json!(false)),
+        (2, "bytesWritten", json!(-1)),
+        (2, "bytesWritten", json!(1.5)),
+        (2, "bytesWritten", json!(1_u64 << 53)),
+        (3, "content", json!("no base64")),
+        (3, "encoding", json!("hex")),
+        (6, "exitCode", json!(0.5)),
+        (7, "details", json!({"command": null})),
+        (9, "category", json!("disk")),
+        (9, "details", json!("none")),
+        (0, "timestamp", json!("2025-01-15T10:30:00+00:00")),
+        (0, "timestamp", json!("2025-02-30T10:30:00Z")),
+        (0, "type", json!("done")),
+    ] {
+        let faults = validate_event(&with(&all[n].0, key, value.clone())).unwrap_err();
+        assert!(paths(&faults)[0].starts_with(&format!("$.{key}")), "{key} {value}: {faults}");
+        assert_eq!(faults.count(), 1, "{faults}");
+    }
+    for category in ["validation", "policy", "execution", "timeout", "system"] {
+        let event = with(&all[9].0, "category", json!(category));
+        let read = validate_event(&event).unwrap();
+        assert_eq!(serde_json::to_value(read).unwrap(), event);
+    }
+    assert!(validate_event(&with(&all[7].0, "details", json!({}))).is_ok());
+    assert!(validate_event(&json!("message")).is_err());
+}
+
+#[test]
+fn an_events_message_has_a_run_a_status_and_events() {
+    let events: Vec<Value> = full().into_iter().map(|(event, _)| event).collect();
+    let message = json!({"protocolVersion": "1.0", "runId": "run_abc123", "status": "completed", "events": events});
+    for status in ["completed", "awaiting_approval", "error"] {
+        let message = with(&message, "status", json!(status));
+        let read = validate_events_message(&message).unwrap();
+        assert_eq!(serde_json::to_value(read).unwrap(), message);
+    }
+    for (key, value) in [
+        ("protocolVersion", json!("1.1")),
+        ("runId", json!(7)),
+        ("status", json!("awaitingApproval")),
+        ("events", json!({})),
+    ] {
+        let faults = validate_events_message(&with(&message, key, value)).unwrap_err();
+        assert_eq!(paths(&faults), [format!("$.{key}")]);
+        let faults = validate_events_message(&without(&message, key)).unwrap_err();
+        assert_eq!(paths(&faults), [format!("$.{key}")]);
+    }
+    let mut two_wrong = message;
+    two_wrong["events"][1]["success"] = json!(1);
+    two_wrong["events"][2]["path"] = json!(1);
+    let faults = validate_events_message(&two_wrong).unwrap_err();
+    assert_eq!(paths(&faults), ["$.events[1].success", "$.events[2].path"]);
+}
+
+#[test]
+fn made_events_are_printed_as_the_specification_prints_them() {
+    let time = || UtcTime::parse(TIME).unwrap();
+    let said = MessageEvent { operation_id: None, timestamp: time(), success: Succeeded };
+    let timed_out = ShellEvent {
+        operation_id: Some("s".into()),
+        timestamp: time(),
+        command: "sleep 1000".into(),
+        success: false,
+        exit_code: Some(124),
+        stdout: None,
+        stderr: None,
+        duration_ms: Some(30000),
+        error: None,
+        timed_out: Some(true),
+    };
+    let events = vec![Event::Message(said), Event::Shell(timed_out)];
+    let run = RunId::new("xyz789").unwrap();
+    let message = EventsMessage::new(&run, Status::AwaitingApproval, events);
+    let printed = serde_json::to_value(&message).unwrap();
+    assert_eq!(
+        printed,
+        json!({
+            "protocolVersion": "1.0", "runId": "run_xyz789", "status": "awaiting_approval",
+            "events": [
+                {"type": "message", "timestamp": TIME, "success": true},
+                {"type": "shell", "operationId": "s", "timestamp": TIME, "command": "sleep 1000",
+                 "success": false, "exitCode": 124, "durationMs": 30000, "timedOut": true},
+            ],
+        })
+    );
+    assert_eq!(validate_events_message(&printed), Ok(message));
+}
+
+#[test]
+fn a_malformed_operation_becomes_a_validation_error() {
+    let text = r#"{"protocolVersion": "1.0", "operations": [{"type": "shell", "id": "s-1"}]}"#;
+    let received = receive(text).unwrap();
+    let malformed = received.entries[0].asks.as_ref().unwrap_err();
+    let time = UtcTime::parse(TIME).unwrap();
+    let event = ErrorEvent::validation(malformed.id.clone(), time, &malformed.faults);
+    let printed = serde_json::to_value(Event::Error(event)).unwrap();
+    let message = printed["message"].as_str().unwrap();
+    assert!(message.starts_with("$.operations[0].command: it is missing. Correct form: "));
+    assert_eq!(
+        printed,
+        json!({"type": "error", "operationId": "s-1", "timestamp": TIME,
+               "category": "validation", "message": message})
+    );
+    assert!(validate_event(&printed).is_ok());
+}
+
+#[test]
+fn failures_can_be_told_from_successes() {
+    let told: Vec<Option<bool>> =
+        full().iter().map(|(event, _)| validate_event(event).unwrap().success()).collect();
+    let (yes, no) = (Some(true), Some(false));
+    assert_eq!(told, [None, yes, yes, yes, no, no, no, None, None, None]);
+}
+
+#[test]
+fn run_ids_begin_with_run_and_can_be_names_of_files() {
+    assert_eq!(RunId::new("abc123").unwrap().as_str(), "run_abc123");
+    assert_eq!(RunId::parse("run_xyz789"), RunId::new("xyz789"));
+    let longest = "x".repeat(64);
+    assert!(RunId::new(&longest).is_some() && RunId::new(&(longest + "x")).is_none());
+    for text in
+        ["", "run_", "abc123", "RUN_a", "run_../x", "run_a/b", "run_a b", "run_é", "run_a\0"]
+    {
+        assert_eq!(RunId::parse(text), None, "{text}");
+    }
+}
+
+#[test]
+fn serde_reads_only_what_is_valid() {
+    let operation = json!({"type": "readFile", "path": "../a"});
+    let error = serde_json::from_value::<super::super::Operation>(operation.clone()).unwrap_err();
+    assert_eq!(error.to_string(), validate_operation(&operation).unwrap_err().to_string());
+    for (event, _) in full() {
+        let read: Event = serde_json::from_value(event.clone()).unwrap();
+        assert_eq!(serde_json::to_value(read).unwrap(), event);
+        assert!(serde_json::from_value::<Event>(without(&event, "timestamp")).is_err());
+    }
+}

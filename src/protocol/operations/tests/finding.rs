@@ -1,0 +1,156 @@
+//! Finding the message in a reply, and leaving alone what is none.
+
+use super::super::{Received, Refused, find};
+
+const MESSAGE: &str = "{\"protocolVersion\": \"1.0\", \"operations\": [\n  {\"type\": \"shell\", \"command\": \"ls\"}\n]}";
+
+fn found(reply: &str) -> Received {
+    find(reply).unwrap_or_else(|| panic!("nothing in {reply}")).unwrap()
+}
+
+fn refused(reply: &str) -> Refused {
+    find(reply).unwrap_or_else(|| panic!("nothing in {reply}")).unwrap_err()
+}
+
+#[test]
+fn a_message_is_found_bare_or_fenced_with_anything_around_it() {
+    for (reply, line) in [
+        (MESSAGE.to_owned(), 1),
+        (format!("\u{feff}{MESSAGE}"), 1),
+        (format!("\n\n  {MESSAGE}\n\n"), 3),
+        (format!("```json\n{MESSAGE}\n```"), 2),
+        (format!("```\n{MESSAGE}\n```"), 2),
+        (format!("~~~ JSON\n{MESSAGE}\n~~~"), 2),
+        (format!("````text\n{MESSAGE}\n````\n"), 2),
+        (format!("Sure!\n\n```json\n{MESSAGE}\n```\n\nThat lists {{them}}.\n"), 4),
+        (format!("Sure!\n\n{MESSAGE}\n\nThat lists them."), 3),
+        // As some chats copy a block.
+        (format!("json\nCopy code\n{MESSAGE}\nDone."), 3),
+        (format!("\u{feff}```json\n{MESSAGE}\n```"), 2),
+        // Another fence first.
+        (format!("```bash\nls {{a,b}}\n```\n```json\n{MESSAGE}\n```"), 5),
+        (format!("```python\n{{\"operations\": 1}}\n```\nand\n```json\n{MESSAGE}\n```"), 6),
+        (format!("```json\n{{\"name\": \"x\"}}\n```\n```json\n{MESSAGE}\n```"), 5),
+        (format!("```json\n[1, 2]\n```\n{MESSAGE}"), 4),
+        (format!("{{ not JSON\n```json\n{MESSAGE}\n```"), 3),
+        (format!("{{\n{MESSAGE}"), 2),
+        (format!("{{\"a\":\n```json\n{MESSAGE}\n```"), 3),
+        // A fence is closed by one that is as long, of the same kind, and bare.
+        (format!("````sh\n```\n{{}}\n````\n{MESSAGE}"), 5),
+        (format!("```sh\n~~~\n```json\n```\n{MESSAGE}"), 5),
+        // Fences that are not quite: never closed, closed on the last line, all in one line.
+        (format!("```json\n{MESSAGE}"), 2),
+        (format!("```json\n{MESSAGE}```"), 2),
+        (format!("```json {MESSAGE}\n```"), 1),
+        (format!("  ``{MESSAGE}``"), 1),
+        (format!("```{}```", MESSAGE.replace('\n', "")), 1),
+        // In a list.
+        (format!("1. So:\n\n   ```json\n   {}\n   ```", MESSAGE.replace('\n', "\n   ")), 4),
+    ] {
+        let crlf = found(&reply.replace('\n', "\r\n"));
+        let received = found(&reply);
+        assert_eq!((received.line, received.entries.len()), (line, 1), "{reply}");
+        assert!(received.entries[0].asks.is_ok(), "{reply}");
+        assert_eq!(received, crlf, "{reply}");
+    }
+}
+
+#[test]
+fn fences_and_braces_within_texts_change_nothing() {
+    let content =
+        "```json\\n{\\\"protocolVersion\\\": \\\"1.0\\\", \\\"operations\\\": []}\\n```\\n}}]]";
+    let message = format!(
+        "{{\"note\": {{\"a\": {{\"operations\": []}}}}, \"protocolVersion\": \"1.0\",\n\"operations\": [{{\"type\": \"message\", \"content\": \"{content}\"}}]}}"
+    );
+    for reply in [message.clone(), format!("So:\n```json\n{message}\n```\nThere.")] {
+        let received = found(&reply);
+        assert_eq!(received.entries.len(), 1);
+        assert!(received.entries[0].asks.is_ok());
+    }
+}
+
+#[test]
+fn what_holds_no_message_is_none() {
+    for reply in [
+        "",
+        "\n",
+        "Just prose.",
+        "{",
+        "}",
+        "{}",
+        "[]",
+        "null",
+        "``` ",
+        "Say {\"protocolVersion\": \"1.0\", \"operations\": []} in the middle of a line.",
+        "{\"protocolVersion\": \"1.0\"}",
+        "{\"protocolVersion\": \"1.0\", \"runId\": \"run_a\", \"status\": \"completed\", \"events\": []}",
+        "{\"operations\": []}",
+        "{\"operations\": 5}",
+        "{\"operations\": {\"type\": \"shell\"}}",
+        "{\"operations\": [{\"type\": \"add\"}, 5, {\"type\": 1}]}",
+        "{\"result\": {\"protocolVersion\": \"1.0\", \"operations\": []}}",
+        "[{\"type\": \"shell\", \"command\": \"ls\"}]",
+        "{\"type\": \"shell\", \"command\": \"ls\"}",
+        "{\"operations\": [",
+        "[RUN_COMMAND]\nls\n[/RUN_COMMAND]",
+        // Shown as part of a document, or of a program.
+        "````markdown\n```json\n{\"protocolVersion\": \"1.0\", \"operations\": []}\n```\n````",
+        "```ts\n{\"protocolVersion\": \"1.0\", \"operations\": []}\n```",
+        "> {\"protocolVersion\": \"1.0\", \"operations\": []}",
+    ] {
+        assert_eq!(find(reply), None, "{reply}");
+    }
+}
+
+#[test]
+fn a_message_of_another_version_or_of_none_is_found_and_refused() {
+    let other = refused(&format!("So:\n{}", MESSAGE.replace("1.0", "2.0")));
+    assert_eq!((other.line, other.unclosed), (2, false));
+    assert!(other.faults.to_string().starts_with("$.protocolVersion: this is version \"2.0\""));
+    let none = refused("{\"operations\": [{\"type\": \"add\"}, {\"type\": \"shell\"}]}");
+    assert!(none.faults.to_string().starts_with("$.protocolVersion: it is missing"));
+    let no_list = refused("{\"protocolVersion\": \"1.0\", \"operations\": \"ls\"}");
+    assert!(no_list.faults.to_string().starts_with("$.operations: it is the text \"ls\""));
+}
+
+#[test]
+fn what_is_meant_as_a_message_and_is_no_json_is_refused_with_its_place() {
+    for (reply, line, told) in [
+        (MESSAGE.replace("ls", "ls\n-l"), 1, "line break"),
+        (MESSAGE.replace("}\n]", "},\n]"), 1, "a comma stands before a closing bracket (line 3"),
+        (format!("So:\n```json\n{}\n```", MESSAGE.replace("]}", "]")), 3, "line 6"),
+        ("{protocolVersion: \"1.0\", operations: []}".to_owned(), 1, "no double quotes"),
+        (
+            "{\n  // all\n  \"protocolVersion\": \"1.0\", \"operations\": []}".to_owned(),
+            1,
+            "line 2",
+        ),
+    ] {
+        let refused = refused(&reply);
+        assert_eq!((refused.line, refused.unclosed), (line, false), "{reply}");
+        let text = refused.faults.to_string();
+        assert!(
+            text.starts_with("$: it cannot be read as JSON: ") && text.contains(told),
+            "{text}"
+        );
+    }
+    let cut = refused(&MESSAGE[..MESSAGE.len() - 3]);
+    assert!(cut.unclosed && cut.faults.to_string().contains("was it cut off?"));
+    // One that is right counts more than an example with something left out.
+    let both = format!("{{\"protocolVersion\": \"1.0\", \"operations\": [...]}}\n{MESSAGE}");
+    assert_eq!(found(&both).line, 2);
+}
+
+#[test]
+fn of_several_messages_none_is_carried_out() {
+    for between in ["\n", "\n```\nthen\n```json\n", "\n```\n\n```\n{\"a\": 1}\n"] {
+        let reply = format!("```json\n{MESSAGE}{between}{MESSAGE}\n{MESSAGE}\n```");
+        let refused = refused(&reply);
+        let second = 4 + between.matches('\n').count();
+        let told = format!(
+            "$: the reply holds more than one operations message, on lines 2 and {second},"
+        );
+        assert_eq!(refused.line, 2);
+        assert!(refused.faults.to_string().starts_with(&told), "{}", refused.faults);
+    }
+}

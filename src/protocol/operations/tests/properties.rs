@@ -1,0 +1,180 @@
+//! Properties that hold for any text: reading never panics, what is valid survives being printed
+//! and read again, and all ways to read agree.
+
+use std::collections::BTreeMap;
+
+use proptest::option::of;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::Value;
+
+use super::super::{
+    CreateFileOperation, DeleteFileOperation, EditFileOperation, Encoding, FileEdit,
+    MessageOperation, Operation, OperationsMessage, ReadFileOperation, ShellOperation, find,
+    is_valid_path, parse_approval, parse_event, parse_events_message, parse_operation,
+    parse_operations_message, receive, validate_operation, validate_operations_message,
+};
+
+/// What replies in this dialect are made of, in any disorder.
+pub(super) fn pieces() -> impl Strategy<Value = String> {
+    const PIECES: &[&str] = &[
+        "{\"protocolVersion\": \"1.0\", \"operations\": [",
+        "{\"type\": \"shell\", \"command\": \"ls\", \"timeout\": ",
+        "{\"type\": \"createFile\", \"path\": \"a\", \"content\": \"",
+        "{\"type\":\"message\",\"content\":\"x\"}",
+        "1000}",
+        "\"}",
+        "]}",
+        "]",
+        "}",
+        "{",
+        "[",
+        ",",
+        ":",
+        "\"",
+        "\\",
+        "\\ud800",
+        "null",
+        "1e400",
+        "-1",
+        "\n",
+        "\r\n",
+        "```",
+        "```json\n",
+        "~~~\n",
+        "json",
+        "\u{feff}",
+        "é😀",
+        "\0",
+        " ",
+    ];
+    prop::collection::vec(select(PIECES), 0..24).prop_map(|pieces| pieces.concat())
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof!["\\PC{0,12}", pieces()]
+}
+
+fn path() -> impl Strategy<Value = String> {
+    "[a-zé😀/ .\\\\]{0,12}".prop_filter("a path of the dialect", |path| is_valid_path(path))
+}
+
+fn content() -> impl Strategy<Value = (String, Option<Encoding>)> {
+    prop_oneof![
+        text().prop_map(|text| (text, None)),
+        text().prop_map(|text| (text, Some(Encoding::Utf8))),
+        any::<Vec<u8>>().prop_map(|bytes| {
+            (Encoding::Base64.encode(&bytes).unwrap(), Some(Encoding::Base64))
+        }),
+    ]
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    let id = || of(text());
+    let encoding = select(vec![Encoding::Utf8, Encoding::Base64]);
+    let edit = (text(), text())
+        .prop_map(|(old_content, new_content)| FileEdit { old_content, new_content });
+    let env = prop::collection::btree_map(text(), text(), 0..3);
+    prop_oneof![
+        (id(), text())
+            .prop_map(|(id, content)| Operation::Message(MessageOperation { id, content })),
+        (id(), path(), content(), of(any::<bool>())).prop_map(|(id, path, content, overwrite)| {
+            let (content, encoding) = content;
+            let create = CreateFileOperation { id, path, content, encoding, overwrite };
+            Operation::CreateFile(create)
+        }),
+        (id(), path(), of(encoding)).prop_map(|(id, path, encoding)| {
+            Operation::ReadFile(ReadFileOperation { id, path, encoding })
+        }),
+        (id(), path(), prop::collection::vec(edit, 0..3)).prop_map(|(id, path, edits)| {
+            Operation::EditFile(EditFileOperation { id, path, edits })
+        }),
+        (id(), path())
+            .prop_map(|(id, path)| Operation::DeleteFile(DeleteFileOperation { id, path })),
+        (id(), text(), of(path()), of(1000..=3_600_000_u32), of(env)).prop_map(
+            |(id, command, cwd, timeout, env): (_, _, _, _, Option<BTreeMap<_, _>>)| {
+                Operation::Shell(ShellOperation { id, command, cwd, timeout, env })
+            }
+        ),
+    ]
+}
+
+pub(super) fn message() -> impl Strategy<Value = OperationsMessage> {
+    prop::collection::vec(operation(), 0..4).prop_map(OperationsMessage::new)
+}
+
+fn holds_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(list) => list.iter().any(holds_null),
+        Value::Object(map) => map.values().any(holds_null),
+        _ => false,
+    }
+}
+
+proptest! {
+    #[test]
+    fn reading_never_panics_and_all_ways_to_read_agree(
+        text in prop_oneof![
+            pieces(),
+            any::<Vec<u8>>().prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+        ]
+    ) {
+        let _ = (parse_event(&text), parse_events_message(&text), parse_approval(&text));
+        let (operation, message) = (parse_operation(&text), parse_operations_message(&text));
+        if let Ok(value) = serde_json::from_str::<Value>(&text) {
+            prop_assert_eq!(&operation, &validate_operation(&value));
+            prop_assert_eq!(&message, &validate_operations_message(&value));
+        } else {
+            prop_assert!(operation.is_err());
+        }
+        let received = receive(&text);
+        let all_good = received.as_ref().is_ok_and(|r| r.entries.iter().all(|e| e.asks.is_ok()));
+        prop_assert_eq!(all_good, message.is_ok());
+        if let Some(Ok(found)) = find(&text) {
+            prop_assert!(found.line <= text.split('\n').count());
+        }
+    }
+
+    #[test]
+    fn a_valid_message_survives_being_printed_and_read(message in message()) {
+        let plain = serde_json::to_string(&message).unwrap();
+        let pretty = serde_json::to_string_pretty(&message).unwrap();
+        for text in [&plain, &pretty] {
+            prop_assert_eq!(parse_operations_message(text), Ok(message.clone()));
+        }
+        let value: Value = serde_json::from_str(&plain).unwrap();
+        prop_assert!(!holds_null(&value));
+        let read = validate_operations_message(&value).unwrap();
+        prop_assert_eq!(serde_json::to_value(read).unwrap(), value);
+        prop_assert_eq!(serde_json::from_str::<OperationsMessage>(&plain).unwrap(), message.clone());
+        for reply in [pretty.clone(), format!("As I said:\n\n```json\n{pretty}\n```\nSo {{it}} is.\n")] {
+            let found = find(&reply).unwrap().unwrap();
+            let operations: Vec<Operation> =
+                found.entries.into_iter().map(|entry| entry.asks.unwrap()).collect();
+            prop_assert_eq!(&operations, &message.operations);
+        }
+    }
+
+    #[test]
+    fn one_operation_survives_being_printed_and_read(operation in operation()) {
+        let text = serde_json::to_string(&operation).unwrap();
+        prop_assert_eq!(parse_operation(&text), Ok(operation));
+    }
+
+    #[test]
+    fn every_fault_is_one_line(text in pieces()) {
+        if let Err(faults) = parse_operations_message(&text) {
+            prop_assert!(faults.count() > 0);
+            let told = faults.to_string();
+            prop_assert_eq!(told.split('\n').count(), faults.count());
+            prop_assert!(told.split('\n').all(|line| line.starts_with('$')), "{}", told);
+        }
+    }
+
+    #[test]
+    fn bytes_survive_base64(bytes in any::<Vec<u8>>()) {
+        let text = Encoding::Base64.encode(&bytes).unwrap();
+        prop_assert_eq!(Encoding::Base64.decode(&text).unwrap().into_owned(), bytes);
+    }
+}
