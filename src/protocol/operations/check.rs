@@ -100,39 +100,34 @@ pub(super) fn version(value: &Value) -> Read<Version> {
     }
 }
 
-/// Reads an operation; where there is a fault, there is none.
+/// Reads an operation, which is one only where no fault was noted.
 pub(super) fn operation(value: &Value, at: &At, faults: &mut Faults) -> Option<Operation> {
-    let before = faults.count();
-    let operation = {
-        let fields = &mut Fields::of(value, at, faults, OPERATION)?;
-        let kind = fields.required("type", TYPE, operation_type);
-        let id = fields.optional("id", ID, owned);
-        match kind? {
-            OperationType::Message => {
-                let content = fields.required("content", TEXT, at_most(MESSAGE_LIMIT));
-                content.map(|content| Operation::Message(MessageOperation { id, content }))
-            }
-            OperationType::CreateFile => create_file(fields, id).map(Operation::CreateFile),
-            OperationType::ReadFile => {
-                let path = fields.required("path", PATH, path);
-                let encoding = fields.optional("encoding", ENCODING, encoding);
-                path.map(|path| Operation::ReadFile(ReadFileOperation { id, path, encoding }))
-            }
-            OperationType::EditFile => {
-                let path = fields.required("path", PATH, path);
-                let edits = fields.list("edits", EDITS, edit);
-                path.zip(edits)
-                    .map(|(path, edits)| Operation::EditFile(EditFileOperation { id, path, edits }))
-            }
-            OperationType::DeleteFile => {
-                let path = fields.required("path", PATH, path);
-                path.map(|path| Operation::DeleteFile(DeleteFileOperation { id, path }))
-            }
-            OperationType::Shell => shell(fields, id).map(Operation::Shell),
+    let fields = &mut Fields::of(value, at, faults, OPERATION)?;
+    let kind = fields.required("type", TYPE, operation_type);
+    let id = fields.optional("id", ID, owned);
+    match kind? {
+        OperationType::Message => {
+            let content = fields.required("content", TEXT, at_most(MESSAGE_LIMIT));
+            content.map(|content| Operation::Message(MessageOperation { id, content }))
         }
-    };
-    // An optional field that is wrong is no field that was left out.
-    operation.filter(|_| faults.count() == before)
+        OperationType::CreateFile => create_file(fields, id).map(Operation::CreateFile),
+        OperationType::ReadFile => {
+            let path = fields.required("path", PATH, path);
+            let encoding = fields.optional("encoding", ENCODING, encoding);
+            path.map(|path| Operation::ReadFile(ReadFileOperation { id, path, encoding }))
+        }
+        OperationType::EditFile => {
+            let path = fields.required("path", PATH, path);
+            let edits = fields.list("edits", EDITS, edit);
+            path.zip(edits)
+                .map(|(path, edits)| Operation::EditFile(EditFileOperation { id, path, edits }))
+        }
+        OperationType::DeleteFile => {
+            let path = fields.required("path", PATH, path);
+            path.map(|path| Operation::DeleteFile(DeleteFileOperation { id, path }))
+        }
+        OperationType::Shell => shell(fields, id).map(Operation::Shell),
+    }
 }
 
 fn create_file(fields: &mut Fields, id: Option<String>) -> Option<CreateFileOperation> {

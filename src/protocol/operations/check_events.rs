@@ -87,31 +87,27 @@ pub fn validate_events_message(input: &Value) -> Result<EventsMessage, Faults> {
     faults.or(message)
 }
 
-/// Reads an event; where there is a fault, there is none.
+/// Reads an event, which is one only where no fault was noted.
 fn event(value: &Value, at: &At, faults: &mut Faults) -> Option<Event> {
-    let before = faults.count();
-    let event = {
-        let fields = &mut Fields::of(value, at, faults, EVENT)?;
-        let kind = fields.required("type", TYPE, text);
-        let timestamp = fields.required("timestamp", TIMESTAMP, time);
-        match kind? {
-            "userMessage" => user_message(fields, timestamp).map(Event::UserMessage),
-            "message" => message(fields, timestamp).map(Event::Message),
-            "createFile" => create_file(fields, timestamp).map(Event::CreateFile),
-            "readFile" => read_file(fields, timestamp).map(Event::ReadFile),
-            "editFile" => edit_file(fields, timestamp).map(Event::EditFile),
-            "deleteFile" => delete_file(fields, timestamp).map(Event::DeleteFile),
-            "shell" => shell(fields, timestamp).map(Event::Shell),
-            "approvalRequired" => approval_required(fields, timestamp).map(Event::ApprovalRequired),
-            "policyDenied" => policy_denied(fields, timestamp).map(Event::PolicyDenied),
-            "error" => error(fields, timestamp).map(Event::Error),
-            other => {
-                fields.fault("type", format!("there is no event \"{}\"", brief(other)), TYPE);
-                None
-            }
+    let fields = &mut Fields::of(value, at, faults, EVENT)?;
+    let kind = fields.required("type", TYPE, text);
+    let timestamp = fields.required("timestamp", TIMESTAMP, time);
+    match kind? {
+        "userMessage" => user_message(fields, timestamp).map(Event::UserMessage),
+        "message" => message(fields, timestamp).map(Event::Message),
+        "createFile" => create_file(fields, timestamp).map(Event::CreateFile),
+        "readFile" => read_file(fields, timestamp).map(Event::ReadFile),
+        "editFile" => edit_file(fields, timestamp).map(Event::EditFile),
+        "deleteFile" => delete_file(fields, timestamp).map(Event::DeleteFile),
+        "shell" => shell(fields, timestamp).map(Event::Shell),
+        "approvalRequired" => approval_required(fields, timestamp).map(Event::ApprovalRequired),
+        "policyDenied" => policy_denied(fields, timestamp).map(Event::PolicyDenied),
+        "error" => error(fields, timestamp).map(Event::Error),
+        other => {
+            fields.fault("type", format!("there is no event \"{}\"", brief(other)), TYPE);
+            None
         }
-    };
-    event.filter(|_| faults.count() == before)
+    }
 }
 
 // Each of these reads all fields before it gives up on one, so that every fault is told.

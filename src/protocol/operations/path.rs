@@ -41,8 +41,8 @@ pub(super) fn path_problem(path: &str) -> Option<&'static str> {
 
 /// Whether a text has more than `limit` UTF-16 units, which is what the original counts.
 pub(super) fn is_longer(text: &str, limit: usize) -> bool {
-    // A text has at most as many units as bytes, and at least a third as many.
-    text.len() > limit && (text.len() / 3 > limit || text.encode_utf16().nth(limit).is_some())
+    // It has at most as many units as bytes.
+    text.len() > limit && text.encode_utf16().nth(limit).is_some()
 }
 
 #[cfg(test)]

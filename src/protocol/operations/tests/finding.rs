@@ -42,7 +42,9 @@ fn a_message_is_found_bare_or_fenced_with_anything_around_it() {
         (format!("```json\n{MESSAGE}"), 2),
         (format!("```json\n{MESSAGE}```"), 2),
         (format!("```json {MESSAGE}\n```"), 1),
+        (format!("```{MESSAGE}\n```"), 1),
         (format!("  ``{MESSAGE}``"), 1),
+        (format!("```ls```\n{MESSAGE}"), 2),
         (format!("```{}```", MESSAGE.replace('\n', "")), 1),
         // In a list.
         (format!("1. So:\n\n   ```json\n   {}\n   ```", MESSAGE.replace('\n', "\n   ")), 4),
@@ -89,12 +91,14 @@ fn what_holds_no_message_is_none() {
         "{\"operations\": {\"type\": \"shell\"}}",
         "{\"operations\": [{\"type\": \"add\"}, 5, {\"type\": 1}]}",
         "{\"result\": {\"protocolVersion\": \"1.0\", \"operations\": []}}",
+        "{\"result\":\n{\"protocolVersion\": \"1.0\", \"operations\": []}\n}",
         "[{\"type\": \"shell\", \"command\": \"ls\"}]",
         "{\"type\": \"shell\", \"command\": \"ls\"}",
         "{\"operations\": [",
         "[RUN_COMMAND]\nls\n[/RUN_COMMAND]",
         // Shown as part of a document, or of a program.
         "````markdown\n```json\n{\"protocolVersion\": \"1.0\", \"operations\": []}\n```\n````",
+        "````sh\n```\n{\"protocolVersion\": \"1.0\", \"operations\": []}\n````",
         "```ts\n{\"protocolVersion\": \"1.0\", \"operations\": []}\n```",
         "> {\"protocolVersion\": \"1.0\", \"operations\": []}",
     ] {
