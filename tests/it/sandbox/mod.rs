@@ -38,7 +38,9 @@
 //!   TIOCSTI                                          kernel::nothing_can_be_typed_…
 //! ```
 
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::Path;
+use std::ptr;
 
 use crate::scene::{Asked, Scene, Way};
 
@@ -176,4 +178,20 @@ pub fn python(script: &str) -> Option<String> {
     }
     assert!(!script.contains('\''), "{script}");
     Some(format!("{PYTHON} -c '{script}'"))
+}
+
+/// Both ends of a new terminal: the one that a person would type at, and the one of programs.
+#[allow(unsafe_code)]
+pub fn terminal() -> Option<(OwnedFd, OwnedFd)> {
+    let (mut ours, mut theirs) = (0, 0);
+    // SAFETY: two integers to write to; nothing else is asked for. Both are then ours alone.
+    unsafe {
+        let (ours, theirs) = (&raw mut ours, &raw mut theirs);
+        let name = ptr::null_mut();
+        if libc::openpty(ours, theirs, name, ptr::null(), ptr::null()) != 0 {
+            eprintln!("SKIPPED: no terminal can be made");
+            return None;
+        }
+        Some((OwnedFd::from_raw_fd(*ours), OwnedFd::from_raw_fd(*theirs)))
+    }
 }

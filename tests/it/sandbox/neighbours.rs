@@ -2,7 +2,7 @@
 //! their terminals, their limits and their shared memory.
 #![allow(unsafe_code)]
 
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::ptr;
 
 use super::processes::Victim;
@@ -18,16 +18,7 @@ struct Terminal {
 
 impl Terminal {
     fn open() -> Option<Self> {
-        let (mut ours, mut theirs) = (0, 0);
-        // SAFETY: two integers to write to; nothing else is asked for. Both are then ours alone.
-        let (ours, theirs) = unsafe {
-            let none = ptr::null_mut();
-            if libc::openpty(&raw mut ours, &raw mut theirs, none, ptr::null(), ptr::null()) != 0 {
-                eprintln!("SKIPPED: no terminal can be made");
-                return None;
-            }
-            (OwnedFd::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs))
-        };
+        let (ours, theirs) = super::terminal()?;
         rustix::fs::fchmod(&theirs, rustix::fs::Mode::from_raw_mode(0o666)).unwrap();
         let name = rustix::termios::ttyname(&theirs, Vec::new()).unwrap();
         let number = name.to_str().unwrap().trim_start_matches("/dev/pts/").to_owned();

@@ -84,3 +84,54 @@ fn a_probe_leaves_nothing_behind() {
         assert_eq!(scene.base.names("workspace"), [""; 0], "{}", scene.name());
     }
 }
+
+/// Runs `new` at a terminal where nothing confines commands, and types this answer.
+fn asked(scene: &Scene, answer: &str) -> String {
+    use std::io::{Read, Write};
+
+    let (ours, theirs) = super::terminal().unwrap();
+    let arguments = ["new", "--no-watch", "--id", "b1b2b3b4", "--sandbox", "bwrap", "A task"];
+    let mut command = scene.command(&scene.program, &arguments);
+    command.stdin(theirs.try_clone().unwrap()).stderr(theirs).stdout(std::process::Stdio::null());
+    command.env("PATH", "/usr/bin:/bin");
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut terminal = std::fs::File::from(ours);
+    let mut said = String::new();
+    let mut buffer = [0; 4096];
+    // At the end of the other side the system answers with an error.
+    while let Ok(n @ 1..) = terminal.read(&mut buffer) {
+        said.push_str(&String::from_utf8_lossy(&buffer[..n]));
+        if said.ends_with("[y/N] ") {
+            terminal.write_all(answer.as_bytes()).unwrap();
+        }
+    }
+    assert!(child.wait().unwrap().success(), "{said}");
+    said
+}
+
+#[test]
+fn at_a_terminal_a_person_is_asked_once_whether_commands_may_run_without_a_sandbox() {
+    for (answer, sandbox, ran) in [
+        ("y\n", "none to be had here; the user allowed commands with their own rights", true),
+        ("\n", "none to be had here, so RUN_COMMAND is refused", false),
+        ("n\n", "none to be had here, so RUN_COMMAND is refused", false),
+    ] {
+        let Some(scene) = Scene::new(Way::NoNamespaces) else { return };
+        let said = asked(&scene, answer);
+        assert_eq!(said.matches("[y/N]").count(), 1, "{said}");
+        assert!(said.contains("no sandbox is to be had on this machine"), "{said}");
+        let outbox = scene.base.read("outbox/b1b2b3b4_seq0001.txt");
+        assert!(outbox.contains(&format!("\n  Sandbox: {sandbox}\n")), "{outbox}");
+        // The answer holds for this session, and for no other.
+        for (session, runs) in [("b1b2b3b4", ran), ("a1b2c3d4", false)] {
+            let file = scene.base.write("r.txt", crate::scene::reply(&["touch ran"]));
+            let file = file.to_str().unwrap();
+            let arguments = ["apply", "--session", session, "--sandbox", "bwrap", file];
+            let output = scene.command(&scene.program, &arguments).output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            assert_eq!(scene.base.exists("workspace/ran"), runs, "{answer:?} {session}");
+            let _ = std::fs::remove_file(scene.base.at("workspace/ran"));
+        }
+    }
+}
