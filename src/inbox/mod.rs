@@ -351,7 +351,7 @@ impl FileId {
         use std::os::unix::fs::MetadataExt;
         let found = file.metadata().ok()?;
         let written = i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec());
-        Some(Self { device: found.dev(), inode: found.ino(), written, length: found.len() })
+        Some(Self { inode: found.ino(), written, length: found.len() })
     }
 
     #[cfg(not(unix))]
@@ -381,5 +381,20 @@ mod tests {
         ] {
             assert!(!is_reply_name(OsStr::new(name)), "{name}");
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_reply_that_came_back_is_known_whatever_number_its_device_has_now() {
+        let dir = tempfile::tempdir().unwrap();
+        let inbox = Inbox::open(dir.path()).unwrap();
+        let path = dir.path().join("r.txt");
+        fs::write(&path, "[DONE]\n").unwrap();
+        let mut kept = serde_json::to_value(FileId::of(&open(&path).unwrap())).unwrap();
+        // As journals were before.
+        kept["device"] = 99_999.into();
+        let kept: FileId = serde_json::from_value(kept).unwrap();
+        assert_eq!(inbox.archive_again(kept).unwrap(), Some(OsString::from("r.txt")));
+        assert!(dir.path().join("processed/r.txt").exists());
     }
 }

@@ -67,12 +67,13 @@ pub struct Begin {
 }
 
 /// Which file a reply was, whatever it is called now.
+///
+/// It is looked for in the inbox alone, so its device is no part of it: devices are numbered anew at
+/// every start of a machine, and a file that came back would pass for a new one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileId {
-    /// The device it lies on.
-    pub device: u64,
-    /// Its number there.
+    /// Its number on its file system.
     pub inode: u64,
     /// When it was last written, in nanoseconds since 1970.
     pub written: i128,

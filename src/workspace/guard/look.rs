@@ -140,7 +140,7 @@ impl<'a> Look<'a> {
         } else {
             What::Other
         };
-        let item = Item { device: found.dev(), inode: found.ino(), what };
+        let item = Item { inode: Some(found.ino()), what };
         self.found.items.insert(key, item);
         true
     }

@@ -97,6 +97,7 @@ impl Guard {
         let (Some(quarantine), Some(known)) = (&self.quarantine, &mut self.known) else {
             return Vec::new();
         };
+        known.meet(workspace.number());
         let mut told = Vec::new();
         for mut root in std::mem::take(&mut known.roots) {
             if let Some(now) = look::again(workspace, &root.path, &root) {
@@ -124,7 +125,7 @@ impl Guard {
             let Ok(folder) = workspace.folder_at(path) else { continue };
             for name in git_names(workspace, &folder) {
                 let Ok(found) = folder.symlink_metadata(&name) else { continue };
-                let same = |m: &Missing| (m.git.device, m.git.inode) == (found.dev(), found.ino());
+                let same = |m: &Missing| m.git.inode == Some(found.ino());
                 let place = Root { path: path.to_owned(), ..Root::default() };
                 let place = place.path_of(&super::names::escaped_os(&name));
                 if let Some(n) = self.missing.iter().position(same) {
@@ -183,7 +184,7 @@ impl Snapshot {
         let mut room = look::Room::new();
         let roots = [""].into_iter().chain(paths);
         let roots = roots.filter_map(|path| look::all(workspace, path, &mut room)).collect();
-        Self { roots, left_alone, is_whole }
+        Self { inode: workspace.number(), roots, left_alone, is_whole }
     }
 
     fn leaves_alone(&self, path: &str) -> bool {
@@ -192,6 +193,11 @@ impl Snapshot {
 }
 
 impl Workspace {
+    /// The number of the root's folder on its file system.
+    fn number(&self) -> Option<u64> {
+        self.root.dir_metadata().ok().map(|found| found.ino())
+    }
+
     /// Whether a place lies below a protected name, so that it is looked at with that.
     fn is_below_one(&self, path: &str) -> bool {
         path.split('/').any(|name| self.protected.name_of(&super::names::shown(name)).is_some())
@@ -304,6 +310,72 @@ mod tests {
         fs::write(root.join(".idea/x"), "x").unwrap();
         assert_eq!(guard.check(&workspace).len(), 1);
         assert!(state.join("quarantine/turn/1_x").exists() && state.join("journal").exists());
+    }
+
+    /// A guard over a repository as the journal gives it after a new start of the machine, altered.
+    fn after_a_new_start(alter: impl Fn(&mut serde_json::Value)) -> (tempfile::TempDir, Guard) {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join(".git/hooks")).unwrap();
+        fs::write(dir.path().join(".git/config"), "[core]\n").unwrap();
+        // Too large to have a digest: its time and number are compared.
+        let large = fs::File::create(dir.path().join(".git/hooks/large")).unwrap();
+        large.set_len(5 << 20).unwrap();
+        let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
+        let place = || Quarantine::new(dir.path().join(".."), "..", "never-made");
+        let mut guard = Guard::new(place());
+        let mut kept = serde_json::to_value(guard.begin(&workspace).unwrap().unwrap()).unwrap();
+        alter(&mut kept);
+        let guard = Guard::resumed(place(), serde_json::from_value(kept).unwrap());
+        (dir, guard)
+    }
+
+    fn each_item(kept: &mut serde_json::Value, alter: impl Fn(&mut serde_json::Value)) {
+        kept["roots"][0]["items"].as_object_mut().unwrap().values_mut().for_each(alter);
+    }
+
+    #[test]
+    fn a_machine_that_numbers_its_devices_anew_makes_nobodys_repository_another() {
+        // As journals were before, with devices in them.
+        let (dir, mut guard) = after_a_new_start(|kept| {
+            kept.as_object_mut().unwrap().remove("inode");
+            each_item(kept, |item| item["device"] = 99_999.into());
+        });
+        let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
+        assert_eq!(guard.check(&workspace), [""; 0]);
+        assert_eq!(guard.finish(&workspace, &workspace.walk().unwrap()), [""; 0]);
+        assert!(dir.path().join(".git/config").exists());
+    }
+
+    #[test]
+    fn where_files_are_numbered_anew_contents_are_compared() {
+        let renumbered = |kept: &mut serde_json::Value| {
+            kept["inode"] = 1.into();
+            each_item(kept, |item| item["inode"] = 2.into());
+        };
+        let (dir, mut guard) = after_a_new_start(renumbered);
+        let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
+        assert_eq!(guard.check(&workspace), [""; 0]);
+        // Another number where those of the root hold is another folder.
+        let (dir, mut guard) = after_a_new_start(|kept| each_item(kept, |i| i["inode"] = 2.into()));
+        let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
+        let found = guard.untouched(&workspace);
+        assert!(found.iter().any(|(key, change)| key == ".git" && *change == Change::Changed));
+        // What a command wrote is found by its content all the same.
+        let (dir, mut guard) = after_a_new_start(renumbered);
+        fs::write(dir.path().join(".git/config"), "[evil]\n").unwrap();
+        let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
+        let found = guard.untouched(&workspace);
+        assert_eq!(found, [(".git/config".to_owned(), Change::Changed)]);
+    }
+
+    impl Guard {
+        /// What a check would find at the root, without doing anything about it.
+        fn untouched(&mut self, workspace: &Workspace) -> Vec<(String, Change)> {
+            let known = self.known.as_mut().unwrap();
+            known.meet(workspace.number());
+            let now = look::again(workspace, "", &known.roots[0]).unwrap();
+            known.roots[0].differences(&now)
+        }
     }
 
     #[test]

@@ -11,9 +11,17 @@ use crate::protocol::Digest;
 /// What stood under protected names.
 ///
 /// Paths in it are escaped (see `names`): whatever bytes a name has, it can be found again.
+///
+/// Devices are no part of it: a machine numbers them anew at every start (btrfs, ZFS, overlays, NFS),
+/// and the person's own repository would pass for another. No command can put one file system in
+/// another's place, so the number of a file tells as much without.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
+    /// The number of the workspace's root. Where it is another later, files were numbered anew (FAT
+    /// and some network file systems do that), and only contents can be compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) inode: Option<u64>,
     /// The workspace's root and the repositories in it, the nearest first.
     pub(super) roots: Vec<Root>,
     /// Ignored folders, and repositories beyond the limit: what is found there is left alone.
@@ -36,8 +44,8 @@ pub(super) struct Root {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Item {
-    pub(super) device: u64,
-    pub(super) inode: u64,
+    /// None where numbers say nothing.
+    pub(super) inode: Option<u64>,
     pub(super) what: What,
 }
 
@@ -79,6 +87,17 @@ pub(super) enum Change {
     Made,
     Changed,
     Removed,
+}
+
+impl Snapshot {
+    /// The snapshot is to be compared with a workspace whose root has this number.
+    pub(super) fn meet(&mut self, root: Option<u64>) {
+        let before = self.inode.or(root);
+        if before != root {
+            let items = self.roots.iter_mut().flat_map(|root| root.items.values_mut());
+            items.for_each(|item| item.inode = None);
+        }
+    }
 }
 
 impl Root {
@@ -144,9 +163,9 @@ impl Item {
         }
     }
 
-    /// Whether it is the very same file or folder.
-    pub(super) fn is_itself(&self, now: &Self) -> bool {
-        (self.device, self.inode) == (now.device, now.inode)
+    /// Whether it is the very same file or folder, as far as its number tells.
+    fn is_itself(&self, now: &Self) -> bool {
+        self.inode.is_none() || now.inode.is_none() || self.inode == now.inode
     }
 
     pub(super) fn is_repository(&self) -> bool {
@@ -178,11 +197,11 @@ mod tests {
             digest: Some(Digest::of(text.as_bytes())),
             text: None,
         };
-        Item { device: 1, inode: 1, what: What::File(Box::new(content)) }
+        Item { inode: Some(1), what: What::File(Box::new(content)) }
     }
 
     fn folder(inode: u64, role: Role) -> Item {
-        Item { device: 1, inode, what: What::Folder { mode: 0o755, whole: true, role } }
+        Item { inode: Some(inode), what: What::Folder { mode: 0o755, whole: true, role } }
     }
 
     fn root<const N: usize>(items: [(&str, Item); N]) -> Root {
@@ -233,7 +252,7 @@ mod tests {
         let large = |inode, changed| {
             let Item { what: What::File(content), .. } = file("1") else { unreachable!() };
             let content = Content { digest: None, changed, ..*content };
-            root([("x", Item { device: 1, inode, what: What::File(Box::new(content)) })])
+            root([("x", Item { inode: Some(inode), what: What::File(Box::new(content)) })])
         };
         let changed = [("x".to_owned(), Change::Changed)];
         assert_eq!(large(1, 1).differences(&large(1, 1)), []);
