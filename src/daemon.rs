@@ -68,7 +68,11 @@ pub fn serve(
         match round(base, serve, stop, &mut sessions, &closed, listener)? {
             Round::Over => return base.settle().map(|()| true),
             Round::Stopped => return base.settle().map(|()| false),
-            Round::Wait { look_again } => closed = watch.wait(look_again),
+            Round::Wait { look_again } => {
+                // Only here does nobody wait for anything. What was heard meanwhile is kept.
+                let more = base.tidy_a_bit();
+                closed = watch.wait(look_again, more);
+            }
         }
     }
 }

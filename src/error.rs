@@ -17,6 +17,11 @@ pub struct Error(Box<ErrorKind>);
 enum ErrorKind {
     #[error("cannot {doing} {}: {source}{}", path.display(), advice(source))]
     Io { doing: &'static str, path: PathBuf, source: io::Error },
+    #[error(
+        "{error}; much of what is there was put by the session's commands into {}, which nobody else needs: remove it",
+        room.display()
+    )]
+    Full { error: Error, room: PathBuf },
     #[error("{origin}: {problem}")]
     Config { origin: String, problem: String },
     #[error(
@@ -143,11 +148,27 @@ impl Error {
     /// Whether the disk is full or failing: then the next call is no better than this one.
     pub fn is_of_the_disk(&self) -> bool {
         use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
-        let ErrorKind::Io { source, .. } = &*self.0 else { return false };
+        let source = match &*self.0 {
+            ErrorKind::Full { .. } => return true,
+            ErrorKind::Io { source, .. } => source,
+            _ => return false,
+        };
         let kind = source.kind();
         // EIO has no kind of its own; its number is the same on all systems that have it.
         (cfg!(unix) && source.raw_os_error() == Some(5))
             || matches!(kind, StorageFull | QuotaExceeded | ReadOnlyFilesystem)
+    }
+
+    /// Whether there is no room left on a disk, for bytes or for files.
+    pub fn is_of_a_full_disk(&self) -> bool {
+        let ErrorKind::Io { source, .. } = &*self.0 else { return false };
+        matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
+
+    /// The same error of a full disk, saying where room can be made.
+    #[must_use]
+    pub fn with_room_in(self, folder: &Path) -> Self {
+        ErrorKind::Full { error: self, room: folder.to_owned() }.into()
     }
 
     /// Whether another process serves the base directory.
@@ -189,11 +210,11 @@ fn holder(pid: Option<u32>) -> String {
 }
 
 /// What to do about the failures that a person meets most.
-fn advice(source: &io::Error) -> &'static str {
+pub(crate) fn advice(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::PermissionDenied => "; check its owner and rights",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; make room, then run `deaddrop resume`"
+            "; make room (`df -h` and, for the number of files, `df -i` show how full it is), then run `deaddrop resume`"
         }
         io::ErrorKind::ReadOnlyFilesystem => "; the file system is read-only",
         _ => "",

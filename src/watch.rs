@@ -102,14 +102,18 @@ impl Watch {
     }
 
     /// Waits until there may be something to do, and gives the names of finished files. Returns at
-    /// once when asked to stop, soon when `look_again`.
-    pub fn wait(&mut self, look_again: bool) -> Vec<OsString> {
+    /// once when asked to stop or `busy` elsewhere, soon when `look_again`.
+    pub fn wait(&mut self, look_again: bool, busy: bool) -> Vec<OsString> {
         let mut finished = Vec::new();
         // Nobody has heard what was dropped into a folder that was made anew.
         if self.follow() {
             return finished;
         }
-        let wait = if look_again { SOON } else { TICK };
+        let wait = match (busy, look_again) {
+            (true, _) => Duration::ZERO,
+            (false, true) => SOON,
+            (false, false) => TICK,
+        };
         if let (false, Ok(wake)) = (self.stop.is_asked(), self.wakes.recv_timeout(wait)) {
             for wake in std::iter::once(wake).chain(self.wakes.try_iter()) {
                 if let Wake::Finished(name) = wake {

@@ -50,6 +50,8 @@ pub struct Base {
     journal: Journal,
     /// Whether a turn is begun and not concluded: then only a new start can go on.
     within_turn: bool,
+    /// Whether something may lie aside that is to be removed.
+    tidies: bool,
     /// The sessions that the journal holds, as they are now.
     changed: BTreeMap<String, Session>,
     lock: Lock,
@@ -114,6 +116,7 @@ impl Base {
             inbox,
             journal,
             within_turn: false,
+            tidies: false,
             changed: BTreeMap::new(),
             recovered: Vec::new(),
             workspace,

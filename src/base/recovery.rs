@@ -53,8 +53,7 @@ impl Base {
                 self.tell(format!("the outbox {name} was missing, and is written"), observer);
             }
         }
-        self.settle()?;
-        Ok(())
+        self.write_down()
     }
 
     fn finish(&mut self, mut turn: Unfinished, observer: &mut dyn Observer) -> Result<()> {

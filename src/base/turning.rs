@@ -87,6 +87,17 @@ impl Base {
         guard: Guard,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
+        let gone = self.go(begin, known, guard, observer);
+        gone.map_err(|error| self.tell_room(error, &begin.session))
+    }
+
+    fn go(
+        &mut self,
+        begin: &Begin,
+        known: Known,
+        guard: Guard,
+        observer: &mut dyn Observer,
+    ) -> Result<Turn> {
         let Known { outcomes: known, recovered } = known;
         let interrupted = || self.stop.is_asked();
         let own = self.own_folder(&begin.session);
@@ -188,8 +199,16 @@ impl Base {
         Ok(())
     }
 
-    /// Puts on disk what the journal stands for, if anything does, at an orderly end.
+    /// An orderly end: puts on disk what the journal stands for, and removes what sessions that are
+    /// over have left. That comes last, when all that anybody waits for is done.
     pub fn settle(&mut self) -> Result<()> {
+        self.write_down()?;
+        self.tidy_up();
+        Ok(())
+    }
+
+    /// Puts on disk what the journal stands for, if anything does.
+    pub(super) fn write_down(&mut self) -> Result<()> {
         if self.changed.is_empty() || self.within_turn {
             return Ok(());
         }

@@ -13,13 +13,17 @@ use serde_json::json;
 
 use super::Context;
 use super::talk;
+use crate::config::Config;
+use crate::error::advice;
 use crate::lock::Lock;
+#[cfg(unix)]
+use crate::runner::space;
 use crate::session::journal;
 use crate::session::record::History;
 use crate::session::store::Store;
 use crate::text::count;
 
-/// Less room than this is worth a word, in bytes.
+/// Less room than this is worth a word, on a disk or in memory, in bytes.
 const LITTLE_ROOM: u64 = 256 << 20;
 /// Fewer watches than this are soon used up by editors and browsers.
 const FEW_WATCHES: u64 = 8_192;
@@ -69,7 +73,8 @@ pub(super) fn doctor(context: &Context) -> ExitCode {
     findings.push(finding("lock", Ok(lock(context))));
     findings.extend(walls::findings(context));
     findings.push(finding("watching", watching(&config.inbox)));
-    findings.push(finding("disk", disk(&config.sessions)));
+    findings.push(finding("disk", disk(config)));
+    findings.push(Finding { spare: true, ..finding("memory", memory()) });
     for Finding { well, spare, what, told } in &findings {
         if context.json {
             Context::print_json(&json!({ "what": what, "well": well, "told": told }));
@@ -100,9 +105,7 @@ fn rights(folder: &Path) -> Result<String, String> {
     // Rights are more than modes: only an attempt tells.
     match tempfile::Builder::new().suffix(".tmp").tempfile_in(folder) {
         Ok(_) => Ok("can be written".to_owned()),
-        Err(e) => {
-            Err(format!("{} cannot be written: {e}; check its owner and rights", folder.display()))
-        }
+        Err(e) => Err(format!("{} cannot be written: {e}{}", folder.display(), advice(&e))),
     }
 }
 
@@ -169,7 +172,36 @@ fn watching(inbox: &Path) -> Result<String, String> {
     }
 }
 
-fn disk(folder: &Path) -> Result<String, String> {
+/// How much can still be written where deaddrop and commands write. What a mount is for, and of which
+/// kind, makes no difference: the file system itself is asked.
+#[cfg(unix)]
+fn disk(config: &Config) -> Result<String, String> {
+    let mut told = None;
+    for folder in [&config.sessions, &config.outbox, &config.inbox, &config.workspace] {
+        let there = folder.ancestors().find(|folder| folder.exists());
+        let Some(Ok(room)) = there.map(space::room) else { continue };
+        if room.bytes < LITTLE_ROOM {
+            let left = room.bytes >> 20;
+            return Err(format!("only {left} MiB are free in {}; make room", folder.display()));
+        }
+        if let Some(files) = room.files.filter(|files| files.left < files.least()) {
+            return Err(format!(
+                "only {} more files can be made in {} (inodes); remove some there",
+                files.left,
+                folder.display()
+            ));
+        }
+        let files = room.files.map(|files| format!(", and {} more files", files.left));
+        told.get_or_insert_with(|| {
+            format!("{} MiB are free{}", room.bytes >> 20, files.unwrap_or_default())
+        });
+    }
+    Ok(told.unwrap_or_else(|| "could not be asked".to_owned()))
+}
+
+#[cfg(not(unix))]
+fn disk(config: &Config) -> Result<String, String> {
+    let folder = &config.sessions;
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let Ok(disks) = sysinfo::Disks::new_with_refreshed_list() else {
         return Ok("could not be asked".to_owned());
@@ -184,5 +216,19 @@ fn disk(folder: &Path) -> Result<String, String> {
             Err(format!("only {} MiB are free; make room", room >> 20))
         }
         Some(room) => Ok(format!("{} MiB are free", room >> 20)),
+    }
+}
+
+/// What is left for commands, whose memory nothing bounds unless it is set.
+fn memory() -> Result<String, String> {
+    let Ok(mut system) = sysinfo::System::new() else { return Ok("could not be asked".to_owned()) };
+    system.refresh_memory();
+    match (system.available_memory(), system.total_memory()) {
+        (_, 0) => Ok("could not be asked".to_owned()),
+        (free, _) if free < LITTLE_ROOM => Err(format!(
+            "only {} MiB are free, and the system may end a command that needs more, or another program; end some, or set sandbox.max_memory_bytes",
+            free >> 20
+        )),
+        (free, all) => Ok(format!("{} of {} MiB are free", free >> 20, all >> 20)),
     }
 }

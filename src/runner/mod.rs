@@ -7,7 +7,7 @@ mod confining;
 mod environment;
 mod output;
 pub mod sandbox;
-mod space;
+pub(crate) mod space;
 mod tree;
 
 use std::convert::Infallible;
@@ -26,7 +26,7 @@ use crate::protocol::{Capture, Ending, Execution};
 use confining::Found;
 use output::Bounded;
 use sandbox::{Means, Order, Orphans, Report};
-use space::Space;
+use space::{Shortage, Space};
 
 /// How often a running command is interrupted by a look at whether the person wants to stop, and at
 /// the disk: short enough that a fast one cannot fill what is kept free.
@@ -82,8 +82,8 @@ enum Waited {
     Exited,
     Late,
     Interrupted,
-    /// The disk is nearly full: so many bytes are free.
-    Full(u64),
+    /// The disk is nearly full.
+    Full(Shortage),
 }
 
 impl Runner {
@@ -139,8 +139,8 @@ impl Runner {
         let written = [errand.folder, errand.own].into_iter();
         let written = written.chain(self.settings.writable.iter().map(PathBuf::as_path));
         let space = Space::new(self.settings.min_free_bytes, written);
-        if let Some(free) = space.is_short() {
-            return Err(io::Error::other(space.refusal(free)));
+        if let Some(shortage) = space.is_short() {
+            return Err(io::Error::other(shortage.refusal()));
         }
         let (output, writer) = io::pipe()?;
         widen(&output);
@@ -165,7 +165,7 @@ impl Runner {
         let ending = match waited {
             Ok(Waited::Late) => Ending::TimedOut(self.timeout),
             Ok(Waited::Interrupted) => Ending::Interrupted,
-            Ok(Waited::Full(free)) => Ending::Stopped(space.ended(free)),
+            Ok(Waited::Full(shortage)) => Ending::Stopped(shortage.ended()),
             Ok(Waited::Exited) => report.map_or(Ending::Lost, |report| report.ending),
             Err(_) => Ending::Lost,
         };
@@ -214,8 +214,8 @@ impl Runner {
             if interrupted() {
                 return Ok(Waited::Interrupted);
             }
-            if let Some(free) = space.is_short() {
-                return Ok(Waited::Full(free));
+            if let Some(shortage) = space.is_short() {
+                return Ok(Waited::Full(shortage));
             }
             if left <= SLICE && Instant::now() >= deadline {
                 return Ok(Waited::Late);

@@ -204,10 +204,11 @@ impl Point {
     }
 
     /// Whether it is about a folder that commands have for themselves: without it they are not run,
-    /// and told so, and nothing else depends on it.
+    /// and told so, and nothing else depends on it; nor on its removal.
     pub(crate) fn is_for_commands(&self) -> bool {
         let own = format!("/sessions/{ID}");
         self.what.contains("/sessions/.probe")
+            || self.what.contains("/sessions/.gone-")
             || self.what.contains(&format!("{own}/"))
             || self.what.ends_with(&own)
     }

@@ -157,10 +157,9 @@ fn archive(scene: &Scene, wrong: &mut Vec<String>) {
     }
     // What commands have for themselves is not ours: there lies what their workspace is mounted on.
     let own = format!("sessions/{ID}/");
-    let ours = scene
-        .files(".")
-        .into_keys()
-        .filter(|name| !name.starts_with(&own) && !name.starts_with("sessions/.probe/"));
+    let others = [own.as_str(), "sessions/.probe/", "sessions/.gone-"];
+    let names = scene.files(".").into_keys();
+    let ours = names.filter(|name| !others.iter().any(|other| name.starts_with(other)));
     let strays = ours.filter(|name| name.contains(".tmp"));
     wrong.extend(strays.map(|name| format!("{name} was left behind")));
 }

@@ -4,6 +4,8 @@ use super::Finding;
 use crate::cli::Context;
 use crate::runner::sandbox::{Confinement, Mechanism, Tier};
 
+const NAMESPACES: &str = "needs user namespaces: on Debian set kernel.unprivileged_userns_clone=1; on Ubuntu from 23.10 on `sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or an AppArmor profile with `userns,` for deaddrop (or for /usr/bin/bwrap: without one it fails too); in a container allow them (--security-opt seccomp=unconfined)";
+
 /// One finding for the tier, then one for each mechanism.
 pub(super) fn findings(context: &Context) -> Vec<Finding> {
     let confinement = match context.confinement() {
@@ -21,11 +23,32 @@ pub(super) fn findings(context: &Context) -> Vec<Finding> {
     }
     let well = confinement.tier != Tier::None;
     let mut findings = vec![Finding { well, spare: false, what: "commands", told }];
-    if confinement.tier != Tier::None {
+    if confinement.tier == Tier::None {
+        findings.extend(ways_out(&confinement));
+    } else {
         let asked = Mechanism::ALL.into_iter().filter(|m| concerns(*m, &confinement));
         findings.extend(asked.map(|mechanism| of(mechanism, &confinement)));
     }
     findings
+}
+
+/// Where there is no sandbox: what each kind that was tried stands on. Which of it is missing the
+/// reasons say; none of it was found out by itself.
+fn ways_out(confinement: &Confinement) -> Vec<Finding> {
+    let tried = |tier: Tier| confinement.missing.iter().any(|(missing, _)| *missing == tier);
+    let mut found = Vec::new();
+    let mut add = |what: &'static str, told: String| {
+        found.push(Finding { well: false, spare: true, what, told });
+    };
+    if tried(Tier::Full) || tried(Tier::FullBwrap) {
+        add("  for full", NAMESPACES.to_owned());
+    }
+    if tried(Tier::Partial) {
+        let remedies = [Mechanism::Landlock, Mechanism::Seccomp, Mechanism::Hidden];
+        let remedies = remedies.map(|mechanism| remedy(mechanism, Tier::Partial));
+        add("  for partial", remedies.join("; and: "));
+    }
+    found
 }
 
 /// Whether this tier has a use for a mechanism.
@@ -85,7 +108,6 @@ fn holds(mechanism: Mechanism) -> &'static str {
 }
 
 fn remedy(mechanism: Mechanism, tier: Tier) -> &'static str {
-    const NAMESPACES: &str = "needs user namespaces: set kernel.unprivileged_userns_clone=1 (Debian) or install bubblewrap (Ubuntu 24.04), or in a container allow them (--security-opt seccomp=unconfined)";
     match mechanism {
         Mechanism::PidNamespace
         | Mechanism::Root
