@@ -5,6 +5,7 @@ mod own;
 mod recovery;
 mod turning;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,7 +52,9 @@ pub struct Base {
     /// Whether a turn is begun and not concluded: then only a new start can go on.
     within_turn: bool,
     /// Whether something may lie aside that is to be removed.
-    tidies: bool,
+    tidies: Cell<bool>,
+    /// Whether what confines commands was asked for.
+    probed: Cell<bool>,
     /// The sessions that the journal holds, as they are now.
     changed: BTreeMap<String, Session>,
     lock: Lock,
@@ -116,7 +119,8 @@ impl Base {
             inbox,
             journal,
             within_turn: false,
-            tidies: false,
+            tidies: Cell::new(false),
+            probed: Cell::new(false),
             changed: BTreeMap::new(),
             recovered: Vec::new(),
             workspace,
@@ -226,6 +230,9 @@ impl Base {
 
     /// What confines commands here.
     pub fn confinement(&self) -> &Confinement {
+        if !self.probed.replace(true) {
+            self.forget_probe();
+        }
         self.runner.confinement(&self.config.sessions.join(PROBE))
     }
 

@@ -39,21 +39,28 @@ impl Base {
     }
 
     /// Puts aside what commands of a session that is over have left for themselves.
-    pub(super) fn forget(&mut self, session: &Session) {
+    pub(super) fn forget(&self, session: &Session) {
         self.put_aside(&self.own_folder(session));
-        self.tidies = true;
     }
 
-    /// The same for all sessions that are over or gone, and for the probe, which would find what
-    /// the one before it left.
-    pub(super) fn forget_all(&mut self) {
-        self.tidies = true;
+    /// The same for all sessions that are over or gone. Little is removed at once, for a start that
+    /// finds nothing to do has no other moment for it.
+    pub(super) fn forget_all(&self) {
+        self.put_all_aside();
+        self.tidies.set(true);
+        self.tidy_a_bit();
+    }
+
+    /// The probe begins anew: what those before it left would grow.
+    pub(super) fn forget_probe(&self) {
+        self.put_aside(&self.config.sessions.join(PROBE));
+    }
+
+    fn put_all_aside(&self) {
         let Ok(entries) = fs::read_dir(&self.config.sessions) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();
-            let Some(id) = name.to_str().filter(|name| is_id(name) || *name == PROBE) else {
-                continue;
-            };
+            let Some(id) = name.to_str().filter(|name| is_id(name)) else { continue };
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             let gone = !self.config.sessions.join(format!("{id}.json")).exists();
             if is_folder && (gone || self.store.load(id).is_ok_and(|s| s.is_complete)) {
@@ -65,29 +72,29 @@ impl Base {
     /// Where that fails it is in nobody's way, and tried again at the next start.
     fn put_aside(&self, folder: &Path) {
         let aside = format!("{ASIDE}{}", uuid::Uuid::new_v4().simple());
-        let _ = fs::rename(folder, self.config.sessions.join(aside));
+        if fs::rename(folder, self.config.sessions.join(aside)).is_ok() {
+            self.tidies.set(true);
+        }
     }
 
     /// Removes a bit of what lies aside. Returns whether there may be more.
-    pub fn tidy_a_bit(&mut self) -> bool {
+    pub fn tidy_a_bit(&self) -> bool {
         let begun = Instant::now();
-        let stop = self.stop.clone();
-        self.tidy(&|| begun.elapsed() > BIT || stop.is_asked())
+        self.tidy(&|| begun.elapsed() > BIT || self.stop.is_asked())
     }
 
     /// Removes what lies aside, as far as that can be done soon and the person does not want to stop.
-    pub(super) fn tidy_up(&mut self) {
+    pub(super) fn tidy_up(&self) {
         let begun = Instant::now();
-        let stop = self.stop.clone();
-        self.tidy(&|| begun.elapsed() > LAST || stop.is_asked());
+        self.tidy(&|| begun.elapsed() > LAST || self.stop.is_asked());
     }
 
-    fn tidy(&mut self, is_enough: &dyn Fn() -> bool) -> bool {
+    fn tidy(&self, is_enough: &dyn Fn() -> bool) -> bool {
         // What could not be removed is not tried again and again, but at the next start.
-        if self.tidies && !is_enough() {
-            self.tidies = remove_aside(&self.config.sessions, is_enough).unwrap_or(false);
+        if self.tidies.get() && !is_enough() {
+            self.tidies.set(remove_aside(&self.config.sessions, is_enough).unwrap_or(false));
         }
-        self.tidies
+        self.tidies.get()
     }
 
     /// Says with an error where room can be made, if that is what is missing and the session's

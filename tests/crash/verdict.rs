@@ -92,7 +92,11 @@ pub(crate) fn judge(scene: &mut Scene, reference: &Reference) -> Reported {
     // One more start finds nothing to do.
     let all = |scene: &Scene| {
         let mut files = scene.files(".");
-        files.retain(|name, _| !["sessions/.lock", "sessions/journal"].contains(&name.as_str()));
+        files.retain(|name, _| {
+            // What commands left is removed as time allows.
+            !["sessions/.lock", "sessions/journal"].contains(&name.as_str())
+                && !name.starts_with("sessions/.gone-")
+        });
         files
     };
     let before = all(scene);
