@@ -131,3 +131,28 @@ fn remedy(mechanism: Mechanism, tier: Tier) -> &'static str {
         Mechanism::Hidden => "move inbox, outbox and sessions out of the workspace",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runner::sandbox::Facts;
+
+    #[test]
+    fn where_there_is_no_sandbox_each_way_to_one_is_told_once() {
+        let none = |missing: &[Tier]| Confinement {
+            tier: Tier::None,
+            facts: Facts::default(),
+            missing: missing.iter().map(|tier| (*tier, String::new())).collect(),
+            network: false,
+        };
+        let told = |missing: &[Tier]| -> Vec<String> {
+            ways_out(&none(missing)).into_iter().map(|found| found.told).collect()
+        };
+        let all = told(&[Tier::Full, Tier::FullBwrap, Tier::Partial]);
+        assert_eq!(all.len(), 2);
+        assert!(all[0].contains("kernel.apparmor_restrict_unprivileged_userns=0"), "{all:?}");
+        assert!(all[1].contains("lsm=") && !all[1].contains("userns"), "{all:?}");
+        assert_eq!(told(&[Tier::FullBwrap]), all[..1]);
+        assert_eq!(told(&[Tier::Partial]), all[1..]);
+    }
+}

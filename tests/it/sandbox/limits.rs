@@ -4,7 +4,7 @@ use std::process::Command;
 
 use super::python;
 use crate::scene::{Asked, Scene, Walls, Way, marked, marker, reply, results};
-use crate::support::wait_until;
+use crate::support::{ID, wait_until};
 
 #[test]
 fn a_fork_bomb_is_bounded() {
@@ -96,24 +96,23 @@ fn no_command_begins_on_a_full_disk() {
     assert!(!scene.base.exists("workspace/ran"));
 }
 
-/// Applies a reply where the base directory lies on a small disk of its own; gives the next outbox.
-fn on_a_small_disk(scene: &Scene, asked: &str, commands: &[&str]) -> Option<(String, String)> {
-    let script = "mount -t tmpfs -o size=64m none small && cp -a inbox outbox sessions workspace small \
-        && chmod 777 small && cd small || exit 77; \
-        echo 'sandbox.min_free_bytes = 20000000' > deaddrop.toml; \
-        \"$@\"; s=$?; cat outbox/*_seq0002.txt; exit $s";
-    scene.base.sh("mkdir small");
-    let file = scene.base.write("reply.txt", reply(commands));
+/// Does something where the base directory lies on a small disk of its own; gives what was printed.
+fn on_a_small_disk(scene: &Scene, options: &str, script: &str) -> Option<(String, String)> {
+    let script = format!(
+        "mount -t tmpfs -o {options} none small && cp -a inbox outbox sessions workspace small \
+        && chmod 777 small && cd small || exit 77; {script}"
+    );
+    scene.base.sh("mkdir -p small");
     let mut command = Command::new("unshare");
-    command.args(["-Urm", "sh", "-c", script, "sh"]).arg(crate::support::program());
-    command.args(["apply", "--sandbox", asked]).arg(file).current_dir(scene.base.path());
-    let output = command.env("XDG_CONFIG_HOME", scene.base.at(".no-config")).output().unwrap();
+    command.args(["-Urm", "sh", "-c", &script, "sh"]).arg(crate::support::program());
+    command.current_dir(scene.base.path()).env("XDG_CONFIG_HOME", scene.base.at(".no-config"));
+    let output = command.output().unwrap();
     if output.status.code() == Some(77) {
         eprintln!("SKIPPED: no small disk can be had here");
         return None;
     }
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    Some((String::from_utf8(output.stdout).unwrap(), said))
+    Some((String::from_utf8_lossy(&output.stdout).into_owned(), said))
 }
 
 #[test]
@@ -121,10 +120,12 @@ fn a_command_that_fills_the_disk_is_ended_and_what_happened_is_written_down() {
     for asked in ["auto", "bwrap", "partial"] {
         let Some(scene) = Scene::new(Way::AsItIs) else { return };
         let fill = "echo begun; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do for n in 1 2 3 4; do head -c 1000000 /dev/zero >> fill; done; sleep 0.03; done; sleep 1000";
-        let Some((outbox, said)) = on_a_small_disk(&scene, asked, &[fill, "rm fill; echo room"])
-        else {
-            return;
-        };
+        let dropped = scene.base.write("reply.txt", reply(&[fill, "rm fill; echo room"]));
+        let script = format!(
+            "echo 'sandbox.min_free_bytes = 20000000' > deaddrop.toml; \"$@\" apply --sandbox {asked} {}; cat outbox/*_seq0002.txt",
+            dropped.display()
+        );
+        let Some((outbox, said)) = on_a_small_disk(&scene, "size=64m", &script) else { return };
         if asked == "bwrap" && outbox.contains("none to be had") {
             eprintln!("SKIPPED: bwrap does not work in a user namespace here");
             continue;
@@ -133,5 +134,68 @@ fn a_command_that_fills_the_disk_is_ended_and_what_happened_is_written_down() {
         assert!(outbox.contains("Output: begun"), "{asked}: {outbox}");
         // Less than is kept free is left: what makes room runs all the same.
         assert!(outbox.contains("Output: room\n"), "{asked}: {outbox}");
+    }
+}
+
+/// Makes empty files, and ends when no more can be made.
+const MANY_FILES: &str =
+    "mkdir $TMPDIR/many; cd $TMPDIR/many; i=0; while (: > $i) 2>/dev/null; do i=$((i+1)); done";
+
+#[test]
+fn a_command_that_makes_too_many_files_is_ended_and_what_happened_is_written_down() {
+    let Some(scene) = Scene::new(Way::AsItIs) else { return };
+    let file = scene.base.write("reply.txt", reply(&[MANY_FILES, "rm -r $TMPDIR/many; echo room"]));
+    let script =
+        format!("\"$@\" apply --sandbox partial {}; cat outbox/*_seq0002.txt", file.display());
+    let options = "size=512m,nr_inodes=3000";
+    let Some((outbox, said)) = on_a_small_disk(&scene, options, &script) else { return };
+    assert!(outbox.contains("it made too many files: the disk had room for "), "{said}{outbox}");
+    assert!(outbox.contains("Output: room\n"), "{said}{outbox}");
+}
+
+#[test]
+fn where_no_file_can_be_made_any_more_it_says_where_room_is() {
+    let Some(scene) = Scene::new(Way::AsItIs) else { return };
+    // Without the watch, and without a loop in the shell that is cut off by the deadline.
+    let many =
+        "mkdir $TMPDIR/many; cd $TMPDIR/many; seq 1 30000 | xargs touch 2>/dev/null; echo made";
+    let file = scene.base.write("reply.txt", reply(&[many]));
+    let script = format!(
+        "echo 'sandbox.min_free_bytes = 0' > deaddrop.toml; \"$@\" apply --sandbox partial {}; \"$@\" doctor; \
+        rm -r sessions/{ID}; \"$@\" resume --no-watch; cat outbox/*_seq0002.txt",
+        file.display()
+    );
+    let options = "size=512m,nr_inodes=15000";
+    let Some((told, said)) = on_a_small_disk(&scene, options, &script) else { return };
+    let room = format!("/small/sessions/{ID}, which nobody else needs: remove it");
+    assert!(said.contains("No space left on device"), "{said}{told}");
+    assert!(said.contains("`df -i`") && said.contains(&room), "{said}{told}");
+    assert!(told.contains("NO  disk             only 0 more files can be made in "), "{told}");
+    assert!(told.contains("NO  sessions ") && !told.contains("check its owner"), "{told}");
+    assert!(told.contains("Output: made\n"), "{said}{told}");
+}
+
+#[test]
+fn the_doctor_asks_the_file_system_itself_how_much_is_free() {
+    let Some(scene) = Scene::new(Way::AsItIs) else { return };
+    let Some((told, _)) = on_a_small_disk(&scene, "size=20m", "\"$@\" doctor") else { return };
+    assert!(told.contains("NO  disk             only 19 MiB are free in "), "{told}");
+}
+
+#[test]
+fn what_commands_left_is_gone_after_the_session() {
+    for scene in Scene::confined() {
+        scene
+            .run(&["mkdir -p ~/a/b && touch ~/a/b/c && chmod 0 ~/a && echo kept > $TMPDIR/x"], &[]);
+        assert!(scene.base.exists(&format!("sessions/{ID}/home")), "{}", scene.name());
+        let done = scene.base.write("done.txt", "[DONE]\nAll of it.\n[/DONE]\n");
+        let sandbox = format!("{:?}", scene.asked).to_lowercase();
+        let arguments = ["apply", "--sandbox", &sandbox];
+        let output = scene.command(&scene.program, &arguments).arg(done).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let names = scene.base.names("sessions");
+        let left = |name: &&String| name.starts_with(ID) && !name.contains('.');
+        assert_eq!(names.iter().find(left), None, "{}", scene.name());
+        assert!(!names.iter().any(|name| name.starts_with(".gone-")), "{names:?}");
     }
 }
