@@ -240,6 +240,7 @@ fn means(word: &OsStr) -> Option<Means> {
 
 impl Mount {
     /// Where it lies in the command's view.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
     pub(in crate::runner) fn at(&self) -> &Path {
         match self {
             Self::Read { to, .. } | Self::Write { to, .. } => to,

@@ -1,8 +1,9 @@
 //! The helper on systems other than Linux, which have no sandbox here: it starts the shell, waits
 //! and reports. What the command leaves behind is ended by parentage (see `tree`), which a process
 //! can escape.
+#![allow(clippy::unused_self, reason = "it has the shape of what there is on Linux")]
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::process::{Command, Stdio};
 
 use super::order::{Means, Order};
@@ -27,10 +28,13 @@ pub(super) fn helper() -> ! {
             Ok(status) => {
                 status.code().map_or_else(|| signal(status), |code| format!("exit={code}"))
             }
+            Err(e) if e.kind() == ErrorKind::ArgumentListTooLong => {
+                format!("error={}", super::too_long(&order.command))
+            }
             Err(e) => format!("error={}: {e}", SHELL[0]),
         }
     };
-    let _ = write!(channel, "{}\n", Report::line(Facts::default(), &ending));
+    let _ = writeln!(channel, "{}", Report::line(Facts::default(), &ending));
     drop(channel);
     super::super::tree::end_descendants(std::process::id());
     std::process::exit(0)
@@ -94,17 +98,16 @@ impl Orphans {
 pub(super) mod view {
     use std::path::{Path, PathBuf};
 
-    use super::super::order::Mount;
+    use super::super::order::{Means, Mount};
     use crate::config;
 
     #[derive(Debug, Clone)]
     pub(in crate::runner) struct View {
         pub(in crate::runner) home: PathBuf,
         pub(in crate::runner) user: Option<(u32, u32)>,
-        pub(in crate::runner) variables: Vec<(&'static str, PathBuf)>,
-        pub(in crate::runner) holds_state: bool,
     }
 
+    #[allow(dead_code, reason = "nothing is looked at")]
     pub(in crate::runner) struct Wanted<'a> {
         pub(in crate::runner) workspace: &'a Path,
         pub(in crate::runner) state: &'a [PathBuf],
@@ -122,6 +125,18 @@ pub(super) mod view {
 
         pub(in crate::runner) fn mounts(&self, _own: &Path, _protected: &[PathBuf]) -> Vec<Mount> {
             Vec::new()
+        }
+
+        pub(in crate::runner) fn variables(
+            &self,
+            _means: Means,
+        ) -> impl Iterator<Item = (&'static str, &Path)> {
+            std::iter::empty()
+        }
+
+        /// There is no view to confine with.
+        pub(in crate::runner) fn obstacle(&self, _means: Means) -> Option<String> {
+            None
         }
     }
 
