@@ -124,10 +124,10 @@ impl Runner {
         if let Some(view) = view {
             make_own(errand.own, view.user)?;
             mounts = view.mounts(errand.own, errand.protected);
+            for (name, folder) in view.variables(means) {
+                environment::set(&mut environment, name, folder);
+            }
             let (home, temporary) = if means == Means::Partial {
-                for (name, folder) in &view.variables {
-                    environment::set(&mut environment, *name, folder);
-                }
                 (errand.own.join("home"), errand.own.join("tmp"))
             } else {
                 (view.home.clone(), PathBuf::from("/tmp"))

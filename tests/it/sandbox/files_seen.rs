@@ -11,7 +11,7 @@ fn reading(scene: &Scene, files: &[&str]) -> Attack {
     })
 }
 
-const OF_THE_PERSON: [&str; 21] = [
+const OF_THE_PERSON: [&str; 27] = [
     "home/diary",
     "home/.ssh/id_ed25519",
     "home/.netrc",
@@ -31,6 +31,12 @@ const OF_THE_PERSON: [&str; 21] = [
     "home/.m2/settings.xml",
     "home/.gradle/gradle.properties",
     "home/.local/share/keyrings/login.keyring",
+    "home/.nvm/versions/node/v22/etc/npmrc",
+    "home/.nimble/github_api_token",
+    "home/.rustup/private",
+    "home/miniconda3/.condarc",
+    "home/miniconda3/envs/one/pip.conf",
+    "home/.local/pipx/venvs/tool/pipx_metadata.json",
     "outside/secret",
     "workspace-evil/secret",
 ];

@@ -48,6 +48,7 @@ mod files_seen;
 mod files_written;
 mod kernel;
 mod limits;
+mod named;
 mod neighbours;
 mod network;
 mod own_folders;
@@ -151,6 +152,11 @@ pub fn furnish(scene: &mut Scene) {
         "home/.m2/settings.xml",
         "home/.gradle/gradle.properties",
         "home/.local/share/keyrings/login.keyring",
+        "home/.nvm/versions/node/v22/etc/npmrc",
+        "home/.nimble/github_api_token",
+        "home/.rustup/private",
+        "home/miniconda3/.condarc",
+        "home/miniconda3/envs/one/pip.conf",
         "outside/secret",
         "workspace-evil/secret",
     ] {
@@ -158,6 +164,11 @@ pub fn furnish(scene: &mut Scene) {
     }
     scene.base.write("home/.cargo/config", format!("token = \"{SECRET}\"\n"));
     scene.base.write("home/.cabal/config", format!("-- password:\npassword: {SECRET}\n"));
+    scene.base.write(
+        "home/.local/pipx/venvs/tool/pipx_metadata.json",
+        format!("\"--index-url=https://me:word@host/{SECRET}\"\n"),
+    );
+    scene.base.sh("chmod 755 home/.rustup; chmod 600 home/.rustup/private");
     // What of it is a toolchain.
     scene.base.write("home/.cargo/config.toml", "# A token has no place here.\n");
     scene.base.write("home/.cargo/registry/cached", "cached\n");

@@ -7,35 +7,73 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 use walkdir::WalkDir;
 
-/// Files that hold credentials although everybody may read them.
-const NAMES: [&str; 6] = ["pip.conf", "npmrc", "netrc", ".netrc", "git-credentials", "krb5.keytab"];
+use super::credentials;
+
 /// Far more than any system has there.
 const MOST: usize = 50_000;
 
 /// What of `/etc` commands are not to see although we could read it.
-pub(super) fn secrets() -> Vec<PathBuf> {
-    secrets_in(Path::new("/etc"))
+#[derive(Debug)]
+pub(super) struct Etc {
+    folder: PathBuf,
+    /// The folders in it, and when something was made in, renamed into or removed from each.
+    folders: Vec<(PathBuf, Stamp)>,
+    secrets: Vec<PathBuf>,
 }
 
-fn secrets_in(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut entries = WalkDir::new(folder).min_depth(1).max_depth(8).into_iter();
-    for _ in 0..MOST {
-        let Some(entry) = entries.next() else { break };
-        let Ok(entry) = entry else { continue };
-        let is_folder = entry.file_type().is_dir();
-        if !is_folder && !entry.file_type().is_file() {
-            continue;
+/// Seconds and nanoseconds of the last change.
+type Stamp = Option<(i64, i64)>;
+
+impl Etc {
+    /// Of the system's.
+    pub(super) fn new() -> Self {
+        Self::of("/etc".into())
+    }
+
+    fn of(folder: PathBuf) -> Self {
+        let mut etc = Self { folder, folders: Vec::new(), secrets: Vec::new() };
+        etc.walk();
+        etc
+    }
+
+    /// The secrets as they are now. Only a folder that changed has a new one, so all files are looked
+    /// at again only then: the folders alone are a tenth of them.
+    pub(super) fn secrets(&mut self) -> &[PathBuf] {
+        if self.folders.iter().any(|(folder, then)| stamp(folder) != *then) {
+            self.walk();
         }
-        let named = NAMES.iter().any(|name| entry.file_name() == *name);
-        if (named || !is_for_all(entry.path())) && access(entry.path(), Access::READ_OK).is_ok() {
-            found.push(entry.path().to_path_buf());
-            if is_folder {
-                entries.skip_current_dir();
+        &self.secrets
+    }
+
+    fn walk(&mut self) {
+        self.folders = vec![(self.folder.clone(), stamp(&self.folder))];
+        self.secrets.clear();
+        let mut entries = WalkDir::new(&self.folder).min_depth(1).max_depth(8).into_iter();
+        for _ in 0..MOST {
+            let Some(entry) = entries.next() else { break };
+            let Ok(entry) = entry else { continue };
+            let is_folder = entry.file_type().is_dir();
+            if !is_folder && !entry.file_type().is_file() {
+                continue;
+            }
+            let path = entry.path();
+            let named = credentials::is_named(entry.file_name());
+            if (named || !is_for_all(path)) && access(path, Access::READ_OK).is_ok() {
+                self.secrets.push(path.to_path_buf());
+                if is_folder {
+                    entries.skip_current_dir();
+                }
+            } else if is_folder {
+                // Before what is in it is read: what comes later changes it again.
+                self.folders.push((path.to_path_buf(), stamp(path)));
             }
         }
     }
-    found
+}
+
+fn stamp(folder: &Path) -> Stamp {
+    let found = fs::symlink_metadata(folder).ok()?;
+    Some((found.ctime(), found.ctime_nsec()))
 }
 
 fn is_for_all(path: &Path) -> bool {
@@ -49,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_not_all_may_read_is_a_secret_and_so_are_passwords() {
+    fn what_not_all_may_read_is_a_secret_and_so_are_passwords_also_later() {
         let folder = tempfile::tempdir().unwrap();
         let file = |name: &str, mode: u32| {
             let path = folder.path().join(name);
@@ -63,11 +101,17 @@ mod tests {
         file("private/key", 0o644);
         let private = folder.path().join("private");
         fs::set_permissions(&private, fs::Permissions::from_mode(0o710)).unwrap();
-        let mut found = secrets_in(folder.path());
-        found.sort();
-        assert_eq!(
-            found,
-            ["private", "shadow", "tool/pip.conf"].map(|name| folder.path().join(name))
-        );
+        let mut etc = Etc::of(folder.path().into());
+        let mut found = |names: &[&str]| {
+            let mut found = etc.secrets().to_vec();
+            found.sort();
+            let expected: Vec<_> = names.iter().map(|name| folder.path().join(name)).collect();
+            assert_eq!(found, expected);
+        };
+        found(&["private", "shadow", "tool/pip.conf"]);
+        file("tool/deeper/key", 0o600);
+        found(&["private", "shadow", "tool/deeper/key", "tool/pip.conf"]);
+        fs::remove_file(folder.path().join("shadow")).unwrap();
+        found(&["private", "tool/deeper/key", "tool/pip.conf"]);
     }
 }

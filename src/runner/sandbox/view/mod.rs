@@ -1,22 +1,31 @@
 //! What a command sees of this machine: the mounts of its root, from the settings and from what is
 //! there. Nothing is seen that does not stand here.
 
+mod credentials;
 mod etc;
+mod git;
+mod links;
 mod toolchains;
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::order::{Means, Mount};
 use crate::config;
+use etc::Etc;
+use links::Named;
 
 /// Folders of the system that are the same for everybody and hold programs.
-const SYSTEM: [&str; 9] = [
+const SYSTEM: [&str; 11] = [
     "/usr",
     "/opt",
     "/nix/store",
     "/gnu/store",
+    // Links into these.
+    "/nix/var/nix/profiles",
+    "/var/guix/profiles",
     "/home/linuxbrew",
     "/var/lib/texmf",
     "/var/lib/ca-certificates",
@@ -25,8 +34,10 @@ const SYSTEM: [&str; 9] = [
 ];
 /// Parts of it that many systems have as links into `/usr`.
 const LINKED: [&str; 7] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc"];
-/// As many as the kernel follows.
-const MOST_LINKS: usize = 40;
+/// A link to the system's programs where these are in a store.
+const CURRENT_SYSTEM: &str = "/run/current-system";
+/// The other `/tmp`, which is the same for a command unless something lies in it.
+const VAR_TMP: &str = "/var/tmp";
 /// HOME where there is none that can be used.
 const NO_HOME: &str = "/home/user";
 
@@ -42,7 +53,11 @@ pub(in crate::runner) struct View {
     /// Whom commands run as, where that is not us: user and group.
     pub(in crate::runner) user: Option<(u32, u32)>,
     /// Where toolchains are, for a command that has no HOME with them in it.
-    pub(in crate::runner) variables: Vec<(&'static str, PathBuf)>,
+    variables: Vec<(&'static str, PathBuf)>,
+    /// Those of them that cannot be had where they are named.
+    moved: Vec<&'static str>,
+    /// What of `/etc` is not for all, as it was last seen.
+    etc: Arc<Mutex<Etc>>,
     /// Whether something of deaddrop's own lies in a folder that commands may write.
     holds_state: bool,
     /// A link there that leads to something of deaddrop's own.
@@ -68,11 +83,12 @@ impl View {
             .map_err(|e| format!("cannot look at {}: {e}", workspace.display()))?;
         let is_root = rustix::process::geteuid().is_root();
         let user = (is_root && owner.uid() != 0).then(|| (owner.uid(), owner.gid()));
-        let real_home =
+        let named_home =
             std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-        let real_home = real_home.and_then(|home| existing(&home).or(Some(home)));
+        let real = |home: PathBuf| existing(&home).unwrap_or(home);
+        let real_home = named_home.clone().map(real);
         let home = match user {
-            Some((user, _)) => home_of(user),
+            Some((user, _)) => home_of(user).map(real),
             None => real_home.clone(),
         };
         let home = home.filter(|home| home.parent().is_some()).unwrap_or_else(|| NO_HOME.into());
@@ -80,9 +96,13 @@ impl View {
         let mut mounts = system(settings.network);
         let homes: Vec<&Path> =
             real_home.iter().map(PathBuf::as_path).chain([home.as_path()]).collect();
-        let toolchains::Found { mounts: tools, secrets, variables } =
+        let toolchains::Found { mounts: tools, secrets, variables, mut named } =
             toolchains::found(&homes, workspace);
         mounts.extend(tools);
+        if let Some((repository, name)) = git::repository(workspace) {
+            mounts.push(Mount::Read { from: repository.clone(), to: repository });
+            named.push(Named::whole(name));
+        }
         let readable = settings.readable.iter().filter_map(|path| existing(path));
         mounts.extend(readable.map(|path| Mount::Read { from: path.clone(), to: path }));
         for path in settings.writable.iter().filter_map(|path| existing(path)) {
@@ -90,6 +110,16 @@ impl View {
         }
         let (from, to) = (workspace.to_path_buf(), workspace.to_path_buf());
         mounts.push(Mount::Write { from, to });
+        if mounts.iter().all(|mount| !mount.at().starts_with(VAR_TMP)) {
+            mounts.push(Mount::Link { to: "/tmp".into(), at: VAR_TMP.into() });
+        }
+
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::env::split_paths(&path).chain([CURRENT_SYSTEM.into()]);
+        named.extend(path.filter(|folder| folder.is_absolute()).map(Named::whole));
+        named.extend(named_home.map(|path| Named { path, parts: Vec::new(), variable: None }));
+        let (links, moved) = links::lead(&named, &mounts, &[Path::new("/tmp"), &home]);
+        mounts.extend(links);
 
         let mut view = Self {
             mounts,
@@ -97,12 +127,17 @@ impl View {
             home,
             user,
             variables,
+            moved,
+            etc: Arc::new(Mutex::new(Etc::new())),
             holds_state: false,
             link: None,
         };
         view.cover_state(state);
-        let secrets = etc::secrets().into_iter().chain(secrets);
-        view.covers.extend(secrets.map(|at| Mount::Cover { at }));
+        let mut secrets: Vec<PathBuf> = secrets.iter().flat_map(|at| view.places_of(at)).collect();
+        secrets.sort();
+        // What is covered is covered with all in it, and bwrap cannot do it twice.
+        secrets.dedup_by(|next, above| next.starts_with(above));
+        view.covers.extend(secrets.into_iter().map(|at| Mount::Cover { at }));
         Ok(view)
     }
 
@@ -123,8 +158,34 @@ impl View {
         // What lies below something is put there after it.
         mounts.sort_by_key(|mount| mount.at().components().count());
         mounts.extend(self.covers.iter().cloned());
+        let mut etc = self.etc.lock().unwrap_or_else(PoisonError::into_inner);
+        mounts.extend(etc.secrets().iter().map(|at| Mount::Cover { at: at.clone() }));
         mounts.extend(protected.iter().map(|at| Mount::Keep { at: at.clone() }));
         mounts
+    }
+
+    /// What a command has to be told of where its toolchains are: all of it where its HOME is
+    /// another, else what is not found where it is named.
+    pub(in crate::runner) fn variables(
+        &self,
+        means: Means,
+    ) -> impl Iterator<Item = (&'static str, &Path)> {
+        let told = self
+            .variables
+            .iter()
+            .filter(move |(name, _)| means == Means::Partial || self.moved.contains(name));
+        told.map(|(name, folder)| (*name, folder.as_path()))
+    }
+
+    /// Where a file is seen, if it is: also under other names than its own.
+    fn places_of(&self, path: &Path) -> Vec<PathBuf> {
+        let others = self.mounts.iter().filter_map(|mount| match mount {
+            Mount::Read { from, to } if from != to => {
+                path.strip_prefix(from).ok().map(|rest| to.join(rest).components().collect())
+            }
+            _ => None,
+        });
+        [path.to_path_buf()].into_iter().chain(others).collect()
     }
 
     /// Why commands with this view cannot be confined by some means, whatever the machine.
@@ -149,12 +210,15 @@ impl View {
         let mut covers = Vec::new();
         let places = state.iter().flat_map(|place| {
             // Who replaces a link on the way leads deaddrop to files of his own.
-            let links = links_on_the_way(place);
-            links.into_iter().chain([place.clone()]).chain(existing(place))
+            let links = links::on_the_way(place).into_iter().map(|link| link.at);
+            links.chain([place.clone()]).chain(existing(place))
         });
+        let places: Vec<PathBuf> = places.flat_map(|place| self.places_of(&place)).collect();
         for place in places {
             let (mut shown, mut writable) = (None, false);
-            for mount in &self.mounts {
+            // A link of ours holds nothing: what it leads to has its own name too.
+            let holding = |mount: &&Mount| !matches!(mount, Mount::Link { .. });
+            for mount in self.mounts.iter().filter(holding) {
                 let at = mount.at();
                 let deeper = shown.is_none_or(|shown: &Path| at.starts_with(shown));
                 if place.starts_with(at) && deeper {
@@ -199,7 +263,6 @@ fn system(network: bool) -> Vec<Mount> {
     for path in SYSTEM.map(Path::new).into_iter().filter(|path| path.is_dir()) {
         mounts.push(Mount::Read { from: path.into(), to: path.into() });
     }
-    mounts.push(Mount::Link { to: "/tmp".into(), at: "/var/tmp".into() });
     // Often a link to where nothing else is needed.
     if let Some(names) = existing(Path::new("/etc/resolv.conf"))
         && network
@@ -213,29 +276,6 @@ fn system(network: bool) -> Vec<Mount> {
 /// Where a path leads, if to something.
 fn existing(path: &Path) -> Option<PathBuf> {
     path.canonicalize().ok()
-}
-
-/// All links that are followed on the way to a path.
-fn links_on_the_way(path: &Path) -> Vec<PathBuf> {
-    let mut links = Vec::new();
-    let mut here = PathBuf::new();
-    let mut left: Vec<PathBuf> =
-        path.components().rev().map(|part| part.as_os_str().into()).collect();
-    while let Some(part) = left.pop() {
-        if part == Path::new("..") {
-            here.pop();
-            continue;
-        }
-        here.push(&part);
-        if let Ok(target) = fs::read_link(&here)
-            && links.len() < MOST_LINKS
-        {
-            links.push(here.clone());
-            here.pop();
-            left.extend(target.components().rev().map(|part| part.as_os_str().into()));
-        }
-    }
-    links
 }
 
 /// The home folder of a user, as the system's list has it.

@@ -5,6 +5,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use super::super::order::Mount;
+use super::credentials;
+use super::links::Named;
 
 /// A folder of a tool.
 struct Tool {
@@ -16,7 +18,7 @@ struct Tool {
     read: &'static [&'static str],
     /// What of it commands may write to, which is forgotten.
     cache: &'static [&'static str],
-    /// What of it is a secret.
+    /// What of it is a secret, or somebody's work, where all else of it is seen.
     secret: &'static [&'static str],
 }
 
@@ -56,7 +58,7 @@ const TOOLS: &[Tool] = &[
     },
     Tool { variable: "", folder: ".deno", read: &["bin"], cache: &[], secret: &[] },
     cache("DENO_DIR", ".cache/deno"),
-    Tool { variable: "GOPATH", folder: "go", read: &["bin"], cache: &["pkg"], secret: &[] },
+    Tool { variable: "GOPATH", folder: "go", read: &["bin"], cache: &["pkg"], secret: &["src"] },
     cache("GOMODCACHE", ""),
     cache("GOCACHE", ".cache/go-build"),
     whole("GOROOT", ""),
@@ -88,6 +90,11 @@ const TOOLS: &[Tool] = &[
         secret: &[],
     },
     cache("", ".nuget/packages"),
+    whole("", ".nix-profile"),
+    whole("", ".local/state/nix/profiles"),
+    whole("", ".guix-profile"),
+    whole("", ".guix-home/profile"),
+    whole("", ".config/guix/current"),
     whole("", ".local/bin"),
     whole("", ".local/lib"),
     whole("", ".local/pipx/venvs"),
@@ -106,7 +113,7 @@ const TOOLS: &[Tool] = &[
         folder: ".julia",
         read: &["packages", "artifacts", "registries", "environments"],
         cache: &["compiled"],
-        secret: &[],
+        secret: &["servers", "logs"],
     },
     whole("", ".ghcup"),
     Tool {
@@ -127,13 +134,19 @@ const TOOLS: &[Tool] = &[
     whole("", ".elan"),
     whole("", ".nimble"),
     whole("", ".swiftly"),
-    Tool { variable: "", folder: ".m2", read: &["wrapper"], cache: &["repository"], secret: &[] },
+    Tool {
+        variable: "",
+        folder: ".m2",
+        read: &["wrapper"],
+        cache: &["repository"],
+        secret: &["settings.xml", "settings-security.xml"],
+    },
     Tool {
         variable: "GRADLE_USER_HOME",
         folder: ".gradle",
         read: &[],
         cache: &["caches", "wrapper"],
-        secret: &[],
+        secret: &["gradle.properties", "init.gradle", "init.gradle.kts", "init.d"],
     },
     Tool { variable: "", folder: ".npm", read: &[], cache: &["_cacache"], secret: &[] },
     cache("", ".cache/pip"),
@@ -157,65 +170,82 @@ pub(super) struct Found {
     pub(super) secrets: Vec<PathBuf>,
     /// The variables that say where the tools are, for a HOME where they are not.
     pub(super) variables: Vec<(&'static str, PathBuf)>,
+    /// The folders as they are named.
+    pub(super) named: Vec<Named>,
 }
+
+/// Folders of packages that everybody may read.
+const STORES: [&str; 2] = ["/nix/store", "/gnu/store"];
 
 /// Looks into these home folders. What lies in the workspace is seen with it.
 pub(super) fn found(homes: &[&Path], workspace: &Path) -> Found {
-    let Found { mut mounts, mut secrets, mut variables } = Found::default();
-    let mut add = |mount: Mount| {
-        if mounts.iter().all(|other| other.at() != mount.at()) {
-            mounts.push(mount);
-        }
-    };
+    let mut found = Found::default();
     for tool in TOOLS {
         let named = env::var_os(tool.variable).map(PathBuf::from);
         let named = named.filter(|folder| folder.is_absolute() && folder.components().count() > 2);
         let at_home = homes.iter().map(|home| home.join(tool.folder));
         let at_home = at_home.filter(|_| !tool.folder.is_empty());
-        for folder in named.into_iter().chain(at_home) {
-            let Ok(folder) = folder.canonicalize() else { continue };
+        for name in named.into_iter().chain(at_home) {
+            let Ok(folder) = name.canonicalize() else { continue };
             // A home folder, or one above it, is no tool whatever a variable says.
             let is_home = homes.iter().any(|home| home.starts_with(&folder));
             if !folder.is_dir() || is_home || folder.starts_with(workspace) {
                 continue;
             }
+            let variables = &mut found.variables;
             if !tool.variable.is_empty() && variables.iter().all(|(name, _)| *name != tool.variable)
             {
                 variables.push((tool.variable, folder.clone()));
             }
+            found.named.push(Named {
+                path: name,
+                parts: tool.read.iter().chain(tool.cache).map(PathBuf::from).collect(),
+                variable: Some(tool.variable).filter(|variable| !variable.is_empty()),
+            });
             let at_home = homes.iter().any(|home| folder.starts_with(home));
-            if !at_home && !tool.cache.is_empty() {
-                // Its folder is not a private one, and it may want to write beside its cache.
-                add(Mount::Overlay { at: folder.clone() });
-                secrets.extend(tool.secret.iter().map(|name| folder.join(name)));
-                let read = tool.read.iter().map(|part| folder.join(part));
-                secrets.extend(read.filter(|part| holds_credentials(part)));
-                continue;
-            }
-            for part in tool.read.iter().map(|part| folder.join(part)).filter(|part| part.exists())
-            {
-                if !holds_credentials(&part) {
-                    add(Mount::Read { from: part.clone(), to: part });
-                }
-            }
-            for part in tool.cache.iter().map(|part| folder.join(part)).filter(|part| part.is_dir())
-            {
-                add(Mount::Overlay { at: part });
-            }
+            found.add(tool, &folder, at_home);
         }
     }
-    Found { mounts, secrets, variables }
+    found
 }
 
-/// Some tools let people write tokens into their settings. Comments do not count: there are such
-/// that explain how.
-fn holds_credentials(file: &Path) -> bool {
-    const SETTINGS: [&str; 3] = ["config", "config.toml", "config.yaml"];
-    let is_comment = |line: &str| line.starts_with('#') || line.starts_with("--");
-    SETTINGS.iter().any(|name| file.ends_with(name))
-        && file.is_file()
-        && std::fs::read_to_string(file).map_or(true, |text| {
-            let mut lines = text.lines().map(str::trim_start).filter(|line| !is_comment(line));
-            lines.any(|line| ["token", "password", "secret"].iter().any(|word| line.contains(word)))
-        })
+impl Found {
+    /// What is seen of a tool that is in this folder.
+    fn add(&mut self, tool: &Tool, folder: &Path, at_home: bool) {
+        if !at_home && !tool.cache.is_empty() {
+            // Its folder is not a private one, and it may want to write beside its cache.
+            if self.mount(Mount::Overlay { at: folder.into() }) {
+                self.secrets.extend(tool.secret.iter().map(|name| folder.join(name)));
+                let read = tool.read.iter().map(|part| folder.join(part));
+                self.secrets.extend(read.filter(|part| credentials::holds_any(part)));
+                self.secrets.extend(credentials::within(folder, tool.cache));
+            }
+            return;
+        }
+        for part in tool.read.iter().map(|part| join(folder, part)).filter(|part| part.exists()) {
+            if !credentials::holds_any(&part)
+                && self.mount(Mount::Read { from: part.clone(), to: part.clone() })
+                && STORES.iter().all(|store| !part.starts_with(store))
+            {
+                self.secrets.extend(credentials::within(&part, &[]));
+            }
+        }
+        for part in tool.cache.iter().map(|part| join(folder, part)).filter(|part| part.is_dir()) {
+            self.mount(Mount::Overlay { at: part });
+        }
+    }
+
+    /// Whether nothing was mounted there before.
+    fn mount(&mut self, mount: Mount) -> bool {
+        let is_new = self.mounts.iter().all(|other| other.at() != mount.at());
+        if is_new {
+            self.mounts.push(mount);
+        }
+        is_new
+    }
+}
+
+/// Joining nothing would add a slash.
+fn join(folder: &Path, part: &str) -> PathBuf {
+    folder.join(part).components().collect()
 }

@@ -1,0 +1,198 @@
+//! Which files hold credentials: told by their names, and where people write tokens between other
+//! settings, by what stands in them.
+
+use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Programs keep passwords and tokens in files of these names.
+const NAMES: [&str; 24] = [
+    "pip.conf",
+    "npmrc",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    "netrc",
+    ".netrc",
+    ".pypirc",
+    "condarc",
+    ".condarc",
+    "condarc.d",
+    ".condarc.d",
+    "NuGet.Config",
+    "git-credentials",
+    ".git-credentials",
+    "github_api_token",
+    "auth.toml",
+    "auth.json",
+    "krb5.keytab",
+    "x509stores",
+    "credentials",
+    ".credentials",
+    "settings-security.xml",
+    "api_key",
+];
+/// What a file named `credentials.…` may end in; others are programs about credentials.
+const ENDINGS: [&str; 8] = ["toml", "json", "yaml", "yml", "xml", "ini", "db", "txt"];
+/// Folders in which a tool keeps many files, and none of these.
+const LARGE: [&str; 10] = [
+    "node_modules",
+    "site-packages",
+    "pkgs",
+    "include",
+    "share",
+    "src",
+    "doc",
+    "docs",
+    "man",
+    "__pycache__",
+];
+/// How deep a tool is looked into: `versions/node/v22/etc/npmrc`.
+const DEPTH: usize = 5;
+/// How deep a file is a secret because nobody else may read it: what is deeper was made so by a
+/// package, not by a person.
+const CLOSED_DEPTH: usize = 2;
+/// How many entries of one tool are looked at; the nearest first.
+const MOST: usize = 20_000;
+
+/// Whether a file or folder of this name holds credentials.
+pub(super) fn is_named(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else { return false };
+    NAMES.contains(&name)
+        || name.strip_prefix("credentials.").is_some_and(|ending| ENDINGS.contains(&ending))
+}
+
+/// Some tools let people write tokens into their settings. Comments do not count: there are such
+/// that explain how.
+pub(super) fn holds_any(file: &Path) -> bool {
+    const SETTINGS: [&str; 7] = [
+        "config",
+        "config.toml",
+        "config.yaml",
+        "config.json",
+        // How a tool was installed, with the address of the index.
+        "pipx_metadata.json",
+        "uv-receipt.toml",
+        // Variables that are set in an environment of conda's.
+        "state",
+    ];
+    const WORDS: [&str; 7] =
+        ["token", "password", "passwd", "secret", "authorization", "api_key", "api-key"];
+    let is_comment = |line: &str| line.starts_with('#') || line.starts_with("--");
+    let tells = |line: &str| {
+        let line = line.to_ascii_lowercase();
+        WORDS.iter().any(|word| line.contains(word)) || has_user(&line)
+    };
+    SETTINGS.iter().any(|name| file.ends_with(name))
+        && file.is_file()
+        && fs::read_to_string(file).map_or(true, |text| {
+            text.lines().map(str::trim_start).any(|line| !is_comment(line) && tells(line))
+        })
+}
+
+/// Whether an address in this line names a user with a password: `https://me:word@host/`.
+fn has_user(line: &str) -> bool {
+    line.split("://").skip(1).any(|rest| {
+        let host = rest.split(['/', '"', '\'', ' ']).next().unwrap_or_default();
+        host.split_once('@').is_some_and(|(user, _)| user.contains(':'))
+    })
+}
+
+/// The credentials in a folder of a tool, as far as it is looked at: all of a tool may be 100,000
+/// files. What lies in its caches was not put there by the person.
+pub(super) fn within(top: &Path, caches: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = VecDeque::from([(top.to_path_buf(), 1)]);
+    let mut left = MOST;
+    while let Some((folder, depth)) = folders.pop_front() {
+        let open = is_open(&folder);
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            left = left.saturating_sub(1);
+            if left == 0 {
+                return found;
+            }
+            let (path, name) = (entry.path(), entry.file_name());
+            let Ok(kind) = entry.file_type() else { continue };
+            let is_skipped =
+                || path.strip_prefix(top).is_ok_and(|at| caches.iter().any(|c| at == *c));
+            if kind.is_symlink() || is_skipped() {
+                continue;
+            }
+            let closed = || depth <= CLOSED_DEPTH && open && is_private_file(&path);
+            if is_named(&name) || (kind.is_file() && (holds_any(&path) || closed())) {
+                found.push(path);
+            } else if kind.is_dir() && LARGE.iter().any(|large| name == *large) {
+                // What npm brings along, which the person may have added to.
+                found.extend(Some(path.join("npm/npmrc")).filter(|file| file.is_file()));
+            } else if kind.is_dir() && depth < DEPTH {
+                folders.push_back((path, depth + 1));
+            }
+        }
+    }
+    found
+}
+
+fn is_open(folder: &Path) -> bool {
+    folder.metadata().is_ok_and(|found| found.mode() & 0o005 == 0o005)
+}
+
+/// Whether only its owner may read a file. In a closed folder this says nothing: all are then, where
+/// the person's umask is so. Neither does it of a program.
+fn is_private_file(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.mode() & 0o777 & !0o600 == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn credentials_of_a_tool_are_found_and_its_programs_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, mode: u32, text: &str| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        };
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let secrets = [
+            ".condarc",
+            "conda-meta/state",
+            "credentials.toml",
+            "envs/one/pip.conf",
+            "private",
+            "tools/x/uv-receipt.toml",
+            "versions/node/v22/etc/npmrc",
+            "versions/node/v22/lib/node_modules/npm/npmrc",
+        ];
+        for name in secrets {
+            file(name, 0o600, "index = \"https://me:word@host/\"\n");
+        }
+        for name in [
+            "bin/private-program",
+            "cache/private",
+            "closed/by-umask",
+            "config.toml",
+            "lib/credentials.py",
+            "one/two/three/private",
+            "pkgs/x/npmrc",
+            "uv-receipt.toml",
+        ] {
+            file(name, 0o600, "index = \"https://host/a@1:2\"\n");
+        }
+        file("bin/private-program", 0o700, "");
+        file("config.toml", 0o644, "# A token has no place here.\n");
+        file("uv-receipt.toml", 0o644, "index = \"https://host/a@1:2\"\n");
+        file("lib/credentials.py", 0o644, "");
+        let closed = fs::Permissions::from_mode(0o700);
+        fs::set_permissions(folder.path().join("closed"), closed).unwrap();
+        let mut found = within(folder.path(), &["cache"]);
+        found.sort();
+        assert_eq!(found, secrets.map(|name| folder.path().join(name)));
+    }
+}

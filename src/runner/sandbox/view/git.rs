@@ -1,0 +1,99 @@
+//! Where the repository of a workspace is that is a worktree or a submodule of another: git's
+//! commands there need it. A `.git` file alone could name anything; it counts only where the
+//! repository names this workspace as its own in turn.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::existing;
+
+/// What of a repository tells that it is one.
+const REPOSITORY: [&str; 3] = ["HEAD", "objects", "refs"];
+/// More than a line that names a folder, or a repository's settings, need.
+const LONGEST: u64 = 1 << 20;
+
+/// The folder of the repository if it lies outside of the workspace: where it is, and as it is named.
+pub(super) fn repository(workspace: &Path) -> Option<(PathBuf, PathBuf)> {
+    let workspace = &existing(workspace)?;
+    let link = workspace.join(".git");
+    let text = text(&link)?;
+    let named = workspace.join(text.strip_prefix("gitdir:")?.trim());
+    let folder = existing(&named).filter(|folder| !folder.starts_with(workspace))?;
+    if !folder.join("HEAD").is_file() {
+        return None;
+    }
+    if !folder.join("commondir").exists() {
+        let ours =
+            is_repository(&folder) && work_tree(&folder).is_some_and(|tree| tree == *workspace);
+        return ours.then_some((folder, named));
+    }
+    // It is at COMMON/worktrees/NAME, and that is shown whole: objects, refs and settings are there.
+    let common = existing(&folder.join(self::text(&folder.join("commondir"))?.trim()))?;
+    let back = existing(&folder.join(self::text(&folder.join("gitdir"))?.trim()))?;
+    let ours = folder.parent()? == common.join("worktrees")
+        && is_repository(&common)
+        && Some(back) == existing(&link);
+    let named = named.ancestors().nth(2)?.to_path_buf();
+    ours.then_some((common, named))
+}
+
+fn is_repository(folder: &Path) -> bool {
+    REPOSITORY.iter().all(|name| folder.join(name).exists())
+}
+
+/// Where a submodule's settings say that its files are.
+fn work_tree(folder: &Path) -> Option<PathBuf> {
+    let settings = text(&folder.join("config"))?;
+    let mut lines = settings.lines().filter_map(|line| line.split_once('='));
+    let (_, tree) = lines.find(|(key, _)| key.trim().eq_ignore_ascii_case("worktree"))?;
+    existing(&folder.join(tree.trim().trim_matches('"')))
+}
+
+/// The text of a plain file that is not long.
+fn text(path: &Path) -> Option<String> {
+    let found = fs::symlink_metadata(path).ok()?;
+    (found.is_file() && found.len() < LONGEST).then(|| fs::read_to_string(path).ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_is_shown_only_to_a_workspace_that_it_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let write = |name: &str, text: &str| {
+            fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+            fs::write(root.join(name), text).unwrap();
+        };
+        let (main, workspace) = (root.join("main/.git"), root.join("work"));
+        write("main/.git/HEAD", "ref: refs/heads/main\n");
+        write("main/.git/config", "[core]\n\tbare = false\n");
+        write("main/.git/refs/x", "");
+        write("main/.git/objects/x", "");
+        write("main/.git/worktrees/w/HEAD", "ref: refs/heads/w\n");
+        write("main/.git/worktrees/w/commondir", "../..\n");
+        write("main/.git/worktrees/w/gitdir", &format!("{}/work/.git\n", root.display()));
+        write("work/.git", "gitdir: ../main/.git/worktrees/w\n");
+        let named = workspace.join("../main/.git");
+        assert_eq!(repository(&workspace), Some((main.clone(), named.clone())));
+
+        // The same for somebody whom it does not name.
+        write("evil/.git", "gitdir: ../main/.git/worktrees/w\n");
+        assert_eq!(repository(&root.join("evil")), None);
+        write("evil/.git", "gitdir: ../main/.git\n");
+        assert_eq!(repository(&root.join("evil")), None);
+        // One that could be made by who writes in the workspace.
+        write("evil/own/worktrees/w/HEAD", "");
+        write("evil/own/worktrees/w/commondir", "../../../../secret\n");
+        write("evil/own/worktrees/w/gitdir", "../../../.git\n");
+        write("secret/key", "");
+        write("evil/.git", "gitdir: own/worktrees/w\n");
+        assert_eq!(repository(&root.join("evil")), None);
+
+        write("main/.git/config", "[core]\n\tworktree = ../../work\n");
+        write("work/.git", "gitdir: ../main/.git\n");
+        assert_eq!(repository(&workspace), Some((main, named)));
+    }
+}

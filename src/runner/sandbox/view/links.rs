@@ -1,0 +1,175 @@
+//! Links on the way to what a command sees. Mounts stand at real places, while PATH, HOME and the
+//! toolchains' variables name them as the person wrote them: through links that lead there.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use super::super::order::Mount;
+use super::existing;
+
+/// As many as the kernel follows.
+const MOST: usize = 40;
+
+/// A link on the way to a path.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Link {
+    /// Where it is; no part of this is a link.
+    pub(super) at: PathBuf,
+    /// What it says.
+    to: PathBuf,
+    /// What comes after it.
+    rest: PathBuf,
+}
+
+/// All links that are followed on the way to a path.
+pub(super) fn on_the_way(path: &Path) -> Vec<Link> {
+    let mut links = Vec::new();
+    let mut here = PathBuf::new();
+    let mut left: Vec<PathBuf> =
+        path.components().rev().map(|part| part.as_os_str().into()).collect();
+    while let Some(part) = left.pop() {
+        if part == Path::new("..") {
+            here.pop();
+            continue;
+        }
+        here.push(&part);
+        if let Ok(to) = fs::read_link(&here)
+            && links.len() < MOST
+        {
+            let rest = left.iter().rev().collect();
+            left.extend(to.components().rev().map(|part| part.as_os_str().into()));
+            links.push(Link { at: here.clone(), to, rest });
+            here.pop();
+        }
+    }
+    links
+}
+
+/// A folder as it is named somewhere, and which parts of it are to be found under that name.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub(super) path: PathBuf,
+    pub(super) parts: Vec<PathBuf>,
+    /// The variable that names it.
+    pub(super) variable: Option<&'static str>,
+}
+
+impl Named {
+    /// A folder and all in it.
+    pub(super) fn whole(path: PathBuf) -> Self {
+        Self { path, parts: vec![PathBuf::new()], variable: None }
+    }
+}
+
+/// What is needed beside these mounts so that each folder is found where it is named, as far as what
+/// it leads to is seen anyway; and the variables of those of which only a part could be had there.
+///
+/// In a folder that commands may write a link could be in the way of the next command, or be one of
+/// theirs: there the parts themselves are mounted.
+pub(super) fn lead(
+    named: &[Named],
+    mounts: &[Mount],
+    private: &[&Path],
+) -> (Vec<Mount>, Vec<&'static str>) {
+    let mut more: Vec<Mount> = Vec::new();
+    let mut moved = Vec::new();
+    let mut add = |mount: Mount| {
+        if mounts.iter().chain(&more).all(|other| other.at() != mount.at()) {
+            more.push(mount);
+        }
+    };
+    let is_seen = |path: &Path| mounts.iter().any(|mount| path.starts_with(mount.at()));
+    // A link may also lead to a folder above what is seen.
+    let leads_on = |path: &Path| {
+        let mut places = mounts.iter().map(Mount::at).chain(private.iter().copied());
+        places.any(|at| path.starts_with(at) || at.starts_with(path))
+    };
+    for Named { path, parts, variable } in named {
+        for Link { at, to, rest } in on_the_way(path) {
+            // What is mounted with its surroundings has its links.
+            if is_seen(&at) {
+                continue;
+            }
+            if !private.iter().any(|private| at.starts_with(private)) {
+                if existing(&at).is_some_and(|target| leads_on(&target)) {
+                    add(Mount::Link { to, at });
+                }
+                continue;
+            }
+            let place = at.join(&rest);
+            if place.components().any(|part| part == Component::ParentDir) {
+                break;
+            }
+            for part in parts {
+                let seen = existing(&path.join(part)).filter(|from| is_seen(from));
+                if let Some(from) = seen {
+                    // Joining nothing would add a slash.
+                    let to = place.join(part).components().collect();
+                    add(Mount::Read { from, to });
+                }
+            }
+            moved.extend(*variable);
+            break;
+        }
+    }
+    (more, moved)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn read(path: &Path) -> Mount {
+        Mount::Read { from: path.into(), to: path.into() }
+    }
+
+    #[test]
+    fn links_lead_to_what_is_seen_also_above_it_and_over_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        // As NixOS and Silverblue have it.
+        fs::create_dir_all(root.join("nix/store/abc/sw/bin")).unwrap();
+        fs::create_dir_all(root.join("run")).unwrap();
+        fs::create_dir_all(root.join("var/home/me")).unwrap();
+        fs::create_dir_all(root.join("private")).unwrap();
+        symlink(root.join("nix/store/abc"), root.join("run/system-1-link")).unwrap();
+        symlink("system-1-link", root.join("run/current-system")).unwrap();
+        symlink("var/home", root.join("home")).unwrap();
+        symlink("../private", root.join("run/hidden")).unwrap();
+        symlink(root.join("nix/store/abc"), root.join("var/home/me/.nix-profile")).unwrap();
+        let home = root.join("var/home/me");
+        let named = ["run/current-system/sw/bin", "home/me", "run/hidden", "run/nothing"]
+            .map(|path| Named::whole(root.join(path)));
+        let profile = Named::whole(root.join("home/me/.nix-profile/sw"));
+        let named: Vec<Named> = named.into_iter().chain([profile]).collect();
+        let (more, moved) = lead(&named, &[read(&root.join("nix/store"))], &[&home]);
+        let link = |at: &str, to: PathBuf| Mount::Link { to, at: root.join(at) };
+        let expected = [
+            link("run/current-system", "system-1-link".into()),
+            link("run/system-1-link", root.join("nix/store/abc")),
+            link("home", "var/home".into()),
+            Mount::Read { from: root.join("nix/store/abc/sw"), to: home.join(".nix-profile/sw") },
+        ];
+        assert_eq!(more, expected);
+        assert!(moved.is_empty());
+    }
+
+    #[test]
+    fn of_a_folder_behind_a_link_at_home_only_the_parts_that_are_seen_are_mounted() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for part in ["disk/cargo/bin", "disk/cargo/registry", "disk/cargo/secret", "home"] {
+            fs::create_dir_all(root.join(part)).unwrap();
+        }
+        symlink(root.join("disk/cargo"), root.join("home/.cargo")).unwrap();
+        let parts = ["bin", "secret", "git"].map(PathBuf::from).to_vec();
+        let path = root.join("home/.cargo");
+        let named = Named { path, parts, variable: Some("CARGO_HOME") };
+        let bin = root.join("disk/cargo/bin");
+        let (more, moved) = lead(&[named], &[read(&bin)], &[&root.join("home")]);
+        assert_eq!(more, [Mount::Read { from: bin, to: root.join("home/.cargo/bin") }]);
+        assert_eq!(moved, ["CARGO_HOME"]);
+    }
+}
