@@ -159,7 +159,8 @@ impl View {
         mounts.sort_by_key(|mount| mount.at().components().count());
         mounts.extend(self.covers.iter().cloned());
         let mut etc = self.etc.lock().unwrap_or_else(PoisonError::into_inner);
-        mounts.extend(etc.secrets().iter().map(|at| Mount::Cover { at: at.clone() }));
+        let secrets = etc.secrets().iter().flat_map(|at| self.places_of(at));
+        mounts.extend(secrets.map(|at| Mount::Cover { at }));
         mounts.extend(protected.iter().map(|at| Mount::Keep { at: at.clone() }));
         mounts
     }
