@@ -211,7 +211,7 @@ fn with_init(told: &Told, run: impl FnOnce() -> Step<libc::pid_t>) -> Step<()> {
             Err(reason) => told.failed(&reason),
             Ok(shell) => {
                 // It only waits from here on.
-                let _ = walls::drop_capabilities();
+                let _ = walls::forget_capabilities();
                 if let Some(status) = wait_for(shell) {
                     told.ended(status);
                 }

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, open, openat, openat2,
+    AtFlags, FileType, Mode, OFlags, ResolveFlags, chmodat, fstat, mkdirat, open, openat, openat2,
     symlinkat, unlinkat,
 };
 use rustix::io::Errno;
@@ -19,7 +19,8 @@ use super::mounts::{self, READ_ONLY, SAFE};
 use super::places::{self, FOLDER, HANDLE, is_link, names};
 use super::{Step, while_};
 
-/// Where covers and the forgotten writes of overlays come from; gone once the root is built.
+/// Where covers, `/dev/shm` and the forgotten writes of overlays come from; gone once the root is
+/// built.
 const SCRATCH: &str = ".scratch";
 /// What of the host's devices a command sees.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
@@ -100,6 +101,9 @@ impl<'a> Builder<'a> {
         mkdirat(&self.root, SCRATCH, FOLDER)?;
         mounts::put(&scratch, self.look(Path::new(SCRATCH))?)?;
         mkdirat(&scratch, "folder", Mode::from_bits_retain(0o555))?;
+        mkdirat(&scratch, "shared", FOLDER)?;
+        // Beyond what the umask would leave.
+        chmodat(&scratch, "shared", Mode::from_bits_retain(0o1777), AtFlags::empty())?;
         drop(openat(
             &scratch,
             "file",
@@ -202,8 +206,7 @@ impl<'a> Builder<'a> {
     }
 
     fn dev(&self) -> io::Result<()> {
-        let dev = tmpfs("0755", "64k")?;
-        mounts::put(&dev, self.place(Path::new("/dev"), true)?)?;
+        let dev = self.place(Path::new("/dev"), true)?;
         for name in DEVICES {
             let host = Path::new("/dev").join(name);
             // Without NODEV: it is a device.
@@ -217,8 +220,8 @@ impl<'a> Builder<'a> {
         let options = [("ptmxmode", OsStr::new("0666")), ("mode", OsStr::new("0620"))];
         let terminals = mounts::new("devpts", &options, flags)?;
         mounts::put(terminals, self.place(Path::new("/dev/pts"), true)?)?;
-        mounts::put(tmpfs("1777", "25%")?, self.place(Path::new("/dev/shm"), true)?)?;
-        mounts::restrict(&dev, READ_ONLY, false)
+        let shared = self.look(&Path::new(SCRATCH).join("shared"))?;
+        mounts::put(mounts::tree_at(shared, SAFE)?, self.place(Path::new("/dev/shm"), true)?)
     }
 
     /// The old root goes, and nothing can be added to the new one.

@@ -59,21 +59,21 @@ pub(super) fn become_user(user: uid_t, group: gid_t) -> io::Result<()> {
 }
 
 /// Gives up all capabilities, also those that an exec by root would give.
-pub(super) fn drop_capabilities() -> io::Result<()> {
+fn drop_capabilities() -> io::Result<()> {
     // SAFETY: a system call on integers.
     unsafe {
-        for capability in 0..=LAST_CAPABILITY {
-            match libc::prctl(libc::PR_CAPBSET_READ, capability, 0, 0, 0) {
-                0 => continue,
-                1 => {}
-                // Beyond the last that this kernel has.
-                _ => break,
-            }
-            // Refused to who is not privileged: then no_new_privs keeps an exec from giving any.
-            libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0);
-        }
+        // Ends beyond the last that this kernel has, and is refused to who is not privileged: then
+        // no_new_privs keeps an exec from giving any.
+        let mut capabilities = 0..=LAST_CAPABILITY;
+        let _ =
+            capabilities.find(|number| libc::prctl(libc::PR_CAPBSET_DROP, *number, 0, 0, 0) != 0);
     }
     rustix::thread::clear_ambient_capability_set()?;
+    forget_capabilities()
+}
+
+/// Gives up the capabilities of a process that starts no other program.
+pub(super) fn forget_capabilities() -> io::Result<()> {
     let none = CapabilitySet::empty();
     let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
     Ok(rustix::thread::set_capabilities(None, sets)?)
