@@ -131,7 +131,7 @@ impl Confinement {
         };
         let mut line = match self.tier {
             Tier::Full | Tier::FullBwrap => format!(
-                "{}{second}: commands are isolated. They can write the workspace, and /tmp and HOME, which are this session's own (empty at first, without the user's settings and keys); of the rest they see the system and toolchains only, read-only",
+                "{}{second}: commands are isolated. They can write the workspace, and /tmp and HOME, which are this session's own (kept from command to command, empty at first, without the user's settings and keys); of the rest they see the system and toolchains only, read-only",
                 self.tier
             ),
             Tier::Partial => format!(
@@ -164,10 +164,10 @@ impl Confinement {
             Tier::Off => "open to commands, as it is on this machine",
             _ if self.network => "open to commands",
             Tier::Partial => {
-                "off: nothing can be fetched or installed, and no command gets a socket"
+                "off: nothing can be fetched or installed unless the user opens it (sandbox.network), and no command gets a socket"
             }
             _ => {
-                "off: nothing can be fetched or installed; a command reaches only servers that it starts itself, on localhost"
+                "off: nothing can be fetched or installed unless the user opens it (sandbox.network); a command reaches only servers that it starts itself, on localhost"
             }
         }
     }

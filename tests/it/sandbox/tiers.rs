@@ -60,8 +60,8 @@ fn each_tier_is_told_with_the_network_that_it_leaves() {
     for (scene, network) in Scene::all().map(|scene| {
         let network = match scene.asked {
             Asked::Off => "open to commands, as it is on this machine",
-            _ if scene.is_partial() => "off: nothing can be fetched or installed, and no command gets a socket",
-            _ => "off: nothing can be fetched or installed; a command reaches only servers that it starts itself, on localhost",
+            _ if scene.is_partial() => "off: nothing can be fetched or installed unless the user opens it (sandbox.network), and no command gets a socket",
+            _ => "off: nothing can be fetched or installed unless the user opens it (sandbox.network); a command reaches only servers that it starts itself, on localhost",
         };
         (scene, network)
     }) {
