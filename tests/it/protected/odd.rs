@@ -119,6 +119,10 @@ fn a_quarantine_on_another_file_system_is_copied_to() {
 #[test]
 fn a_user_without_rights_moves_what_was_closed() {
     let Some(base) = scene() else { return };
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: only root can be somebody else");
+        return;
+    }
     base.sh("chmod -R a+rwX .; chmod 755 workspace/.git/hooks; chown -R 65534:65534 .");
     base.write("reply.txt", run(
         "mkdir -p .idea/deep; chmod 0 .idea/deep; chmod 500 .idea; echo x > .git/hooks/x; chmod 100 .git/hooks; mkdir nested/.vscode; chmod 0 nested/.git/hooks; chmod 500 nested; chmod 600 .vscode; chmod 100 .",

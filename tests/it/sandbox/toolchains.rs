@@ -33,6 +33,16 @@ fn cargo_project(scene: &Scene) {
 
 const TEST: &str = "cargo test --locked --quiet 2>&1 | tail -n 20; ls target";
 
+/// Whether cargo is there for us; else says that it is not.
+fn there_is_cargo() -> bool {
+    let found = Command::new("cargo").arg("--version").output();
+    let found = found.is_ok_and(|output| output.status.success());
+    if !found {
+        eprintln!("SKIPPED: there is no cargo");
+    }
+    found
+}
+
 /// Where a tool of rustup's has its folder.
 fn home_of_cargo(variable: &str, folder: &str) -> Option<PathBuf> {
     let named = std::env::var_os(variable).map(PathBuf::from);
@@ -42,7 +52,7 @@ fn home_of_cargo(variable: &str, folder: &str) -> Option<PathBuf> {
 
 #[test]
 fn cargo_builds_and_tests_with_a_dependency_from_its_cache() {
-    let Some(scene) = Scene::new(Way::AsItIs) else { return };
+    let Some(scene) = Scene::new(Way::AsItIs).filter(|_| there_is_cargo()) else { return };
     cargo_project(&scene);
     let results = scene.run(&[TEST], &["--command-timeout-seconds", "120"]);
     assert!(results.contains("test result: ok. 1 passed"), "{results}");
@@ -94,7 +104,7 @@ fn cargo_works_for_an_ordinary_user_too() {
 
 #[test]
 fn a_tool_that_needs_the_network_fails_at_once_and_says_why() {
-    let Some(scene) = Scene::new(Way::AsItIs) else { return };
+    let Some(scene) = Scene::new(Way::AsItIs).filter(|_| there_is_cargo()) else { return };
     cargo_project(&scene);
     let manifest = scene.base.read("workspace/Cargo.toml");
     scene.base.write("workspace/Cargo.toml", manifest + "no-such-crate-at-all = \"1\"\n");
