@@ -113,12 +113,13 @@ fn output_is_shown_although_its_pipe_is_held_open() {
     let n = marker();
     let said = "facts=0;exit=0";
     let script = format!(
-        "#!/bin/sh\nhead -c 50 >/dev/null\necho captured\nsetsid sleep {n} 0>&- &\necho $! > {}\necho '{said}' >&0\n",
+        "#!/bin/sh\nhead -c 50 >/dev/null\necho captured\nsetsid sleep {n} 0>&- &\necho $! >> {}\necho '{said}' >&0\n",
         base.at("pid").display()
     );
     let helper = base.write("helper", script);
     fs::set_permissions(&helper, fs::Permissions::from_mode(0o755)).unwrap();
     let execution = run_by(helper, &base, "true");
+    // One of the probe, one of the command.
     base.sh("kill -9 $(cat pid)");
     assert_eq!(execution.ending, Ending::Exited(0));
     assert_eq!(execution.output.head, "captured\n");
