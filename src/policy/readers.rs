@@ -41,6 +41,8 @@ struct Listing {
     asking: &'static [&'static str],
 }
 
+/// What asks for the names that fit something.
+const ASKING: &[&str] = &["--contains", "--no-contains", "--merged", "--no-merged", "--points-at"];
 const BRANCH: Listing = Listing {
     plain: &[
         "-a",
@@ -69,7 +71,7 @@ const BRANCH: Listing = Listing {
         "-va",
         "-vva",
     ],
-    asking: &["--contains", "--no-contains", "--merged", "--no-merged", "--points-at"],
+    asking: ASKING,
 };
 const TAG: Listing = Listing {
     plain: &[
@@ -84,7 +86,7 @@ const TAG: Listing = Listing {
         "--format",
         "--omit-empty",
     ],
-    asking: &["--contains", "--no-contains", "--merged", "--no-merged", "--points-at"],
+    asking: ASKING,
 };
 
 /// Whether `branch` or `tag` lists: without a name, or with names where a list is asked for.

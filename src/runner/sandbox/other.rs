@@ -102,20 +102,13 @@ impl Orphans {
 pub(super) mod view {
     use std::path::{Path, PathBuf};
 
+    use super::super::Wanted;
     use super::super::order::{Means, Mount};
-    use crate::config;
 
     #[derive(Debug, Clone)]
     pub(in crate::runner) struct View {
         pub(in crate::runner) home: PathBuf,
         pub(in crate::runner) user: Option<(u32, u32)>,
-    }
-
-    #[allow(dead_code, reason = "nothing is looked at")]
-    pub(in crate::runner) struct Wanted<'a> {
-        pub(in crate::runner) workspace: &'a Path,
-        pub(in crate::runner) state: &'a [PathBuf],
-        pub(in crate::runner) settings: &'a config::Sandbox,
     }
 
     impl View {

@@ -12,8 +12,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::Wanted;
 use super::order::{Means, Mount};
-use crate::config;
 use etc::Etc;
 use links::Named;
 
@@ -62,14 +62,6 @@ pub(in crate::runner) struct View {
     holds_state: bool,
     /// A link there that leads to something of deaddrop's own.
     link: Option<PathBuf>,
-}
-
-/// What commands are to see beside the system.
-pub(in crate::runner) struct Wanted<'a> {
-    pub(in crate::runner) workspace: &'a Path,
-    /// deaddrop's own files and folders.
-    pub(in crate::runner) state: &'a [PathBuf],
-    pub(in crate::runner) settings: &'a config::Sandbox,
 }
 
 impl View {
