@@ -365,3 +365,17 @@ fn a_full_disk_leaves_the_old_file_and_no_temporary_one() {
     }
     assert!(outbox.contains("  Output: old\n  old\n"), "{outbox}");
 }
+
+#[test]
+fn what_root_makes_in_somebodys_workspace_is_theirs() {
+    let base = Base::with_session();
+    if chown(base.at("workspace"), Some(60_123), Some(60_124)).is_err() {
+        eprintln!("SKIPPED: only root can give files away");
+        return;
+    }
+    base.apply("[CREATE_FILE path=\"deep/er/a.txt\"]\nx\n[/CREATE_FILE]\n");
+    for made in ["deep", "deep/er", "deep/er/a.txt"] {
+        let found = fs::metadata(base.at("workspace").join(made)).unwrap();
+        assert_eq!((found.uid(), found.gid()), (60_123, 60_124), "{made}");
+    }
+}

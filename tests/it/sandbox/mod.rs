@@ -132,34 +132,37 @@ impl Attack {
     }
 }
 
+/// Files around the workspace that hold the secret alone.
+pub const SECRETS: [&str; 24] = [
+    "home/diary",
+    "home/.ssh/id_ed25519",
+    "home/.netrc",
+    "home/.npmrc",
+    "home/.pypirc",
+    "home/.git-credentials",
+    "home/.bash_history",
+    "home/.aws/credentials",
+    "home/.docker/config.json",
+    "home/.config/gh/hosts.yml",
+    "home/.cargo/credentials.toml",
+    "home/.cargo/credentials",
+    "home/.local/share/uv/credentials/credentials.toml",
+    "home/.dotnet/corefx/cryptography/x509stores/my/own.pfx",
+    "home/.m2/settings.xml",
+    "home/.gradle/gradle.properties",
+    "home/.local/share/keyrings/login.keyring",
+    "home/.nvm/versions/node/v22/etc/npmrc",
+    "home/.nimble/github_api_token",
+    "home/.rustup/private",
+    "home/miniconda3/.condarc",
+    "home/miniconda3/envs/one/pip.conf",
+    "outside/secret",
+    "workspace-evil/secret",
+];
+
 /// Writes what commands are not to see around the workspace, with a home folder of the person's.
 pub fn furnish(scene: &mut Scene) {
-    for file in [
-        "home/diary",
-        "home/.ssh/id_ed25519",
-        "home/.netrc",
-        "home/.npmrc",
-        "home/.pypirc",
-        "home/.git-credentials",
-        "home/.bash_history",
-        "home/.aws/credentials",
-        "home/.docker/config.json",
-        "home/.config/gh/hosts.yml",
-        "home/.cargo/credentials.toml",
-        "home/.cargo/credentials",
-        "home/.local/share/uv/credentials/credentials.toml",
-        "home/.dotnet/corefx/cryptography/x509stores/my/own.pfx",
-        "home/.m2/settings.xml",
-        "home/.gradle/gradle.properties",
-        "home/.local/share/keyrings/login.keyring",
-        "home/.nvm/versions/node/v22/etc/npmrc",
-        "home/.nimble/github_api_token",
-        "home/.rustup/private",
-        "home/miniconda3/.condarc",
-        "home/miniconda3/envs/one/pip.conf",
-        "outside/secret",
-        "workspace-evil/secret",
-    ] {
+    for file in SECRETS {
         scene.base.write(file, format!("{SECRET}\n"));
     }
     scene.base.write("home/.cargo/config", format!("token = \"{SECRET}\"\n"));
