@@ -79,6 +79,6 @@ fn hundred_megabytes_of_output(bencher: divan::Bencher) {
     let scene = Scene::new(Mode::Auto);
     bencher.bench_local(|| {
         let execution = scene.run("head -c 100000000 /dev/zero");
-        assert_eq!(execution.output.left_out, 100_000_000 - 4000);
+        assert_eq!(execution.output.captures()[0].left_out, 100_000_000 - 4000);
     });
 }

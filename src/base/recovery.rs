@@ -116,7 +116,7 @@ impl Base {
         {
             noticed.iter().for_each(|told| observer.noticed(told));
             outcome.warnings.append(&mut noticed);
-            self.note(&Record::Result { step, outcome: outcome.clone() })?;
+            self.note(&Record::Result { step, outcome: Box::new(outcome.clone()) })?;
         }
         Ok(guard)
     }

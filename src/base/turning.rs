@@ -50,7 +50,7 @@ impl Ledger for Notes<'_> {
 
     fn result(&mut self, step: usize, outcome: &Outcome) -> Result<()> {
         // It rides on the next record's sync: until then the effect itself tells.
-        self.0.append(&Record::Result { step, outcome: outcome.clone() }.to_line())
+        self.0.append(&Record::Result { step, outcome: Box::new(outcome.clone()) }.to_line())
     }
 }
 

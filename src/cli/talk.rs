@@ -175,12 +175,10 @@ impl Observer for Teller<'_> {
 
     fn begun(&mut self, step: &Step) {
         // Only a command can take a while.
-        if let (
-            Kind::Run,
-            crate::protocol::Asks::Operation(crate::protocol::Operation::Run { command }),
-        ) = (step.kind(), &step.asks)
+        if let (Kind::Run, crate::protocol::Asks::Operation(crate::protocol::Operation::Run(run))) =
+            (step.kind(), &step.asks)
         {
-            self.context.talk.say(&format!("   ..   RUN_COMMAND  {}", named(command)));
+            self.context.talk.say(&format!("   ..   RUN_COMMAND  {}", named(&run.command)));
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Coming, Place};
 use crate::error::Result;
 use crate::policy;
-use crate::protocol::{Detail, Effect, Execution, Failure, Operation, RelPath};
+use crate::protocol::{Detail, Effect, Execution, Failure, Operation, RelPath, ShellCommand};
 use crate::runner::{Errand, Runner};
 use crate::workspace::guard::Guard;
 use crate::workspace::walk::Walk;
@@ -101,7 +101,7 @@ impl Place for Here<'_> {
             }
             Operation::Edit { path, change } => self.workspace.plan_edit(path, change),
             Operation::Delete { path } => self.workspace.plan_delete(path),
-            Operation::Run { command } => {
+            Operation::Run(ShellCommand { command, .. }) => {
                 if self.guarded
                     && let Err(failure) = policy::refuse(command)
                 {
@@ -110,8 +110,8 @@ impl Place for Here<'_> {
                 return self.run(command, before).map(Detail::Ran);
             }
             Operation::Message { text } => return Ok(Detail::Shown { text: text.clone() }),
-            Operation::Read { path } => return Ok(Detail::ReadLater { path: path.clone() }),
-            Operation::Done { summary } => {
+            Operation::Read { path, .. } => return Ok(Detail::ReadLater { path: path.clone() }),
+            Operation::Done { summary, .. } => {
                 return Ok(Detail::Completed { summary: summary.clone() });
             }
         };

@@ -4,7 +4,7 @@
 use super::{Coming, Place};
 use crate::error::Result;
 use crate::policy;
-use crate::protocol::{Detail, Failure, FailureKind, Operation, RelPath};
+use crate::protocol::{Detail, Failure, FailureKind, Operation, RelPath, ShellCommand};
 use crate::text::named;
 use crate::workspace::overlay::Overlay;
 use crate::workspace::walk::Walk;
@@ -40,8 +40,8 @@ impl<'a> Preview<'a> {
             }
             Operation::Edit { path, change } => self.overlay.edit(path, change),
             Operation::Delete { path } => self.overlay.delete(path),
-            Operation::Read { path } => Ok(Detail::ReadLater { path: path.clone() }),
-            Operation::Run { command } => {
+            Operation::Read { path, .. } => Ok(Detail::ReadLater { path: path.clone() }),
+            Operation::Run(ShellCommand { command, .. }) => {
                 if self.guarded {
                     policy::refuse(command)?;
                 }
@@ -49,7 +49,7 @@ impl<'a> Preview<'a> {
                 Ok(Detail::Unknown { reason: format!("would run {}", named(command)) })
             }
             Operation::Message { text } => Ok(Detail::Shown { text: text.clone() }),
-            Operation::Done { summary } => Ok(Detail::Completed { summary: summary.clone() }),
+            Operation::Done { summary, .. } => Ok(Detail::Completed { summary: summary.clone() }),
         }
     }
 }

@@ -3,11 +3,14 @@
 //! This is a courtesy, not a wall: a text can say anything in many ways. What keeps a command from
 //! doing it stands elsewhere; here is why and what to do instead, which a system error never says.
 
+mod decision;
 pub mod git;
 mod readers;
 mod shell;
 
 use crate::protocol::Failure;
+
+pub use decision::{Ask, Decision, Denial, Opens};
 
 /// Refuses a command that is not allowed, as far as its text tells.
 pub fn refuse(command: &str) -> Result<(), Failure> {

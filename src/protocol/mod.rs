@@ -5,6 +5,8 @@
 //! [`Outcome`]. What differs between dialects is data on the operation. Reading never fails: a
 //! block that cannot be understood is a [`Step`] that carries an [`Invalid`].
 
+mod command;
+mod content;
 mod effect;
 pub mod operations;
 mod outcome;
@@ -13,9 +15,23 @@ pub mod tags;
 
 use serde::{Deserialize, Serialize};
 
+pub use command::{ShellCommand, Streams};
+pub use content::Content;
 pub use effect::{Digest, Effect, FileEffect};
-pub use outcome::{Capture, Detail, Ending, Execution, Failure, FailureKind, Outcome};
+pub use outcome::{Capture, Detail, Ending, Execution, Failure, FailureKind, Outcome, Output};
 pub use path::{PathFault, RelPath};
+
+/// The language between deaddrop and an LLM: what its outboxes teach and how they tell results.
+/// Replies are understood in either.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Dialect {
+    /// Blocks between tags.
+    #[default]
+    Tags,
+    /// The JSON operations of Agent Spaces, answered by events.
+    Operations,
+}
 
 /// One thing that a reply asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,8 +46,8 @@ pub enum Operation {
     Create {
         /// Where.
         path: RelPath,
-        /// All of its text.
-        content: String,
+        /// All of it.
+        content: Content,
         /// What to do where a file already stands.
         existing: Existing,
     },
@@ -47,21 +63,35 @@ pub enum Operation {
         /// Which file.
         path: RelPath,
     },
-    /// Give the contents of a file in the next outbox.
+    /// Give the contents of a file.
     Read {
         /// Which file.
         path: RelPath,
+        /// When, and how.
+        #[serde(default)]
+        reading: Reading,
     },
-    /// Run a shell command at the workspace root.
-    Run {
-        /// What the shell is given.
-        command: String,
-    },
+    /// Run a shell command.
+    Run(ShellCommand),
     /// The task is complete; ends the session.
     Done {
         /// What was accomplished, without a final newline.
         summary: String,
+        /// Whether it counts only where every operation before it succeeded.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        if_ok: bool,
     },
+}
+
+/// When a file is read that [`Operation::Read`] asks for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Reading {
+    /// After all operations of the reply; it stands in the next outbox as it is then.
+    #[default]
+    Later,
+    /// In its place among the operations; the outcome holds it in this encoding.
+    Now(operations::Encoding),
 }
 
 /// What [`Operation::Create`] does where a file already stands.
@@ -88,6 +118,18 @@ pub enum Change {
         /// Whole lines, each with its `\n`; empty to remove the range.
         with: String,
     },
+    /// Each of these, in order, replaces the first occurrence of a text, literally: all or none.
+    First(Vec<Replacement>),
+}
+
+/// One text for another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Replacement {
+    /// What is to be found.
+    pub old: String,
+    /// What stands in its place then.
+    pub new: String,
 }
 
 /// Which operation something is about; the dialects have their own names for them.
@@ -121,7 +163,7 @@ impl Operation {
             Self::Edit { .. } => Kind::Edit,
             Self::Delete { .. } => Kind::Delete,
             Self::Read { .. } => Kind::Read,
-            Self::Run { .. } => Kind::Run,
+            Self::Run(_) => Kind::Run,
             Self::Done { .. } => Kind::Done,
         }
     }
@@ -132,8 +174,8 @@ impl Operation {
             Self::Create { path, .. }
             | Self::Edit { path, .. }
             | Self::Delete { path }
-            | Self::Read { path } => Some(path),
-            Self::Message { .. } | Self::Run { .. } | Self::Done { .. } => None,
+            | Self::Read { path, .. } => Some(path),
+            Self::Message { .. } | Self::Run(_) | Self::Done { .. } => None,
         }
     }
 }
@@ -149,6 +191,21 @@ pub struct Step {
     /// What was repaired in reading it, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// What an event will know it by; only where the session's dialect is operations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
+}
+
+/// What a block was, in the words it was sent in: what an event repeats of its operation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Asked {
+    /// The id that the LLM gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The path or the command as it was sent; empty where it is about neither.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
 }
 
 /// What a block came to in reading.

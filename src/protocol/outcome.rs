@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Asks, Invalid, Kind, Operation, RelPath, Step};
+use super::operations::{Encoding, UtcTime};
+use super::{Asked, Asks, Invalid, Kind, Operation, RelPath, Step};
 
 /// What one operation of a reply came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +20,12 @@ pub struct Outcome {
     /// What was repaired on the way, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// What an event repeats of the operation; only where the session's dialect is operations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
+    /// When it came to this; for events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<UtcTime>,
 }
 
 /// What happened.
@@ -50,6 +57,13 @@ pub enum Detail {
         /// How many lines the file has now.
         total: usize,
     },
+    /// Parts of a file were replaced, each where it first occurred.
+    Replaced {
+        /// Which file, links resolved.
+        path: RelPath,
+        /// How many replacements were made.
+        edits: usize,
+    },
     /// A file is gone.
     Deleted {
         /// Which.
@@ -59,6 +73,17 @@ pub enum Detail {
     ReadLater {
         /// Which.
         path: RelPath,
+    },
+    /// A file was read in its place.
+    Read {
+        /// Which, links resolved.
+        path: RelPath,
+        /// All of it, in `encoding`.
+        content: String,
+        /// How it is written.
+        encoding: Encoding,
+        /// The size of the file in bytes.
+        size: u64,
     },
     /// A command was run, or tried.
     Ran(Execution),
@@ -84,6 +109,9 @@ pub struct Failure {
     pub kind: FailureKind,
     /// The reason, for the LLM to act on.
     pub reason: String,
+    /// What to do instead, where somebody who denied it had a word on that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suggestion: Option<String>,
 }
 
 /// Sorts of failure.
@@ -98,6 +126,10 @@ pub enum FailureKind {
     Execution,
     /// It was never begun.
     NotRun,
+    /// A policy, or the person, denied it.
+    Denied,
+    /// The machine fails it: no sandbox, no disk.
+    System,
 }
 
 /// How a command went.
@@ -108,8 +140,8 @@ pub struct Execution {
     pub command: String,
     /// How it ended.
     pub ending: Ending,
-    /// What it wrote, both streams in the order written.
-    pub output: Capture,
+    /// What it wrote.
+    pub output: Output,
     /// How long it took.
     pub duration: Duration,
 }
@@ -134,6 +166,38 @@ pub enum Ending {
     NotStarted(String),
 }
 
+/// What a command wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Output {
+    /// Both streams in the order written.
+    Together(Capture),
+    /// Each by itself.
+    #[serde(rename_all = "camelCase")]
+    Apart {
+        /// Standard output.
+        stdout: Capture,
+        /// Standard error.
+        stderr: Capture,
+    },
+}
+
+impl Default for Output {
+    fn default() -> Self {
+        Self::Together(Capture::default())
+    }
+}
+
+impl Output {
+    /// What was written, one stream after the other where they were kept apart.
+    pub fn captures(&self) -> Vec<&Capture> {
+        match self {
+            Self::Together(capture) => vec![capture],
+            Self::Apart { stdout, stderr } => vec![stdout, stderr],
+        }
+    }
+}
+
 /// Output of a command, bounded: its beginning and its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -149,20 +213,27 @@ pub struct Capture {
 impl Outcome {
     /// The outcome of `step` with this detail.
     pub fn of(step: &Step, detail: Detail) -> Self {
-        Self { kind: step.kind(), line: step.line, detail, warnings: step.warnings.clone() }
+        Self {
+            kind: step.kind(),
+            line: step.line,
+            detail,
+            warnings: step.warnings.clone(),
+            asked: step.asked.clone(),
+            at: None,
+        }
     }
 
     /// The outcome of a malformed block.
     pub fn invalid(step: &Step, invalid: &Invalid) -> Self {
         let kind = if invalid.rejected { FailureKind::Rejected } else { FailureKind::Invalid };
-        Self::of(step, Detail::Failed(Failure { kind, reason: invalid.reason.clone() }))
+        Self::of(step, Failure::new(kind, invalid.reason.clone()).into())
     }
 
     /// The outcome of a step that was never begun, and why.
     pub fn not_run(step: &Step, why: &str) -> Self {
         let reason = match &step.asks {
-            Asks::Operation(Operation::Run { command }) => {
-                format!("{} was not run: {why}", crate::text::named(command))
+            Asks::Operation(Operation::Run(run)) => {
+                format!("{} was not run: {why}", crate::text::named(&run.command))
             }
             Asks::Operation(operation) => match operation.path() {
                 Some(path) => format!("'{path}' was not touched: {why}"),
@@ -170,7 +241,7 @@ impl Outcome {
             },
             Asks::Invalid(_) => format!("Not carried out: {why}"),
         };
-        Self::of(step, Detail::Failed(Failure { kind: FailureKind::NotRun, reason }))
+        Self::of(step, Failure::new(FailureKind::NotRun, reason).into())
     }
 
     /// The one outcome of all `count` commands from `first` on, which are more than `limit`.
@@ -180,8 +251,14 @@ impl Outcome {
             if count == 1 { "1 command was".to_owned() } else { format!("{count} commands were") },
             first.line
         );
-        let detail = Detail::Failed(Failure { kind: FailureKind::NotRun, reason });
-        Self { kind: Kind::Reply, line: first.line, detail, warnings: Vec::new() }
+        Self {
+            kind: Kind::Reply,
+            line: first.line,
+            detail: Failure::new(FailureKind::NotRun, reason).into(),
+            warnings: Vec::new(),
+            asked: None,
+            at: None,
+        }
     }
 
     /// Whether it is a command of which nobody knows how it ended.
@@ -200,14 +277,19 @@ impl Outcome {
 }
 
 impl Failure {
+    /// A failure of that sort.
+    pub fn new(kind: FailureKind, reason: impl Into<String>) -> Self {
+        Self { kind, reason: reason.into(), suggestion: None }
+    }
+
     /// Refused for safety.
     pub fn rejected(reason: impl Into<String>) -> Self {
-        Self { kind: FailureKind::Rejected, reason: reason.into() }
+        Self::new(FailureKind::Rejected, reason)
     }
 
     /// Not possible as things stand.
     pub fn execution(reason: impl Into<String>) -> Self {
-        Self { kind: FailureKind::Execution, reason: reason.into() }
+        Self::new(FailureKind::Execution, reason)
     }
 }
 

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use wait_timeout::ChildExt;
 
 use crate::config;
-use crate::protocol::{Capture, Ending, Execution};
+use crate::protocol::{Capture, Ending, Execution, Output};
 use confining::Found;
 use output::Bounded;
 use sandbox::{Means, Order, Orphans, Report};
@@ -119,6 +119,7 @@ impl Runner {
         let (ending, output) = self
             .try_run(errand, interrupted)
             .unwrap_or_else(|e| (Ending::NotStarted(e.to_string()), Capture::default()));
+        let output = Output::Together(output);
         let command = errand.command.to_owned();
         Execution { command, ending, output, duration: begun.elapsed() }
     }

@@ -2,13 +2,16 @@
 
 pub mod journal;
 pub mod log;
+mod pending;
 pub mod record;
 pub mod store;
 
 use serde::{Deserialize, Serialize};
 
+pub use pending::{Pending, Question, Verdict};
+
 use crate::clock::Timestamp;
-use crate::protocol::{Detail, Digest, Outcome, RelPath};
+use crate::protocol::{Detail, Dialect, Digest, Outcome, RelPath};
 
 /// Where the conversation about one task stands (tag protocol, "Session Management").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +44,15 @@ pub struct Session {
     /// Whether the person allowed commands with their own rights where no sandbox is to be had.
     #[serde(default)]
     pub unconfined: bool,
+    /// What its outboxes teach, and how they tell results.
+    #[serde(default)]
+    pub dialect: Dialect,
+    /// The name of its policy.
+    #[serde(default = "workspace_policy")]
+    pub policy: String,
+    /// The turn that waits for the person to approve an operation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<Box<Pending>>,
     /// What boundaries are derived from; never shown.
     pub secret: String,
 }
@@ -62,6 +74,9 @@ impl Session {
             last_reply: None,
             tools,
             unconfined: false,
+            dialect: Dialect::default(),
+            policy: workspace_policy(),
+            pending: None,
             secret: uuid::Uuid::new_v4().simple().to_string(),
         }
     }
@@ -119,6 +134,11 @@ impl Session {
         self.sequence += 1;
         self.said = std::mem::take(&mut self.to_say);
     }
+}
+
+/// What sessions had before they could have any other.
+fn workspace_policy() -> String {
+    "workspace".to_owned()
 }
 
 /// `{id}_seq{NNNN}.txt`

@@ -40,7 +40,7 @@ pub enum Record {
         /// Which step, counted from 0.
         step: usize,
         /// What.
-        outcome: Outcome,
+        outcome: Box<Outcome>,
     },
     /// The turn is decided: all that follows can be done again.
     Commit(Box<Commit>),
@@ -174,7 +174,7 @@ impl History {
                 turn.guard = Some(*snapshot);
             }
             (Record::Result { step, outcome }, Some(turn)) if turn.commit.is_none() => {
-                turn.results.insert(step, outcome);
+                turn.results.insert(step, *outcome);
             }
             (Record::Commit(commit), Some(turn)) => {
                 self.states.insert(commit.session.id.clone(), commit.session.clone());

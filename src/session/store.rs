@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Session, is_id};
+use super::{Pending, Session, is_id};
 use crate::atomic;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
-use crate::protocol::{Digest, Outcome, RelPath, tags};
+use crate::protocol::{Dialect, Digest, Outcome, RelPath, tags};
 
 /// The folder of sessions.
 #[derive(Debug, Clone)]
@@ -154,7 +154,17 @@ struct Record {
     tools: Vec<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     unconfined: bool,
+    #[serde(default, skip_serializing_if = "is_default")]
+    dialect: Dialect,
+    #[serde(default = "super::workspace_policy")]
+    policy: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pending: Option<Box<Pending>>,
     secret: String,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// A result: what a person would want to see of it, and all of it.
@@ -188,6 +198,9 @@ fn write(session: &Session) -> Vec<u8> {
         to_say: session.to_say.clone(),
         tools: session.tools.clone(),
         unconfined: session.unconfined,
+        dialect: session.dialect,
+        policy: session.policy.clone(),
+        pending: session.pending.clone(),
         secret: session.secret.clone(),
     };
     let mut bytes = serde_json::to_vec_pretty(&record).expect("strings and numbers become JSON");
@@ -214,6 +227,9 @@ fn read(bytes: &[u8], id: &str) -> Result<Session, String> {
         last_reply: record.last_reply,
         tools: record.tools,
         unconfined: record.unconfined,
+        dialect: record.dialect,
+        policy: record.policy,
+        pending: record.pending,
         secret: record.secret,
     })
 }

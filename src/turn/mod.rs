@@ -85,7 +85,7 @@ pub fn carry_out(
         let outcome = match (&step.asks, stopped) {
             (_, Some(why)) => Outcome::not_run(step, why),
             (Asks::Invalid(invalid), None) => Outcome::invalid(step, invalid),
-            (Asks::Operation(Operation::Read { path }), None) if done_at > Some(n) => {
+            (Asks::Operation(Operation::Read { path, .. }), None) if done_at > Some(n) => {
                 // A session that is over has no next outbox to show a file in.
                 let reason = format!("'{path}' is not shown: [DONE] ended the session");
                 Outcome::of(step, Failure::execution(reason).into())

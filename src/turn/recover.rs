@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::protocol::{
-    Asks, Capture, Detail, Effect, Ending, Execution, Failure, FileEffect, Operation, Outcome, Step,
+    Asks, Detail, Effect, Ending, Execution, Failure, FileEffect, Operation, Outcome, Output, Step,
 };
 use crate::session::record::Unfinished;
 use crate::workspace::Workspace;
@@ -51,13 +51,13 @@ fn file(effect: &FileEffect, workspace: &Workspace) -> Option<Detail> {
 
 fn lost(step: &Step) -> Detail {
     let command = match &step.asks {
-        Asks::Operation(Operation::Run { command }) => command.clone(),
+        Asks::Operation(Operation::Run(run)) => run.command.clone(),
         _ => String::new(),
     };
     Detail::Ran(Execution {
         command,
         ending: Ending::Lost,
-        output: Capture::default(),
+        output: Output::default(),
         duration: std::time::Duration::ZERO,
     })
 }

@@ -1,7 +1,9 @@
 //! Line edits as a pure function of bytes: the file keeps its line endings and whether its last
 //! line ends in a newline.
 
-use memchr::memchr_iter;
+use memchr::{memchr_iter, memmem};
+
+use crate::protocol::Replacement;
 
 /// A file after an edit.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,6 +54,20 @@ pub fn replace_lines(old: &[u8], start: usize, end: usize, with: &str) -> Result
     Ok(Edited { bytes, inserted, total })
 }
 
+/// Replaces the first occurrence of each text by another, in order, each in what the ones before it
+/// made. Taken literally: there are no patterns, and nothing of the new text is looked at.
+///
+/// # Errors
+/// The number, from 0, of the first that is not found. A text that is empty is found nowhere.
+pub fn replace_first(old: &[u8], replacements: &[Replacement]) -> Result<Vec<u8>, usize> {
+    let mut bytes = old.to_vec();
+    for (n, Replacement { old, new }) in replacements.iter().enumerate() {
+        let at = memmem::find(&bytes, old.as_bytes()).filter(|_| !old.is_empty()).ok_or(n)?;
+        bytes.splice(at..at + old.len(), new.bytes());
+    }
+    Ok(bytes)
+}
+
 /// How many lines `bytes` holds; a last line without a newline counts.
 pub fn count_lines(bytes: &[u8]) -> usize {
     memchr_iter(b'\n', bytes).count() + usize::from(!bytes.is_empty() && !bytes.ends_with(b"\n"))
@@ -100,6 +116,24 @@ mod tests {
         check("a", 1, 1, "", "");
         check("a\nb", 2, 2, "\n", "a\n");
         check("a\nb\r\nc", 3, 3, "", "a\nb");
+    }
+
+    #[test]
+    fn the_first_occurrence_of_each_text_is_replaced_literally() {
+        let edit = |pairs: &[(&str, &str)]| {
+            let replacements: Vec<Replacement> = pairs
+                .iter()
+                .map(|(old, new)| Replacement { old: (*old).into(), new: (*new).into() })
+                .collect();
+            replace_first(b"a.c abc abc", &replacements).map(|new| String::from_utf8(new).unwrap())
+        };
+        assert_eq!(edit(&[("abc", "$& \\1 ")]).unwrap(), "a.c $& \\1  abc");
+        assert_eq!(edit(&[("a.c", "x")]).unwrap(), "x abc abc");
+        assert_eq!(edit(&[("abc", "y"), ("y ", "z"), ("abc", "")]).unwrap(), "a.c z");
+        assert_eq!(edit(&[]).unwrap(), "a.c abc abc");
+        assert_eq!(edit(&[("abc", "x"), ("", "y")]), Err(1));
+        assert_eq!(edit(&[("abd", "x")]), Err(0));
+        assert_eq!(edit(&[("abc", ""), ("abc", ""), ("abc", "")]), Err(2));
     }
 
     #[test]

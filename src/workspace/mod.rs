@@ -20,7 +20,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 
 use crate::error::{Error, Result};
-use crate::protocol::{Change, Detail, Failure, RelPath};
+use crate::protocol::{Change, Detail, Failure, RelPath, Replacement};
 use locate::{Last, Spot, failed, is_folder, not_found};
 pub use plan::Plan;
 use protected::Protected;
@@ -30,6 +30,9 @@ use walk::Walk;
 pub const READ_LIMIT: u64 = 200_000;
 /// The largest file that an edit reads, in bytes.
 pub const EDIT_LIMIT: u64 = 64 << 20;
+
+/// How many bytes all edits of one operation may look at together.
+const EDITS_LIMIT: u64 = 8 << 30;
 
 /// A handle on the workspace's root.
 #[derive(Debug)]
@@ -139,7 +142,22 @@ impl Workspace {
 
 /// What a change makes of a file's bytes, and how that is told. Pure.
 pub fn changed(real: &RelPath, old: &[u8], change: &Change) -> Result<(Vec<u8>, Detail), Failure> {
-    let Change::Lines { start, end, with } = change;
+    let (start, end, with) = match change {
+        Change::Lines { start, end, with } => (start, end, with),
+        Change::First(replacements) => {
+            let edits = replacements.len();
+            if (old.len() as u64).saturating_mul(edits as u64) > EDITS_LIMIT {
+                return Err(Failure::execution(format!(
+                    "{edits} edits are too many for '{real}' at once ({} bytes): send them in several operations, or the whole file anew",
+                    old.len()
+                )));
+            }
+            return match edit::replace_first(old, replacements) {
+                Ok(bytes) => Ok((bytes, Detail::Replaced { path: real.clone(), edits })),
+                Err(n) => Err(not_in_it(real, replacements, n)),
+            };
+        }
+    };
     match edit::replace_lines(old, *start, *end, with) {
         Ok(edited) => {
             let detail = Detail::Edited {
@@ -155,6 +173,24 @@ pub fn changed(real: &RelPath, old: &[u8], change: &Change) -> Result<(Vec<u8>, 
             crate::text::count(total, "line")
         ))),
     }
+}
+
+/// Replacement `n` finds nothing to replace.
+fn not_in_it(real: &RelPath, replacements: &[Replacement], n: usize) -> Failure {
+    let which = match replacements.len() {
+        1 => String::new(),
+        all => format!("edit {} of {all}: ", n + 1),
+    };
+    let old = &replacements[n].old;
+    let after = if n > 0 { ", as the edits before it left the file" } else { "" };
+    Failure::execution(if old.is_empty() {
+        format!("{which}oldContent is empty, so there is nothing to replace in '{real}'")
+    } else {
+        format!(
+            "{which}oldContent not found in '{real}'{after}; nothing was changed. It must stand there to the letter, with its white space: {}",
+            crate::text::named(old)
+        )
+    })
 }
 
 /// Fails where a file of this size is too large to be edited.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use deaddrop::outbox::{Environment, Requested, render};
 use deaddrop::protocol::{
-    Capture, Detail, Ending, Execution, Failure, Kind, Outcome, RelPath, tags,
+    Capture, Detail, Ending, Execution, Failure, Kind, Outcome, Output, RelPath, tags,
 };
 use deaddrop::session::Session;
 use deaddrop::text::{visible, visible_line};
@@ -237,7 +237,7 @@ fn detail() -> impl Strategy<Value = Detail> {
     ];
     let ran = (hostile(), ending, hostile(), 0u64..2, hostile()).prop_map(
         |(command, ending, head, left_out, tail)| {
-            let output = Capture { head, left_out, tail };
+            let output = Output::Together(Capture { head, left_out, tail });
             Detail::Ran(Execution { command, ending, output, duration: Duration::ZERO })
         },
     );
@@ -267,12 +267,16 @@ fn outcomes(results: &[(Kind, Detail, Vec<String>)], wanted: &[Wanted]) -> Vec<O
         line: 1,
         detail: detail.clone(),
         warnings: warnings.clone(),
+        asked: None,
+        at: None,
     });
     let reads = wanted.iter().map(|(path, _)| Outcome {
         kind: Kind::Read,
         line: 1,
         detail: Detail::ReadLater { path: path.clone() },
         warnings: Vec::new(),
+        asked: None,
+        at: None,
     });
     given.chain(reads).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A point in time as the events write it: ISO 8601 in UTC, ending in `Z`, to the second or finer
 /// (agent-spaces-protocol, "Event Types": `timestamp`).
@@ -15,9 +15,17 @@ use serde::Serialize;
 /// assert_eq!(UtcTime::parse("2025-01-15T10:30:00+01:00"), None);
 /// assert!(UtcTime::parse(&Timestamp::now().to_string()).is_some());
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String")]
 pub struct UtcTime(String);
+
+impl TryFrom<String> for UtcTime {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text).ok_or_else(|| format!("'{text}' is no time in UTC"))
+    }
+}
 
 impl UtcTime {
     /// Takes a time such as `2025-01-15T10:30:00Z` or `2025-01-15T10:30:00.123Z`; None for all

@@ -5,7 +5,10 @@ use memchr::{memchr, memmem};
 
 use super::attributes::{self, Opening, brief};
 use super::catalogue::{self, Command};
-use crate::protocol::{Asks, Change, Existing, Invalid, Kind, Operation, PathFault, RelPath, Step};
+use crate::protocol::{
+    Asks, Change, Existing, Invalid, Kind, Operation, PathFault, Reading, RelPath, ShellCommand,
+    Step,
+};
 
 /// A reply in the tag dialect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,10 +23,10 @@ pub struct Reply {
 ///
 /// # Examples
 /// ```
-/// use deaddrop::protocol::{Asks, Operation, tags};
+/// use deaddrop::protocol::{Asks, Operation, ShellCommand, tags};
 /// let reply = tags::parse("Let me look.\n[RUN_COMMAND]\nls -l\n[/RUN_COMMAND]\n");
 /// assert_eq!(reply.steps.len(), 1);
-/// assert_eq!(reply.steps[0].asks, Asks::Operation(Operation::Run { command: "ls -l".into() }));
+/// assert_eq!(reply.steps[0].asks, Asks::Operation(Operation::Run(ShellCommand::new("ls -l"))));
 /// ```
 pub fn parse(text: &str) -> Reply {
     let mut reader = Reader { text, at: 0, line: 1 };
@@ -38,12 +41,17 @@ pub fn parse(text: &str) -> Reply {
                 (invalid(command, number, line.trim(), &fault), Vec::new())
             }
         };
-        reply.steps.push(Step { line: number, asks, warnings });
+        reply.steps.push(Step { line: number, asks, warnings, asked: None });
     }
     if reply.steps.is_empty() {
         let reason = "The reply holds no command, so nothing was done. A command begins a line with its tag; the shortest complete reply is three lines: [DONE], a summary, [/DONE]".to_owned();
         let invalid = Invalid { kind: Kind::Reply, rejected: false, reason };
-        reply.steps.push(Step { line: 1, asks: Asks::Invalid(invalid), warnings: Vec::new() });
+        reply.steps.push(Step {
+            line: 1,
+            asks: Asks::Invalid(invalid),
+            warnings: Vec::new(),
+            asked: None,
+        });
     }
     reply
 }
@@ -177,7 +185,7 @@ impl Block<'_> {
         };
         let operation = match (command.kind, path) {
             (Kind::Create, Some(path)) => {
-                Operation::Create { path, content: body, existing: Existing::Replace }
+                Operation::Create { path, content: body.into(), existing: Existing::Replace }
             }
             (Kind::Edit, Some(path)) => {
                 let mut range = [0; 2];
@@ -198,7 +206,7 @@ impl Block<'_> {
                 Operation::Edit { path, change }
             }
             (Kind::Delete, Some(path)) => Operation::Delete { path },
-            (Kind::Read, Some(path)) => Operation::Read { path },
+            (Kind::Read, Some(path)) => Operation::Read { path, reading: Reading::Later },
             (Kind::Run, _) if body.trim().is_empty() => {
                 return (
                     wrong(format!(
@@ -208,8 +216,8 @@ impl Block<'_> {
                     warnings,
                 );
             }
-            (Kind::Run, _) => Operation::Run { command: without_newline(body) },
-            (Kind::Done, _) => Operation::Done { summary: without_newline(body) },
+            (Kind::Run, _) => Operation::Run(ShellCommand::new(without_newline(body))),
+            (Kind::Done, _) => Operation::Done { summary: without_newline(body), if_ok: false },
             _ => Operation::Message { text: without_newline(body) },
         };
         (Asks::Operation(operation), warnings)

@@ -1,6 +1,6 @@
 //! How outcomes are told in this dialect (tag protocol, "Previous Command Results").
 
-use crate::protocol::{Capture, Detail, Ending, Execution, FailureKind, Outcome};
+use crate::protocol::{Capture, Detail, Ending, Execution, FailureKind, Outcome, Output};
 use crate::text::{count, named, visible, visible_line};
 
 /// What came of an operation, in one line without its `[OK] NAME: `.
@@ -22,6 +22,10 @@ pub fn summary(outcome: &Outcome) -> String {
                 count(*total, "line")
             )
         }
+        Detail::Replaced { path, edits } => {
+            format!("Edited '{path}' ({})", count(*edits, "replacement"))
+        }
+        Detail::Read { path, size, .. } => format!("Read '{path}' ({size} bytes)"),
         Detail::Deleted { path } => format!("Deleted '{path}'"),
         Detail::ReadLater { path } => format!("'{path}' will be shown in the next outbox"),
         Detail::Ran(execution) => ran(execution),
@@ -29,6 +33,11 @@ pub fn summary(outcome: &Outcome) -> String {
         Detail::Unknown { reason } => visible_line(reason).into_owned(),
         Detail::Failed(failure) if failure.kind == FailureKind::Rejected => {
             format!("REJECTED: {}", visible_line(&failure.reason))
+        }
+        Detail::Failed(failure) if failure.kind == FailureKind::Denied => {
+            let suggestion = failure.suggestion.as_deref();
+            let suggestion = suggestion.map_or(String::new(), |text| format!(". {text}"));
+            format!("DENIED: {}", visible_line(&(failure.reason.clone() + &suggestion)))
         }
         Detail::Failed(failure) => visible_line(&failure.reason).into_owned(),
     }
@@ -57,9 +66,15 @@ fn ran(execution: &Execution) -> String {
     }
 }
 
-/// A command's output as it is shown: head and tail, with a line between them that counts what was
-/// left out; control characters made visible; no blank lines at the end.
-pub fn output(capture: &Capture) -> String {
+/// A command's output as it is shown, one stream after the other where they were kept apart.
+pub fn output(output: &Output) -> String {
+    let shown = output.captures().into_iter().map(captured).filter(|text| !text.is_empty());
+    shown.collect::<Vec<_>>().join("\n")
+}
+
+/// A stream as it is shown: head and tail, with a line between them that counts what was left out;
+/// control characters made visible; no blank lines at the end.
+fn captured(capture: &Capture) -> String {
     let mut shown = visible(&capture.head).into_owned();
     if capture.left_out > 0 {
         if !shown.ends_with('\n') {

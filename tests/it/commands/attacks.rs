@@ -122,7 +122,7 @@ fn output_is_shown_although_its_pipe_is_held_open() {
     // One of the probe, one of the command.
     base.sh("kill -9 $(cat pid)");
     assert_eq!(execution.ending, Ending::Exited(0));
-    assert_eq!(execution.output.head, "captured\n");
+    assert_eq!(execution.output.captures()[0].head, "captured\n");
 }
 
 #[test]
