@@ -11,12 +11,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::atomic;
-use crate::base::{Base, Turn};
+use crate::base::{Base, Beginning, Turn};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::inbox::Taken;
 use crate::lock::Lock;
-use crate::session::Session;
+use crate::protocol::Step;
+use crate::session::{Question, Session};
+use crate::text::visible_line;
 use crate::turn::Observer;
 use crate::watch::Stop;
 
@@ -47,11 +49,29 @@ pub enum Wish {
         session: Option<String>,
     },
     /// Begin a session.
-    New {
-        /// The task.
-        task: String,
-        /// Its id; None for a random one.
-        id: Option<String>,
+    New(Beginning),
+    /// Do what follows from a decision.
+    Decide {
+        /// The session or run that waits: the name of its files.
+        stem: String,
+        /// What was asked, as the person saw it.
+        question: Box<Question>,
+        /// What they decided.
+        approved: bool,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// Carry out one message as a run of its own.
+    Run {
+        /// What it asks for.
+        steps: Vec<Step>,
+        /// The name of its policy.
+        policy: String,
+    },
+    /// Go on with a run that waited.
+    ResumeRun {
+        /// Its name.
+        stem: String,
     },
 }
 
@@ -77,7 +97,16 @@ struct Answer {
 /// Does what is wished in a base directory that is this process's.
 pub fn fulfil(base: &mut Base, wish: Wish, observer: &mut dyn Observer) -> Result<Turn> {
     match wish {
-        Wish::New { task, id } => base.begin(&task, id, false),
+        Wish::New(beginning) => base.begin(&beginning, false),
+        Wish::Decide { stem, question, approved, reason } => {
+            base.decide(&stem, &question, approved, reason, observer)
+        }
+        Wish::Run { steps, policy } => base.run(steps, &policy, observer),
+        Wish::ResumeRun { stem } => {
+            // A decision may have been dropped that nobody has heard yet.
+            base.hear(observer)?;
+            base.resume_run(&stem, observer)
+        }
         Wish::Say { text, session } => {
             let mut session = base.store.choose(session.as_deref())?;
             session.say(&text, base.now());
@@ -86,6 +115,9 @@ pub fn fulfil(base: &mut Base, wish: Wish, observer: &mut dyn Observer) -> Resul
         }
         Wish::Apply { reply, session, again } => {
             let session = base.store.choose(session.as_deref())?;
+            if let Some(question) = session.question() {
+                return Err(Error::waits(waits(&session, question)));
+            }
             let claimed = match reply {
                 Given::Text(text) if session.is_repeat(&text) && !again => {
                     return Err(Error::no_reply(Path::new("this reply"), SAME));
@@ -108,6 +140,15 @@ pub fn fulfil(base: &mut Base, wish: Wish, observer: &mut dyn Observer) -> Resul
             base.carry_out(session, claimed, observer)
         }
     }
+}
+
+/// What is told with a reply that has to wait.
+pub fn waits(session: &Session, question: &Question) -> String {
+    format!(
+        "session {0} waits for your decision about {1}: `deaddrop approve {1}` or `deaddrop deny {1}`; the reply was not carried out",
+        session.id,
+        visible_line(&question.id)
+    )
 }
 
 /// From this age on, what nobody holds is nobody's.

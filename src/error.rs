@@ -54,6 +54,10 @@ enum ErrorKind {
     CommandRuns(PathBuf),
     #[error("{}: {why}", path.display())]
     NoReply { path: PathBuf, why: String },
+    #[error("nothing waits for a decision{about}; `deaddrop sessions` shows what does")]
+    NothingPending { about: String },
+    #[error("{0}")]
+    Waits(String),
     #[error("{message}")]
     Relayed { message: String, code: u8 },
     #[error("{0}")]
@@ -125,6 +129,22 @@ impl Error {
         ))
     }
 
+    /// There is no question that a decision could be about; `about` names what was meant.
+    pub fn nothing_pending(about: &str) -> Self {
+        let about = if about.is_empty() { String::new() } else { format!(" about '{about}'") };
+        ErrorKind::NothingPending { about }.into()
+    }
+
+    /// Whether there is no such question, or no more.
+    pub fn is_nothing_pending(&self) -> bool {
+        matches!(*self.0, ErrorKind::NothingPending { .. })
+    }
+
+    /// Nothing can be done before the person has decided about something else.
+    pub fn waits(message: String) -> Self {
+        ErrorKind::Waits(message).into()
+    }
+
     /// The command line does not say what is needed.
     pub fn usage(message: impl Into<String>) -> Self {
         ErrorKind::Usage(message.into()).into()
@@ -190,6 +210,7 @@ impl Error {
     pub fn code(&self) -> u8 {
         match *self.0 {
             ErrorKind::Usage(_) | ErrorKind::SeveralSessions(_) | ErrorKind::Config { .. } => 2,
+            ErrorKind::Waits(_) => 3,
             ErrorKind::Locked { .. } => 4,
             ErrorKind::NoSession { .. } | ErrorKind::NoOpenSession { .. } => 5,
             ErrorKind::Interrupted => 130,

@@ -32,7 +32,7 @@ pub struct Watch {
     sender: Sender<Wake>,
     watcher: Option<RecommendedWatcher>,
     folder: PathBuf,
-    also: PathBuf,
+    also: Vec<PathBuf>,
     /// Which folder is being listened to: one that was made anew is another.
     identity: Option<(u64, u64)>,
     stop: Stop,
@@ -65,16 +65,16 @@ impl Stop {
 }
 
 impl Watch {
-    /// Listens to `folder`, and for wake-ups only to `also`. Where the system cannot tell of changes (a network file system, no
-    /// watches left), the folder is looked at every two seconds all the same.
-    pub fn new(folder: &Path, also: &Path, stop: Stop) -> Self {
+    /// Listens to `folder`, and for wake-ups only to `also`. Where the system cannot tell of changes
+    /// (a network file system, no watches left), they are looked at every two seconds all the same.
+    pub fn new(folder: &Path, also: Vec<PathBuf>, stop: Stop) -> Self {
         let (sender, wakes) = mpsc::channel();
         let mut watch = Self {
             wakes,
             sender,
             watcher: None,
             folder: folder.to_owned(),
-            also: also.to_owned(),
+            also,
             identity: None,
             stop,
         };
@@ -132,8 +132,10 @@ impl Watch {
             return false;
         }
         let sender = self.sender.clone();
+        let folder = self.folder.clone();
         let told = move |event: notify::Result<Event>| {
-            let Some(wake) = event.map_or(Some(Wake::Look), |event| meaning(&event)) else {
+            let Some(wake) = event.map_or(Some(Wake::Look), |event| meaning(&event, &folder))
+            else {
                 return;
             };
             // The receiver is gone only when the program ends.
@@ -143,7 +145,9 @@ impl Watch {
             .and_then(|mut watcher| {
                 watcher.watch(&self.folder, RecursiveMode::NonRecursive)?;
                 // Without it, what comes there waits for the next tick.
-                let _ = watcher.watch(&self.also, RecursiveMode::NonRecursive);
+                for also in &self.also {
+                    let _ = watcher.watch(also, RecursiveMode::NonRecursive);
+                }
                 Ok(watcher)
             })
             .ok();
@@ -152,12 +156,15 @@ impl Watch {
     }
 }
 
-fn meaning(event: &Event) -> Option<Wake> {
+/// What an event says; of other folders than `folder` no names are told.
+fn meaning(event: &Event, folder: &Path) -> Option<Wake> {
     match event.kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write))
-        | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => Some(
-            event.paths.first()?.file_name().map_or(Wake::Look, |n| Wake::Finished(n.to_owned())),
-        ),
+        | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => {
+            let path = event.paths.first()?;
+            let name = path.file_name().filter(|_| path.parent() == Some(folder));
+            Some(name.map_or(Wake::Look, |name| Wake::Finished(name.to_owned())))
+        }
         // Our own reading and taking away; and data, where its end is told.
         EventKind::Access(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => None,
         EventKind::Modify(ModifyKind::Data(_)) if cfg!(target_os = "linux") => None,

@@ -1,14 +1,19 @@
 //! A base directory, opened: sessions, workspace, inbox and outbox together. Carries out one reply
 //! from steps to the next outbox.
 
+mod asking;
 mod own;
 mod recovery;
 mod turning;
+
+pub use asking::Heard;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
 
 use crate::atomic;
 use crate::clock::Timestamp;
@@ -18,6 +23,7 @@ use crate::inbox::Inbox;
 use crate::lock::Lock;
 use crate::machine;
 use crate::outbox::{self, Environment, Requested};
+use crate::protocol::Dialect;
 use crate::runner::Runner;
 use crate::runner::sandbox::{self, Confinement, Tier};
 use crate::session::journal::Journal;
@@ -41,6 +47,8 @@ pub struct Base {
     pub store: Store,
     /// Its inbox.
     pub inbox: Inbox,
+    /// Where approvals are dropped.
+    pub approvals: Inbox,
     /// What was found and done at the start after deaddrop had been stopped hard, a sentence each.
     pub recovered: Vec<String>,
     workspace: Workspace,
@@ -80,6 +88,20 @@ pub struct Turn {
     pub outbox: Option<PathBuf>,
 }
 
+/// How a session begins.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Beginning {
+    /// The task.
+    pub task: String,
+    /// Its id; None for a random one.
+    pub id: Option<String>,
+    /// What its outboxes teach.
+    pub dialect: Dialect,
+    /// The name of its policy.
+    pub policy: String,
+}
+
 impl Base {
     /// Opens the base directory of `config` to serve it: takes the lock, makes what is missing,
     /// finishes what deaddrop was stopped in, and clears away what an interrupted write left.
@@ -109,6 +131,7 @@ impl Base {
     ) -> Result<Self> {
         make_folders(&config)?;
         let inbox = Inbox::open(&config.inbox)?;
+        let approvals = Inbox::open(&config.approvals)?;
         let workspace = open_workspace(&config)?;
         keep_settings_ours(&config, &workspace)?;
         let helper = std::env::current_exe()
@@ -117,6 +140,7 @@ impl Base {
         Ok(Self {
             store: Store::new(&config.sessions),
             inbox,
+            approvals,
             journal,
             within_turn: false,
             tidies: Cell::new(false),
@@ -139,23 +163,28 @@ impl Base {
 
     /// Begins a session: its file and its first outbox. `unconfined`: the person allowed commands
     /// with their own rights where no sandbox is to be had.
-    pub fn begin(&mut self, task: &str, id: Option<String>, unconfined: bool) -> Result<Turn> {
-        let id = match id {
-            Some(id) => id,
-            None => loop {
-                let id = new_id();
-                if self.store.load(&id).is_err() {
-                    break id;
-                }
-            },
-        };
+    pub fn begin(&mut self, beginning: &Beginning, unconfined: bool) -> Result<Turn> {
+        let Beginning { task, id, dialect, policy } = beginning;
+        let id = id.clone().unwrap_or_else(|| self.free_id());
         self.confinement();
         let tools = machine::tools(&|program| self.runner.shows(program));
         let mut session = Session::new(id, task, tools, self.now());
         session.unconfined = unconfined;
+        session.dialect = *dialect;
+        session.policy.clone_from(policy);
         self.save(&session)?;
         let outbox = self.write_outbox(&session)?;
         Ok(Turn { session, outbox: Some(outbox) })
+    }
+
+    /// An id that nothing has.
+    fn free_id(&self) -> String {
+        loop {
+            let id = new_id();
+            if self.store.is_free(&id) {
+                return id;
+            }
+        }
     }
 
     /// Saves a session that the person made or changed.
@@ -224,7 +253,7 @@ impl Base {
     fn quarantine(&self, session: &Session) -> Quarantine {
         let sessions = &self.config.sessions;
         let shown = sessions.strip_prefix(&self.config.base).unwrap_or(sessions);
-        let turn = format!("{}_seq{:04}", session.id, session.sequence);
+        let turn = format!("{}_seq{:04}", session.stem(), session.sequence);
         Quarantine::new(sessions.clone(), &shown.to_string_lossy(), &turn)
     }
 

@@ -18,7 +18,7 @@ use walkdir::WalkDir;
 
 use super::{Base, PROBE};
 use crate::error::Error;
-use crate::session::{Session, is_id};
+use crate::session::{Session, is_id, run_id};
 
 /// What lies aside has a name that begins with this.
 const ASIDE: &str = ".gone-";
@@ -35,7 +35,7 @@ const MUCH: u64 = 64 << 20;
 impl Base {
     /// The folder that the commands of a session have for themselves.
     pub(super) fn own_folder(&self, session: &Session) -> PathBuf {
-        self.config.sessions.join(&session.id)
+        self.config.sessions.join(session.stem())
     }
 
     /// Puts aside what commands of a session that is over have left for themselves.
@@ -60,10 +60,11 @@ impl Base {
         let Ok(entries) = fs::read_dir(&self.config.sessions) else { return };
         for entry in entries.flatten() {
             let name = entry.file_name();
-            let Some(id) = name.to_str().filter(|name| is_id(name)) else { continue };
+            let known = |name: &&str| is_id(name) || run_id(name).is_some();
+            let Some(stem) = name.to_str().filter(known) else { continue };
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            let gone = !self.config.sessions.join(format!("{id}.json")).exists();
-            if is_folder && (gone || self.store.load(id).is_ok_and(|s| s.is_complete)) {
+            let gone = !self.config.sessions.join(format!("{stem}.json")).exists();
+            if is_folder && (gone || self.store.load_stem(stem).is_ok_and(|s| s.is_complete)) {
                 self.put_aside(&entry.path());
             }
         }

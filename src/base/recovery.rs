@@ -38,7 +38,11 @@ impl Base {
             self.finish(turn, observer)?;
         }
         self.inbox.sweep()?;
+        self.approvals.sweep()?;
         self.put_claims_back()?;
+        for file in &history.files {
+            self.approvals.archive_again(*file)?;
+        }
         for file in history.files {
             if let Some(name) = self.inbox.archive_again(file)? {
                 let name = name.to_string_lossy();
@@ -58,7 +62,7 @@ impl Base {
 
     fn finish(&mut self, mut turn: Unfinished, observer: &mut dyn Observer) -> Result<()> {
         self.wait_for_command()?;
-        let name = turn.begin.name.clone();
+        let name = turn.begin.reply().0.to_owned();
         // Told before it is done: should deaddrop be stopped again, nobody would learn of it later.
         if let Some(mut commit) = turn.commit.take() {
             commit.recovered = true;
@@ -69,6 +73,11 @@ impl Base {
             );
             self.tell(told, observer);
             return self.conclude(&turn.begin, commit).map(drop);
+        }
+        if turn.begin.is_decision_alone() {
+            let told = format!("the decision about {} is kept", turn.begin.session.stem());
+            self.tell(told, observer);
+            return self.keep_decision(&turn.begin, true).map(drop);
         }
         let mut known = recover::known(&turn, &self.workspace);
         let snapshot = turn.guard.take().filter(|_| turn.has_begun_command());
@@ -147,8 +156,10 @@ impl Base {
 
     /// A reply that was claimed and not begun is a new one.
     fn put_claims_back(&mut self) -> Result<()> {
-        for path in self.inbox.left_over()? {
-            self.inbox.put_back(&path)?;
+        for folder in [&self.inbox, &self.approvals] {
+            for path in folder.left_over()? {
+                folder.put_back(&path)?;
+            }
         }
         Ok(())
     }

@@ -13,12 +13,12 @@ use crate::atomic;
 use crate::error::{Error, Result};
 use crate::inbox::Claimed;
 use crate::place::Here;
-use crate::protocol::{Digest, Effect, Outcome};
-use crate::session::Session;
+use crate::protocol::{Digest, Effect, Outcome, Step};
 use crate::session::journal::Journal;
 use crate::session::log::{self, Entry};
-use crate::session::record::{Begin, Commit, Record, Rendered};
-use crate::turn::{self, Ledger, Observer};
+use crate::session::record::{Begin, Commit, FileId, Folder, Record, Rendered};
+use crate::session::{Pending, Session, Verdict};
+use crate::turn::{self, Asking, Course, Ledger, Observer};
 use crate::workspace::guard::{Guard, Snapshot};
 use crate::workspace::walk::Walk;
 
@@ -26,7 +26,6 @@ use crate::workspace::walk::Walk;
 const JOURNAL_LIMIT: u64 = 1 << 20;
 
 /// What is known of a turn before it goes on.
-#[derive(Default)]
 pub(super) struct Known {
     /// The steps that need not, or must not, be tried again, by number.
     pub(super) outcomes: BTreeMap<usize, Outcome>,
@@ -70,13 +69,72 @@ impl Base {
             file: claimed.file,
             text: claimed.text,
             steps: claimed.reply.steps,
+            folder: Folder::Inbox,
+            verdict: None,
         };
+        self.begin_turn(begin, observer)
+    }
+
+    /// Carries out one message for a run that begins with it.
+    pub fn carry_out_run(
+        &mut self,
+        run: Session,
+        steps: Vec<Step>,
+        observer: &mut dyn Observer,
+    ) -> Result<Turn> {
+        self.stand_firm()?;
+        let begin = Begin {
+            name: run.stem(),
+            session: run,
+            claim: String::new(),
+            file: FileId::default(),
+            text: String::new(),
+            steps,
+            folder: Folder::Nowhere,
+            verdict: None,
+        };
+        self.begin_turn(begin, observer)
+    }
+
+    /// Goes on with a turn that waited, now that the person has decided; `claimed` is the file that
+    /// says so, if one does.
+    pub fn go_on(
+        &mut self,
+        mut session: Session,
+        verdict: Verdict,
+        claimed: Option<&Claimed>,
+        observer: &mut dyn Observer,
+    ) -> Result<Turn> {
+        self.stand_firm()?;
+        let Some(pending) = &session.pending else {
+            return Err(Error::nothing_pending(&session.stem()));
+        };
+        let steps = pending.steps.clone();
+        let told = pending.outcomes.len();
+        if let Some(run) = &mut session.run {
+            run.told = told;
+        }
+        let begin = Begin {
+            session,
+            name: claimed.map_or_else(String::new, |c| c.name.to_string_lossy().into_owned()),
+            claim: claimed.map_or_else(String::new, |c| c.claim().to_string_lossy().into_owned()),
+            file: claimed.map_or_else(FileId::default, |c| c.file),
+            text: claimed.map_or_else(String::new, |c| c.text.clone()),
+            steps,
+            folder: if claimed.is_some() { Folder::Approvals } else { Folder::Nowhere },
+            verdict: Some(verdict),
+        };
+        self.begin_turn(begin, observer)
+    }
+
+    fn begin_turn(&mut self, begin: Begin, observer: &mut dyn Observer) -> Result<Turn> {
         let begin = Record::Begin(Box::new(begin));
         self.within_turn = true;
         self.note(&begin)?;
         let Record::Begin(begin) = begin else { unreachable!("made above") };
         let guard = Guard::new(self.quarantine(&begin.session));
-        self.go_through(&begin, Known::default(), guard, observer)
+        let known = Known { outcomes: begin.known(), recovered: false };
+        self.go_through(&begin, known, guard, observer)
     }
 
     /// Carries out the steps that have no outcome yet, and concludes the turn.
@@ -104,18 +162,44 @@ impl Base {
         let open = begin.session.unconfined;
         let place = Here::new(&self.workspace, &self.runner, &own, open, &interrupted);
         let mut place = place.guarded(self.is_guarded(&begin.session), guard);
+        let (judge, clock) = (self.judge_of(&begin.session)?, self.clock);
         let mut notes = Notes(&mut self.journal);
-        let outcomes = turn::carry_out(&begin.steps, &known, &mut place, &mut notes, observer)?;
+        let course = Course {
+            steps: &begin.steps,
+            known: &known,
+            verdict: begin.verdict.as_ref(),
+            judge: &judge,
+            asking: Asking::Stops(&|step| made_up(begin, step)),
+            halts: begin.session.run.is_some(),
+            now: &|| clock.now(),
+        };
+        let carried = turn::carry_out(&course, &mut place, &mut notes, observer)?;
         let walk = place.into_last_walk();
         let mut session = begin.session.clone();
-        session.advance(outcomes, self.now());
-        session.last_reply = Some(Digest::of(begin.text.as_bytes()));
-
-        if !session.is_complete {
+        let (reply, text) = begin.reply();
+        match carried.question {
+            Some(question) => {
+                self.refuse_early_approvals(observer)?;
+                let pending = Pending {
+                    reply: reply.to_owned(),
+                    text,
+                    steps: begin.steps.clone(),
+                    outcomes: carried.outcomes,
+                    question,
+                    decision: None,
+                };
+                session.pause(pending, self.now());
+            }
+            None => {
+                session.advance(carried.outcomes, self.now());
+                session.last_reply = Some(text);
+            }
+        }
+        let goes_on = !session.is_complete && session.pending.is_none();
+        if goes_on {
             self.make_way(&session, observer)?;
         }
-        let outbox =
-            if session.is_complete { None } else { Some(self.prepare_outbox(&session, walk)?) };
+        let outbox = if goes_on { Some(self.prepare_outbox(&session, walk)?) } else { None };
         let commit = Record::Commit(Box::new(Commit { session, outbox, recovered }));
         self.note(&commit)?;
         let Record::Commit(commit) = commit else { unreachable!("made above") };
@@ -143,20 +227,10 @@ impl Base {
             None => None,
         };
         self.store.save_soon(&session)?;
-        let failed = session.last_results.iter().filter(|outcome| !outcome.success()).count();
-        let entry = Entry {
-            sequence: begin.session.sequence,
-            at: session.updated_at,
-            reply: begin.name.clone(),
-            commands: session.last_results.len(),
-            failed,
-            interrupted: session.last_results.iter().filter(|o| o.is_lost()).count(),
-            is_complete: session.is_complete,
-            recovered,
-        };
-        log::add(&self.config.sessions, &session.id, &entry)?;
-        let (claim, name) = (OsStr::new(&begin.claim), OsStr::new(&begin.name));
-        self.inbox.archive(claim, name, begin.file, &begin.text)?;
+        if session.pending.is_none() && session.run.is_none() {
+            self.log(begin, &session, recovered)?;
+        }
+        self.archive(begin)?;
         if session.is_complete {
             self.forget(&session);
         }
@@ -167,6 +241,31 @@ impl Base {
             self.empty_journal()?;
         }
         Ok(Turn { session, outbox })
+    }
+
+    /// Puts away the file that began a turn.
+    fn archive(&self, begin: &Begin) -> Result<()> {
+        let (claim, name) = (OsStr::new(&begin.claim), OsStr::new(&begin.name));
+        match begin.folder {
+            Folder::Inbox => self.inbox.archive(claim, name, begin.file, &begin.text),
+            Folder::Approvals => self.approvals.archive(claim, name, begin.file, &begin.text),
+            Folder::Nowhere => Ok(()),
+        }
+    }
+
+    fn log(&self, begin: &Begin, session: &Session, recovered: bool) -> Result<()> {
+        let failed = session.last_results.iter().filter(|outcome| !outcome.success()).count();
+        let entry = Entry {
+            sequence: begin.session.sequence,
+            at: session.updated_at,
+            reply: begin.reply().0.to_owned(),
+            commands: session.last_results.len(),
+            failed,
+            interrupted: session.last_results.iter().filter(|o| o.is_lost()).count(),
+            is_complete: session.is_complete,
+            recovered,
+        };
+        log::add(&self.config.sessions, &session.id, &entry)
     }
 
     /// Puts on disk what the journal stands for, and begins it anew.
@@ -230,6 +329,14 @@ impl Base {
         self.journal.append(&record.to_line())?;
         self.journal.sync()
     }
+}
+
+/// What an operation is called that the LLM gave no name: not to be had twice, so that a decision
+/// about it can be about no other.
+fn made_up(begin: &Begin, step: usize) -> String {
+    let Begin { session, .. } = begin;
+    let what = format!("{}-{}-{step}", session.secret, session.sequence);
+    format!("op-{}", &Digest::of(what.as_bytes()).as_str()[..8])
 }
 
 fn is_whole(path: &std::path::Path, rendered: &Rendered) -> bool {

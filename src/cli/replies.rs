@@ -19,9 +19,10 @@ use crate::daemon::Listener;
 use crate::error::{Error, Result};
 use crate::inbox;
 use crate::place::{Preview, Rewritten, Standing};
+use crate::policy::Decision;
 use crate::protocol::{Outcome, tags};
 use crate::text::{count, visible, visible_line};
-use crate::turn;
+use crate::turn::{self, Asking, Carried, Course};
 use crate::watch::Stop;
 use crate::workspace::Workspace;
 
@@ -95,7 +96,16 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
     let workspace =
         Workspace::open(folder, &context.config.state(), &context.config.protected_names)?;
     let mut preview = Preview::new(&workspace, context.config.sandbox.mode != Mode::Off);
-    let outcomes = turn::carry_out(&reply.steps, &BTreeMap::new(), &mut preview, &mut (), &mut ())?;
+    let course = Course {
+        steps: &reply.steps,
+        known: &BTreeMap::new(),
+        verdict: None,
+        judge: &|_, _| Decision::Allow,
+        asking: Asking::Foretells,
+        halts: false,
+        now: &|| context.clock.now(),
+    };
+    let Carried { outcomes, .. } = turn::carry_out(&course, &mut preview, &mut (), &mut ())?;
     let rewritten = preview.rewritten();
     let errors = outcomes.iter().filter(|outcome| !outcome.success()).count();
     let warnings: usize = outcomes.iter().map(|outcome| outcome.warnings.len()).sum();

@@ -9,10 +9,11 @@ use clap::Args;
 
 use super::talk::{self, Teller};
 use super::{Context, Opened};
-use crate::base::{Base, Turn};
+use crate::base::{Base, Beginning, Turn};
 use crate::control::Wish;
 use crate::daemon::{self, Serve};
 use crate::error::{Error, Result};
+use crate::protocol::Dialect;
 use crate::runner::sandbox::Tier;
 use crate::session::store::Store;
 use crate::session::{Session, is_id};
@@ -75,7 +76,13 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         )));
     }
     let stop = Stop::on_signals()?;
-    let wish = Wish::New { task: task.clone(), id: arguments.id.clone() };
+    let beginning = Beginning {
+        task,
+        id: arguments.id.clone(),
+        dialect: Dialect::Tags,
+        policy: "workspace".to_owned(),
+    };
+    let wish = Wish::New(beginning.clone());
     let mut base = match context.open_or_hand_over(&wish, &stop)? {
         Opened::Here(base) => base,
         Opened::Elsewhere(turn) => {
@@ -85,7 +92,7 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         }
     };
     let unconfined = may_run_unconfined(context, &base);
-    let turn = base.begin(&task, arguments.id.clone(), unconfined)?;
+    let turn = base.begin(&beginning, unconfined)?;
     announce(context, &turn, "begins")?;
     if arguments.no_watch {
         base.settle()?;

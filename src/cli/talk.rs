@@ -246,7 +246,12 @@ impl Listener for Teller<'_> {
                 "The next outbox of session {} will say what you said elsewhere.",
                 turn.session.id
             )),
-            Wish::New { .. } => talk.say(&format!("Session {} was added.", turn.session.id)),
+            Wish::Decide { .. } | Wish::Run { .. } | Wish::ResumeRun { .. } => {
+                if turn.session.run.is_none() {
+                    self.turned(turn);
+                }
+            }
+            Wish::New(_) => talk.say(&format!("Session {} was added.", turn.session.id)),
         }
     }
 

@@ -52,11 +52,12 @@ pub(crate) const PROTECTED: &str = ".git,.gitmodules,.husky,.vscode,.idea,.curso
     .mcp.json,.envrc,.bashrc,.bash_profile,.bash_login,.bash_logout,.profile,.zshrc,.zprofile,\
     .zshenv,.zlogin,.zlogout,.kshrc,.cshrc,.tcshrc,.login,.inputrc";
 
-pub(super) static KEYS: [Key; 16] = [
+pub(super) static KEYS: [Key; 17] = [
     Key { name: "workspace_dir", kind: Kind::Folder, default: "workspace" },
     Key { name: "inbox_dir", kind: Kind::Folder, default: "inbox" },
     Key { name: "outbox_dir", kind: Kind::Folder, default: "outbox" },
     Key { name: "sessions_dir", kind: Kind::Folder, default: "sessions" },
+    Key { name: "approvals_dir", kind: Kind::Folder, default: "approvals" },
     Key {
         name: "command_timeout_seconds",
         kind: Kind::Number { least: 1, most: 3_600, or_none: false },

@@ -37,6 +37,8 @@ pub struct Config {
     pub outbox: PathBuf,
     /// Where sessions are kept.
     pub sessions: PathBuf,
+    /// Where approvals are dropped.
+    pub approvals: PathBuf,
     /// How long a command may take.
     pub command_timeout: Duration,
     /// How many characters of a command's output are kept.
@@ -74,6 +76,7 @@ impl Config {
             inbox: folder("inbox_dir")?,
             outbox: folder("outbox_dir")?,
             sessions: folder("sessions_dir")?,
+            approvals: folder("approvals_dir")?,
             command_timeout: Duration::from_secs(raw.setting("command_timeout_seconds").number()?),
             max_output_length: usize::try_from(raw.setting("max_output_length").number()?)
                 .unwrap_or(usize::MAX),
@@ -91,6 +94,7 @@ impl Config {
             ("inbox_dir", &self.inbox),
             ("outbox_dir", &self.outbox),
             ("sessions_dir", &self.sessions),
+            ("approvals_dir", &self.approvals),
         ];
         for (name, folder) in own {
             for (other_name, other) in own {
@@ -113,10 +117,8 @@ impl Config {
 
     /// deaddrop's own files and folders: out of reach of replies.
     pub fn state(&self) -> Vec<PathBuf> {
-        [self.inbox.clone(), self.outbox.clone(), self.sessions.clone(), self.base.join(FILE)]
-            .into_iter()
-            .chain(own_folder())
-            .collect()
+        let own = [&self.inbox, &self.outbox, &self.sessions, &self.approvals];
+        own.into_iter().cloned().chain([self.base.join(FILE)]).chain(own_folder()).collect()
     }
 }
 

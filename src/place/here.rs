@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{Coming, Place};
 use crate::error::Result;
-use crate::policy;
+use crate::policy::{self, Opens};
 use crate::protocol::{Detail, Effect, Execution, Failure, Operation, RelPath, ShellCommand};
 use crate::runner::{Errand, Runner};
 use crate::workspace::guard::Guard;
@@ -93,6 +93,7 @@ impl Place for Here<'_> {
     fn perform(
         &mut self,
         operation: &Operation,
+        _opens: Opens,
         before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
     ) -> Result<Detail> {
         let plan = match operation {

@@ -4,7 +4,8 @@ mod here;
 mod preview;
 
 use crate::error::Result;
-use crate::protocol::{Detail, Effect, Failure, Operation, RelPath};
+use crate::policy::Opens;
+use crate::protocol::{Detail, Digest, Effect, Failure, Operation, RelPath};
 use crate::workspace::Contents;
 use crate::workspace::guard::Snapshot;
 use crate::workspace::walk::Walk;
@@ -23,13 +24,18 @@ pub enum Coming<'a> {
 
 /// Something that can carry out operations.
 pub trait Place {
-    /// Carries out one operation. Where it has an effect, `before` is told of it first; if that
-    /// fails, nothing was done.
+    /// Carries out one operation, to which that is opened beside what all may do. Where it has an
+    /// effect, `before` is told of it first; if that fails, nothing was done.
     fn perform(
         &mut self,
         operation: &Operation,
+        opens: Opens,
         before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
     ) -> Result<Detail>;
+    /// What stands where an operation would change a file, if it would and something does.
+    fn standing(&self, _operation: &Operation) -> Option<Digest> {
+        None
+    }
     /// What was noticed beside the last operation, a sentence each.
     fn noticed(&mut self) -> Vec<String> {
         Vec::new()

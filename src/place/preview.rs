@@ -3,7 +3,7 @@
 
 use super::{Coming, Place};
 use crate::error::Result;
-use crate::policy;
+use crate::policy::{self, Opens};
 use crate::protocol::{Detail, Failure, FailureKind, Operation, RelPath, ShellCommand};
 use crate::text::named;
 use crate::workspace::overlay::Overlay;
@@ -58,6 +58,7 @@ impl Place for Preview<'_> {
     fn perform(
         &mut self,
         operation: &Operation,
+        _opens: Opens,
         _: &mut dyn FnMut(Coming<'_>) -> Result<()>,
     ) -> Result<Detail> {
         Ok(match self.attempt(operation) {

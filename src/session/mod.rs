@@ -50,6 +50,9 @@ pub struct Session {
     /// The name of its policy.
     #[serde(default = "workspace_policy")]
     pub policy: String,
+    /// What makes it a run of one message, which has no outboxes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Run>,
     /// The turn that waits for the person to approve an operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<Box<Pending>>,
@@ -76,6 +79,7 @@ impl Session {
             unconfined: false,
             dialect: Dialect::default(),
             policy: workspace_policy(),
+            run: None,
             pending: None,
             secret: uuid::Uuid::new_v4().simple().to_string(),
         }
@@ -89,13 +93,18 @@ impl Session {
         });
         self.last_results = outcomes;
         self.updated_at = now;
-        match summary {
-            Some(summary) => {
-                self.is_complete = true;
-                self.summary = Some(summary);
-            }
-            None => self.next_outbox(),
+        self.pending = None;
+        self.is_complete = summary.is_some() || self.run.is_some();
+        self.summary = summary;
+        if !self.is_complete {
+            self.next_outbox();
         }
+    }
+
+    /// The turn stands still until the person has decided.
+    pub fn pause(&mut self, pending: Pending, now: Timestamp) {
+        self.pending = Some(Box::new(pending));
+        self.updated_at = now;
     }
 
     /// Takes a completed session up again, with the person's words for the next outbox.
@@ -110,6 +119,11 @@ impl Session {
     pub fn say(&mut self, text: &str, now: Timestamp) {
         self.to_say.push(text.to_owned());
         self.updated_at = now;
+    }
+
+    /// What its files are named by: its id, or that of a run with its `run_`.
+    pub fn stem(&self) -> String {
+        if self.run.is_some() { run_stem(&self.id) } else { self.id.clone() }
     }
 
     /// Whether this text is that of the reply just before: most likely pasted twice.
@@ -136,6 +150,17 @@ impl Session {
     }
 }
 
+/// One message carried out without a conversation (agent-spaces-protocol, "Events Message").
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Run {
+    /// How many of its outcomes were told before it was last taken up.
+    pub told: usize,
+}
+
+/// What the names of runs begin with.
+const RUN: &str = "run_";
+
 /// What sessions had before they could have any other.
 fn workspace_policy() -> String {
     "workspace".to_owned()
@@ -144,6 +169,16 @@ fn workspace_policy() -> String {
 /// `{id}_seq{NNNN}.txt`
 pub fn outbox_name(id: &str, sequence: u32) -> String {
     format!("{id}_seq{sequence:04}.txt")
+}
+
+/// What the files of a run are named by, and what it is called: `run_{id}`.
+pub fn run_stem(id: &str) -> String {
+    format!("{RUN}{id}")
+}
+
+/// The id of the run that has this name, if any can.
+pub fn run_id(stem: &str) -> Option<&str> {
+    stem.strip_prefix(RUN).filter(|id| is_id(id))
 }
 
 /// Whether `text` can be a session's id.

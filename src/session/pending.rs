@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Session;
 use crate::clock::Timestamp;
 use crate::policy::Ask;
 use crate::protocol::{Digest, Kind, Outcome, Step};
@@ -41,6 +42,14 @@ pub struct Question {
     pub digest: Digest,
     /// Since when.
     pub at: Timestamp,
+}
+
+impl Session {
+    /// What the person is asked and has not decided.
+    pub fn question(&self) -> Option<&Question> {
+        let pending = self.pending.as_ref().filter(|pending| pending.decision.is_none());
+        pending.map(|pending| &pending.question)
+    }
 }
 
 /// What the person decided about a [`Question`].

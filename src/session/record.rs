@@ -4,6 +4,9 @@
 //! turn = Begin { Intent Result | Result | Guard } Commit End
 //! ```
 //!
+//! A turn that stops to ask the person is two of these: the Commit of the first holds the question
+//! (in the session), and the Begin of the second what was decided.
+//!
 //! `Guard` stands before the Intent of the first command. A Result can be told anew, with what was
 //! noticed later.
 //!
@@ -14,8 +17,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Session;
-use crate::protocol::{Digest, Effect, Outcome, Step};
+use super::{Session, Verdict};
+use crate::protocol::{Detail, Digest, Effect, Outcome, Step};
 use crate::workspace::guard::Snapshot;
 
 /// One record of the journal.
@@ -64,6 +67,53 @@ pub struct Begin {
     pub text: String,
     /// Its steps, as the program that began the turn read them.
     pub steps: Vec<Step>,
+    /// Where the file is that began it.
+    #[serde(default)]
+    pub folder: Folder,
+    /// What the person decided, where the turn goes on that waited for it. Then the file, if there is
+    /// one, and its text are what they said it with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+}
+
+/// Where a file was dropped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Folder {
+    /// Among the replies.
+    #[default]
+    Inbox,
+    /// Among the approvals.
+    Approvals,
+    /// There is no file.
+    Nowhere,
+}
+
+impl Begin {
+    /// What was known when it began: where a turn goes on that waited, what it had come to.
+    pub fn known(&self) -> BTreeMap<usize, Outcome> {
+        let earlier = self.session.pending.iter().flat_map(|pending| &pending.outcomes);
+        // What is to be shown is shown as it is in the end.
+        let done =
+            |(_, outcome): &(usize, &Outcome)| !matches!(outcome.detail, Detail::ReadLater { .. });
+        earlier.enumerate().filter(done).map(|(n, outcome)| (n, outcome.clone())).collect()
+    }
+
+    /// Whether it only notes what was decided about a run, which is taken up later.
+    pub fn is_decision_alone(&self) -> bool {
+        let pending = self.session.pending.as_ref();
+        self.session.run.is_some()
+            && self.verdict.is_some()
+            && pending.is_some_and(|pending| pending.decision.is_none())
+    }
+
+    /// The name that the reply was dropped under, and what identifies its text.
+    pub fn reply(&self) -> (&str, Digest) {
+        match &self.session.pending {
+            Some(pending) => (&pending.reply, pending.text.clone()),
+            None => (&self.name, Digest::of(self.text.as_bytes())),
+        }
+    }
 }
 
 /// Which file a reply was, whatever it is called now.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Pending, Session, is_id};
+use super::{Pending, Run, Session, is_id, run_id, run_stem};
 use crate::atomic;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -29,29 +29,74 @@ impl Store {
         if !is_id(id) {
             return Err(Error::no_session(id, &self.folder));
         }
-        let path = self.path(id);
+        self.load_stem(id)
+    }
+
+    /// The session, or the run, whose files have this name.
+    pub fn load_stem(&self, stem: &str) -> Result<Session> {
+        let id = match run_id(stem) {
+            Some(id) => id,
+            None if is_id(stem) => stem,
+            None => return Err(Error::no_session(stem, &self.folder)),
+        };
+        let path = self.path(stem);
         match fs::read(&path) {
             Ok(bytes) => read(&bytes, id).map_err(|problem| Error::damaged_session(&path, problem)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                Err(Error::no_session(id, &self.folder))
+                Err(Error::no_session(stem, &self.folder))
             }
             Err(e) => Err(Error::io("read", &path, e)),
         }
     }
 
+    /// Whether nothing has that id yet.
+    pub fn is_free(&self, id: &str) -> bool {
+        !self.path(id).exists() && !self.path(&run_stem(id)).exists()
+    }
+
     /// Writes a session, over what stood there of it. Its secret is nobody else's business.
     pub fn save(&self, session: &Session) -> Result<()> {
-        atomic::write_private(&self.path(&session.id), &write(session))
+        atomic::write_private(&self.path(&session.stem()), &write(session))
     }
 
     /// Writes a session that the journal holds, too: so it need not be on disk at once.
     pub fn save_soon(&self, session: &Session) -> Result<()> {
-        atomic::write_soon(&self.path(&session.id), &write(session))
+        atomic::write_soon(&self.path(&session.stem()), &write(session))
     }
 
     /// The ids of all sessions, in no order.
     pub fn ids(&self) -> Result<Vec<String>> {
-        let mut ids = Vec::new();
+        Ok(self.stems()?.into_iter().filter(|stem| is_id(stem)).collect())
+    }
+
+    /// The names of all runs, in no order.
+    pub fn runs(&self) -> Result<Vec<String>> {
+        Ok(self.stems()?.into_iter().filter(|stem| run_id(stem).is_some()).collect())
+    }
+
+    /// All sessions and runs that wait for the person to approve something, the longest first.
+    pub fn pending(&self) -> Result<Vec<Session>> {
+        let mut pending: Vec<Session> = Vec::new();
+        for stem in self.stems()? {
+            if let Ok(session) = self.load_stem(&stem)
+                && session.pending.is_some()
+            {
+                pending.push(session);
+            }
+        }
+        pending.sort_by_key(|session| (session.updated_at, session.id.clone()));
+        Ok(pending)
+    }
+
+    /// Removes what is left of a run.
+    pub fn remove(&self, stem: &str) -> Result<()> {
+        let path = self.path(stem);
+        fs::remove_file(&path).map_err(|e| Error::io("remove", &path, e))
+    }
+
+    /// What the files of sessions and runs are named by.
+    fn stems(&self) -> Result<Vec<String>> {
+        let mut stems = Vec::new();
         for entry in walkdir::WalkDir::new(&self.folder).min_depth(1).max_depth(1) {
             let entry = match entry {
                 Ok(entry) => entry,
@@ -61,9 +106,10 @@ impl Store {
                 Err(e) => return Err(Error::io("list", &self.folder, e.into())),
             };
             let name = entry.file_name().to_string_lossy();
-            ids.extend(name.strip_suffix(".json").filter(|id| is_id(id)).map(str::to_owned));
+            let known = |stem: &&str| is_id(stem) || run_id(stem).is_some();
+            stems.extend(name.strip_suffix(".json").filter(known).map(str::to_owned));
         }
-        Ok(ids)
+        Ok(stems)
     }
 
     /// All sessions, the newest first; with them those whose files are damaged.
@@ -125,8 +171,8 @@ impl Store {
         }
     }
 
-    fn path(&self, id: &str) -> PathBuf {
-        self.folder.join(format!("{id}.json"))
+    fn path(&self, stem: &str) -> PathBuf {
+        self.folder.join(format!("{stem}.json"))
     }
 }
 
@@ -156,6 +202,8 @@ struct Record {
     unconfined: bool,
     #[serde(default, skip_serializing_if = "is_default")]
     dialect: Dialect,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    run: Option<Run>,
     #[serde(default = "super::workspace_policy")]
     policy: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -199,6 +247,7 @@ fn write(session: &Session) -> Vec<u8> {
         tools: session.tools.clone(),
         unconfined: session.unconfined,
         dialect: session.dialect,
+        run: session.run.clone(),
         policy: session.policy.clone(),
         pending: session.pending.clone(),
         secret: session.secret.clone(),
@@ -228,6 +277,7 @@ fn read(bytes: &[u8], id: &str) -> Result<Session, String> {
         tools: record.tools,
         unconfined: record.unconfined,
         dialect: record.dialect,
+        run: record.run,
         policy: record.policy,
         pending: record.pending,
         secret: record.secret,

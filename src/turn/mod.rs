@@ -1,14 +1,23 @@
 //! One reply carried out: steps in order, each to its outcome. One failure does not stop the rest;
 //! `[DONE]` and the person do.
 
+mod permission;
 pub mod recover;
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::place::{Coming, Place};
-use crate::protocol::{Asks, Detail, Effect, Failure, Kind, Operation, Outcome, RelPath, Step};
+use crate::policy::Decision;
+use crate::protocol::operations::UtcTime;
+use crate::protocol::{
+    Asks, Detail, Effect, Ending, Execution, Failure, FailureKind, Kind, Operation, Outcome,
+    Reading, RelPath, Step,
+};
+use crate::session::{Question, Verdict};
 use crate::workspace::guard::Snapshot;
+use permission::Sought;
 
 /// As many commands of one reply are carried out.
 pub const STEP_LIMIT: usize = 1_000;
@@ -17,6 +26,10 @@ const SHOWN_LIMIT: u64 = 1_000_000;
 
 /// Why a step is not tried that stands behind `[DONE]`.
 const AFTER_DONE: &str = "it comes after [DONE]";
+/// Why a step is not tried after the machine has failed one.
+const HALTED: &str = "the run was halted by a failure of the system";
+/// What is told with a [DONE] that does not count.
+const GOES_ON: &str = "the session goes on, since not everything before it succeeded";
 
 /// Is told what happens while a reply is carried out.
 pub trait Observer {
@@ -53,28 +66,69 @@ pub trait Ledger {
 /// A ledger for what leaves no trace.
 impl Ledger for () {}
 
-/// Carries out `steps` in `place`, each to its outcome; those whose outcome is `known` (by step,
-/// counted from 0) are not tried again. Files that are to be shown are judged after
-/// all steps, and told of last.
+/// A reply to be carried out, and what is known of it beforehand.
+#[derive(Clone, Copy)]
+pub struct Course<'a> {
+    /// What it asks for.
+    pub steps: &'a [Step],
+    /// The outcomes of steps that are not to be tried again, by step, counted from 0.
+    pub known: &'a BTreeMap<usize, Outcome>,
+    /// What the person decided about one of the steps.
+    pub verdict: Option<&'a Verdict>,
+    /// What the policy says of an operation.
+    pub judge: &'a dyn Fn(&Operation, &dyn Place) -> Decision,
+    /// What to do where the policy asks.
+    pub asking: Asking<'a>,
+    /// Whether a failure of the machine ends it: nothing after it is tried.
+    pub halts: bool,
+    /// Tells the time.
+    pub now: &'a dyn Fn() -> Timestamp,
+}
+
+/// What is done where a policy asks the person.
+#[derive(Clone, Copy)]
+pub enum Asking<'a> {
+    /// The turn stops there; this makes a name for an operation that has none.
+    Stops(&'a dyn Fn(usize) -> String),
+    /// It goes on, and only says that it would have asked.
+    Foretells,
+}
+
+/// How far a turn came.
+#[derive(Debug)]
+pub struct Carried {
+    /// What the steps came to: all of them, or those before the one that is asked about.
+    pub outcomes: Vec<Outcome>,
+    /// What the person is asked before it goes on.
+    pub question: Option<Question>,
+}
+
+/// Carries out a reply in `place`, each step to its outcome. Files that are to be shown are judged
+/// after all steps, and told of last. A turn that stops to ask is taken up again with the outcomes
+/// that it came to as known.
 ///
 /// # Errors
-/// Only the ledger's: then how far it came stands there.
+/// Only the ledger's, and what a place cannot do without: then how far it came stands in the ledger.
 pub fn carry_out(
-    steps: &[Step],
-    known: &BTreeMap<usize, Outcome>,
+    course: &Course,
     place: &mut dyn Place,
     ledger: &mut dyn Ledger,
     observer: &mut dyn Observer,
-) -> Result<Vec<Outcome>> {
+) -> Result<Carried> {
+    let Course { steps, known, .. } = *course;
     let (tried, left) = steps.split_at(steps.len().min(STEP_LIMIT));
-    let completes = |step: &Step| matches!(step.asks, Asks::Operation(Operation::Done { .. }));
+    let completes =
+        |step: &Step| matches!(step.asks, Asks::Operation(Operation::Done { if_ok: false, .. }));
     let done_at = tried.iter().position(completes);
     let mut outcomes: Vec<Outcome> = Vec::with_capacity(tried.len());
     let mut stopped: Option<&str> = None;
     for (n, step) in tried.iter().enumerate() {
         if let Some(outcome) = known.get(&n) {
-            if done_at == Some(n) {
+            if matches!(outcome.detail, Detail::Completed { .. }) {
                 stopped = Some(AFTER_DONE);
+            }
+            if course.halts && is_of_the_system(outcome) {
+                stopped = Some(HALTED);
             }
             outcomes.push(outcome.clone());
             continue;
@@ -82,33 +136,57 @@ pub fn carry_out(
         if stopped.is_none() && place.interrupted() {
             stopped = Some("the user stopped deaddrop");
         }
-        let outcome = match (&step.asks, stopped) {
+        let mut outcome = match (&step.asks, stopped) {
             (_, Some(why)) => Outcome::not_run(step, why),
             (Asks::Invalid(invalid), None) => Outcome::invalid(step, invalid),
-            (Asks::Operation(Operation::Read { path, .. }), None) if done_at > Some(n) => {
-                // A session that is over has no next outbox to show a file in.
-                let reason = format!("'{path}' is not shown: [DONE] ended the session");
-                Outcome::of(step, Failure::execution(reason).into())
+            (Asks::Operation(Operation::Read { path, reading: Reading::Later }), None)
+                if done_at > Some(n) =>
+            {
+                Outcome::of(step, not_shown(path))
             }
             (Asks::Operation(operation), None) => {
+                let tried = permission::seek(course, n, step, operation, place);
+                let (opens, foretold) = match tried {
+                    Sought::Given(opens, foretold) => (opens, foretold),
+                    Sought::Refused(failure) => {
+                        let outcome = Outcome::of(step, failure.into());
+                        settle(n, outcome, course, ledger, observer, &mut outcomes)?;
+                        continue;
+                    }
+                    Sought::Asked(question) => {
+                        finish(&mut outcomes, place, ledger, observer)?;
+                        return Ok(Carried { outcomes, question: Some(*question) });
+                    }
+                };
                 observer.begun(step);
-                if done_at == Some(n) {
-                    stopped = Some(AFTER_DONE);
-                }
                 let before = &mut |coming: Coming<'_>| match coming {
                     Coming::Guard(snapshot) => ledger.guard(snapshot),
                     Coming::Effect(effect) => ledger.intent(n, effect),
                 };
-                let mut outcome = Outcome::of(step, place.perform(operation, before)?);
+                let detail = match instead(operation, &outcomes) {
+                    None => place.perform(operation, opens, before)?,
+                    Some(detail) => detail,
+                };
+                let mut outcome = Outcome::of(step, detail);
+                outcome.warnings.extend(foretold);
                 outcome.warnings.extend(place.noticed());
                 outcome
             }
         };
-        if !matches!(outcome.detail, Detail::ReadLater { .. }) {
-            ledger.result(n, &outcome)?;
-            observer.done(&outcome);
+        if course.halts {
+            halt(&mut outcome);
+            if is_of_the_system(&outcome) {
+                stopped = Some(HALTED);
+            }
         }
-        outcomes.push(outcome);
+        match &outcome.detail {
+            Detail::Completed { .. } => stopped = Some(AFTER_DONE),
+            Detail::Shown { .. } if outcome.kind == Kind::Done => {
+                outcome.warnings.push(GOES_ON.to_owned());
+            }
+            _ => {}
+        }
+        settle(n, outcome, course, ledger, observer, &mut outcomes)?;
     }
     finish(&mut outcomes, place, ledger, observer)?;
     judge_reads(&mut outcomes, known, place, ledger, observer)?;
@@ -117,7 +195,54 @@ pub fn carry_out(
         observer.done(&outcome);
         outcomes.push(outcome);
     }
-    Ok(outcomes)
+    Ok(Carried { outcomes, question: None })
+}
+
+/// Notes and tells what a step came to; of a file that is to be shown, that is known later.
+fn settle(
+    n: usize,
+    mut outcome: Outcome,
+    course: &Course,
+    ledger: &mut dyn Ledger,
+    observer: &mut dyn Observer,
+    outcomes: &mut Vec<Outcome>,
+) -> Result<()> {
+    // Only events tell times.
+    if outcome.asked.is_some() {
+        outcome.at = UtcTime::parse(&(course.now)().to_string());
+    }
+    if !matches!(outcome.detail, Detail::ReadLater { .. }) {
+        ledger.result(n, &outcome)?;
+        observer.done(&outcome);
+    }
+    outcomes.push(outcome);
+    Ok(())
+}
+
+/// What an operation comes to that does not count after these outcomes.
+fn instead(operation: &Operation, outcomes: &[Outcome]) -> Option<Detail> {
+    match operation {
+        Operation::Done { summary, if_ok: true } if !outcomes.iter().all(Outcome::success) => {
+            Some(Detail::Shown { text: summary.clone() })
+        }
+        _ => None,
+    }
+}
+
+/// A command that the machine could not run is a failure of the system.
+fn halt(outcome: &mut Outcome) {
+    if let Detail::Ran(Execution { ending: Ending::NotStarted(why), .. }) = &outcome.detail {
+        outcome.detail = Failure::new(FailureKind::System, why.clone()).into();
+    }
+}
+
+fn is_of_the_system(outcome: &Outcome) -> bool {
+    matches!(&outcome.detail, Detail::Failed(failure) if failure.kind == FailureKind::System)
+}
+
+/// A session that is over has no next outbox to show a file in.
+fn not_shown(path: &RelPath) -> Detail {
+    Failure::execution(format!("'{path}' is not shown: [DONE] ended the session")).into()
 }
 
 /// What is noticed only after all steps is told with the last command.
@@ -148,6 +273,7 @@ fn judge_reads(
 ) -> Result<()> {
     let mut judged: HashMap<RelPath, Result<u64, Failure>> = HashMap::new();
     let mut room = SHOWN_LIMIT;
+    let is_over = outcomes.iter().any(|o| matches!(o.detail, Detail::Completed { .. }));
     for (n, outcome) in outcomes.iter_mut().enumerate() {
         let Detail::ReadLater { path } = &outcome.detail else { continue };
         if known.contains_key(&n) {
@@ -162,7 +288,9 @@ fn judge_reads(
             })?;
             Ok(length)
         });
-        if let Err(failure) = judgement {
+        if is_over {
+            outcome.detail = not_shown(path);
+        } else if let Err(failure) = judgement {
             outcome.detail = place.unreadable(failure.clone());
         }
         ledger.result(n, outcome)?;

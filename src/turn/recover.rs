@@ -15,7 +15,8 @@ use crate::workspace::Workspace;
 /// never run again. Of a file the disk tells: it is as it was to become (done), as it was before
 /// (to be done), or neither (somebody else's hand; told, and left alone).
 pub fn known(turn: &Unfinished, workspace: &Workspace) -> BTreeMap<usize, Outcome> {
-    let mut known = turn.results.clone();
+    let mut known = turn.begin.known();
+    known.extend(turn.results.clone());
     for (n, effect) in &turn.intents {
         let Some(step) = turn.begin.steps.get(*n) else { continue };
         if known.contains_key(n) {

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use deaddrop::config::Sandbox;
 use deaddrop::place::{Here, Place, Preview, Rewritten, Standing};
+use deaddrop::policy::Opens;
 use deaddrop::protocol::{Asks, Detail, Operation, RelPath, tags};
 use deaddrop::runner::Runner;
 use deaddrop::workspace::Workspace;
@@ -102,7 +103,7 @@ fn done(place: &mut dyn Place, operation: &Operation) -> Detail {
             Err(failure) => Detail::Failed(failure),
             Ok(_) => Detail::ReadLater { path: path.clone() },
         },
-        _ => place.perform(operation, &mut |_| Ok(())).unwrap(),
+        _ => place.perform(operation, Opens::default(), &mut |_| Ok(())).unwrap(),
     }
 }
 

@@ -1,17 +1,20 @@
 //! Serves a base directory: one reply after another, for as long as there is something to wait for.
 
-use std::collections::{HashMap, HashSet};
+mod sessions;
+
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
 
-use crate::base::{Base, Turn};
+use crate::base::{Base, Heard, Turn};
 use crate::control::{self, SAME, Wish};
 use crate::error::{Error, Result};
-use crate::inbox::{Claimed, Taken};
-use crate::session::Session;
+use crate::inbox::Taken;
+use crate::place::Rewritten;
+use crate::session::{Question, Session};
 use crate::turn::Observer;
 use crate::watch::{Stop, Watch};
+use sessions::Sessions;
 
 /// What the daemon tells while it serves.
 pub trait Listener: Observer {
@@ -25,8 +28,37 @@ pub trait Listener: Observer {
     fn fulfilled(&mut self, _wish: &Wish, _turn: &Turn) {}
     /// A reply was put into `held/`, for this reason.
     fn held(&mut self, _name: &OsStr, _why: &str) {}
+    /// What was dropped among the approvals counts for nothing, for this reason.
+    fn unheard(&mut self, _name: &OsStr, _why: &str) {}
+    /// A reply waits, since its session does. Told once.
+    fn waits(&mut self, _name: &OsStr, _session: &Session) {}
+    /// What a turn waits for can be asked here: what `session` asks, and what would become of the
+    /// file that it is about. Told once for each question.
+    fn asks(&mut self, _session: &Session, _changes: &[Rewritten]) {}
+    /// What the person has answered since, if they have.
+    fn answer(&mut self) -> Answer {
+        Answer::None
+    }
     /// A file cannot be taken, for this reason; it is tried again. Told once.
     fn stuck(&mut self, _name: &OsStr, _why: &str) {}
+}
+
+/// What the person has said to what was asked last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// They were not asked, or have no terminal to answer at.
+    None,
+    /// They may still answer.
+    Awaited,
+    /// This.
+    Given {
+        /// The session that asked: the name of its files.
+        stem: String,
+        /// What was asked.
+        question: Box<Question>,
+        /// Whether it may be done.
+        approved: bool,
+    },
 }
 
 /// Whom the daemon serves.
@@ -60,7 +92,8 @@ pub fn serve(
     let wishes = control::folder(&base.config);
     fs::create_dir_all(&wishes).map_err(|e| Error::io("make the folder", &wishes, e))?;
     control::sweep(&base.config);
-    let mut watch = Watch::new(base.inbox.folder(), &wishes, stop.clone());
+    let also = [wishes, base.approvals.folder().to_owned()];
+    let mut watch = Watch::new(base.inbox.folder(), also.into(), stop.clone());
     let mut sessions = Sessions::of(base)?;
     let mut closed = Vec::new();
     base.is_serving();
@@ -99,6 +132,10 @@ fn round(
     if wishes(base, serve, stop, sessions, listener)? {
         return Ok(Round::Over);
     }
+    let awaits = decisions(base, sessions, listener)?;
+    if sessions.are_over(base, serve)? {
+        return Ok(Round::Over);
+    }
     let look = match base.inbox.look(closed) {
         // Somebody removed the folder, and perhaps made another: make it whole, and go on there.
         Err(_) => {
@@ -115,11 +152,16 @@ fn round(
             // A reply that is not finished keeps those after it waiting: they come later.
             return Ok(Round::Wait { look_again: true });
         }
+        ask(base, sessions, listener);
         if sessions.are_over(base, serve)? || wishes(base, serve, stop, sessions, listener)? {
             return Ok(Round::Over);
         }
     }
-    Ok(if stop.is_asked() { Round::Stopped } else { Round::Wait { look_again: look.look_again } })
+    Ok(if stop.is_asked() {
+        Round::Stopped
+    } else {
+        Round::Wait { look_again: look.look_again || awaits }
+    })
 }
 
 /// Does what others wish for. Returns whether there is nothing more to wait for then.
@@ -131,13 +173,61 @@ fn wishes(
     listener: &mut dyn Listener,
 ) -> Result<bool> {
     for (wish, turn) in control::answer_all(base, stop, listener)? {
-        sessions.known.insert(turn.session.id.clone(), turn.session.clone());
+        if turn.session.run.is_none() {
+            sessions.known.insert(turn.session.id.clone(), turn.session.clone());
+        }
         listener.fulfilled(&wish, &turn);
         if sessions.are_over(base, serve)? {
             return Ok(true);
         }
     }
     Ok(false)
+}
+
+/// Does what follows from decisions, dropped here or answered at the terminal. Returns whether there
+/// may soon be more without any sign of it.
+fn decisions(
+    base: &mut Base,
+    sessions: &mut Sessions,
+    listener: &mut dyn Listener,
+) -> Result<bool> {
+    let (heard, mut again) = base.hear(listener)?;
+    for Heard { name, turn } in heard {
+        match turn {
+            Ok(turn) => sessions.turned(turn, listener),
+            Err(why) => listener.unheard(&name, &why),
+        }
+    }
+    ask(base, sessions, listener);
+    match listener.answer() {
+        Answer::None => {}
+        Answer::Awaited => again = true,
+        Answer::Given { stem, question, approved } => {
+            match base.decide(&stem, &question, approved, None, listener) {
+                Ok(turn) => sessions.turned(turn, listener),
+                // Somebody else was faster.
+                Err(e) if e.is_nothing_pending() => {}
+                Err(e) => return Err(e),
+            }
+            ask(base, sessions, listener);
+            again = true;
+        }
+    }
+    Ok(again)
+}
+
+/// Asks what has not been asked here.
+fn ask(base: &Base, sessions: &mut Sessions, listener: &mut dyn Listener) {
+    let mut waiting: Vec<&Session> =
+        sessions.known.values().filter(|session| session.question().is_some()).collect();
+    waiting.sort_by_key(|session| (session.updated_at, &session.id));
+    for session in waiting {
+        let Some(question) = session.question() else { continue };
+        let digest = question.digest.as_str().to_owned();
+        if sessions.asked.insert((session.id.clone(), session.sequence, question.step, digest)) {
+            listener.asks(session, &base.foretell(session));
+        }
+    }
 }
 
 /// Carries out the reply in one file. Returns false if it is not finished yet.
@@ -148,6 +238,16 @@ fn one(
     listener: &mut dyn Listener,
 ) -> Result<bool> {
     let name = path.file_name().unwrap_or_default().to_owned();
+    // What comes while a turn waits is not even taken.
+    if let Ok(session) = sessions.addressed(base, &name)?
+        && session.pending.is_some()
+    {
+        if sessions.waiting.insert(name.clone()) {
+            listener.waits(&name, &session);
+        }
+        return Ok(true);
+    }
+    sessions.waiting.remove(&name);
     let claimed = match base.inbox.take(path) {
         Ok(Taken::NotYet) => return Ok(false),
         Ok(Taken::Gone) => return Ok(true),
@@ -165,7 +265,7 @@ fn one(
             return Ok(true);
         }
     };
-    let (put_away, why, held) = match sessions.addressed(base, &claimed)? {
+    let (put_away, why, held) = match sessions.addressed(base, &claimed.name)? {
         Err(why) => (base.inbox.reject(&claimed, &why), why, false),
         Ok(session) if session.is_repeat(&claimed.text) => {
             (base.inbox.hold(&claimed, SAME), SAME.to_owned(), true)
@@ -173,8 +273,7 @@ fn one(
         Ok(session) => {
             listener.took(&name, &session);
             let turn = base.carry_out(session, claimed, listener)?;
-            sessions.known.insert(turn.session.id.clone(), turn.session.clone());
-            listener.turned(&turn);
+            sessions.turned(turn, listener);
             return Ok(true);
         }
     };
@@ -186,102 +285,4 @@ fn one(
         Ok(()) => listener.rejected(&name, &why),
     }
     Ok(true)
-}
-
-/// The sessions as this process left them; it alone changes them, but others may be added.
-struct Sessions {
-    known: HashMap<String, Session>,
-    /// What is wrong with the files of others, by their ids.
-    damaged: HashMap<String, String>,
-    /// The sessions that there were when serving began.
-    at_first: Vec<String>,
-    /// Files that cannot be taken, by name.
-    stuck: HashSet<OsString>,
-}
-
-impl Sessions {
-    fn of(base: &Base) -> Result<Self> {
-        Ok(Self {
-            known: HashMap::new(),
-            damaged: HashMap::new(),
-            at_first: base.store.ids()?,
-            stuck: HashSet::new(),
-        })
-    }
-
-    fn get(&mut self, base: &Base, id: &str) -> Result<&Session> {
-        if !self.known.contains_key(id) {
-            self.known.insert(id.to_owned(), base.store.load(id)?);
-        }
-        self.known.get(id).ok_or_else(|| Error::no_session(id, &base.config.sessions))
-    }
-
-    /// Reads the sessions that were added since.
-    fn refresh(&mut self, base: &Base) -> Result<()> {
-        self.damaged.clear();
-        for id in base.store.ids()? {
-            if let Err(e) = self.get(base, &id) {
-                self.damaged.insert(id, e.to_string());
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether there is nothing more to wait for.
-    fn are_over(&mut self, base: &Base, serve: &Serve) -> Result<bool> {
-        let Serve::One(id) = serve else { return Ok(false) };
-        if !self.get(base, id)?.is_complete {
-            return Ok(false);
-        }
-        self.refresh(base)?;
-        let mut added = self.known.values().filter(|session| !self.at_first.contains(&session.id));
-        Ok(added.all(|session| session.is_complete))
-    }
-
-    /// The session that a reply is for, or why there is none: the open one whose id stands in the
-    /// file's name, or else the only open one.
-    fn addressed(&mut self, base: &Base, claimed: &Claimed) -> Result<Result<Session, String>> {
-        self.refresh(base)?;
-        let name = claimed.name.to_string_lossy().to_lowercase();
-        let mut open: Vec<&Session> =
-            self.known.values().filter(|session| !session.is_complete).collect();
-        open.sort_by(|a, b| a.id.cmp(&b.id));
-        let named: Vec<&Session> =
-            open.iter().copied().filter(|session| name.contains(&session.id)).collect();
-        if let [session] = named.as_slice() {
-            return Ok(Ok((*session).clone()));
-        }
-        if named.is_empty() {
-            if let Some(session) = self.known.values().find(|session| name.contains(&session.id)) {
-                return Ok(Err(format!(
-                    "session {0} is complete; `deaddrop resume {0} --reopen TEXT` takes it up again",
-                    session.id
-                )));
-            }
-            if let Some((_, why)) = self.damaged.iter().find(|(id, _)| name.contains(*id)) {
-                return Ok(Err(why.clone()));
-            }
-            match open.as_slice() {
-                // A damaged one may be open, too.
-                [only] if self.damaged.is_empty() => return Ok(Ok((*only).clone())),
-                [] => {
-                    return Ok(Err(
-                        "no session is open; `deaddrop new \"your task\"` starts one".to_owned()
-                    ));
-                }
-                _ => {}
-            }
-        }
-        let ids: Vec<&str> = open.iter().map(|session| session.id.as_str()).collect();
-        let damaged: Vec<&str> = self.damaged.keys().map(String::as_str).collect();
-        let damaged = match damaged.join(", ") {
-            ids if ids.is_empty() => ids,
-            ids => format!(", damaged: {ids}"),
-        };
-        Ok(Err(format!(
-            "several sessions are open ({}{damaged}), and the file's name does not say which one it is for; put the session's id into the name, as in {}_reply.txt, and move it back into the inbox",
-            ids.join(", "),
-            ids[0]
-        )))
-    }
 }

@@ -1,0 +1,251 @@
+//! What the person is asked before it is done: what the policy says, what waits for them, and how
+//! their decision goes on its way.
+
+use std::ffi::OsString;
+use std::fs;
+
+use super::{Base, Turn};
+use crate::error::{Error, Result};
+use crate::inbox::{Claimed, Taken};
+use crate::place::{Place, Preview, Rewritten};
+use crate::policy::{self, Ask, Decision, Opens};
+use crate::protocol::operations::{Decision as Said, parse_approval};
+use crate::protocol::{Asks, Dialect, Operation, Step};
+use crate::session::record::{Begin, Commit, FileId, Folder, Record};
+use crate::session::{Question, Run, Session, Verdict};
+use crate::turn::Observer;
+
+/// What came of one file among the approvals.
+#[derive(Debug)]
+pub struct Heard {
+    /// The name it was dropped under.
+    pub name: OsString,
+    /// What it led to; else why it counts for nothing, and was put into `rejected/`.
+    pub turn: Result<Turn, String>,
+}
+
+/// So many runs that are over are kept.
+const RUNS_KEPT: usize = 100;
+
+/// Why an approval counts for nothing that was there before the question.
+const EARLY: &str =
+    "it was there before anything was asked; a decision counts only for a question that it follows";
+
+impl Base {
+    /// What the policy of a session says of operations.
+    #[expect(clippy::unnecessary_wraps)]
+    pub(super) fn judge_of(
+        &self,
+        session: &Session,
+    ) -> Result<impl Fn(&Operation, &dyn Place) -> Decision + use<>> {
+        let guarded = self.is_guarded(session);
+        Ok(move |operation: &Operation, _: &dyn Place| match operation {
+            Operation::Run(run) if guarded => match policy::refuse(&run.command) {
+                Ok(()) => Decision::Allow,
+                Err(failure) => Decision::Ask(Ask {
+                    reason: failure.reason,
+                    policy: "sandbox.repository".to_owned(),
+                    opens: Opens { repository: true, protected: false },
+                }),
+            },
+            _ => Decision::Allow,
+        })
+    }
+
+    /// What would become of the file that a waiting turn asks about.
+    pub fn foretell(&self, session: &Session) -> Vec<Rewritten> {
+        let Some(pending) = &session.pending else { return Vec::new() };
+        let Question { step, ask, .. } = &pending.question;
+        let Some(Asks::Operation(operation)) = pending.steps.get(*step).map(|step| &step.asks)
+        else {
+            return Vec::new();
+        };
+        let mut preview = Preview::new(&self.workspace, false);
+        if operation.path().is_some() {
+            // What fails will be told when it is tried.
+            let _ = preview.perform(operation, ask.opens, &mut |_| Ok(()));
+        }
+        preview.rewritten()
+    }
+
+    /// Does what follows from the person's decision about the question with this digest: the turn
+    /// of a session goes on, that of a run when somebody resumes it.
+    pub fn decide(
+        &mut self,
+        stem: &str,
+        question: &Question,
+        approved: bool,
+        reason: Option<String>,
+        observer: &mut dyn Observer,
+    ) -> Result<Turn> {
+        let session = self.store.load_stem(stem)?;
+        if session.question() != Some(question) {
+            return Err(Error::nothing_pending(&question.id));
+        }
+        let verdict = Verdict { question: question.clone(), approved, reason };
+        self.follow(session, verdict, None, observer)
+    }
+
+    fn follow(
+        &mut self,
+        session: Session,
+        verdict: Verdict,
+        claimed: Option<&Claimed>,
+        observer: &mut dyn Observer,
+    ) -> Result<Turn> {
+        if session.run.is_none() {
+            return self.go_on(session, verdict, claimed, observer);
+        }
+        let begin = Begin {
+            name: claimed.map_or_else(String::new, |c| c.name.to_string_lossy().into_owned()),
+            claim: claimed.map_or_else(String::new, |c| c.claim().to_string_lossy().into_owned()),
+            file: claimed.map_or_else(FileId::default, |c| c.file),
+            text: claimed.map_or_else(String::new, |c| c.text.clone()),
+            steps: Vec::new(),
+            folder: if claimed.is_some() { Folder::Approvals } else { Folder::Nowhere },
+            session,
+            verdict: Some(verdict),
+        };
+        self.within_turn = true;
+        self.note(&Record::Begin(Box::new(begin.clone())))?;
+        self.keep_decision(&begin, false)
+    }
+
+    /// Keeps what was decided about a run, for whoever resumes it.
+    pub(super) fn keep_decision(&mut self, begin: &Begin, recovered: bool) -> Result<Turn> {
+        let mut session = begin.session.clone();
+        if let Some(pending) = &mut session.pending {
+            pending.decision.clone_from(&begin.verdict);
+        }
+        session.updated_at = self.now();
+        let commit = Commit { session, outbox: None, recovered };
+        let record = Record::Commit(Box::new(commit));
+        self.note(&record)?;
+        let Record::Commit(commit) = record else { unreachable!("made above") };
+        self.conclude(begin, *commit)
+    }
+
+    /// Takes what was dropped among the approvals. Tells too whether some of it may be finished soon
+    /// without any sign of it.
+    pub fn hear(&mut self, observer: &mut dyn Observer) -> Result<(Vec<Heard>, bool)> {
+        let look = match self.approvals.look(&[]) {
+            Ok(look) => look,
+            // Somebody removed the folder: make it whole.
+            Err(_) => {
+                self.approvals.make()?;
+                self.approvals.look(&[])?
+            }
+        };
+        let mut heard = Vec::new();
+        let mut again = look.look_again;
+        for path in look.ready {
+            let name = path.file_name().unwrap_or_default().to_owned();
+            let turn = match self.approvals.take(&path)? {
+                Taken::Gone => continue,
+                Taken::NotYet => {
+                    again = true;
+                    continue;
+                }
+                Taken::Rejected(why) => Err(why),
+                Taken::Reply(claimed) => match self.meant(&claimed.text)? {
+                    Ok((session, verdict)) => {
+                        Ok(self.follow(session, verdict, Some(&claimed), observer)?)
+                    }
+                    Err(why) => {
+                        self.approvals.reject(&claimed, &why)?;
+                        Err(why)
+                    }
+                },
+            };
+            heard.push(Heard { name, turn });
+        }
+        Ok((heard, again))
+    }
+
+    /// Carries out one message, as a run of its own.
+    pub fn run(
+        &mut self,
+        steps: Vec<Step>,
+        policy: &str,
+        observer: &mut dyn Observer,
+    ) -> Result<Turn> {
+        self.drop_old_runs()?;
+        let mut run = Session::new(self.free_id(), "", Vec::new(), self.now());
+        run.run = Some(Run::default());
+        run.dialect = Dialect::Operations;
+        policy.clone_into(&mut run.policy);
+        self.carry_out_run(run, steps, observer)
+    }
+
+    /// Goes on with a run that waited, if somebody has decided; else it stays as it is.
+    pub fn resume_run(&mut self, stem: &str, observer: &mut dyn Observer) -> Result<Turn> {
+        let run = self.store.load_stem(stem)?;
+        match run.pending.as_ref().and_then(|pending| pending.decision.clone()) {
+            Some(verdict) => self.go_on(run, verdict, None, observer),
+            None => Ok(Turn { session: run, outbox: None }),
+        }
+    }
+
+    /// Of runs that are over only the newest are kept, for whoever asks for their events again.
+    fn drop_old_runs(&self) -> Result<()> {
+        let stems = self.store.runs()?;
+        let Some(excess) = stems.len().checked_sub(RUNS_KEPT) else { return Ok(()) };
+        let written = |stem: &String| {
+            let path = self.config.sessions.join(format!("{stem}.json"));
+            path.metadata().and_then(|found| found.modified()).ok()
+        };
+        let mut stems: Vec<_> = stems.into_iter().map(|stem| (written(&stem), stem)).collect();
+        stems.sort();
+        for (_, stem) in stems.into_iter().take(excess) {
+            if self.store.load_stem(&stem).is_ok_and(|run| run.is_complete) {
+                self.store.remove(&stem)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Which question a dropped decision is about, and what it says.
+    fn meant(&self, text: &str) -> Result<Result<(Session, Verdict), String>> {
+        let approval = match parse_approval(text) {
+            Ok(approval) => approval,
+            Err(faults) => return Ok(Err(faults.to_string())),
+        };
+        let named = |session: &Session| {
+            let id = approval.operation_id.as_ref();
+            session.question().is_some_and(|asked| id.is_none_or(|id| *id == asked.id))
+        };
+        let mut found: Vec<Session> = self.store.pending()?.into_iter().filter(named).collect();
+        let about = approval.operation_id.as_ref().map(|id| format!(" '{id}'"));
+        let about = about.unwrap_or_default();
+        Ok(match (found.pop(), found.is_empty()) {
+            (None, _) => Err(format!("no operation{about} waits for a decision")),
+            (Some(_), false) => Err(format!(
+                "several operations{about} wait for a decision; `deaddrop approve` and `deny` take --session ID"
+            )),
+            (Some(session), true) => match session.question().cloned() {
+                None => Err(format!("no operation{about} waits for a decision")),
+                Some(question) => {
+                    let approved = approval.decision == Said::Approved;
+                    Ok((session, Verdict { question, approved, reason: approval.reason }))
+                }
+            },
+        })
+    }
+
+    /// What lies among the approvals when a question is about to be asked can be no answer to it.
+    pub(super) fn refuse_early_approvals(&mut self, observer: &mut dyn Observer) -> Result<()> {
+        let folder = self.approvals.folder().to_owned();
+        let Ok(entries) = fs::read_dir(&folder) else { return Ok(()) };
+        for entry in entries.flatten() {
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_folder || entry.file_name().as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            let path = entry.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            self.approvals.reject_file(&path, EARLY)?;
+            observer.recovered(&format!("the approval {name} was put into rejected/: {EARLY}"));
+        }
+        Ok(())
+    }
+}

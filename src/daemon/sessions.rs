@@ -1,0 +1,124 @@
+//! The sessions that the daemon serves, as it knows them, and which of them a reply is for.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
+
+use super::{Listener, Serve};
+use crate::base::{Base, Turn};
+use crate::error::{Error, Result};
+use crate::session::Session;
+
+/// The sessions as this process left them; it alone changes them, but others may be added.
+pub(super) struct Sessions {
+    pub(super) known: HashMap<String, Session>,
+    /// What is wrong with the files of others, by their ids.
+    damaged: HashMap<String, String>,
+    /// The sessions that there were when serving began.
+    at_first: Vec<String>,
+    /// Files that cannot be taken, by name.
+    pub(super) stuck: HashSet<OsString>,
+    /// Replies that wait with their sessions, by name.
+    pub(super) waiting: HashSet<OsString>,
+    /// What was asked here: by which session, at which outbox and step, and what.
+    pub(super) asked: HashSet<(String, u32, usize, String)>,
+}
+
+impl Sessions {
+    pub(super) fn of(base: &Base) -> Result<Self> {
+        Ok(Self {
+            known: HashMap::new(),
+            damaged: HashMap::new(),
+            at_first: base.store.ids()?,
+            stuck: HashSet::new(),
+            waiting: HashSet::new(),
+            asked: HashSet::new(),
+        })
+    }
+
+    pub(super) fn turned(&mut self, turn: Turn, listener: &mut dyn Listener) {
+        listener.turned(&turn);
+        if turn.session.run.is_none() {
+            self.known.insert(turn.session.id.clone(), turn.session);
+        }
+    }
+
+    fn get(&mut self, base: &Base, id: &str) -> Result<&Session> {
+        if !self.known.contains_key(id) {
+            self.known.insert(id.to_owned(), base.store.load(id)?);
+        }
+        self.known.get(id).ok_or_else(|| Error::no_session(id, &base.config.sessions))
+    }
+
+    /// Reads the sessions that were added since.
+    fn refresh(&mut self, base: &Base) -> Result<()> {
+        self.damaged.clear();
+        for id in base.store.ids()? {
+            if let Err(e) = self.get(base, &id) {
+                self.damaged.insert(id, e.to_string());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is nothing more to wait for.
+    pub(super) fn are_over(&mut self, base: &Base, serve: &Serve) -> Result<bool> {
+        let Serve::One(id) = serve else { return Ok(false) };
+        if !self.get(base, id)?.is_complete {
+            return Ok(false);
+        }
+        self.refresh(base)?;
+        let mut added = self.known.values().filter(|session| !self.at_first.contains(&session.id));
+        Ok(added.all(|session| session.is_complete))
+    }
+
+    /// The session that a reply is for, or why there is none: the open one whose id stands in the
+    /// file's name, or else the only open one.
+    pub(super) fn addressed(
+        &mut self,
+        base: &Base,
+        name: &OsStr,
+    ) -> Result<Result<Session, String>> {
+        self.refresh(base)?;
+        let name = name.to_string_lossy().to_lowercase();
+        let mut open: Vec<&Session> =
+            self.known.values().filter(|session| !session.is_complete).collect();
+        open.sort_by(|a, b| a.id.cmp(&b.id));
+        let named: Vec<&Session> =
+            open.iter().copied().filter(|session| name.contains(&session.id)).collect();
+        if let [session] = named.as_slice() {
+            return Ok(Ok((*session).clone()));
+        }
+        if named.is_empty() {
+            if let Some(session) = self.known.values().find(|session| name.contains(&session.id)) {
+                return Ok(Err(format!(
+                    "session {0} is complete; `deaddrop resume {0} --reopen TEXT` takes it up again",
+                    session.id
+                )));
+            }
+            if let Some((_, why)) = self.damaged.iter().find(|(id, _)| name.contains(*id)) {
+                return Ok(Err(why.clone()));
+            }
+            match open.as_slice() {
+                // A damaged one may be open, too.
+                [only] if self.damaged.is_empty() => return Ok(Ok((*only).clone())),
+                [] => {
+                    return Ok(Err(
+                        "no session is open; `deaddrop new \"your task\"` starts one".to_owned()
+                    ));
+                }
+                _ => {}
+            }
+        }
+        let ids: Vec<&str> = open.iter().map(|session| session.id.as_str()).collect();
+        let damaged: Vec<&str> = self.damaged.keys().map(String::as_str).collect();
+        let damaged = match damaged.join(", ") {
+            ids if ids.is_empty() => ids,
+            ids => format!(", damaged: {ids}"),
+        };
+        Ok(Err(format!(
+            "several sessions are open ({}{damaged}), and the file's name does not say which one it is for; put the session's id into the name, as in {}_reply.txt, and move it back into the inbox",
+            ids.join(", "),
+            ids[0]
+        )))
+    }
+}

@@ -1,0 +1,91 @@
+//! Whether an operation may be tried: by the policy, and by what the person decided about it.
+
+use super::{Asking, Course};
+use crate::place::Place;
+use crate::policy::{Ask, Decision, Denial, Opens};
+use crate::protocol::{Digest, Failure, FailureKind, Operation, Step};
+use crate::session::{Question, Verdict};
+
+/// What came of seeking it.
+pub(super) enum Sought {
+    /// It may, and that is open to it; with what is to be told of it.
+    Given(Opens, Option<String>),
+    /// It may not.
+    Refused(Failure),
+    /// The person is asked first.
+    Asked(Box<Question>),
+}
+
+/// Seeks it for step `n`.
+pub(super) fn seek(
+    course: &Course,
+    n: usize,
+    step: &Step,
+    operation: &Operation,
+    place: &dyn Place,
+) -> Sought {
+    let verdict = course.verdict.filter(|verdict| verdict.question.step == n);
+    if let Some(verdict) = verdict.filter(|verdict| !verdict.approved) {
+        return Sought::Refused(denied_by_person(verdict));
+    }
+    let ask = match (course.judge)(operation, place) {
+        Decision::Allow => return Sought::Given(Opens::default(), None),
+        Decision::Deny(denial) => return Sought::Refused(denied(denial)),
+        Decision::Ask(ask) => ask,
+    };
+    let digest = binding(operation, place);
+    let made_up = match (course.asking, verdict) {
+        (Asking::Foretells, _) => {
+            let told = format!("the user is asked before this: {}", ask.reason);
+            return Sought::Given(ask.opens, Some(told));
+        }
+        (_, Some(Verdict { question, .. }))
+            if question.digest == digest && question.ask.opens == ask.opens =>
+        {
+            return Sought::Given(ask.opens, None);
+        }
+        (Asking::Stops(made_up), _) => made_up,
+    };
+    // What was approved stands no more as it stood then.
+    let reason = match verdict {
+        Some(_) => format!("{CHANGED}: {}", ask.reason),
+        None => ask.reason,
+    };
+    let id = step.asked.as_ref().and_then(|asked| asked.id.clone());
+    Sought::Asked(Box::new(Question {
+        step: n,
+        id: id.unwrap_or_else(|| made_up(n)),
+        kind: step.kind(),
+        ask: Ask { reason, ..ask },
+        digest,
+        at: (course.now)(),
+    }))
+}
+
+/// Said before the reason where an approval came too late.
+const CHANGED: &str = "It has changed since it was approved";
+
+/// What an approval is bound to: the operation, and what it would change as it stands now.
+///
+/// # Panics
+/// Never: texts and numbers always become JSON.
+fn binding(operation: &Operation, place: &dyn Place) -> Digest {
+    let mut bytes = serde_json::to_vec(operation).expect("texts and numbers become JSON");
+    bytes.push(0);
+    if let Some(standing) = place.standing(operation) {
+        bytes.extend_from_slice(standing.as_str().as_bytes());
+    }
+    Digest::of(&bytes)
+}
+
+fn denied(denial: Denial) -> Failure {
+    Failure { kind: FailureKind::Denied, reason: denial.reason, suggestion: denial.suggestion }
+}
+
+fn denied_by_person(verdict: &Verdict) -> Failure {
+    let reason = match &verdict.reason {
+        Some(reason) => format!("The user denied it: {reason}"),
+        None => "The user denied it".to_owned(),
+    };
+    Failure::new(FailureKind::Denied, reason)
+}
