@@ -1,6 +1,7 @@
 //! The command line: what a person types, and which part of the program answers it.
 
 mod doctor;
+mod input;
 mod replies;
 mod serving;
 mod sessions;

@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -12,12 +11,12 @@ use serde_json::json;
 use similar::TextDiff;
 
 use super::Context;
+use super::input::Input;
 use super::talk::{self, Teller};
 use crate::config::Mode;
 use crate::control::{Given, Wish};
 use crate::daemon::Listener;
 use crate::error::{Error, Result};
-use crate::inbox;
 use crate::place::{Preview, Rewritten, Standing};
 use crate::policy::Decision;
 use crate::protocol::{Outcome, tags};
@@ -184,23 +183,8 @@ fn coloured(context: &Context, diff: &str) -> String {
 
 /// The text of a reply from a file or standard input, and what to call it.
 fn read(file: Option<&Path>) -> Result<(String, String)> {
-    let file = file.filter(|path| *path != Path::new("-"));
-    let (path, name) = match file {
-        Some(path) => (path, visible_line(&path.to_string_lossy()).into_owned()),
-        None => (Path::new("standard input"), "standard input".to_owned()),
-    };
-    let mut bytes = Vec::new();
-    let limit = inbox::SIZE_LIMIT + 1;
-    match file {
-        Some(path) => File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes)),
-        None => io::stdin().take(limit).read_to_end(&mut bytes),
-    }
-    .map_err(|e| Error::io("read the reply from", path, e))?;
-    if bytes.len() as u64 > inbox::SIZE_LIMIT {
-        return Err(Error::no_reply(path, inbox::too_large(bytes.len() as u64)));
-    }
-    let text = inbox::decode(bytes).map_err(|why| Error::no_reply(path, why))?;
-    Ok((text, name))
+    let Input { path, name, text } = Input::read(file, "read the reply from")?;
+    Ok((text.map_err(|why| Error::no_reply(&path, why))?, name))
 }
 
 /// Whether `file` lies directly in `folder`.

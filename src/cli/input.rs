@@ -1,0 +1,47 @@
+//! What a person gives to be read: a file, or standard input.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::inbox;
+use crate::text::visible_line;
+
+/// What was read.
+pub(super) struct Input {
+    /// Where from, for errors.
+    pub(super) path: PathBuf,
+    /// What to call it.
+    pub(super) name: String,
+    /// Its text, or why it is none.
+    pub(super) text: Result<String, String>,
+}
+
+impl Input {
+    /// Reads a file, or standard input where there is none or it is `-`; `doing` is for the error:
+    /// "read the reply from".
+    pub(super) fn read(file: Option<&Path>, doing: &'static str) -> Result<Self> {
+        let file = file.filter(|path| *path != Path::new("-"));
+        let (path, name) = match file {
+            Some(path) => (path, visible_line(&path.to_string_lossy()).into_owned()),
+            None => (Path::new("standard input"), "standard input".to_owned()),
+        };
+        let mut bytes = Vec::new();
+        let limit = inbox::SIZE_LIMIT + 1;
+        match file {
+            Some(path) => {
+                File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
+            }
+            None => io::stdin().take(limit).read_to_end(&mut bytes),
+        }
+        .map_err(|e| Error::io(doing, path, e))?;
+        let text = if bytes.len() as u64 > inbox::SIZE_LIMIT {
+            // How long it is in all is not known: the rest is not read.
+            Err(format!("it is longer than {} bytes; no more is read", inbox::SIZE_LIMIT))
+        } else {
+            inbox::decode(bytes)
+        };
+        Ok(Self { path: path.to_owned(), name, text })
+    }
+}
