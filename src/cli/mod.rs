@@ -2,6 +2,7 @@
 
 mod doctor;
 mod input;
+mod messages;
 mod replies;
 mod serving;
 mod sessions;
@@ -54,7 +55,7 @@ pub(crate) struct Cli {
     #[command(flatten)]
     global: Global,
     #[command(subcommand)]
-    command: Command,
+    command: Asked,
 }
 
 /// What every command takes, before or after its name.
@@ -128,6 +129,15 @@ enum Color {
     Auto,
     Always,
     Never,
+}
+
+/// What is asked for.
+#[derive(Debug, Subcommand)]
+enum Asked {
+    #[command(flatten)]
+    InBase(Command),
+    #[command(flatten)]
+    Anywhere(messages::Command),
 }
 
 #[derive(Debug, Subcommand)]
@@ -275,11 +285,16 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
+    let command = match cli.command {
+        Asked::InBase(command) => command,
+        // Before the settings are read: they and the base directory may be missing or wrong.
+        Asked::Anywhere(command) => return messages::answer(&command, &talk, cli.global.json),
+    };
     let Global { base, json, settings, now, .. } = cli.global;
     let config = Config::load(&base, settings.raw()?)?;
     let here = std::env::current_dir().ok();
     let context = Context { config, clock: Clock(now), talk, json, here };
-    match cli.command {
+    match command {
         Command::New(arguments) => serving::new(&context, &arguments),
         Command::Resume(arguments) => serving::resume(&context, &arguments),
         Command::Watch(_) => serving::watch(&context),

@@ -1,0 +1,212 @@
+//! `validate` and `schema`: a message of the operations dialect as it is, and as it should be.
+//!
+//! A message is the same everywhere, so neither looks at settings or at a base directory.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde::de::IgnoredAny;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::input::Input;
+use super::talk::{self, Talk};
+use crate::error::Result;
+use crate::inbox;
+use crate::protocol::operations::{
+    self, Fault, Schema, parse_events_message, parse_operations_message,
+};
+use crate::text::count;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Say whether an operations message is valid, or everything that is wrong with it
+    Validate(Validate),
+    /// Print the JSON Schema of a message
+    Schema(Print),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The message is all there is in FILE, without prose or a code fence around it. One that has `events`
+and no `operations` is validated as an events message.
+
+Exit code 0: it is valid; 1: it is not, and each fault stands on a line of its own on standard
+output: where, what is wrong, and the correct form.
+
+Examples:
+  deaddrop validate message.json
+  xclip -o | deaddrop validate --json")]
+pub(super) struct Validate {
+    /// The message; `-` or nothing reads it from standard input
+    file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The schema is of draft-07. What it refuses `validate` refuses too, which knows more: what a path may
+hold, how large a file may be, that base64 is base64.
+
+Examples:
+  deaddrop schema > operations.schema.json
+  deaddrop schema events")]
+pub(super) struct Print {
+    /// Of which message
+    #[arg(value_enum, default_value = "operations")]
+    message: Message,
+}
+
+/// The two messages by the names that they have on the command line and in `--json`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Message {
+    /// What an agent sends
+    Operations,
+    /// What an agent is told
+    Events,
+}
+
+impl Message {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Operations => "operations",
+            Self::Events => "events",
+        }
+    }
+
+    /// What a text is meant as: of events only where that is plain, so that what is neither is told
+    /// how operations are sent.
+    fn meant_by(text: &str) -> Self {
+        // Reads no value, so that neither their depth nor their number matters.
+        let keys = serde_json::from_str::<BTreeMap<String, &RawValue>>(text).unwrap_or_default();
+        let is_of_events = keys.contains_key("events") && !keys.contains_key("operations");
+        if is_of_events { Self::Events } else { Self::Operations }
+    }
+}
+
+/// What validating a message came to.
+struct Verdict {
+    message: Message,
+    /// How many operations or events there are in a valid one.
+    entries: usize,
+    faults: Vec<Fault>,
+    /// How many faults there are beside these.
+    more: usize,
+}
+
+pub(super) fn answer(command: &Command, talk: &Talk, json: bool) -> Result<ExitCode> {
+    match command {
+        Command::Validate(arguments) => validate(arguments, talk, json),
+        Command::Schema(arguments) => Ok(print(arguments, json)),
+    }
+}
+
+fn validate(arguments: &Validate, talk: &Talk, json: bool) -> Result<ExitCode> {
+    let input = Input::read(arguments.file.as_deref(), "read the message from")?;
+    let verdict = match &input.text {
+        Ok(text) => Verdict::on(text),
+        Err(why) => Verdict::unreadable(why),
+    };
+    if json {
+        talk::result(&verdict.json().to_string());
+    } else {
+        verdict.faults.iter().for_each(|fault| talk::result(&fault.to_string()));
+    }
+    talk.say(&verdict.summary());
+    if verdict.more > 0 {
+        let more = count(verdict.more, "more fault");
+        talk.warning(&format!("{more} not told; put these right first, then validate it again"));
+    }
+    Ok(if verdict.is_valid() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Verdict {
+    fn on(text: &str) -> Self {
+        let message = Message::meant_by(text);
+        let read = match message {
+            Message::Operations => parse_operations_message(text).map(|read| read.operations.len()),
+            Message::Events => parse_events_message(text).map(|read| read.events.len()),
+        };
+        match read {
+            Ok(entries) => Self { message, entries, faults: Vec::new(), more: 0 },
+            Err(found) => {
+                let told: Vec<Fault> = found.iter().cloned().collect();
+                let more = found.count() - told.len();
+                match wrapped(text) {
+                    Some(fault) => Self { message, entries: 0, faults: vec![fault], more: 0 },
+                    None => Self { message, entries: 0, faults: told, more },
+                }
+            }
+        }
+    }
+
+    /// On what cannot be read as text at all.
+    fn unreadable(why: &str) -> Self {
+        let form = format!("a message as UTF-8 text, of at most {} bytes", inbox::SIZE_LIMIT);
+        let fault = Fault { path: "$".to_owned(), problem: why.to_owned(), form };
+        Self { message: Message::Operations, entries: 0, faults: vec![fault], more: 0 }
+    }
+
+    fn is_valid(&self) -> bool {
+        self.faults.is_empty()
+    }
+
+    fn summary(&self) -> String {
+        let kind = self.message.name();
+        if self.is_valid() {
+            let entries = count(self.entries, kind.trim_end_matches('s'));
+            format!("valid: an {kind} message with {entries}")
+        } else {
+            let faults = count(self.faults.len() + self.more, "fault");
+            format!("invalid: {faults} as an {kind} message")
+        }
+    }
+
+    fn json(&self) -> Value {
+        let fault = |fault: &Fault| json!({ "path": fault.path, "problem": fault.problem, "form": fault.form });
+        let mut value = json!({
+            "valid": self.is_valid(),
+            "kind": self.message.name(),
+            "faults": self.faults.iter().map(fault).collect::<Vec<_>>(),
+        });
+        if self.more > 0 {
+            value["more"] = self.more.into();
+        }
+        value
+    }
+}
+
+/// The fault of a text that is not a message but holds one, as a reply does: what is wrong then is
+/// what stands around it, which the error of the JSON reader does not say.
+fn wrapped(text: &str) -> Option<Fault> {
+    if serde_json::from_str::<IgnoredAny>(text).is_ok() {
+        return None;
+    }
+    let line = match operations::find(text)? {
+        Ok(received) => received.line,
+        // Such a fault is one of all: there are several messages, or the one is no JSON.
+        Err(refused) if refused.faults.iter().any(|fault| fault.path == "$") => return None,
+        Err(refused) => refused.line,
+    };
+    Some(Fault {
+        path: "$".to_owned(),
+        problem: format!(
+            "a message begins on line {line}, but there is other text around it, such as prose or a code fence"
+        ),
+        form: "the message alone, from its first `{` to its last `}`".to_owned(),
+    })
+}
+
+fn print(arguments: &Print, json: bool) -> ExitCode {
+    let text = operations::schema(match arguments.message {
+        Message::Operations => Schema::Operations,
+        Message::Events => Schema::Events,
+    });
+    // It is JSON either way; on one line where results are to be an object a line.
+    match serde_json::from_str::<Value>(text) {
+        Ok(schema) if json => talk::result(&schema.to_string()),
+        _ => talk::result(text.trim_end()),
+    }
+    ExitCode::SUCCESS
+}
