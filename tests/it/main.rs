@@ -13,6 +13,7 @@ mod confinement;
 mod handing_over;
 #[cfg(unix)]
 mod inbox;
+mod messages;
 mod outboxes;
 #[cfg(target_os = "linux")]
 mod own_state;
