@@ -11,6 +11,8 @@ use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Error, Value};
 
+use super::bounded;
+
 /// So many bytes are shown on each side of an error.
 const NEAR: usize = 24;
 
@@ -39,7 +41,7 @@ pub(super) fn elements<'a>(list: &'a str, each: impl FnMut(&'a str)) -> Result<(
 
 /// Reads `part`, a piece of `whole`; what is wrong with it is told by its line in `whole`.
 pub(super) fn value(part: &str, lines: &mut Lines) -> Result<Value, String> {
-    serde_json::from_str(part).map_err(|error| in_words(&error, part, lines))
+    bounded::from_str(part).map_err(|error| in_words(&error, part, lines))
 }
 
 /// Why `part` is not JSON: what, on which line, and the text around it.

@@ -24,6 +24,7 @@
 //!   `shell.approvalRequired`): any text here.
 
 mod approval;
+mod bounded;
 mod check;
 mod check_events;
 mod encoding;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
+use super::bounded;
 use super::check::{MESSAGE, OPERATIONS, operation, version};
 use super::fault::{At, Faults};
 use super::fields::wrong;
@@ -251,7 +252,7 @@ macro_rules! validated {
     ($($kind:ty: $validate:expr;)*) => {$(
         impl<'de> Deserialize<'de> for $kind {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                $validate(&Value::deserialize(deserializer)?).map_err(de::Error::custom)
+                $validate(&bounded::value(deserializer)?).map_err(de::Error::custom)
             }
         }
     )*};

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::super::{
-    OPERATIONS_LIMIT, find, parse_approval, parse_event, parse_events_message, parse_operation,
-    parse_operations_message, receive,
+    OPERATIONS_LIMIT, Operation, find, parse_approval, parse_event, parse_events_message,
+    parse_operation, parse_operations_message, receive,
 };
 use super::paths;
 
@@ -57,6 +57,20 @@ fn of_keys_that_stand_twice_the_last_counts() {
     assert!(find(text).unwrap().is_ok());
     let worse = text.replace("\"path\": \"b\"", "\"path\": \"../b\"");
     assert!(parse_operations_message(&worse).is_err());
+}
+
+#[test]
+fn json_hidden_in_a_text_is_a_text() {
+    // `serde_json` alone would read what the text holds, and so another message than is seen.
+    let inner = r#"{\"type\": \"shell\", \"command\": \"ls\"}"#;
+    let hidden = format!("{{\"$serde_json::private::RawValue\": \"{inner}\"}}");
+    let faults = parse_operation(&hidden).unwrap_err();
+    assert_eq!(paths(&faults), ["$.type"]);
+    assert!(serde_json::from_str::<Operation>(&hidden).is_err());
+    assert_eq!(parse_operations_message(&message(&hidden)).unwrap_err().count(), 1);
+    let approval = hidden.replace(inner, r#"{\"approval\": 1}"#);
+    assert_eq!(paths(&parse_approval(&approval).unwrap_err()), ["$.approval"]);
+    assert!(parse_approval(&approval).unwrap_err().to_string().contains("it is missing"));
 }
 
 #[test]
