@@ -1,10 +1,12 @@
 //! `validate` and `schema`: messages of the operations dialect, judged and described.
 
+use std::process::Command;
+
 use boon::{Compiler, Schemas};
 use deaddrop::protocol::operations::{Schema, schema};
 use serde_json::{Value, json};
 
-use crate::support::{Base, Run};
+use crate::support::{Base, Run, program};
 
 const TIME: &str = "2025-01-15T10:30:00Z";
 
@@ -304,6 +306,10 @@ fn hostile_json_is_refused_and_bounded() {
         {"type": "readFile", "type": "deleteFile", "path": "/", "path": "a"}]}"#;
     validate(twice).ok();
     refused(twice.replace("\"a\"", "\"../a\""), &["$.operations[0].path: the path holds `..`"]);
+    // A reader of ours would take this for the operation within its text.
+    let hidden =
+        r#"{"$serde_json::private::RawValue": "{\"type\": \"shell\", \"command\": \"ls\"}"}"#;
+    refused(message(hidden), &["$.operations[0].type: it is missing"]);
     // What a terminal would act on is shown.
     let told = refused("\x1b[2J\u{202e}", &["$: it cannot be read as JSON: "]);
     assert!(!told.contains('\x1b') && !told.contains('\u{202e}'), "{told}");
@@ -318,6 +324,25 @@ fn what_is_too_long_is_not_read_to_its_end() {
     let mut most = message("").into_bytes();
     most.resize(32 << 20, b' ');
     validate(most).ok();
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_message_takes_no_more_memory_than_it_may() {
+    let base = Base::new();
+    // Made into values as they stand these would be more than a gigabyte.
+    let objects = "{\"\":0},".repeat(1_700_000);
+    base.write(
+        "operations",
+        message(&format!("{{\"type\": \"editFile\", \"edits\": [{objects}0]}}")),
+    );
+    base.write("events", format!("{{\"events\": [{objects}0]}}"));
+    for (name, place) in [("operations", "$.operations[0]"), ("events", "$")] {
+        let script = format!("ulimit -v 600000; exec '{}' validate {name}", program().display());
+        let run = Run::of(Command::new("sh").args(["-c", &script]).current_dir(base.path()), "");
+        let told = format!("{place}: it cannot be read as JSON: there are more values in it than");
+        assert!(run.with_code(1).stdout.starts_with(&told), "{name}");
+    }
 }
 
 #[test]
