@@ -35,6 +35,8 @@ pub(super) enum Kind {
     },
     Switch,
     Mode,
+    /// The name of a policy, or nothing.
+    Policy,
     /// Files and folders outside the workspace.
     Paths,
     /// Environment variables, with or without a value.
@@ -68,6 +70,7 @@ pub(super) static KEYS: [Key; 17] = [
         kind: Kind::Number { least: 100, most: 1_000_000, or_none: false },
         default: "4000",
     },
+    Key { name: "policy", kind: Kind::Policy, default: "" },
     Key { name: TABLE, kind: Kind::Mode, default: "auto" },
     Key { name: "sandbox.network", kind: Kind::Switch, default: "false" },
     Key { name: "sandbox.writable", kind: Kind::Paths, default: "" },
@@ -99,6 +102,9 @@ impl Key {
             }
             Kind::Switch => "true or false".to_owned(),
             Kind::Mode => format!("one of {}", Mode::ALL.map(|(name, _)| name).join(", ")),
+            Kind::Policy => {
+                "the name of a policy, as a string; [policies.NAME] changes one".to_owned()
+            }
             Kind::Paths => "a list of files and folders, as strings".to_owned(),
             Kind::Variables => "a list of strings NAME or NAME=VALUE".to_owned(),
             Kind::Names => "a list of names of files and folders, as strings".to_owned(),

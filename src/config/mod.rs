@@ -3,12 +3,14 @@
 //! person's own file over the defaults.
 
 mod keys;
+mod policy;
 mod raw;
 mod sandbox;
 mod setting;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::env;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
@@ -16,8 +18,10 @@ use std::time::Duration;
 use etcetera::BaseStrategy;
 
 use crate::error::{Error, Result};
+use crate::text::nearest;
 #[cfg(test)]
 pub(crate) use keys::PROTECTED;
+pub use policy::{Files, Policy, Shell};
 pub use raw::Raw;
 pub use sandbox::{Mode, Sandbox};
 
@@ -47,6 +51,10 @@ pub struct Config {
     pub sandbox: Sandbox,
     /// Names of files and folders that neither replies nor commands may write.
     pub protected_names: Vec<String>,
+    /// Which policy is in force, if that is set; else `new` and `run` have defaults of their own.
+    pub policy: Option<String>,
+    /// All policies that there are, by their names.
+    policies: BTreeMap<String, Policy>,
 }
 
 impl Config {
@@ -82,10 +90,38 @@ impl Config {
                 .unwrap_or(usize::MAX),
             sandbox: Sandbox::resolve(raw, &base, home)?,
             protected_names: raw.setting("protected_names").names()?,
+            policy: raw.setting("policy").policy(),
+            policies: policy::resolve(&raw.policies)?,
             base,
         };
+        if let Some(name) = &config.policy {
+            config.policy_set_at(name, &raw.setting("policy").origin)?;
+        }
         config.keep_apart(raw)?;
         Ok(config)
+    }
+
+    /// The policy of that name, a preset or one of the person's own.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn policy(&self, name: &str) -> Result<Policy> {
+        self.policy_set_at(name, "policy").cloned()
+    }
+
+    fn policy_set_at(&self, name: &str, origin: &str) -> Result<&Policy> {
+        self.policies.get(name).ok_or_else(|| {
+            let known = self.policy_names().collect::<Vec<_>>().join(", ");
+            let meant = nearest(name, self.policy_names());
+            let meant = meant.map(|meant| format!("did you mean '{meant}'? ")).unwrap_or_default();
+            Error::config(origin, format!("there is no policy '{name}'; {meant}There are {known}"))
+        })
+    }
+
+    /// The names of all policies: the presets, then the person's own.
+    pub fn policy_names(&self) -> impl Iterator<Item = &str> {
+        let own = self.policies.keys().map(String::as_str);
+        Policy::PRESETS.into_iter().chain(own.filter(|name| !Policy::PRESETS.contains(name)))
     }
 
     /// An outbox in the inbox would be carried out as a reply.

@@ -5,15 +5,22 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use toml::de::{DeTable, DeValue};
+use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::keys::{self, KEYS, Key, Kind, Value};
+use super::policy::Tables;
 use super::setting::Setting;
 use crate::error::{Error, Result};
 
+/// The table of a settings file that holds policies.
+const POLICIES: &str = "policies";
+
 /// Settings before they are resolved: a value and where it was set, or nothing.
 #[derive(Debug, Default, Clone)]
-pub struct Raw([Option<(Value, String)>; KEYS.len()]);
+pub struct Raw {
+    settings: [Option<(Value, String)>; KEYS.len()],
+    pub(super) policies: Tables,
+}
 
 impl Raw {
     /// Sets the setting `name` from a flag of the command line, over what it was.
@@ -22,17 +29,18 @@ impl Raw {
     /// There is no such setting.
     pub fn set(&mut self, name: &str, value: String, origin: String) -> Result<()> {
         let n = keys::place(name).ok_or_else(|| keys::unknown_flag(&origin, name))?;
-        self.0[n] = Some((Value::from_text(&KEYS[n], value.into(), &origin)?, origin));
+        self.settings[n] = Some((Value::from_text(&KEYS[n], value.into(), &origin)?, origin));
         Ok(())
     }
 
     /// Takes what `over` sets, keeping the rest.
     pub(super) fn overlay(&mut self, over: Self) {
-        for (mine, other) in self.0.iter_mut().zip(over.0) {
+        for (mine, other) in self.settings.iter_mut().zip(over.settings) {
             if other.is_some() {
                 *mine = other;
             }
         }
+        self.policies.overlay(over.policies);
     }
 
     /// The settings of a file; none where there is no file.
@@ -65,12 +73,16 @@ impl Raw {
     ) -> Result<()> {
         for (key, value) in table {
             let origin = at(key.span().start);
+            if !within && key.get_ref() == POLICIES {
+                self.policies.take(value.get_ref(), &origin, at)?;
+                continue;
+            }
             let n = keys::place_in_file(key.get_ref(), within, &origin)?;
             match value.get_ref() {
                 DeValue::Table(table) if !within && matches!(KEYS[n].kind, Kind::Mode) => {
                     self.take_table(table, true, at)?;
                 }
-                value => self.0[n] = Some((from_toml(&KEYS[n], value, &origin)?, origin)),
+                value => self.settings[n] = Some((from_toml(&KEYS[n], value, &origin)?, origin)),
             }
         }
         Ok(())
@@ -83,7 +95,7 @@ impl Raw {
         for (name, value) in variables {
             let origin = format!("environment variable {name}");
             if let Some(n) = keys::place_of_variable(&name, &origin)? {
-                raw.0[n] = Some((Value::from_text(&KEYS[n], value, &origin)?, origin));
+                raw.settings[n] = Some((Value::from_text(&KEYS[n], value, &origin)?, origin));
             }
         }
         Ok(raw)
@@ -93,25 +105,23 @@ impl Raw {
     pub(super) fn setting(&self, name: &str) -> Setting {
         let n = keys::place(name).expect("a name in the table");
         let key = &KEYS[n];
-        let (value, origin) = self.0[n].clone().unwrap_or_else(|| {
+        let (value, origin) = self.settings[n].clone().unwrap_or_else(|| {
             let origin = "default settings".to_owned();
             let value = Value::from_text(key, key.default.into(), &origin);
             (value.expect("a default in the table is text"), origin)
         });
-        Setting { key, value, origin, is_default: self.0[n].is_none() }
+        Setting { key, value, origin, is_default: self.settings[n].is_none() }
     }
 }
 
 /// What a settings file says, if it is of the type that the setting is of.
 fn from_toml(key: &Key, value: &DeValue<'_>, origin: &str) -> Result<Value> {
     match (key.kind, value) {
-        (Kind::Folder | Kind::Mode, DeValue::String(text)) => Ok(Value::Text(text.to_string())),
-        (Kind::Switch, DeValue::Boolean(on)) => Ok(Value::Text(on.to_string())),
-        (Kind::Number { .. }, DeValue::Integer(number)) => {
-            // Too large a number is told as it was written.
-            let decimal = i128::from_str_radix(number.as_str(), number.radix());
-            Ok(Value::Text(decimal.map_or_else(|_| number.to_string(), |n| n.to_string())))
+        (Kind::Folder | Kind::Mode | Kind::Policy, DeValue::String(text)) => {
+            Ok(Value::Text(text.to_string()))
         }
+        (Kind::Switch, DeValue::Boolean(on)) => Ok(Value::Text(on.to_string())),
+        (Kind::Number { .. }, DeValue::Integer(number)) => Ok(Value::Text(whole(number))),
         (Kind::Paths | Kind::Variables | Kind::Names, DeValue::Array(items)) => {
             let items = items.iter().map(|item| match item.get_ref() {
                 DeValue::String(text) => Ok(OsString::from(text.as_ref())),
@@ -129,8 +139,14 @@ fn from_toml(key: &Key, value: &DeValue<'_>, origin: &str) -> Result<Value> {
     }
 }
 
+/// A whole number in digits. Too large a one is told as it was written.
+pub(super) fn whole(number: &DeInteger<'_>) -> String {
+    let decimal = i128::from_str_radix(number.as_str(), number.radix());
+    decimal.map_or_else(|_| number.to_string(), |n| n.to_string())
+}
+
 /// A value of a settings file, by its type and, where it is short, itself.
-fn described(value: &DeValue<'_>) -> String {
+pub(super) fn described(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) => format!("a string ('{text}')"),
         DeValue::Integer(number) => format!("an integer ({number})"),

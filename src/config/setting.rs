@@ -45,6 +45,12 @@ impl Setting {
         mode.map(|(_, mode)| mode).ok_or_else(|| self.wrong())
     }
 
+    /// The name of a policy; nothing where it is empty.
+    pub(super) fn policy(&self) -> Option<String> {
+        let text = self.text().trim();
+        (!text.is_empty()).then(|| text.to_owned())
+    }
+
     /// Absolute paths; `~` stands for `home`, and others are relative to `base`.
     pub(super) fn paths(&self, base: &Path, home: Option<&Path>) -> Result<Vec<PathBuf>> {
         self.items().iter().map(|item| self.path(item.as_ref(), base, home)).collect()

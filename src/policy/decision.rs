@@ -2,49 +2,94 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a policy says of an operation, the strictest last.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// What a policy says of an operation; the stricter is the greater.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "decision")]
 pub enum Decision {
-    /// It may be carried out.
+    /// It may be done.
     Allow,
     /// The person is asked first.
     Ask(Ask),
-    /// It may not.
+    /// It is not done.
     Deny(Denial),
 }
 
-/// Why the person is asked, and what their approval opens.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Why the person is asked.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ask {
-    /// Why, as a sentence without its full stop.
+    /// In words.
     pub reason: String,
-    /// The rule that asks, such as `shell.approvalRequired`.
+    /// The rule, such as `shell.approvalRequired`.
     pub policy: String,
-    /// What is opened for the operation, once approved.
+    /// What of the sandbox the person's yes opens.
+    #[serde(default)]
     pub opens: Opens,
 }
 
-/// What an approval opens for its one operation, beside what every operation may do.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// What of the sandbox is to be opened for an operation.
+#[derive(
+    Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Opens {
-    /// The file may be written although its name is protected.
+    /// Names that only the person may write.
     pub protected: bool,
-    /// git may write to repositories in the workspace, but for what runs code there.
+    /// The repository, for git.
     pub repository: bool,
 }
 
-/// Why an operation may not be carried out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Why an operation is not done.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Denial {
-    /// Why, as a sentence without its full stop.
+    /// In words.
     pub reason: String,
-    /// The rule that denies, such as `shell.blockedCommands`.
+    /// The rule, such as `shell.blockedCommands`.
     pub policy: String,
-    /// What to do instead.
+    /// What to do instead, where that can be said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
+}
+
+impl Decision {
+    pub(super) fn ask(rule: &str, reason: impl Into<String>) -> Self {
+        let (policy, reason) = (rule.to_owned(), reason.into());
+        Self::Ask(Ask { reason, policy, opens: Opens::default() })
+    }
+
+    pub(super) fn deny(rule: &str, reason: impl Into<String>, suggestion: Option<String>) -> Self {
+        Self::Deny(Denial { reason: reason.into(), policy: rule.to_owned(), suggestion })
+    }
+
+    /// The name of the rule that made it, if one did.
+    pub fn rule(&self) -> Option<&str> {
+        match self {
+            Self::Allow => None,
+            Self::Ask(ask) => Some(&ask.policy),
+            Self::Deny(denial) => Some(&denial.policy),
+        }
+    }
+
+    /// Why it is not simply allowed.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Allow => None,
+            Self::Ask(ask) => Some(&ask.reason),
+            Self::Deny(denial) => Some(&denial.reason),
+        }
+    }
+
+    /// The stricter of two, the first of two that are equally strict.
+    pub(super) fn stricter(self, other: Self) -> Self {
+        if other.strictness() > self.strictness() { other } else { self }
+    }
+
+    fn strictness(&self) -> u8 {
+        match self {
+            Self::Allow => 0,
+            Self::Ask(_) => 1,
+            Self::Deny(_) => 2,
+        }
+    }
 }

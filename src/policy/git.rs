@@ -5,10 +5,7 @@
 //! variable passes by it. What it does not know to read only, it takes for writing.
 
 use super::readers::only_reads;
-use super::shell::{self, Words};
-
-/// How deep `sh -c` within `sh -c` is looked into.
-const DEPTH: usize = 3;
+use super::reading::{self, Simple};
 
 /// The first subcommand in a command line that would write to a repository.
 ///
@@ -19,69 +16,14 @@ const DEPTH: usize = 3;
 /// assert_eq!(writes_repository("git log --oneline | head; git branch -a"), None);
 /// ```
 pub fn writes_repository(command: &str) -> Option<String> {
-    within(command, DEPTH)
+    reading::read(command).commands.iter().find_map(writes)
 }
 
-fn within(command: &str, depth: usize) -> Option<String> {
-    shell::commands(command).iter().find_map(|words| of_words(words, depth))
-}
-
-fn of_words(words: &Words, depth: usize) -> Option<String> {
-    let words = without_prefixes(words);
-    let (program, arguments) = words.split_first()?;
-    match name(program) {
-        "git" => of_git(arguments),
-        "sh" | "bash" | "dash" | "zsh" | "ksh" if depth > 0 => {
-            let is_text = |word: &String| {
-                word.strip_prefix('-')
-                    .is_some_and(|rest| !rest.starts_with('-') && rest.ends_with('c'))
-            };
-            let at = arguments.iter().position(is_text)?;
-            within(arguments.get(at + 1)?, depth - 1)
-        }
-        "eval" if depth > 0 => within(&arguments.join(" "), depth - 1),
-        _ => None,
-    }
-}
-
-/// The name of a program without its folder.
-fn name(program: &str) -> &str {
-    let name = program.rsplit('/').next().unwrap_or(program);
-    name.strip_suffix(".exe").unwrap_or(name)
-}
-
-/// The words of a command behind assignments, reserved words and programs that run another.
-fn without_prefixes(mut words: &[String]) -> &[String] {
-    while let Some((word, rest)) = words.split_first() {
-        // Options with a value of their own, and how many more words come before the command.
-        let (valued, more): (&[&str], usize) = match name(word) {
-            "if" | "then" | "else" | "elif" | "while" | "until" | "do" | "!" | "{" | "command"
-            | "builtin" | "nohup" | "setsid" => (&[], 0),
-            "exec" => (&["-a"], 0),
-            "env" => (&["-u", "--unset", "-C", "--chdir"], 0),
-            "time" => (&["-f", "--format", "-o", "--output"], 0),
-            "nice" => (&["-n", "--adjustment"], 0),
-            "ionice" => (&["-c", "-n", "-p"], 0),
-            "stdbuf" => (&["-i", "-o", "-e"], 0),
-            "timeout" => (&["-k", "--kill-after", "-s", "--signal"], 1),
-            "sudo" | "doas" => {
-                (&["-u", "-g", "-h", "-p", "-C", "-r", "-t", "-D", "-R", "-T", "-U"], 0)
-            }
-            word if is_assignment(word) => (&[], 0),
-            _ => return words,
-        };
-        words = without_options(rest, valued);
-        words = words.get(more..).unwrap_or_default();
-    }
-    words
-}
-
-fn is_assignment(word: &str) -> bool {
-    let Some((variable, _)) = word.split_once('=') else { return false };
-    let variable = variable.strip_suffix('+').unwrap_or(variable);
-    !variable.is_empty()
-        && !variable.starts_with(|c: char| c.is_ascii_digit())
-        && variable.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+/// The subcommand of a command that is git and would write to a repository.
+pub(super) fn writes(simple: &Simple) -> Option<String> {
+    let (program, arguments) = simple.words.split_first()?;
+    let arguments: Vec<String> = arguments.iter().map(|word| word.text().to_owned()).collect();
+    if reading::name(program.text()) == "git" { of_git(&arguments) } else { None }
 }
 
 /// The words behind the options in front.

@@ -1,16 +1,23 @@
-//! What a command may not do, told before it is tried. Pure: it looks at the command's text alone.
+//! What an operation may do, told before it is tried. Pure: it looks at the operation's text alone.
 //!
 //! This is a courtesy, not a wall: a text can say anything in many ways. What keeps a command from
 //! doing it stands elsewhere; here is why and what to do instead, which a system error never says.
 
 mod decision;
+mod files;
 pub mod git;
+mod patterns;
 mod readers;
+pub mod reading;
 mod shell;
-
-use crate::protocol::Failure;
+#[cfg(test)]
+mod tests;
 
 pub use decision::{Ask, Decision, Denial, Opens};
+pub use files::{Access, path};
+pub use shell::{Explained, command, explain};
+
+use crate::protocol::Failure;
 
 /// Refuses a command that is not allowed, as far as its text tells.
 pub fn refuse(command: &str) -> Result<(), Failure> {

@@ -1,0 +1,131 @@
+//! What a policy says of an operation on a file, told from its path and size.
+
+use super::decision::Decision;
+use crate::config::Policy;
+use crate::protocol::RelPath;
+
+const ENABLED: &str = "files.enabled";
+const READ_ONLY: &str = "files.readOnly";
+const BLOCKED: &str = "files.blockedPaths";
+const ALLOWED: &str = "files.allowedPaths";
+const SIZE: &str = "files.maxFileSize";
+
+/// What is done to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Its contents are looked at.
+    Read,
+    /// It is made or changed.
+    Write,
+    /// It is removed.
+    Delete,
+}
+
+/// What the policy says of doing that to a file. `size` is how large it is, or is to become, in
+/// bytes, where that is known.
+///
+/// # Examples
+/// ```
+/// use deaddrop::config::Policy;
+/// use deaddrop::policy::{self, Access, Decision};
+/// use deaddrop::protocol::RelPath;
+/// let standard = Policy::preset("standard").unwrap();
+/// let path = |text: &str| RelPath::parse(text).unwrap();
+/// assert_eq!(policy::path(&standard, Access::Write, &path("./src/a.ts"), Some(80)), Decision::Allow);
+/// assert!(matches!(policy::path(&standard, Access::Read, &path("a/.env"), None), Decision::Deny(_)));
+/// ```
+pub fn path(policy: &Policy, access: Access, path: &RelPath, size: Option<u64>) -> Decision {
+    let files = &policy.files;
+    if !files.enabled {
+        return Decision::deny(ENABLED, "File operations are disabled", None);
+    }
+    if files.read_only && access != Access::Read {
+        return Decision::deny(
+            READ_ONLY,
+            "Files are read-only",
+            Some("Only read files, and tell the user what to change".to_owned()),
+        );
+    }
+    // Some file systems do not tell `.ENV` from `.env`.
+    let lower = path.as_str().to_lowercase();
+    let is_blocked = |pattern: &&String| matches(&pattern.to_lowercase(), &lower);
+    if let Some(pattern) = files.blocked.iter().find(is_blocked) {
+        return Decision::deny(
+            BLOCKED,
+            format!("Path '{path}' is blocked"),
+            Some(format!("Use a path that does not match {pattern}")),
+        );
+    }
+    let is_allowed = |pattern: &String| matches(pattern, path.as_str());
+    if !files.allowed.is_empty() && !files.allowed.iter().any(is_allowed) {
+        return Decision::deny(
+            ALLOWED,
+            format!("Path not in allowed list: {path}"),
+            Some(format!("Allowed paths: {}", files.allowed.join(", "))),
+        );
+    }
+    match (files.max_bytes, size) {
+        (Some(most), Some(size)) if size > most && access != Access::Delete => Decision::deny(
+            SIZE,
+            format!("File is too large: {size} bytes, and at most {most} are allowed"),
+            Some("Use smaller files".to_owned()),
+        ),
+        _ => Decision::Allow,
+    }
+}
+
+/// Whether a pattern means a path, a folder that it lies in, or a component of it.
+fn matches(pattern: &str, path: &str) -> bool {
+    let pattern: Vec<&str> =
+        pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    let parts: Vec<&str> = path.split('/').collect();
+    match pattern.as_slice() {
+        [] => false,
+        [one] => parts.iter().any(|part| is_name(one, part)),
+        several => (1..=parts.len()).any(|n| is_path(several, &parts[..n])),
+    }
+}
+
+/// Whether a pattern of several components means a path; `**` is any number of them.
+fn is_path(pattern: &[&str], parts: &[&str]) -> bool {
+    // As for `*` in a name: only the last `**` is ever gone back to, so this stays quadratic.
+    let (mut p, mut n, mut back) = (0, 0, None);
+    while n < parts.len() {
+        if pattern.get(p) == Some(&"**") {
+            back = Some((p, n));
+            p += 1;
+        } else if pattern.get(p).is_some_and(|pattern| is_name(pattern, parts[n])) {
+            (p, n) = (p + 1, n + 1);
+        } else if let Some((star, at)) = back {
+            (p, n) = (star + 1, at + 1);
+            back = Some((star, at + 1));
+        } else {
+            return false;
+        }
+    }
+    pattern[p.min(pattern.len())..].iter().all(|part| *part == "**")
+}
+
+/// Whether a pattern with `*` and `?` means a name.
+fn is_name(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) =
+        (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n, mut back) = (0, 0, None);
+    while n < name.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                back = Some((p, n));
+                p += 1;
+            }
+            Some(c) if *c == '?' || *c == name[n] => (p, n) = (p + 1, n + 1),
+            _ => match back {
+                Some((star, at)) => {
+                    (p, n) = (star + 1, at + 1);
+                    back = Some((star, at + 1));
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|c| *c == '*')
+}

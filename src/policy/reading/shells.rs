@@ -1,0 +1,53 @@
+//! Shells that are given their text: `sh -c '…'`.
+
+use super::options::{self, Valued};
+use super::{Reading, Simple, Word};
+
+/// What is to be done with a call of a shell.
+pub(super) enum Call {
+    /// It runs this text.
+    Text(String),
+    /// It runs a file, and is a program like any other.
+    File,
+    /// What it runs is not on the line.
+    Unknown,
+}
+
+/// Whether a program of that name is a shell.
+pub(super) fn is_shell(name: &str) -> bool {
+    matches!(name, "sh" | "bash" | "dash" | "zsh" | "ksh" | "mksh" | "ash" | "rbash" | "fish")
+}
+
+/// What a shell with these arguments runs.
+pub(super) fn call(arguments: &[Word]) -> Call {
+    // `+x` is an option as well; none of them takes a text.
+    let arguments: Vec<Word> = arguments
+        .iter()
+        .map(|word| match word.literal() {
+            Some(text) if text.starts_with('+') && text.len() > 1 => {
+                Word::known(&text.replacen('+', "-", 1).replace('c', "x"))
+            }
+            _ => word.clone(),
+        })
+        .collect();
+    let valued = Valued { short: "oO", long: &["rcfile", "init-file", "command", "init-command"] };
+    let Some((given, at)) = options::split(&arguments, valued) else { return Call::Unknown };
+    let has = |names: &[&str]| given.iter().any(|option| names.contains(&option.name.as_str()));
+    if has(&["rcfile", "init-file", "command", "init-command", "s"]) {
+        return Call::Unknown;
+    }
+    let first = arguments.get(at);
+    match (has(&["c"]), first.map(Word::literal)) {
+        (true, Some(Some(text))) => Call::Text(text.to_owned()),
+        (true, _) | (false, None) => Call::Unknown,
+        // `sh --version` tells something; the others read what they are to run.
+        (false, Some(Some("-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"))) => Call::Unknown,
+        (false, Some(_)) => Call::File,
+    }
+}
+
+/// Takes note of a shell whose text is not on the line.
+pub(super) fn unknown(simple: Simple, into: &mut Reading) {
+    into.cannot(format!("{} runs a text that is not on the line", simple.words[0].text()));
+    into.commands.push(Simple { wrapper: true, ..simple });
+}
