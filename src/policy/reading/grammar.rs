@@ -8,6 +8,9 @@ use tree_sitter::{ParseOptions, Parser, Tree};
 /// How long all parsing of a line may take: the grammar has texts that it needs seconds for.
 const LIMIT: Duration = Duration::from_millis(50);
 
+/// The most here-documents: the scanner keeps all that are open in a buffer of a fixed size.
+const DOCUMENTS: usize = 16;
+
 /// What is left of the time for one line and all that stands within it.
 pub(super) struct Budget {
     begun: Duration,
@@ -22,14 +25,18 @@ impl Budget {
         now().saturating_sub(self.begun) > LIMIT
     }
 
-    /// Parses a text, unless that takes too long.
+    /// Parses a text, unless that takes too long. Places in the tree are those of the text, names
+    /// need not be.
     pub(super) fn parse(&mut self, text: &str) -> Option<Tree> {
-        if self.is_spent() {
+        if self.is_spent() || text.matches("<<").count() > DOCUMENTS {
             return None;
         }
         let mut parser = Parser::new();
         parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
-        let bytes = text.as_bytes();
+        // The grammar's scanner reads beyond its tables at characters that are not ASCII, and crashes.
+        // To the shell they are letters, all the more as it knows no other blanks.
+        let ascii = |b: u8| if b.is_ascii() { b } else { b'z' };
+        let bytes: Vec<u8> = text.bytes().map(ascii).collect();
         let mut progress = |_: &_| match self.is_spent() {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),

@@ -15,6 +15,9 @@ const STANDARD: [&str; 7] = [
     "/opt/homebrew/bin",
 ];
 
+/// How many wrappers may stand before a command: each repeats all that is behind it.
+const CHAIN: usize = 16;
+
 /// A program whose arguments, behind its own, are another command.
 struct Wrapper {
     valued: Valued,
@@ -121,7 +124,7 @@ pub(super) fn add(words: Vec<Word>, into: &mut Reading, budget: &mut Budget, dep
         return into.cannot("commands within commands go too deep");
     }
     let mut words = words;
-    loop {
+    for _ in 0..CHAIN {
         while let Some(variable) = words.first().and_then(assigned) {
             set(variable, into);
             words.remove(0);
@@ -191,6 +194,7 @@ pub(super) fn add(words: Vec<Word>, into: &mut Reading, budget: &mut Budget, dep
         into.commands.push(Simple { wrapper, ..simple });
         words = rest;
     }
+    into.cannot("commands within commands go too deep");
 }
 
 fn is_option_c(rest: &[Word]) -> bool {

@@ -1,1 +1,6 @@
-//! Policies.
+//! Policies on command lines and paths.
+
+mod bounds;
+mod files;
+mod lines;
+mod table;

@@ -1,0 +1,113 @@
+//! What is said of command lines, in words, and lists of the person's own.
+
+use crate::config::Policy;
+use crate::policy::{Decision, Opens, command, explain};
+
+fn standard() -> Policy {
+    Policy::preset("standard").unwrap()
+}
+
+#[test]
+fn words_of_decisions() {
+    let deny = |line: &str| match command(&standard(), line, false) {
+        Decision::Deny(denial) => denial,
+        other => panic!("{line}: {other:?}"),
+    };
+    let denial = deny("sudo apt install x");
+    assert_eq!(denial.reason, "Command 'sudo' is blocked");
+    assert_eq!(denial.suggestion.as_deref(), Some("Remove sudo from command"));
+    assert_eq!(deny("rm -fr /").reason, "Command 'rm -rf /' is blocked");
+    let denial = deny("python x.py");
+    assert_eq!(denial.reason, "Command not in allowed list: python");
+    let list =
+        "Allowed commands: bun, node, npm, npx, cat, echo, ls, pwd, head, tail, grep, find, wc";
+    assert_eq!(denial.suggestion.as_deref(), Some(list));
+    let ask = |name: &str, line: &str| match command(&Policy::preset(name).unwrap(), line, true) {
+        Decision::Ask(ask) => ask,
+        other => panic!("{line}: {other:?}"),
+    };
+    let asked = ask("standard", "rm -rf temp/*");
+    assert_eq!(asked.reason, "Destructive command requires approval");
+    assert_eq!(asked.policy, "shell.approvalRequired");
+    assert_eq!(asked.opens, Opens::default());
+    assert_eq!(ask("permissive", "chmod +x a").reason, "Command 'chmod' requires approval");
+    let asked = ask("workspace", "git commit -m x");
+    assert_eq!(asked.reason, "'git commit' writes to the repository");
+    assert_eq!(asked.policy, "sandbox.repository");
+    assert!(asked.opens.repository && !asked.opens.protected);
+    let both = ask("permissive", "rm -r x; git commit -m y");
+    assert!(both.opens.repository, "{both:?}");
+    assert_eq!(
+        both.reason,
+        "Destructive command requires approval; 'git commit' writes to the repository"
+    );
+    assert_eq!(ask("standard", "$X").reason, "Command cannot be read: which command '$X' is");
+    let workspace = Policy::preset("workspace").unwrap();
+    assert_eq!(command(&workspace, "git commit", false), Decision::Allow);
+}
+
+#[test]
+fn patterns_of_ones_own() {
+    let mut policy = Policy::preset("permissive").unwrap();
+    let list = |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect();
+    policy.shell.blocked =
+        list(&["npm publish", "git push --force", "docker run -v", "rm -rf dist"]);
+    policy.shell.approval = list(&["git push", "env", "chmod -R"]);
+    policy.shell.allowed = list(&["npm", "git", "docker", "rm", "cargo test", "chmod"]);
+    let rule = |line: &str| {
+        command(&policy, line, false)
+            .rule()
+            .and_then(|rule| rule.split('.').nth(1))
+            .unwrap_or("-")
+            .to_owned()
+    };
+    for (line, expected) in [
+        ("npm publish", "blockedCommands"),
+        ("npm --silent publish --tag x", "blockedCommands"),
+        ("npm --prefix dir publish", "blockedCommands"),
+        ("npm run publish", "-"),
+        ("npm test", "-"),
+        ("git push", "approvalRequired"),
+        ("git -C x push origin", "approvalRequired"),
+        ("git push origin --force", "blockedCommands"),
+        ("git commit -m push", "-"),
+        ("git log push", "-"),
+        ("docker run -it -v a:b x", "blockedCommands"),
+        ("docker run x", "-"),
+        ("rm -rf dist", "blockedCommands"),
+        ("rm -r -f ./dist/", "blockedCommands"),
+        ("rm -rf a dist/*", "blockedCommands"),
+        ("rm -rf src/../dist", "blockedCommands"),
+        ("rm -rf dist2", "-"),
+        ("cargo test --lib", "-"),
+        ("cargo build", "allowedCommands"),
+        ("cargo --quiet test", "allowedCommands"),
+        ("env A=b npm test", "approvalRequired"),
+        ("chmod --recursive 700 x", "approvalRequired"),
+        ("chmod 700 x", "-"),
+        ("python x", "allowedCommands"),
+        ("NPM publish", "blockedCommands"),
+    ] {
+        assert_eq!(rule(line), expected, "{line}");
+    }
+}
+
+#[test]
+fn every_command_of_a_line_is_explained() {
+    let explained = explain(&standard(), "cd a && time rm -rf b | python c", false);
+    let found: Vec<(String, &str)> = explained
+        .commands
+        .iter()
+        .map(|(simple, decision)| (simple.text(), decision.rule().unwrap_or("-")))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("cd a".to_owned(), "-"),
+            ("time rm -rf b".to_owned(), "-"),
+            ("rm -rf b".to_owned(), "shell.approvalRequired"),
+            ("python c".to_owned(), "shell.allowedCommands"),
+        ]
+    );
+    assert_eq!(explained.decision.rule(), Some("shell.allowedCommands"));
+}

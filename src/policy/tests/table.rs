@@ -1,0 +1,53 @@
+//! The table of command lines, and what the presets say of them.
+
+use crate::config::Policy;
+use crate::policy::{Decision, command};
+
+/// `lines.txt`: the policies (`s`tandard, `p`ermissive, `w`orkspace, `r`estrictive), the decision,
+/// the rule after its dot, and the line, `\n` for its ends.
+const LINES: &str = include_str!("lines.txt");
+
+#[test]
+fn every_line_of_the_table_is_decided_as_it_says() {
+    let mut wrong = String::new();
+    let mut count = 0;
+    for (n, row) in LINES.lines().enumerate() {
+        if row.trim().is_empty() || row.starts_with('#') {
+            continue;
+        }
+        let mut fields = row.splitn(3, ' ').map(str::trim);
+        let (Some(names), Some(expected), Some(line)) =
+            (fields.next(), fields.next(), fields.next())
+        else {
+            panic!("lines.txt:{}: {row}", n + 1);
+        };
+        let line = line.trim().replace("⏎", "\n").replace("⇥", "\t");
+        for letter in names.chars() {
+            let name = Policy::PRESETS.iter().find(|name| name.starts_with(letter)).unwrap();
+            let decision = command(&Policy::preset(name).unwrap(), &line, true);
+            let rule = decision.rule().and_then(|rule| rule.split('.').next_back());
+            let word = match decision {
+                Decision::Allow => "allow",
+                Decision::Ask(_) => "ask",
+                Decision::Deny(_) => "deny",
+            };
+            let found = rule.map_or(word.to_owned(), |rule| format!("{word}:{rule}"));
+            let short = [
+                ("blockedCommands", "blocked"),
+                ("approvalRequired", "approval"),
+                ("allowedCommands", "allowed"),
+            ];
+            let found = short.iter().fold(found, |found, (long, short)| found.replace(long, short));
+            if found != expected {
+                wrong += &format!(
+                    "lines.txt:{} {name}: {found}, not {expected}: {line:?} ({:?})\n",
+                    n + 1,
+                    decision.reason()
+                );
+            }
+            count += 1;
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+    assert!(count >= 140, "{count}");
+}
