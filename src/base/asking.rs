@@ -5,12 +5,12 @@ use std::ffi::OsString;
 use std::fs;
 
 use super::{Base, Turn};
+use crate::config::Policy;
 use crate::error::{Error, Result};
 use crate::inbox::{Claimed, Taken};
 use crate::place::{Place, Preview, Rewritten};
-use crate::policy::{self, Ask, Decision, Opens};
 use crate::protocol::operations::{Decision as Said, parse_approval};
-use crate::protocol::{Asks, Dialect, Operation, Step};
+use crate::protocol::{Asks, Dialect, Step};
 use crate::session::record::{Begin, Commit, FileId, Folder, Record};
 use crate::session::{Question, Run, Session, Verdict};
 use crate::turn::Observer;
@@ -32,24 +32,12 @@ const EARLY: &str =
     "it was there before anything was asked; a decision counts only for a question that it follows";
 
 impl Base {
-    /// What the policy of a session says of operations.
-    #[expect(clippy::unnecessary_wraps)]
-    pub(super) fn judge_of(
-        &self,
-        session: &Session,
-    ) -> Result<impl Fn(&Operation, &dyn Place) -> Decision + use<>> {
-        let guarded = self.is_guarded(session);
-        Ok(move |operation: &Operation, _: &dyn Place| match operation {
-            Operation::Run(run) if guarded => match policy::refuse(&run.command) {
-                Ok(()) => Decision::Allow,
-                Err(failure) => Decision::Ask(Ask {
-                    reason: failure.reason,
-                    policy: "sandbox.repository".to_owned(),
-                    opens: Opens { repository: true, protected: false },
-                }),
-            },
-            _ => Decision::Allow,
-        })
+    /// The policy of a session as it is set now, or that which a run began with.
+    pub fn policy_of(&self, session: &Session) -> Result<Policy> {
+        match &session.run {
+            Some(run) => Ok(run.policy.clone()),
+            None => self.config.policy(&session.policy),
+        }
     }
 
     /// What would become of the file that a waiting turn asks about.
@@ -171,7 +159,7 @@ impl Base {
     ) -> Result<Turn> {
         self.drop_old_runs()?;
         let mut run = Session::new(self.free_id(), "", Vec::new(), self.now());
-        run.run = Some(Run::default());
+        run.run = Some(Run { policy: self.config.policy(policy)?, told: 0 });
         run.dialect = Dialect::Operations;
         policy.clone_into(&mut run.policy);
         self.carry_out_run(run, steps, observer)

@@ -12,8 +12,8 @@ use super::{Base, Turn};
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::inbox::Claimed;
-use crate::place::Here;
-use crate::protocol::{Digest, Effect, Outcome, Step};
+use crate::place::{Here, Place};
+use crate::protocol::{Digest, Effect, Kind, Operation, Outcome, Step};
 use crate::session::journal::Journal;
 use crate::session::log::{self, Entry};
 use crate::session::record::{Begin, Commit, FileId, Folder, Record, Rendered};
@@ -157,12 +157,18 @@ impl Base {
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         let Known { outcomes: known, recovered } = known;
+        let (policy, clock) = (self.policy_of(&begin.session)?, self.clock);
+        // What confines commands takes a while to find out, and may never be asked.
+        let runs = |step: &Step| step.kind() == Kind::Run;
+        let guarded = begin.steps.iter().any(runs) && self.is_guarded(&begin.session);
+        let judge = |operation: &Operation, place: &dyn Place| {
+            turn::judge(&policy, guarded, operation, place)
+        };
         let interrupted = || self.stop.is_asked();
         let own = self.own_folder(&begin.session);
         let open = begin.session.unconfined;
         let place = Here::new(&self.workspace, &self.runner, &own, open, &interrupted);
-        let mut place = place.guarded(self.is_guarded(&begin.session), guard);
-        let (judge, clock) = (self.judge_of(&begin.session)?, self.clock);
+        let mut place = place.guarded(guarded, guard);
         let mut notes = Notes(&mut self.journal);
         let course = Course {
             steps: &begin.steps,

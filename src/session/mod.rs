@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 pub use pending::{Pending, Question, Verdict};
 
 use crate::clock::Timestamp;
+use crate::config::Policy;
 use crate::protocol::{Detail, Dialect, Digest, Outcome, RelPath};
 
 /// Where the conversation about one task stands (tag protocol, "Session Management").
@@ -151,9 +152,11 @@ impl Session {
 }
 
 /// One message carried out without a conversation (agent-spaces-protocol, "Events Message").
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Run {
+    /// The policy that it began with, and keeps.
+    pub policy: Policy,
     /// How many of its outcomes were told before it was last taken up.
     pub told: usize,
 }

@@ -1,6 +1,7 @@
 //! One reply carried out: steps in order, each to its outcome. One failure does not stop the rest;
 //! `[DONE]` and the person do.
 
+mod judge;
 mod permission;
 pub mod recover;
 
@@ -17,6 +18,7 @@ use crate::protocol::{
 };
 use crate::session::{Question, Verdict};
 use crate::workspace::guard::Snapshot;
+pub use judge::judge;
 use permission::Sought;
 
 /// As many commands of one reply are carried out.

@@ -526,7 +526,8 @@ fn is_simple(kind: &str, text: &str, start: usize, inner: &[Range<usize>]) -> bo
         at = span.end.saturating_sub(start);
     }
     own.push_str(text.get(at..).unwrap_or_default());
-    if own.contains(['\'', '"', '`', '\\', '\n']) || own.get(1..).unwrap_or_default().contains('$') {
+    if own.contains(['\'', '"', '`', '\\', '\n']) || own.get(1..).unwrap_or_default().contains('$')
+    {
         return false;
     }
     match kind {
