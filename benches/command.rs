@@ -29,13 +29,8 @@ impl Scene {
     }
 
     fn run(&self, command: &str) -> deaddrop::protocol::Execution {
-        let errand = Errand {
-            command,
-            folder: &self.runner.workspace,
-            own: &self.folder.path().join("own"),
-            protected: &[],
-            open: false,
-        };
+        let own = self.folder.path().join("own");
+        let errand = Errand::new(command, &self.runner.workspace, &own);
         self.runner.run(&errand, &|| false)
     }
 }

@@ -77,11 +77,9 @@ impl<'a> Here<'a> {
         }
         before(Coming::Effect(&Effect::Command))?;
         let errand = Errand {
-            command,
-            folder: self.workspace.path(),
-            own: self.own,
             protected: &self.guard.places(self.workspace),
             open: self.open,
+            ..Errand::new(command, self.workspace.path(), self.own)
         };
         let execution = self.runner.run(&errand, self.interrupted);
         self.noticed = self.guard.check(self.workspace);

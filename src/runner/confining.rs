@@ -12,6 +12,11 @@ use super::sandbox::{
 use super::{Errand, GRACE, Runner, end, environment};
 use crate::protocol::Ending;
 
+/// Why a command is refused where it cannot be confined.
+const NO_SANDBOX: &str = "there is no sandbox on this machine, and the user has not allowed commands without one; the files of the workspace can be changed all the same";
+/// Why a command is refused that is to be kept off the network where nothing confines it.
+const NO_WALL: &str = "it is to run without the network, and nothing here can keep it off: commands run with the user's own rights";
+
 /// How many bytes of what a probe writes are told.
 const SAID: u64 = 300;
 
@@ -20,6 +25,12 @@ const SAID: u64 = 300;
 pub(super) struct Found {
     pub(super) confinement: Confinement,
     pub(super) view: Option<View>,
+}
+
+/// What one command gets.
+pub(super) struct Walls<'a> {
+    pub(super) means: Means,
+    pub(super) view: Option<&'a View>,
 }
 
 impl Runner {
@@ -39,6 +50,41 @@ impl Runner {
         }
     }
 
+    /// The walls that a command gets.
+    ///
+    /// # Errors
+    /// They cannot be had here.
+    pub(super) fn walls(&self, errand: &Errand) -> io::Result<Walls<'_>> {
+        let Found { confinement, view } = self.found(errand.own);
+        let walls = match confinement.tier.means() {
+            Some(Means::Open) => Walls { means: Means::Open, view: None },
+            Some(means) => Walls { means, view: view.as_ref() },
+            None if errand.open => Walls { means: Means::Open, view: None },
+            None => return Err(io::Error::other(NO_SANDBOX)),
+        };
+        let refused = match errand.network {
+            Some(false) if walls.means == Means::Open => Some(NO_WALL.to_owned()),
+            // What holds for the settings was found out with the tier.
+            Some(false) if self.settings.network => {
+                let tried = || self.try_offline(confinement.tier, &walls, errand.own);
+                self.offline.get_or_init(tried).clone().err()
+            }
+            _ => None,
+        };
+        refused.map_or(Ok(walls), |reason| Err(io::Error::other(reason)))
+    }
+
+    /// Whether a tier that was found with the network open holds without it too.
+    fn try_offline(&self, tier: Tier, walls: &Walls, own: &Path) -> Result<(), String> {
+        let tried = self.probe(walls.means, walls.view, own, false);
+        let shortfall = tried.map_or_else(Some, |facts| tier.shortfall(facts, false));
+        shortfall.map_or(Ok(()), |shortfall| {
+            Err(format!(
+                "it is to run without the network, and that cannot be kept from it here: {shortfall}"
+            ))
+        })
+    }
+
     pub(super) fn found(&self, own: &Path) -> &Found {
         self.found.get_or_init(|| self.find(own))
     }
@@ -46,22 +92,23 @@ impl Runner {
     fn find(&self, own: &Path) -> Found {
         let wanted =
             Wanted { workspace: &self.workspace, state: &self.hidden, settings: &self.settings };
+        let network = self.settings.network;
         let mut missing = Vec::new();
         let view = View::of(&wanted);
         // A disk that fails is no reason for a weaker tier.
         let made = view.as_ref().map_or(Ok(()), |view| make_own(own, view.user));
         for tier in Tier::candidates(self.settings.mode) {
             let tried = match (&view, tier) {
-                (_, Tier::Off) => self.probe(Means::Open, None, own),
+                (_, Tier::Off) => self.probe(Means::Open, None, own, network),
                 (Ok(_), _) if let Err(e) = &made => {
                     Err(format!("cannot make {}: {e}", own.display()))
                 }
                 (Err(reason), _) => Err(reason.clone()),
                 (Ok(view), tier) => tier.means().ok_or_else(String::new).and_then(|means| {
-                    view.obstacle(means).map_or_else(|| self.probe(means, Some(view), own), Err)
+                    let probe = || self.probe(means, Some(view), own, network);
+                    view.obstacle(means).map_or_else(probe, Err)
                 }),
             };
-            let network = self.settings.network;
             match tried.and_then(|facts| match tier.shortfall(facts, network) {
                 Some(shortfall) => Err(shortfall),
                 None => Ok(facts),
@@ -74,7 +121,6 @@ impl Runner {
             }
         }
         let facts = sandbox::Facts::default();
-        let network = self.settings.network;
         Found { confinement: Confinement { tier: Tier::None, facts, missing, network }, view: None }
     }
 
@@ -84,13 +130,13 @@ impl Runner {
         means: Means,
         view: Option<&View>,
         own: &Path,
+        network: bool,
     ) -> Result<sandbox::Facts, String> {
-        let errand =
-            Errand { command: "", folder: &self.workspace, own, protected: &[], open: false };
+        let errand = Errand { network: Some(network), ..Errand::new("", &self.workspace, own) };
         let run = || -> io::Result<(Option<Report>, Vec<u8>)> {
             let order = Order { probe: true, ..self.order(&errand, means, view)? };
             let (output, writer) = io::pipe()?;
-            let (mut child, report) = self.start(&order, writer)?;
+            let (mut child, report) = self.start(&order, writer.try_clone()?, writer)?;
             if child.wait_timeout(self.timeout.max(GRACE))?.is_none() {
                 end(&mut child);
             }
@@ -118,12 +164,13 @@ impl Runner {
         view: Option<&View>,
     ) -> io::Result<Order> {
         let settings = &self.settings;
-        let offline = means != Means::Open && !settings.network;
+        let network = errand.network.unwrap_or(settings.network);
+        let offline = means != Means::Open && !network;
         let mut environment = environment::of_a_command(offline, &settings.env);
         let mut mounts = Vec::new();
         if let Some(view) = view {
             make_own(errand.own, view.user)?;
-            mounts = view.mounts(errand.own, errand.protected);
+            mounts = view.mounts(errand, network);
             for (name, folder) in view.variables(means) {
                 environment::set(&mut environment, name, folder);
             }
@@ -137,6 +184,12 @@ impl Runner {
         } else {
             mounts.extend(self.hidden.iter().map(|at| sandbox::Mount::Cover { at: at.clone() }));
         }
+        for (name, value) in errand.environment {
+            if let Some(fault) = environment::fault(name, value) {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, fault));
+            }
+            environment::set(&mut environment, name, value);
+        }
         Ok(Order {
             parent: std::process::id(),
             means,
@@ -145,7 +198,7 @@ impl Runner {
             environment,
             lock: self.lock.clone(),
             user: view.and_then(|view| view.user),
-            network: settings.network,
+            network,
             limits: Limits {
                 // Counted for all of the user where there is no namespace to count in.
                 processes: if means == Means::Open { 0 } else { settings.max_processes },

@@ -96,6 +96,20 @@ pub(super) fn of_a_command(offline: bool, more: &[(String, Option<String>)]) -> 
     environment
 }
 
+/// Why no program can be given this variable, if none can.
+pub fn fault(name: &str, value: &str) -> Option<String> {
+    let shown = crate::text::named(name);
+    if name.is_empty() {
+        Some("a variable of the environment has no name".to_owned())
+    } else if name.contains(['=', '\0']) {
+        Some(format!("{shown} is no name of a variable: it holds '=' or a NUL character"))
+    } else if value.contains('\0') {
+        Some(format!("the variable {shown} holds a NUL character, which no environment can"))
+    } else {
+        None
+    }
+}
+
 /// Sets a variable, over what it was.
 pub(super) fn set(
     environment: &mut Variables,
@@ -105,4 +119,19 @@ pub(super) fn set(
     let key = key.into();
     environment.retain(|(other, _)| *other != key);
     environment.push((key, value.into()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_environment_can_hold_is_told() {
+        for (name, value) in [("", "x"), ("A=B", "x"), ("=", ""), ("A\0", "x"), ("A", "x\0")] {
+            assert!(fault(name, value).is_some(), "{name:?} {value:?}");
+        }
+        for (name, value) in [("A", ""), ("A", "b=c\n"), ("with space", "x"), ("é", "é")] {
+            assert_eq!(fault(name, value), None, "{name:?}");
+        }
+    }
 }

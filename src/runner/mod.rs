@@ -1,31 +1,31 @@
 //! Runs a shell command to its end, or to its deadline, and takes every process it started with it.
 //!
 //! A command is started through the helper in [`sandbox`]: this same program, single-threaded, so
-//! that it can enter namespaces. Output is drained on a thread of its own into bounded memory.
+//! that it can enter namespaces. Output is drained on threads of its own into bounded memory.
 
 mod confining;
+mod drain;
 mod environment;
 mod output;
 pub mod sandbox;
 pub(crate) mod space;
 mod tree;
 
-use std::convert::Infallible;
-use std::io::{self, PipeReader, PipeWriter, Read};
-use std::ops::DerefMut;
+use std::collections::BTreeMap;
+use std::io::{self, PipeWriter, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
-use std::thread;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use wait_timeout::ChildExt;
 
 use crate::config;
-use crate::protocol::{Capture, Ending, Execution, Output};
-use confining::Found;
-use output::Bounded;
-use sandbox::{Means, Order, Orphans, Report};
+use crate::protocol::{Capture, Ending, Execution, Output, Streams};
+use confining::{Found, Walls};
+use drain::Drains;
+pub use environment::fault as variable_fault;
+use sandbox::{Order, Orphans, Report};
 use space::{Shortage, Space};
 
 /// How often a running command is interrupted by a look at whether the person wants to stop, and at
@@ -33,12 +33,6 @@ use space::{Shortage, Space};
 const SLICE: Duration = Duration::from_millis(20);
 /// How long ending a process tree may take before its output is given up.
 const GRACE: Duration = Duration::from_secs(2);
-/// More than one pipe buffer of the usual 64 KiB spares switches between writer and reader.
-#[cfg(target_os = "linux")]
-const PIPE_SIZE: usize = 1 << 20;
-
-/// Why a command is refused where it cannot be confined.
-const NO_SANDBOX: &str = "there is no sandbox on this machine, and the user has not allowed commands without one; the files of the workspace can be changed all the same";
 
 /// Where and how commands are run.
 #[derive(Debug, Clone)]
@@ -59,6 +53,8 @@ pub struct Runner {
     /// How commands are to be confined.
     pub settings: config::Sandbox,
     found: OnceLock<Found>,
+    /// Whether the network can be kept from a command where the settings open it; if not, why.
+    offline: OnceLock<Result<(), String>>,
 }
 
 /// One command.
@@ -73,8 +69,39 @@ pub struct Errand<'a> {
     pub own: &'a Path,
     /// Files and folders of the workspace that the command may not write.
     pub protected: &'a [PathBuf],
+    /// Folders that hold some of these, which it may write and not rename; each before what is in it.
+    pub pinned: &'a [PathBuf],
     /// Whether it may run with the user's own rights where no sandbox is to be had.
     pub open: bool,
+    /// How long it may take; None for as long as the runner allows.
+    pub timeout: Option<Duration>,
+    /// Variables over those that every command has. They reach the command and no process outside of
+    /// its sandbox.
+    pub environment: &'a BTreeMap<String, String>,
+    /// How its output is kept.
+    pub streams: Streams,
+    /// Whether it reaches the network; None for what the settings say. Where nothing can keep it off,
+    /// `Some(false)` is refused.
+    pub network: Option<bool>,
+}
+
+impl<'a> Errand<'a> {
+    /// A command with nothing special about it.
+    pub fn new(command: &'a str, folder: &'a Path, own: &'a Path) -> Self {
+        static NO_VARIABLES: BTreeMap<String, String> = BTreeMap::new();
+        Self {
+            command,
+            folder,
+            own,
+            protected: &[],
+            pinned: &[],
+            open: false,
+            timeout: None,
+            environment: &NO_VARIABLES,
+            streams: Streams::Together,
+            network: None,
+        }
+    }
 }
 
 /// Why a wait for a command ended.
@@ -98,6 +125,7 @@ impl Runner {
             lock: PathBuf::new(),
             settings,
             found: OnceLock::new(),
+            offline: OnceLock::new(),
         }
     }
 
@@ -112,14 +140,18 @@ impl Runner {
         }
     }
 
-    /// Runs a command. Standard input is empty; both output streams are kept in the order written.
-    /// `interrupted` is asked now and then.
+    /// Runs a command. Standard input is empty. `interrupted` is asked now and then.
     pub fn run(&self, errand: &Errand, interrupted: &dyn Fn() -> bool) -> Execution {
         let begun = Instant::now();
-        let (ending, output) = self
-            .try_run(errand, interrupted)
-            .unwrap_or_else(|e| (Ending::NotStarted(e.to_string()), Capture::default()));
-        let output = Output::Together(output);
+        let (ending, output) = self.try_run(errand, interrupted).unwrap_or_else(|e| {
+            let output = match errand.streams {
+                Streams::Together => Output::default(),
+                Streams::Apart => {
+                    Output::Apart { stdout: Capture::default(), stderr: Capture::default() }
+                }
+            };
+            (Ending::NotStarted(e.to_string()), output)
+        });
         let command = errand.command.to_owned();
         Execution { command, ending, output, duration: begun.elapsed() }
     }
@@ -128,14 +160,8 @@ impl Runner {
         &self,
         errand: &Errand,
         interrupted: &dyn Fn() -> bool,
-    ) -> io::Result<(Ending, Capture)> {
-        let Found { confinement, view } = self.found(errand.own);
-        let (means, view) = match confinement.tier.means() {
-            Some(Means::Open) => (Means::Open, None),
-            Some(means) => (means, view.as_ref()),
-            None if errand.open => (Means::Open, None),
-            None => return Err(io::Error::other(NO_SANDBOX)),
-        };
+    ) -> io::Result<(Ending, Output)> {
+        let Walls { means, view } = self.walls(errand)?;
         let order = self.order(errand, means, view)?;
         let written = [errand.folder, errand.own].into_iter();
         let written = written.chain(self.settings.writable.iter().map(PathBuf::as_path));
@@ -143,15 +169,13 @@ impl Runner {
         if let Some(shortage) = space.is_short() {
             return Err(io::Error::other(shortage.refusal()));
         }
-        let (output, writer) = io::pipe()?;
-        widen(&output);
-        let kept = Arc::new(Mutex::new(Bounded::new(self.output_limit)));
-        // The thread comes first: without one, nothing has been begun.
-        let drained = drain(output, Arc::clone(&kept))?;
+        // The threads come first: without them, nothing has been begun.
+        let (drains, stdout, stderr) = Drains::begin(errand.streams, self.output_limit)?;
         let orphans = Orphans::expect();
-        let (mut child, report) = self.start(&order, writer)?;
+        let (mut child, report) = self.start(&order, stdout, stderr)?;
 
-        let waited = self.wait(&mut child, &space, interrupted);
+        let timeout = errand.timeout.unwrap_or(self.timeout);
+        let waited = wait(&mut child, timeout, &space, interrupted);
         if !matches!(waited, Ok(Waited::Exited)) {
             end(&mut child);
         }
@@ -161,20 +185,24 @@ impl Runner {
             orphans.end();
         }
         // All writers are gone with the tree; should one be left all the same, it is not waited for.
-        let _ = drained.recv_timeout(GRACE);
-        let kept = std::mem::replace(&mut *lock(&kept), Bounded::new(0));
+        let output = drains.finish(GRACE);
         let ending = match waited {
-            Ok(Waited::Late) => Ending::TimedOut(self.timeout),
+            Ok(Waited::Late) => Ending::TimedOut(timeout),
             Ok(Waited::Interrupted) => Ending::Interrupted,
             Ok(Waited::Full(shortage)) => Ending::Stopped(shortage.ended()),
             Ok(Waited::Exited) => report.map_or(Ending::Lost, |report| report.ending),
             Err(_) => Ending::Lost,
         };
-        Ok((ending, kept.finish()))
+        Ok((ending, output))
     }
 
-    /// Starts the helper, which takes the only end to write output to; gives its report to read.
-    fn start(&self, order: &Order, output: PipeWriter) -> io::Result<(Child, impl Read)> {
+    /// Starts the helper, which takes the only ends to write output to; gives its report to read.
+    fn start(
+        &self,
+        order: &Order,
+        stdout: PipeWriter,
+        stderr: PipeWriter,
+    ) -> io::Result<(Child, impl Read)> {
         let (channel, theirs) = sandbox::channel()?;
         let mut helper = Command::new(&self.helper);
         helper
@@ -183,8 +211,8 @@ impl Runner {
             .env_clear()
             // The helper takes its end of the channel from there and gives the command an empty input.
             .stdin(theirs)
-            .stdout(Stdio::from(output.try_clone()?))
-            .stderr(Stdio::from(output));
+            .stdout(Stdio::from(stdout))
+            .stderr(Stdio::from(stderr));
         // A Ctrl-C at the terminal is for deaddrop alone.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut helper, 0);
@@ -199,28 +227,28 @@ impl Runner {
             }
         }
     }
+}
 
-    fn wait(
-        &self,
-        child: &mut Child,
-        space: &Space,
-        interrupted: &dyn Fn() -> bool,
-    ) -> io::Result<Waited> {
-        let deadline = Instant::now() + self.timeout;
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if child.wait_timeout(left.min(SLICE))?.is_some() {
-                return Ok(Waited::Exited);
-            }
-            if interrupted() {
-                return Ok(Waited::Interrupted);
-            }
-            if let Some(shortage) = space.is_short() {
-                return Ok(Waited::Full(shortage));
-            }
-            if left <= SLICE && Instant::now() >= deadline {
-                return Ok(Waited::Late);
-            }
+fn wait(
+    child: &mut Child,
+    timeout: Duration,
+    space: &Space,
+    interrupted: &dyn Fn() -> bool,
+) -> io::Result<Waited> {
+    let begun = Instant::now();
+    loop {
+        let left = timeout.saturating_sub(begun.elapsed());
+        if child.wait_timeout(left.min(SLICE))?.is_some() {
+            return Ok(Waited::Exited);
+        }
+        if interrupted() {
+            return Ok(Waited::Interrupted);
+        }
+        if let Some(shortage) = space.is_short() {
+            return Ok(Waited::Full(shortage));
+        }
+        if left <= SLICE && begun.elapsed() >= timeout {
+            return Ok(Waited::Late);
         }
     }
 }
@@ -234,42 +262,3 @@ fn end(child: &mut Child) {
         let _ = child.wait();
     }
 }
-
-/// Keeps all output as it comes, on a thread of its own; nothing is sent, the channel closes at the
-/// end of it.
-fn drain(
-    mut output: PipeReader,
-    kept: Arc<Mutex<Bounded>>,
-) -> io::Result<mpsc::Receiver<Infallible>> {
-    let (sender, drained) = mpsc::channel();
-    let run = move || {
-        let _sender = sender;
-        let mut buffer = vec![0; 256 << 10];
-        loop {
-            match output.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(n) => lock(&kept).push(&buffer[..n]),
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => break,
-            }
-        }
-    };
-    thread::Builder::new()
-        .name("output".to_owned())
-        .spawn(run)
-        .map_err(|e| io::Error::other(format!("cannot start a thread for its output: {e}")))?;
-    Ok(drained)
-}
-
-fn lock(kept: &Mutex<Bounded>) -> impl DerefMut<Target = Bounded> {
-    kept.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(target_os = "linux")]
-fn widen(pipe: &PipeReader) {
-    // Refused where a user has many pipes; the usual size does too.
-    let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_SIZE);
-}
-
-#[cfg(not(target_os = "linux"))]
-fn widen(_: &PipeReader) {}

@@ -4,9 +4,18 @@ use std::collections::VecDeque;
 
 use crate::protocol::Capture;
 
-/// Keeps the first and last characters of a stream.
+/// What a limit counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    Characters,
+    /// Bytes of UTF-8; no character is cut.
+    Bytes,
+}
+
+/// Keeps the first and last characters, or bytes, of a stream.
 pub(super) struct Bounded {
-    /// Of how many characters the head and the tail may consist, each.
+    unit: Unit,
+    /// Of how many characters or bytes the head and the tail may consist, each.
     head_limit: usize,
     tail_limit: usize,
     head: Vec<u8>,
@@ -21,11 +30,44 @@ pub(super) struct Bounded {
 /// No character takes more bytes.
 const WIDEST: usize = 4;
 
+impl Unit {
+    /// In how many bytes one of these may come.
+    fn widest(self) -> usize {
+        match self {
+            Self::Characters => WIDEST,
+            Self::Bytes => 1,
+        }
+    }
+
+    fn count(self, text: &str) -> usize {
+        match self {
+            Self::Characters => text.chars().count(),
+            Self::Bytes => text.len(),
+        }
+    }
+
+    fn first(self, text: &str, limit: usize) -> &str {
+        match self {
+            Self::Characters => text.char_indices().nth(limit).map_or(text, |(at, _)| &text[..at]),
+            Self::Bytes => &text[..text.floor_char_boundary(limit)],
+        }
+    }
+
+    fn last(self, text: &str, limit: usize) -> &str {
+        let skip = self.count(text).saturating_sub(limit);
+        match self {
+            Self::Characters => text.char_indices().nth(skip).map_or("", |(at, _)| &text[at..]),
+            Self::Bytes => &text[text.ceil_char_boundary(skip)..],
+        }
+    }
+}
+
 impl Bounded {
-    /// Keeps `limit` characters in all, half of them from the beginning.
-    pub(super) fn new(limit: usize) -> Self {
+    /// Keeps `limit` characters or bytes in all, half of them from the beginning.
+    pub(super) fn new(limit: usize, unit: Unit) -> Self {
         let head_limit = limit.div_ceil(2);
         Self {
+            unit,
             head_limit,
             tail_limit: limit - head_limit,
             head: Vec::new(),
@@ -41,13 +83,13 @@ impl Bounded {
         self.characters += count_characters(bytes);
         self.bytes += bytes.len() as u64;
         if !self.full {
-            let room = self.head_limit * WIDEST - self.head.len();
-            let taken = room.min(bytes.len());
+            let most = self.head_limit * self.unit.widest();
+            let taken = (most - self.head.len()).min(bytes.len());
             self.head.extend_from_slice(&bytes[..taken]);
-            self.full = self.head.len() == self.head_limit * WIDEST;
+            self.full = self.head.len() == most;
             bytes = &bytes[taken..];
         }
-        let keep = self.tail_limit * WIDEST;
+        let keep = self.tail_limit * self.unit.widest();
         let bytes = &bytes[bytes.len().saturating_sub(keep)..];
         let excess = (self.tail.len() + bytes.len()).saturating_sub(keep);
         self.tail.drain(..excess.min(self.tail.len()));
@@ -60,22 +102,41 @@ impl Bounded {
         let dropped = self.bytes - (self.head.len() + self.tail.len()) as u64;
         let tail = self.tail.make_contiguous();
         // What is not UTF-8 is counted as it is shown, so that no cut goes unmarked.
-        let (head, tail, left_out) = if dropped == 0 {
+        let (head, tail, written) = if dropped == 0 {
             let all = text(&[self.head.as_slice(), tail].concat());
-            let characters = all.chars().count();
-            if characters <= limit {
+            if self.unit.count(&all) <= limit {
                 return Capture { head: all, left_out: 0, tail: String::new() };
             }
-            (all.clone(), all, (characters - limit) as u64)
+            let written = all.chars().count() as u64;
+            (all.clone(), all, written)
         } else {
-            // The tail may begin within a character, before the part of it that is kept.
-            let left_out = self.characters.saturating_sub(limit as u64);
-            (text(&self.head), text(tail), left_out.max(dropped.div_ceil(WIDEST as u64)))
+            (text(whole_end(&self.head)), text(whole_beginning(tail)), self.characters)
         };
-        let skip = tail.chars().count().saturating_sub(self.tail_limit);
-        let head = head.chars().take(self.head_limit).collect();
-        Capture { head, left_out, tail: tail.chars().skip(skip).collect() }
+        let head = self.unit.first(&head, self.head_limit);
+        let tail = self.unit.last(&tail, self.tail_limit);
+        let shown = (head.chars().count() + tail.chars().count()) as u64;
+        let left_out = written.saturating_sub(shown).max(dropped.div_ceil(WIDEST as u64));
+        Capture { head: head.to_owned(), left_out, tail: tail.to_owned() }
     }
+}
+
+/// The same without the beginning of a character whose end was cut off.
+fn whole_end(bytes: &[u8]) -> &[u8] {
+    let begins = |at: &usize| bytes[*at] & 0xC0 != 0x80;
+    let from = bytes.len().saturating_sub(WIDEST - 1);
+    match (from..bytes.len()).rev().find(begins) {
+        Some(at) => match std::str::from_utf8(&bytes[at..]) {
+            Err(e) if e.error_len().is_none() => &bytes[..at],
+            _ => bytes,
+        },
+        None => bytes,
+    }
+}
+
+/// The same without the end of a character whose beginning was cut off.
+fn whole_beginning(bytes: &[u8]) -> &[u8] {
+    let of_another = bytes.iter().take(WIDEST - 1).take_while(|byte| **byte & 0xC0 == 0x80);
+    &bytes[of_another.count()..]
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -99,7 +160,7 @@ mod tests {
     use super::*;
 
     fn kept(limit: usize, pieces: &[&str]) -> Capture {
-        let mut bounded = Bounded::new(limit);
+        let mut bounded = Bounded::new(limit, Unit::Characters);
         pieces.iter().for_each(|piece| bounded.push(piece.as_bytes()));
         bounded.finish()
     }
@@ -123,7 +184,7 @@ mod tests {
     #[test]
     fn a_cut_in_what_is_no_text_is_marked_too() {
         for length in [11, 40, 41, 1000] {
-            let mut bounded = Bounded::new(10);
+            let mut bounded = Bounded::new(10, Unit::Characters);
             bounded.push(&vec![0x80; length]);
             let capture = bounded.finish();
             let shown = capture.head.chars().count() + capture.tail.chars().count();
@@ -147,11 +208,42 @@ mod tests {
                 assert_eq!((&whole.head, &whole.tail), (&head, &tail), "limit {limit}");
             }
             for cut in 0..bytes.len() {
-                let mut bounded = Bounded::new(limit);
+                let mut bounded = Bounded::new(limit, Unit::Characters);
                 bounded.push(&bytes[..cut]);
                 bounded.push(&bytes[cut..]);
                 assert_eq!(bounded.finish(), whole, "limit {limit}, cut {cut}");
             }
+        }
+    }
+
+    #[test]
+    fn halves_in_bytes_end_where_characters_do() {
+        let text = "aä€😀".repeat(9);
+        for limit in [1, 2, 5, 8, 20, 51, 89, 90] {
+            for cut in 0..=text.len() {
+                let mut bounded = Bounded::new(limit, Unit::Bytes);
+                bounded.push(&text.as_bytes()[..cut]);
+                bounded.push(&text.as_bytes()[cut..]);
+                let Capture { head, left_out, tail } = bounded.finish();
+                if limit >= text.len() {
+                    assert_eq!((&*head, left_out, &*tail), (&*text, 0, ""));
+                    continue;
+                }
+                let half = text.floor_char_boundary(limit.div_ceil(2));
+                let rest = text.ceil_char_boundary(text.len() - limit / 2);
+                assert_eq!((&*head, &*tail), (&text[..half], &text[rest..]), "limit {limit}");
+                assert_eq!(left_out, text[half..rest].chars().count() as u64, "limit {limit}");
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_take_no_more_room_than_text() {
+        for length in [10, 11, 40, 1000] {
+            let mut bounded = Bounded::new(10, Unit::Bytes);
+            bounded.push(&vec![0xFF; length]);
+            let Capture { head, left_out, tail } = bounded.finish();
+            assert!(head.len() <= 5 && tail.len() <= 5 && left_out > 0, "{length}");
         }
     }
 }

@@ -28,7 +28,7 @@ fn run_by(helper: PathBuf, base: &Base, command: &str) -> Execution {
     let settings = Sandbox { mode: Mode::Off, ..Sandbox::default() };
     let runner = Runner::new(helper, base.path().to_owned(), settings);
     let own = base.at("own");
-    let errand = Errand { command, folder: base.path(), own: &own, protected: &[], open: false };
+    let errand = Errand::new(command, base.path(), &own);
     runner.run(&errand, &|| false)
 }
 

@@ -18,6 +18,7 @@ mod tier;
 #[cfg(target_os = "linux")]
 mod view;
 
+use std::ffi::OsString;
 use std::io::{self, Read};
 #[cfg(unix)]
 use std::os::unix::net::UnixStream;
@@ -96,9 +97,18 @@ pub(super) fn send(order: &Order, mut channel: UnixStream) -> io::Result<impl Re
 }
 
 /// Why a command cannot be given to a shell, with what can be done instead.
-pub(super) fn too_long(command: &std::ffi::OsStr) -> String {
-    format!(
-        "the command is {} bytes long, more than this system takes; put it into a file with CREATE_FILE and run that",
-        command.len()
-    )
+pub(super) fn too_long(order: &Order) -> String {
+    let length = |(name, value): &(OsString, OsString)| name.len() + value.len();
+    let longest = order.environment.iter().max_by_key(|variable| length(variable));
+    match longest.filter(|variable| length(variable) > order.command.len()) {
+        Some(variable) => format!(
+            "the variable {} of its environment is {} bytes long, more than this system takes; put it into a file and have the command read that",
+            crate::text::named(&variable.0.to_string_lossy()),
+            length(variable)
+        ),
+        None => format!(
+            "the command is {} bytes long, more than this system takes; put it into a file with CREATE_FILE and run that",
+            order.command.len()
+        ),
+    }
 }

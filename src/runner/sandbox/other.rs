@@ -33,7 +33,7 @@ pub(super) fn helper() -> ! {
                 status.code().map_or_else(|| signal(status), |code| format!("exit={code}"))
             }
             Err(e) if e.kind() == ErrorKind::ArgumentListTooLong => {
-                format!("error={}", super::too_long(&order.command))
+                format!("error={}", super::too_long(&order))
             }
             Err(e) => format!("error={}: {e}", SHELL[0]),
         }
@@ -104,6 +104,7 @@ pub(super) mod view {
 
     use super::super::Wanted;
     use super::super::order::{Means, Mount};
+    use crate::runner::Errand;
 
     #[derive(Debug, Clone)]
     pub(in crate::runner) struct View {
@@ -120,7 +121,7 @@ pub(super) mod view {
             true
         }
 
-        pub(in crate::runner) fn mounts(&self, _own: &Path, _protected: &[PathBuf]) -> Vec<Mount> {
+        pub(in crate::runner) fn mounts(&self, _: &Errand, _network: bool) -> Vec<Mount> {
             Vec::new()
         }
 

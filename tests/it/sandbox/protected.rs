@@ -23,8 +23,7 @@ fn run(scene: &Scene, mode: Mode, kept: bool, commands: &[&str]) -> Vec<Ending> 
         KEPT.iter().filter(|_| kept).map(|name| workspace.join(name)).collect();
     let own = scene.base.at("own");
     let run = |command: &&str| {
-        let errand =
-            Errand { command, folder: &workspace, own: &own, protected: &protected, open: false };
+        let errand = Errand { protected: &protected, ..Errand::new(command, &workspace, &own) };
         runner.run(&errand, &|| false).ending
     };
     commands.iter().map(run).collect()

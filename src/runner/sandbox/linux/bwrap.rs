@@ -144,7 +144,7 @@ fn command(order: &Order, channel: &OwnedFd) -> Step<(Command, Vec<OwnedFd>)> {
     }
     for mount in &order.mounts {
         // The guard looks after what there is no room for.
-        if options.words > MOST_WORDS && matches!(mount, Mount::Keep { .. }) {
+        if options.words > MOST_WORDS && matches!(mount, Mount::Keep { .. } | Mount::Pin { .. }) {
             continue;
         }
         options.mount(mount, &mut files).map_err(while_("open /dev/null"))?;

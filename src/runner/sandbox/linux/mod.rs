@@ -277,7 +277,7 @@ fn try_command(
     shell.arg0("sh").arg("-c").arg(&order.command).env_clear();
     shell.envs(order.environment.iter().map(|(key, value)| (key, value)));
     Err(match shell.exec() {
-        e if e.kind() == io::ErrorKind::ArgumentListTooLong => too_long(&order.command),
+        e if e.kind() == io::ErrorKind::ArgumentListTooLong => too_long(order),
         e => format!("cannot start {SHELL}: {e}"),
     })
 }

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Wanted;
 use super::order::{Means, Mount};
+use crate::runner::Errand;
 use etc::Etc;
 use links::Named;
 
@@ -48,6 +49,8 @@ pub(in crate::runner) struct View {
     mounts: Vec<Mount>,
     /// What lies over all of these: deaddrop's files, secrets of the system.
     covers: Vec<Mount>,
+    /// What tells the names of hosts, where `/etc` only leads to it: for commands with the network.
+    names: Option<Mount>,
     /// HOME.
     pub(in crate::runner) home: PathBuf,
     /// Whom commands run as, where that is not us: user and group.
@@ -85,7 +88,7 @@ impl View {
         };
         let home = home.filter(|home| home.parent().is_some()).unwrap_or_else(|| NO_HOME.into());
 
-        let mut mounts = system(settings.network);
+        let mut mounts = system();
         let homes: Vec<&Path> =
             real_home.iter().map(PathBuf::as_path).chain([home.as_path()]).collect();
         let toolchains::Found { mounts: tools, secrets, variables, mut named } =
@@ -116,6 +119,7 @@ impl View {
         let mut view = Self {
             mounts,
             covers: Vec::new(),
+            names: names_of_hosts(),
             home,
             user,
             variables,
@@ -139,13 +143,14 @@ impl View {
         seen(path) && existing(path).is_some_and(|path| seen(&path))
     }
 
-    /// The mounts for a command of the session whose own folder is `own`, which may not write
-    /// `protected`.
-    pub(in crate::runner) fn mounts(&self, own: &Path, protected: &[PathBuf]) -> Vec<Mount> {
+    /// The mounts for a command.
+    pub(in crate::runner) fn mounts(&self, errand: &Errand, network: bool) -> Vec<Mount> {
+        let Errand { own, protected, pinned, .. } = errand;
         let mut mounts = vec![
             Mount::Write { from: own.join("tmp"), to: "/tmp".into() },
             Mount::Write { from: own.join("home"), to: self.home.clone() },
         ];
+        mounts.extend(self.names.iter().filter(|_| network).cloned());
         mounts.extend(self.mounts.iter().cloned());
         // What lies below something is put there after it.
         mounts.sort_by_key(|mount| mount.at().components().count());
@@ -153,6 +158,8 @@ impl View {
         let mut etc = self.etc.lock().unwrap_or_else(PoisonError::into_inner);
         let secrets = etc.secrets().iter().flat_map(|at| self.places_of(at));
         mounts.extend(secrets.map(|at| Mount::Cover { at }));
+        // A folder that is pinned after what it holds would lie over it.
+        mounts.extend(pinned.iter().map(|at| Mount::Pin { at: at.clone() }));
         mounts.extend(protected.iter().map(|at| Mount::Keep { at: at.clone() }));
         mounts
     }
@@ -244,7 +251,7 @@ impl View {
 }
 
 /// The system's programs, libraries and settings.
-fn system(network: bool) -> Vec<Mount> {
+fn system() -> Vec<Mount> {
     let mut mounts = Vec::new();
     for path in LINKED.map(Path::new) {
         if let Ok(to) = fs::read_link(path) {
@@ -256,14 +263,14 @@ fn system(network: bool) -> Vec<Mount> {
     for path in SYSTEM.map(Path::new).into_iter().filter(|path| path.is_dir()) {
         mounts.push(Mount::Read { from: path.into(), to: path.into() });
     }
-    // Often a link to where nothing else is needed.
-    if let Some(names) = existing(Path::new("/etc/resolv.conf"))
-        && network
-        && !names.starts_with("/etc")
-    {
-        mounts.push(Mount::Read { from: names.clone(), to: names });
-    }
     mounts
+}
+
+/// `/etc/resolv.conf` is often a link to where nothing else is needed.
+fn names_of_hosts() -> Option<Mount> {
+    let names = existing(Path::new("/etc/resolv.conf"))?;
+    let is_elsewhere = !names.starts_with("/etc");
+    is_elsewhere.then(|| Mount::Read { from: names.clone(), to: names })
 }
 
 /// Where a path leads, if to something.

@@ -1,0 +1,116 @@
+//! What a command writes, drained as it comes on a thread for each stream: a pipe that nobody reads
+//! would hold the command up.
+
+use std::convert::Infallible;
+use std::io::{self, PipeReader, PipeWriter, Read};
+use std::ops::DerefMut;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::output::{Bounded, Unit};
+use crate::protocol::{Capture, Output, Streams};
+
+/// How many bytes are kept of each of two streams.
+const APART_LIMIT: usize = 1_000_000;
+/// More than one pipe buffer of the usual 64 KiB spares switches between writer and reader.
+#[cfg(target_os = "linux")]
+const PIPE_SIZE: usize = 1 << 20;
+
+/// All that a command writes.
+pub(super) enum Drains {
+    Together(Drain),
+    Apart { stdout: Drain, stderr: Drain },
+}
+
+/// One stream of it.
+pub(super) struct Drain {
+    kept: Arc<Mutex<Bounded>>,
+    /// Nothing comes; it closes at the end of the stream.
+    ended: mpsc::Receiver<Infallible>,
+}
+
+impl Drains {
+    /// Begins to drain; gives the only ends to write to, for standard output and standard error.
+    /// `limit` is how many characters are kept of both together.
+    pub(super) fn begin(
+        streams: Streams,
+        limit: usize,
+    ) -> io::Result<(Self, PipeWriter, PipeWriter)> {
+        match streams {
+            Streams::Together => {
+                let (drain, writer) = Drain::begin(limit, Unit::Characters)?;
+                let same = writer.try_clone()?;
+                Ok((Self::Together(drain), writer, same))
+            }
+            Streams::Apart => {
+                let (stdout, out) = Drain::begin(APART_LIMIT, Unit::Bytes)?;
+                let (stderr, err) = Drain::begin(APART_LIMIT, Unit::Bytes)?;
+                Ok((Self::Apart { stdout, stderr }, out, err))
+            }
+        }
+    }
+
+    /// What was written. Should a writer be left, it is waited for so long and no longer.
+    pub(super) fn finish(self, patience: Duration) -> Output {
+        let deadline = Instant::now() + patience;
+        match self {
+            Self::Together(drain) => Output::Together(drain.finish(deadline)),
+            Self::Apart { stdout, stderr } => {
+                Output::Apart { stdout: stdout.finish(deadline), stderr: stderr.finish(deadline) }
+            }
+        }
+    }
+}
+
+impl Drain {
+    fn begin(limit: usize, unit: Unit) -> io::Result<(Self, PipeWriter)> {
+        let (output, writer) = io::pipe()?;
+        widen(&output);
+        let kept = Arc::new(Mutex::new(Bounded::new(limit, unit)));
+        let ended = drain(output, Arc::clone(&kept))?;
+        Ok((Self { kept, ended }, writer))
+    }
+
+    fn finish(self, deadline: Instant) -> Capture {
+        let _ = self.ended.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+        std::mem::replace(&mut *lock(&self.kept), Bounded::new(0, Unit::Bytes)).finish()
+    }
+}
+
+fn drain(
+    mut output: PipeReader,
+    kept: Arc<Mutex<Bounded>>,
+) -> io::Result<mpsc::Receiver<Infallible>> {
+    let (sender, ended) = mpsc::channel();
+    let run = move || {
+        let _sender = sender;
+        let mut buffer = vec![0; 256 << 10];
+        loop {
+            match output.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(n) => lock(&kept).push(&buffer[..n]),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+    };
+    thread::Builder::new()
+        .name("output".to_owned())
+        .spawn(run)
+        .map_err(|e| io::Error::other(format!("cannot start a thread for its output: {e}")))?;
+    Ok(ended)
+}
+
+fn lock(kept: &Mutex<Bounded>) -> impl DerefMut<Target = Bounded> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(target_os = "linux")]
+fn widen(pipe: &PipeReader) {
+    // Refused where a user has many pipes; the usual size does too.
+    let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_SIZE);
+}
+
+#[cfg(not(target_os = "linux"))]
+fn widen(_: &PipeReader) {}
