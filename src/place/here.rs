@@ -1,15 +1,16 @@
 //! This machine: the workspace's files, and commands through the runner.
 
 use std::path::Path;
+use std::time::Duration;
 
 use super::{Coming, Place};
 use crate::error::Result;
 use crate::policy::Opens;
-use crate::protocol::{Detail, Effect, Execution, Failure, Operation, RelPath, ShellCommand};
-use crate::runner::{Errand, Runner};
+use crate::protocol::{Detail, Digest, Effect, Failure, Operation, Reading, RelPath, ShellCommand};
+use crate::runner::{Errand, Runner, variable_fault};
 use crate::workspace::guard::Guard;
 use crate::workspace::walk::Walk;
-use crate::workspace::{Contents, Workspace};
+use crate::workspace::{Contents, Look, Plan, READ_LIMIT, READ_ROOM, Workspace};
 
 /// The workspace on this machine.
 pub struct Here<'a> {
@@ -27,6 +28,14 @@ pub struct Here<'a> {
     pub guarded: bool,
     /// What watches over those names.
     pub guard: Guard,
+    /// How long a command gets that asks for so much; None for as long as the runner gives.
+    pub timeout: &'a dyn Fn(Option<Duration>) -> Option<Duration>,
+    /// Whether commands reach the network; None for what the settings say.
+    pub network: Option<bool>,
+    /// The largest file, in bytes, that is given where it is read in its place.
+    pub read_limit: u64,
+    /// How many bytes of such files may be given yet.
+    pub read_room: u64,
     noticed: Vec<String>,
     /// The walk at the end of a turn in which commands ran.
     last_walk: Option<Walk>,
@@ -49,6 +58,10 @@ impl<'a> Here<'a> {
             interrupted,
             guarded: false,
             guard: Guard::default(),
+            timeout: &|asked| asked,
+            network: None,
+            read_limit: READ_LIMIT,
+            read_room: READ_ROOM,
             noticed: Vec::new(),
             last_walk: None,
         }
@@ -67,23 +80,58 @@ impl<'a> Here<'a> {
 
     fn run(
         &mut self,
-        command: &str,
+        run: &ShellCommand,
+        opens: Opens,
         before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
-    ) -> Result<Execution> {
+    ) -> Result<Detail> {
+        let folder = match &run.cwd {
+            Some(folder) => self.workspace.folder(folder),
+            None => Ok(self.workspace.path().to_owned()),
+        };
+        let faults = run.env.iter().find_map(|(name, value)| variable_fault(name, value));
+        let folder = match (folder, faults) {
+            (Ok(folder), None) => folder,
+            (Ok(_), Some(fault)) => return Ok(Failure::execution(fault).into()),
+            (Err(failure), _) => return Ok(failure.into()),
+        };
         if self.guarded
             && let Some(snapshot) = self.guard.begin(self.workspace)?
         {
             before(Coming::Guard(snapshot))?;
         }
         before(Coming::Effect(&Effect::Command))?;
+        let kept = self.guard.kept(self.workspace, opens.repository);
         let errand = Errand {
-            protected: &self.guard.places(self.workspace),
+            protected: &kept.places,
+            pinned: &kept.pinned,
             open: self.open,
-            ..Errand::new(command, self.workspace.path(), self.own)
+            timeout: (self.timeout)(run.timeout),
+            environment: &run.env,
+            streams: run.streams,
+            network: self.network,
+            ..Errand::new(&run.command, &folder, self.own)
         };
         let execution = self.runner.run(&errand, self.interrupted);
         self.noticed = self.guard.check(self.workspace);
-        Ok(execution)
+        Ok(Detail::Ran(execution))
+    }
+
+    fn change(
+        &mut self,
+        plan: Plan,
+        opens: Opens,
+        before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
+    ) -> Result<Detail> {
+        // It is kept together with the effect, which it is to be on disk before; see `guard`.
+        if opens.protected
+            && let Some(snapshot) = self.guard.expect(self.workspace, plan.effect())
+        {
+            before(Coming::Guard(snapshot))?;
+        }
+        before(Coming::Effect(&Effect::File(Box::new(plan.effect().clone()))))?;
+        let detail = plan.execute().unwrap_or_else(Detail::Failed);
+        self.guard.settle(self.workspace);
+        Ok(detail)
     }
 }
 
@@ -91,31 +139,37 @@ impl Place for Here<'_> {
     fn perform(
         &mut self,
         operation: &Operation,
-        _opens: Opens,
+        opens: Opens,
         before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
     ) -> Result<Detail> {
+        let permit = opens.protected;
         let plan = match operation {
             Operation::Create { path, content, existing } => {
-                self.workspace.plan_create(path, content.as_bytes(), *existing)
+                self.workspace.plan_create(path, content.as_bytes(), *existing, permit)
             }
-            Operation::Edit { path, change } => self.workspace.plan_edit(path, change),
-            Operation::Delete { path } => self.workspace.plan_delete(path),
-            Operation::Run(ShellCommand { command, .. }) => {
-                return self.run(command, before).map(Detail::Ran);
+            Operation::Edit { path, change } => self.workspace.plan_edit(path, change, permit),
+            Operation::Delete { path } => self.workspace.plan_delete(path, permit),
+            Operation::Run(run) => {
+                return self.run(run, opens, before);
             }
             Operation::Message { text } => return Ok(Detail::Shown { text: text.clone() }),
-            Operation::Read { path, .. } => return Ok(Detail::ReadLater { path: path.clone() }),
+            Operation::Read { path, reading: Reading::Later } => {
+                return Ok(Detail::ReadLater { path: path.clone() });
+            }
+            Operation::Read { path, reading: Reading::Now(encoding) } => {
+                let read = self.workspace.read(path, self.read_limit.saturating_add(1));
+                let room = &mut self.read_room;
+                let given = read.and_then(|file| file.whole(*encoding, self.read_limit, room));
+                return Ok(given.unwrap_or_else(Detail::Failed));
+            }
             Operation::Done { summary, .. } => {
                 return Ok(Detail::Completed { summary: summary.clone() });
             }
         };
-        Ok(match plan {
-            Err(failure) => failure.into(),
-            Ok(plan) => {
-                before(Coming::Effect(&Effect::File(Box::new(plan.effect().clone()))))?;
-                plan.execute().unwrap_or_else(Detail::Failed)
-            }
-        })
+        match plan {
+            Err(failure) => Ok(failure.into()),
+            Ok(plan) => self.change(plan, opens, before),
+        }
     }
 
     fn noticed(&mut self) -> Vec<String> {
@@ -138,6 +192,14 @@ impl Place for Here<'_> {
 
     fn read(&self, path: &RelPath) -> Result<Contents, Failure> {
         self.workspace.read_text(path)
+    }
+
+    fn look(&self, path: &RelPath) -> Look {
+        self.workspace.look(path)
+    }
+
+    fn standing(&self, operation: &Operation) -> Option<Digest> {
+        self.workspace.standing(operation)
     }
 
     fn interrupted(&self) -> bool {

@@ -10,6 +10,7 @@ use crate::workspace::Contents;
 use crate::workspace::guard::Snapshot;
 use crate::workspace::walk::Walk;
 
+pub use crate::workspace::Look;
 pub use here::Here;
 pub use preview::{Preview, Rewritten, Standing};
 
@@ -24,7 +25,7 @@ pub enum Coming<'a> {
 
 /// Something that can carry out operations.
 pub trait Place {
-    /// Carries out one operation, to which that is opened beside what all may do. Where it has an
+    /// Carries out one operation, for which the person's approval opens that. Where it has an
     /// effect, `before` is told of it first; if that fails, nothing was done.
     fn perform(
         &mut self,
@@ -32,10 +33,6 @@ pub trait Place {
         opens: Opens,
         before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
     ) -> Result<Detail>;
-    /// What stands where an operation would change a file, if it would and something does.
-    fn standing(&self, _operation: &Operation) -> Option<Digest> {
-        None
-    }
     /// What was noticed beside the last operation, a sentence each.
     fn noticed(&mut self) -> Vec<String> {
         Vec::new()
@@ -48,6 +45,11 @@ pub trait Place {
     fn walk(&self) -> Result<Walk>;
     /// Reads a text for the LLM, or its beginning.
     fn read(&self, path: &RelPath) -> Result<Contents, Failure>;
+    /// What can be told of a path, before anything is done there.
+    fn look(&self, path: &RelPath) -> Look;
+    /// The digest of what stands where a file operation would change something; None for other
+    /// operations, and where nothing stands.
+    fn standing(&self, operation: &Operation) -> Option<Digest>;
     /// What is told of a file that could not be read.
     fn unreadable(&self, failure: Failure) -> Detail {
         failure.into()

@@ -4,11 +4,13 @@
 use super::{Coming, Place};
 use crate::error::Result;
 use crate::policy::Opens;
-use crate::protocol::{Detail, Failure, FailureKind, Operation, RelPath, ShellCommand};
+use crate::protocol::{
+    Detail, Digest, Failure, FailureKind, Operation, Reading, RelPath, ShellCommand,
+};
 use crate::text::named;
 use crate::workspace::overlay::Overlay;
 use crate::workspace::walk::Walk;
-use crate::workspace::{Contents, READ_LIMIT, Workspace};
+use crate::workspace::{Contents, Look, READ_LIMIT, READ_ROOM, Workspace};
 
 pub use crate::workspace::overlay::{Rewritten, Standing};
 
@@ -20,12 +22,23 @@ pub struct Preview<'a> {
     guarded: bool,
     /// A command would have run before.
     after_command: bool,
+    /// As for [`Here`](super::Here).
+    pub read_limit: u64,
+    /// As for [`Here`](super::Here).
+    pub read_room: u64,
 }
 
 impl<'a> Preview<'a> {
     /// The workspace as it is; `guarded` as for [`Here`](super::Here).
     pub fn new(workspace: &'a Workspace, guarded: bool) -> Self {
-        Self { workspace, overlay: Overlay::new(workspace), guarded, after_command: false }
+        Self {
+            workspace,
+            overlay: Overlay::new(workspace),
+            guarded,
+            after_command: false,
+            read_limit: READ_LIMIT,
+            read_room: READ_ROOM,
+        }
     }
 
     /// The files that would be changed, by path.
@@ -33,14 +46,20 @@ impl<'a> Preview<'a> {
         self.overlay.rewritten()
     }
 
-    fn attempt(&mut self, operation: &Operation) -> Result<Detail, Failure> {
+    fn attempt(&mut self, operation: &Operation, opens: Opens) -> Result<Detail, Failure> {
         match operation {
             Operation::Create { path, content, existing } => {
-                self.overlay.create(path, content.as_bytes(), *existing)
+                self.overlay.create(path, content.as_bytes(), *existing, opens.protected)
             }
-            Operation::Edit { path, change } => self.overlay.edit(path, change),
-            Operation::Delete { path } => self.overlay.delete(path),
-            Operation::Read { path, .. } => Ok(Detail::ReadLater { path: path.clone() }),
+            Operation::Edit { path, change } => self.overlay.edit(path, change, opens.protected),
+            Operation::Delete { path } => self.overlay.delete(path, opens.protected),
+            Operation::Read { path, reading: Reading::Later } => {
+                Ok(Detail::ReadLater { path: path.clone() })
+            }
+            Operation::Read { path, reading: Reading::Now(encoding) } => {
+                let contents = self.overlay.read(path, self.read_limit.saturating_add(1))?;
+                contents.whole(*encoding, self.read_limit, &mut self.read_room)
+            }
             Operation::Run(ShellCommand { command, .. }) => {
                 self.after_command = true;
                 Ok(Detail::Unknown { reason: format!("would run {}", named(command)) })
@@ -55,10 +74,10 @@ impl Place for Preview<'_> {
     fn perform(
         &mut self,
         operation: &Operation,
-        _opens: Opens,
+        opens: Opens,
         _: &mut dyn FnMut(Coming<'_>) -> Result<()>,
     ) -> Result<Detail> {
-        Ok(match self.attempt(operation) {
+        Ok(match self.attempt(operation, opens) {
             Ok(detail) => detail,
             Err(failure) => self.unreadable(failure),
         })
@@ -78,5 +97,13 @@ impl Place for Preview<'_> {
 
     fn read(&self, path: &RelPath) -> Result<Contents, Failure> {
         self.overlay.read(path, READ_LIMIT)?.text()
+    }
+
+    fn look(&self, path: &RelPath) -> Look {
+        self.overlay.look(path)
+    }
+
+    fn standing(&self, operation: &Operation) -> Option<Digest> {
+        self.overlay.standing(operation)
     }
 }

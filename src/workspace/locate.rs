@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::path::Component;
+use std::path::{Component, PathBuf};
 
 use cap_fs_ext::{DirExt, MetadataExt};
 use cap_std::fs::{Dir, Metadata};
@@ -50,6 +50,14 @@ pub(super) struct Way {
     name: String,
     pub(super) real: RelPath,
     pub(super) found: Option<Found>,
+}
+
+/// Where a walk ends.
+enum Arrival {
+    /// At a name in a folder.
+    At(Box<Way>),
+    /// In a folder that a link leads to: its names from the root, free of links.
+    Folder(Vec<String>),
 }
 
 /// What stands somewhere.
@@ -99,6 +107,36 @@ impl Workspace {
         last: Last,
         overlay: Option<&Overlay>,
     ) -> Result<Way, Failure> {
+        match self.walk_to(path, last, overlay)? {
+            Arrival::At(way) => Ok(*way),
+            Arrival::Folder(_) => Err(is_folder(path)),
+        }
+    }
+
+    /// The folder that `path` names, free of links: what is handed to somebody else.
+    pub fn folder(&self, path: &RelPath) -> Result<PathBuf, Failure> {
+        let way = match self.walk_to(path, Last::Follow, None)? {
+            Arrival::Folder(names) => return Ok(self.path.join(names.join("/"))),
+            Arrival::At(way) => way,
+        };
+        match way.found {
+            Some(Found::OnDisk(found)) if found.is_dir() => Ok(self.path.join(way.real.as_str())),
+            Some(_) => Err(Failure::execution(format!(
+                "'{path}' is not a folder: name one, or none for the workspace's root"
+            ))),
+            None => Err(Failure::execution(format!(
+                "No folder '{path}' in the workspace: make it first, or name one that exists"
+            ))),
+        }
+    }
+
+    fn walk_to(
+        &self,
+        path: &RelPath,
+        last: Last,
+        overlay: Option<&Overlay>,
+    ) -> Result<Arrival, Failure> {
+        let arrived = |way: Result<Way, Failure>| way.map(|way| Arrival::At(Box::new(way)));
         let mut todo: VecDeque<String> = path.components().map(str::to_owned).collect();
         let mut held: Vec<(String, Option<Dir>)> = Vec::new();
         let mut links = 0;
@@ -117,11 +155,13 @@ impl Workspace {
                     return Err(not_found(path));
                 }
                 let name = missing.pop().unwrap_or_default();
-                return self.arrived(path, held, missing, name, None);
+                return arrived(self.arrived(path, held, missing, name, None));
             };
             let (Found::OnDisk(found), Some(here)) = (&found, here) else {
                 match found {
-                    _ if at_end => return self.arrived(path, held, Vec::new(), name, Some(found)),
+                    _ if at_end => {
+                        return arrived(self.arrived(path, held, Vec::new(), name, Some(found)));
+                    }
                     Found::Folder => held.push((name, None)),
                     _ => return Err(no_folder(path, &name)),
                 }
@@ -161,7 +201,7 @@ impl Workspace {
                 }
             } else if at_end {
                 let found = Found::OnDisk(found.clone());
-                return self.arrived(path, held, Vec::new(), name, Some(found));
+                return arrived(self.arrived(path, held, Vec::new(), name, Some(found)));
             } else if found.is_dir() {
                 let dir = here.open_dir_nofollow(&name).map_err(|e| failed("open", path, &e))?;
                 let opened = dir.dir_metadata().map_err(|e| failed("look at", path, &e))?;
@@ -172,7 +212,7 @@ impl Workspace {
             }
         }
         // Only a link to a folder ends here.
-        Err(is_folder(path))
+        Ok(Arrival::Folder(held.into_iter().map(|(name, _)| name).collect()))
     }
 
     fn arrived(

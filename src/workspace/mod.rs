@@ -4,6 +4,7 @@
 //! staying what they were. deaddrop's own state is out of reach wherever it lies, also inside.
 
 pub mod edit;
+mod facts;
 pub mod guard;
 mod locate;
 mod names;
@@ -21,6 +22,7 @@ use cap_std::fs::{Dir, Metadata, OpenOptions};
 
 use crate::error::{Error, Result};
 use crate::protocol::{Change, Detail, Failure, RelPath, Replacement};
+pub use facts::Look;
 use locate::{Last, Spot, failed, is_folder, not_found};
 pub use plan::Plan;
 use protected::Protected;
@@ -28,6 +30,8 @@ use walk::Walk;
 
 /// How much of a file an outbox shows, in bytes.
 pub const READ_LIMIT: u64 = 200_000;
+/// How many bytes of files are given that are read in their place, in one turn.
+pub const READ_ROOM: u64 = 1_000_000;
 /// The largest file that an edit reads, in bytes.
 pub const EDIT_LIMIT: u64 = 64 << 20;
 

@@ -20,14 +20,16 @@ pub struct Plan {
 }
 
 impl Workspace {
-    /// Plans to make a file of `content`, or to replace the one that stands there.
+    /// Plans to make a file of `content`, or to replace the one that stands there; under a protected
+    /// name only where the person permits it.
     pub fn plan_create(
         &self,
         path: &RelPath,
         content: &[u8],
         existing: Existing,
+        permit: bool,
     ) -> Result<Plan, Failure> {
-        let spot = self.locate_to_write(path, Last::Follow)?;
+        let spot = self.locate_to_write(path, Last::Follow, permit)?;
         if let Some(found) = &spot.found {
             if existing == Existing::Fail {
                 return Err(Failure::execution(format!("File '{path}' already exists")));
@@ -44,8 +46,13 @@ impl Workspace {
     }
 
     /// Plans to change part of a file.
-    pub fn plan_edit(&self, path: &RelPath, change: &Change) -> Result<Plan, Failure> {
-        let spot = self.locate_to_write(path, Last::Follow)?;
+    pub fn plan_edit(
+        &self,
+        path: &RelPath,
+        change: &Change,
+        permit: bool,
+    ) -> Result<Plan, Failure> {
+        let spot = self.locate_to_write(path, Last::Follow, permit)?;
         let found = regular(path, spot.found.as_ref().ok_or_else(|| not_found(path))?)?;
         editable(path, found.len())?;
         let old = read_up_to(path, &spot, EDIT_LIMIT)?;
@@ -54,8 +61,8 @@ impl Workspace {
     }
 
     /// Plans to remove a file, or a link itself rather than what it leads to. Never a folder.
-    pub fn plan_delete(&self, path: &RelPath) -> Result<Plan, Failure> {
-        let spot = self.locate_to_write(path, Last::Keep)?;
+    pub fn plan_delete(&self, path: &RelPath, permit: bool) -> Result<Plan, Failure> {
+        let spot = self.locate_to_write(path, Last::Keep, permit)?;
         let found = spot.found.as_ref().ok_or_else(|| not_found(path))?;
         if !found.is_symlink() {
             regular(path, found)?;
@@ -65,10 +72,14 @@ impl Workspace {
         Ok(Plan::new(path, spot, before, None, detail))
     }
 
-    fn locate_to_write(&self, path: &RelPath, last: Last) -> Result<Spot, Failure> {
-        self.refuse_protected(path, path)?;
+    fn locate_to_write(&self, path: &RelPath, last: Last, permit: bool) -> Result<Spot, Failure> {
+        if !permit {
+            self.refuse_protected(path, path)?;
+        }
         let spot = self.locate(path, last)?;
-        self.refuse_protected(path, &spot.real)?;
+        if !permit {
+            self.refuse_protected(path, &spot.real)?;
+        }
         Ok(spot)
     }
 
@@ -127,7 +138,7 @@ impl Plan {
 
 /// What identifies the content of what stands at a spot. Of a file that is too large to be edited,
 /// its place and times do.
-fn digest(path: &RelPath, spot: &Spot) -> Result<Option<Digest>, Failure> {
+pub(super) fn digest(path: &RelPath, spot: &Spot) -> Result<Option<Digest>, Failure> {
     let Some(found) = &spot.found else { return Ok(None) };
     if found.is_symlink() {
         let target = spot.folder.read_link_contents(&spot.name);

@@ -181,7 +181,9 @@ fn of_20_000_writes_none_escapes_through_a_swapped_link() {
                 0 => format!("flip/new{n}/x"),
                 _ => format!("flip/x{}", n % 50),
             };
-            match workspace.plan_create(&path(&to), b"x", Existing::Replace).and_then(Plan::execute)
+            match workspace
+                .plan_create(&path(&to), b"x", Existing::Replace, false)
+                .and_then(Plan::execute)
             {
                 Ok(_) => written += 1,
                 Err(failure) if failure.kind == FailureKind::Rejected => rejected += 1,
@@ -210,13 +212,13 @@ fn of_20_000_reads_and_deletions_none_escapes_through_a_swapped_link() {
                 // In the folder, where nothing stands yet.
                 Err(failure) if failure.kind == FailureKind::Execution => {
                     let _ = workspace
-                        .plan_create(&path("flip/x"), b"mine", Existing::Replace)
+                        .plan_create(&path("flip/x"), b"mine", Existing::Replace, false)
                         .and_then(Plan::execute);
                 }
                 Err(_) => rejected += 1,
             }
             if rejected % 7 == 0 {
-                let _ = workspace.plan_delete(&path("flip/x")).and_then(Plan::execute);
+                let _ = workspace.plan_delete(&path("flip/x"), false).and_then(Plan::execute);
             }
         }
         assert!(rejected > 500, "no race: {rejected} rejected");

@@ -69,6 +69,56 @@ fn look(
     Some(look.found)
 }
 
+/// Takes into a root what stands at the end of these names, the first of which is that protected one,
+/// if `itself`; and folders on the way to it that are not known.
+pub(super) fn one(
+    workspace: &Workspace,
+    root: &mut Root,
+    protected: &str,
+    names: &[String],
+    itself: bool,
+) -> Option<()> {
+    let mut dir = workspace.folder_at(&root.path).ok()?;
+    let mut scope = Scope::of_entry(&protected.to_lowercase());
+    let mut key = String::new();
+    for (n, text) in names.iter().enumerate() {
+        let name = unescaped(text);
+        let found = dir.symlink_metadata(&name).ok();
+        if n > 0 {
+            scope = scope.below(text, found.as_ref().is_some_and(Metadata::is_dir))?;
+            key.push('/');
+        }
+        key.push_str(text);
+        let is_last = n + 1 == names.len();
+        let Some(found) = found else {
+            if is_last && itself {
+                root.take(&key);
+            }
+            return None;
+        };
+        let inode = Some(found.ino());
+        if !is_last {
+            let (mode, role) = (of_unix(&found).mode, scope.role());
+            let what = What::Folder { mode, whole: true, role };
+            dir = dir.open_dir_nofollow(&name).ok()?;
+            root.items.entry(key.clone()).or_insert(Item { inode, what });
+            scope = scope.settled(|| dir.symlink_metadata("HEAD").is_ok());
+        } else if itself && !found.is_dir() {
+            let mut look = Look {
+                workspace,
+                known: None,
+                room: Some(&mut Room::new()),
+                found: Root::default(),
+                digests: 1,
+                items: 1,
+            };
+            let what = look.no_folder(&dir, &name, &found, Before::Unasked);
+            root.items.insert(key.clone(), Item { inode, what });
+        }
+    }
+    Some(())
+}
+
 /// The folder that holds a root, and its name there.
 fn holder(workspace: &Workspace, path: &str) -> io::Result<(Dir, std::ffi::OsString)> {
     let (Some(parent), Some(name)) = (workspace.path.parent(), workspace.path.file_name()) else {
@@ -132,17 +182,23 @@ impl<'a> Look<'a> {
                 self.folder(dir, name, &key, scope, depth).unwrap_or(false)
             };
             What::Folder { mode: of_unix(&found).mode, whole, role }
-        } else if found.is_file() {
-            What::File(Box::new(self.content(dir, name, &found, before)))
+        } else {
+            self.no_folder(dir, name, &found, before)
+        };
+        let item = Item { inode: Some(found.ino()), what };
+        self.found.items.insert(key, item);
+        true
+    }
+
+    fn no_folder(&mut self, dir: &Dir, name: &OsStr, found: &Metadata, before: Before<'_>) -> What {
+        if found.is_file() {
+            What::File(Box::new(self.content(dir, name, found, before)))
         } else if found.is_symlink() {
             let target = dir.read_link_contents(name).unwrap_or_default();
             What::Link { target: escaped_os(target.as_os_str()) }
         } else {
             What::Other
-        };
-        let item = Item { inode: Some(found.ino()), what };
-        self.found.items.insert(key, item);
-        true
+        }
     }
 
     /// Looks at what is in a folder. Returns whether that was all.

@@ -9,16 +9,19 @@
 //!   moved by mistake lies in the quarantine.
 //! - The snapshot is of one turn: what the person changes between turns is theirs.
 
+mod approved;
 mod look;
+mod opening;
 mod quarantine;
 mod scope;
 mod snapshot;
+#[cfg(all(test, unix))]
+mod tests;
 mod told;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
-use std::path::PathBuf;
 
 use cap_fs_ext::MetadataExt;
 
@@ -26,7 +29,9 @@ use super::Workspace;
 use super::names::unescaped;
 use super::walk::Walk;
 use crate::error::Result;
+pub use opening::Kept;
 pub use quarantine::Quarantine;
+use scope::Role;
 pub use snapshot::Snapshot;
 use snapshot::{Change, Item, Root, What, ancestors};
 use told::{Told, sentences};
@@ -35,6 +40,9 @@ use told::{Told, sentences};
 const ROOTS: usize = 1_000;
 /// So many ignored folders and further repositories are remembered.
 const LEFT_ALONE: usize = 10_000;
+
+/// Said where git was allowed to write, and made a repository.
+const NO_NEW_ONE: &str = "git may write to repositories that are there, and a new one is not left in its place: making one (git init, git clone) is for the user";
 
 /// What watches over the protected names while commands run.
 #[derive(Debug, Default)]
@@ -45,6 +53,10 @@ pub struct Guard {
     known: Option<Snapshot>,
     /// Repositories that are not where they were: moved, or gone.
     missing: Vec<Missing>,
+    /// `known` is not what was kept of it last.
+    is_ahead: bool,
+    /// A command of the turn could write to repositories.
+    opened: bool,
 }
 
 /// A `.git` that is not where it was.
@@ -64,17 +76,22 @@ impl Guard {
 
     /// The same in the middle of a turn, of which `known` is the snapshot.
     pub fn resumed(quarantine: Quarantine, known: Snapshot) -> Self {
-        Self { quarantine: Some(quarantine), known: Some(known), missing: Vec::new() }
+        Self { quarantine: Some(quarantine), known: Some(known), ..Self::default() }
     }
 
-    /// A command is about to run. Takes the turn's snapshot where there is none yet, and gives it
-    /// then, to be kept before the command begins.
+    /// A command is about to run. Takes the turn's snapshot where there is none yet, and gives what
+    /// is to be kept before the command begins: it, or what became of it by approved writes.
     pub fn begin(&mut self, workspace: &Workspace) -> Result<Option<&Snapshot>> {
-        if self.quarantine.is_none() || self.known.is_some() {
+        if self.quarantine.is_none() {
             return Ok(None);
         }
-        let snapshot = Snapshot::take(workspace, &workspace.walk()?);
-        Ok(Some(&*self.known.insert(snapshot)))
+        self.settle(workspace);
+        if self.known.is_none() {
+            self.known = Some(Snapshot::take(workspace, &workspace.walk()?));
+            self.is_ahead = true;
+        }
+        let is_ahead = std::mem::take(&mut self.is_ahead);
+        Ok(self.known.as_ref().filter(|_| is_ahead))
     }
 
     /// Whether commands have run under this guard.
@@ -82,18 +99,9 @@ impl Guard {
         self.known.is_some()
     }
 
-    /// Where something stands that no command may write: files, folders and links.
-    pub fn places(&self, workspace: &Workspace) -> Vec<PathBuf> {
-        let roots = self.known.iter().flat_map(|known| &known.roots);
-        let entries = roots.flat_map(|root| {
-            let entries = root.items.keys().filter(|key| !key.contains('/'));
-            entries.map(|key| workspace.path.join(unescaped(&root.path_of(key))))
-        });
-        entries.collect()
-    }
-
     /// Compares after a command. Returns what was found and done, a sentence each.
     pub fn check(&mut self, workspace: &Workspace) -> Vec<String> {
+        self.settle(workspace);
         let (Some(quarantine), Some(known)) = (&self.quarantine, &mut self.known) else {
             return Vec::new();
         };
@@ -107,7 +115,7 @@ impl Guard {
                 self.missing.extend(Missing::of(root));
             }
         }
-        sentences(told)
+        self.told(told)
     }
 
     /// Compares at the end of a turn with what its last walk found: repositories that were not
@@ -147,7 +155,18 @@ impl Guard {
             }
         }
         told.extend(self.missing.drain(..).map(|missing| Told::Gone { place: missing.path }));
-        sentences(told)
+        self.told(told)
+    }
+
+    fn told(&self, told: Vec<Told>) -> Vec<String> {
+        let is_repository = |told: &Told| match told {
+            Told::Quarantined { place, change: Change::Made, .. } => is_git(place),
+            _ => false,
+        };
+        let made = self.opened && told.iter().any(is_repository);
+        let mut told = sentences(told);
+        told.extend(made.then(|| NO_NEW_ONE.to_owned()));
+        told
     }
 
     /// What lies in quarantine and none of these warnings names: deaddrop was stopped before it
@@ -184,7 +203,7 @@ impl Snapshot {
         let mut room = look::Room::new();
         let roots = [""].into_iter().chain(paths);
         let roots = roots.filter_map(|path| look::all(workspace, path, &mut room)).collect();
-        Self { inode: workspace.number(), roots, left_alone, is_whole }
+        Self { inode: workspace.number(), roots, left_alone, is_whole, approved: Vec::new() }
     }
 
     fn leaves_alone(&self, path: &str) -> bool {
@@ -208,6 +227,11 @@ impl Workspace {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         Ok((self.folder_at(folder)?, unescaped(name)))
     }
+}
+
+/// Whether a path ends in the name of a repository.
+fn is_git(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case(".git"))
 }
 
 fn git_names(workspace: &Workspace, folder: &cap_std::fs::Dir) -> Vec<OsString> {
@@ -262,129 +286,5 @@ fn set_right(
             Some(went) => Told::Quarantined { place, change, went, back: Some(back) },
             None => Told::Removed { place, back },
         });
-    }
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use std::fs;
-
-    use super::*;
-    use crate::workspace::protected::defaults;
-
-    #[test]
-    fn the_places_are_those_that_exist_at_the_roots() {
-        let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
-        for folder in
-            [".git/hooks", "a/b/.git", "a/.vscode", "a/b/.VSCode/x", "out/c/.git", "state"]
-        {
-            fs::create_dir_all(root.join(folder)).unwrap();
-        }
-        fs::write(root.join(".gitignore"), "out\n").unwrap();
-        std::os::unix::fs::symlink("nowhere", root.join(".envrc")).unwrap();
-        let workspace = Workspace::open(&root, &[root.join("state")], &defaults()).unwrap();
-        let mut guard = Guard::new(Quarantine::new(root.join("state"), "state", "turn"));
-        assert!(guard.places(&workspace).is_empty() && !guard.has_begun());
-        assert!(guard.begin(&workspace).unwrap().is_some());
-        // One snapshot a turn.
-        assert!(guard.begin(&workspace).unwrap().is_none());
-        let mut places = guard.places(&workspace);
-        places.sort();
-        let expected = [".envrc", ".git", "a/b/.VSCode", "a/b/.git"];
-        assert_eq!(places, expected.map(|path| root.join(path)));
-        assert!(guard.check(&workspace).is_empty());
-    }
-
-    #[test]
-    fn deaddrops_own_files_under_such_a_name_change_as_they_please() {
-        let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
-        fs::create_dir_all(root.join(".idea/state")).unwrap();
-        let state = root.join(".idea/state");
-        let workspace = Workspace::open(&root, std::slice::from_ref(&state), &defaults()).unwrap();
-        let mut guard = Guard::new(Quarantine::new(state.clone(), "state", "turn"));
-        guard.begin(&workspace).unwrap();
-        fs::write(state.join("journal"), "x").unwrap();
-        assert!(guard.check(&workspace).is_empty());
-        fs::write(root.join(".idea/x"), "x").unwrap();
-        assert_eq!(guard.check(&workspace).len(), 1);
-        assert!(state.join("quarantine/turn/1_x").exists() && state.join("journal").exists());
-    }
-
-    /// A guard over a repository as the journal gives it after a new start of the machine, altered.
-    fn after_a_new_start(alter: impl Fn(&mut serde_json::Value)) -> (tempfile::TempDir, Guard) {
-        let dir = tempfile::tempdir().unwrap();
-        fs::create_dir_all(dir.path().join(".git/hooks")).unwrap();
-        fs::write(dir.path().join(".git/config"), "[core]\n").unwrap();
-        // Too large to have a digest: its time and number are compared.
-        let large = fs::File::create(dir.path().join(".git/hooks/large")).unwrap();
-        large.set_len(5 << 20).unwrap();
-        let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
-        let place = || Quarantine::new(dir.path().join(".."), "..", "never-made");
-        let mut guard = Guard::new(place());
-        let mut kept = serde_json::to_value(guard.begin(&workspace).unwrap().unwrap()).unwrap();
-        alter(&mut kept);
-        let guard = Guard::resumed(place(), serde_json::from_value(kept).unwrap());
-        (dir, guard)
-    }
-
-    fn each_item(kept: &mut serde_json::Value, alter: impl Fn(&mut serde_json::Value)) {
-        kept["roots"][0]["items"].as_object_mut().unwrap().values_mut().for_each(alter);
-    }
-
-    #[test]
-    fn a_machine_that_numbers_its_devices_anew_makes_nobodys_repository_another() {
-        // As journals were before, with devices in them.
-        let (dir, mut guard) = after_a_new_start(|kept| {
-            kept.as_object_mut().unwrap().remove("inode");
-            each_item(kept, |item| item["device"] = 99_999.into());
-        });
-        let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
-        assert_eq!(guard.check(&workspace), [""; 0]);
-        assert_eq!(guard.finish(&workspace, &workspace.walk().unwrap()), [""; 0]);
-        assert!(dir.path().join(".git/config").exists());
-    }
-
-    #[test]
-    fn where_files_are_numbered_anew_contents_are_compared() {
-        let renumbered = |kept: &mut serde_json::Value| {
-            kept["inode"] = 1.into();
-            each_item(kept, |item| item["inode"] = 2.into());
-        };
-        let (dir, mut guard) = after_a_new_start(renumbered);
-        let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
-        assert_eq!(guard.check(&workspace), [""; 0]);
-        // Another number where those of the root hold is another folder.
-        let (dir, mut guard) = after_a_new_start(|kept| each_item(kept, |i| i["inode"] = 2.into()));
-        let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
-        let found = guard.untouched(&workspace);
-        assert!(found.iter().any(|(key, change)| key == ".git" && *change == Change::Changed));
-        // What a command wrote is found by its content all the same.
-        let (dir, mut guard) = after_a_new_start(renumbered);
-        fs::write(dir.path().join(".git/config"), "[evil]\n").unwrap();
-        let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
-        let found = guard.untouched(&workspace);
-        assert_eq!(found, [(".git/config".to_owned(), Change::Changed)]);
-    }
-
-    impl Guard {
-        /// What a check would find at the root, without doing anything about it.
-        fn untouched(&mut self, workspace: &Workspace) -> Vec<(String, Change)> {
-            let known = self.known.as_mut().unwrap();
-            known.meet(workspace.number());
-            let now = look::again(workspace, "", &known.roots[0]).unwrap();
-            known.roots[0].differences(&now)
-        }
-    }
-
-    #[test]
-    fn without_a_place_for_it_nothing_is_watched() {
-        let dir = tempfile::tempdir().unwrap();
-        let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
-        let mut guard = Guard::default();
-        assert!(guard.begin(&workspace).unwrap().is_none() && !guard.has_begun());
-        fs::create_dir(dir.path().join(".git")).unwrap();
-        assert!(guard.check(&workspace).is_empty() && dir.path().join(".git").exists());
     }
 }

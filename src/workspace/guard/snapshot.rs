@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::scope::Role;
-use crate::protocol::Digest;
+use crate::protocol::{Digest, RelPath};
 
 /// What stood under protected names.
 ///
@@ -28,6 +28,21 @@ pub struct Snapshot {
     pub(super) left_alone: BTreeSet<String>,
     /// Whether `left_alone` is all of them; if not, new repositories are told of and not moved.
     pub(super) is_whole: bool,
+    /// Writes that the person approved, and of which it was not yet seen whether they were made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) approved: Vec<Approved>,
+}
+
+/// A write under a protected name that the person approved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Approved {
+    /// Where, links resolved.
+    pub(super) path: RelPath,
+    /// What stood there before; None where nothing did.
+    pub(super) before: Option<Digest>,
+    /// What is to stand there; None where nothing is to.
+    pub(super) after: Option<Digest>,
 }
 
 /// A folder in which protected names are looked for, and what stands under them.

@@ -1,0 +1,105 @@
+//! What can be told of a place before anything is done there, and files that are given whole.
+
+use super::locate::{Found, Last, Spot, Way};
+use super::overlay::Overlay;
+use super::plan::digest;
+use super::{Contents, Workspace, regular};
+use crate::protocol::operations::Encoding;
+use crate::protocol::{Detail, Digest, Failure, Operation, RelPath};
+
+/// What can be told of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Look {
+    /// Where it leads, links resolved; None where that cannot be told, or is out of reach.
+    pub real: Option<RelPath>,
+    /// The size of the regular file that stands there.
+    pub size: Option<u64>,
+    /// Whether the path, as it was asked for or as it really is, has a protected name in it.
+    pub protected: bool,
+}
+
+impl Workspace {
+    /// What can be told of a path.
+    pub fn look(&self, path: &RelPath) -> Look {
+        let Ok(Spot { real, found, .. }) = self.locate(path, Last::Follow) else {
+            return self.looked(path, None, None);
+        };
+        let size = found.and_then(|found| Some(regular(path, &found).ok()?.len()));
+        self.looked(path, Some(real), size)
+    }
+
+    /// The digest of what stands where a file operation would change something.
+    pub fn standing(&self, operation: &Operation) -> Option<Digest> {
+        let (path, last) = changed_by(operation)?;
+        digest(path, &self.locate(path, last).ok()?).ok()?
+    }
+
+    fn looked(&self, path: &RelPath, real: Option<RelPath>, size: Option<u64>) -> Look {
+        let is_protected = |path: &RelPath| self.protected.name_in(path).is_some();
+        let protected = is_protected(path) || real.as_ref().is_some_and(is_protected);
+        Look { real, size, protected }
+    }
+}
+
+impl Overlay<'_> {
+    /// What could be told of a path.
+    pub fn look(&self, path: &RelPath) -> Look {
+        let Ok(way) = self.way(path, Last::Follow) else {
+            return self.workspace.looked(path, None, None);
+        };
+        let size = self.size(path, &way).ok();
+        self.workspace.looked(path, Some(way.real), size)
+    }
+
+    /// The digest of what would stand where a file operation would change something.
+    pub fn standing(&self, operation: &Operation) -> Option<Digest> {
+        let (path, last) = changed_by(operation)?;
+        let way: Way = self.way(path, last).ok()?;
+        match way.found.as_ref()? {
+            Found::File => Some(Digest::of(self.made(&way.real))),
+            Found::Folder => None,
+            Found::OnDisk(_) => digest(path, &way.on_disk(path).ok()?).ok()?,
+        }
+    }
+}
+
+/// The place that an operation changes, and whether a link there is followed.
+fn changed_by(operation: &Operation) -> Option<(&RelPath, Last)> {
+    match operation {
+        Operation::Create { path, .. } | Operation::Edit { path, .. } => Some((path, Last::Follow)),
+        Operation::Delete { path } => Some((path, Last::Keep)),
+        Operation::Message { .. }
+        | Operation::Read { .. }
+        | Operation::Run(_)
+        | Operation::Done { .. } => None,
+    }
+}
+
+impl Contents {
+    /// All of a file, of which one byte more than `limit` and `room` allow was read where it has so
+    /// many; never a part. `room` is how many bytes may be given yet.
+    pub fn whole(self, encoding: Encoding, limit: u64, room: &mut u64) -> Result<Detail, Failure> {
+        const HOW_ELSE: &str =
+            "read parts of it with a shell command, such as `sed -n 1,200p` or `head -c 100000`";
+        let Self { path, bytes, size } = self;
+        if size > limit {
+            return Err(Failure::execution(format!(
+                "'{path}' is {size} bytes long, and files up to {limit} bytes are given: {HOW_ELSE}"
+            )));
+        }
+        if size > *room {
+            return Err(Failure::execution(format!(
+                "'{path}' is {size} bytes long, and the reads of this reply may give {room} bytes more: ask for it in another reply, or {HOW_ELSE}"
+            )));
+        }
+        // Somebody may have made it shorter meanwhile.
+        let size = bytes.len() as u64;
+        let content = encoding.encode(&bytes).ok_or_else(|| {
+            Failure::execution(format!(
+                "'{path}' is not UTF-8 text ({size} bytes): ask for it with \"encoding\": \"base64\""
+            ))
+        })?;
+        *room -= size;
+        Ok(Detail::Read { path, content, encoding, size })
+    }
+}

@@ -1,0 +1,70 @@
+//! Writes under protected names that the person approved, after commands have run in the same turn:
+//! they are no command's doing, and what stands there then is to stay.
+//!
+//! The snapshot is kept with such a write as an either-or *before* the write is made, and says what
+//! became of it from the next look on. No command runs in between. So who is stopped there finds it
+//! made or not made, and neither is a command's doing; had the new content alone been kept before,
+//! or only afterwards, one of the two would be. Before the next command begins the settled snapshot
+//! is kept, so a command that brings the former content back is found out, also after a stop.
+
+use super::snapshot::{Approved, Root, Snapshot};
+use super::{Guard, ROOTS, look};
+use crate::protocol::{FileEffect, RelPath};
+use crate::workspace::Workspace;
+use crate::workspace::names::escaped;
+
+impl Guard {
+    /// An approved operation is about to do this. Gives what is to be kept before it is done, where
+    /// commands have run and would be taken for its author.
+    pub fn expect(&mut self, workspace: &Workspace, effect: &FileEffect) -> Option<&Snapshot> {
+        workspace.protected.name_in(&effect.path)?;
+        self.settle(workspace);
+        let known = self.known.as_mut()?;
+        let FileEffect { path, before, after, .. } = effect.clone();
+        known.approved.push(Approved { path, before, after });
+        self.is_ahead = false;
+        Some(known)
+    }
+
+    /// Sees what became of approved operations, before a command runs again.
+    pub fn settle(&mut self, workspace: &Workspace) {
+        let Some(known) = self.known.as_mut().filter(|known| !known.approved.is_empty()) else {
+            return;
+        };
+        known.meet(workspace.number());
+        for Approved { path, before, after } in std::mem::take(&mut known.approved) {
+            // What is neither was somebody else's doing, and is compared like all else.
+            if let Ok(now) = workspace.digest(&path)
+                && (now == after || now == before)
+            {
+                // Folders on the way are made before the file is.
+                known.take_in(workspace, &path, now == after);
+            }
+        }
+        self.is_ahead = true;
+    }
+}
+
+impl Snapshot {
+    /// Takes in the folders that lead to a place, and if so what stands there: that and no more.
+    fn take_in(&mut self, workspace: &Workspace, path: &RelPath, itself: bool) {
+        let names: Vec<String> = path.components().map(|name| escaped(name.as_bytes())).collect();
+        let protected = path.components().map(|name| workspace.protected.name_of(name));
+        let Some((at, Some(name))) = protected.enumerate().find(|(_, name)| name.is_some()) else {
+            return;
+        };
+        let (above, names) = names.split_at(at);
+        let above = above.join("/");
+        let root = match self.roots.iter().position(|root| root.path == above) {
+            Some(n) => &mut self.roots[n],
+            // A repository makes its folder one in which protected names are looked for.
+            None if names[0].eq_ignore_ascii_case(".git") && self.roots.len() < ROOTS => {
+                self.roots.push(Root { path: above, ..Root::default() });
+                let last = self.roots.len() - 1;
+                &mut self.roots[last]
+            }
+            None => return,
+        };
+        look::one(workspace, root, name, names, itself);
+    }
+}
