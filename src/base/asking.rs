@@ -48,7 +48,7 @@ impl Base {
         else {
             return Vec::new();
         };
-        let mut preview = Preview::new(&self.workspace, false);
+        let mut preview = Preview::new(&self.workspace);
         if operation.path().is_some() {
             // What fails will be told when it is tried.
             let _ = preview.perform(operation, ask.opens, &mut |_| Ok(()));

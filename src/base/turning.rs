@@ -25,6 +25,9 @@ use crate::workspace::walk::Walk;
 /// From this length on, in bytes, the journal is emptied between turns.
 const JOURNAL_LIMIT: u64 = 1 << 20;
 
+/// So many bytes of files the events of a run can hold.
+const RUN_READS: u64 = 100 << 20;
+
 /// What is known of a turn before it goes on.
 pub(super) struct Known {
     /// The steps that need not, or must not, be tried again, by number.
@@ -169,6 +172,15 @@ impl Base {
         let open = begin.session.unconfined;
         let place = Here::new(&self.workspace, &self.runner, &own, open, &interrupted);
         let mut place = place.guarded(guarded, guard);
+        let default = self.runner.timeout;
+        let timeout = |asked| Some(policy.shell.timeout(asked, default));
+        place.timeout = &timeout;
+        place.network = policy.network;
+        if begin.session.run.is_some() {
+            // Its events go to a program, not through somebody's hands.
+            place.read_limit = policy.files.max_bytes.unwrap_or(RUN_READS).min(RUN_READS);
+            place.read_room = RUN_READS;
+        }
         let mut notes = Notes(&mut self.journal);
         let course = Course {
             steps: &begin.steps,

@@ -18,7 +18,6 @@ use crate::control::{Given, Wish};
 use crate::daemon::Listener;
 use crate::error::{Error, Result};
 use crate::place::{Preview, Rewritten, Standing};
-use crate::policy::Decision;
 use crate::protocol::{Outcome, tags};
 use crate::text::{count, visible, visible_line};
 use crate::turn::{self, Asking, Carried, Course};
@@ -94,12 +93,15 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
         if context.config.workspace.exists() { &*context.config.workspace } else { missing.path() };
     let workspace =
         Workspace::open(folder, &context.config.state(), &context.config.protected_names)?;
-    let mut preview = Preview::new(&workspace, context.config.sandbox.mode != Mode::Off);
+    let mut preview = Preview::new(&workspace);
+    let guarded = context.config.sandbox.mode != Mode::Off;
+    let name = context.config.policy.as_deref().unwrap_or("workspace");
+    let policy = context.config.policy(name)?;
     let course = Course {
         steps: &reply.steps,
         known: &BTreeMap::new(),
         verdict: None,
-        judge: &|_, _| Decision::Allow,
+        judge: &|operation, place| turn::judge(&policy, guarded, operation, place),
         asking: Asking::Foretells,
         halts: false,
         now: &|| context.clock.now(),

@@ -18,8 +18,6 @@ pub use crate::workspace::overlay::{Rewritten, Standing};
 pub struct Preview<'a> {
     workspace: &'a Workspace,
     overlay: Overlay<'a>,
-    /// Whether commands would be kept from protected names.
-    guarded: bool,
     /// A command would have run before.
     after_command: bool,
     /// As for [`Here`](super::Here).
@@ -29,12 +27,11 @@ pub struct Preview<'a> {
 }
 
 impl<'a> Preview<'a> {
-    /// The workspace as it is; `guarded` as for [`Here`](super::Here).
-    pub fn new(workspace: &'a Workspace, guarded: bool) -> Self {
+    /// The workspace as it is.
+    pub fn new(workspace: &'a Workspace) -> Self {
         Self {
             workspace,
             overlay: Overlay::new(workspace),
-            guarded,
             after_command: false,
             read_limit: READ_LIMIT,
             read_room: READ_ROOM,

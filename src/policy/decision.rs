@@ -81,7 +81,8 @@ impl Decision {
     }
 
     /// The stricter of two, the first of two that are equally strict.
-    pub(super) fn stricter(self, other: Self) -> Self {
+    #[must_use]
+    pub fn stricter(self, other: Self) -> Self {
         if other.strictness() > self.strictness() { other } else { self }
     }
 

@@ -1,30 +1,55 @@
-//! What a policy says of an operation in its place: of the path as it was asked for, and of the file
-//! that links on the way lead to.
+//! What a policy says of an operation where it is to happen: of the path as it was asked for, of the
+//! file that links on the way lead to, and of names that only the person may write.
 
 use crate::config::Policy;
 use crate::place::Place;
-use crate::policy::{self, Access, Decision};
+use crate::policy::{self, Access, Ask, Decision, Opens};
 use crate::protocol::{Change, Operation, RelPath};
 
-/// What `policy` says of an operation. `guarded`: commands are kept from protected names.
+/// What `policy` says of an operation in `place`. `guarded`: commands are kept from protected names.
 pub fn judge(policy: &Policy, guarded: bool, operation: &Operation, place: &dyn Place) -> Decision {
-    let (access, path, size) = match operation {
+    let (access, path) = match operation {
         Operation::Message { .. } | Operation::Done { .. } => return Decision::Allow,
         Operation::Run(run) => return policy::command(policy, &run.command, guarded),
-        Operation::Create { path, content, .. } => {
-            (Access::Write, path, Some(content.as_bytes().len() as u64))
-        }
-        Operation::Edit { path, change } => (Access::Write, path, size_after(change, path, place)),
-        Operation::Delete { path } => (Access::Delete, path, None),
-        Operation::Read { path, .. } => (Access::Read, path, None),
+        Operation::Create { path, .. } | Operation::Edit { path, .. } => (Access::Write, path),
+        Operation::Delete { path } => (Access::Delete, path),
+        Operation::Read { path, .. } => (Access::Read, path),
     };
-    policy::path(policy, access, path, size)
+    let look = place.look(path);
+    let size = match operation {
+        Operation::Create { content, .. } => Some(content.as_bytes().len() as u64),
+        Operation::Edit { change, .. } => look.size.map(|size| size_after(change, size)),
+        _ => look.size,
+    };
+    let real = look.real.as_ref().filter(|real| *real != path);
+    let said = std::iter::once(path).chain(real);
+    let strictest = said
+        .map(|path| policy::path(policy, access, path, size))
+        .reduce(Decision::stricter)
+        .unwrap_or(Decision::Allow);
+    if look.protected && access != Access::Read {
+        return strictest.stricter(protected(path));
+    }
+    strictest
 }
 
-/// How large a file will be at least, as far as that can be told beforehand.
-fn size_after(change: &Change, _path: &RelPath, _place: &dyn Place) -> Option<u64> {
+/// How large a file will be at least.
+fn size_after(change: &Change, size: u64) -> u64 {
     match change {
-        Change::Lines { with, .. } => Some(with.len() as u64),
-        Change::First(_) => None,
+        // What goes with the old lines would have to be read for it.
+        Change::Lines { with, .. } => with.len() as u64,
+        Change::First(replacements) => replacements.iter().fold(size, |size, replacement| {
+            (size + replacement.new.len() as u64).saturating_sub(replacement.old.len() as u64)
+        }),
     }
+}
+
+fn protected(path: &RelPath) -> Decision {
+    Decision::Ask(Ask {
+        reason: format!(
+            "'{path}' has a name that only the user may write, since others act on such files"
+        ),
+        policy: "files.protected".to_owned(),
+        opens: Opens { protected: true, repository: false },
+    })
 }

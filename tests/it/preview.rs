@@ -113,7 +113,7 @@ fn agree(base: &Base, reply: &str) {
     let workspace = Workspace::open(&root, &[root.join("sessions")], &[]).unwrap();
     let runner = Runner::new("no commands".into(), root.clone(), Sandbox::default());
     let mut here = Here::new(&workspace, &runner, &root, false, &|| false);
-    let mut preview = Preview::new(&workspace, true);
+    let mut preview = Preview::new(&workspace);
     let operations = operations(reply);
     let foretold: Vec<Detail> =
         operations.iter().map(|operation| done(&mut preview, operation)).collect();
