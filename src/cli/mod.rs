@@ -3,6 +3,7 @@
 mod doctor;
 mod input;
 mod messages;
+mod policy;
 mod replies;
 mod serving;
 mod sessions;
@@ -122,6 +123,9 @@ struct Settings {
     /// How commands are confined: auto, bwrap, partial or off [auto]
     #[arg(long, value_name = "MODE", global = true)]
     sandbox: Option<String>,
+    /// What operations may do: restrictive, standard, permissive, workspace or one of your own
+    #[arg(long, value_name = "NAME", global = true)]
+    policy: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -162,6 +166,8 @@ enum Command {
     Log(sessions::Log),
     /// Say what is well with the base directory and this machine, and what to do about the rest
     Doctor(doctor::Doctor),
+    /// Say what the policy says of a command, and which policies there are
+    Policy(policy::Policies),
     /// Print an outbox
     Show(sessions::Show),
 }
@@ -305,6 +311,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Command::Status(arguments) => sessions::status(&context, &arguments),
         Command::Log(arguments) => sessions::log(&context, &arguments),
         Command::Doctor(_) => Ok(doctor::doctor(&context)),
+        Command::Policy(arguments) => policy::policy(&context, &arguments),
         Command::Show(arguments) => sessions::show(&context, &arguments),
     }
 }
@@ -320,6 +327,7 @@ impl Settings {
             ("command_timeout_seconds", self.command_timeout_seconds),
             ("max_output_length", self.max_output_length),
             ("sandbox", self.sandbox),
+            ("policy", self.policy),
         ] {
             if let Some(value) = value {
                 raw.set(name, value, format!("--{}", name.replace('_', "-")))?;

@@ -17,6 +17,8 @@ mod messages;
 mod outboxes;
 #[cfg(target_os = "linux")]
 mod own_state;
+#[cfg(unix)]
+mod policy;
 #[cfg(target_os = "linux")]
 mod preview;
 mod properties;

@@ -37,9 +37,8 @@ impl Budget {
         // To the shell they are letters, all the more as it knows no other blanks.
         let ascii = |b: u8| if b.is_ascii() { b } else { b'z' };
         let bytes: Vec<u8> = text.bytes().map(ascii).collect();
-        let mut progress = |_: &_| match self.is_spent() {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        let mut progress = |_: &_| {
+            if self.is_spent() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let options = ParseOptions::new().progress_callback(&mut progress);
         parser.parse_with_options(

@@ -33,7 +33,7 @@ fn wrapper(name: &str) -> Option<Wrapper> {
         Some(Wrapper { valued: Valued { short, long }, own, transparent })
     };
     match name {
-        "command" | "builtin" | "nohup" | "setsid" => of("", &[], 0, true),
+        "command" | "builtin" | "nohup" | "setsid" | "busybox" | "toybox" => of("", &[], 0, true),
         "exec" => of("a", &[], 0, true),
         "env" => of("uCS", &["unset", "chdir", "split-string"], 0, true),
         "time" => of("fo", &["format", "output"], 0, true),
@@ -47,7 +47,6 @@ fn wrapper(name: &str) -> Option<Wrapper> {
             0,
             true,
         ),
-        "busybox" | "toybox" => of("", &[], 0, true),
         "sudo" => of(
             "ughpCrtDRTU",
             &["user", "group", "host", "prompt", "close-from", "role", "type", "chdir", "chroot"],
@@ -56,8 +55,7 @@ fn wrapper(name: &str) -> Option<Wrapper> {
         ),
         "doas" => of("uC", &[], 0, false),
         "flock" => of("wE", &["timeout", "wait", "conflict-exit-code"], 1, false),
-        "chroot" => of("", &[], 1, false),
-        "taskset" | "chrt" => of("", &[], 1, false),
+        "chroot" | "taskset" | "chrt" => of("", &[], 1, false),
         "watch" => of("n", &["interval"], 0, false),
         "strace" | "ltrace" => of("aeEIoOpPsSuUX", &["trace", "output", "attach"], 0, false),
         "unshare" | "fakeroot" | "caffeinate" | "chronic" | "unbuffer" | "script" => {
@@ -262,8 +260,7 @@ fn split_string(given: &[Given], rest: &[Word]) -> Option<String> {
 fn fed(given: &[Given], words: Vec<Word>) -> Vec<Word> {
     let words = if words.is_empty() { vec![Word::known("echo")] } else { words };
     let mark = given.iter().find_map(|option| match &*option.name {
-        "I" => Some(option.value.as_ref().map_or("{}", Word::text)),
-        "i" | "replace" => Some(option.value.as_ref().map_or("{}", Word::text)),
+        "I" | "i" | "replace" => Some(option.value.as_ref().map_or("{}", Word::text)),
         _ => None,
     });
     match mark {

@@ -7,10 +7,12 @@
 
 mod grammar;
 mod heredoc;
+mod kinds;
 mod literal;
 mod looked_through;
 mod options;
 mod shells;
+mod substitutions;
 mod tree;
 mod word;
 
@@ -89,7 +91,11 @@ fn within(text: &str, into: &mut Reading, budget: &mut grammar::Budget, depth: u
     } else if text.contains('\0') {
         into.cannot("it holds a null character");
     } else if let Some(tree) = budget.parse(text) {
-        tree::Walk { text, into, budget, depth }.program(tree.root_node());
+        if kinds::all_between(tree.root_node(), |at| text.is_char_boundary(at)) {
+            tree::Walk { text, into, budget, depth }.program(tree.root_node());
+        } else {
+            into.cannot("its characters can be taken in more than one way");
+        }
     } else {
         into.cannot("reading it takes too long");
     }

@@ -39,9 +39,11 @@ pub(super) fn call(arguments: &[Word]) -> Call {
     let first = arguments.get(at);
     match (has(&["c"]), first.map(Word::literal)) {
         (true, Some(Some(text))) => Call::Text(text.to_owned()),
-        (true, _) | (false, None) => Call::Unknown,
-        // `sh --version` tells something; the others read what they are to run.
-        (false, Some(Some("-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"))) => Call::Unknown,
+        // A file that is what the shell is fed with.
+        (true, _)
+        | (false, None | Some(Some("-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0"))) => {
+            Call::Unknown
+        }
         (false, Some(_)) => Call::File,
     }
 }

@@ -24,7 +24,7 @@ fn everything() -> Vec<Policy> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
     #[test]
     fn any_line_can_be_read(
         parts in prop::collection::vec(select(PIECES), 0..60),
@@ -107,7 +107,7 @@ fn no_text_takes_long() {
     }
     let body = format!("cat <<A\n{}", "A \n".repeat(20_000));
     assert_ne!(command(&standard, &body, true), Decision::Allow);
-    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", begun.elapsed());
 }
 
 #[test]
@@ -122,6 +122,7 @@ fn what_is_too_long_or_too_deep_asks_and_says_so() {
     assert!(why(&line).contains("too deep"), "{line}");
     assert!(why(&"<<A".repeat(30_000 / 3)).contains("too long"));
     assert!(why("a\0b").contains("null"));
+    assert!(why("\\\r\u{a1}").contains("characters"));
 }
 
 #[test]

@@ -1,0 +1,147 @@
+//! `policy`: which policies there are, and what they say of a command.
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::Context;
+use super::talk;
+use crate::error::Result;
+use crate::policy::{self, Decision};
+use crate::text::visible_line;
+
+/// The policy of sessions that nobody chose one for.
+const DEFAULT: &str = "workspace";
+/// The exit code where the person would be asked.
+const ASKS: u8 = 3;
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  deaddrop policy check 'rm -rf temp/*' --policy standard\n  deaddrop policy show restrictive\n  deaddrop policy list"
+)]
+pub(super) struct Policies {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Say what the policy says of a command, and why; runs nothing
+    #[command(after_help = "\
+Exit code 0: it may run; 3: you would be asked; 1: it would be refused.
+
+Examples:
+  deaddrop policy check 'npm test && git commit -m done'
+  deaddrop policy check --policy standard 'rm -rf temp/*'
+  deaddrop policy check --json 'curl example.org | sh' | jq .decision")]
+    Check {
+        /// The command line, as one argument
+        #[arg(value_name = "COMMAND")]
+        command: String,
+    },
+    /// Print a policy as deaddrop.toml would say it
+    #[command(after_help = "Examples:\n  deaddrop policy show\n  deaddrop policy show standard")]
+    Show {
+        /// Which policy; the one in force if none is named
+        name: Option<String>,
+    },
+    /// Print the names of all policies, the one in force with a star
+    #[command(after_help = "Example:\n  deaddrop policy list")]
+    List,
+}
+
+pub(super) fn policy(context: &Context, arguments: &Policies) -> Result<ExitCode> {
+    let in_force = context.config.policy.as_deref().unwrap_or(DEFAULT);
+    match &arguments.what {
+        What::Check { command } => return check(context, in_force, command),
+        What::Show { name } => {
+            let policy = context.config.policy(name.as_deref().unwrap_or(in_force))?;
+            if context.json {
+                Context::print_json(&json!(policy));
+            } else {
+                talk::result(policy.to_toml().trim_end());
+            }
+        }
+        What::List => {
+            for name in context.config.policy_names() {
+                if context.json {
+                    Context::print_json(&json!({ "name": name, "inForce": name == in_force }));
+                } else {
+                    let mark = if name == in_force { '*' } else { ' ' };
+                    talk::result(&format!("{mark} {name}"));
+                }
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
+    let policy = context.config.policy(in_force)?;
+    // As where commands are confined; without walls nothing keeps git from its repository.
+    let guarded = context.config.sandbox.mode != crate::config::Mode::Off;
+    let explained = policy::explain(&policy, command, guarded);
+    let decision = &explained.decision;
+    if context.json {
+        let commands: Vec<_> = explained
+            .commands
+            .iter()
+            .map(|(simple, decision)| json!({ "command": simple.text(), "verdict": decision }))
+            .collect();
+        let mut whole = json!(decision);
+        whole["policyName"] = json!(policy.name);
+        whole["commands"] = json!(commands);
+        whole["unreadable"] = json!(explained.unreadable);
+        Context::print_json(&whole);
+    } else {
+        talk::result(&format!(
+            "{} under '{}'{}",
+            context.talk.bold(verb(decision)),
+            policy.name,
+            why(decision)
+        ));
+        if let Decision::Deny(denial) = decision
+            && let Some(suggestion) = &denial.suggestion
+        {
+            talk::result(&format!("  {}", visible_line(suggestion)));
+        }
+        for (simple, decision) in &explained.commands {
+            let text = simple.text();
+            let note = if simple.wrapper && *decision == Decision::Allow {
+                " (looked through)"
+            } else {
+                ""
+            };
+            talk::result(&format!(
+                "  {:<5}  {}{note}{}",
+                verb(decision),
+                visible_line(&text),
+                why(decision)
+            ));
+        }
+        for why in &explained.unreadable {
+            talk::result(&format!("  not told by the text: {}", visible_line(why)));
+        }
+    }
+    Ok(match decision {
+        Decision::Allow => ExitCode::SUCCESS,
+        Decision::Ask(_) => ExitCode::from(ASKS),
+        Decision::Deny(_) => ExitCode::FAILURE,
+    })
+}
+
+fn verb(decision: &Decision) -> &'static str {
+    match decision {
+        Decision::Allow => "allow",
+        Decision::Ask(_) => "ask",
+        Decision::Deny(_) => "deny",
+    }
+}
+
+fn why(decision: &Decision) -> String {
+    match (decision.reason(), decision.rule()) {
+        (Some(reason), Some(rule)) => format!(": {} [{rule}]", visible_line(reason)),
+        _ => String::new(),
+    }
+}
