@@ -37,7 +37,7 @@ Examples:
   deaddrop policy check --json 'curl example.org | sh' | jq .decision")]
     Check {
         /// The command line, as one argument
-        #[arg(value_name = "COMMAND")]
+        #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
         command: String,
     },
     /// Print a policy as deaddrop.toml would say it

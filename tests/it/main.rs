@@ -19,6 +19,8 @@ mod outboxes;
 mod own_state;
 #[cfg(unix)]
 mod policy;
+#[cfg(unix)]
+mod policy_shells;
 #[cfg(target_os = "linux")]
 mod preview;
 mod properties;
