@@ -79,6 +79,30 @@ pub(in crate::policy) fn standard(program: &str) -> Option<&str> {
     }
 }
 
+/// Whether a word is none of a command, but of the shell's grammar.
+fn is_reserved(word: &str) -> bool {
+    matches!(
+        word,
+        "!" | "{"
+            | "}"
+            | "if"
+            | "then"
+            | "elif"
+            | "else"
+            | "fi"
+            | "while"
+            | "until"
+            | "for"
+            | "select"
+            | "in"
+            | "do"
+            | "done"
+            | "case"
+            | "esac"
+            | "function"
+    )
+}
+
 /// The variable that a word sets, if it is an assignment.
 fn assigned(word: &Word) -> Option<&str> {
     let (variable, _) = word.shown().split_once('=')?;
@@ -136,6 +160,13 @@ pub(super) fn add(words: Vec<Word>, into: &mut Reading, budget: &mut Budget, dep
             into.cannot(format!("which command '{}' is", program.shown()));
             return into.commands.push(simple);
         };
+        if is_reserved(program.shown()) {
+            // The grammar takes it for a program where the shell does not.
+            into.cannot(format!("what '{text}' begins"));
+            into.commands.push(Simple { wrapper: true, ..simple });
+            words.remove(0);
+            continue;
+        }
         let arguments = &words[1..];
         let is_bare = !text.contains('/');
         if is_bare && builtin(&text, arguments, into, budget, depth) {
@@ -163,7 +194,10 @@ pub(super) fn add(words: Vec<Word>, into: &mut Reading, budget: &mut Budget, dep
             into.cannot(format!("what {named} starts"));
             return into.commands.push(simple);
         };
-        let rest = arguments.get(at + kind.own..).unwrap_or_default().to_vec();
+        let rest = arguments.get(at + kind.own..).unwrap_or_default();
+        // `env -` is `env -i`.
+        let lone = named == "env" && rest.first().is_some_and(|word| word.text() == "-");
+        let rest = rest[usize::from(lone)..].to_vec();
         let tells = named == "command" && given.iter().any(|o| matches!(&*o.name, "v" | "V"));
         let wrapper = kind.transparent && standard(&text).is_some();
         let rest = match named {

@@ -43,7 +43,15 @@ impl Walk<'_> {
         let text = self.text[node.byte_range()].trim_start();
         let start = node.end_byte() - text.len();
         match node.kind() {
-            "simple_expansion" => {}
+            "simple_expansion" => {
+                // The grammar lets blanks stand between the two.
+                let name = text.strip_prefix('$').unwrap_or_default();
+                let of_name = |c: char| c.is_alphanumeric() || c == '_';
+                let special = name.chars().count() == 1 && "@*#?-$!".contains(name);
+                if name.is_empty() || !(special || name.chars().all(of_name)) {
+                    self.odd();
+                }
+            }
             "command_substitution" if text.starts_with('`') => {
                 match heredoc::backticks(text, &[], 0).as_deref() {
                     Some([(inner, range)]) if range.len() == text.len() => {
