@@ -196,8 +196,8 @@ pub(super) fn add(words: Vec<Word>, into: &mut Reading, budget: &mut Budget, dep
         };
         let rest = arguments.get(at + kind.own..).unwrap_or_default();
         // `env -` is `env -i`.
-        let lone = named == "env" && rest.first().is_some_and(|word| word.text() == "-");
-        let rest = rest[usize::from(lone)..].to_vec();
+        let is_dash = named == "env" && rest.first().is_some_and(|word| word.text() == "-");
+        let rest = rest[usize::from(is_dash)..].to_vec();
         let tells = named == "command" && given.iter().any(|o| matches!(&*o.name, "v" | "V"));
         let wrapper = kind.transparent && standard(&text).is_some();
         let rest = match named {
