@@ -13,7 +13,7 @@ use crate::atomic;
 use crate::error::{Error, Result};
 use crate::inbox::Claimed;
 use crate::place::{Here, Place};
-use crate::protocol::{Digest, Effect, Kind, Operation, Outcome, Step};
+use crate::protocol::{self, Digest, Effect, Kind, Operation, Outcome, Step};
 use crate::session::journal::Journal;
 use crate::session::log::{self, Entry};
 use crate::session::record::{Begin, Commit, FileId, Folder, Record, Rendered};
@@ -65,13 +65,14 @@ impl Base {
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         self.stand_firm()?;
+        let steps = protocol::read(&claimed.text, session.dialect).steps;
         let begin = Begin {
             session,
             name: claimed.name.to_string_lossy().into_owned(),
             claim: claimed.claim().to_string_lossy().into_owned(),
             file: claimed.file,
             text: claimed.text,
-            steps: claimed.reply.steps,
+            steps,
             folder: Folder::Inbox,
             verdict: None,
         };

@@ -18,7 +18,7 @@ use crate::control::{Given, Wish};
 use crate::daemon::Listener;
 use crate::error::{Error, Result};
 use crate::place::{Preview, Rewritten, Standing};
-use crate::protocol::{Outcome, tags};
+use crate::protocol::{self, Dialect, Outcome};
 use crate::text::{count, visible, visible_line};
 use crate::turn::{self, Asking, Carried, Course};
 use crate::watch::Stop;
@@ -85,7 +85,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
         crate::session::store::Store::new(&context.config.sessions).load(id)?;
     }
     let (text, _) = read(arguments.file.as_deref())?;
-    let reply = tags::parse(&text);
+    let reply = protocol::read(&text, Dialect::Tags);
     // A workspace that does not exist yet is an empty one.
     let missing =
         tempfile::tempdir().map_err(|e| Error::io("make a folder in", &std::env::temp_dir(), e))?;

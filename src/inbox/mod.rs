@@ -3,20 +3,21 @@
 //!
 //! The folder is the truth; whatever wakes the daemon is a hint to look.
 
+mod files;
 mod reading;
 mod settle;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::atomic;
 use crate::error::{Error, Result};
-use crate::protocol::tags;
 use crate::session::record::FileId;
 use crate::text::visible_line;
+use files::{find, is_reply_name, is_young, open, read};
 use reading::ends_early;
 pub use reading::{decode, too_large};
 use settle::{Settler, Writer};
@@ -53,8 +54,6 @@ pub struct Claimed {
     pub file: FileId,
     /// Its text.
     pub text: String,
-    /// What it asks for.
-    pub reply: tags::Reply,
 }
 
 /// What came of an attempt to take a file.
@@ -147,7 +146,7 @@ impl Inbox {
         };
         let as_read = FileId::of(&file).unwrap_or_default();
         let mut bytes = read(&mut file, path)?;
-        if ends_early(&bytes) && is_young(&file) {
+        if is_young(&file) && ends_early(&bytes) {
             return Ok(Taken::NotYet);
         }
 
@@ -177,14 +176,14 @@ impl Inbox {
             }
         };
         let file = FileId::of(&taken).unwrap_or_default();
-        Ok(Taken::Reply(Claimed { name, path: claimed, file, reply: tags::parse(&text), text }))
+        Ok(Taken::Reply(Claimed { name, path: claimed, file, text }))
     }
 
     /// Takes a reply that came another way, as if it had been dropped here under `name`.
     pub fn admit(&self, name: &str, text: String) -> Result<Claimed> {
         let path = atomic::write_into(&self.claims(), OsStr::new(name), text.as_bytes())?;
         let file = open(&path).ok().and_then(|file| FileId::of(&file)).unwrap_or_default();
-        Ok(Claimed { name: name.into(), path, file, reply: tags::parse(&text), text })
+        Ok(Claimed { name: name.into(), path, file, text })
     }
 
     /// Puts a reply away that was carried out, wherever it is now; nothing is done where that was
@@ -302,86 +301,9 @@ impl Claimed {
     }
 }
 
-/// The file in `folder` that is this one, whatever its name.
-fn find(folder: &Path, file: FileId) -> Option<PathBuf> {
-    if file == FileId::default() {
-        return None;
-    }
-    let entries = fs::read_dir(folder).ok()?;
-    entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .find(|path| open(path).ok().and_then(|found| FileId::of(&found)) == Some(file))
-}
-
-/// `.txt` files, but for those that are hidden.
-fn is_reply_name(name: &OsStr) -> bool {
-    let name = name.to_string_lossy();
-    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
-    !name.starts_with('.') && extension.is_some_and(|e| e.eq_ignore_ascii_case("txt"))
-}
-
-fn is_young(file: &File) -> bool {
-    let written = file.metadata().and_then(|found| found.modified()).ok();
-    // A time in the future says nothing, so it does not make anybody wait.
-    written.and_then(|time| time.elapsed().ok()).is_some_and(|age| age < UNCLOSED_WAIT)
-}
-
-fn read(file: &mut File, path: &Path) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    file.take(SIZE_LIMIT).read_to_end(&mut bytes).map_err(|e| Error::io("read", path, e))?;
-    Ok(bytes)
-}
-
-/// Opens a regular file for reading, never a link, and without waiting for a FIFO.
-#[cfg(unix)]
-fn open(path: &Path) -> io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)
-}
-
-#[cfg(not(unix))]
-fn open(path: &Path) -> io::Result<File> {
-    File::open(path)
-}
-
-impl FileId {
-    /// What identifies an open file and its content.
-    #[cfg(unix)]
-    fn of(file: &File) -> Option<Self> {
-        use std::os::unix::fs::MetadataExt;
-        let found = file.metadata().ok()?;
-        let written = i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec());
-        Some(Self { inode: found.ino(), written, length: found.len() })
-    }
-
-    #[cfg(not(unix))]
-    fn of(_: &File) -> Option<Self> {
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_finished_text_files_are_replies() {
-        for name in ["a.txt", "a b.TXT", "x.tmp.txt"] {
-            assert!(is_reply_name(OsStr::new(name)), "{name}");
-        }
-        for name in [
-            "a.txt.part",
-            "a.txt~",
-            ".a.txt",
-            ".txt",
-            "txt",
-            "a.txt.tmp",
-            "a.md",
-            "a.txt.crdownload",
-        ] {
-            assert!(!is_reply_name(OsStr::new(name)), "{name}");
-        }
-    }
 
     #[cfg(unix)]
     #[test]

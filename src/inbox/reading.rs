@@ -1,7 +1,7 @@
 //! A reply's bytes: as text, and whether they are all of it.
 
 use super::SIZE_LIMIT;
-use crate::protocol::tags;
+use crate::protocol;
 
 /// A reply's bytes as text: UTF-8, or UTF-16 with a byte order mark as some editors save it.
 ///
@@ -32,14 +32,14 @@ pub fn too_large(size: u64) -> String {
     format!("it is {size} bytes long; a reply may have {SIZE_LIMIT}")
 }
 
-/// Whether a reply ends within a block, or within a character.
+/// Whether a reply ends within a block, a message or a character.
 pub(super) fn ends_early(bytes: &[u8]) -> bool {
     if matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
         let odd = !bytes.len().is_multiple_of(2);
-        return odd || decode(bytes.to_vec()).is_ok_and(|text| tags::parse(&text).unclosed);
+        return odd || decode(bytes.to_vec()).is_ok_and(|text| protocol::ends_early(&text));
     }
     match std::str::from_utf8(bytes) {
-        Ok(text) => tags::parse(text).unclosed,
+        Ok(text) => protocol::ends_early(text),
         Err(e) => e.error_len().is_none(),
     }
 }
@@ -47,6 +47,28 @@ pub(super) fn ends_early(bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_cut_off_ends_early_in_either_dialect() {
+        const MESSAGE: &str =
+            r#"{"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "lé"}]}"#;
+        const TAGS: &str = "[CREATE_FILE path=\"a\"]\n{\"operations\": [\n[/CREATE_FILE]\n";
+        for whole in [MESSAGE, TAGS, "```json\n{\"a\": 1}\n```", "Prose {", ""] {
+            assert!(!ends_early(whole.as_bytes()), "{whole}");
+        }
+        for n in 1..MESSAGE.len() {
+            assert!(ends_early(&MESSAGE.as_bytes()[..n]), "{n}");
+            let fenced = [b"Look:\n```json\n", &MESSAGE.as_bytes()[..n]].concat();
+            assert!(ends_early(&fenced), "{n}");
+            let after = [TAGS.as_bytes(), &MESSAGE.as_bytes()[..n]].concat();
+            // Then only what shows the key: most prose behind blocks is no message.
+            let shows = n >= MESSAGE.find("operations").unwrap() + "operations".len();
+            assert_eq!(ends_early(&after), shows, "{n}");
+        }
+        let wide: Vec<u8> = MESSAGE.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let wide = [&[0xff, 0xfe][..], &wide].concat();
+        assert!(!ends_early(&wide) && ends_early(&wide[..wide.len() - 2]));
+    }
 
     #[test]
     fn text_is_decoded_whatever_an_editor_made_of_it() {

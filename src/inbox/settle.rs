@@ -64,7 +64,7 @@ impl Settler {
 #[allow(unsafe_code)]
 fn lease(path: &Path) -> Writer {
     use std::os::fd::AsRawFd;
-    let Ok(file) = super::open(path) else { return Writer::Unknown };
+    let Ok(file) = super::files::open(path) else { return Writer::Unknown };
     // SAFETY: fcntl with integers on a descriptor that is open.
     let (taken, error) = unsafe {
         let taken = libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, libc::F_RDLCK);

@@ -10,7 +10,9 @@ mod content;
 mod effect;
 pub mod operations;
 mod outcome;
+mod output;
 mod path;
+mod reply;
 pub mod tags;
 
 use serde::{Deserialize, Serialize};
@@ -18,8 +20,10 @@ use serde::{Deserialize, Serialize};
 pub use command::{ShellCommand, Streams};
 pub use content::Content;
 pub use effect::{Digest, Effect, FileEffect};
-pub use outcome::{Capture, Detail, Ending, Execution, Failure, FailureKind, Outcome, Output};
+pub use outcome::{Detail, Ending, Execution, Failure, FailureKind, Outcome};
+pub use output::{Capture, Output};
 pub use path::{PathFault, RelPath};
+pub use reply::{Reply, ends_early, read, read_run};
 
 /// The language between deaddrop and an LLM: what its outboxes teach and how they tell results.
 /// Replies are understood in either.
@@ -219,6 +223,17 @@ pub enum Asks {
 }
 
 impl Step {
+    /// What begins on that line and asks for that, with nothing more to say of it.
+    pub(in crate::protocol) fn new(line: usize, asks: Asks) -> Self {
+        Self { line, asks, warnings: Vec::new(), asked: None }
+    }
+
+    /// A reply that is refused as a whole, or a part of it that has no operation to blame.
+    pub(in crate::protocol) fn refused(line: usize, reason: impl Into<String>) -> Self {
+        let invalid = Invalid { kind: Kind::Reply, rejected: false, reason: reason.into() };
+        Self::new(line, Asks::Invalid(invalid))
+    }
+
     /// Which operation the block is, or was meant to be.
     pub fn kind(&self) -> Kind {
         match &self.asks {

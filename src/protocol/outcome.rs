@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::operations::{Encoding, UtcTime};
-use super::{Asked, Asks, Invalid, Kind, Operation, RelPath, Step};
+use super::{Asked, Asks, Invalid, Kind, Operation, Output, RelPath, Step};
 
 /// What one operation of a reply came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -166,48 +166,25 @@ pub enum Ending {
     NotStarted(String),
 }
 
-/// What a command wrote.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Output {
-    /// Both streams in the order written.
-    Together(Capture),
-    /// Each by itself.
-    #[serde(rename_all = "camelCase")]
-    Apart {
-        /// Standard output.
-        stdout: Capture,
-        /// Standard error.
-        stderr: Capture,
-    },
-}
-
-impl Default for Output {
-    fn default() -> Self {
-        Self::Together(Capture::default())
+impl Ending {
+    /// How it ended, where it did not end by itself: a phrase, as it follows a command's name.
+    pub fn in_words(&self) -> Option<String> {
+        Some(match self {
+            Self::Exited(_) => return None,
+            Self::Signalled(signal) => format!("ended by signal {signal}"),
+            Self::TimedOut(limit) => format!(
+                "timed out after {} s; it and every process it had started were ended",
+                limit.as_secs_f64()
+            ),
+            Self::Interrupted => "interrupted by the user; it may have partly run".to_owned(),
+            Self::Lost => "deaddrop, or its process that ran the command, was stopped meanwhile: it may have run in part or as a whole, and is not run again; look at what it did".to_owned(),
+            Self::Stopped(why) => format!(
+                "ended by deaddrop with everything it had started: {}",
+                crate::text::visible_line(why)
+            ),
+            Self::NotStarted(why) => crate::text::visible_line(why).into_owned(),
+        })
     }
-}
-
-impl Output {
-    /// What was written, one stream after the other where they were kept apart.
-    pub fn captures(&self) -> Vec<&Capture> {
-        match self {
-            Self::Together(capture) => vec![capture],
-            Self::Apart { stdout, stderr } => vec![stdout, stderr],
-        }
-    }
-}
-
-/// Output of a command, bounded: its beginning and its end.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Capture {
-    /// The first characters, or all of them.
-    pub head: String,
-    /// How many characters were left out between `head` and `tail`.
-    pub left_out: u64,
-    /// The last characters; empty where nothing was left out.
-    pub tail: String,
 }
 
 impl Outcome {
@@ -246,11 +223,19 @@ impl Outcome {
 
     /// The one outcome of all `count` commands from `first` on, which are more than `limit`.
     pub fn not_run_from(first: &Step, count: usize, limit: usize) -> Self {
-        let reason = format!(
-            "{} from line {} on not carried out: of one reply the first {limit} are",
-            if count == 1 { "1 command was".to_owned() } else { format!("{count} commands were") },
-            first.line
-        );
+        let reason = match &first.asks {
+            // It stands for operations that were counted and not read.
+            Asks::Invalid(Invalid { kind: Kind::Reply, reason, .. }) => reason.clone(),
+            _ => format!(
+                "{} from line {} on not carried out: of one reply the first {limit} are",
+                if count == 1 {
+                    "1 command was".to_owned()
+                } else {
+                    format!("{count} commands were")
+                },
+                first.line
+            ),
+        };
         Self {
             kind: Kind::Reply,
             line: first.line,
@@ -259,6 +244,16 @@ impl Outcome {
             asked: None,
             at: None,
         }
+    }
+
+    /// The same with at most `limit` characters of each stream that a command wrote.
+    #[must_use]
+    pub fn within(&self, limit: usize) -> Self {
+        let mut outcome = self.clone();
+        if let Detail::Ran(execution) = &mut outcome.detail {
+            execution.output = execution.output.within(limit);
+        }
+        outcome
     }
 
     /// Whether it is a command of which nobody knows how it ended.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use deaddrop::protocol::tags;
+use deaddrop::protocol::{Dialect, Kind, operations, read, tags};
 
 use crate::support::program;
 
@@ -203,7 +203,7 @@ fn every_subcommand_is_documented() {
 }
 
 #[test]
-fn the_protocol_prompt_is_short_and_names_every_command() {
+fn the_prompt_of_tags_is_short_and_names_every_command() {
     let encoding = tiktoken::get_encoding("o200k_base").unwrap();
     let tokens = encoding.encode(tags::PROMPT).len();
     assert!(tokens < 900, "{tokens} tokens");
@@ -215,7 +215,7 @@ fn the_protocol_prompt_is_short_and_names_every_command() {
 }
 
 #[test]
-fn the_protocol_prompt_is_itself_a_reply_of_every_command() {
+fn the_prompt_of_tags_is_itself_a_reply_of_every_command() {
     let reply = tags::parse(tags::PROMPT);
     let kinds: Vec<&str> = reply.steps.iter().map(|step| tags::name(step.kind())).collect();
     for name in
@@ -225,4 +225,25 @@ fn the_protocol_prompt_is_itself_a_reply_of_every_command() {
     }
     assert!(!reply.unclosed);
     assert!(reply.steps.iter().all(|step| step.warnings.is_empty()), "{:#?}", reply.steps);
+}
+
+#[test]
+fn the_prompt_of_operations_is_short_and_is_itself_a_reply_of_every_operation() {
+    let encoding = tiktoken::get_encoding("o200k_base").unwrap();
+    let tokens = encoding.encode(operations::PROMPT).len();
+    assert!(tokens < 1200, "{tokens} tokens");
+    assert!(!operations::PROMPT.lines().any(|line| line.starts_with("===")));
+    let received = operations::find(operations::PROMPT).unwrap().unwrap();
+    let sent: Vec<_> =
+        received.entries.iter().map(|entry| entry.asks.as_ref().unwrap().kind()).collect();
+    for kind in operations::OperationType::ALL {
+        assert!(sent.contains(&kind), "{kind}: {sent:?}");
+        assert!(operations::PROMPT.contains(&format!("\n- {kind}: ")), "{kind} is not described");
+    }
+    // What it says of the end is what ends a session.
+    let (_, end) = operations::PROMPT.split_once("let the last operation be ").unwrap();
+    let (end, _) = end.split_once(". It counts").unwrap();
+    let message = format!("{{\"protocolVersion\": \"1.0\", \"operations\": [{end}]}}");
+    let reply = read(&message, Dialect::Operations);
+    assert_eq!(reply.steps[0].kind(), Kind::Done);
 }

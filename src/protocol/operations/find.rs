@@ -78,6 +78,11 @@ pub fn find(reply: &str) -> Option<Result<Received, Refused>> {
     }
 }
 
+/// Whether a reply ends within something that began as a message may: it may not be complete yet.
+pub(in crate::protocol) fn ends_early(reply: &str) -> bool {
+    Search::of(without_bom(reply)).found().unfinished
+}
+
 /// What a search has come upon.
 #[derive(Default)]
 struct Found<'a> {
@@ -85,6 +90,8 @@ struct Found<'a> {
     messages: Vec<&'a str>,
     /// The first text, to the end of the reply, that was meant as a message and is no JSON.
     broken: Option<(&'a str, serde_json::Error)>,
+    /// Whether an object, of whatever sort, is not closed where the reply ends.
+    unfinished: bool,
 }
 
 struct Search<'a> {
@@ -125,6 +132,7 @@ impl<'a> Search<'a> {
                     self.at = self.line_after(start + value.len() - 1);
                 }
                 Err(error) => {
+                    found.unfinished |= error.is_eof();
                     let stopped = start + json::offset(&error, rest);
                     if found.broken.is_none() && self.is_meant(start, stopped) {
                         found.broken = Some((rest, error));

@@ -33,9 +33,12 @@ mod fault;
 mod fields;
 mod find;
 mod json;
+mod meaning;
 mod path;
+mod print;
 mod receive;
 mod schema;
+mod telling;
 mod time;
 mod wire;
 
@@ -57,18 +60,25 @@ pub use events::{
     ReadFileEvent, RunId, ShellEvent, Status, Succeeded, UserMessageEvent,
 };
 pub use fault::{Fault, Faults};
+pub(super) use find::ends_early;
 pub use find::{Refused, find};
+pub use meaning::{DONE, steps};
 pub use path::is_valid_path;
+pub use print::print;
 pub use receive::{
     Entry, Malformed, OPERATIONS_LIMIT, Received, parse_event, parse_events_message,
     parse_operation, parse_operations_message, receive,
 };
 pub use schema::{Schema, schema};
+pub use telling::{approval_required, events_of, status_of, user_message};
 pub use time::UtcTime;
 pub use wire::{
     CreateFileOperation, DeleteFileOperation, EditFileOperation, FileEdit, MessageOperation,
     Operation, OperationType, OperationsMessage, ReadFileOperation, ShellOperation,
 };
+
+/// What an LLM is told about this dialect: the PROTOCOL section of outboxes that teach it.
+pub const PROMPT: &str = include_str!("../../../protocol-prompt/operations.md");
 
 /// The version of the protocol, in every message: there is one, `1.0` (agent-spaces-protocol,
 /// "Protocol Version").

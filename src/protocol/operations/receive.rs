@@ -25,6 +25,8 @@ pub struct Received {
     pub entries: Vec<Entry>,
     /// How many more there are.
     pub left_out: usize,
+    /// The line that the first of those begins on; 0 where there is none.
+    pub left_out_from: usize,
 }
 
 /// One entry of a message's `operations`.
@@ -78,9 +80,12 @@ pub(super) fn receive_part(part: &str, lines: &mut Lines) -> Result<Received, Fa
     let list = envelope(part, lines, &mut faults);
     let list = faults.or(list)?;
     let line = lines.line_of(lines.offset_of(without_bom(part).trim_start()));
-    let mut received = Received { line, entries: Vec::new(), left_out: 0 };
+    let mut received = Received { line, entries: Vec::new(), left_out: 0, left_out_from: 0 };
     each_operation(list, lines, |n, line, value| {
         if n >= OPERATIONS_LIMIT {
+            if received.left_out == 0 {
+                received.left_out_from = line;
+            }
             received.left_out += 1;
             return;
         }

@@ -21,7 +21,8 @@ mod results;
 
 pub use catalogue::name;
 pub use printer::print;
-pub use reader::{Reply, parse};
+pub use reader::parse;
+pub(in crate::protocol) use reader::{Blocks, NO_COMMAND, blocks};
 pub use results::{output, summary};
 
 /// What an LLM is told about this dialect: the PROTOCOL section of every outbox.

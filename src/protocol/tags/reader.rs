@@ -1,22 +1,28 @@
 //! Finds the blocks of a reply. Total: whatever the text, there is a list of steps, and the work is
 //! linear in its length.
 
+use std::ops::Range;
+
 use memchr::{memchr, memmem};
 
 use super::attributes::{self, Opening, brief};
 use super::catalogue::{self, Command};
 use crate::protocol::{
-    Asks, Change, Existing, Invalid, Kind, Operation, PathFault, Reading, RelPath, ShellCommand,
-    Step,
+    Asked, Asks, Change, Existing, Invalid, Kind, Operation, PathFault, Reading, RelPath, Reply,
+    ShellCommand, Step,
 };
 
-/// A reply in the tag dialect.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
-    /// Its blocks in order; never empty, since a reply without any is one [`Invalid`].
-    pub steps: Vec<Step>,
-    /// Whether it ends within a block: it may have been cut off, or not be complete yet.
-    pub unclosed: bool,
+/// What is told of a reply that holds no block.
+pub(in crate::protocol) const NO_COMMAND: &str = "The reply holds no command, so nothing was done. A command begins a line with its tag; the shortest complete reply is three lines: [DONE], a summary, [/DONE]";
+
+/// The blocks of a text.
+pub(in crate::protocol) struct Blocks {
+    /// What they ask for, in order. A path that was refused stands in `asked` as it was sent.
+    pub(in crate::protocol) steps: Vec<Step>,
+    /// Whether the text ends within a block.
+    pub(in crate::protocol) unclosed: bool,
+    /// Where what follows the opening lines stands: bodies and closing tags, in bytes.
+    pub(in crate::protocol) bodies: Vec<Range<usize>>,
 }
 
 /// Reads a reply (tag protocol, "Inbox Format").
@@ -29,31 +35,35 @@ pub struct Reply {
 /// assert_eq!(reply.steps[0].asks, Asks::Operation(Operation::Run(ShellCommand::new("ls -l"))));
 /// ```
 pub fn parse(text: &str) -> Reply {
+    let Blocks { mut steps, unclosed, .. } = blocks(text);
+    steps.iter_mut().for_each(|step| step.asked = None);
+    if steps.is_empty() {
+        steps.push(Step::refused(1, NO_COMMAND));
+    }
+    Reply { steps, unclosed }
+}
+
+/// Finds all blocks.
+pub(in crate::protocol) fn blocks(text: &str) -> Blocks {
     let mut reader = Reader { text, at: 0, line: 1 };
-    let mut reply = Reply { steps: Vec::new(), unclosed: false };
+    let mut blocks = Blocks { steps: Vec::new(), unclosed: false, bodies: Vec::new() };
     while reader.at < text.len() {
         let (line, number) = reader.next_line();
         let Some((command, rest)) = opening(line) else { continue };
-        let (asks, warnings) = match reader.block(command, line, rest, number) {
-            Ok(block) => block.operation(command, number),
+        let begin = reader.at;
+        let step = match reader.block(command, line, rest, number) {
+            Ok(block) => block.step(command, number),
             Err(fault) => {
-                reply.unclosed |= matches!(fault, Fault::Unclosed);
-                (invalid(command, number, line.trim(), &fault), Vec::new())
+                blocks.unclosed |= matches!(fault, Fault::Unclosed);
+                Step::new(number, invalid(command, number, line.trim(), &fault))
             }
         };
-        reply.steps.push(Step { line: number, asks, warnings, asked: None });
+        if reader.at > begin {
+            blocks.bodies.push(begin..reader.at);
+        }
+        blocks.steps.push(step);
     }
-    if reply.steps.is_empty() {
-        let reason = "The reply holds no command, so nothing was done. A command begins a line with its tag; the shortest complete reply is three lines: [DONE], a summary, [/DONE]".to_owned();
-        let invalid = Invalid { kind: Kind::Reply, rejected: false, reason };
-        reply.steps.push(Step {
-            line: 1,
-            asks: Asks::Invalid(invalid),
-            warnings: Vec::new(),
-            asked: None,
-        });
-    }
-    reply
+    blocks
 }
 
 /// The command that a line opens, cheaply for the many lines that open none.
@@ -170,58 +180,57 @@ impl<'a> Reader<'a> {
 
 impl Block<'_> {
     /// What the block asks for, and the warnings about it.
-    fn operation(self, command: &Command, number: usize) -> (Asks, Vec<String>) {
+    fn step(self, command: &Command, number: usize) -> Step {
         let Self { values, body, mut warnings } = self;
-        let wrong =
-            |reason: String| Asks::Invalid(Invalid { kind: command.kind, rejected: false, reason });
         let path = match values.first().map(|text| read_path(text, &mut warnings)) {
             None => None,
             Some(Ok(path)) => Some(path),
             Some(Err(fault)) => {
                 let reason = format!("{fault} (line {number})");
                 let invalid = Invalid { kind: command.kind, rejected: true, reason };
-                return (Asks::Invalid(invalid), warnings);
+                let asked = Asked { id: None, about: values[0].to_owned() };
+                let step = Step::new(number, Asks::Invalid(invalid));
+                return Step { warnings, asked: Some(asked), ..step };
             }
         };
-        let operation = match (command.kind, path) {
-            (Kind::Create, Some(path)) => {
-                Operation::Create { path, content: body.into(), existing: Existing::Replace }
+        let asks = match operation(command, &values, path, body) {
+            Ok(operation) => Asks::Operation(operation),
+            Err(what) => {
+                let reason = format!("Line {number}: {what}. Correct form: {}", command.form);
+                Asks::Invalid(Invalid { kind: command.kind, rejected: false, reason })
             }
-            (Kind::Edit, Some(path)) => {
-                let mut range = [0; 2];
-                for (n, key) in ["start_line", "end_line"].into_iter().enumerate() {
-                    match values[n + 1].trim().parse() {
-                        Ok(value) => range[n] = value,
-                        Err(_) => {
-                            let reason = format!(
-                                "Line {number}: {key}=\"{}\" is no line number. Correct form: {}",
-                                brief(values[n + 1]),
-                                command.form
-                            );
-                            return (wrong(reason), warnings);
-                        }
-                    }
-                }
-                let change = Change::Lines { start: range[0], end: range[1], with: body };
-                Operation::Edit { path, change }
-            }
-            (Kind::Delete, Some(path)) => Operation::Delete { path },
-            (Kind::Read, Some(path)) => Operation::Read { path, reading: Reading::Later },
-            (Kind::Run, _) if body.trim().is_empty() => {
-                return (
-                    wrong(format!(
-                        "Line {number}: the command is empty. Correct form: {}",
-                        command.form
-                    )),
-                    warnings,
-                );
-            }
-            (Kind::Run, _) => Operation::Run(ShellCommand::new(without_newline(body))),
-            (Kind::Done, _) => Operation::Done { summary: without_newline(body), if_ok: false },
-            _ => Operation::Message { text: without_newline(body) },
         };
-        (Asks::Operation(operation), warnings)
+        Step { warnings, ..Step::new(number, asks) }
     }
+}
+
+/// What a command with these attributes and that body asks for; else what is wrong with it.
+fn operation(
+    command: &Command,
+    values: &[&str],
+    path: Option<RelPath>,
+    body: String,
+) -> Result<Operation, String> {
+    Ok(match (command.kind, path) {
+        (Kind::Create, Some(path)) => {
+            Operation::Create { path, content: body.into(), existing: Existing::Replace }
+        }
+        (Kind::Edit, Some(path)) => {
+            let number = |n: usize, key: &str| {
+                let given = values[n];
+                let wrong = || format!("{key}=\"{}\" is no line number", brief(given));
+                given.trim().parse().map_err(|_| wrong())
+            };
+            let (start, end) = (number(1, "start_line")?, number(2, "end_line")?);
+            Operation::Edit { path, change: Change::Lines { start, end, with: body } }
+        }
+        (Kind::Delete, Some(path)) => Operation::Delete { path },
+        (Kind::Read, Some(path)) => Operation::Read { path, reading: Reading::Later },
+        (Kind::Run, _) if body.trim().is_empty() => return Err("the command is empty".to_owned()),
+        (Kind::Run, _) => Operation::Run(ShellCommand::new(without_newline(body))),
+        (Kind::Done, _) => Operation::Done { summary: without_newline(body), if_ok: false },
+        _ => Operation::Message { text: without_newline(body) },
+    })
 }
 
 fn read_path(text: &str, warnings: &mut Vec<String>) -> Result<RelPath, PathFault> {

@@ -45,24 +45,12 @@ pub fn summary(outcome: &Outcome) -> String {
 
 fn ran(execution: &Execution) -> String {
     let name = named(&execution.command);
-    match &execution.ending {
-        Ending::Exited(code) => format!("Ran {name} (exit code {code})"),
-        Ending::Signalled(signal) => format!("Ran {name} (ended by signal {signal})"),
-        Ending::TimedOut(limit) => format!(
-            "Ran {name} (timed out after {} s; it and every process it had started were ended)",
-            limit.as_secs_f64()
-        ),
-        Ending::Interrupted => {
-            format!("Ran {name} (interrupted by the user; it may have partly run)")
+    match (&execution.ending, execution.ending.in_words()) {
+        (Ending::Exited(code), _) => format!("Ran {name} (exit code {code})"),
+        (Ending::NotStarted(_), words) => {
+            format!("Could not run {name}: {}", words.unwrap_or_default())
         }
-        Ending::Lost => format!(
-            "Ran {name} (deaddrop, or its process that ran the command, was stopped meanwhile: it may have run in part or as a whole, and is not run again; look at what it did)"
-        ),
-        Ending::Stopped(why) => format!(
-            "Ran {name} (ended by deaddrop with everything it had started: {})",
-            visible_line(why)
-        ),
-        Ending::NotStarted(why) => format!("Could not run {name}: {}", visible_line(why)),
+        (_, words) => format!("Ran {name} ({})", words.unwrap_or_default()),
     }
 }
 
@@ -75,15 +63,7 @@ pub fn output(output: &Output) -> String {
 /// A stream as it is shown: head and tail, with a line between them that counts what was left out;
 /// control characters made visible; no blank lines at the end.
 fn captured(capture: &Capture) -> String {
-    let mut shown = visible(&capture.head).into_owned();
-    if capture.left_out > 0 {
-        if !shown.ends_with('\n') {
-            shown.push('\n');
-        }
-        let n = usize::try_from(capture.left_out).unwrap_or(usize::MAX);
-        shown.push_str(&format!("[... {} left out ...]\n", count(n, "character")));
-        shown.push_str(&visible(&capture.tail));
-    }
+    let mut shown = capture.text_of(&visible(&capture.head), &visible(&capture.tail));
     shown.truncate(shown.trim_end().len());
     shown
 }
