@@ -10,9 +10,6 @@ use crate::text::is_hazard;
 
 /// Whether a reader could take this line for one of the outbox's own.
 pub(super) fn could_be_marker(line: &str) -> bool {
-    let bare = line.trim_matches(|c: char| {
-        c.is_whitespace() || is_hazard(c) || matches!(c, '\u{200c}' | '\u{200d}')
-    });
     const BEGINNINGS: [&str; 8] = [
         "--- ",
         "=== ",
@@ -23,11 +20,27 @@ pub(super) fn could_be_marker(line: &str) -> bool {
         "## previous command results",
         "## requested file contents",
     ];
-    BEGINNINGS.iter().any(|beginning| {
-        bare.as_bytes()
-            .get(..beginning.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(beginning.as_bytes()))
+    let bare = bare(line);
+    BEGINNINGS.iter().any(|beginning| begins(bare, beginning))
+}
+
+/// The same of the heading that only outboxes of operations have.
+pub(super) fn could_be_events(line: &str) -> bool {
+    begins(bare(line), "## events")
+}
+
+/// A line without blanks, and what cannot be seen, around it.
+fn bare(line: &str) -> &str {
+    line.trim_matches(|c: char| {
+        c.is_whitespace() || is_hazard(c) || matches!(c, '\u{200c}' | '\u{200d}')
     })
+}
+
+/// Whether a line begins so, in any case.
+fn begins(bare: &str, beginning: &str) -> bool {
+    bare.as_bytes()
+        .get(..beginning.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(beginning.as_bytes()))
 }
 
 /// The word for the markers around `content`, where they need one.
@@ -67,6 +80,7 @@ mod tests {
         ] {
             assert!(could_be_marker(line), "{line:?}");
         }
+        assert!(could_be_events("\u{200b} ## EVENTS") && !could_be_events("## Even"));
         for line in ["---", "====", "## Usage", "a === b", "let x = 1;", "[x] done", "", "é"] {
             assert!(!could_be_marker(line), "{line:?}");
         }

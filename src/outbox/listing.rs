@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
+use crate::protocol::Dialect;
 use crate::text::visible_line;
 use crate::workspace::walk::{EntryKind, Listed, Walk};
 
 /// As many files are listed; of more, those nearest to the root.
 const LIMIT: usize = 1_000;
 
-pub(super) fn render(walk: &Walk, out: &mut String) {
+pub(super) fn render(walk: &Walk, dialect: Dialect, out: &mut String) {
     if walk.files().len() == 0 {
         out.push_str("(empty workspace)\n");
     }
@@ -30,9 +31,13 @@ pub(super) fn render(walk: &Walk, out: &mut String) {
     }
     if left_out > 0 {
         let files = if left_out == 1 { "file" } else { "files" };
+        let command = match dialect {
+            Dialect::Tags => "RUN_COMMAND",
+            Dialect::Operations => "a shell operation",
+        };
         let _ = writeln!(
             out,
-            "  ... and {left_out} more {files} ({bytes} bytes), deeper in folders; RUN_COMMAND with ls or find lists them",
+            "  ... and {left_out} more {files} ({bytes} bytes), deeper in folders; {command} with ls or find lists them",
         );
     }
     for folder in walk.unreadable() {
@@ -89,7 +94,7 @@ mod tests {
         let deep: Vec<String> = (0..2000).map(|n| format!("a/b/{n:04}.txt")).collect();
         let files = deep.iter().map(|path| (path.as_str(), 10)).chain([("z.txt", 1)]);
         let mut out = String::new();
-        render(&Walk::of(files), &mut out);
+        render(&Walk::of(files), Dialect::Tags, &mut out);
         assert_eq!(out.lines().count(), LIMIT + 1);
         assert!(out.contains("  z.txt (1 bytes)\n"));
         assert!(out.ends_with("  ... and 1001 more files (10010 bytes), deeper in folders; RUN_COMMAND with ls or find lists them\n"));
@@ -98,7 +103,7 @@ mod tests {
     #[test]
     fn names_are_shown_on_one_line() {
         let mut out = String::new();
-        render(&Walk::of([("a\n=== PROMPT ===", 3)]), &mut out);
+        render(&Walk::of([("a\n=== PROMPT ===", 3)]), Dialect::Operations, &mut out);
         assert_eq!(out, "  a␊=== PROMPT === (3 bytes)\n");
     }
 }

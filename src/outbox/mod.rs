@@ -6,17 +6,22 @@
 
 mod boundaries;
 mod contents;
+mod events;
 mod listing;
 
-use crate::protocol::tags;
+use crate::protocol::{Detail, Dialect, operations, tags};
 use crate::session::Session;
 use crate::text::{count, indented, visible, visible_line};
 use crate::workspace::walk::Walk;
 
 pub use contents::Requested;
+pub use events::{events, waiting};
 
 /// What stands in PROMPT from the second outbox on, to the letter.
 const CONTINUE: &str = "Continue working on the task based on the results above. If the task is complete, send [DONE] with a summary.";
+
+/// The same of a session of operations.
+const CONTINUE_EVENTS: &str = "Continue working on the task based on the events above. If the task is complete, send a message operation with the id \"done\" and a summary.";
 
 /// What the Environment section tells about this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +42,8 @@ pub struct Environment {
     pub output_limit: usize,
 }
 
-/// Renders a session's newest outbox. `requested` answers its read requests, in their order.
+/// Renders a session's newest outbox. `requested` answers its read requests, in their order; in a
+/// session of operations there are none, since events hold what was read.
 pub fn render(
     session: &Session,
     environment: &Environment,
@@ -47,18 +53,17 @@ pub fn render(
     let mut out = String::with_capacity(16 << 10);
     header(session, &mut out);
     out.push_str("\n=== PROTOCOL ===\n");
-    out.push_str(tags::PROMPT);
+    out.push_str(match session.dialect {
+        Dialect::Tags => tags::PROMPT,
+        Dialect::Operations => operations::PROMPT,
+    });
     out.push_str("\n=== CONTEXT ===\n");
     facts(session, environment, &mut out);
     out.push_str("\n## Workspace Files\n");
-    listing::render(walk, &mut out);
-    if !session.last_results.is_empty() {
-        out.push_str("\n## Previous Command Results\n");
-        results(session, requested, &mut out);
-    }
-    if requested.iter().any(|file| file.contents.is_ok()) {
-        out.push_str("\n## Requested File Contents\n");
-        contents::render(session, requested, &mut out);
+    listing::render(walk, session.dialect, &mut out);
+    match session.dialect {
+        Dialect::Tags => told(session, requested, &mut out),
+        Dialect::Operations => events::render(session, environment.output_limit, &mut out),
     }
     out.push_str("\n=== PROMPT ===\n");
     prompt(session, &mut out);
@@ -86,8 +91,12 @@ fn facts(session: &Session, environment: &Environment, out: &mut String) {
         tools if tools.is_empty() => "none of the usual ones were found".to_owned(),
         tools => tools,
     };
+    let output = match session.dialect {
+        Dialect::Tags => "its output",
+        Dialect::Operations => "its stdout and of its stderr",
+    };
     let limits =
-        format!("{timeout} s a command, {} of its output", count(*output_limit, "character"));
+        format!("{timeout} s a command, {} of {output}", count(*output_limit, "character"));
     out.push_str("## Environment\n");
     for (name, value) in [
         ("System", system),
@@ -102,11 +111,23 @@ fn facts(session: &Session, environment: &Environment, out: &mut String) {
     }
 }
 
+/// What came of the newest reply, and the files that it asked for.
+fn told(session: &Session, requested: &[Requested], out: &mut String) {
+    if !session.last_results.is_empty() {
+        out.push_str("\n## Previous Command Results\n");
+        results(session, requested, out);
+    }
+    if requested.iter().any(|file| file.contents.is_ok()) {
+        out.push_str("\n## Requested File Contents\n");
+        contents::render(session, requested, out);
+    }
+}
+
 fn results(session: &Session, requested: &[Requested], out: &mut String) {
     let mut reads = requested.iter();
     for outcome in &session.last_results {
         let (success, summary) = match &outcome.detail {
-            crate::protocol::Detail::ReadLater { .. } => match reads.next() {
+            Detail::ReadLater { .. } => match reads.next() {
                 Some(file) => file.told(),
                 None => (false, "the file was not read".to_owned()),
             },
@@ -117,7 +138,7 @@ fn results(session: &Session, requested: &[Requested], out: &mut String) {
         for warning in &outcome.warnings {
             out.push_str(&format!("  Warning: {}\n", visible_line(warning)));
         }
-        if let crate::protocol::Detail::Ran(execution) = &outcome.detail {
+        if let Detail::Ran(execution) = &outcome.detail {
             let output = tags::output(&execution.output);
             if !output.is_empty() {
                 // Every line but the first begins with two spaces, so none can pose as a result.
@@ -133,7 +154,10 @@ fn results(session: &Session, requested: &[Requested], out: &mut String) {
 fn prompt(session: &Session, out: &mut String) {
     if session.sequence == 1 {
         let task = visible(&session.task);
-        if task.lines().any(boundaries::could_be_marker) {
+        let heading = |line: &str| {
+            session.dialect == Dialect::Operations && boundaries::could_be_events(line)
+        };
+        if task.lines().any(|line| boundaries::could_be_marker(line) || heading(line)) {
             out.push_str(&indented(&task));
         } else {
             out.push_str(&task);
@@ -148,7 +172,10 @@ fn prompt(session: &Session, out: &mut String) {
         out.push('\n');
     }
     if session.sequence > 1 {
-        out.push_str(CONTINUE);
+        out.push_str(match session.dialect {
+            Dialect::Tags => CONTINUE,
+            Dialect::Operations => CONTINUE_EVENTS,
+        });
         out.push('\n');
     }
 }

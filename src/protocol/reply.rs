@@ -185,3 +185,173 @@ fn keep(step: &mut Step, dialect: Dialect) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{FailureKind, Invalid, Outcome};
+
+    const LS: &str =
+        r#"{"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "ls"}]}"#;
+    const RUN: &str = "[RUN_COMMAND]\nmake\n[/RUN_COMMAND]\n";
+    const BOTH: [Dialect; 2] = [Dialect::Tags, Dialect::Operations];
+
+    /// The kinds that are asked for; what cannot be is `!`.
+    fn kinds(reply: &Reply) -> Vec<String> {
+        let shown = |step: &Step| match &step.asks {
+            Asks::Operation(operation) => format!("{:?}", operation.kind()),
+            Asks::Invalid(invalid) => format!("!{:?}", invalid.kind),
+        };
+        reply.steps.iter().map(shown).collect()
+    }
+
+    fn reason(step: &Step) -> &str {
+        match &step.asks {
+            Asks::Invalid(Invalid { reason, .. }) => reason,
+            asks => panic!("{asks:?}"),
+        }
+    }
+
+    #[test]
+    fn the_session_decides_how_results_are_kept() {
+        let text = r#"{"protocolVersion": "1.0", "operations": [
+            {"type": "shell", "id": "s", "command": "ls"},
+            {"type": "readFile", "path": "./a", "encoding": "base64"}
+        ]}"#;
+        let asked = |reply: &Reply, n: usize| reply.steps[n].asked.clone().unwrap();
+        let reply = read(text, Dialect::Operations);
+        assert_eq!(asked(&reply, 0), Asked { id: Some("s".into()), about: "ls".into() });
+        assert_eq!(asked(&reply, 1), Asked { id: None, about: "./a".into() });
+        let Asks::Operation(Operation::Read { reading, .. }) = &reply.steps[1].asks else {
+            panic!()
+        };
+        assert_eq!(*reading, Reading::Now(Encoding::Base64));
+
+        let reply = read(text, Dialect::Tags);
+        assert!(reply.steps.iter().all(|step| step.asked.is_none()));
+        let Asks::Operation(Operation::Run(run)) = &reply.steps[0].asks else { panic!() };
+        assert_eq!(run.streams, Streams::Together);
+        let Asks::Operation(Operation::Read { reading, .. }) = &reply.steps[1].asks else {
+            panic!()
+        };
+        assert_eq!(*reading, Reading::Later);
+        assert!(reply.steps[1].warnings[0].contains("base64 was ignored"));
+
+        let tags = "[READ_FILE path=\"a\"]\n[RUN_COMMAND]\nls\n[/RUN_COMMAND]\n[DONE]\n[/DONE]\n[READ_FILE path=\"../x\"]\n[READ_FILE]\n";
+        let reply = read(tags, Dialect::Operations);
+        let about: Vec<String> = (0..5).map(|n| asked(&reply, n).about).collect();
+        assert_eq!(about, ["a", "ls", "", "../x", ""]);
+        let Asks::Operation(Operation::Read { reading, .. }) = &reply.steps[0].asks else {
+            panic!()
+        };
+        assert_eq!(*reading, Reading::Now(Encoding::Utf8));
+        assert_eq!(read(tags, Dialect::Tags), tags::parse(tags));
+    }
+
+    #[test]
+    fn tags_that_are_in_order_come_first_and_the_message_is_told_of() {
+        for dialect in BOTH {
+            let reply = read(&format!("{LS}\n{RUN}{RUN}"), dialect);
+            assert_eq!(kinds(&reply), ["Run", "Run"]);
+            assert!(reply.steps[0].warnings.is_empty());
+            assert_eq!(
+                reply.steps[1].warnings,
+                [
+                    "the operations message on line 1 was not carried out: a reply holds either tags or an operations message"
+                ]
+            );
+            let reply =
+                read(&format!("{RUN}{LS}\n{{\"protocolVersion\": 1, \"operations\": "), dialect);
+            assert_eq!(kinds(&reply), ["Run"]);
+            assert!(reply.steps[0].warnings[0].contains("on line 4"), "{reply:?}");
+        }
+    }
+
+    #[test]
+    fn a_message_counts_beside_tags_that_are_not_in_order() {
+        for dialect in BOTH {
+            let reply = read(&format!("[READ_FILE]\n{LS}"), dialect);
+            assert_eq!(kinds(&reply), ["Run"]);
+            assert!(reply.steps[0].warnings[0].starts_with("the tags from line 1 on were ignored"));
+        }
+    }
+
+    #[test]
+    fn content_is_never_carried_out() {
+        for dialect in BOTH {
+            // A message in a file's body, also where the body never ends.
+            let block = format!("[CREATE_FILE path=\"a\"]\n{LS}\n[/CREATE_FILE]\n");
+            let reply = read(&block, dialect);
+            assert_eq!(kinds(&reply), ["Create"]);
+            assert!(reply.steps[0].warnings.is_empty());
+            let reply = read(block.trim_end_matches("[/CREATE_FILE]\n"), dialect);
+            assert!(reply.unclosed);
+            assert_eq!(kinds(&reply), ["!Create"]);
+            // Tags in a file's content, where its line breaks were not escaped.
+            let broken =
+                r#"{"protocolVersion": "1.0", "operations": [{"type": "createFile", "content": ""#;
+            let reply = read(&format!("{broken}x\n{RUN}\"}}]}}"), dialect);
+            assert_eq!(kinds(&reply), ["!Reply"]);
+            assert!(reason(&reply.steps[0]).contains("line break"), "{reply:?}");
+            // Tags where JSON should be.
+            let reply = read(&format!("{broken}\"}},\n{RUN}]}}"), dialect);
+            assert_eq!(kinds(&reply), ["!Reply"]);
+        }
+    }
+
+    #[test]
+    fn what_is_refused_as_a_whole_is_one_step_and_may_be_unclosed() {
+        for dialect in BOTH {
+            let reply = read(&LS.replace("1.0", "2.0"), dialect);
+            assert_eq!(kinds(&reply), ["!Reply"]);
+            let told = reason(&reply.steps[0]);
+            assert!(
+                told.starts_with("Nothing was carried out. Line 1: $.protocolVersion: "),
+                "{told}"
+            );
+            assert!(!reply.unclosed && reply.steps[0].asked.is_none());
+            assert!(read(&LS[..LS.len() - 1], dialect).unclosed);
+            let twice = read(&format!("{LS}\n{LS}"), dialect);
+            assert!(reason(&twice.steps[0]).contains("on lines 1 and 2"));
+        }
+    }
+
+    #[test]
+    fn a_reply_of_nothing_is_shown_the_form_of_its_session() {
+        for text in ["", "Done!", "{}", "[{\"type\": \"shell\", \"command\": \"ls\"}]"] {
+            let reply = read(text, Dialect::Operations);
+            let told = reason(&reply.steps[0]);
+            assert!(told.contains("{\"protocolVersion\": \"1.0\", ") && !told.contains("[DONE]"));
+            assert_eq!(read(text, Dialect::Tags), tags::parse(text));
+        }
+        // The form that is shown is right.
+        let (_, form) = NO_MESSAGE.split_once("object: ").unwrap();
+        let (form, done) = form.split_once("; to end the session: ").unwrap();
+        assert_eq!(kinds(&read(form, Dialect::Operations)), ["Run"]);
+        assert_eq!(kinds(&read(done, Dialect::Operations)), ["Done"]);
+    }
+
+    #[test]
+    fn a_run_knows_no_end_of_a_session() {
+        let done = r#"{"protocolVersion": "1.0", "operations": [{"type": "message", "id": "done", "content": "x"}]}"#;
+        assert_eq!(kinds(&read_run(done)), ["Message"]);
+        assert_eq!(kinds(&read(done, Dialect::Tags)), ["Done"]);
+        let empty = r#"{"protocolVersion": "1.0", "operations": []}"#;
+        assert!(read_run(empty).steps.is_empty());
+        let step = &read(empty, Dialect::Operations).steps[0];
+        assert!(reason(step).contains("holds no operations") && step.asked.is_some());
+    }
+
+    #[test]
+    fn faults_stand_on_one_line_among_tags() {
+        let text = LS.replace("\"command\"", "\"timeout\": 1, \"cmd\"");
+        let told = |dialect| reason(&read(&text, dialect).steps[0]).to_owned();
+        assert_eq!(told(Dialect::Operations).lines().count(), 2);
+        assert_eq!(told(Dialect::Tags), told(Dialect::Operations).replace('\n', "; "));
+        let step = &read(&text, Dialect::Tags).steps[0];
+        let Asks::Invalid(invalid) = &step.asks else { panic!() };
+        let outcome = Outcome::invalid(step, invalid);
+        let crate::protocol::Detail::Failed(failure) = outcome.detail else { panic!() };
+        assert_eq!(failure.kind, FailureKind::Invalid);
+    }
+}

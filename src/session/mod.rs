@@ -145,6 +145,21 @@ impl Session {
         outbox_name(&self.id, self.sequence)
     }
 
+    /// The name of the file that holds the newest results as events, whole. Where the turn waits or
+    /// was the last, it is that of the outbox which would have followed.
+    pub fn events_name(&self) -> String {
+        if self.run.is_some() {
+            return format!("{}.events.json", self.stem());
+        }
+        let waits = self.pending.is_some() && !self.is_complete;
+        events_name(&self.id, self.answered() + 1 + u32::from(waits))
+    }
+
+    /// The number of the outbox that the newest results answer; 0 where there are none yet.
+    pub fn answered(&self) -> u32 {
+        if self.is_complete { self.sequence } else { self.sequence.saturating_sub(1) }
+    }
+
     fn next_outbox(&mut self) {
         self.sequence += 1;
         self.said = std::mem::take(&mut self.to_say);
@@ -172,6 +187,11 @@ fn workspace_policy() -> String {
 /// `{id}_seq{NNNN}.txt`
 pub fn outbox_name(id: &str, sequence: u32) -> String {
     format!("{id}_seq{sequence:04}.txt")
+}
+
+/// `{id}_seq{NNNN}.events.json`
+pub fn events_name(id: &str, sequence: u32) -> String {
+    format!("{id}_seq{sequence:04}.events.json")
 }
 
 /// What the files of a run are named by, and what it is called: `run_{id}`.

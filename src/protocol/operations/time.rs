@@ -27,6 +27,13 @@ impl TryFrom<String> for UtcTime {
     }
 }
 
+impl Default for UtcTime {
+    /// The beginning of 1970, for a time that no calendar of four digits has.
+    fn default() -> Self {
+        Self("1970-01-01T00:00:00Z".to_owned())
+    }
+}
+
 impl UtcTime {
     /// Takes a time such as `2025-01-15T10:30:00Z` or `2025-01-15T10:30:00.123Z`; None for all
     /// else, days that no calendar has among it.
