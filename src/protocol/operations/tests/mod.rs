@@ -8,6 +8,7 @@ mod hostile;
 mod messages;
 mod properties;
 mod schemas;
+mod telling;
 
 use serde_json::Value;
 
