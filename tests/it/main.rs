@@ -10,6 +10,7 @@ mod cli;
 mod commands;
 #[cfg(target_os = "linux")]
 mod confinement;
+mod events_shown;
 mod handing_over;
 #[cfg(unix)]
 mod inbox;
