@@ -10,6 +10,7 @@ mod cli;
 mod commands;
 #[cfg(target_os = "linux")]
 mod confinement;
+mod dialects;
 mod events_shown;
 mod handing_over;
 #[cfg(unix)]

@@ -1,0 +1,126 @@
+//! Replies in which both dialects stand, in any disorder: read without a panic, in linear time, and
+//! never so that content is carried out.
+
+use std::time::{Duration, Instant};
+
+use deaddrop::protocol::{Asks, Dialect, Operation, Reading, Streams, ends_early, read, read_run};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::support::Base;
+
+const MESSAGE: &str = r#"{"protocolVersion": "1.0", "operations": [{"type": "createFile", "path": "by-operations", "content": "x\n"}]}"#;
+
+fn mixed() -> impl Strategy<Value = String> {
+    const PIECES: &[&str] = &[
+        MESSAGE,
+        "{\"protocolVersion\": \"1.0\", \"operations\": [",
+        "{\"type\": \"message\", \"id\": \"done\", \"content\": \"x\"}",
+        "{\"type\": \"readFile\", \"path\": \"C:\\\\x\"}",
+        "]}",
+        "\"",
+        ",",
+        "[RUN_COMMAND]\n",
+        "ls\n",
+        "[/RUN_COMMAND]\n",
+        "[READ_FILE path=\"a\"]\n",
+        "[READ_FILE]\n",
+        "[CREATE_FILE path=\"a\"]\n",
+        "[/CREATE_FILE]\n",
+        "[DONE]x[/DONE]\n",
+        "```json\n",
+        "````\n",
+        "\n",
+        "\r\n",
+        "é",
+    ];
+    prop::collection::vec(select(PIECES), 0..16).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #[test]
+    fn reading_any_text_gives_steps_of_one_dialect_kept_as_the_session_has_it(
+        text in prop_oneof![3 => mixed(), 1 => any::<String>()]
+    ) {
+        let (tags, operations) = (read(&text, Dialect::Tags), read(&text, Dialect::Operations));
+        prop_assert_eq!(tags.steps.len(), operations.steps.len());
+        prop_assert!(!tags.steps.is_empty());
+        prop_assert!(!tags.unclosed || ends_early(&text));
+        prop_assert!(tags.steps.is_sorted_by(|a, b| a.line <= b.line), "{:?}", tags);
+        let lines = text.matches('\n').count() + 1;
+        prop_assert!(tags.steps.iter().all(|step| (1..=lines).contains(&step.line)), "{:?}", tags);
+        for step in &tags.steps {
+            prop_assert!(step.asked.is_none());
+            match &step.asks {
+                Asks::Operation(Operation::Read { reading, .. }) => {
+                    prop_assert_eq!(*reading, Reading::Later);
+                }
+                Asks::Operation(Operation::Run(run)) => {
+                    prop_assert_eq!(run.streams, Streams::Together);
+                }
+                _ => {}
+            }
+        }
+        for step in &operations.steps {
+            match &step.asks {
+                Asks::Operation(Operation::Read { reading, .. }) => {
+                    prop_assert!(matches!(reading, Reading::Now(_)));
+                }
+                Asks::Operation(Operation::Run(run)) => {
+                    prop_assert_eq!(run.streams, Streams::Apart);
+                }
+                _ => {}
+            }
+            if matches!(step.asks, Asks::Operation(_)) {
+                prop_assert!(step.asked.is_some());
+            }
+        }
+        let run = read_run(&text);
+        prop_assert!(run.steps.len() <= operations.steps.len());
+    }
+
+    #[test]
+    fn what_stands_in_a_body_is_content(text in mixed()) {
+        let text = text.replace("[/CREATE_FILE]", "[/create]");
+        for end in ["\n[/CREATE_FILE]\n", ""] {
+            let reply = format!("[CREATE_FILE path=\"a\"]\n{text}{end}");
+            for dialect in [Dialect::Tags, Dialect::Operations] {
+                let reply = read(&reply, dialect);
+                prop_assert_eq!(reply.steps.len(), 1, "{:?}", reply);
+                prop_assert!(reply.steps[0].warnings.is_empty());
+            }
+        }
+    }
+}
+
+#[test]
+fn mixed_replies_take_linear_time() {
+    let message = format!("{MESSAGE}\n");
+    let broken = "{\"protocolVersion\": \"1.0\", \"operations\": [\n";
+    let block = "[READ_FILE]\noperations\n[MESSAGE]\noperations\n[/MESSAGE]\n";
+    for piece in [&*message, broken, block, "[DONE]\n{\"operations\": [", "operations {\n", "[[[{"]
+    {
+        for begin in ["", "[MESSAGE]\n[/MESSAGE]\n", "```json\n", broken] {
+            let text = begin.to_owned() + &piece.repeat(1_000_000 / piece.len());
+            let started = Instant::now();
+            read(&text, Dialect::Operations);
+            ends_early(&text);
+            let took = started.elapsed();
+            assert!(took < Duration::from_secs(20), "{took:?} for {begin}{piece}");
+        }
+    }
+}
+
+#[test]
+fn a_message_is_taken_from_the_inbox_as_json_or_as_text() {
+    for name in ["x.json", "x.txt"] {
+        let base = Base::with_session();
+        base.write(&format!("inbox/{name}"), MESSAGE);
+        base.run(&["resume", "--no-watch"]).ok();
+        assert_eq!(base.read("workspace/by-operations"), "x\n");
+        let outbox = base.wait_for_outbox(2);
+        assert!(outbox.contains("[OK] CREATE_FILE: Created 'by-operations'"), "{outbox}");
+        base.wait_for_archive(&[name]);
+    }
+}
