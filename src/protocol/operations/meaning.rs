@@ -166,7 +166,7 @@ fn content(create: CreateFileOperation) -> Content {
     match create.encoding.unwrap_or_default() {
         Encoding::Utf8 => Content::Text(create.content),
         // It was decoded once, when it was validated.
-        encoding => match encoding.decode(&create.content) {
+        Encoding::Base64 => match Encoding::Base64.decode(&create.content) {
             Ok(bytes) => Content::Bytes(bytes.into_owned()),
             Err(_) => Content::Text(create.content),
         },
