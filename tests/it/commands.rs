@@ -16,6 +16,8 @@ use crate::scene::{NOBODY, Scene, Walls, Way, marked, marker, reply, results};
 use crate::support::{Base, program, wait_until};
 
 mod attacks;
+mod errands;
+mod here;
 
 /// What these commands came to, run as it is.
 #[track_caller]

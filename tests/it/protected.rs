@@ -3,6 +3,7 @@
 
 mod full;
 mod odd;
+mod opened;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};

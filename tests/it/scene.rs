@@ -1,5 +1,7 @@
 //! Ways to run the program, what confines its commands in each, and what these leave behind.
 
+pub mod deeds;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::chown;

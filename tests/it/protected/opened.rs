@@ -1,0 +1,205 @@
+//! What the person's approval opens, in every tier: protected names for one file operation, and
+//! repositories for one command, but for what runs code there.
+
+use std::fs;
+
+use deaddrop::policy::Opens;
+use deaddrop::protocol::{
+    Change, Content, Detail, Existing, Operation, RelPath, Replacement, ShellCommand,
+};
+
+use crate::scene::deeds::Deeds;
+use crate::scene::{Asked, Scene, Way};
+
+const CLOSED: Opens = Opens { protected: false, repository: false };
+const REPOSITORY: Opens = Opens { protected: false, repository: true };
+const FILE: Opens = Opens { protected: true, repository: false };
+
+const COMMIT: &str = "git add -A && git -c user.name=n -c user.email=e commit -qm";
+
+/// A workspace that is a repository with one commit.
+fn repository(scene: &Scene) -> bool {
+    if !std::process::Command::new("git")
+        .arg("--version")
+        .output()
+        .is_ok_and(|o| o.status.success())
+    {
+        eprintln!("SKIPPED: there is no git");
+        return false;
+    }
+    scene.base.sh(&format!(
+        "chown $(id -u) . workspace; cd workspace; git init -q .; echo a > a; {COMMIT} first"
+    ));
+    true
+}
+
+fn path(text: &str) -> RelPath {
+    RelPath::parse(text).unwrap()
+}
+
+fn create(at: &str, content: &str) -> Operation {
+    Operation::Create {
+        path: path(at),
+        content: Content::from(content),
+        existing: Existing::Replace,
+    }
+}
+
+fn run(command: &str) -> (Operation, Opens) {
+    (Operation::Run(ShellCommand::new(command)), CLOSED)
+}
+
+#[test]
+fn git_writes_to_its_repository_where_that_is_opened() {
+    for scene in Scene::confined() {
+        if !repository(&scene) {
+            return;
+        }
+        let second = format!("echo b > b; {COMMIT} second");
+        let done = scene.perform(Deeds::of([
+            (&*second, REPOSITORY),
+            ("git checkout -q -b side && git tag one && git stash list", REPOSITORY),
+            ("git log --oneline | wc -l; git status --short", CLOSED),
+        ]));
+        assert_eq!(done.succeeded(), [true; 3], "{}: {done:#?}", scene.name());
+        assert_eq!(done.told(), [""; 0], "{}", scene.name());
+        let said = &done.executions()[2].output.captures()[0].head;
+        assert_eq!(said.trim(), "2", "{}", scene.name());
+        assert_eq!(scene.base.read("workspace/.git/HEAD"), "ref: refs/heads/side\n");
+    }
+}
+
+#[test]
+fn without_an_opening_it_is_refused_in_words_and_by_the_mounts() {
+    for scene in Scene::confined() {
+        if !repository(&scene) {
+            return;
+        }
+        scene.base.write("workspace/commit.sh", format!("{COMMIT} x"));
+        let commit = format!("{COMMIT} x");
+        let done = scene.perform(Deeds::of([(&*commit, CLOSED), ("sh commit.sh", CLOSED)]));
+        assert!(matches!(&done.details[0], Detail::Failed(_)), "{}: {done:?}", scene.name());
+        // Landlock cannot keep a folder within one that may be written.
+        assert_eq!(done.succeeded(), [scene.is_partial()], "{}: {done:?}", scene.name());
+    }
+}
+
+#[test]
+fn what_runs_code_in_an_opened_repository_is_kept_or_put_away() {
+    for scene in Scene::confined() {
+        for has_hooks in [true, false] {
+            if !repository(&scene) {
+                return;
+            }
+            scene.base.sh("cd workspace/.git; mkdir -p hooks info; echo '*.x' > info/exclude");
+            if !has_hooks {
+                scene.base.sh("rm -rf workspace/.git/hooks workspace/.git/info");
+            }
+            let config = scene.base.read("workspace/.git/config");
+            let plant = "mkdir -p .git/hooks; printf '#!/bin/sh\\ntouch ran\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; true";
+            let (second, third) =
+                (format!("echo 2 > b; {COMMIT} x"), format!("echo 3 > b; {COMMIT} x"));
+            let done = scene.perform(Deeds::of([
+                (&*format!("{plant}; {second}; rm -f ran"), REPOSITORY),
+                (&*third, REPOSITORY),
+                ("git config core.hooksPath evil; echo '[alias]' >> .git/config; rm -f .git/config; mv .git/config x; true", REPOSITORY),
+                ("echo ../evil > .git/commondir; mkdir -p .git/info .git/objects/info; echo /tmp > .git/objects/info/alternates; echo x > .git/info/attributes; true", REPOSITORY),
+                (&*third.replace('3', "4"), REPOSITORY),
+            ]));
+            assert_eq!(done.succeeded(), [true; 5], "{}: {done:#?}", scene.name());
+            assert!(!scene.base.exists("workspace/ran"), "{}", scene.name());
+            assert_eq!(scene.base.read("workspace/.git/config"), config, "{}", scene.name());
+            let hooks = scene.base.names("workspace/.git/hooks");
+            assert!(hooks.iter().all(|name| name.ends_with(".sample")), "{hooks:?}");
+            for gone in ["commondir", "objects/info/alternates", "info/attributes"] {
+                assert!(!scene.base.exists(&format!("workspace/.git/{gone}")), "{gone}");
+            }
+            let planted = done.noticed[0].iter().any(|told| told.contains(".git/hooks"));
+            // What is there is kept by a mount; what is not can only be put away.
+            assert_eq!(planted, scene.is_partial() || !has_hooks, "{}: {done:#?}", scene.name());
+            fs::remove_dir_all(scene.base.at("workspace/.git")).unwrap();
+            let _ = fs::remove_dir_all(scene.base.at("sessions/quarantine"));
+        }
+    }
+}
+
+#[test]
+fn an_opened_repository_cannot_be_moved_away() {
+    for scene in Scene::full() {
+        if !repository(&scene) {
+            return;
+        }
+        scene.base.sh("cd workspace/.git; echo /nowhere > objects/info/alternates");
+        let done = scene.perform(Deeds::of([
+            ("mv .git other", REPOSITORY),
+            ("mv .git/objects o || mv .git/objects/info i", REPOSITORY),
+            ("rm -f .git/objects/info/alternates", REPOSITORY),
+        ]));
+        assert_eq!(done.succeeded(), [false; 3], "{}: {done:#?}", scene.name());
+        assert_eq!(done.told(), [""; 0], "{}", scene.name());
+        assert_eq!(scene.base.read("workspace/.git/objects/info/alternates"), "/nowhere\n");
+    }
+}
+
+#[test]
+fn a_new_repository_is_put_away_also_where_git_may_write() {
+    for scene in Scene::confined() {
+        let done = scene.perform(Deeds::of([
+            ("git init -q .", REPOSITORY),
+            ("mkdir deep && git init -q deep", REPOSITORY),
+        ]));
+        assert_eq!(done.succeeded(), [true; 2], "{done:#?}");
+        assert!(!scene.base.exists("workspace/.git") && !scene.base.exists("workspace/deep/.git"));
+        for told in [&done.noticed[0], &done.noticed[2]] {
+            assert_eq!(told.len(), 2, "{}: {done:#?}", scene.name());
+            assert!(told[0].contains("which is protected: it was moved to sessions/quarantine"));
+            assert!(told[1].contains("a new one is not left in its place"), "{told:?}");
+        }
+    }
+}
+
+#[test]
+fn approved_writes_are_no_commands_doing_and_commands_writes_still_are() {
+    for scene in Scene::confined() {
+        scene.base.sh("cd workspace; mkdir -p .git/hooks lib .idea; echo '[core]' > .git/config; echo a > .envrc; echo a > .idea/old");
+        let change = Change::First(vec![Replacement { old: "1".into(), new: "2".into() }]);
+        let approved = |operation| (operation, FILE);
+        let operations = vec![
+            run("true"),
+            approved(create(".vscode/deep/settings.json", "1\n")),
+            run("true"),
+            approved(Operation::Edit { path: path(".vscode/deep/settings.json"), change }),
+            approved(create(".git/hooks/pre-commit", "mine\n")),
+            approved(Operation::Delete { path: path(".envrc") }),
+            approved(create("lib/.git/config", "[mine]\n")),
+            approved(create(".git/description", "what is not compared\n")),
+            run("echo x > new"),
+            // Not approved.
+            (create(".envrc", "x\n"), CLOSED),
+        ];
+        let done = scene.perform(Deeds { operations, ..Deeds::default() });
+        assert_eq!(done.told(), [""; 0], "{}: {done:#?}", scene.name());
+        let failed = |detail: &Detail| matches!(detail, Detail::Failed(_));
+        let fails: Vec<bool> = done.details.iter().map(failed).collect();
+        assert_eq!(fails, [[false; 9].as_slice(), &[true]].concat(), "{done:#?}");
+        assert_eq!(scene.base.read("workspace/.vscode/deep/settings.json"), "2\n");
+        assert_eq!(scene.base.read("workspace/.git/hooks/pre-commit"), "mine\n");
+        assert_eq!(scene.base.read("workspace/lib/.git/config"), "[mine]\n");
+        assert!(!scene.base.exists("workspace/.envrc"));
+    }
+    let Some(scene) = Scene::with(Way::AsItIs, Asked::Partial) else { return };
+    let operations = vec![
+        run("true"),
+        (create(".vscode/settings.json", "mine\n"), FILE),
+        (create("lib/.git/config", "[mine]\n"), FILE),
+        run("echo evil | tee .vscode/settings.json .vscode/tasks.json lib/.git/config"),
+        run("mkdir lib/.git/hooks && echo evil > lib/.git/hooks/x; rm -r .vscode"),
+    ];
+    let done = scene.perform(Deeds { operations, ..Deeds::default() });
+    assert_eq!(done.noticed[3].len(), 3, "{done:#?}");
+    assert_eq!(done.noticed[4].len(), 2, "{done:#?}");
+    assert_eq!(scene.base.names("workspace/.vscode"), ["settings.json"]);
+    assert_eq!(scene.base.read("workspace/.vscode/settings.json"), "mine\n");
+    assert_eq!(scene.base.names("workspace/lib/.git"), ["config"]);
+    assert_eq!(scene.base.read("workspace/lib/.git/config"), "[mine]\n");
+}

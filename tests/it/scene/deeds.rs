@@ -1,0 +1,142 @@
+//! Operations carried out in the way of a scene, by a process of its own: what no reply can ask for
+//! yet, and by whom it could not be asked.
+
+use std::fs;
+use std::process::Stdio;
+
+use deaddrop::config::{Mode, Sandbox};
+use deaddrop::place::{Here, Place};
+use deaddrop::policy::Opens;
+use deaddrop::protocol::{Detail, Ending, Execution, Operation, ShellCommand};
+use deaddrop::runner::Runner;
+use deaddrop::workspace::Workspace;
+use deaddrop::workspace::guard::{Guard, Quarantine};
+use serde::{Deserialize, Serialize};
+
+use super::{Asked, Scene, Walls, Way};
+
+/// Says where the deeds are.
+const VARIABLE: &str = "DEADDROP_TEST_DEEDS";
+/// What nobody but the person may write.
+pub const PROTECTED: [&str; 4] = [".git", ".vscode", ".envrc", ".idea"];
+
+/// What is to be done in one turn.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Deeds {
+    pub operations: Vec<(Operation, Opens)>,
+    /// What the settings say of the network, and what is said of these commands.
+    pub settings: bool,
+    pub network: Option<bool>,
+    /// Said by the scene.
+    pub mode: String,
+    pub helper: std::path::PathBuf,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Done {
+    tier: String,
+    pub details: Vec<Detail>,
+    /// What was noticed of each, and at the end.
+    pub noticed: Vec<Vec<String>>,
+}
+
+impl Deeds {
+    /// These commands, each with what is opened for it.
+    pub fn of<'a>(commands: impl IntoIterator<Item = (&'a str, Opens)>) -> Self {
+        let run = |(command, opens)| (Operation::Run(ShellCommand::new(command)), opens);
+        Self { operations: commands.into_iter().map(run).collect(), ..Self::default() }
+    }
+}
+
+impl Done {
+    /// How the commands went.
+    pub fn executions(&self) -> Vec<&Execution> {
+        fn ran(detail: &Detail) -> Option<&Execution> {
+            match detail {
+                Detail::Ran(execution) => Some(execution),
+                _ => None,
+            }
+        }
+        self.details.iter().filter_map(ran).collect()
+    }
+
+    pub fn succeeded(&self) -> Vec<bool> {
+        self.executions().iter().map(|ran| ran.ending == Ending::Exited(0)).collect()
+    }
+
+    /// All that was noticed.
+    pub fn told(&self) -> Vec<&String> {
+        self.noticed.iter().flatten().collect()
+    }
+}
+
+impl Scene {
+    /// Does these in a process of its own, as whom the scene runs.
+    #[track_caller]
+    pub fn perform(&self, mut deeds: Deeds) -> Done {
+        deeds.mode = format!("{:?}", self.asked);
+        deeds.helper.clone_from(&self.program);
+        let tests = self.base.at("tests");
+        if !tests.exists() {
+            fs::copy(std::env::current_exe().unwrap(), &tests).unwrap();
+        }
+        let file = self.base.write("deeds.json", serde_json::to_string(&deeds).unwrap());
+        self.hand_over();
+        let arguments = ["--exact", "scene::deeds::does_as_a_scene_asks", "--ignored"];
+        let output = self
+            .command(&tests, &arguments)
+            .env(VARIABLE, file)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}: {output:?}", self.name());
+        let done: Done = serde_json::from_str(&self.base.read("done.json")).unwrap();
+        let tier = match self.walls() {
+            Walls::Full => "full",
+            Walls::Bwrap => "full (bwrap)",
+            Walls::Partial => "partial",
+            Walls::OpenNamespace | Walls::OpenSubreaper => "off",
+        };
+        assert_eq!(done.tier, tier, "{}", self.name());
+        done
+    }
+
+    /// Every sandbox, and none.
+    pub fn everywhere() -> impl Iterator<Item = Self> {
+        let open = [Way::AsItIs, Way::OrdinaryUser].into_iter();
+        Self::confined().chain(open.filter_map(|way| Self::with(way, Asked::Off)))
+    }
+}
+
+#[test]
+#[ignore = "a part of other tests, run by them in a process of its own"]
+fn does_as_a_scene_asks() {
+    let Some(file) = std::env::var_os(VARIABLE).map(std::path::PathBuf::from) else { return };
+    let deeds: Deeds = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let base = file.parent().unwrap().canonicalize().unwrap();
+    let mode = match &*deeds.mode {
+        "Auto" => Mode::Auto,
+        "Bwrap" => Mode::Bwrap,
+        "Partial" => Mode::Partial,
+        _ => Mode::Off,
+    };
+    let settings = Sandbox { mode, network: deeds.settings, ..Sandbox::default() };
+    let names = PROTECTED.map(str::to_owned);
+    let workspace = Workspace::open(&base.join("workspace"), &[], &names).unwrap();
+    let runner = Runner::new(deeds.helper, workspace.path().to_owned(), settings);
+    let own = base.join("own");
+    let guard = Guard::new(Quarantine::new(base.join("sessions"), "sessions", "turn"));
+    let mut here =
+        Here::new(&workspace, &runner, &own, false, &|| false).guarded(mode != Mode::Off, guard);
+    here.network = deeds.network;
+    let (mut details, mut noticed) = (Vec::new(), Vec::new());
+    for (operation, opens) in deeds.operations {
+        details.push(here.perform(&operation, opens, &mut |_| Ok(())).unwrap());
+        noticed.push(here.noticed());
+    }
+    noticed.push(here.finish().unwrap());
+    let tier = runner.confinement(&own).tier.to_string();
+    let done = serde_json::to_string(&Done { tier, details, noticed }).unwrap();
+    fs::write(base.join("done.json"), done).unwrap();
+}
