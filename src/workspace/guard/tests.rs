@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::*;
+use crate::protocol::{Existing, RelPath};
 use crate::workspace::protected::defaults;
 
 #[test]
@@ -120,4 +121,160 @@ fn without_a_place_for_it_nothing_is_watched() {
     assert!(guard.begin(&workspace).unwrap().is_none() && !guard.has_begun());
     fs::create_dir(dir.path().join(".git")).unwrap();
     assert!(guard.check(&workspace).is_empty() && dir.path().join(".git").exists());
+}
+
+/// A workspace in which a command has run, a guard over it, and what the journal holds of that.
+fn with_a_command() -> (tempfile::TempDir, Workspace, Guard, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("workspace");
+    fs::create_dir_all(root.join(".git/hooks")).unwrap();
+    fs::create_dir(dir.path().join("state")).unwrap();
+    fs::write(root.join(".git/config"), "old\n").unwrap();
+    fs::write(root.join(".envrc"), "old\n").unwrap();
+    let workspace = Workspace::open(&root, &[], &defaults()).unwrap();
+    let mut guard = Guard::new(Quarantine::new(dir.path().join("state"), "state", "turn"));
+    let kept = serde_json::to_string(guard.begin(&workspace).unwrap().unwrap()).unwrap();
+    (dir, workspace, guard, kept)
+}
+
+/// An operation of each kind, by what it writes: a new file in a new folder, a known file, none.
+fn approved(workspace: &Workspace, n: usize) -> crate::workspace::Plan {
+    let path = |text| RelPath::parse(text).unwrap();
+    let create =
+        |at, text: &str| workspace.plan_create(&path(at), text.as_bytes(), Existing::Replace, true);
+    match n {
+        0 => create(".vscode/deep/settings.json", "new\n"),
+        1 => create(".git/config", "new\n"),
+        2 => create("lib/.git/hooks/pre-commit", "new\n"),
+        _ => workspace.plan_delete(&path(".envrc"), true),
+    }
+    .unwrap()
+}
+
+fn standing(workspace: &Workspace, n: usize) -> Option<String> {
+    let at =
+        [".vscode/deep/settings.json", ".git/config", "lib/.git/hooks/pre-commit", ".envrc"][n];
+    fs::read_to_string(workspace.path().join(at)).ok()
+}
+
+#[test]
+fn an_approved_write_is_neither_lost_nor_undone_wherever_deaddrop_is_stopped() {
+    for n in 0..4 {
+        // In turn: before it is kept, before it is made, when its folders are, when it is.
+        for stopped in 0..4 {
+            let (dir, workspace, mut guard, mut kept) = with_a_command();
+            let before = standing(&workspace, n);
+            let plan = approved(&workspace, n);
+            if stopped > 0 {
+                let expected = guard.expect(&workspace, plan.effect()).unwrap();
+                kept = serde_json::to_string(expected).unwrap();
+            }
+            if stopped == 2 && n == 0 {
+                fs::create_dir_all(workspace.path().join(".vscode/deep")).unwrap();
+            }
+            if stopped == 3 {
+                plan.execute().unwrap();
+            }
+            let standing_then = standing(&workspace, n);
+            assert_eq!(standing_then != before, stopped == 3);
+            let place = Quarantine::new(dir.path().join("state"), "state", "turn");
+            let known: Snapshot = serde_json::from_str(&kept).unwrap();
+            let mut guard = Guard::resumed(place, known);
+            assert_eq!(guard.check(&workspace), [""; 0], "{n} {stopped}");
+            assert_eq!(guard.finish(&workspace, &workspace.walk().unwrap()), [""; 0]);
+            assert_eq!(standing(&workspace, n), standing_then, "{n} {stopped}");
+            // It is made now, or again.
+            if stopped < 3 {
+                let plan = approved(&workspace, n);
+                assert!(guard.expect(&workspace, plan.effect()).is_some());
+                plan.execute().unwrap();
+                guard.settle(&workspace);
+            }
+            let wanted = (n < 3).then(|| "new\n".to_owned());
+            assert_eq!(guard.check(&workspace), [""; 0], "{n} {stopped}");
+            assert_eq!(guard.finish(&workspace, &workspace.walk().unwrap()), [""; 0]);
+            assert_eq!(standing(&workspace, n), wanted);
+
+            // What the next command must leave as it is, is kept; and what it brings back is found.
+            let kept = serde_json::to_string(guard.begin(&workspace).unwrap().unwrap()).unwrap();
+            assert!(guard.begin(&workspace).unwrap().is_none());
+            let at = workspace.path();
+            match n {
+                0 => fs::remove_dir_all(at.join(".vscode")).unwrap(),
+                1 => fs::write(at.join(".git/config"), "old\n").unwrap(),
+                2 => fs::write(at.join("lib/.git/hooks/pre-commit"), "evil\n").unwrap(),
+                _ => fs::write(at.join(".envrc"), "old\n").unwrap(),
+            }
+            let place = Quarantine::new(dir.path().join("state"), "state", "turn");
+            let mut guard = Guard::resumed(place, serde_json::from_str(&kept).unwrap());
+            assert_eq!(guard.check(&workspace).len(), 1, "{n} {stopped}");
+            assert_eq!(standing(&workspace, n), wanted, "{n} {stopped}");
+        }
+    }
+}
+
+#[test]
+fn what_is_neither_of_an_approved_write_is_a_commands() {
+    let (_dir, workspace, mut guard, _) = with_a_command();
+    let plan = approved(&workspace, 1);
+    guard.expect(&workspace, plan.effect()).unwrap();
+    fs::write(workspace.path().join(".git/config"), "evil\n").unwrap();
+    assert_eq!(guard.check(&workspace).len(), 1);
+    assert_eq!(standing(&workspace, 1).as_deref(), Some("old\n"));
+    // Of what commands have not run before, or nothing protects, nothing need be kept.
+    let path = RelPath::parse("plain").unwrap();
+    let plain = workspace.plan_create(&path, b"x", Existing::Replace, true).unwrap();
+    assert!(guard.expect(&workspace, plain.effect()).is_none());
+    let mut fresh = Guard::default();
+    assert!(fresh.expect(&workspace, approved(&workspace, 1).effect()).is_none());
+}
+
+#[test]
+fn of_an_opened_repository_what_is_compared_is_kept() {
+    let (_dir, workspace, mut guard, _) = with_a_command();
+    let root = workspace.path();
+    for (file, text) in [
+        (".git/HEAD", "ref: refs/heads/main\n"),
+        (".git/hooks/deep/x", ""),
+        (".git/objects/info/alternates", ""),
+        (".git/modules/lib/HEAD", ""),
+        (".git/modules/lib/config", ""),
+        (".git/worktrees/w/gitdir", ""),
+        (".git/refs/heads/main", ""),
+        ("lib/.git/config", ""),
+        ("tree/.git", "gitdir: ../.git/worktrees/w\n"),
+    ] {
+        fs::create_dir_all(root.join(file).parent().unwrap()).unwrap();
+        fs::write(root.join(file), text).unwrap();
+    }
+    guard.known = None;
+    guard.begin(&workspace).unwrap();
+    let names = |paths: Vec<PathBuf>| -> Vec<String> {
+        let below = |path: PathBuf| path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+        let mut names: Vec<String> = paths.into_iter().map(below).collect();
+        names.sort();
+        names
+    };
+    let Kept { places, pinned } = guard.kept(&workspace, true);
+    assert_eq!(
+        names(places),
+        [
+            ".envrc",
+            ".git/config",
+            ".git/hooks",
+            ".git/modules/lib/config",
+            ".git/objects/info/alternates",
+            ".git/worktrees/w/gitdir",
+            "lib/.git/config",
+            "tree/.git",
+        ]
+    );
+    let at = |name: &str| pinned.iter().position(|path| *path == root.join(name)).unwrap();
+    assert!(at(".git") < at(".git/objects") && at(".git/objects") < at(".git/objects/info"));
+    assert_eq!(pinned.len(), 8, "{pinned:?}");
+    // One that holds something of deaddrop's own stays closed.
+    let state = [root.join(".git/state")];
+    let workspace = Workspace::open(root, &state, &defaults()).unwrap();
+    let kept = guard.kept(&workspace, true);
+    assert!(kept.places.contains(&root.join(".git")) && !kept.pinned.contains(&root.join(".git")));
 }
