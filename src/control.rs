@@ -102,11 +102,7 @@ pub fn fulfil(base: &mut Base, wish: Wish, observer: &mut dyn Observer) -> Resul
             base.decide(&stem, &question, approved, reason, observer)
         }
         Wish::Run { steps, policy } => base.run(steps, &policy, observer),
-        Wish::ResumeRun { stem } => {
-            // A decision may have been dropped that nobody has heard yet.
-            base.hear(observer)?;
-            base.resume_run(&stem, observer)
-        }
+        Wish::ResumeRun { stem } => base.resume_run(&stem, observer),
         Wish::Say { text, session } => {
             let mut session = base.store.choose(session.as_deref())?;
             session.say(&text, base.now());

@@ -31,6 +31,8 @@ enum ErrorKind {
     Locked { base: PathBuf, pid: Option<u32> },
     #[error("no session '{id}' in {}; `deaddrop sessions` lists them", sessions.display())]
     NoSession { id: String, sessions: PathBuf },
+    #[error("no run '{run}' in {}; the events message of a run names it, as run_…", sessions.display())]
+    NoRun { run: String, sessions: PathBuf },
     #[error("no open session in {}; start one with `deaddrop new \"your task\"`", sessions.display())]
     NoOpenSession { sessions: PathBuf },
     #[error("several sessions are open ({}); say which with --session ID", .0.join(", "))]
@@ -85,6 +87,11 @@ impl Error {
     /// There is no session with that id.
     pub fn no_session(id: &str, sessions: &Path) -> Self {
         ErrorKind::NoSession { id: id.to_owned(), sessions: sessions.to_owned() }.into()
+    }
+
+    /// There is no run of that name.
+    pub fn no_run(run: &str, sessions: &Path) -> Self {
+        ErrorKind::NoRun { run: run.to_owned(), sessions: sessions.to_owned() }.into()
     }
 
     /// There is no incomplete session at all.
@@ -212,7 +219,9 @@ impl Error {
             ErrorKind::Usage(_) | ErrorKind::SeveralSessions(_) | ErrorKind::Config { .. } => 2,
             ErrorKind::Waits(_) => 3,
             ErrorKind::Locked { .. } => 4,
-            ErrorKind::NoSession { .. } | ErrorKind::NoOpenSession { .. } => 5,
+            ErrorKind::NoSession { .. }
+            | ErrorKind::NoRun { .. }
+            | ErrorKind::NoOpenSession { .. } => 5,
             ErrorKind::Interrupted => 130,
             ErrorKind::Relayed { code, .. } => code,
             _ => 1,

@@ -9,14 +9,14 @@
 //! | [`protocol`] | PURE: what replies say and what came of it, as values; the dialects |
 //! | [`workspace`] | the only toucher of workspace files, beneath one handle |
 //! | [`runner`] | a shell command → how it went; the helper that holds its processes together |
-//! | [`policy`] | what a command may not do, told beforehand (PURE) |
+//! | [`policy`] | what may be done, denied or asked about (PURE) |
 //! | [`machine`] | what this machine is |
 //! | [`session`] | where a conversation stands, and its file |
 //! | [`place`] | where operations happen: here, or only in the mind |
 //! | [`turn`] | one reply: steps → outcomes |
 //! | [`inbox`] [`outbox`] [`watch`] | replies in, the next text out (PURE), wake-ups |
 //! | [`base`] | an opened base directory: one reply from steps to the next outbox |
-//! | [`control`] | wishes of a person, done here or handed to the process that serves |
+//! | [`control`] [`space`] | wishes of a person, done here or handed to the process that serves; of another program |
 //! | [`daemon`] | one turn after another |
 //! | [`cli`] | what a person types |
 
@@ -37,7 +37,10 @@ pub mod policy;
 pub mod protocol;
 pub mod runner;
 pub mod session;
+pub mod space;
 pub mod text;
 pub mod turn;
 pub mod watch;
 pub mod workspace;
+
+pub use space::Space;

@@ -167,6 +167,8 @@ impl Base {
 
     /// Goes on with a run that waited, if somebody has decided; else it stays as it is.
     pub fn resume_run(&mut self, stem: &str, observer: &mut dyn Observer) -> Result<Turn> {
+        // A decision may have been dropped that nobody has heard yet.
+        self.hear(observer)?;
         let run = self.store.load_stem(stem)?;
         match run.pending.as_ref().and_then(|pending| pending.decision.clone()) {
             Some(verdict) => self.go_on(run, verdict, None, observer),

@@ -23,7 +23,7 @@ use crate::inbox::Inbox;
 use crate::lock::Lock;
 use crate::machine;
 use crate::outbox::{self, Environment, Requested};
-use crate::protocol::Dialect;
+use crate::protocol::{Dialect, operations};
 use crate::runner::Runner;
 use crate::runner::sandbox::{self, Confinement, Tier};
 use crate::session::journal::Journal;
@@ -156,6 +156,11 @@ impl Base {
         })
     }
 
+    /// Commands are run by this program instead of the one that runs now.
+    pub fn run_commands_by(&mut self, helper: &Path) {
+        helper.clone_into(&mut self.runner.helper);
+    }
+
     /// The time now.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
@@ -235,9 +240,20 @@ impl Base {
     }
 
     fn write_outbox(&self, session: &Session) -> Result<PathBuf> {
+        self.write_events(session)?;
         let path = self.outbox_path(session);
         atomic::write(&path, self.render(session, None)?.as_bytes())?;
         Ok(path)
+    }
+
+    /// Writes what the newest outbox of a session tells as events, for programs, beside it: first,
+    /// so that whoever sees the outbox finds them.
+    fn write_events(&self, session: &Session) -> Result<()> {
+        if session.dialect != Dialect::Operations {
+            return Ok(());
+        }
+        let events = operations::print(&outbox::events(session));
+        atomic::write(&self.config.outbox.join(session.events_name()), events.as_bytes())
     }
 
     /// The newest outbox of a session, as the workspace is now; `walk` is what was found there, if

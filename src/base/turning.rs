@@ -236,12 +236,17 @@ impl Base {
                 if path.exists() {
                     let _ = fs::remove_file(&temporary);
                 } else if is_whole(&temporary, &rendered) {
+                    self.write_events(&session)?;
                     fs::rename(&temporary, &path).map_err(|e| Error::io("write", &path, e))?;
                 } else {
                     self.write_outbox(&session)?;
                 }
                 atomic::sync_folder(&self.config.outbox)?;
                 Some(path)
+            }
+            None if session.is_complete && session.run.is_none() => {
+                self.write_events(&session)?;
+                None
             }
             None => None,
         };

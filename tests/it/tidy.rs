@@ -16,7 +16,7 @@ const LAYERS: [&[&str]; 10] = [
     &["place"],
     &["turn", "inbox", "outbox", "watch"],
     &["base"],
-    &["control"],
+    &["control", "space"],
     &["daemon"],
     &["cli"],
     &["main"],

@@ -220,7 +220,7 @@ fn a_file_is_read_in_its_place_whole_or_not_at_all() {
 fn what_is_told_of_a_path_is_so_here_and_in_a_preview() {
     let scene = Scene::new();
     let mut here = Here::new(&scene.workspace, &scene.runner, &scene.own, false, &|| false);
-    let mut preview = Preview::new(&scene.workspace, true);
+    let mut preview = Preview::new(&scene.workspace);
     let places: [&mut dyn Place; 2] = [&mut preview, &mut here];
     for place in places {
         for (at, real, size, protected) in [

@@ -1,0 +1,157 @@
+//! A space, for other programs: a workspace, a policy, and runs of operations messages in it
+//! (agent-spaces-operations-guide, "Batching Operations").
+
+use std::path::Path;
+
+use crate::base::{Base, Clock};
+use crate::config::{Config, Raw};
+use crate::error::{Error, Result};
+use crate::outbox;
+use crate::protocol::operations::{Decision, EventsMessage, OperationsMessage};
+use crate::protocol::read_run;
+use crate::session::{Session, run_id};
+use crate::watch::Stop;
+
+/// The policy of runs where nobody says otherwise.
+pub const RUN_POLICY: &str = "standard";
+
+/// A folder in which operations messages are carried out: a base directory, whose workspace they
+/// touch and nothing else.
+///
+/// It holds the lock of the base directory, so nothing else can serve that meanwhile. Whatever is
+/// journalled, recovered and confined for replies is so here.
+///
+/// # Examples
+/// ```
+/// use deaddrop::Space;
+/// use deaddrop::protocol::operations::{Status, parse_operations_message};
+///
+/// let folder = tempfile::tempdir()?;
+/// // Commands would be run by this program; here are none.
+/// let mut space = Space::open(folder.path(), "deaddrop".as_ref())?;
+/// let message = parse_operations_message(
+///     r#"{"protocolVersion": "1.0", "operations": [
+///         {"type": "createFile", "path": "src/a.txt", "content": "one\n"},
+///         {"type": "editFile", "path": "src/a.txt",
+///          "edits": [{"oldContent": "one", "newContent": "two"}]},
+///         {"type": "readFile", "path": "src/a.txt"},
+///         {"type": "readFile", "path": "b.txt"}
+///     ]}"#,
+/// )?;
+/// let run = space.run(&message)?;
+/// assert_eq!(run.status, Status::Completed);
+/// let succeeded: Vec<_> = run.events.iter().map(|event| event.success()).collect();
+/// assert_eq!(succeeded, [Some(true), Some(true), Some(true), Some(false)]);
+/// assert_eq!(std::fs::read_to_string(folder.path().join("workspace/src/a.txt"))?, "two\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// An operation that the policy asks about stops the run, until somebody decides:
+///
+/// ```
+/// use deaddrop::Space;
+/// use deaddrop::protocol::operations::{Decision, Event, Status, parse_operations_message};
+///
+/// let folder = tempfile::tempdir()?;
+/// let mut space = Space::open(folder.path(), "deaddrop".as_ref())?.with_policy("permissive")?;
+/// let message = parse_operations_message(
+///     r#"{"protocolVersion": "1.0", "operations": [
+///         {"type": "shell", "id": "cleanup-1", "command": "rm -rf temp/*"},
+///         {"type": "message", "content": "Done"}
+///     ]}"#,
+/// )?;
+/// let run = space.run(&message)?;
+/// assert_eq!(run.status, Status::AwaitingApproval);
+///
+/// space.decide(&run.run_id, "cleanup-1", Decision::Denied, Some("not today"))?;
+/// let run = space.resume(&run.run_id)?;
+/// assert_eq!(run.status, Status::Completed);
+/// assert!(matches!(&run.events[..], [Event::PolicyDenied(_), Event::Message(_)]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Space {
+    base: Base,
+    policy: String,
+}
+
+impl Space {
+    /// Opens the space in `folder`, which must exist; what is missing in it is made. Its settings
+    /// are those of a base directory. `helper` is the program that runs commands, one whose `main`
+    /// begins with [`dispatch`](crate::runner::sandbox::dispatch): an installed `deaddrop`.
+    ///
+    /// # Errors
+    /// The settings are wrong, something cannot be made, or another process serves the folder.
+    pub fn open(folder: &Path, helper: &Path) -> Result<Self> {
+        let config = Config::load(folder, Raw::default())?;
+        let policy = config.policy.clone().unwrap_or_else(|| RUN_POLICY.to_owned());
+        let mut base = Base::open(config, Clock::default(), Stop::default(), &mut ())?;
+        base.run_commands_by(helper);
+        Ok(Self { base, policy })
+    }
+
+    /// The same with another policy for runs that begin from here on.
+    ///
+    /// # Errors
+    /// There is no policy of that name.
+    pub fn with_policy(mut self, name: &str) -> Result<Self> {
+        self.base.config.policy(name)?;
+        name.clone_into(&mut self.policy);
+        Ok(self)
+    }
+
+    /// Carries out the operations of a message, in their order. An operation that fails does not
+    /// stop those after it; one that has to be approved does.
+    ///
+    /// # Errors
+    /// Only of the machine, where nothing can be told in events. What it had begun is finished when
+    /// the space is opened again.
+    ///
+    /// # Panics
+    /// Never: a message always becomes JSON.
+    pub fn run(&mut self, message: &OperationsMessage) -> Result<EventsMessage> {
+        let text = serde_json::to_string(message).expect("a message becomes JSON");
+        let turn = self.base.run(read_run(&text).steps, &self.policy, &mut ())?;
+        Ok(told(&turn.session))
+    }
+
+    /// Decides about the operation that a run waits with. It counts once, for that operation as it
+    /// stands; [`resume`](Self::resume) goes on.
+    ///
+    /// # Errors
+    /// There is no such run, or it does not wait with that operation.
+    pub fn decide(
+        &mut self,
+        run: &str,
+        operation: &str,
+        decision: Decision,
+        reason: Option<&str>,
+    ) -> Result<()> {
+        let waiting = self.load(run)?;
+        let question = waiting.question().filter(|question| question.id == operation);
+        let question = question.ok_or_else(|| Error::nothing_pending(operation))?;
+        let approved = decision == Decision::Approved;
+        self.base.decide(run, question, approved, reason.map(str::to_owned), &mut ()).map(drop)
+    }
+
+    /// Goes on with a run that somebody has decided about, and gives its new events; of a run that
+    /// nobody has, or that is over, those that it gave last.
+    ///
+    /// # Errors
+    /// There is no such run, or as for [`run`](Self::run).
+    pub fn resume(&mut self, run: &str) -> Result<EventsMessage> {
+        self.load(run)?;
+        Ok(told(&self.base.resume_run(run, &mut ())?.session))
+    }
+
+    fn load(&self, run: &str) -> Result<Session> {
+        match run_id(run) {
+            Some(_) => self.base.store.load_stem(run),
+            None => Err(Error::no_run(run, &self.base.config.sessions)),
+        }
+    }
+}
+
+/// What a run tells as it stands.
+pub fn told(run: &Session) -> EventsMessage {
+    outbox::waiting(run).unwrap_or_else(|| outbox::events(run))
+}
