@@ -32,7 +32,9 @@ fn environment() -> Environment {
         sandbox: "none".into(),
         network: "open".into(),
         protected: "nothing".to_owned(),
+        policy: None,
         timeout: 30,
+        longest: 30,
         output_limit: 4000,
     }
 }

@@ -2,6 +2,7 @@
 //! from steps to the next outbox.
 
 mod asking;
+mod environment;
 mod own;
 mod recovery;
 mod turning;
@@ -22,10 +23,10 @@ use crate::error::{Error, Result};
 use crate::inbox::Inbox;
 use crate::lock::Lock;
 use crate::machine;
-use crate::outbox::{self, Environment, Requested};
+use crate::outbox::{self, Requested};
 use crate::protocol::{Dialect, operations};
 use crate::runner::Runner;
-use crate::runner::sandbox::{self, Confinement, Tier};
+use crate::runner::sandbox;
 use crate::session::journal::Journal;
 use crate::session::record::Record;
 use crate::session::store::Store;
@@ -35,9 +36,6 @@ use crate::watch::Stop;
 use crate::workspace::Workspace;
 use crate::workspace::guard::Quarantine;
 use crate::workspace::walk::Walk;
-
-/// Beside the sessions: the folder of the commands that find out what confines commands.
-const PROBE: &str = ".probe";
 
 /// A base directory that this process may write in.
 pub struct Base {
@@ -262,7 +260,7 @@ impl Base {
         let read = |path| Requested { contents: self.workspace.read_text(path) };
         let requested: Vec<Requested> = session.read_requests().map(read).collect();
         let walk = walk.map_or_else(|| self.workspace.walk(), Ok)?;
-        Ok(outbox::render(session, &self.environment(session), &walk, &requested))
+        Ok(outbox::render(session, &self.environment(session)?, &walk, &requested))
     }
 
     /// Where what commands make under protected names goes in the turn that begins from here.
@@ -271,63 +269,6 @@ impl Base {
         let shown = sessions.strip_prefix(&self.config.base).unwrap_or(sessions);
         let turn = format!("{}_seq{:04}", session.stem(), session.sequence);
         Quarantine::new(sessions.clone(), &shown.to_string_lossy(), &turn)
-    }
-
-    /// What confines commands here.
-    pub fn confinement(&self) -> &Confinement {
-        if !self.probed.replace(true) {
-            self.forget_probe();
-        }
-        self.runner.confinement(&self.config.sessions.join(PROBE))
-    }
-
-    /// Whether commands of a session are kept from protected names: not where they have all the
-    /// person's rights.
-    fn is_guarded(&self, session: &Session) -> bool {
-        match self.confinement().tier {
-            Tier::Off => false,
-            Tier::None => !session.unconfined,
-            _ => true,
-        }
-    }
-
-    /// What may not be written, for the outbox: the first names tell the kind.
-    fn protected(&self, session: &Session) -> String {
-        const SHOWN: usize = 5;
-        let names = &self.config.protected_names;
-        if names.is_empty() {
-            return "nothing".to_owned();
-        }
-        let more = if names.len() > SHOWN { " and the like" } else { "" };
-        let mut told = format!(
-            "{}{more} can be read, not written",
-            names[..names.len().min(SHOWN)].join(", ")
-        );
-        if self.is_guarded(session) {
-            told.push_str("; a command in which git would write (add, commit, checkout, ...) is refused whole: the user does that");
-        } else {
-            told.push_str(" by file commands");
-        }
-        told
-    }
-
-    fn environment(&self, session: &Session) -> Environment {
-        let confinement = self.confinement();
-        let (sandbox, network) = if confinement.tier == Tier::None && session.unconfined {
-            let sandbox = "none to be had here; the user allowed commands with their own rights";
-            (sandbox.to_owned(), Tier::Off)
-        } else {
-            (confinement.line(), confinement.tier)
-        };
-        Environment {
-            system: machine::system(),
-            shell: machine::shell(),
-            sandbox,
-            network: confinement.network_line(network).to_owned(),
-            protected: self.protected(session),
-            timeout: self.config.command_timeout.as_secs(),
-            output_limit: self.config.max_output_length,
-        }
     }
 }
 

@@ -16,7 +16,8 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirEntry};
 use walkdir::WalkDir;
 
-use super::{Base, PROBE};
+use super::Base;
+use super::environment::PROBE;
 use crate::error::Error;
 use crate::session::{Session, is_id, run_id};
 

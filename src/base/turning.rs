@@ -10,6 +10,7 @@ use std::fs;
 
 use super::{Base, Turn};
 use crate::atomic;
+use crate::config::Mode;
 use crate::error::{Error, Result};
 use crate::inbox::Claimed;
 use crate::place::{Here, Place};
@@ -176,7 +177,9 @@ impl Base {
         let default = self.runner.timeout;
         let timeout = |asked| Some(policy.shell.timeout(asked, default));
         place.timeout = &timeout;
-        place.network = policy.network;
+        // Whoever takes the walls away wants none: then a policy is advice alone.
+        let is_open = self.config.sandbox.mode == Mode::Off || open;
+        place.network = policy.network.filter(|_| !is_open);
         if begin.session.run.is_some() {
             // Its events go to a program, not through somebody's hands.
             place.read_limit = policy.files.max_bytes.unwrap_or(RUN_READS).min(RUN_READS);

@@ -36,8 +36,12 @@ pub struct Environment {
     pub network: String,
     /// What may not be written although it lies in the workspace.
     pub protected: String,
-    /// How long a command may take, in seconds.
+    /// What the policy keeps from operations; None where that is nothing.
+    pub policy: Option<String>,
+    /// How long a command may take by itself, in seconds.
     pub timeout: u64,
+    /// How long it may ask for, in seconds.
+    pub longest: u64,
     /// How many characters of its output are kept.
     pub output_limit: usize,
 }
@@ -85,8 +89,13 @@ fn header(session: &Session, out: &mut String) {
 }
 
 fn facts(session: &Session, environment: &Environment, out: &mut String) {
-    let Environment { system, shell, sandbox, network, protected, timeout, output_limit } =
-        environment;
+    let Environment { system, shell, sandbox, network, protected, output_limit, .. } = environment;
+    let timeout = match (environment.timeout, environment.longest) {
+        (usual, longest) if longest > usual && session.dialect == Dialect::Operations => {
+            format!("{usual} s a command, or its timeout up to {longest} s")
+        }
+        (usual, _) => format!("{usual} s a command"),
+    };
     let tools = match session.tools.join(", ") {
         tools if tools.is_empty() => "none of the usual ones were found".to_owned(),
         tools => tools,
@@ -95,10 +104,10 @@ fn facts(session: &Session, environment: &Environment, out: &mut String) {
         Dialect::Tags => "its output",
         Dialect::Operations => "its stdout and of its stderr",
     };
-    let limits =
-        format!("{timeout} s a command, {} of {output}", count(*output_limit, "character"));
+    let limits = format!("{timeout}, {} of {output}", count(*output_limit, "character"));
     out.push_str("## Environment\n");
-    for (name, value) in [
+    let policy = environment.policy.iter().map(|policy| ("Policy", policy));
+    let all = [
         ("System", system),
         ("Shell", shell),
         ("Tools", &tools),
@@ -106,7 +115,8 @@ fn facts(session: &Session, environment: &Environment, out: &mut String) {
         ("Network", network),
         ("Protected", protected),
         ("Limits", &limits),
-    ] {
+    ];
+    for (name, value) in all.into_iter().chain(policy) {
         out.push_str(&format!("  {name}: {}\n", visible_line(value)));
     }
 }

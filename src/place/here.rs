@@ -6,7 +6,9 @@ use std::time::Duration;
 use super::{Coming, Place};
 use crate::error::Result;
 use crate::policy::Opens;
-use crate::protocol::{Detail, Digest, Effect, Failure, Operation, Reading, RelPath, ShellCommand};
+use crate::protocol::{
+    Detail, Digest, Effect, Ending, Failure, Operation, Reading, RelPath, ShellCommand,
+};
 use crate::runner::{Errand, Runner, variable_fault};
 use crate::workspace::guard::Guard;
 use crate::workspace::walk::Walk;
@@ -113,6 +115,15 @@ impl<'a> Here<'a> {
         };
         let execution = self.runner.run(&errand, self.interrupted);
         self.noticed = self.guard.check(self.workspace);
+        if let (Ending::TimedOut(given), Some(asked)) = (&execution.ending, run.timeout)
+            && asked > *given
+        {
+            self.noticed.push(format!(
+                "it asked for a timeout of {} s; the policy gives it {} s at most",
+                asked.as_secs_f64(),
+                given.as_secs_f64()
+            ));
+        }
         Ok(Detail::Ran(execution))
     }
 

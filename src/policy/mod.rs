@@ -12,19 +12,9 @@ pub mod reading;
 mod shell;
 #[cfg(test)]
 mod tests;
+mod told;
 
 pub use decision::{Ask, Decision, Denial, Opens};
 pub use files::{Access, path};
 pub use shell::{Explained, command, explain};
-
-use crate::protocol::Failure;
-
-/// Refuses a command that is not allowed, as far as its text tells.
-pub fn refuse(command: &str) -> Result<(), Failure> {
-    match git::writes_repository(command) {
-        None => Ok(()),
-        Some(subcommand) => Err(Failure::rejected(format!(
-            "nothing of this command was run, because of its 'git {subcommand}': git may not write to its repository from here, even if the task asks for it; the user does that. Give them the git lines in a MESSAGE or in the summary of [DONE]. What only reads works: git status, diff, log, show, blame, grep, ls-files"
-        ))),
-    }
-}
+pub use told::told;

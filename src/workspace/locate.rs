@@ -14,7 +14,7 @@ use cap_std::fs::{Dir, Metadata};
 
 use super::Workspace;
 use super::overlay::{Cover, Overlay};
-use crate::protocol::{Failure, PathFault, RelPath};
+use crate::protocol::{Failure, FailureKind, PathFault, RelPath};
 
 /// As many links as Linux follows.
 const LINK_LIMIT: usize = 40;
@@ -306,6 +306,12 @@ fn no_folder(path: &RelPath, name: &str) -> Failure {
 pub(super) fn failed(doing: &str, path: &RelPath, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::NotFound => not_found(path),
+        // Whatever comes after it fares no better.
+        io::ErrorKind::StorageFull
+        | io::ErrorKind::QuotaExceeded
+        | io::ErrorKind::ReadOnlyFilesystem => {
+            Failure::new(FailureKind::System, format!("Cannot {doing} '{path}': {error}"))
+        }
         _ => Failure::execution(format!("Cannot {doing} '{path}': {error}")),
     }
 }

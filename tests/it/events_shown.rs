@@ -31,7 +31,9 @@ fn shown(session: &Session) -> String {
         sandbox: some(),
         network: some(),
         protected: some(),
+        policy: None,
         timeout: 30,
+        longest: 30,
         output_limit: 4,
     };
     render(session, &environment, &Walk::of([("a", 1)]), &[])

@@ -336,7 +336,9 @@ proptest! {
         let environment = Environment {
             system: tool.clone(), shell: tool.clone(), sandbox: tool.clone(), network: tool.clone(),
             protected: "nothing".to_owned(),
-            timeout: 30, output_limit: 4000,
+            policy: None,
+            timeout: 30,
+            longest: 30, output_limit: 4000,
         };
         let walk = Walk::of(names.iter().map(|name| (name.as_str(), 7)));
         let requested: Vec<Requested> = wanted.iter().map(requested).collect();

@@ -50,9 +50,14 @@ pub fn events_of(outcome: &Outcome, now: &UtcTime) -> Vec<Event> {
     };
     let mut events = vec![told.event(&outcome.detail)];
     events.extend(outcome.warnings.iter().map(|warning| {
-        // What the guard notices says so; all else is about the operation itself.
-        let policy = warning.contains("protected") || warning.contains("quarantine");
-        let category = if policy { ErrorCategory::Policy } else { ErrorCategory::Execution };
+        // What the guard notices says so, and a timeout too; all else is about the operation itself.
+        let category = if warning.contains("protected") || warning.contains("quarantine") {
+            ErrorCategory::Policy
+        } else if warning.contains("timeout") {
+            ErrorCategory::Timeout
+        } else {
+            ErrorCategory::Execution
+        };
         told.error(category, warning.clone())
     }));
     events

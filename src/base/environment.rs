@@ -1,0 +1,82 @@
+//! What the outbox tells of this machine, and of what confines and rules commands.
+
+use std::time::Duration;
+
+use super::Base;
+use crate::error::Result;
+use crate::machine;
+use crate::outbox::Environment;
+use crate::policy;
+use crate::runner::sandbox::{Confinement, Tier};
+use crate::session::Session;
+
+/// Beside the sessions: the folder of the commands that find out what confines commands.
+pub(super) const PROBE: &str = ".probe";
+
+impl Base {
+    /// What confines commands here.
+    pub fn confinement(&self) -> &Confinement {
+        if !self.probed.replace(true) {
+            self.forget_probe();
+        }
+        self.runner.confinement(&self.config.sessions.join(PROBE))
+    }
+
+    /// Whether commands of a session are kept from protected names: not where they have all the
+    /// person's rights.
+    pub(super) fn is_guarded(&self, session: &Session) -> bool {
+        match self.confinement().tier {
+            Tier::Off => false,
+            Tier::None => !session.unconfined,
+            _ => true,
+        }
+    }
+
+    /// What may not be written, for the outbox: the first names tell the kind.
+    fn protected(&self, session: &Session) -> String {
+        const SHOWN: usize = 5;
+        let names = &self.config.protected_names;
+        if names.is_empty() {
+            return "nothing".to_owned();
+        }
+        let more = if names.len() > SHOWN { " and the like" } else { "" };
+        let shown = names[..names.len().min(SHOWN)].join(", ");
+        let git = if self.is_guarded(session) {
+            ", and before a command in which git writes (add, commit, checkout, ...; never its config or hooks)"
+        } else {
+            ""
+        };
+        format!(
+            "{shown}{more} can be read; before a file operation writes one of them{git}, the user is asked and all waits, so leave it unless the task needs it"
+        )
+    }
+
+    pub(super) fn environment(&self, session: &Session) -> Result<Environment> {
+        let policy = self.policy_of(session)?;
+        let confinement = self.confinement();
+        let (sandbox, network) = if confinement.tier == Tier::None && session.unconfined {
+            let sandbox = "none to be had here; the user allowed commands with their own rights";
+            (sandbox.to_owned(), Tier::Off)
+        } else {
+            (confinement.line(), confinement.tier)
+        };
+        let network = match (network, policy.network) {
+            (Tier::None | Tier::Off, _) | (_, None) => confinement.network_line(network),
+            (_, Some(true)) => "open to commands",
+            (_, Some(false)) => "off: nothing can be fetched or installed",
+        };
+        let shell = &policy.shell;
+        let default = self.config.command_timeout;
+        Ok(Environment {
+            system: machine::system(),
+            shell: machine::shell(),
+            sandbox,
+            network: network.to_owned(),
+            protected: self.protected(session),
+            policy: policy::told(&policy),
+            timeout: shell.timeout(None, default).as_secs(),
+            longest: shell.timeout(Some(Duration::MAX), default).as_secs(),
+            output_limit: self.config.max_output_length,
+        })
+    }
+}

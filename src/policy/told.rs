@@ -1,0 +1,54 @@
+//! A policy in a line, for the outbox: what an LLM would otherwise learn from denials.
+
+use crate::config::Policy;
+
+/// What `policy` keeps from operations; None where it keeps nothing that a line could say.
+///
+/// # Examples
+/// ```
+/// use deaddrop::{config::Policy, policy::told};
+/// let line = |name| told(&Policy::preset(name).unwrap());
+/// assert_eq!(
+///     line("restrictive").unwrap(),
+///     "restrictive: files can only be read, up to 1048576 bytes, not `.*` `*.env` `*.key` `*.pem`; no commands"
+/// );
+/// assert_eq!(line("workspace"), None);
+/// ```
+pub fn told(policy: &Policy) -> Option<String> {
+    let Policy { name, files, shell, .. } = policy;
+    let mut of_files = Vec::new();
+    match (files.enabled, files.read_only) {
+        (false, _) => of_files.push("no file operations".to_owned()),
+        (true, true) => of_files.push("files can only be read".to_owned()),
+        (true, false) => {}
+    }
+    if files.enabled {
+        of_files.extend(files.max_bytes.map(|most| {
+            let subject = if files.read_only { "" } else { "files " };
+            format!("{subject}up to {most} bytes")
+        }));
+        of_files.extend(listed("only", &files.allowed));
+        of_files.extend(listed("not", &files.blocked));
+    }
+    let mut of_shell = Vec::new();
+    if shell.enabled {
+        of_shell.extend(listed("only", &shell.allowed));
+        of_shell.extend(listed("never", &shell.blocked));
+        of_shell.extend(listed("the user is asked before", &shell.approval));
+    }
+    let mut parts = Vec::new();
+    if !of_files.is_empty() {
+        parts.push(of_files.join(", "));
+    }
+    if !shell.enabled {
+        parts.push("no commands".to_owned());
+    } else if !of_shell.is_empty() {
+        parts.push(format!("commands: {}", of_shell.join(", ")));
+    }
+    (!parts.is_empty()).then(|| format!("{name}: {}", parts.join("; ")))
+}
+
+fn listed(before: &str, items: &[String]) -> Option<String> {
+    let items: Vec<String> = items.iter().map(|item| format!("`{item}`")).collect();
+    (!items.is_empty()).then(|| format!("{before} {}", items.join(" ")))
+}
