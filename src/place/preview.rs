@@ -7,6 +7,7 @@ use crate::policy::Opens;
 use crate::protocol::{
     Detail, Digest, Failure, FailureKind, Operation, Reading, RelPath, ShellCommand,
 };
+use crate::runner::variable_fault;
 use crate::text::named;
 use crate::workspace::overlay::Overlay;
 use crate::workspace::walk::Walk;
@@ -57,7 +58,18 @@ impl<'a> Preview<'a> {
                 let contents = self.overlay.read(path, self.read_limit.saturating_add(1))?;
                 contents.whole(*encoding, self.read_limit, &mut self.read_room)
             }
-            Operation::Run(ShellCommand { command, .. }) => {
+            Operation::Run(ShellCommand { command, cwd, env, .. }) => {
+                // What is not there may be made by a command before.
+                if let Some(Err(failure)) = cwd.as_ref().map(|cwd| self.workspace.folder(cwd))
+                    && failure.kind == FailureKind::Rejected
+                {
+                    return Err(failure);
+                }
+                if let Some(fault) =
+                    env.iter().find_map(|(name, value)| variable_fault(name, value))
+                {
+                    return Err(Failure::execution(fault));
+                }
                 self.after_command = true;
                 Ok(Detail::Unknown { reason: format!("would run {}", named(command)) })
             }

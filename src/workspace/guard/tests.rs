@@ -222,9 +222,9 @@ fn what_is_neither_of_an_approved_write_is_a_commands() {
     assert_eq!(guard.check(&workspace).len(), 1);
     assert_eq!(standing(&workspace, 1).as_deref(), Some("old\n"));
     // Of what commands have not run before, or nothing protects, nothing need be kept.
-    let path = RelPath::parse("unprotected").unwrap();
-    let other = workspace.plan_create(&path, b"x", Existing::Replace, true).unwrap();
-    assert!(guard.expect(&workspace, other.effect()).is_none());
+    let path = RelPath::parse("plain").unwrap();
+    let harmless = workspace.plan_create(&path, b"x", Existing::Replace, true).unwrap();
+    assert!(guard.expect(&workspace, harmless.effect()).is_none());
     let mut fresh = Guard::default();
     assert!(fresh.expect(&workspace, approved(&workspace, 1).effect()).is_none());
 }

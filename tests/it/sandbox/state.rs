@@ -124,6 +124,24 @@ fn the_folder_above_it_cannot_be_renamed_away() {
 }
 
 #[test]
+fn it_is_out_of_reach_also_below_a_protected_name() {
+    for scene in Scene::full() {
+        scene.base.sh("mkdir -p .idea/er; mv inbox outbox sessions .idea/er");
+        scene.base.write(
+            "deaddrop.toml",
+            "workspace_dir = \".\"\ninbox_dir = \".idea/er/inbox\"\noutbox_dir = \".idea/er/outbox\"\nsessions_dir = \".idea/er/sessions\"\n",
+        );
+        scene.hand_over();
+        Attack::new()
+            .by("a session", "ls .idea/er/sessions | grep json")
+            .by("an outbox", "ls .idea/er/outbox | grep txt")
+            .by("a reply", "echo x > .idea/er/inbox/x")
+            .by("its folder", "mv .idea/er .idea/x || mv .idea x")
+            .fails_in(&scene);
+    }
+}
+
+#[test]
 fn state_that_is_a_link_cannot_be_replaced_by_a_command() {
     for scene in Scene::full() {
         scene.base.write("etc/real.toml", "workspace_dir = \".\"\n");

@@ -142,7 +142,10 @@ fn command(order: &Order, channel: &OwnedFd) -> Step<(Command, Vec<OwnedFd>)> {
     if !order.network {
         options.add(["--unshare-net"]);
     }
-    for mount in &order.mounts {
+    // What bwrap binds is the place outside: bound over a cover, it would uncover what that hides.
+    let (covers, others): (Vec<_>, Vec<_>) =
+        order.mounts.iter().partition(|mount| matches!(mount, Mount::Cover { .. }));
+    for mount in others.into_iter().chain(covers) {
         // The guard looks after what there is no room for.
         if options.words > MOST_WORDS && matches!(mount, Mount::Keep { .. } | Mount::Pin { .. }) {
             continue;
