@@ -208,7 +208,7 @@ mod tests {
     fn reason(step: &Step) -> &str {
         match &step.asks {
             Asks::Invalid(Invalid { reason, .. }) => reason,
-            asks @ Asks::Operation(_) => panic!("{asks:?}"),
+            Asks::Operation(operation) => panic!("{operation:?}"),
         }
     }
 
