@@ -221,7 +221,8 @@ impl Error {
             ErrorKind::Locked { .. } => 4,
             ErrorKind::NoSession { .. }
             | ErrorKind::NoRun { .. }
-            | ErrorKind::NoOpenSession { .. } => 5,
+            | ErrorKind::NoOpenSession { .. }
+            | ErrorKind::NothingPending { .. } => 5,
             ErrorKind::Interrupted => 130,
             ErrorKind::Relayed { code, .. } => code,
             _ => 1,

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::path::Path;
 
 use super::{Base, Turn};
 use crate::config::Policy;
@@ -13,7 +14,9 @@ use crate::protocol::operations::{Decision as Said, parse_approval};
 use crate::protocol::{Asks, Dialect, Step};
 use crate::session::record::{Begin, Commit, FileId, Folder, Record};
 use crate::session::{Question, Run, Session, Verdict};
+use crate::text::visible_line;
 use crate::turn::Observer;
+use crate::workspace::Workspace;
 
 /// What came of one file among the approvals.
 #[derive(Debug)]
@@ -42,18 +45,7 @@ impl Base {
 
     /// What would become of the file that a waiting turn asks about.
     pub fn foretell(&self, session: &Session) -> Vec<Rewritten> {
-        let Some(pending) = &session.pending else { return Vec::new() };
-        let Question { step, ask, .. } = &pending.question;
-        let Some(Asks::Operation(operation)) = pending.steps.get(*step).map(|step| &step.asks)
-        else {
-            return Vec::new();
-        };
-        let mut preview = Preview::new(&self.workspace);
-        if operation.path().is_some() {
-            // What fails will be told when it is tried.
-            let _ = preview.perform(operation, ask.opens, &mut |_| Ok(()));
-        }
-        preview.rewritten()
+        foretell(&self.workspace, session)
     }
 
     /// Does what follows from the person's decision about the question with this digest: the turn
@@ -168,7 +160,13 @@ impl Base {
     /// Goes on with a run that waited, if somebody has decided; else it stays as it is.
     pub fn resume_run(&mut self, stem: &str, observer: &mut dyn Observer) -> Result<Turn> {
         // A decision may have been dropped that nobody has heard yet.
-        self.hear(observer)?;
+        for Heard { name, turn } in self.hear(observer)?.0 {
+            if let Err(why) = turn {
+                let name = name.to_string_lossy();
+                let name = visible_line(&name);
+                observer.noticed(&format!("the approval {name} was put into rejected/: {why}"));
+            }
+        }
         let run = self.store.load_stem(stem)?;
         match run.pending.as_ref().and_then(|pending| pending.decision.clone()) {
             Some(verdict) => self.go_on(run, verdict, None, observer),
@@ -222,8 +220,13 @@ impl Base {
         })
     }
 
-    /// What lies among the approvals when a question is about to be asked can be no answer to it.
-    pub(super) fn refuse_early_approvals(&mut self, observer: &mut dyn Observer) -> Result<()> {
+    /// What lies among the approvals when `asking` is about to ask can be no answer to that; it may
+    /// be one to another session's question.
+    pub(super) fn refuse_early_approvals(
+        &mut self,
+        asking: &Session,
+        observer: &mut dyn Observer,
+    ) -> Result<()> {
         let folder = self.approvals.folder().to_owned();
         let Ok(entries) = fs::read_dir(&folder) else { return Ok(()) };
         for entry in entries.flatten() {
@@ -232,10 +235,36 @@ impl Base {
                 continue;
             }
             let path = entry.path();
+            let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+            if is_file && self.answers_another(&path, asking)? {
+                continue;
+            }
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             self.approvals.reject_file(&path, EARLY)?;
             observer.recovered(&format!("the approval {name} was put into rejected/: {EARLY}"));
         }
         Ok(())
     }
+
+    /// Whether a file among the approvals names an operation that another session waits with.
+    fn answers_another(&self, path: &Path, asking: &Session) -> Result<bool> {
+        let Ok(text) = fs::read_to_string(path) else { return Ok(false) };
+        let meant = self.meant(&text)?;
+        Ok(meant.is_ok_and(|(session, _)| session.stem() != asking.stem()))
+    }
+}
+
+/// What would become of the file that a waiting turn asks about, as the workspace is.
+pub fn foretell(workspace: &Workspace, session: &Session) -> Vec<Rewritten> {
+    let Some(pending) = &session.pending else { return Vec::new() };
+    let Question { step, ask, .. } = &pending.question;
+    let Some(Asks::Operation(operation)) = pending.steps.get(*step).map(|step| &step.asks) else {
+        return Vec::new();
+    };
+    let mut preview = Preview::new(workspace);
+    if operation.path().is_some() {
+        // What fails will be told when it is tried.
+        let _ = preview.perform(operation, ask.opens, &mut |_| Ok(()));
+    }
+    preview.rewritten()
 }

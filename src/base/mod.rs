@@ -7,7 +7,7 @@ mod own;
 mod recovery;
 mod turning;
 
-pub use asking::Heard;
+pub use asking::{Heard, foretell};
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -168,6 +168,8 @@ impl Base {
     /// with their own rights where no sandbox is to be had.
     pub fn begin(&mut self, beginning: &Beginning, unconfined: bool) -> Result<Turn> {
         let Beginning { task, id, dialect, policy } = beginning;
+        // Whoever hands it over may have other settings.
+        self.config.policy(policy)?;
         let id = id.clone().unwrap_or_else(|| self.free_id());
         self.confinement();
         let tools = machine::tools(&|program| self.runner.shows(program));

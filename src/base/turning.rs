@@ -201,7 +201,7 @@ impl Base {
         let (reply, text) = begin.reply();
         match carried.question {
             Some(question) => {
-                self.refuse_early_approvals(observer)?;
+                self.refuse_early_approvals(&begin.session, observer)?;
                 let pending = Pending {
                     reply: reply.to_owned(),
                     text,

@@ -1,39 +1,41 @@
 //! The command line: what a person types, and which part of the program answers it.
 
+mod changes;
+mod decisions;
 mod doctor;
+mod doing;
 mod input;
 mod messages;
 mod policy;
+mod prompt;
+mod question;
 mod replies;
+mod run;
 mod serving;
 mod sessions;
 mod talk;
+mod teller;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::base::{Base, Clock, Turn};
 use crate::clock::Timestamp;
 use crate::config::{Config, Raw};
-use crate::control::{self, Wish};
-use crate::daemon::Listener;
 use crate::error::{Error, Result};
-use crate::lock::Lock;
 use crate::runner::Runner;
 use crate::runner::sandbox::Confinement;
-use crate::turn::Observer;
 use crate::watch::Stop;
-use talk::{Talk, Teller};
+use talk::Talk;
+use teller::Teller;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0 done   1 failed   2 wrong usage or settings   4 another deaddrop serves the folder
-  5 no such session   130 interrupted";
+  0 done   1 failed   2 wrong usage or settings   3 waits for your decision
+  4 another deaddrop serves the folder   5 no such session, nothing to decide   130 interrupted";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,9 +46,8 @@ Examples:
   deaddrop check reply.txt && deaddrop apply reply.txt
       looks at a reply first, then carries it out";
 
-/// How long to wait for a process that carries out a single reply.
-const PATIENCE: Duration = Duration::from_secs(10);
-
+/// The exit code of what waits for the person's decision.
+const WAITS: u8 = 3;
 /// Lets any chat window be a coding agent: paste the outbox into a chat, save the reply into the
 /// inbox, and deaddrop carries it out in the workspace.
 #[derive(Debug, Parser)]
@@ -62,7 +63,7 @@ pub(crate) struct Cli {
 /// What every command takes, before or after its name.
 #[derive(Debug, Args)]
 struct Global {
-    /// The base directory: where the four folders and deaddrop.toml are
+    /// The base directory: where the folders and deaddrop.toml are
     #[arg(
         short = 'C',
         value_name = "DIR",
@@ -156,6 +157,12 @@ enum Command {
     Apply(replies::Apply),
     /// Say what a reply would do, and change nothing
     Check(replies::Check),
+    /// Let an operation be carried out that waits for your decision
+    Approve(decisions::Approve),
+    /// Refuse an operation that waits for your decision
+    Deny(decisions::Deny),
+    /// Carry out one message of operations without a session, and print its events
+    Run(run::RunOnce),
     /// Add your words to the next outbox
     Say(sessions::Say),
     /// List the sessions
@@ -193,55 +200,8 @@ enum Opened {
 impl Context {
     /// Opens the base directory to serve it, and tells what was found amiss.
     fn open(&self, stop: Stop) -> Result<Base> {
-        let mut teller = Teller { context: self, what_next: true };
+        let mut teller = Teller::new(self);
         Base::open(self.config.clone(), self.clock, stop, &mut teller)
-    }
-
-    /// Opens the base directory, or hands `wish` to the process that serves it and gives what came of
-    /// that.
-    fn open_or_hand_over(&self, wish: &Wish, stop: &Stop) -> Result<Opened> {
-        let begun = Instant::now();
-        loop {
-            match self.open(stop.clone()) {
-                Ok(base) => return Ok(Opened::Here(Box::new(base))),
-                Err(e) if e.is_locked() && Lock::holder_serves(&self.config) => {
-                    // Else it ended and left the wish alone.
-                    if let Some(turn) = control::hand_over(&self.config, wish, stop)? {
-                        return Ok(Opened::Elsewhere(Box::new(turn)));
-                    }
-                }
-                // Whoever carries out one reply will soon be done.
-                Err(e) if e.is_locked() && begun.elapsed() < PATIENCE && !stop.is_asked() => {
-                    thread::sleep(Duration::from_millis(20));
-                }
-                Err(e) => return Err(e),
-            }
-        }
-    }
-
-    /// Does what is wished: here, or through the process that serves the folder. `reply` is the
-    /// name of the reply that is carried out, if one is.
-    fn wish(&self, wish: Wish, stop: &Stop, reply: Option<&str>) -> Result<Turn> {
-        let mut teller = Teller { context: self, what_next: true };
-        match self.open_or_hand_over(&wish, stop)? {
-            Opened::Here(mut base) => {
-                if let (Some(name), Wish::Apply { session, .. }) = (reply, &wish) {
-                    teller.took(name.as_ref(), &base.store.choose(session.as_deref())?);
-                }
-                let turn = control::fulfil(&mut base, wish, &mut teller)?;
-                base.settle()?;
-                Ok(turn)
-            }
-            Opened::Elsewhere(turn) => {
-                if let Some(name) = reply {
-                    let mut answered = turn.session.clone();
-                    answered.sequence -= u32::from(!answered.is_complete);
-                    teller.took(name.as_ref(), &answered);
-                    turn.session.last_results.iter().for_each(|outcome| teller.done(outcome));
-                }
-                Ok(*turn)
-            }
-        }
     }
 
     /// What confines commands here, found out anew; needs nothing to be there, and leaves nothing.
@@ -306,6 +266,9 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Command::Watch(_) => serving::watch(&context),
         Command::Apply(arguments) => replies::apply(&context, &arguments),
         Command::Check(arguments) => replies::check(&context, &arguments),
+        Command::Approve(arguments) => decisions::approve(&context, &arguments),
+        Command::Deny(arguments) => decisions::deny(&context, &arguments),
+        Command::Run(arguments) => run::run(&context, &arguments),
         Command::Say(arguments) => sessions::say(&context, &arguments),
         Command::Sessions(_) => sessions::list(&context),
         Command::Status(arguments) => sessions::status(&context, &arguments),

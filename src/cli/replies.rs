@@ -1,6 +1,5 @@
 //! `apply` and `check`: one reply, carried out now or only looked at.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,18 +7,17 @@ use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
-use similar::TextDiff;
 
 use super::Context;
+use super::changes::{change, coloured, diff};
 use super::input::Input;
-use super::talk::{self, Teller};
+use super::talk;
 use crate::config::Mode;
 use crate::control::{Given, Wish};
-use crate::daemon::Listener;
 use crate::error::{Error, Result};
-use crate::place::{Preview, Rewritten, Standing};
+use crate::place::Preview;
 use crate::protocol::{self, Dialect, Outcome};
-use crate::text::{count, visible, visible_line};
+use crate::text::{count, visible_line};
 use crate::turn::{self, Asking, Carried, Course};
 use crate::watch::Stop;
 use crate::workspace::Workspace;
@@ -27,7 +25,7 @@ use crate::workspace::Workspace;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Prints the path of the next outbox. Exit code 0 says that the reply was carried out, even if a
-command in it failed.
+command in it failed; 3 that it waits for your decision, see `deaddrop approve --help`.
 
 Examples:
   deaddrop apply reply.txt
@@ -75,9 +73,8 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
     };
     let wish = Wish::Apply { reply, session: arguments.session.clone(), again: arguments.again };
     let stop = Stop::on_signals()?;
-    let turn = context.wish(wish, &stop, Some(&name))?;
-    Teller { context, what_next: true }.turned(&turn);
-    if stop.is_asked() { Err(Error::interrupted()) } else { Ok(ExitCode::SUCCESS) }
+    let turn = context.wish(wish, &stop, Some(&name), 0)?;
+    context.conclude(turn, &stop)
 }
 
 pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
@@ -124,7 +121,8 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
     } else {
         outcomes.iter().for_each(|outcome| talk::result(&located(context, outcome)));
         for file in &rewritten {
-            talk::result(&format!("\n{}", coloured(context, visible(&diff(file)).trim_end())));
+            let talk = context.talk.for_results();
+            talk::result(&format!("\n{}", coloured(&talk, &diff(file))));
         }
         context.talk.say(&format!(
             "\n{}, {}, {}, {} changed. Nothing was done.",
@@ -139,48 +137,6 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
 
 fn located(context: &Context, outcome: &Outcome) -> String {
     format!("{:>5}  {}", outcome.line, context.talk.for_results().outcome(outcome))
-}
-
-fn change(file: &Rewritten) -> &'static str {
-    match (&file.before, &file.after) {
-        (None, _) => "created",
-        (_, None) => "deleted",
-        _ => "changed",
-    }
-}
-
-/// What a reply would change in a file, as a unified diff.
-fn diff(file: &Rewritten) -> String {
-    let name = |side: &str, standing: &Option<Standing>| match standing {
-        Some(_) => format!("{side}/{}", file.path),
-        None => "/dev/null".to_owned(),
-    };
-    let (old, new) = (name("a", &file.before), name("b", &file.after));
-    let (Some(before), Some(after)) = (text(file.before.as_ref()), text(file.after.as_ref()))
-    else {
-        return format!("--- {old}\n+++ {new}\n(too large to show)\n");
-    };
-    TextDiff::from_lines(&before, &after).unified_diff().header(&old, &new).to_string()
-}
-
-/// What stands somewhere as a text; None where it is too large to be one.
-fn text(standing: Option<&Standing>) -> Option<Cow<'_, str>> {
-    match standing {
-        None => Some(Cow::Borrowed("")),
-        Some(Standing::File(bytes)) => Some(String::from_utf8_lossy(bytes)),
-        Some(Standing::Link(target)) => Some(Cow::Owned(format!("(a link to {target})\n"))),
-        Some(Standing::Large) => None,
-    }
-}
-
-fn coloured(context: &Context, diff: &str) -> String {
-    let talk = context.talk.for_results();
-    let line = |line: &str| match line.as_bytes().first() {
-        Some(b'+') => talk.green(line),
-        Some(b'-') => talk.red(line),
-        _ => line.to_owned(),
-    };
-    diff.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 /// The text of a reply from a file or standard input, and what to call it.

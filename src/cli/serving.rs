@@ -5,10 +5,9 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
-use super::talk::{self, Teller};
-use super::{Context, Opened};
+use super::{Context, Opened, Teller, talk};
 use crate::base::{Base, Beginning, Turn};
 use crate::control::Wish;
 use crate::daemon::{self, Serve};
@@ -25,6 +24,7 @@ use crate::watch::Stop;
 Examples:
   deaddrop new \"Write a calculator in Python, with tests\"
   deaddrop new --task-file TASK.md --no-watch
+  deaddrop new --dialect operations --policy standard \"Tidy up\"
   pbpaste | deaddrop new -")]
 pub(super) struct New {
     /// What is to be done, in your words; `-` reads it from standard input
@@ -33,6 +33,9 @@ pub(super) struct New {
     /// Take the task from a file
     #[arg(long, value_name = "FILE", conflicts_with = "task")]
     task_file: Option<PathBuf>,
+    /// What its outboxes teach: tags, or the JSON operations of Agent Spaces
+    #[arg(long, value_enum, value_name = "DIALECT", default_value = "tags")]
+    dialect: Taught,
     /// Stop after the outbox is written; `deaddrop resume` waits for the reply
     #[arg(long)]
     no_watch: bool,
@@ -40,6 +43,16 @@ pub(super) struct New {
     #[arg(long, value_name = "ID", hide = true)]
     id: Option<String>,
 }
+
+/// The dialects by the names that they have on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Taught {
+    Tags,
+    Operations,
+}
+
+/// The policy of a session where nothing else is said.
+const WORKSPACE: &str = "workspace";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -79,8 +92,11 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
     let beginning = Beginning {
         task,
         id: arguments.id.clone(),
-        dialect: Dialect::Tags,
-        policy: "workspace".to_owned(),
+        dialect: match arguments.dialect {
+            Taught::Tags => Dialect::Tags,
+            Taught::Operations => Dialect::Operations,
+        },
+        policy: context.config.policy.as_deref().unwrap_or(WORKSPACE).to_owned(),
     };
     let wish = Wish::New(beginning.clone());
     let mut base = match context.open_or_hand_over(&wish, &stop)? {
@@ -129,19 +145,27 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
         None if session.is_complete => {
             return Err(Error::complete(&session.id));
         }
+        None if session.pending.is_some() => {}
         None => {
             if base.restore_outbox(&session)? {
                 context.talk.say("Its outbox was missing, and has been written again.");
             }
         }
     }
-    let path = base.outbox_path(&session);
+    // The outbox of one that waits was answered: it is to be decided, not pasted.
+    let outbox = session.pending.is_none().then(|| base.outbox_path(&session));
     let id = session.id.clone();
-    announce(context, &Turn { session, outbox: Some(path) }, "goes on")?;
+    announce(context, &Turn { session, outbox }, "goes on")?;
     if arguments.no_watch {
-        let mut teller = Teller { context, what_next: true };
-        daemon::serve_once(&mut base, &Serve::One(id), &stop, &mut teller)?;
-        return if stop.is_asked() { Err(Error::interrupted()) } else { Ok(ExitCode::SUCCESS) };
+        daemon::serve_once(&mut base, &Serve::One(id.clone()), &stop, &mut Teller::new(context))?;
+        let session = base.store.load(&id)?;
+        // Others may decide while the person here thinks about it.
+        drop(base);
+        return match session.question() {
+            _ if stop.is_asked() => Err(Error::interrupted()),
+            None => Ok(ExitCode::SUCCESS),
+            Some(_) => context.answer(&session, &stop),
+        };
     }
     serve(context, &mut base, &Serve::One(id), &stop)
 }
@@ -150,9 +174,12 @@ pub(super) fn watch(context: &Context) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let mut base = context.open(stop.clone())?;
     for session in base.store.open_sessions()? {
-        base.restore_outbox(&session)?;
+        let waits = session.pending.is_some();
+        if !waits {
+            base.restore_outbox(&session)?;
+        }
         context.talk.say(&format!("Session {}: {}", session.id, first_line(&session.task)));
-        if !context.json {
+        if !context.json && !waits {
             talk::result(&context.display(&base.outbox_path(&session)));
         }
     }
@@ -164,7 +191,7 @@ fn serve(context: &Context, base: &mut Base, whom: &Serve, stop: &Stop) -> Resul
     context
         .talk
         .say(&format!("Waiting for replies in {inbox}/ (Ctrl-C stops, `deaddrop resume` goes on)"));
-    let mut teller = Teller { context, what_next: true };
+    let mut teller = Teller::that_asks(context);
     if daemon::serve(base, whom, stop, &mut teller)? {
         Ok(ExitCode::SUCCESS)
     } else {
@@ -175,16 +202,23 @@ fn serve(context: &Context, base: &mut Base, whom: &Serve, stop: &Stop) -> Resul
 
 /// Says what to do with the outbox of a session.
 fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
-    let Some(path) = &turn.outbox else { return Ok(()) };
     let id = &turn.session.id;
     let task = first_line(&turn.session.task);
+    let begins = context.talk.bold(&format!("Session {id} {verb}: {task}"));
+    let Some(path) = &turn.outbox else {
+        context.talk.say(&begins);
+        if context.json {
+            Context::print_json(&talk::turn_json(context, turn));
+        }
+        return Ok(());
+    };
     let (sessions, damaged) = Store::new(&context.config.sessions).list()?;
     let open = sessions.iter().filter(|session| !session.is_complete).count() + damaged.len();
     let name = match open {
         0 | 1 => "a .txt file".to_owned(),
         _ => format!("{id}_reply.txt (other sessions are open, so its name says which)"),
     };
-    context.talk.say(&context.talk.bold(&format!("Session {id} {verb}: {task}")));
+    context.talk.say(&begins);
     context.talk.say(&format!(
         "Paste this file into a chat window, and save the reply as {name} in {}/:",
         context.display(&context.config.inbox)

@@ -7,9 +7,8 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::Context;
 use super::serving::first_line;
-use super::talk;
+use super::{Context, question, talk};
 use crate::control::Wish;
 use crate::error::{Error, Result};
 use crate::runner::sandbox::Tier;
@@ -63,20 +62,25 @@ pub(super) struct Say {
 }
 
 pub(super) fn list(context: &Context) -> Result<ExitCode> {
-    let (sessions, damaged) = Store::new(&context.config.sessions).list()?;
-    for session in &sessions {
+    let store = Store::new(&context.config.sessions);
+    let (sessions, damaged) = store.list()?;
+    // Of runs, those that somebody has to do something about.
+    let runs: Vec<Session> =
+        store.pending()?.into_iter().filter(|session| session.run.is_some()).collect();
+    for session in runs.iter().chain(&sessions) {
         if context.json {
             Context::print_json(&to_json(context, session));
-        } else {
-            let state = if session.is_complete { "complete" } else { "open" };
-            let Session { id, sequence, updated_at, task, .. } = session;
-            talk::result(&format!(
-                "{id}  {state:<8}  outbox {sequence:<3}  {updated_at}  {}",
-                first_line(task)
-            ));
+            continue;
         }
+        let Session { id, sequence, updated_at, task, .. } = session;
+        let state = state(session);
+        talk::result(&if session.run.is_some() {
+            format!("{}  {state}  {updated_at}", session.stem())
+        } else {
+            format!("{id}  {state:<8}  outbox {sequence:<3}  {updated_at}  {}", first_line(task))
+        });
     }
-    if sessions.is_empty() && damaged.is_empty() {
+    if runs.is_empty() && sessions.is_empty() && damaged.is_empty() {
         context
             .talk
             .say("There are no sessions here yet; `deaddrop new \"your task\"` starts one.");
@@ -91,41 +95,61 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
     let session = named_or_newest(context, arguments.id.as_deref())?;
     if context.json {
         let mut value = to_json(context, &session);
-        let results = session.last_results.iter().map(talk::outcome_json);
+        let results = talk::outcomes(&session).iter().map(talk::outcome_json);
         value["results"] = results.collect::<Vec<_>>().into();
         value["sandbox"] = sandbox(context, &session).into();
         value["toSay"] = session.to_say.clone().into();
         Context::print_json(&value);
         return Ok(ExitCode::SUCCESS);
     }
-    let state = if session.is_complete { "complete" } else { "open, waiting for a reply" };
+    let state = match state(&session) {
+        "open" => "open, waiting for a reply",
+        state => state,
+    };
     let mut lines = vec![
-        format!("Session {}: {state}", session.id),
+        format!("{}: {state}", question::who(&session)),
         format!("Task:     {}", first_line(&session.task)),
         format!("Begun:    {}", session.created_at),
         format!("Changed:  {}", session.updated_at),
     ];
     let outbox = context.config.outbox.join(session.outbox_name());
-    let missing = if session.is_complete || outbox.exists() {
+    let missing = if state != "open, waiting for a reply" || outbox.exists() {
         ""
     } else {
         " (missing; `deaddrop resume` writes it)"
     };
-    lines.push(format!("Outbox:   {}{missing}", context.display(&outbox)));
+    if session.run.is_none() {
+        lines.push(format!("Outbox:   {}{missing}", context.display(&outbox)));
+    }
+    lines.push(format!("Policy:   {}", session.policy));
     lines.push(format!("Sandbox:  {}", sandbox(context, &session)));
     if let Some(summary) = &session.summary {
         lines.push(format!("Summary:  {}", first_line(summary)));
     }
-    if !session.last_results.is_empty() {
+    let talk = context.talk.for_results();
+    let outcomes = talk::outcomes(&session);
+    if !outcomes.is_empty() {
         lines.push("Last reply:".to_owned());
-        let talk = context.talk.for_results();
-        lines.extend(session.last_results.iter().map(|outcome| talk.outcome(outcome)));
+        lines.extend(outcomes.iter().map(|outcome| talk.outcome(outcome)));
     }
     for words in &session.to_say {
         lines.push(format!("To say:   {}", first_line(words)));
     }
+    if session.question().is_some() {
+        lines.push(question::told(&talk, &session, &context.foretell(&session)));
+    }
     talk::result(&lines.join("\n"));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where a session or a run stands, in a few words.
+fn state(session: &Session) -> &'static str {
+    match (session.is_complete, &session.pending) {
+        (true, _) => "complete",
+        (false, None) => "open",
+        (false, Some(pending)) if pending.decision.is_some() => "decided",
+        (false, Some(_)) => "waits for you",
+    }
 }
 
 /// What confines the commands of a session, in one line.
@@ -174,7 +198,7 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
 
 pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
     let wish = Wish::Say { text: arguments.text.join(" "), session: arguments.session.clone() };
-    let session = context.wish(wish, &Stop::on_signals()?, None)?.session;
+    let session = context.wish(wish, &Stop::on_signals()?, None, 0)?.session;
     context.talk.say(&format!(
         "The next outbox of session {} will say it (outbox {}, after the next reply).",
         session.id,
@@ -187,7 +211,7 @@ pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
 fn named_or_newest(context: &Context, id: Option<&str>) -> Result<Session> {
     let store = Store::new(&context.config.sessions);
     if let Some(id) = id {
-        return store.load(id);
+        return store.load_stem(id);
     }
     let (sessions, damaged) = store.list()?;
     let newest = sessions.iter().find(|session| !session.is_complete).or(sessions.first());
@@ -201,13 +225,14 @@ fn named_or_newest(context: &Context, id: Option<&str>) -> Result<Session> {
 fn to_json(context: &Context, session: &Session) -> serde_json::Value {
     let outbox = context.config.outbox.join(session.outbox_name());
     json!({
-        "session": session.id,
+        "session": session.stem(),
         "task": session.task,
         "sequence": session.sequence,
         "isComplete": session.is_complete,
         "createdAt": session.created_at,
         "updatedAt": session.updated_at,
-        "outbox": context.display(&outbox),
+        "outbox": session.run.is_none().then(|| context.display(&outbox)),
+        "waiting": question::to_json(session),
         "summary": session.summary,
     })
 }

@@ -1,25 +1,21 @@
 //! How deaddrop talks: results on standard output, everything else on standard error, in colour
 //! where that is wanted.
 
-use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use super::{Color, Global};
+use super::{Color, Context, Global, question};
 use crate::base::Turn;
-use crate::control::Wish;
-use crate::daemon::Listener;
-use crate::protocol::{Detail, Kind, Outcome, Step, tags};
+use crate::protocol::{Detail, Outcome, tags};
 use crate::session::Session;
-use crate::text::{indented, named, visible, visible_line};
-use crate::turn::Observer;
+use crate::text::{indented, visible, visible_line};
 
 /// Talks to the person.
 #[derive(Debug, Clone)]
 pub(super) struct Talk {
-    quiet: bool,
-    verbose: bool,
+    pub(super) quiet: bool,
+    pub(super) verbose: bool,
     color: bool,
     /// Whether results have colours: they may go elsewhere.
     result_color: bool,
@@ -66,14 +62,18 @@ impl Talk {
 
     /// Asks the person at the terminal; None where there is none.
     pub(super) fn ask(&self, question: &str) -> Option<String> {
-        if self.quiet || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        if !io::stdin().is_terminal() || !io::stderr().is_terminal() || !self.prompt(question) {
             return None;
         }
-        let mut err = io::stderr().lock();
-        write!(err, "{question}").and_then(|()| err.flush()).ok()?;
         let mut answer = String::new();
         io::stdin().read_line(&mut answer).ok()?;
         Some(answer)
+    }
+
+    /// Writes a question, and leaves the cursor behind it. Returns whether that could be done.
+    pub(super) fn prompt(&self, question: &str) -> bool {
+        let mut err = io::stderr().lock();
+        !self.quiet && write!(err, "{question}").and_then(|()| err.flush()).is_ok()
     }
 
     /// Says what the person should look at.
@@ -81,7 +81,7 @@ impl Talk {
         Self::put(&format!("{} {}", self.yellow("warning:"), visible(text)));
     }
 
-    fn put(text: &str) {
+    pub(super) fn put(text: &str) {
         let mut err = io::stderr().lock();
         let _ = writeln!(err, "{text}");
     }
@@ -134,7 +134,7 @@ impl Talk {
     }
 
     /// What a complete session came to: the summary, and what failed beside it.
-    fn completed(&self, session: &Session) {
+    pub(super) fn completed(&self, session: &Session) {
         let summary = session.summary.as_deref().unwrap_or_default();
         self.say(&format!("{} Session {} is complete.", self.green("Done."), session.id));
         self.say(indented(&visible(summary)).trim_end());
@@ -150,7 +150,7 @@ impl Talk {
 }
 
 /// A text below the line that it belongs to.
-fn below(text: &str) -> String {
+pub(super) fn below(text: &str) -> String {
     let lines = visible(text);
     let lines = lines.trim_end().lines();
     lines.fold(String::new(), |all, line| {
@@ -158,125 +158,13 @@ fn below(text: &str) -> String {
     })
 }
 
-/// Tells of turns as they happen.
-pub(super) struct Teller<'a> {
-    pub(super) context: &'a super::Context,
-    pub(super) what_next: bool,
-}
-
-impl Observer for Teller<'_> {
-    fn recovered(&mut self, told: &str) {
-        self.context.talk.warning(told);
-    }
-
-    fn noticed(&mut self, told: &str) {
-        self.context.talk.warning(told);
-    }
-
-    fn begun(&mut self, step: &Step) {
-        // Only a command can take a while.
-        if let (Kind::Run, crate::protocol::Asks::Operation(crate::protocol::Operation::Run(run))) =
-            (step.kind(), &step.asks)
-        {
-            self.context.talk.say(&format!("   ..   RUN_COMMAND  {}", named(&run.command)));
-        }
-    }
-
-    fn done(&mut self, outcome: &Outcome) {
-        let talk = &self.context.talk;
-        // What a command did where it may not is no matter of success.
-        let minds = outcome.kind == Kind::Run && !outcome.warnings.is_empty();
-        if outcome.success() && !minds {
-            talk.say(&talk.outcome(outcome));
-        } else {
-            Talk::put(&talk.outcome(outcome));
-        }
-        match &outcome.detail {
-            Detail::Ran(execution) if talk.verbose => {
-                let output = tags::output(&execution.output);
-                if !output.is_empty() {
-                    talk.say(below(&output).trim_start_matches('\n'));
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-impl Listener for Teller<'_> {
-    fn took(&mut self, name: &OsStr, session: &Session) {
-        let talk = &self.context.talk;
-        let name = name.to_string_lossy();
-        talk.say(&talk.bold(&format!(
-            "\n{}, the reply to outbox {} of session {}:",
-            visible_line(&name),
-            session.sequence,
-            session.id
-        )));
-    }
-
-    fn turned(&mut self, turn: &Turn) {
-        let context = self.context;
-        if context.json {
-            super::Context::print_json(&turn_json(context, turn));
-        }
-        match &turn.outbox {
-            None => context.talk.completed(&turn.session),
-            Some(path) => {
-                if self.what_next {
-                    context.talk.say("Next outbox, to paste into the chat:");
-                }
-                if !context.json {
-                    result(&context.display(path));
-                }
-            }
-        }
-    }
-
-    fn stuck(&mut self, name: &OsStr, why: &str) {
-        let name = name.to_string_lossy();
-        self.context.talk.warning(&format!("{} is left where it is: {why}", visible_line(&name)));
-    }
-
-    fn fulfilled(&mut self, wish: &Wish, turn: &Turn) {
-        let talk = &self.context.talk;
-        match wish {
-            Wish::Apply { .. } => self.turned(turn),
-            Wish::Say { .. } => talk.say(&format!(
-                "The next outbox of session {} will say what you said elsewhere.",
-                turn.session.id
-            )),
-            Wish::Decide { .. } | Wish::Run { .. } | Wish::ResumeRun { .. } => {
-                if turn.session.run.is_none() {
-                    self.turned(turn);
-                }
-            }
-            Wish::New(_) => talk.say(&format!("Session {} was added.", turn.session.id)),
-        }
-    }
-
-    fn held(&mut self, name: &OsStr, why: &str) {
-        self.moved(name, "held", why);
-    }
-
-    fn rejected(&mut self, name: &OsStr, why: &str) {
-        self.moved(name, "rejected", why);
-    }
-}
-
-impl Teller<'_> {
-    fn moved(&self, name: &OsStr, folder: &str, why: &str) {
-        let name = name.to_string_lossy();
-        self.context.talk.warning(&format!(
-            "{} was moved to {}: {why}",
-            visible_line(&name),
-            self.context.display(&self.context.config.inbox.join(folder))
-        ));
-    }
+/// What came of the newest turn, as far as it is.
+pub(super) fn outcomes(session: &Session) -> &[Outcome] {
+    session.pending.as_ref().map_or(&session.last_results, |pending| &pending.outcomes)
 }
 
 /// A turn as `--json` gives it.
-pub(super) fn turn_json(context: &super::Context, turn: &Turn) -> serde_json::Value {
+pub(super) fn turn_json(context: &Context, turn: &Turn) -> serde_json::Value {
     let session = &turn.session;
     serde_json::json!({
         "session": session.id,
@@ -284,7 +172,8 @@ pub(super) fn turn_json(context: &super::Context, turn: &Turn) -> serde_json::Va
         "outbox": turn.outbox.as_ref().map(|path| context.display(path)),
         "isComplete": session.is_complete,
         "summary": session.summary,
-        "results": session.last_results.iter().map(outcome_json).collect::<Vec<_>>(),
+        "waiting": question::to_json(session),
+        "results": outcomes(session).iter().map(outcome_json).collect::<Vec<_>>(),
     })
 }
 

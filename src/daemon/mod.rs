@@ -129,10 +129,11 @@ fn round(
     closed: &[OsString],
     listener: &mut dyn Listener,
 ) -> Result<Round> {
+    // First, since somebody may resume a run as soon as they have dropped their decision.
+    let awaits = decisions(base, sessions, listener)?;
     if wishes(base, serve, stop, sessions, listener)? {
         return Ok(Round::Over);
     }
-    let awaits = decisions(base, sessions, listener)?;
     if sessions.are_over(base, serve)? {
         return Ok(Round::Over);
     }
@@ -175,8 +176,13 @@ fn wishes(
     for (wish, turn) in control::answer_all(base, stop, listener)? {
         if turn.session.run.is_none() {
             sessions.known.insert(turn.session.id.clone(), turn.session.clone());
+        } else if matches!(wish, Wish::ResumeRun { .. }) {
+            // What was heard on the way may have been about others.
+            sessions.known.clear();
+            sessions.refresh(base)?;
         }
         listener.fulfilled(&wish, &turn);
+        ask(base, sessions, listener);
         if sessions.are_over(base, serve)? {
             return Ok(true);
         }

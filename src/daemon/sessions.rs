@@ -25,14 +25,17 @@ pub(super) struct Sessions {
 
 impl Sessions {
     pub(super) fn of(base: &Base) -> Result<Self> {
-        Ok(Self {
+        let mut sessions = Self {
             known: HashMap::new(),
             damaged: HashMap::new(),
             at_first: base.store.ids()?,
             stuck: HashSet::new(),
             waiting: HashSet::new(),
             asked: HashSet::new(),
-        })
+        };
+        // Some of them may wait for the person.
+        sessions.refresh(base)?;
+        Ok(sessions)
     }
 
     pub(super) fn turned(&mut self, turn: Turn, listener: &mut dyn Listener) {
@@ -50,7 +53,7 @@ impl Sessions {
     }
 
     /// Reads the sessions that were added since.
-    fn refresh(&mut self, base: &Base) -> Result<()> {
+    pub(super) fn refresh(&mut self, base: &Base) -> Result<()> {
         self.damaged.clear();
         for id in base.store.ids()? {
             if let Err(e) = self.get(base, &id) {

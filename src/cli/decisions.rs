@@ -1,0 +1,159 @@
+//! `approve` and `deny`: what a person decides about operations that wait for it.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+
+use super::{Context, Teller, WAITS, question};
+use crate::daemon::Listener;
+use crate::error::{Error, Result};
+use crate::session::Session;
+use crate::session::store::Store;
+use crate::text::visible_line;
+use crate::watch::Stop;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The operation is carried out, and the rest of its reply follows; what this prints is what `apply`
+prints. Exit code 3: the rest asks for a decision, too. Of a run the decision is only recorded;
+`deaddrop run --resume RUN_ID` goes on with it.
+
+Examples:
+  deaddrop approve
+  deaddrop approve shell-1 --session a1b2c3d4
+  deaddrop approve --all")]
+pub(super) struct Approve {
+    #[command(flatten)]
+    which: Which,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The LLM is told that you denied it, and why, and the rest of its reply follows.
+
+Examples:
+  deaddrop deny --reason \"Do not touch the history; make a new commit\"
+  deaddrop deny shell-1 --session run_a1b2c3d4")]
+pub(super) struct Deny {
+    #[command(flatten)]
+    which: Which,
+    /// Why: the LLM is told
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+/// Which operations are meant.
+#[derive(Debug, Args)]
+struct Which {
+    /// The operation's id; the only one that waits if none is named
+    operation: Option<String>,
+    /// Of which session or run, where several wait with operations of one id
+    #[arg(long, value_name = "ID|RUN_ID")]
+    session: Option<String>,
+    /// All that wait now, but not what their replies ask for next
+    #[arg(long, conflicts_with = "operation")]
+    all: bool,
+}
+
+pub(super) fn approve(context: &Context, arguments: &Approve) -> Result<ExitCode> {
+    decide(context, &arguments.which, true, None)
+}
+
+pub(super) fn deny(context: &Context, arguments: &Deny) -> Result<ExitCode> {
+    let reason = arguments.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
+    decide(context, &arguments.which, false, reason)
+}
+
+fn decide(
+    context: &Context,
+    which: &Which,
+    approved: bool,
+    reason: Option<&str>,
+) -> Result<ExitCode> {
+    let stop = Stop::on_signals()?;
+    let chosen = choose(context, which)?;
+    let (mut waits, mut failed) = (false, None);
+    for session in &chosen {
+        match one(context, session, approved, reason, !which.all, &stop) {
+            Ok(code) => waits |= code == ExitCode::from(WAITS),
+            // One that somebody else was faster with does not keep the others waiting.
+            Err(e) if which.all && e.is_nothing_pending() => failed = Some(e),
+            Err(e) => return Err(e),
+        }
+    }
+    match failed {
+        Some(error) => Err(error),
+        None if waits => Ok(ExitCode::from(WAITS)),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// The sessions and runs whose questions are decided.
+fn choose(context: &Context, which: &Which) -> Result<Vec<Session>> {
+    let store = Store::new(&context.config.sessions);
+    let mut pending = store.pending()?;
+    pending.retain(|session| session.question().is_some());
+    if let Some(stem) = &which.session {
+        // One that is not there is another matter than one that does not wait.
+        store.load_stem(stem)?;
+        pending.retain(|session| session.stem() == *stem);
+    }
+    let about = which.operation.as_deref();
+    if let Some(id) = about {
+        pending.retain(|session| session.question().is_some_and(|asked| asked.id == id));
+    }
+    match pending.len() {
+        0 => Err(Error::nothing_pending(about.or(which.session.as_deref()).unwrap_or_default())),
+        1 => Ok(pending),
+        _ if which.all => Ok(pending),
+        _ => {
+            let list = pending.iter().map(|session| format!("\n  {}", question::summary(session)));
+            Err(Error::usage(format!(
+                "several operations wait for your decision; say which one by its id, with --session ID where that is not enough, or --all:{}",
+                list.collect::<String>()
+            )))
+        }
+    }
+}
+
+fn one(
+    context: &Context,
+    session: &Session,
+    approved: bool,
+    reason: Option<&str>,
+    asks_on: bool,
+    stop: &Stop,
+) -> Result<ExitCode> {
+    let verb = if approved { "Approved" } else { "Denied" };
+    let turn = context.decide(session, approved, reason.map(str::to_owned), stop)?;
+    let talk = &context.talk;
+    if turn.session.run.is_some() {
+        let stem = turn.session.stem();
+        if context.json {
+            let operation = session.question().map(|question| &question.id);
+            Context::print_json(&json!({
+                "session": stem, "operation": operation, "approved": approved, "recorded": true,
+            }));
+        }
+        talk.say(&format!("{verb}, and recorded; `deaddrop run --resume {stem}` goes on."));
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(question) = session.question() {
+        let id = visible_line(&question.id);
+        talk.say(&format!("{verb} {id} of session {}.", session.id));
+    }
+    if asks_on {
+        return context.conclude(turn, stop);
+    }
+    let mut teller = Teller::new(context);
+    teller.turned(&turn);
+    if stop.is_asked() {
+        return Err(Error::interrupted());
+    }
+    if turn.session.question().is_none() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    teller.show(&turn.session, &context.foretell(&turn.session));
+    Ok(ExitCode::from(WAITS))
+}

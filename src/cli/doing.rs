@@ -1,0 +1,170 @@
+//! How a wish is done, here or by the process that serves the folder, and how what it asks is
+//! answered.
+
+use std::process::ExitCode;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::prompt::{Prompt, Said};
+use super::teller::NO_ANSWER;
+use super::{Context, Opened, Teller, WAITS, talk};
+use crate::base::{self, Turn};
+use crate::control::{self, Wish};
+use crate::daemon::Listener;
+use crate::error::{Error, Result};
+use crate::lock::Lock;
+use crate::place::Rewritten;
+use crate::session::Session;
+use crate::session::store::Store;
+use crate::turn::Observer;
+use crate::watch::Stop;
+use crate::workspace::Workspace;
+
+/// How long to wait for a process that carries out a single reply.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Context {
+    /// Opens the base directory, or hands `wish` to the process that serves it and gives what came of
+    /// that.
+    pub(super) fn open_or_hand_over(&self, wish: &Wish, stop: &Stop) -> Result<Opened> {
+        let begun = Instant::now();
+        loop {
+            match self.open(stop.clone()) {
+                Ok(base) => return Ok(Opened::Here(Box::new(base))),
+                Err(e) if e.is_locked() && Lock::holder_serves(&self.config) => {
+                    // Else it ended and left the wish alone.
+                    if let Some(turn) = control::hand_over(&self.config, wish, stop)? {
+                        return Ok(Opened::Elsewhere(Box::new(turn)));
+                    }
+                }
+                // Whoever carries out one reply will soon be done.
+                Err(e) if e.is_locked() && begun.elapsed() < PATIENCE && !stop.is_asked() => {
+                    thread::sleep(Duration::from_millis(20));
+                }
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// Does what is wished: here, or through the process that serves the folder. `reply` is the
+    /// name of the reply that is carried out, if one is; so many of its outcomes are `known`.
+    pub(super) fn wish(
+        &self,
+        wish: Wish,
+        stop: &Stop,
+        reply: Option<&str>,
+        known: usize,
+    ) -> Result<Turn> {
+        let mut teller = Teller::new(self);
+        match self.open_or_hand_over(&wish, stop)? {
+            Opened::Here(mut base) => {
+                if let (Some(name), Wish::Apply { session, .. }) = (reply, &wish) {
+                    teller.took(name.as_ref(), &base.store.choose(session.as_deref())?);
+                }
+                let turn = control::fulfil(&mut base, wish, &mut teller)?;
+                base.settle()?;
+                Ok(turn)
+            }
+            Opened::Elsewhere(turn) => {
+                let session = &turn.session;
+                if let Some(name) = reply {
+                    let mut answered = session.clone();
+                    let goes_on = !session.is_complete && session.pending.is_none();
+                    answered.sequence -= u32::from(goes_on);
+                    teller.took(name.as_ref(), &answered);
+                }
+                if matches!(wish, Wish::Apply { .. } | Wish::Decide { .. }) {
+                    let new = talk::outcomes(session).iter().skip(known);
+                    new.for_each(|outcome| teller.done(outcome));
+                }
+                Ok(*turn)
+            }
+        }
+    }
+
+    /// Tells what a turn came to. Where it waits, shows what it asks, and goes on with what the
+    /// person answers at the terminal.
+    pub(super) fn conclude(&self, mut turn: Turn, stop: &Stop) -> Result<ExitCode> {
+        let mut teller = Teller::new(self);
+        loop {
+            teller.turned(&turn);
+            if stop.is_asked() {
+                return Err(Error::interrupted());
+            }
+            if turn.session.question().is_none() {
+                return Ok(ExitCode::SUCCESS);
+            }
+            teller.show(&turn.session, &self.foretell(&turn.session));
+            match self.ask(&turn.session, stop)? {
+                Some(next) => turn = next,
+                None => return Ok(ExitCode::from(WAITS)),
+            }
+        }
+    }
+
+    /// Goes on with what the person answers at the terminal to a question that was shown.
+    pub(super) fn answer(&self, session: &Session, stop: &Stop) -> Result<ExitCode> {
+        match self.ask(session, stop)? {
+            Some(turn) => self.conclude(turn, stop),
+            None => Ok(ExitCode::from(WAITS)),
+        }
+    }
+
+    /// Asks at the terminal about what was shown, and gives what came of the answer, or of a
+    /// decision elsewhere. None where there is no answer.
+    fn ask(&self, session: &Session, stop: &Stop) -> Result<Option<Turn>> {
+        if self.json {
+            return Ok(None);
+        }
+        let Some(prompt) = Prompt::put(&self.talk, "Do it? [y/N] ") else { return Ok(None) };
+        let store = Store::new(&self.config.sessions);
+        loop {
+            match prompt.wait(Duration::from_millis(100)) {
+                Some(Said::Nothing) => {
+                    self.talk.say(NO_ANSWER);
+                    return Ok(None);
+                }
+                Some(said) => {
+                    drop(prompt);
+                    return self.decide(session, said == Said::Yes, None, stop).map(Some);
+                }
+                None if stop.is_asked() => return Err(Error::interrupted()),
+                None => {}
+            }
+            let now = store.load_stem(&session.stem())?;
+            if now.question() != session.question() {
+                self.talk.say("\nIt was decided elsewhere.");
+                let goes_on = !now.is_complete && now.pending.is_none();
+                let outbox = goes_on.then(|| self.config.outbox.join(now.outbox_name()));
+                return Ok(Some(Turn { session: now, outbox }));
+            }
+        }
+    }
+
+    /// Has done what follows from a decision about what `session` asks.
+    pub(super) fn decide(
+        &self,
+        session: &Session,
+        approved: bool,
+        reason: Option<String>,
+        stop: &Stop,
+    ) -> Result<Turn> {
+        let stem = session.stem();
+        let question = session.question().ok_or_else(|| Error::nothing_pending(&stem))?;
+        let question = Box::new(question.clone());
+        let wish = Wish::Decide { stem, question, approved, reason };
+        self.wish(wish, stop, None, talk::outcomes(session).len())
+    }
+
+    /// What would become of the file that a session asks about.
+    pub(super) fn foretell(&self, session: &Session) -> Vec<Rewritten> {
+        let config = &self.config;
+        if !config.workspace.exists() {
+            return Vec::new();
+        }
+        // It is only shown: what is wrong with the workspace is told when something is done there.
+        Workspace::open(&config.workspace, &config.state(), &config.protected_names)
+            .map(|workspace| base::foretell(&workspace, session))
+            .unwrap_or_default()
+    }
+}

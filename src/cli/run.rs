@@ -1,0 +1,122 @@
+//! `run`: one message of operations carried out without a session, told as events.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::input::Input;
+use super::{Context, Opened, Teller, WAITS, talk};
+use crate::base::Turn;
+use crate::control::{self, Wish};
+use crate::error::{Error, Result};
+use crate::outbox;
+use crate::protocol::operations::Status;
+use crate::protocol::{Asks, Invalid, Kind, Step, read_run};
+use crate::session::{Session, run_id};
+use crate::turn::Observer;
+use crate::watch::Stop;
+
+/// The policy of a run where nothing else is said.
+const STANDARD: &str = "standard";
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Prints the events message, as JSON, and nothing else on standard output. The message may stand within
+prose or a code fence. What it may do is said by the policy `standard`, or by --policy or `policy` in
+deaddrop.toml; the run keeps it to its end.
+
+Exit code 0: completed; 3: it waits for your decision, `deaddrop approve` or `deaddrop deny`, and
+`deaddrop run --resume RUN_ID` goes on then, with the new events; 1: the message was refused, or the
+system failed.
+
+Examples:
+  deaddrop run message.json
+  xclip -o | deaddrop run --policy permissive | jq -r .status
+  deaddrop run --resume run_a1b2c3d4")]
+pub(super) struct RunOnce {
+    /// The message; `-` or nothing reads it from standard input
+    file: Option<PathBuf>,
+    /// Go on with a run that waited
+    #[arg(long, value_name = "RUN_ID", conflicts_with = "file")]
+    resume: Option<String>,
+}
+
+pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
+    let wish = match &arguments.resume {
+        Some(stem) if run_id(stem).is_none() => {
+            return Err(Error::usage(format!(
+                "'{stem}' is not the id of a run, which begins with run_; `deaddrop resume ID` goes on with a session"
+            )));
+        }
+        Some(stem) => Wish::ResumeRun { stem: stem.clone() },
+        None => {
+            let policy = context.config.policy.as_deref().unwrap_or(STANDARD);
+            // Before anything is read or made.
+            context.config.policy(policy)?;
+            // Before the lock and the handlers of signals: a person may take their time.
+            let input = Input::read(arguments.file.as_deref(), "read the message from")?;
+            let steps = match input.text {
+                Ok(text) => read_run(&text).steps,
+                Err(why) => vec![unreadable(&input.name, &why)],
+            };
+            Wish::Run { steps, policy: policy.to_owned() }
+        }
+    };
+    let stop = Stop::on_signals()?;
+    let turn = carried_out(context, wish, &stop)?;
+    let code = tell(context, &turn.session);
+    if stop.is_asked() { Err(Error::interrupted()) } else { Ok(code) }
+}
+
+/// Has it done, here or by the process that serves the folder. What happens is told in the events,
+/// and beside them only where more is wanted.
+fn carried_out(context: &Context, wish: Wish, stop: &Stop) -> Result<Turn> {
+    let (mut teller, mut warner) = (Teller::new(context), Warner(context));
+    match context.open_or_hand_over(&wish, stop)? {
+        Opened::Here(mut base) => {
+            let observer: &mut dyn Observer =
+                if context.talk.verbose { &mut teller } else { &mut warner };
+            let turn = control::fulfil(&mut base, wish, observer)?;
+            base.settle()?;
+            Ok(turn)
+        }
+        Opened::Elsewhere(turn) => Ok(*turn),
+    }
+}
+
+/// Tells only what should not be overlooked.
+struct Warner<'a>(&'a Context);
+
+impl Observer for Warner<'_> {
+    fn recovered(&mut self, told: &str) {
+        self.0.talk.warning(told);
+    }
+
+    fn noticed(&mut self, told: &str) {
+        self.0.talk.warning(told);
+    }
+}
+
+fn tell(context: &Context, run: &Session) -> ExitCode {
+    let events = outbox::waiting(run).unwrap_or_else(|| outbox::events(run));
+    // Not by way of a `Value`, which would put the fields into another order.
+    let text = if context.json {
+        serde_json::to_string(&events)
+    } else {
+        serde_json::to_string_pretty(&events)
+    };
+    talk::result(&text.expect("texts and numbers become JSON"));
+    match events.status {
+        Status::Completed => ExitCode::SUCCESS,
+        Status::AwaitingApproval => ExitCode::from(WAITS),
+        Status::Error => ExitCode::FAILURE,
+    }
+}
+
+/// A message that is no text is refused as one that is no message.
+fn unreadable(name: &str, why: &str) -> Step {
+    let reason = format!("Nothing was carried out: {name}: {why}");
+    let invalid = Invalid { kind: Kind::Reply, rejected: false, reason };
+    Step { line: 1, asks: Asks::Invalid(invalid), warnings: Vec::new(), asked: None }
+}
