@@ -205,8 +205,8 @@ impl Place for Here<'_> {
         self.workspace.read_text(path)
     }
 
-    fn look(&self, path: &RelPath) -> Look {
-        self.workspace.look(path)
+    fn look(&self, operation: &Operation) -> Option<Look> {
+        self.workspace.look(operation)
     }
 
     fn standing(&self, operation: &Operation) -> Option<Digest> {

@@ -45,8 +45,9 @@ pub trait Place {
     fn walk(&self) -> Result<Walk>;
     /// Reads a text for the LLM, or its beginning.
     fn read(&self, path: &RelPath) -> Result<Contents, Failure>;
-    /// What can be told of a path, before anything is done there.
-    fn look(&self, path: &RelPath) -> Look;
+    /// What can be told of the path of a file operation, before anything is done there; None for
+    /// other operations.
+    fn look(&self, operation: &Operation) -> Option<Look>;
     /// The digest of what stands where a file operation would change something; None for other
     /// operations, and where nothing stands.
     fn standing(&self, operation: &Operation) -> Option<Digest>;

@@ -108,8 +108,8 @@ impl Place for Preview<'_> {
         self.overlay.read(path, READ_LIMIT)?.text()
     }
 
-    fn look(&self, path: &RelPath) -> Look {
-        self.overlay.look(path)
+    fn look(&self, operation: &Operation) -> Option<Look> {
+        self.overlay.look(operation)
     }
 
     fn standing(&self, operation: &Operation) -> Option<Digest> {

@@ -15,7 +15,7 @@ pub fn judge(policy: &Policy, guarded: bool, operation: &Operation, place: &dyn 
         Operation::Delete { path } => (Access::Delete, path),
         Operation::Read { path, .. } => (Access::Read, path),
     };
-    let look = place.look(path);
+    let Some(look) = place.look(operation) else { return Decision::Allow };
     let size = match operation {
         Operation::Create { content, .. } => Some(content.as_bytes().len() as u64),
         Operation::Edit { change, .. } => look.size.map(|size| size_after(change, size)),

@@ -5,6 +5,7 @@ use crate::place::Place;
 use crate::policy::{Ask, Decision, Denial, Opens};
 use crate::protocol::{Digest, Failure, FailureKind, Operation, Step};
 use crate::session::{Question, Verdict};
+use crate::text::named;
 
 /// What came of seeking it.
 pub(super) enum Sought {
@@ -26,7 +27,7 @@ pub(super) fn seek(
 ) -> Sought {
     let verdict = course.verdict.filter(|verdict| verdict.question.step == n);
     if let Some(verdict) = verdict.filter(|verdict| !verdict.approved) {
-        return Sought::Refused(denied_by_person(verdict));
+        return Sought::Refused(denied_by_person(verdict, operation));
     }
     let ask = match (course.judge)(operation, place) {
         Decision::Allow => return Sought::Given(Opens::default(), None),
@@ -72,6 +73,11 @@ const CHANGED: &str = "It has changed since it was approved";
 fn binding(operation: &Operation, place: &dyn Place) -> Digest {
     let mut bytes = serde_json::to_vec(operation).expect("texts and numbers become JSON");
     bytes.push(0);
+    // Which file that is: links may lead elsewhere by then.
+    if let Some(real) = place.look(operation).and_then(|look| look.real) {
+        bytes.extend_from_slice(real.as_str().as_bytes());
+    }
+    bytes.push(0);
     if let Some(standing) = place.standing(operation) {
         bytes.extend_from_slice(standing.as_str().as_bytes());
     }
@@ -82,10 +88,12 @@ fn denied(denial: Denial) -> Failure {
     Failure { kind: FailureKind::Denied, reason: denial.reason, suggestion: denial.suggestion }
 }
 
-fn denied_by_person(verdict: &Verdict) -> Failure {
-    let reason = match &verdict.reason {
-        Some(reason) => format!("The user denied it: {reason}"),
-        None => "The user denied it".to_owned(),
+fn denied_by_person(verdict: &Verdict, operation: &Operation) -> Failure {
+    let what = match (operation, operation.path()) {
+        (Operation::Run(run), _) => named(&run.command),
+        (_, Some(path)) => format!("'{path}'"),
+        _ => "it".to_owned(),
     };
-    Failure::new(FailureKind::Denied, reason)
+    let why = verdict.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
+    Failure::new(FailureKind::Denied, format!("The user denied {what}{why}"))
 }

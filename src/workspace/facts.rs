@@ -19,13 +19,14 @@ pub struct Look {
 }
 
 impl Workspace {
-    /// What can be told of a path.
-    pub fn look(&self, path: &RelPath) -> Look {
-        let Ok(Spot { real, found, .. }) = self.locate(path, Last::Follow) else {
-            return self.looked(path, None, None);
+    /// What can be told of the path of a file operation; None for other operations.
+    pub fn look(&self, operation: &Operation) -> Option<Look> {
+        let (path, last) = meant_by(operation)?;
+        let Ok(Spot { real, found, .. }) = self.locate(path, last) else {
+            return Some(self.looked(path, None, None));
         };
         let size = found.and_then(|found| Some(regular(path, &found).ok()?.len()));
-        self.looked(path, Some(real), size)
+        Some(self.looked(path, Some(real), size))
     }
 
     /// The digest of what stands where a file operation would change something.
@@ -42,13 +43,14 @@ impl Workspace {
 }
 
 impl Overlay<'_> {
-    /// What could be told of a path.
-    pub fn look(&self, path: &RelPath) -> Look {
-        let Ok(way) = self.way(path, Last::Follow) else {
-            return self.workspace.looked(path, None, None);
+    /// What could be told of the path of a file operation; None for other operations.
+    pub fn look(&self, operation: &Operation) -> Option<Look> {
+        let (path, last) = meant_by(operation)?;
+        let Ok(way) = self.way(path, last) else {
+            return Some(self.workspace.looked(path, None, None));
         };
         let size = self.size(path, &way).ok();
-        self.workspace.looked(path, Some(way.real), size)
+        Some(self.workspace.looked(path, Some(way.real), size))
     }
 
     /// The digest of what would stand where a file operation would change something.
@@ -72,6 +74,14 @@ fn changed_by(operation: &Operation) -> Option<(&RelPath, Last)> {
         | Operation::Read { .. }
         | Operation::Run(_)
         | Operation::Done { .. } => None,
+    }
+}
+
+/// The path that a file operation is about, and whether a link there is followed.
+fn meant_by(operation: &Operation) -> Option<(&RelPath, Last)> {
+    match operation {
+        Operation::Read { path, .. } => Some((path, Last::Follow)),
+        _ => changed_by(operation),
     }
 }
 

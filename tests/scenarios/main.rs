@@ -11,6 +11,8 @@
 //! outside/            what stands in the base directory beside it, and must stay as it is
 //! before-N.txt        a call of the program before reply N: its arguments, one a line
 //! reply-N.txt         applied in order: deaddrop apply --session a1b2c3d4 reply-N.txt
+//! decisions-N.txt     what is decided where reply N stops to ask, a line each: `approve`, or
+//!                     `deny` and a reason
 //! expected/
 //!   outbox-N.txt      every outbox from the second on; the first where it matters
 //!   workspace/        all that stands in the workspace at the end (nothing without it)
@@ -46,7 +48,7 @@ use tree::Tree;
 const NOW: &str = "2025-01-15T10:30:00Z";
 const PROTOCOL: &str = include_str!("../../protocol-prompt/tags.md");
 /// What deaddrop keeps in a base directory.
-const STATE: [&str; 4] = ["inbox", "outbox", "sessions", "deaddrop.toml"];
+const STATE: [&str; 5] = ["inbox", "outbox", "sessions", "approvals", "deaddrop.toml"];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -157,7 +159,15 @@ impl Scenario {
                 break;
             }
             let reply = reply.to_str().ok_or("a path not in UTF-8")?.to_owned();
-            let run = self.deaddrop(&["apply", "--session", ID], std::slice::from_ref(&reply));
+            let mut run = self.deaddrop(&["apply", "--session", ID], std::slice::from_ref(&reply));
+            for decision in lines(&self.folder.join(format!("decisions-{n}.txt")))? {
+                if run.code != Some(3) {
+                    problems.found.push(format!("reply {n} does not ask: {decision}"));
+                }
+                let (verb, reason) = decision.split_once(' ').unwrap_or((&decision, ""));
+                let reason = (!reason.is_empty()).then(|| format!("--reason={reason}"));
+                run = self.deaddrop(&[verb], reason.as_slice());
+            }
             let code = run.code.map_or("killed\n".to_owned(), |code| format!("{code}\n"));
             let failed = (run.code != Some(0)).then_some(code.as_str());
             problems.compare(&expected.join(format!("exit-{n}")), failed)?;

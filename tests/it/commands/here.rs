@@ -233,15 +233,15 @@ fn what_is_told_of_a_path_is_so_here_and_in_a_preview() {
             ("out/secret", None, None, false),
             ("state/x", None, None, false),
         ] {
-            let look = Look { real: real.map(path), size, protected };
-            assert_eq!(place.look(&path(at)), look, "{at}");
+            let look = Some(Look { real: real.map(path), size, protected });
+            assert_eq!(place.look(&read(at, Encoding::Utf8)), look, "{at}");
         }
         let change = Change::Lines { start: 1, end: 1, with: "new\n".to_owned() };
         let edit = Operation::Edit { path: path("link/file"), change };
         assert_eq!(place.standing(&edit), Some(Digest::of(b"text\n")));
         place.perform(&edit, Opens::default(), &mut |_| Ok(())).unwrap();
         assert_eq!(place.standing(&edit), Some(Digest::of(b"new\n")));
-        assert_eq!(place.look(&path("link/file")).size, Some(4));
+        assert_eq!(place.look(&edit).unwrap().size, Some(4));
         let delete = |at: &str| Operation::Delete { path: path(at) };
         assert_eq!(place.standing(&delete("to-file")), Some(Digest::of_link(b"sub/file")));
         assert_eq!(place.standing(&delete("x")), None);
