@@ -16,10 +16,10 @@ fn prompt(base: &Base) -> String {
 }
 
 #[test]
-fn new_makes_four_folders_a_session_and_an_outbox() {
+fn new_makes_its_folders_a_session_and_an_outbox() {
     let base = Base::new();
     let run = base.run(&["new", "--no-watch", "Write", "a", "calculator"]).ok();
-    assert_eq!(base.names("."), ["inbox", "outbox", "sessions", "workspace"]);
+    assert_eq!(base.names("."), ["approvals", "inbox", "outbox", "sessions", "workspace"]);
     let outbox = run.stdout.trim_end();
     assert!(run.stdout.ends_with("_seq0001.txt\n") && base.exists(outbox), "{run:?}");
     let id = outbox.trim_start_matches("outbox/").trim_end_matches("_seq0001.txt");

@@ -24,7 +24,7 @@ fn scene() -> Base {
 
 /// Every file below the base directory but for deaddrop's own: kind, mode, link count, contents.
 fn snapshot(base: &Base) -> BTreeMap<PathBuf, String> {
-    let own = ["inbox", "outbox", "sessions"].map(|name| base.at(name));
+    let own = ["inbox", "outbox", "sessions", "approvals"].map(|name| base.at(name));
     walkdir::WalkDir::new(base.path())
         .into_iter()
         .filter_entry(|entry| !own.iter().any(|own| own == entry.path()))

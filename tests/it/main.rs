@@ -2,6 +2,8 @@
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
 #[cfg(unix)]
+mod approvals;
+#[cfg(unix)]
 mod asking;
 mod basics;
 #[cfg(unix)]
@@ -10,6 +12,8 @@ mod cli;
 mod commands;
 #[cfg(target_os = "linux")]
 mod confinement;
+#[cfg(unix)]
+mod decided_elsewhere;
 mod dialects;
 mod events_shown;
 mod handing_over;
@@ -32,6 +36,8 @@ mod protected;
 mod refused;
 #[cfg(unix)]
 mod replies;
+#[cfg(unix)]
+mod runs;
 #[cfg(target_os = "linux")]
 mod sandbox;
 #[cfg(target_os = "linux")]
@@ -42,4 +48,6 @@ mod steady;
 #[cfg(unix)]
 mod stopping;
 mod support;
+#[cfg(unix)]
+mod terminal;
 mod tidy;

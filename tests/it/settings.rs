@@ -70,7 +70,7 @@ fn for_every_key_flags_go_over_variables_over_the_base_over_the_person_over_defa
             assert!(shows(&base, key, expected), "{key} with {layers} layers");
         }
         let folders = base.names(".").len() - usize::from(layers > 0) - usize::from(layers > 1);
-        assert_eq!(folders, 4, "only those: {:?}", base.names("."));
+        assert_eq!(folders, 5, "only those: {:?}", base.names("."));
     }
 }
 
@@ -156,7 +156,7 @@ fn the_limit_of_output_holds() {
 fn folders_may_lie_anywhere() {
     let base = Base::new();
     let elsewhere = Base::new();
-    let text: String = ["workspace", "inbox", "outbox", "sessions"]
+    let text: String = ["workspace", "inbox", "outbox", "sessions", "approvals"]
         .map(|name| line(&format!("{name}_dir"), elsewhere.at(name).to_str().unwrap()))
         .concat();
     base.write("deaddrop.toml", text);

@@ -75,7 +75,13 @@ impl Base {
         });
         self.write(&format!("sessions/{id}.json"), session.replace(ID, id));
         self.write(&format!("outbox/{id}_seq0001.txt"), outbox.replace(ID, id));
-        for folder in ["workspace", "inbox/.claimed", "inbox/processed"] {
+        for folder in [
+            "workspace",
+            "inbox/.claimed",
+            "inbox/processed",
+            "approvals/.claimed",
+            "approvals/processed",
+        ] {
             fs::create_dir_all(self.at(folder)).unwrap();
         }
     }
@@ -174,6 +180,23 @@ impl Base {
     pub fn apply(&self, reply: &str) -> String {
         let run = self.run_with(&["apply", "--session", ID, "-"], reply).ok();
         self.read(run.stdout.trim())
+    }
+
+    /// Puts a session there as [`Base::begin`] does, that asks before `rm -r`.
+    pub fn begin_asking(&self, id: &str) {
+        self.begin(id);
+        let path = format!("sessions/{id}.json");
+        let session =
+            self.read(&path).replace("\"policy\": \"workspace\"", "\"policy\": \"standard\"");
+        assert!(session.contains("standard"));
+        self.write(&path, session);
+    }
+
+    /// What session `id` waits for, as `status --json` tells it.
+    #[track_caller]
+    pub fn waiting(&self, id: &str) -> serde_json::Value {
+        let told = self.run(&["status", id, "--json"]).ok().stdout;
+        serde_json::from_str::<serde_json::Value>(&told).unwrap()["waiting"].clone()
     }
 
     /// Starts the program and lets it run; it is stopped at the end of the test.

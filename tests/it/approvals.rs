@@ -1,0 +1,185 @@
+//! Turns that stop to ask: `approve`, `deny`, and what waits meanwhile.
+
+use crate::support::{Base, ID, wait_until};
+
+pub const OTHER: &str = "00ff00ff";
+/// A reply that asks in its middle.
+pub const ASKS: &str = "\
+[CREATE_FILE path=\"before\"]\nx\n[/CREATE_FILE]
+[RUN_COMMAND]\nrm -r temp\n[/RUN_COMMAND]
+[CREATE_FILE path=\"after\"]\nx\n[/CREATE_FILE]\n";
+
+/// A base directory with a session that asks before it removes `workspace/temp`.
+pub fn scene() -> Base {
+    let base = Base::new();
+    base.begin_asking(ID);
+    base.write("workspace/temp/a", "x\n");
+    base
+}
+
+#[test]
+fn a_turn_that_asks_stops_there_until_it_is_approved() {
+    let base = scene();
+    let run = base.run_with(&["apply", "-"], ASKS).with_code(3);
+    assert_eq!(run.stdout, "", "there is no next outbox: {run:?}");
+    let id = base.waiting(ID)["operation"].as_str().unwrap().to_owned();
+    for told in [
+        "Session a1b2c3d4 waits for your decision about op-",
+        ": RUN_COMMAND\n    rm -r temp\n",
+        "Why:    Destructive command requires approval (shell.approvalRequired)\n",
+        &format!("`deaddrop approve {id}`, or `deaddrop deny --reason TEXT {id}`"),
+    ] {
+        assert!(run.stderr.contains(told), "{told}: {run:?}");
+    }
+    assert!(base.exists("workspace/before") && !base.exists("workspace/after"));
+    assert!(base.exists("workspace/temp/a") && !base.exists("outbox/a1b2c3d4_seq0002.txt"));
+
+    let status = base.run(&["status"]).ok().stdout;
+    assert!(status.contains("a1b2c3d4: waits for you\n") && status.contains("rm -r temp"));
+    assert!(status.contains("Created 'before'"), "{status}");
+    assert!(base.run(&["sessions"]).ok().stdout.contains("a1b2c3d4  waits for you  "));
+    let waiting = base.waiting(ID);
+    assert_eq!(waiting["command"], "rm -r temp");
+    assert_eq!(waiting["kind"], "RUN_COMMAND");
+    assert_eq!(waiting["policy"], "shell.approvalRequired");
+
+    // What comes meanwhile.
+    let run = base.run_with(&["apply", "-"], "[DONE]\nx\n[/DONE]\n").with_code(3);
+    assert!(run.stderr.contains("the reply was not carried out"), "{run:?}");
+    base.run(&["say", "Go on"]).ok();
+    base.run(&["deny", "other"]).with_code(5);
+    base.run(&["approve", "--session", OTHER]).with_code(5);
+
+    let run = base.run(&["approve", &id]).ok();
+    assert_eq!(run.stdout, "outbox/a1b2c3d4_seq0002.txt\n");
+    assert!(!base.exists("workspace/temp") && base.exists("workspace/after"));
+    let outbox = base.outbox(2);
+    for told in
+        ["[OK] CREATE_FILE: Created 'before'", "[OK] RUN_COMMAND", "Created 'after'", "Go on"]
+    {
+        assert!(outbox.contains(told), "{told}: {outbox}");
+    }
+    assert!(base.waiting(ID).is_null());
+    let run = base.run(&["approve", &id]).with_code(5);
+    assert!(run.stderr.contains("nothing waits for a decision about"), "{run:?}");
+}
+
+#[test]
+fn what_is_denied_is_told_and_the_rest_follows() {
+    let base = scene();
+    base.run_with(&["apply", "-"], ASKS).with_code(3);
+    let run = base.run(&["deny", "--reason", "It is\nneeded"]).ok();
+    assert_eq!(run.stdout, "outbox/a1b2c3d4_seq0002.txt\n");
+    assert!(base.outbox(2).contains("DENIED: The user denied it: It is"), "{}", base.outbox(2));
+    assert!(base.exists("workspace/temp/a") && base.exists("workspace/after"));
+}
+
+#[test]
+fn json_tells_what_waits_and_what_followed() {
+    let base = scene();
+    let run = base.run_with(&["apply", "-", "--json"], ASKS).with_code(3);
+    let told: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(told["waiting"]["command"], "rm -r temp");
+    assert_eq!(told["results"].as_array().unwrap().len(), 1);
+    assert!(told["outbox"].is_null() && told["isComplete"] == false);
+    let run = base.run(&["approve", "--json"]).ok();
+    let told: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert!(told["waiting"].is_null() && told["outbox"] == "outbox/a1b2c3d4_seq0002.txt");
+    assert_eq!(told["results"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_further_question_is_another() {
+    let base = scene();
+    base.write("workspace/more/a", "x\n");
+    let reply = format!("{ASKS}[RUN_COMMAND]\nrm -r more\n[/RUN_COMMAND]\n");
+    base.run_with(&["apply", "-"], reply).with_code(3);
+    let run = base.run(&["approve", "--all"]).with_code(3);
+    assert!(run.stderr.contains("    rm -r more\n"), "{run:?}");
+    assert!(base.exists("workspace/after") && base.exists("workspace/more"));
+    base.run(&["approve"]).ok();
+    assert!(!base.exists("workspace/more"));
+}
+
+#[test]
+fn of_several_one_is_named_or_all_are_meant() {
+    let base = scene();
+    base.begin_asking(OTHER);
+    for id in [ID, OTHER] {
+        base.run_with(&["apply", "--session", id, "-"], ASKS).with_code(3);
+    }
+    let run = base.run(&["approve"]).with_code(2);
+    for told in ["a1b2c3d4: RUN_COMMAND 'rm -r temp'", "00ff00ff: RUN_COMMAND", "--all"] {
+        assert!(run.stderr.contains(told), "{told}: {run:?}");
+    }
+    base.run(&["deny", "--session", OTHER]).ok();
+    assert!(base.waiting(OTHER).is_null() && !base.waiting(ID).is_null());
+    base.run_with(&["apply", "--again", "--session", OTHER, "-"], ASKS).with_code(3);
+    let run = base.run(&["deny", "--all"]).ok();
+    assert_eq!(run.stdout.lines().count(), 2, "{run:?}");
+    assert!(base.exists("workspace/temp/a"));
+}
+
+#[test]
+fn a_file_is_shown_as_it_would_become_and_an_approval_is_for_that() {
+    let base = Base::with_session();
+    base.write("workspace/.envrc", "one\ntwo\n");
+    let edit =
+        "[EDIT_FILE path=\".envrc\" start_line=\"2\" end_line=\"2\"]\n2\u{1b}[2J\n[/EDIT_FILE]\n";
+    let run = base.run_with(&["apply", "-"], edit).with_code(3);
+    for told in [": EDIT_FILE\n    .envrc\n", " one\n", "-two\n", "+2␛[2J\n", "Opens:  names"] {
+        assert!(run.stderr.contains(told), "{told}: {run:?}");
+    }
+    assert!(!run.stderr.contains('\u{1b}'), "{run:?}");
+    // Somebody changes it before the decision.
+    base.write("workspace/.envrc", "one\nthree\n");
+    let run = base.run(&["approve"]).with_code(3);
+    assert!(run.stderr.contains("It has changed since it was approved"), "{run:?}");
+    assert!(run.stderr.contains("-three\n"), "{run:?}");
+    assert_eq!(base.read("workspace/.envrc"), "one\nthree\n");
+    base.run(&["approve"]).ok();
+    assert_eq!(base.read("workspace/.envrc"), "one\n2\u{1b}[2J\n");
+}
+
+#[test]
+fn an_approved_operation_is_asked_about_once_only_as_it_stood() {
+    let base = scene();
+    let twice = "[RUN_COMMAND]\nrm -r temp; mkdir temp\n[/RUN_COMMAND]\n".repeat(2);
+    base.run_with(&["apply", "-"], twice).with_code(3);
+    // The second is another operation, though its text is the same.
+    base.run(&["approve"]).with_code(3);
+    base.run(&["approve"]).ok();
+}
+
+#[test]
+fn later_replies_wait_and_come_in_their_order() {
+    let base = scene();
+    let daemon = base.serve(&["watch"]);
+    base.write("inbox/1.txt", ASKS);
+    daemon.wait_for("waits for your decision");
+    for n in 2..=3 {
+        let reply = format!("[RUN_COMMAND]\necho {n} >> log\n[/RUN_COMMAND]\n");
+        base.write(&format!("inbox/{n}.txt"), reply);
+        daemon.wait_for(&format!("{n}.txt waits"));
+    }
+    assert_eq!(base.names("inbox/processed"), ["1.txt"]);
+    assert!(!base.exists("workspace/log"));
+    base.run(&["approve"]).ok();
+    base.wait_for_outbox(4);
+    assert_eq!(base.read("workspace/log"), "2\n3\n");
+    assert_eq!(daemon.said().matches("2.txt waits").count(), 1, "told once");
+}
+
+#[test]
+fn one_session_waits_and_another_goes_on() {
+    let base = scene();
+    base.begin(OTHER);
+    let daemon = base.serve(&["watch"]);
+    base.write(&format!("inbox/{ID}.txt"), ASKS);
+    daemon.wait_for("waits for your decision");
+    base.write(&format!("inbox/{OTHER}.txt"), "[MESSAGE]\nhi\n[/MESSAGE]\n");
+    wait_until("its outbox", || base.exists("outbox/00ff00ff_seq0002.txt"));
+    assert!(!base.exists("outbox/a1b2c3d4_seq0002.txt"));
+    base.run(&["approve"]).ok();
+    base.wait_for_outbox(2);
+}
