@@ -69,6 +69,7 @@ pub fn ends_early(text: &str) -> bool {
 fn read_as(text: &str, dialect: Dialect, ends: bool) -> Reply {
     let mut blocks = tags::blocks(text);
     let found = outside(text, &blocks).and_then(|outside| operations::find(&outside));
+    let is_message = matches!(found, Some(Ok(_)));
     let (mut steps, unclosed) = match found {
         Some(found) if is_in_operations(&found, &blocks) => {
             let unclosed = found.as_ref().is_err_and(|refused| refused.unclosed);
@@ -91,10 +92,12 @@ fn read_as(text: &str, dialect: Dialect, ends: bool) -> Reply {
             (blocks.steps, blocks.unclosed)
         }
     };
-    if steps.is_empty() && ends {
+    if steps.is_empty() && (ends || !is_message) {
         let told = match dialect {
             Dialect::Tags => tags::NO_COMMAND,
-            Dialect::Operations => NO_MESSAGE,
+            Dialect::Operations if ends => NO_MESSAGE,
+            // A run has no session that could be ended.
+            Dialect::Operations => NO_MESSAGE.split("; to end").next().unwrap_or(NO_MESSAGE),
         };
         steps.push(Step::refused(1, told));
     }
@@ -338,6 +341,7 @@ mod tests {
         assert_eq!(kinds(&read(done, Dialect::Tags)), ["Done"]);
         let empty = r#"{"protocolVersion": "1.0", "operations": []}"#;
         assert!(read_run(empty).steps.is_empty());
+        assert!(!reason(&read_run("Hello").steps[0]).contains("session"));
         let step = &read(empty, Dialect::Operations).steps[0];
         assert!(reason(step).contains("holds no operations") && step.asked.is_some());
     }

@@ -144,7 +144,7 @@ fn a_file_is_shown_as_it_would_become_and_an_approval_is_for_that() {
 #[test]
 fn an_approved_operation_is_asked_about_once_only_as_it_stood() {
     let base = scene();
-    let twice = "[RUN_COMMAND]\nrm -r temp; mkdir temp\n[/RUN_COMMAND]\n".repeat(2);
+    let twice = "[RUN_COMMAND]\nrm -rf temp\n[/RUN_COMMAND]\n".repeat(2);
     base.run_with(&["apply", "-"], twice).with_code(3);
     // The second is another operation, though its text is the same.
     base.run(&["approve"]).with_code(3);

@@ -319,23 +319,20 @@ fn a_hook_planted_before_a_kill_is_found_at_the_next_start() {
 }
 
 #[test]
-fn git_that_writes_to_its_repository_is_refused() {
+fn git_that_writes_to_its_repository_asks_first() {
     let Some(base) = scene() else { return };
     let reply =
         [run("touch mark; git commit -m x"), run("git status >/dev/null 2>&1; true")].concat();
-    let outbox = base.apply(&reply);
-    assert!(
-        outbox.contains("[FAILED] RUN_COMMAND: REJECTED: nothing of this command was run, because of its 'git commit'"),
-        "{outbox}"
-    );
+    let check = base.run_with(&["check"], &reply).ok();
+    assert!(check.stdout.contains("the user is asked before this: 'git commit'"), "{check:?}");
+    let paused = base.run_with(&["apply", "-"], reply).with_code(3);
+    assert!(paused.stderr.contains("Opens:  the repository"), "{paused:?}");
     assert!(!base.exists("workspace/mark"));
+    base.run(&["deny", "--reason", "Leave that to me"]).ok();
+    let outbox = base.outbox(2);
+    assert!(outbox.contains("The user denied it: Leave that to me"), "{outbox}");
     assert!(outbox.contains("[OK] RUN_COMMAND: Ran 'git status"), "{outbox}");
-    let run = base.run_with(&["check"], reply).with_code(1);
-    assert!(
-        run.stdout
-            .contains("REJECTED: nothing of this command was run, because of its 'git commit'"),
-        "{run:?}"
-    );
+    assert!(!base.exists("workspace/mark"));
 }
 
 #[test]
@@ -364,14 +361,16 @@ fn replies_cannot_reach_protected_names_through_links() {
     let reply = format!(
         "{reply}[EDIT_FILE path=\"nested/s\" start_line=\"1\" end_line=\"1\"]\nx\n[/EDIT_FILE]\n[DELETE_FILE path=\"x/pre-push\"]\n[READ_FILE path=\"nested/s\"]\n[DELETE_FILE path=\"x\"]\n"
     );
-    let check = base.run_with(&["check"], &reply).with_code(1);
-    assert_eq!(check.stdout.matches("REJECTED: Path is protected: '").count(), 5, "{check:?}");
-    let outbox = base.apply(&reply);
-    assert_eq!(outbox.matches("REJECTED: Path is protected: '").count(), 5, "{outbox}");
-    assert!(
-        outbox.contains("'x/pre-commit' leads to '.git/hooks/pre-commit'. '.git' may be"),
-        "{outbox}"
-    );
+    let check = base.run_with(&["check"], &reply).ok();
+    assert_eq!(check.stdout.matches("the user is asked before this: ").count(), 5, "{check:?}");
+    // Each is asked about by itself, and named by where it leads to.
+    let mut run = base.run_with(&["apply", "-"], &reply).with_code(3);
+    assert!(run.stderr.contains("/.git/hooks/pre-commit\n"), "{run:?}");
+    for left in (0..5).rev() {
+        run = base.run(&["deny"]).with_code(if left == 0 { 0 } else { 3 });
+    }
+    let outbox = base.read(run.stdout.trim());
+    assert_eq!(outbox.matches("The user denied it").count(), 5, "{outbox}");
     assert!(outbox.contains("[OK] READ_FILE") && outbox.contains("[OK] DELETE_FILE: Deleted 'x'"));
     assert_eq!(base.read("workspace/.vscode/settings.json"), "{}\n");
     assert_eq!(base.names("workspace/.git/hooks"), ["pre-commit.sample", "pre-push"]);

@@ -186,10 +186,11 @@ impl Base {
     pub fn begin_asking(&self, id: &str) {
         self.begin(id);
         let path = format!("sessions/{id}.json");
-        let session =
-            self.read(&path).replace("\"policy\": \"workspace\"", "\"policy\": \"standard\"");
-        assert!(session.contains("standard"));
-        self.write(&path, session);
+        let mut session: serde_json::Value = serde_json::from_str(&self.read(&path)).unwrap();
+        session["policy"] = "standard".into();
+        // Names of operations are made from it.
+        session["secret"] = format!("the secret of {id}").into();
+        self.write(&path, session.to_string());
     }
 
     /// What session `id` waits for, as `status --json` tells it.
