@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
+mod asking;
 mod guard;
 mod order;
 mod scene;

@@ -104,7 +104,7 @@ impl Scene {
 
     fn note(&mut self, run: &Run) {
         let over = run.code == Some(5) && run.stderr.contains("no open session");
-        if run.code != Some(0) && !over {
+        if !run.went_well() && !over {
             self.wrong.push(format!("a start ended with {run:?}"));
         }
         self.told.push_str(&run.stderr);
@@ -114,7 +114,7 @@ impl Scene {
     /// Lets it go on with this done to it; looks at what it leaves.
     pub(crate) fn disturb(&mut self, injection: &str) -> Traced {
         let traced = self.traced(Some(injection));
-        if traced.killed || traced.run.code != Some(0) {
+        if traced.killed || !traced.run.went_well() {
             self.stops += 1;
         }
         self.look();
@@ -204,6 +204,13 @@ impl Scene {
         let mut found = BTreeMap::new();
         collect(&self.base.at(folder), "", &mut found);
         found
+    }
+}
+
+impl Run {
+    /// Whether it did what there was to do, up to its end or to a question.
+    pub(crate) fn went_well(&self) -> bool {
+        self.code == Some(0) || self.code == Some(3) && self.stderr.contains(" waits for your decision")
     }
 }
 

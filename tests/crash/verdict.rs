@@ -9,9 +9,9 @@ use crate::scene::{COMMANDS, FILES, LEGS, Scene, TURN_OF, reply};
 use crate::support::ID;
 
 /// What a disk says that fails.
-const ERRORS: [&str; 2] = ["No space left on device", "Input/output error"];
+pub(crate) const ERRORS: [&str; 2] = ["No space left on device", "Input/output error"];
 /// What is said of a command that was interrupted.
-const LOST: &str = "it may have run in part or as a whole, and is not run again";
+pub(crate) const LOST: &str = "it may have run in part or as a whole, and is not run again";
 
 /// What an undisturbed session leaves.
 pub(crate) struct Reference {
@@ -41,16 +41,16 @@ impl Reference {
     }
 }
 
-fn outboxes(scene: &Scene) -> BTreeMap<String, String> {
+pub(crate) fn outboxes(scene: &Scene) -> BTreeMap<String, String> {
     let files = scene.files("outbox").into_iter();
     files.map(|(name, bytes)| (name, String::from_utf8(bytes).unwrap())).collect()
 }
 
-fn session(scene: &Scene) -> Value {
+pub(crate) fn session(scene: &Scene) -> Value {
     serde_json::from_str(&scene.base.read(&format!("sessions/{ID}.json"))).unwrap_or_default()
 }
 
-fn log(scene: &Scene) -> Vec<Value> {
+pub(crate) fn log(scene: &Scene) -> Vec<Value> {
     let path = format!("sessions/{ID}.log");
     let text = if scene.base.exists(&path) { scene.base.read(&path) } else { String::new() };
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_default()).collect()
@@ -89,7 +89,13 @@ pub(crate) fn judge(scene: &mut Scene, reference: &Reference) -> Reported {
     if !reported.lost.is_empty() && !scene.told.contains("interrupted (it may have run in part") {
         wrong.push(format!("an interruption was not told to the person: {}", scene.told));
     }
-    // One more start finds nothing to do.
+    wrong.append(&mut one_more_start(scene));
+    scene.wrong = wrong;
+    reported
+}
+
+/// What is wrong with one more start, which is to find nothing to do.
+pub(crate) fn one_more_start(scene: &mut Scene) -> Vec<String> {
     let all = |scene: &Scene| {
         let mut files = scene.files(".");
         files.retain(|name, _| {
@@ -102,12 +108,11 @@ pub(crate) fn judge(scene: &mut Scene, reference: &Reference) -> Reported {
     let before = all(scene);
     scene.told.clear();
     scene.go_on();
-    wrong.append(&mut scene.wrong);
+    let mut wrong = std::mem::take(&mut scene.wrong);
     if all(scene) != before || scene.told.contains("carried out") {
         wrong.push(format!("a start after the end did something: {}", scene.told));
     }
-    scene.wrong = wrong;
-    reported
+    wrong
 }
 
 /// What the results say of each command, against what the commands left.
@@ -159,13 +164,18 @@ fn archive(scene: &Scene, wrong: &mut Vec<String>) {
     if found != expected {
         wrong.push(format!("the inbox holds {:?}", found.keys().collect::<Vec<_>>()));
     }
+    wrong.extend(strays(scene));
+}
+
+/// Temporary files that were left behind.
+pub(crate) fn strays(scene: &Scene) -> Vec<String> {
     // What commands have for themselves is not ours: there lies what their workspace is mounted on.
     let own = format!("sessions/{ID}/");
     let others = [own.as_str(), "sessions/.probe/", "sessions/.gone-"];
     let names = scene.files(".").into_keys();
     let ours = names.filter(|name| !others.iter().any(|other| name.starts_with(other)));
     let strays = ours.filter(|name| name.contains(".tmp"));
-    wrong.extend(strays.map(|name| format!("{name} was left behind")));
+    strays.map(|name| format!("{name} was left behind")).collect()
 }
 
 fn workspace(scene: &Scene, reference: &Reference, reported: &Reported, wrong: &mut Vec<String>) {
