@@ -221,7 +221,8 @@ impl Base {
     }
 
     /// What lies among the approvals when `asking` is about to ask can be no answer to that; it may
-    /// be one to another session's question.
+    /// be one to another session's question. Nor can what was put away before: a power loss must not
+    /// bring it back after the question.
     pub(super) fn refuse_early_approvals(
         &mut self,
         asking: &Session,
@@ -243,7 +244,7 @@ impl Base {
             self.approvals.reject_file(&path, EARLY)?;
             observer.recovered(&format!("the approval {name} was put into rejected/: {EARLY}"));
         }
-        Ok(())
+        self.approvals.sync()
     }
 
     /// Whether a file among the approvals names an operation that another session waits with.

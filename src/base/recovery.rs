@@ -49,8 +49,8 @@ impl Base {
                 self.tell(format!("{name} was carried out before, and is archived"), observer);
             }
         }
-        let open: Vec<Session> =
-            self.changed.values().filter(|session| !session.is_complete).cloned().collect();
+        let has_outbox = |session: &&Session| !session.is_complete && session.run.is_none();
+        let open: Vec<Session> = self.changed.values().filter(has_outbox).cloned().collect();
         for session in open {
             if self.restore_outbox(&session)? {
                 let name = session.outbox_name();
@@ -66,9 +66,13 @@ impl Base {
         // Told before it is done: should deaddrop be stopped again, nobody would learn of it later.
         if let Some(mut commit) = turn.commit.take() {
             commit.recovered = true;
-            let lost = commit.session.last_results.iter().filter(|o| o.is_lost()).count();
+            let (how, outcomes) = match &commit.session.pending {
+                Some(pending) => (" up to your decision", &pending.outcomes),
+                None => ("", &commit.session.last_results),
+            };
+            let lost = outcomes.iter().filter(|outcome| outcome.is_lost()).count();
             let told = format!(
-                "{name} had been carried out when deaddrop was stopped{}; what was left is put into place now",
+                "{name} had been carried out{how} when deaddrop was stopped{}; what was left is put into place now",
                 tell_lost(lost)
             );
             self.tell(told, observer);

@@ -305,6 +305,7 @@ impl Base {
             }
         }
         self.inbox.sync()?;
+        self.approvals.sync()?;
         atomic::sync_folder(&self.config.outbox)?;
         self.journal.rewrite([])
     }
