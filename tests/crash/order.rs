@@ -21,6 +21,10 @@ struct Order {
     /// Processes begun since that Intent, and those begun without any.
     begun: usize,
     others: usize,
+    /// Whether a Commit is written and not synced.
+    commits: bool,
+    /// Whether a decision was put away that was there before what is to be asked.
+    refused: bool,
     /// How many of each were looked at.
     seen: BTreeMap<&'static str, usize>,
     wrong: Vec<String>,
@@ -54,6 +58,7 @@ impl Order {
                 self.effect(path);
                 self.folders.insert(parent(path));
             }
+            Act::Write { path, text } if !path.starts_with('/') => self.told(text),
             Act::Write { path, text } => {
                 self.synced.remove(path);
                 self.written.insert(path.clone());
@@ -66,6 +71,9 @@ impl Order {
                 self.written.insert(path.clone());
             }
             Act::Sync(path) => {
+                if *path == self.journal() && std::mem::take(&mut self.commits) {
+                    self.committed();
+                }
                 self.written.remove(path);
                 self.synced.insert(path.clone());
                 self.folders.remove(path);
@@ -97,6 +105,7 @@ impl Order {
                     "a command without its process".into()
                 });
             }
+            "commit" => self.commits = true,
             "" => return,
             _ => {}
         }
@@ -170,6 +179,13 @@ impl Order {
             let shown = !self.folders.contains(&outbox);
             self.require(shown, || format!("{place} before the outbox is synced"));
         }
+        if place.starts_with("/approvals/processed/") {
+            self.count("decisions archived");
+            self.decided(&place);
+        }
+        if place.starts_with("/approvals/rejected/early") {
+            self.refused = true;
+        }
         if place == "/sessions/journal" {
             self.count("compactions");
             self.require(whole, || "the journal is put into place unsynced".into());
@@ -182,6 +198,27 @@ impl Order {
             } else {
                 set.remove(to);
             }
+        }
+    }
+
+    /// What was there before a question is put away for good before it is asked.
+    fn committed(&mut self) {
+        if std::mem::take(&mut self.refused) {
+            self.count("refused early");
+            let left = self.folders.contains(&format!("{}/approvals", self.base));
+            self.require(!left, || "a question before earlier decisions are put away".into());
+        }
+    }
+
+    /// The person is told something.
+    fn told(&mut self, text: &str) {
+        if text.contains("for your decision about") && !text.contains("goes on with it") {
+            self.count("questions");
+            // In a run after a stop, the run before wrote it. An End behind it can wait.
+            let commit = self.last.as_deref().is_none_or(|last| ["commit", "end"].contains(&last));
+            self.require(commit && !self.commits, || {
+                "a question before its Commit is synced".into()
+            });
         }
     }
 
@@ -203,8 +240,10 @@ impl Order {
         self.require(left.is_empty(), || {
             format!("the journal is emptied before {left:?} are synced")
         });
-        let ours = ["outbox", "inbox", "inbox/processed", "inbox/.claimed"];
-        let ours: Vec<String> = ours.iter().map(|name| format!("{base}/{name}")).collect();
+        let boxes = ["inbox", "approvals"].into_iter();
+        let boxes = boxes.flat_map(|of| ["", "/processed", "/.claimed"].map(|sub| format!("{of}{sub}")));
+        let ours = boxes.chain(["outbox".to_owned()]);
+        let ours: Vec<String> = ours.map(|name| format!("{base}/{name}")).collect();
         let left: Vec<String> = ours.into_iter().filter(|f| self.folders.contains(f)).collect();
         self.require(left.is_empty(), || {
             format!("the journal is emptied before {left:?} are synced")
