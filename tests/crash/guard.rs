@@ -91,3 +91,96 @@ fn what_a_command_may_not_write_is_set_right_wherever_it_is_killed() {
     }
     tally.conclude("kill points of a guarded command");
 }
+
+const ASKS: &str = "[RUN_COMMAND]\necho evil > .envrc; mkdir .vscode; echo evil > .vscode/tasks.json\n[/RUN_COMMAND]\n[CREATE_FILE path=\".vscode/settings.json\"]\nmine\n[/CREATE_FILE]\n[RUN_COMMAND]\necho evil > .vscode/settings.json; echo evil > .vscode/tasks.json; echo evil > .bashrc\n[/RUN_COMMAND]\n";
+const APPROVED: &str = "{\"type\": \"userMessage\", \"content\": \"approved\"}";
+
+/// A reply that writes under a protected name as the person approves, between two commands that do
+/// so as nobody does; it is at the first or the second of its processes.
+fn asking(stage: usize) -> Scene {
+    let mut scene = Scene::new();
+    scene.base.write("deaddrop.toml", "sandbox = \"partial\"\n");
+    scene.base.write("workspace/.envrc", "mine\n");
+    scene.base.write("inbox/r.txt", ASKS);
+    if stage > 0 {
+        scene.go_on();
+        scene.base.write("approvals/yes.json", APPROVED);
+    }
+    scene
+}
+
+/// What is not as it must be in the middle, and at the end.
+fn judge_asking(scene: &mut Scene, stage: usize) -> usize {
+    let base = &scene.base;
+    let mut wrong = Vec::new();
+    let text = |name: &str| fs::read_to_string(base.at("workspace").join(name)).ok();
+    let settings = (stage > 0).then(|| "mine\n".to_owned());
+    for (name, expected) in [
+        (".envrc", Some("mine\n".to_owned())),
+        (".vscode/settings.json", settings),
+        (".vscode/tasks.json", None),
+        (".bashrc", None),
+    ] {
+        if text(name) != expected {
+            wrong.push(format!("in stage {stage} {name} is {:?}", text(name)));
+        }
+    }
+    let moved = base.names(QUARANTINE);
+    if stage > 0 {
+        let outbox = base.outbox(2);
+        for name in &moved {
+            let told = format!("{QUARANTINE}/{name}");
+            if ["\n", ";"].iter().all(|end| !outbox.contains(&format!("{told}{end}"))) {
+                wrong.push(format!("nothing is told of {name}"));
+            }
+        }
+        if base.names("approvals/processed") != ["yes.json"] || base.names("approvals").len() != 2 {
+            wrong.push(format!("the approvals are {:?}", base.names("approvals/processed")));
+        }
+    }
+    for name in [".envrc", ".vscode", "settings.json", "tasks.json", ".bashrc"] {
+        let found = moved.iter().filter(|moved| moved.ends_with(&format!("_{name}"))).count();
+        if found > 1 {
+            wrong.push(format!("{name} was moved {found} times"));
+        }
+    }
+    let moved = moved.len();
+    scene.wrong.append(&mut wrong);
+    moved
+}
+
+#[test]
+fn an_approved_write_stays_and_what_commands_wrote_beside_it_does_not() {
+    if !can_trace() || !has_sandbox("partial") {
+        return;
+    }
+    let mut tally = Tally::default();
+    for stage in 0..2 {
+        let mut undisturbed = asking(stage);
+        let trace = undisturbed.go_on_traced();
+        let points = trace::points(&trace::read(&trace), undisturbed.base.path());
+        let moved = judge_asking(&mut undisturbed, stage);
+        tally.add("undisturbed", &undisturbed);
+        assert_eq!(moved, [2, 5][stage], "{:?}", undisturbed.wrong);
+        if !points.iter().any(|point| point.what.contains(QUARANTINE)) {
+            eprintln!("SKIPPED: strace does not see the paths of open files; it may as root");
+            return;
+        }
+        for point in sample(&points, 19) {
+            let mut scene = asking(stage);
+            let kill = format!("{}:signal=KILL:when={}", point.name, point.n);
+            let traced = scene.disturb(&kill);
+            tally.count("killed", usize::from(traced.killed));
+            scene.go_on();
+            let moved = judge_asking(&mut scene, stage);
+            tally.count("moved", moved);
+            if stage == 0 {
+                scene.base.write("approvals/yes.json", APPROVED);
+                scene.go_on();
+                judge_asking(&mut scene, 1);
+            }
+            tally.add(&format!("stage {stage}, {} ({})", point.n, point.what), &scene);
+        }
+    }
+    tally.conclude("kill points of an approved write");
+}

@@ -6,6 +6,7 @@
 mod asking;
 mod guard;
 mod order;
+mod runs;
 mod scene;
 #[path = "../it/support.rs"]
 mod support;

@@ -62,6 +62,8 @@ pub(crate) struct Scene {
     pub(crate) told: String,
     /// What was found wrong on the way.
     pub(crate) wrong: Vec<String>,
+    /// What the program is asked to do.
+    pub(crate) arguments: Vec<String>,
     /// Outboxes as they were when they were first seen.
     seen: BTreeMap<String, Vec<u8>>,
 }
@@ -77,7 +79,8 @@ impl Scene {
     pub(crate) fn new() -> Self {
         let base = Base::with_session();
         let (told, wrong, seen) = (String::new(), Vec::new(), BTreeMap::new());
-        Self { base, stops: 0, told, wrong, seen }
+        let arguments = ["resume", "--no-watch"].map(str::to_owned).into();
+        Self { base, stops: 0, told, wrong, arguments, seen }
     }
 
     /// Puts the replies of a leg into the inbox.
@@ -122,10 +125,12 @@ impl Scene {
     }
 
     fn command(&self) -> Command {
-        self.base.command(&["resume", "--no-watch", "--now", NOW])
+        let mut command = self.base.command(&["--now", NOW]);
+        command.args(&self.arguments);
+        command
     }
 
-    fn traced(&self, injection: Option<&str>) -> Traced {
+    pub(crate) fn traced(&self, injection: Option<&str>) -> Traced {
         let file = tempfile::NamedTempFile::new().unwrap();
         let injection = injection.map(|injection| format!("--inject={injection}"));
         let mut command = self.under_strace(&self.command(), injection.as_deref(), file.path());
