@@ -244,8 +244,18 @@ fn one(
     listener: &mut dyn Listener,
 ) -> Result<bool> {
     let name = path.file_name().unwrap_or_default().to_owned();
+    let session = sessions.addressed(base, &name)?;
+    // A session whose policy is gone waits until it is there again.
+    if let Ok(session) = &session
+        && let Err(e) = base.policy_of(session)
+    {
+        if sessions.stuck.insert(name.clone()) {
+            listener.stuck(&name, &e.to_string());
+        }
+        return Ok(true);
+    }
     // What comes while a turn waits is not even taken.
-    if let Ok(session) = sessions.addressed(base, &name)?
+    if let Ok(session) = session
         && session.pending.is_some()
     {
         if sessions.waiting.insert(name.clone()) {
