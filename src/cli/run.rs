@@ -66,6 +66,9 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let turn = carried_out(context, wish, &stop)?;
     let code = tell(context, &turn.session);
+    if context.talk.verbose && turn.session.question().is_some() {
+        Teller::new(context).show(&turn.session, &context.foretell(&turn.session));
+    }
     if stop.is_asked() { Err(Error::interrupted()) } else { Ok(code) }
 }
 

@@ -218,7 +218,9 @@ fn named_or_newest(context: &Context, id: Option<&str>) -> Result<Session> {
     match (newest, damaged.into_iter().next()) {
         (Some(session), _) => Ok(session.clone()),
         (None, Some(error)) => Err(error),
-        (None, None) => Err(Error::no_open_session(&context.config.sessions)),
+        // Runs are looked at where somebody has to do something about them, and nothing else is there.
+        (None, None) => (store.pending()?.into_iter().next())
+            .ok_or_else(|| Error::no_open_session(&context.config.sessions)),
     }
 }
 

@@ -222,7 +222,8 @@ impl Inbox {
 
     /// Removes what an interrupted write left in the folders that are deaddrop's alone.
     pub fn sweep(&self) -> Result<()> {
-        let folders = [self.claims(), self.sub("processed"), self.sub("held"), self.sub("rejected")];
+        let folders =
+            [self.claims(), self.sub("processed"), self.sub("held"), self.sub("rejected")];
         folders.iter().filter(|folder| folder.is_dir()).try_for_each(|folder| atomic::sweep(folder))
     }
 

@@ -241,7 +241,8 @@ impl Order {
             format!("the journal is emptied before {left:?} are synced")
         });
         let boxes = ["inbox", "approvals"].into_iter();
-        let boxes = boxes.flat_map(|of| ["", "/processed", "/.claimed"].map(|sub| format!("{of}{sub}")));
+        let boxes =
+            boxes.flat_map(|of| ["", "/processed", "/.claimed"].map(|sub| format!("{of}{sub}")));
         let ours = boxes.chain(["outbox".to_owned()]);
         let ours: Vec<String> = ours.map(|name| format!("{base}/{name}")).collect();
         let left: Vec<String> = ours.into_iter().filter(|f| self.folders.contains(f)).collect();

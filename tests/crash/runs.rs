@@ -1,8 +1,6 @@
 //! A run of one message that stops to ask, stopped anywhere: where it is carried out, where the
 //! person decides, and where it goes on.
 
-
-
 use serde_json::Value;
 
 use crate::scene::{Scene, Traced, can_trace};

@@ -215,7 +215,8 @@ impl Scene {
 impl Run {
     /// Whether it did what there was to do, up to its end or to a question.
     pub(crate) fn went_well(&self) -> bool {
-        self.code == Some(0) || self.code == Some(3) && self.stderr.contains(" waits for your decision")
+        self.code == Some(0)
+            || self.code == Some(3) && self.stderr.contains(" waits for your decision")
     }
 }
 

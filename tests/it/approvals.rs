@@ -70,7 +70,11 @@ fn what_is_denied_is_told_and_the_rest_follows() {
     base.run_with(&["apply", "-"], ASKS).with_code(3);
     let run = base.run(&["deny", "--reason", "It is\nneeded"]).ok();
     assert_eq!(run.stdout, "outbox/a1b2c3d4_seq0002.txt\n");
-    assert!(base.outbox(2).contains("DENIED: The user denied it: It is"), "{}", base.outbox(2));
+    assert!(
+        base.outbox(2).contains("DENIED: The user denied 'rm -r temp': It is"),
+        "{}",
+        base.outbox(2)
+    );
     assert!(base.exists("workspace/temp/a") && base.exists("workspace/after"));
 }
 

@@ -39,7 +39,7 @@ fn approve_and_deny_reach_the_daemon_that_serves() {
     base.write("workspace/temp/a", "x\n");
     base.run_with(&["apply", "--again", "-"], ASKS).with_code(3);
     base.run(&["deny"]).ok();
-    assert!(base.outbox(3).contains("DENIED: The user denied it"));
+    assert!(base.outbox(3).contains("DENIED: The user denied 'rm -r temp'"));
     daemon.stop();
 }
 

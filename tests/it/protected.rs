@@ -330,7 +330,10 @@ fn git_that_writes_to_its_repository_asks_first() {
     assert!(!base.exists("workspace/mark"));
     base.run(&["deny", "--reason", "Leave that to me"]).ok();
     let outbox = base.outbox(2);
-    assert!(outbox.contains("The user denied it: Leave that to me"), "{outbox}");
+    assert!(
+        outbox.contains("The user denied 'touch mark; git commit -m x': Leave that to me"),
+        "{outbox}"
+    );
     assert!(outbox.contains("[OK] RUN_COMMAND: Ran 'git status"), "{outbox}");
     assert!(!base.exists("workspace/mark"));
 }
@@ -370,7 +373,7 @@ fn replies_cannot_reach_protected_names_through_links() {
         run = base.run(&["deny"]).with_code(if left == 0 { 0 } else { 3 });
     }
     let outbox = base.read(run.stdout.trim());
-    assert_eq!(outbox.matches("The user denied it").count(), 5, "{outbox}");
+    assert_eq!(outbox.matches("The user denied '").count(), 5, "{outbox}");
     assert!(outbox.contains("[OK] READ_FILE") && outbox.contains("[OK] DELETE_FILE: Deleted 'x'"));
     assert_eq!(base.read("workspace/.vscode/settings.json"), "{}\n");
     assert_eq!(base.names("workspace/.git/hooks"), ["pre-commit.sample", "pre-push"]);

@@ -93,6 +93,10 @@ fn the_third_example_of_the_specification() {
     let again = base.run(&["run", "--resume", id]).with_code(3);
     assert_eq!(events(&again), paused);
     assert!(base.run(&["sessions"]).ok().stdout.starts_with(&format!("{id}  waits for you")));
+    let status = base.run(&["status"]).ok().stdout;
+    assert!(status.contains("waits for your decision about cleanup-1: shell\n    rm -rf temp/*\n"));
+    let verbose = base.run(&["run", "--resume", id, "-v"]).with_code(3);
+    assert!(verbose.stderr.contains("    rm -rf temp/*\n"), "{verbose:?}");
 
     let approval = r#"{"approval": {"operationId": "cleanup-1", "decision": "approved"}}"#;
     base.write("approvals/a.json", approval);
@@ -129,7 +133,7 @@ fn a_run_goes_on_after_approve_or_deny_and_keeps_its_policy() {
     let resumed = base.run(&["run", "--resume", id, "--policy", "workspace"]).ok();
     let told = events(&resumed);
     assert_eq!(types(&told), ["policyDenied", "policyDenied"]);
-    assert_eq!(told["events"][0]["reason"], "The user denied it: no");
+    assert_eq!(told["events"][0]["reason"], "The user denied 'rm -r other': no");
     assert!(!base.exists("workspace/made"), "`touch` is not in the policy it began with");
 }
 
