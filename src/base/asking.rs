@@ -2,7 +2,8 @@
 //! their decision goes on its way.
 
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::Path;
 
 use super::{Base, Turn};
@@ -11,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::inbox::{Claimed, Taken};
 use crate::place::{Place, Preview, Rewritten};
 use crate::protocol::operations::{Decision as Said, parse_approval};
-use crate::protocol::{Asks, Dialect, Step};
+use crate::protocol::{Asks, Dialect, Digest, Step};
 use crate::session::record::{Begin, Commit, FileId, Folder, Record};
 use crate::session::{Question, Run, Session, Verdict};
 use crate::text::visible_line;
@@ -29,6 +30,9 @@ pub struct Heard {
 
 /// So many runs that are over are kept.
 const RUNS_KEPT: usize = 100;
+
+/// No decision is longer, in bytes.
+const LONGEST: u64 = 1 << 20;
 
 /// Why an approval counts for nothing that was there before the question.
 const EARLY: &str =
@@ -82,6 +86,7 @@ impl Base {
             file: claimed.map_or_else(FileId::default, |c| c.file),
             text: claimed.map_or_else(String::new, |c| c.text.clone()),
             steps: Vec::new(),
+            policy: None,
             folder: if claimed.is_some() { Folder::Approvals } else { Folder::Nowhere },
             session,
             verdict: Some(verdict),
@@ -249,7 +254,11 @@ impl Base {
 
     /// Whether a file among the approvals names an operation that another session waits with.
     fn answers_another(&self, path: &Path, asking: &Session) -> Result<bool> {
-        let Ok(text) = fs::read_to_string(path) else { return Ok(false) };
+        let mut text = String::new();
+        let read = File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
+        if read.is_err() {
+            return Ok(false);
+        }
         let meant = self.meant(&text)?;
         Ok(meant.is_ok_and(|(session, _)| session.stem() != asking.stem()))
     }
@@ -268,4 +277,35 @@ pub fn foretell(workspace: &Workspace, session: &Session) -> Vec<Rewritten> {
         let _ = preview.perform(operation, ask.opens, &mut |_| Ok(()));
     }
     preview.rewritten()
+}
+
+fn id_of(step: &Step) -> Option<&String> {
+    step.asked.as_ref().and_then(|asked| asked.id.as_ref())
+}
+
+/// Whether a name can be typed into a shell as it is.
+fn is_plain(id: &str) -> bool {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    (1..=64).contains(&id.len()) && !id.starts_with('-') && id.bytes().all(fits)
+}
+
+/// What an operation is called that the person is asked about: by the LLM's name, if that can be
+/// typed and names no other that they are or were asked about; else by one that cannot be had twice.
+/// So a decision about one is about no other.
+pub(super) fn name(begin: &Begin, step: usize) -> String {
+    let Begin { session, .. } = begin;
+    let steps = begin.steps();
+    // Asked again, since it changed: then it is the same operation.
+    let again = begin.verdict.as_ref().map(|verdict| &verdict.question).filter(|q| q.step == step);
+    if let Some(question) = again {
+        return question.id.clone();
+    }
+    if let Some(id) = steps.get(step).and_then(id_of).filter(|id| is_plain(id))
+        && !session.asked.contains(id)
+        && steps.iter().filter_map(id_of).filter(|other| *other == id).count() == 1
+    {
+        return id.clone();
+    }
+    let what = format!("{}-{}-{step}", session.secret, session.sequence);
+    format!("op-{}", &Digest::of(what.as_bytes()).as_str()[..8])
 }

@@ -82,7 +82,7 @@ impl Clock {
 pub struct Turn {
     /// Its session, as it is now.
     pub session: Session,
-    /// The next outbox; None where the session is complete.
+    /// The next outbox; None where the session is complete, or waits for the person.
     pub outbox: Option<PathBuf>,
 }
 

@@ -87,7 +87,7 @@ impl Base {
         let snapshot = turn.guard.take().filter(|_| turn.has_begun_command());
         let done = known.values().filter(|outcome| !outcome.is_lost()).count();
         let lost = known.len() - done;
-        let left = turn.begin.steps.len() - known.len();
+        let left = turn.begin.steps().len() - known.len();
         let told = format!(
             "deaddrop was stopped while it carried out {name}: {} done before{}; {left} left to do now",
             count(done, "command"),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 
-use super::{Base, Turn};
+use super::{Base, Turn, asking};
 use crate::atomic;
 use crate::config::Mode;
 use crate::error::{Error, Result};
@@ -74,6 +74,7 @@ impl Base {
             file: claimed.file,
             text: claimed.text,
             steps,
+            policy: None,
             folder: Folder::Inbox,
             verdict: None,
         };
@@ -95,6 +96,7 @@ impl Base {
             file: FileId::default(),
             text: String::new(),
             steps,
+            policy: None,
             folder: Folder::Nowhere,
             verdict: None,
         };
@@ -114,7 +116,6 @@ impl Base {
         let Some(pending) = &session.pending else {
             return Err(Error::nothing_pending(&session.stem()));
         };
-        let steps = pending.steps.clone();
         let told = pending.outcomes.len();
         if let Some(run) = &mut session.run {
             run.told = told;
@@ -125,14 +126,17 @@ impl Base {
             claim: claimed.map_or_else(String::new, |c| c.claim().to_string_lossy().into_owned()),
             file: claimed.map_or_else(FileId::default, |c| c.file),
             text: claimed.map_or_else(String::new, |c| c.text.clone()),
-            steps,
+            steps: Vec::new(),
+            policy: None,
             folder: if claimed.is_some() { Folder::Approvals } else { Folder::Nowhere },
             verdict: Some(verdict),
         };
         self.begin_turn(begin, observer)
     }
 
-    fn begin_turn(&mut self, begin: Begin, observer: &mut dyn Observer) -> Result<Turn> {
+    fn begin_turn(&mut self, mut begin: Begin, observer: &mut dyn Observer) -> Result<Turn> {
+        // Known before anything is begun, and kept: the settings may be others after a stop.
+        begin.policy = Some(self.policy_of(&begin.session)?);
         let begin = Record::Begin(Box::new(begin));
         self.within_turn = true;
         self.note(&begin)?;
@@ -162,10 +166,11 @@ impl Base {
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         let Known { outcomes: known, recovered } = known;
-        let (policy, clock) = (self.policy_of(&begin.session)?, self.clock);
+        let (policy, clock) =
+            (begin.policy.clone().map_or_else(|| self.policy_of(&begin.session), Ok)?, self.clock);
         // What confines commands takes a while to find out, and may never be asked.
         let runs = |step: &Step| step.kind() == Kind::Run;
-        let guarded = begin.steps.iter().any(runs) && self.is_guarded(&begin.session);
+        let guarded = begin.steps().iter().any(runs) && self.is_guarded(&begin.session);
         let judge = |operation: &Operation, place: &dyn Place| {
             turn::judge(&policy, guarded, operation, place)
         };
@@ -187,11 +192,11 @@ impl Base {
         }
         let mut notes = Notes(&mut self.journal);
         let course = Course {
-            steps: &begin.steps,
+            steps: begin.steps(),
             known: &known,
             verdict: begin.verdict.as_ref(),
             judge: &judge,
-            asking: Asking::Stops(&|step| made_up(begin, step)),
+            asking: Asking::Stops(&|step| asking::name(begin, step)),
             halts: begin.session.run.is_some(),
             now: &|| clock.now(),
         };
@@ -205,7 +210,7 @@ impl Base {
                 let pending = Pending {
                     reply: reply.to_owned(),
                     text,
-                    steps: begin.steps.clone(),
+                    steps: begin.steps().to_vec(),
                     outcomes: carried.outcomes,
                     question,
                     decision: None,
@@ -357,14 +362,6 @@ impl Base {
         self.journal.append(&record.to_line())?;
         self.journal.sync()
     }
-}
-
-/// What an operation is called that the LLM gave no name: not to be had twice, so that a decision
-/// about it can be about no other.
-fn made_up(begin: &Begin, step: usize) -> String {
-    let Begin { session, .. } = begin;
-    let what = format!("{}-{}-{step}", session.secret, session.sequence);
-    format!("op-{}", &Digest::of(what.as_bytes()).as_str()[..8])
 }
 
 fn is_whole(path: &std::path::Path, rendered: &Rendered) -> bool {

@@ -229,8 +229,8 @@ fn ask(base: &Base, sessions: &mut Sessions, listener: &mut dyn Listener) {
     waiting.sort_by_key(|session| (session.updated_at, &session.id));
     for session in waiting {
         let Some(question) = session.question() else { continue };
-        let digest = question.digest.as_str().to_owned();
-        if sessions.asked.insert((session.id.clone(), session.sequence, question.step, digest)) {
+        if sessions.asked.get(&session.id) != Some(question) {
+            sessions.asked.insert(session.id.clone(), question.clone());
             listener.asks(session, &base.foretell(session));
         }
     }

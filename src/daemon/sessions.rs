@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use super::{Listener, Serve};
 use crate::base::{Base, Turn};
 use crate::error::{Error, Result};
-use crate::session::Session;
+use crate::session::{Question, Session};
 
 /// The sessions as this process left them; it alone changes them, but others may be added.
 pub(super) struct Sessions {
@@ -19,8 +19,8 @@ pub(super) struct Sessions {
     pub(super) stuck: HashSet<OsString>,
     /// Replies that wait with their sessions, by name.
     pub(super) waiting: HashSet<OsString>,
-    /// What was asked here: by which session, at which outbox and step, and what.
-    pub(super) asked: HashSet<(String, u32, usize, String)>,
+    /// What was asked here last, by each session.
+    pub(super) asked: HashMap<String, Question>,
 }
 
 impl Sessions {
@@ -31,7 +31,7 @@ impl Sessions {
             at_first: base.store.ids()?,
             stuck: HashSet::new(),
             waiting: HashSet::new(),
-            asked: HashSet::new(),
+            asked: HashMap::new(),
         };
         // Some of them may wait for the person.
         sessions.refresh(base)?;

@@ -54,6 +54,9 @@ pub struct Session {
     /// What makes it a run of one message, which has no outboxes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
+    /// What operations were called that the person was asked about: no name counts twice.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<String>,
     /// The turn that waits for the person to approve an operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<Box<Pending>>,
@@ -81,6 +84,7 @@ impl Session {
             dialect: Dialect::default(),
             policy: workspace_policy(),
             run: None,
+            asked: Vec::new(),
             pending: None,
             secret: uuid::Uuid::new_v4().simple().to_string(),
         }
@@ -104,6 +108,9 @@ impl Session {
 
     /// The turn stands still until the person has decided.
     pub fn pause(&mut self, pending: Pending, now: Timestamp) {
+        if !self.asked.contains(&pending.question.id) {
+            self.asked.push(pending.question.id.clone());
+        }
         self.pending = Some(Box::new(pending));
         self.updated_at = now;
     }

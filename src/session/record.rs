@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Session, Verdict};
+use crate::config::Policy;
 use crate::protocol::{Detail, Digest, Effect, Outcome, Step};
 use crate::workspace::guard::Snapshot;
 
@@ -65,8 +66,12 @@ pub struct Begin {
     pub file: FileId,
     /// Its text, whole.
     pub text: String,
-    /// Its steps, as the program that began the turn read them.
+    /// Its steps, as the program that began the turn read them; none where the turn goes on that
+    /// waited, since the session has them.
     pub steps: Vec<Step>,
+    /// The policy that it is carried out under.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
     /// Where the file is that began it.
     #[serde(default)]
     pub folder: Folder,
@@ -90,6 +95,14 @@ pub enum Folder {
 }
 
 impl Begin {
+    /// All steps of the turn.
+    pub fn steps(&self) -> &[Step] {
+        match (&self.verdict, &self.session.pending) {
+            (Some(_), Some(pending)) => &pending.steps,
+            _ => &self.steps,
+        }
+    }
+
     /// What was known when it began: where a turn goes on that waited, what it had come to.
     pub fn known(&self) -> BTreeMap<usize, Outcome> {
         let earlier = self.session.pending.iter().flat_map(|pending| &pending.outcomes);
@@ -137,7 +150,7 @@ pub struct FileId {
 pub struct Commit {
     /// The session after it.
     pub session: Session,
-    /// The outbox that was rendered; None where the session is complete.
+    /// The outbox that was rendered; None where the session is complete, or waits for the person.
     pub outbox: Option<Rendered>,
     /// Whether the turn was taken up again after deaddrop had been stopped hard.
     pub recovered: bool,

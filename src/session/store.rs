@@ -204,6 +204,8 @@ struct Record {
     dialect: Dialect,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     run: Option<Run>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    asked: Vec<String>,
     #[serde(default = "super::workspace_policy")]
     policy: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -248,6 +250,7 @@ fn write(session: &Session) -> Vec<u8> {
         unconfined: session.unconfined,
         dialect: session.dialect,
         run: session.run.clone(),
+        asked: session.asked.clone(),
         policy: session.policy.clone(),
         pending: session.pending.clone(),
         secret: session.secret.clone(),
@@ -278,6 +281,7 @@ fn read(bytes: &[u8], id: &str) -> Result<Session, String> {
         unconfined: record.unconfined,
         dialect: record.dialect,
         run: record.run,
+        asked: record.asked,
         policy: record.policy,
         pending: record.pending,
         secret: record.secret,

@@ -90,7 +90,7 @@ pub struct Course<'a> {
 /// What is done where a policy asks the person.
 #[derive(Clone, Copy)]
 pub enum Asking<'a> {
-    /// The turn stops there; this makes a name for an operation that has none.
+    /// The turn stops there; this is what the operation of a step is called then.
     Stops(&'a dyn Fn(usize) -> String),
     /// It goes on, and only says that it would have asked.
     Foretells,
@@ -209,9 +209,13 @@ fn settle(
     observer: &mut dyn Observer,
     outcomes: &mut Vec<Outcome>,
 ) -> Result<()> {
-    // Only events tell times.
-    if outcome.asked.is_some() {
+    // Only events tell times, and what an operation was called that the person was asked about.
+    if let Some(asked) = &mut outcome.asked {
         outcome.at = UtcTime::parse(&(course.now)().to_string());
+        let verdict = course.verdict.filter(|verdict| verdict.question.step == n);
+        if let (None, Some(verdict)) = (&asked.id, verdict) {
+            asked.id = Some(verdict.question.id.clone());
+        }
     }
     if !matches!(outcome.detail, Detail::ReadLater { .. }) {
         ledger.result(n, &outcome)?;

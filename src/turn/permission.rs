@@ -35,7 +35,7 @@ pub(super) fn seek(
         Decision::Ask(ask) => ask,
     };
     let digest = binding(operation, place);
-    let made_up = match (course.asking, verdict) {
+    let name = match (course.asking, verdict) {
         (Asking::Foretells, _) => {
             let told = format!("the user is asked before this: {}", ask.reason);
             return Sought::Given(ask.opens, Some(told));
@@ -45,17 +45,16 @@ pub(super) fn seek(
         {
             return Sought::Given(ask.opens, None);
         }
-        (Asking::Stops(made_up), _) => made_up,
+        (Asking::Stops(name), _) => name,
     };
     // What was approved stands no more as it stood then.
     let reason = match verdict {
         Some(_) => format!("{CHANGED}: {}", ask.reason),
         None => ask.reason,
     };
-    let id = step.asked.as_ref().and_then(|asked| asked.id.clone());
     Sought::Asked(Box::new(Question {
         step: n,
-        id: id.unwrap_or_else(|| made_up(n)),
+        id: name(n),
         kind: step.kind(),
         ask: Ask { reason, ..ask },
         digest,

@@ -18,7 +18,7 @@ pub fn known(turn: &Unfinished, workspace: &Workspace) -> BTreeMap<usize, Outcom
     let mut known = turn.begin.known();
     known.extend(turn.results.clone());
     for (n, effect) in &turn.intents {
-        let Some(step) = turn.begin.steps.get(*n) else { continue };
+        let Some(step) = turn.begin.steps().get(*n) else { continue };
         if known.contains_key(n) {
             continue;
         }
