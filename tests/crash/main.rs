@@ -133,7 +133,7 @@ fn killed_several_times_also_while_it_recovers() {
     let (runs, mut seed) = (if all() { 300 } else { 12 }, 0);
     while tally.tried < runs {
         seed += 1;
-        let mut random = Random(seed * 2 + 1);
+        let mut random = Random::new(seed);
         let (mut scene, mut places) = (Scene::new(), Vec::new());
         let wanted = 2 + random.below(3);
         let first_leg = random.below(2);
@@ -250,6 +250,10 @@ fn only_the_first_thread_writes() {
 struct Random(u64);
 
 impl Random {
+    fn new(seed: u64) -> Self {
+        Self(seed * 2 + 1)
+    }
+
     fn below(&mut self, limit: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

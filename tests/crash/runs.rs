@@ -192,7 +192,11 @@ fn undisturbed(approved: bool) -> Option<Vec<(usize, Point)>> {
         let traced = asked.scene.traced(None);
         asked.events = serde_json::from_str(&traced.run.stdout).unwrap_or_default();
         let found = trace::points(&trace::read(&traced.trace), asked.scene.base.path());
-        points.extend(found.into_iter().map(|point| (stage, point)));
+        // Up to the decision all runs are one.
+        if stage > 0 || approved {
+            let found = trace::own(found, stage == 0).into_iter();
+            points.extend(found.map(|point| (stage, point)));
+        }
         assert!(asked.has_done(), "{:?}", traced.run);
         asked.look();
     }

@@ -83,6 +83,17 @@ impl Scene {
         Self { base, stops: 0, told, wrong, arguments, seen }
     }
 
+    /// Another that is where this one is.
+    pub(crate) fn again(&self) -> Self {
+        let base = Base::new();
+        let from = self.base.at(".");
+        let copied = Command::new("cp").arg("-a").arg(from).arg(base.path()).status().unwrap();
+        assert!(copied.success());
+        let (told, wrong) = (String::new(), self.wrong.clone());
+        let (arguments, seen) = (self.arguments.clone(), self.seen.clone());
+        Self { base, stops: 0, told, wrong, arguments, seen }
+    }
+
     /// Puts the replies of a leg into the inbox.
     pub(crate) fn drop_replies(&self, leg: usize) {
         for n in LEGS[leg] {

@@ -197,6 +197,20 @@ pub(crate) fn points(calls: &[Call], base: &Path) -> Vec<Point> {
     points
 }
 
+/// Those of a process that is one of several in a test: without the calls that each begins with,
+/// where it is not the first, without removals that are done as time allows, and with the first of
+/// several looks at a command that runs.
+pub(crate) fn own(mut points: Vec<Point>, is_first: bool) -> Vec<Point> {
+    let begins = |point: &Point| {
+        point.what.contains("/.claimed/") || point.what.starts_with("write /sessions/journal")
+    };
+    let same = points.iter().position(begins).unwrap_or_default();
+    points.drain(..if is_first { 0 } else { same });
+    points.retain(|point| !point.what.contains("/.gone-"));
+    points.dedup_by(|next, point| !point.touches && !next.touches && point.name == next.name);
+    points
+}
+
 impl Point {
     /// Whether nothing has to follow from its failure: folders that are there already.
     pub(crate) fn is_harmless(&self) -> bool {
