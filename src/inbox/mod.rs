@@ -227,12 +227,11 @@ impl Inbox {
         folders.iter().filter(|folder| folder.is_dir()).try_for_each(|folder| atomic::sweep(folder))
     }
 
-    /// Makes durable where files are.
+    /// Makes durable where files are; somebody may have removed some of the folders.
     pub fn sync(&self) -> Result<()> {
-        for folder in [self.folder.clone(), self.claims(), self.sub("processed")] {
-            atomic::sync_folder(&folder)?;
-        }
-        Ok(())
+        let folders = [self.folder.clone(), self.claims(), self.sub("processed")];
+        let mut there = folders.iter().filter(|folder| folder.is_dir());
+        there.try_for_each(|folder| atomic::sync_folder(folder))
     }
 
     /// Puts a reply back that was claimed and not begun.

@@ -5,6 +5,7 @@ use std::fs;
 
 use crate::scene::{Scene, can_trace};
 use crate::support::{Base, has_sandbox};
+use crate::verdict::LOST;
 use crate::{Tally, sample, trace};
 
 const REPLY: &str = "[RUN_COMMAND]\necho evil > .git/hooks/pre-commit; echo evil > .envrc; mkdir -p new/.git .vscode; rm .bashrc\n[/RUN_COMMAND]\n[RUN_COMMAND]\nmkdir .idea\n[/RUN_COMMAND]\n";
@@ -183,4 +184,64 @@ fn an_approved_write_stays_and_what_commands_wrote_beside_it_does_not() {
         }
     }
     tally.conclude("kill points of an approved write");
+}
+
+const COMMITS: &str = "[RUN_COMMAND]\necho a > a; git add a && git -c user.name=x -c user.email=x commit -qm one\n[/RUN_COMMAND]\n[RUN_COMMAND]\ngit log --oneline; echo evil > .git/hooks/pre-commit\n[/RUN_COMMAND]\n";
+
+/// A reply that waits with a commit to the workspace's repository, approved and not begun.
+fn committing() -> Scene {
+    let mut scene = Scene::new();
+    scene
+        .base
+        .sh("git init -q workspace && rm -rf workspace/.git/hooks && mkdir workspace/.git/hooks");
+    scene.base.write("inbox/r.txt", COMMITS);
+    scene.go_on();
+    scene.base.write("approvals/yes.json", APPROVED);
+    scene
+}
+
+/// How many commits there are, of those that are told.
+fn judge_commits(scene: &mut Scene) -> usize {
+    let base = &scene.base;
+    let mut wrong = Vec::new();
+    let log = base.at("workspace/.git/logs/HEAD");
+    let commits = fs::read_to_string(log).unwrap_or_default().lines().count();
+    let outbox = base.outbox(2);
+    let is = |line: &&str| line.starts_with('[') && line.contains("RUN_COMMAND: Ran 'echo a");
+    let told: Vec<&str> = outbox.lines().filter(is).collect();
+    match told.as_slice() {
+        [told] if told.contains("(exit code 0)") && commits == 1 => {}
+        [told] if told.contains(LOST) && commits < 2 && scene.stops > 0 => {}
+        told => wrong.push(format!("{commits} commits, and told {told:?}")),
+    }
+    if base.names("workspace/.git/hooks") != [""; 0] {
+        wrong.push(format!("there are {:?}", base.names("workspace/.git/hooks")));
+    }
+    scene.wrong.append(&mut wrong);
+    commits
+}
+
+#[test]
+fn an_approved_commit_is_made_once_or_told_as_interrupted() {
+    let has_git = std::process::Command::new("git").arg("--version").output().is_ok();
+    if !can_trace() || !has_sandbox("auto") || !has_git {
+        return;
+    }
+    let mut undisturbed = committing();
+    let trace = undisturbed.go_on_traced();
+    let points = trace::points(&trace::read(&trace), undisturbed.base.path());
+    let mut tally = Tally::default();
+    assert_eq!(judge_commits(&mut undisturbed), 1, "{:?}", undisturbed.wrong);
+    tally.add("undisturbed", &undisturbed);
+    for point in sample(&trace::own(points, false), 23) {
+        let mut scene = committing();
+        let kill = format!("{}:signal=KILL:when={}", point.name, point.n);
+        let traced = scene.disturb(&kill);
+        tally.count("killed", usize::from(traced.killed));
+        scene.go_on();
+        let commits = judge_commits(&mut scene);
+        tally.count("commits", commits);
+        tally.add(&format!("{} ({})", point.n, point.what), &scene);
+    }
+    tally.conclude("kill points of an approved commit");
 }
