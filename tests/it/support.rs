@@ -10,6 +10,9 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use deaddrop::protocol::operations::parse_events_message;
+use serde_json::Value;
+
 /// How long a test waits for something that must happen.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 /// The id of sessions that tests make.
@@ -39,7 +42,7 @@ pub fn has_sandbox(mode: &str) -> bool {
     })
 }
 
-/// A base directory of its own, removed at the end.
+/// A base directory of its own, removed at the end. All events in it must be as they should then.
 pub struct Base {
     folder: tempfile::TempDir,
 }
@@ -244,9 +247,14 @@ impl Run {
         // A program that does not read its input closes the pipe.
         let _ = child.stdin.take().unwrap().write_all(input.as_ref());
         let output = child.wait_with_output().unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        let told: Value = serde_json::from_str(&stdout).unwrap_or_default();
+        if told.get("runId").is_some() {
+            check_events(&stdout).unwrap_or_else(|problem| panic!("{problem}"));
+        }
         Self {
             code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
+            stdout,
             stderr: String::from_utf8(output.stderr).unwrap(),
         }
     }
@@ -326,6 +334,47 @@ impl Drop for Daemon {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+impl Drop for Base {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            return;
+        }
+        for name in self.names("outbox") {
+            if name.ends_with(".events.json")
+                && let Ok(text) = fs::read_to_string(self.at("outbox").join(&name))
+            {
+                check_events(&text).unwrap_or_else(|problem| panic!("{name}: {problem}"));
+            }
+        }
+    }
+}
+
+/// What all events messages have in common: `validate` takes them, nothing is null, and times end
+/// in `Z`.
+pub fn check_events(text: &str) -> Result<Value, String> {
+    fn has_null(value: &Value) -> bool {
+        match value {
+            Value::Null => true,
+            Value::Array(values) => values.iter().any(has_null),
+            Value::Object(fields) => fields.values().any(has_null),
+            _ => false,
+        }
+    }
+    if let Err(faults) = parse_events_message(text) {
+        return Err(format!("these are no events: {faults}\n{text}"));
+    }
+    let message: Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
+    if has_null(&message) {
+        return Err(format!("something is null: {text}"));
+    }
+    let events = message["events"].as_array().unwrap();
+    let in_zulu = |event: &Value| event["timestamp"].as_str().is_some_and(|t| t.ends_with('Z'));
+    if !events.iter().all(in_zulu) {
+        return Err(format!("a time does not end in Z: {text}"));
+    }
+    Ok(message)
 }
 
 /// Waits until `condition` holds, and fails the test if it never does.

@@ -4,17 +4,22 @@
 //!
 //! ```text
 //! task.txt            the task ("A task" without it)
+//! new.txt             more arguments of `deaddrop new`, one a line
 //! deaddrop.toml       settings of the base directory; where it wants a sandbox that this machine
 //!                     does not have, the scenario is SKIPPED
 //! args.txt            more arguments for every call of the program, one a line
 //! workspace/          what stands in the workspace at the beginning
 //! outside/            what stands in the base directory beside it, and must stay as it is
 //! before-N.txt        a call of the program before reply N: its arguments, one a line
-//! reply-N.txt         applied in order: deaddrop apply --session a1b2c3d4 reply-N.txt
+//! reply-N.txt         applied in order: deaddrop apply --session a1b2c3d4 reply-N.txt; or
+//!                     reply-N.json
 //! decisions-N.txt     what is decided where reply N stops to ask, a line each: `approve`, or
 //!                     `deny` and a reason
 //! expected/
 //!   outbox-N.txt      every outbox from the second on; the first where it matters
+//!   events-N.json     the events beside them, in a session of operations
+//!   asked-N.txt       what was said on the terminal each time reply N stopped to ask, where it
+//!                     matters
 //!   workspace/        all that stands in the workspace at the end (nothing without it)
 //!   empty-folders.txt the folders in it that hold nothing, one a line
 //!   stderr-N.txt      what `apply` of reply N said on the terminal, where it matters
@@ -25,13 +30,16 @@
 //! In names below `workspace/` and `outside/`, `%XX` stands for the byte XX (`%0A`, and `%2E` for
 //! the dot of a `.gitignore` that git should not heed). Symbolic links and executable bits count.
 //!
-//! In an expected outbox `{{PROTOCOL}}` stands for protocol-prompt/tags.md, to the letter;
-//! `{{SYSTEM}}` and the like for what depends on the machine; `{{WORD}}` for the word of a boundary,
-//! which must be the same in both markers and absent between them.
+//! In an expected outbox `{{PROTOCOL}}` stands for protocol-prompt/tags.md, to the letter, and
+//! `{{OPERATIONS}}` for protocol-prompt/operations.md; `{{SYSTEM}}` and the like for what depends on
+//! the machine; `{{WORD}}` for the word of a boundary, which must be the same in both markers and
+//! absent between them. In events `{{MS}}` stands for a duration, and `{{OP}}` for an id that was
+//! made up for an operation without one.
 //!
 //! `SCENARIOS=overwrite cargo test --test scenarios` writes anew what is expected. Read every line
 //! of what changed: a golden file says what is right, not what the program does.
 
+mod portable;
 #[path = "../it/support.rs"]
 mod support;
 mod tree;
@@ -46,7 +54,6 @@ use support::{Base, ID, Run};
 use tree::Tree;
 
 const NOW: &str = "2025-01-15T10:30:00Z";
-const PROTOCOL: &str = include_str!("../../protocol-prompt/tags.md");
 /// What deaddrop keeps in a base directory.
 const STATE: [&str; 5] = ["inbox", "outbox", "sessions", "approvals", "deaddrop.toml"];
 
@@ -118,7 +125,12 @@ impl Scenario {
         } else {
             vec!["A task".to_owned()]
         };
-        let arguments = scenario.arguments(&["new", "--no-watch", "--id", ID], &task);
+        let more = lines(&scenario.folder.join("new.txt"))?;
+        let begin: Vec<&str> = ["new", "--no-watch", "--id", ID]
+            .into_iter()
+            .chain(more.iter().map(String::as_str))
+            .collect();
+        let arguments = scenario.arguments(&begin, &task);
         let mut new = scenario.base.command(&arguments);
         if !scenario.folder.join("expected/outbox-1.txt").exists() {
             // Most of the time would go into asking every tool for its version.
@@ -154,19 +166,26 @@ impl Scenario {
                     problems.found.push(format!("before-{n}.txt: {run:#?}"));
                 }
             }
-            let reply = self.folder.join(format!("reply-{n}.txt"));
-            if !reply.exists() {
+            let named = ["txt", "json"].map(|end| format!("reply-{n}.{end}"));
+            let Some(name) = named.into_iter().find(|name| self.folder.join(name).exists()) else {
                 break;
-            }
+            };
+            let reply = self.folder.join(&name);
             let reply = reply.to_str().ok_or("a path not in UTF-8")?.to_owned();
             let mut run = self.deaddrop(&["apply", "--session", ID], std::slice::from_ref(&reply));
+            let mut asked = String::new();
             for decision in lines(&self.folder.join(format!("decisions-{n}.txt")))? {
                 if run.code != Some(3) {
                     problems.found.push(format!("reply {n} does not ask: {decision}"));
                 }
+                asked.push_str(&self.said(&run, &reply, &name));
                 let (verb, reason) = decision.split_once(' ').unwrap_or((&decision, ""));
                 let reason = (!reason.is_empty()).then(|| format!("--reason={reason}"));
                 run = self.deaddrop(&[verb], reason.as_slice());
+            }
+            let golden = expected.join(format!("asked-{n}.txt"));
+            if golden.exists() {
+                problems.compare(&golden, Some(&asked))?;
             }
             let code = run.code.map_or("killed\n".to_owned(), |code| format!("{code}\n"));
             let failed = (run.code != Some(0)).then_some(code.as_str());
@@ -179,15 +198,14 @@ impl Scenario {
             }
             let golden = expected.join(format!("stderr-{n}.txt"));
             if golden.exists() || complete || run.code != Some(0) {
-                let said = run.stderr.replace(&reply, &format!("reply-{n}.txt"));
-                problems.compare(&golden, Some(&self.portable(&said)))?;
+                problems.compare(&golden, Some(&self.said(&run, &reply, &name)))?;
             }
         }
         self.outboxes(&expected, problems)?;
         let golden = expected.join("session.json");
         if golden.exists() {
             let session = self.base.read(&format!("sessions/{ID}.json"));
-            problems.compare(&golden, Some(&portable_session(&session)))?;
+            problems.compare(&golden, Some(&portable::session(&session)))?;
         }
         let session = self.base.read(&format!("sessions/{ID}.json"));
         if session.contains("\"isComplete\": true") != complete {
@@ -196,26 +214,33 @@ impl Scenario {
         self.files(&expected, problems)
     }
 
-    /// Compares every outbox; the first only where there is one to compare it with.
+    /// Compares every outbox and its events; the first only where there is one to compare it with.
     fn outboxes(&self, expected: &Path, problems: &mut Problems) -> Result<(), Failed> {
         let names = self.base.names("outbox");
-        for (n, name) in (1..).zip(&names) {
-            if *name != format!("{ID}_seq{n:04}.txt") {
+        let (mut outboxes, mut events) = (0, 0);
+        for name in &names {
+            let text = fs::read_to_string(self.base.at("outbox").join(name))?;
+            let (n, golden, portable) = if *name == format!("{ID}_seq{:04}.txt", outboxes + 1) {
+                outboxes += 1;
+                (outboxes, format!("outbox-{outboxes}.txt"), portable::outbox(&text))
+            } else if *name == format!("{ID}_seq{:04}.events.json", events + 1) {
+                events += 1;
+                (events, format!("events-{events}.json"), portable::events(&text))
+            } else {
                 problems.found.push(format!("outbox/ holds {name}"));
                 continue;
-            }
-            let outbox = fs::read_to_string(self.base.at("outbox").join(name))?;
-            let portable = portable_outbox(&outbox).unwrap_or_else(|problem| {
+            };
+            let portable = portable.unwrap_or_else(|problem| {
                 problems.found.push(format!("{name}: {problem}"));
-                outbox
+                text
             });
-            let golden = expected.join(format!("outbox-{n}.txt"));
+            let golden = expected.join(golden);
             if n > 1 || golden.exists() {
                 problems.compare(&golden, Some(&portable))?;
             }
         }
-        let beyond = expected.join(format!("outbox-{}.txt", names.len() + 1));
-        problems.compare(&beyond, None)
+        problems.compare(&expected.join(format!("outbox-{}.txt", outboxes + 1)), None)?;
+        problems.compare(&expected.join(format!("events-{}.json", events + 1)), None)
     }
 
     /// Compares all files of the workspace, and those beside it with what they were.
@@ -245,11 +270,12 @@ impl Scenario {
         problems.compare(&empty, (!folders.is_empty()).then_some(folders.as_str()))
     }
 
-    /// What was said, without the place of this run.
-    fn portable(&self, said: &str) -> String {
+    /// What was said on the terminal, without the places of this run.
+    fn said(&self, run: &Run, reply: &str, name: &str) -> String {
         let path = self.base.path();
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        said.replace(&real.display().to_string(), "{{BASE}}")
+        let said = run.stderr.replace(reply, name);
+        portable::made_up(&said.replace(&real.display().to_string(), "{{BASE}}"))
     }
 }
 
@@ -279,89 +305,6 @@ impl Problems {
             .push(diff.unified_diff().header(&format!("expected/{name}"), "actual").to_string());
         Ok(())
     }
-}
-
-/// An outbox with placeholders, its protocol section and its blocks checked.
-fn portable_outbox(outbox: &str) -> Result<String, String> {
-    let section = format!("\n\n=== PROTOCOL ===\n{PROTOCOL}\n=== CONTEXT ===\n## Environment\n");
-    let (head, context) =
-        outbox.split_once(&section).ok_or("PROTOCOL is not protocol-prompt/tags.md")?;
-    let mut out = format!(
-        "{head}\n\n=== PROTOCOL ===\n{{{{PROTOCOL}}}}\n\n=== CONTEXT ===\n## Environment\n"
-    );
-    // The word of the block that is open, and the line that closes it.
-    let mut block: Option<(Option<&str>, String)> = None;
-    let mut contents = false;
-    let machine = ["System", "Shell", "Tools", "Sandbox", "Network", "Protected"];
-    for (n, line) in context.split_inclusive('\n').enumerate() {
-        let bare = line.strip_suffix('\n').ok_or("the last line has no newline")?;
-        if let Some(name) = machine.get(n) {
-            let told = line.strip_prefix(&format!("  {name}: "));
-            if told.is_none_or(|value| value.trim().is_empty()) {
-                return Err(format!("{line:?} does not tell the {name}"));
-            }
-            out.push_str(&format!("  {name}: {{{{{}}}}}\n", name.to_uppercase()));
-            continue;
-        }
-        contents |= block.is_none() && bare == "## Requested File Contents";
-        match &block {
-            Some((word, end)) if bare == end => {
-                out.push_str(&without_word(line, *word));
-                block = None;
-            }
-            Some((Some(word), _)) if line.contains(word) => {
-                return Err(format!("the boundary {word} stands in the content"));
-            }
-            Some((None, _))
-                if bare.trim().starts_with("--- ") || bare.trim().starts_with("=== ") =>
-            {
-                return Err(format!("{bare:?} stands in a block without a boundary"));
-            }
-            None if contents && bare.starts_with("--- ") => {
-                let mark = bare
-                    .strip_prefix("--- ")
-                    .and_then(|rest| rest.strip_suffix(" ---"))
-                    .ok_or_else(|| format!("{bare:?} opens no block"))?;
-                let word = mark
-                    .rsplit_once(" (boundary ")
-                    .and_then(|(_, rest)| rest.strip_suffix(')'))
-                    .filter(|word| word.len() >= 6 && word.bytes().all(|b| b.is_ascii_hexdigit()));
-                out.push_str(&without_word(line, word));
-                block = Some((word, format!("--- end {mark} ---")));
-            }
-            _ => out.push_str(line),
-        }
-    }
-    match block {
-        Some((_, end)) => Err(format!("a block is not closed by {end:?}")),
-        None => Ok(out),
-    }
-}
-
-fn without_word(line: &str, word: Option<&str>) -> String {
-    match word {
-        Some(word) => line.replace(&format!("(boundary {word})"), "(boundary {{WORD}})"),
-        None => line.to_owned(),
-    }
-}
-
-/// A session's file without its secret and without what the machine has.
-fn portable_session(session: &str) -> String {
-    let mut out = String::new();
-    let mut in_tools = false;
-    for line in session.split_inclusive('\n') {
-        if line.starts_with("  \"secret\": \"") {
-            out.push_str("  \"secret\": \"{{SECRET}}\"\n");
-        } else if line.starts_with("  \"tools\": [") {
-            out.push_str("  \"tools\": {{TOOLS}}\n");
-            in_tools = !line.trim_end().trim_end_matches(',').ends_with(']');
-        } else if in_tools {
-            in_tools = !line.starts_with("  ]");
-        } else {
-            out.push_str(line);
-        }
-    }
-    out
 }
 
 /// The text of a file; None where there is none.

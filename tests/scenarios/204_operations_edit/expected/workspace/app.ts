@@ -1,0 +1,2 @@
+const x = 43;
+console.log("Value:", x);
