@@ -187,7 +187,7 @@ impl Asked {
         traced
     }
 
-    fn to_the_end(&mut self) {
+    fn go_to_the_end(&mut self) {
         self.go_on();
         while self.begun < STAGES {
             self.prepare();
@@ -452,7 +452,7 @@ fn killed_at_any_call_what_is_asked_is_done_as_it_is_decided() {
             let kill = format!("{}:signal=KILL:when={}", point.name, point.n);
             let (mut asked, traced) = disturbed(told, stage, &kill);
             tally.count("killed", usize::from(traced.killed));
-            asked.to_the_end();
+            asked.go_to_the_end();
             tally.count("commands interrupted", asked.judge(reference).len());
             if !traced.killed && (point.touches || !traced.run.went_well()) {
                 asked.wrong(format!("was not killed: {:?}", traced.run));
@@ -515,7 +515,7 @@ fn an_error_of_the_disk_decides_nothing() {
     let Some(stories) = stories() else { return };
     for told in &stories[1..] {
         let Told { story, reference, points, .. } = told;
-        let touching = points.iter().cloned().filter(|(_, p)| p.touches && !p.is_for_commands());
+        let touching = points.iter().filter(|(_, p)| p.touches && !p.is_for_commands()).cloned();
         let cases: Vec<_> = touching.zip(errors.into_iter().cycle()).collect();
         for ((stage, point), (error, words)) in sample(&cases, 31) {
             let inject = format!("{}:error={error}:when={}", point.name, point.n);
@@ -526,7 +526,7 @@ fn an_error_of_the_disk_decides_nothing() {
             if well {
                 asked.scene.stops = 0;
             }
-            asked.to_the_end();
+            asked.go_to_the_end();
             // What could not be done to a file is a result.
             let mut told = outboxes(&asked.scene).into_values();
             let reported = well && told.any(|text| text.contains(words));
@@ -539,7 +539,7 @@ fn an_error_of_the_disk_decides_nothing() {
                 asked.judge(reference);
                 tally.count(if stopped { "stopped" } else { "harmless" }, 1);
             }
-            if !stopped && !reported && !(well && point.is_harmless()) {
+            if !(stopped || reported || well && point.is_harmless()) {
                 asked.wrong(format!("the error was passed over: {run:?}"));
             }
             tally.add(

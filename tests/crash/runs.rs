@@ -107,7 +107,7 @@ impl Asked {
         self.look();
     }
 
-    fn to_the_end(&mut self) {
+    fn go_to_the_end(&mut self) {
         self.go_on();
         while self.begun < STAGES {
             self.prepare();
@@ -230,7 +230,7 @@ fn a_run_is_decided_and_goes_on_once_wherever_it_is_killed() {
             let kill = format!("{}:signal=KILL:when={}", point.name, point.n);
             let (mut asked, traced) = disturbed(approved, stage, &kill);
             tally.count("killed", usize::from(traced.killed));
-            asked.to_the_end();
+            asked.go_to_the_end();
             tally.count("commands interrupted", asked.judge());
             let place = format!("{approved}, stage {stage}, {} ({})", point.n, point.what);
             tally.add(&place, &asked.scene);
@@ -264,7 +264,7 @@ fn an_error_of_the_disk_stops_a_run_and_decides_nothing() {
             if !stopped && !point.is_harmless() {
                 asked.wrong(format!("the error was passed over: {run:?}"));
             }
-            asked.to_the_end();
+            asked.go_to_the_end();
             asked.judge();
         }
         tally.add(&format!("stage {stage}, {error} at {} ({})", point.n, point.what), &asked.scene);
