@@ -64,6 +64,8 @@ enum Way {
 
 /// A session on its way.
 struct Asked {
+    /// The decisions that were dropped, by the stage that they began.
+    given: BTreeMap<usize, String>,
     scene: Scene,
     story: Story,
     /// How many stages have begun.
@@ -84,9 +86,12 @@ struct Reference {
     log: Vec<Value>,
 }
 
-fn decision(approved: bool) -> String {
+/// What says yes to whatever waits.
+const EARLY: &str = r#"{"type": "userMessage", "content": "approved"}"#;
+
+fn decision(id: &str, approved: bool) -> String {
     let word = if approved { "approved" } else { "denied" };
-    format!("{{\"approval\": {{\"operationId\": \"asked\", \"decision\": \"{word}\"}}}}\n")
+    format!("{{\"approval\": {{\"operationId\": \"{id}\", \"decision\": \"{word}\"}}}}\n")
 }
 
 impl Asked {
@@ -100,7 +105,15 @@ impl Asked {
         let settings = "[policies.mine]\npreset = \"workspace\"\nshell.approval = [\"rm\"]\n";
         scene.base.write("deaddrop.toml", settings);
         fs::create_dir_all(scene.base.at("approvals")).unwrap();
-        Self { scene, story, begun: 0, typed: Vec::new(), question: Value::Null, open: None }
+        Self {
+            scene,
+            story,
+            begun: 0,
+            typed: Vec::new(),
+            question: Value::Null,
+            given: BTreeMap::new(),
+            open: None,
+        }
     }
 
     /// What was decided before this stage, and how.
@@ -116,7 +129,7 @@ impl Asked {
     /// Another that is where this one is, before a stage.
     fn again(&self) -> Self {
         let (scene, question) = (self.scene.again(), self.question.clone());
-        Self { scene, question, typed: Vec::new(), open: None, ..*self }
+        Self { scene, question, given: self.given.clone(), typed: Vec::new(), open: None, ..*self }
     }
 
     fn ask_for(&mut self, arguments: &[&str]) {
@@ -141,16 +154,20 @@ impl Asked {
         }
         if stage < ASKED.len() {
             let mut early = File::create(base.at(&format!("approvals/early{stage}.json"))).unwrap();
-            early.write_all(decision(true).as_bytes()).unwrap();
+            early.write_all(EARLY.as_bytes()).unwrap();
             self.open = Some(early);
         }
+        // The first is called as the reply calls it, the others by names that are none of its own.
+        let id = self.question["id"].as_str().unwrap_or_default().to_owned();
         match self.decided() {
             Some((approved, Way::File)) => {
-                let path = base.write("part", decision(approved));
+                let text = decision(&id, approved);
+                let path = base.write("part", &text);
+                self.given.insert(stage, text);
                 fs::rename(path, base.at(&format!("approvals/d{stage}.json"))).unwrap();
             }
-            Some((true, Way::Typed)) => self.ask_for(&["approve", "asked"]),
-            Some((false, Way::Typed)) => self.ask_for(&["deny", "asked", "--session", ID]),
+            Some((true, Way::Typed)) => self.ask_for(&["approve", &id]),
+            Some((false, Way::Typed)) => self.ask_for(&["deny", &id, "--session", ID]),
             None => {}
         }
         self.typed = self.scene.arguments.clone();
@@ -174,7 +191,7 @@ impl Asked {
         // Here it stands, whatever was before.
         let now = session(&self.scene);
         let question = &now["pending"]["question"];
-        let asks = question["id"] == "asked" && *question != self.question;
+        let asks = question["id"].is_string() && *question != self.question;
         if now["sequenceNumber"] != REACHED[self.begun - 1] || asks != (self.begun < STAGES) {
             let how = format!("at {}, asking {question}", now["sequenceNumber"]);
             self.wrong(format!("stage {} ended {how}", self.begun));
@@ -284,10 +301,10 @@ impl Asked {
         }
         let mut approvals = BTreeMap::from([".claimed/", "processed/", "rejected/"].map(folder));
         for n in self.dropped() {
-            approvals.insert(format!("processed/d{n}.json"), decision(self.story[n - 1].0));
+            approvals.insert(format!("processed/d{n}.json"), self.given[&n].clone());
         }
         for n in 0..ASKED.len() {
-            approvals.insert(format!("rejected/early{n}.json"), decision(true));
+            approvals.insert(format!("rejected/early{n}.json"), EARLY.to_owned());
         }
         if !of("inbox").eq(inbox) {
             wrong.push(format!("the inbox holds {:?}", of("inbox").collect::<Vec<_>>()));
