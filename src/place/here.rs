@@ -90,7 +90,11 @@ impl<'a> Here<'a> {
             Some(folder) => self.workspace.folder(folder),
             None => Ok(self.workspace.path().to_owned()),
         };
-        let faults = run.env.iter().find_map(|(name, value)| variable_fault(name, value));
+        let mut faults = run.env.iter().find_map(|(name, value)| variable_fault(name, value));
+        if run.command.contains('\0') {
+            // Not the machine's failure, as which it would come back.
+            faults = Some("the command holds a NUL character".to_owned());
+        }
         let folder = match (folder, faults) {
             (Ok(folder), None) => folder,
             (Ok(_), Some(fault)) => return Ok(Failure::execution(fault).into()),

@@ -96,6 +96,9 @@ pub(super) fn of_a_command(offline: bool, more: &[(String, Option<String>)]) -> 
     environment
 }
 
+/// Of a variable with its `=` and its end, on Linux.
+const LONGEST: usize = 128 << 10;
+
 /// Why no program can be given this variable, if none can.
 pub fn fault(name: &str, value: &str) -> Option<String> {
     let shown = crate::text::named(name);
@@ -105,6 +108,11 @@ pub fn fault(name: &str, value: &str) -> Option<String> {
         Some(format!("{shown} is no name of a variable: it holds '=' or a NUL character"))
     } else if value.contains('\0') {
         Some(format!("the variable {shown} holds a NUL character, which no environment can"))
+    } else if cfg!(target_os = "linux") && name.len() + value.len() + 2 > LONGEST {
+        Some(format!(
+            "the variable {shown} of its environment is {} bytes long, more than this system takes; put it into a file and have the command read that",
+            name.len() + value.len()
+        ))
     } else {
         None
     }

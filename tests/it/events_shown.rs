@@ -93,7 +93,7 @@ fn later_outboxes_tell_the_events_and_what_the_user_says() {
         events_in(&outbox),
         r#"{"protocolVersion":"1.0","runId":"run_a1b2c3d4_0001","status":"completed","events":[
   {"type":"shell","operationId":"i","timestamp":"2025-01-15T10:32:00Z","command":"ls","success":true,"exitCode":0,"stdout":"12\n[... 5 characters left out ...]\n89","stderr":"ab","durationMs":5},
-  {"type":"deleteFile","operationId":"i","timestamp":"2025-01-15T10:32:00Z","path":"./a","success":false,"error":"File not found: 'a'"},
+  {"type":"deleteFile","operationId":"i","timestamp":"2025-01-15T10:32:00Z","path":"./a","success":false,"error":"File not found"},
   {"type":"userMessage","timestamp":"2025-01-15T10:32:00Z","content":"Hurry"}
 ]}"#
     );

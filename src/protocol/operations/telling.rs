@@ -169,11 +169,23 @@ impl Told<'_> {
                 operation_id: self.id.clone(),
                 timestamp: self.at.clone(),
                 operation_type: name(self.kind),
-                reason: reason.clone(),
+                reason: self.denied_in_its_words(reason),
                 suggestion: suggestion.clone(),
             }),
             FailureKind::Rejected => self.own(format!("REJECTED: {reason}")),
             FailureKind::Execution => self.own(in_its_words(reason)),
+        }
+    }
+
+    /// A reason in the guide's own words ("Command not in allowed list"); which command of a line it
+    /// is that is not there is left out where it is the first.
+    fn denied_in_its_words(&self, reason: &str) -> String {
+        let first = self.about.and_then(|about| about.split_whitespace().next());
+        match reason.split_once(": ") {
+            Some((words @ "Command not in allowed list", name)) if first == Some(name) => {
+                words.to_owned()
+            }
+            _ => reason.to_owned(),
         }
     }
 
@@ -293,15 +305,15 @@ impl Told<'_> {
     }
 }
 
-/// A reason that begins as the specification's own do ("File not found", "File already exists"),
-/// which agents may look for: the workspace words them for people, with the name within.
+/// A reason in the specification's own words ("File not found", "File already exists"), which agents
+/// may look for: the workspace words them for people, with the name that the event has in `path`.
 fn in_its_words(reason: &str) -> String {
-    for (end, words) in
-        [("' not found", "File not found"), ("' already exists", "File already exists")]
-    {
-        if let Some(name) = reason.strip_prefix("File '").and_then(|rest| rest.strip_suffix(end)) {
-            return format!("{words}: '{name}'");
-        }
+    let is = |end| reason.starts_with("File '") && reason.ends_with(end);
+    if is("' not found") {
+        "File not found".to_owned()
+    } else if is("' already exists") {
+        "File already exists".to_owned()
+    } else {
+        reason.to_owned()
     }
-    reason.to_owned()
 }
