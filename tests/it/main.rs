@@ -20,6 +20,8 @@ mod handing_over;
 #[cfg(unix)]
 mod inbox;
 mod messages;
+#[cfg(target_os = "linux")]
+mod operations;
 mod outboxes;
 #[cfg(target_os = "linux")]
 mod own_state;
