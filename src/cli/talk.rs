@@ -190,6 +190,6 @@ pub(super) fn outcome_json(outcome: &Outcome) -> serde_json::Value {
         "success": outcome.success(),
         "summary": tags::summary(outcome),
         "output": output,
-        "warnings": outcome.warnings,
+        "warnings": outcome.warnings.iter().map(|warning| &**warning).collect::<Vec<_>>(),
     })
 }

@@ -7,7 +7,8 @@ use super::{Coming, Place};
 use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{
-    Detail, Digest, Effect, Ending, Failure, Operation, Reading, RelPath, ShellCommand,
+    Detail, Digest, Effect, Ending, Failure, Operation, Reading, RelPath, ShellCommand, Warning,
+    WarningSort,
 };
 use crate::runner::{Errand, Runner, variable_fault};
 use crate::workspace::guard::Guard;
@@ -38,7 +39,7 @@ pub struct Here<'a> {
     pub read_limit: u64,
     /// How many bytes of such files may be given yet.
     pub read_room: u64,
-    noticed: Vec<String>,
+    noticed: Vec<Warning>,
     /// The walk at the end of a turn in which commands ran.
     last_walk: Option<Walk>,
 }
@@ -122,11 +123,12 @@ impl<'a> Here<'a> {
         if let (Ending::TimedOut(given), Some(asked)) = (&execution.ending, run.timeout)
             && asked > *given
         {
-            self.noticed.push(format!(
+            let told = format!(
                 "it asked for a timeout of {} s; the policy gives it {} s at most",
                 asked.as_secs_f64(),
                 given.as_secs_f64()
-            ));
+            );
+            self.noticed.push(Warning::new(WarningSort::Timeout, told));
         }
         Ok(Detail::Ran(execution))
     }
@@ -187,11 +189,11 @@ impl Place for Here<'_> {
         }
     }
 
-    fn noticed(&mut self) -> Vec<String> {
+    fn noticed(&mut self) -> Vec<Warning> {
         std::mem::take(&mut self.noticed)
     }
 
-    fn finish(&mut self) -> Result<Vec<String>> {
+    fn finish(&mut self) -> Result<Vec<Warning>> {
         if !self.guard.has_begun() {
             return Ok(Vec::new());
         }

@@ -5,7 +5,7 @@ mod preview;
 
 use crate::error::Result;
 use crate::policy::Opens;
-use crate::protocol::{Detail, Digest, Effect, Failure, Operation, RelPath};
+use crate::protocol::{Detail, Digest, Effect, Failure, Operation, RelPath, Warning};
 use crate::workspace::Contents;
 use crate::workspace::guard::Snapshot;
 use crate::workspace::walk::Walk;
@@ -33,12 +33,12 @@ pub trait Place {
         opens: Opens,
         before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
     ) -> Result<Detail>;
-    /// What was noticed beside the last operation, a sentence each.
-    fn noticed(&mut self) -> Vec<String> {
+    /// What was noticed beside the last operation.
+    fn noticed(&mut self) -> Vec<Warning> {
         Vec::new()
     }
     /// All operations of a turn are done. Returns what is noticed only now.
-    fn finish(&mut self) -> Result<Vec<String>> {
+    fn finish(&mut self) -> Result<Vec<Warning>> {
         Ok(Vec::new())
     }
     /// Lists the files.

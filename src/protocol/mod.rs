@@ -14,6 +14,7 @@ mod output;
 mod path;
 mod reply;
 pub mod tags;
+mod warning;
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,7 @@ pub use outcome::{Detail, Ending, Execution, Failure, FailureKind, Outcome};
 pub use output::{Capture, Output};
 pub use path::{PathFault, RelPath};
 pub use reply::{Reply, ends_early, read, read_run};
+pub use warning::{Warning, WarningSort};
 
 /// The language between deaddrop and an LLM: what its outboxes teach and how they tell results.
 /// Replies are understood in either.

@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::operations::{Encoding, UtcTime};
-use super::{Asked, Asks, Invalid, Kind, Operation, Output, RelPath, Step};
+use super::{
+    Asked, Asks, Invalid, Kind, Operation, Output, RelPath, Step, Warning, WarningSort,
+};
 
 /// What one operation of a reply came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,9 +19,9 @@ pub struct Outcome {
     pub line: usize,
     /// What happened.
     pub detail: Detail,
-    /// What was repaired on the way, a sentence each.
+    /// What is told beside it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
     /// What an event repeats of the operation; only where the session's dialect is operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
@@ -190,11 +192,12 @@ impl Ending {
 impl Outcome {
     /// The outcome of `step` with this detail.
     pub fn of(step: &Step, detail: Detail) -> Self {
+        let repaired = |text: &String| Warning::new(WarningSort::Reading, text);
         Self {
             kind: step.kind(),
             line: step.line,
             detail,
-            warnings: step.warnings.clone(),
+            warnings: step.warnings.iter().map(repaired).collect(),
             asked: step.asked.clone(),
             at: None,
         }

@@ -14,7 +14,7 @@ use crate::policy::Decision;
 use crate::protocol::operations::UtcTime;
 use crate::protocol::{
     Asks, Detail, Effect, Ending, Execution, Failure, FailureKind, Kind, Operation, Outcome,
-    Reading, RelPath, Step,
+    Reading, RelPath, Step, Warning, WarningSort,
 };
 use crate::session::{Question, Verdict};
 use crate::workspace::guard::Snapshot;
@@ -170,6 +170,7 @@ pub fn carry_out(
                     Some(detail) => detail,
                 };
                 let mut outcome = Outcome::of(step, detail);
+                let foretold = foretold.map(|told| Warning::new(WarningSort::Asking, told));
                 outcome.warnings.extend(foretold);
                 outcome.warnings.extend(place.noticed());
                 outcome
@@ -184,7 +185,7 @@ pub fn carry_out(
         match &outcome.detail {
             Detail::Completed { .. } => stopped = Some(AFTER_DONE),
             Detail::Shown { .. } if outcome.kind == Kind::Done => {
-                outcome.warnings.push(GOES_ON.to_owned());
+                outcome.warnings.push(Warning::new(WarningSort::Done, GOES_ON));
             }
             _ => {}
         }

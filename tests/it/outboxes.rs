@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use deaddrop::outbox::{Environment, Requested, render};
 use deaddrop::protocol::{
-    Capture, Detail, Ending, Execution, Failure, Kind, Outcome, Output, RelPath, tags,
+    Capture, Detail, Ending, Execution, Failure, Kind, Outcome, Output, RelPath, Warning,
+    WarningSort, tags,
 };
 use deaddrop::session::Session;
 use deaddrop::text::{visible, visible_line};
@@ -266,7 +267,7 @@ fn outcomes(results: &[(Kind, Detail, Vec<String>)], wanted: &[Wanted]) -> Vec<O
         kind: *kind,
         line: 1,
         detail: detail.clone(),
-        warnings: warnings.clone(),
+        warnings: warnings.iter().map(|text| Warning::new(WarningSort::Guard, text)).collect(),
         asked: None,
         at: None,
     });

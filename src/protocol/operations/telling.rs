@@ -20,6 +20,7 @@ use super::{
 };
 use crate::protocol::{
     Asks, Detail, Ending, Execution, Failure, FailureKind, Kind, Operation, Outcome, Output, Step,
+    WarningSort,
 };
 
 /// What is told of an outcome: what came of the operation, and an `error` for each warning. `now`
@@ -50,15 +51,12 @@ pub fn events_of(outcome: &Outcome, now: &UtcTime) -> Vec<Event> {
     };
     let mut events = vec![told.event(&outcome.detail)];
     events.extend(outcome.warnings.iter().map(|warning| {
-        // What the guard notices says so, and a timeout too; all else is about the operation itself.
-        let category = if warning.contains("protected") || warning.contains("quarantine") {
-            ErrorCategory::Policy
-        } else if warning.contains("timeout") {
-            ErrorCategory::Timeout
-        } else {
-            ErrorCategory::Execution
+        let category = match warning.sort {
+            WarningSort::Guard | WarningSort::Asking => ErrorCategory::Policy,
+            WarningSort::Timeout => ErrorCategory::Timeout,
+            WarningSort::Reading | WarningSort::Done => ErrorCategory::Execution,
         };
-        told.error(category, warning.clone())
+        told.error(category, warning.text.clone())
     }));
     events
 }

@@ -29,6 +29,7 @@ use super::Workspace;
 use super::names::unescaped;
 use super::walk::Walk;
 use crate::error::Result;
+use crate::protocol::{Warning, WarningSort};
 pub use opening::Kept;
 pub use quarantine::Quarantine;
 use scope::Role;
@@ -100,7 +101,7 @@ impl Guard {
     }
 
     /// Compares after a command. Returns what was found and done, a sentence each.
-    pub fn check(&mut self, workspace: &Workspace) -> Vec<String> {
+    pub fn check(&mut self, workspace: &Workspace) -> Vec<Warning> {
         self.settle(workspace);
         let (Some(quarantine), Some(known)) = (&self.quarantine, &mut self.known) else {
             return Vec::new();
@@ -120,7 +121,7 @@ impl Guard {
 
     /// Compares at the end of a turn with what its last walk found: repositories that were not
     /// there before, and those that are nowhere any more.
-    pub fn finish(&mut self, workspace: &Workspace, walk: &Walk) -> Vec<String> {
+    pub fn finish(&mut self, workspace: &Workspace, walk: &Walk) -> Vec<Warning> {
         let (Some(quarantine), Some(known)) = (&self.quarantine, &mut self.known) else {
             return Vec::new();
         };
@@ -158,7 +159,7 @@ impl Guard {
         self.told(told)
     }
 
-    fn told(&self, told: Vec<Told>) -> Vec<String> {
+    fn told(&self, told: Vec<Told>) -> Vec<Warning> {
         let is_repository = |told: &Told| match told {
             Told::Quarantined { place, change: Change::Made, .. } => is_git(place),
             _ => false,
@@ -166,18 +167,22 @@ impl Guard {
         let made = self.opened && told.iter().any(is_repository);
         let mut told = sentences(told);
         told.extend(made.then(|| NO_NEW_ONE.to_owned()));
-        told
+        warnings(told)
     }
 
     /// What lies in quarantine and none of these warnings names: deaddrop was stopped before it
     /// could be told.
-    pub fn untold<'a>(&self, warnings: impl Iterator<Item = &'a String>) -> Vec<String> {
+    pub fn untold<'a>(&self, known: impl Iterator<Item = &'a Warning>) -> Vec<Warning> {
         let Some(quarantine) = &self.quarantine else { return Vec::new() };
-        let warnings: Vec<&String> = warnings.collect();
-        let untold =
-            |path: &String| !warnings.iter().any(|warning| warning.contains(path.as_str()));
-        sentences(quarantine.held().into_iter().filter(untold).map(|at| Told::Earlier { at }))
+        let known: Vec<&Warning> = known.collect();
+        let untold = |path: &String| !known.iter().any(|warning| warning.contains(path.as_str()));
+        let untold = quarantine.held().into_iter().filter(untold);
+        warnings(sentences(untold.map(|at| Told::Earlier { at })))
     }
+}
+
+fn warnings(told: Vec<String>) -> Vec<Warning> {
+    told.into_iter().map(|told| Warning::new(WarningSort::Guard, told)).collect()
 }
 
 impl Missing {

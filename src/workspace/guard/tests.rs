@@ -76,8 +76,8 @@ fn a_machine_that_numbers_its_devices_anew_makes_nobodys_repository_another() {
         each_item(kept, |item| item["device"] = 99_999.into());
     });
     let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
-    assert_eq!(guard.check(&workspace), [""; 0]);
-    assert_eq!(guard.finish(&workspace, &workspace.walk().unwrap()), [""; 0]);
+    assert_eq!(guard.check(&workspace), []);
+    assert_eq!(guard.finish(&workspace, &workspace.walk().unwrap()), []);
     assert!(dir.path().join(".git/config").exists());
 }
 
@@ -89,7 +89,7 @@ fn where_files_are_numbered_anew_contents_are_compared() {
     };
     let (dir, mut guard) = after_a_new_start(renumbered);
     let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
-    assert_eq!(guard.check(&workspace), [""; 0]);
+    assert_eq!(guard.check(&workspace), []);
     // Another number where those of the root hold is another folder.
     let (dir, mut guard) = after_a_new_start(|kept| each_item(kept, |i| i["inode"] = 2.into()));
     let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
@@ -180,8 +180,8 @@ fn an_approved_write_is_neither_lost_nor_undone_wherever_deaddrop_is_stopped() {
             let place = Quarantine::new(dir.path().join("state"), "state", "turn");
             let known: Snapshot = serde_json::from_str(&kept).unwrap();
             let mut guard = Guard::resumed(place, known);
-            assert_eq!(guard.check(&workspace), [""; 0], "{n} {stopped}");
-            assert_eq!(guard.finish(&workspace, &workspace.walk().unwrap()), [""; 0]);
+            assert_eq!(guard.check(&workspace), [], "{n} {stopped}");
+            assert_eq!(guard.finish(&workspace, &workspace.walk().unwrap()), []);
             assert_eq!(standing(&workspace, n), standing_then, "{n} {stopped}");
             // It is made now, or again.
             if stopped < 3 {
@@ -191,8 +191,8 @@ fn an_approved_write_is_neither_lost_nor_undone_wherever_deaddrop_is_stopped() {
                 guard.settle(&workspace);
             }
             let wanted = (n < 3).then(|| "new\n".to_owned());
-            assert_eq!(guard.check(&workspace), [""; 0], "{n} {stopped}");
-            assert_eq!(guard.finish(&workspace, &workspace.walk().unwrap()), [""; 0]);
+            assert_eq!(guard.check(&workspace), [], "{n} {stopped}");
+            assert_eq!(guard.finish(&workspace, &workspace.walk().unwrap()), []);
             assert_eq!(standing(&workspace, n), wanted);
 
             // What the next command must leave as it is, is kept; and what it brings back is found.

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use deaddrop::config::{Mode, Sandbox};
 use deaddrop::place::{Here, Place};
 use deaddrop::policy::Opens;
-use deaddrop::protocol::{Detail, Ending, Execution, Operation, ShellCommand};
+use deaddrop::protocol::{Detail, Ending, Execution, Operation, ShellCommand, Warning};
 use deaddrop::runner::Runner;
 use deaddrop::workspace::Workspace;
 use deaddrop::workspace::guard::{Guard, Quarantine};
@@ -38,7 +38,7 @@ pub struct Done {
     tier: String,
     pub details: Vec<Detail>,
     /// What was noticed of each, and at the end.
-    pub noticed: Vec<Vec<String>>,
+    pub noticed: Vec<Vec<Warning>>,
 }
 
 impl Deeds {
@@ -66,8 +66,8 @@ impl Done {
     }
 
     /// All that was noticed.
-    pub fn told(&self) -> Vec<&String> {
-        self.noticed.iter().flatten().collect()
+    pub fn told(&self) -> Vec<&str> {
+        self.noticed.iter().flatten().map(|warning| &**warning).collect()
     }
 }
 

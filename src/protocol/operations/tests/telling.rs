@@ -13,7 +13,7 @@ use super::super::{
 };
 use crate::protocol::{
     Asked, Asks, Capture, Detail, Ending, Execution, Failure, FailureKind, Kind, Operation,
-    Outcome, Output, RelPath, ShellCommand, Step,
+    Outcome, Output, RelPath, ShellCommand, Step, Warning, WarningSort,
 };
 
 fn time(text: &str) -> UtcTime {
@@ -255,15 +255,19 @@ fn endings_are_told_each_in_its_way() {
 #[test]
 fn warnings_follow_as_errors_of_the_same_operation() {
     let mut outcome = outcome(Kind::Run, Some("s"), "ls", ran(Ending::Exited(0), "", "", 1));
-    outcome.warnings =
-        vec!["a command made 'x', which is protected: it was moved to y".into(), "b".into()];
+    // What a text says makes no difference: it may quote a path.
+    outcome.warnings = [
+        (WarningSort::Guard, "a"),
+        (WarningSort::Reading, "the path 'protected\\timeout' was read as 'protected/timeout'"),
+        (WarningSort::Timeout, "c"),
+    ]
+    .map(|(sort, text)| Warning::new(sort, text))
+    .to_vec();
     let events = serde_json::to_value(events_of(&outcome, &now())).unwrap();
     assert_eq!(events[0]["success"], true);
-    assert_eq!(
-        (&events[1]["category"], &events[2]["category"]),
-        (&json!("policy"), &json!("execution"))
-    );
-    assert_eq!((&events[1]["operationId"], &events[2]["message"]), (&json!("s"), &json!("b")));
+    let categories: Vec<&Value> = (1..4).map(|n| &events[n]["category"]).collect();
+    assert_eq!(categories, ["policy", "execution", "timeout"]);
+    assert_eq!((&events[1]["operationId"], &events[3]["message"]), (&json!("s"), &json!("c")));
 }
 
 #[test]
@@ -327,6 +331,8 @@ fn any_outcome() -> impl Strategy<Value = Outcome> {
     (select(kinds.to_vec()), detail, asked, prop::collection::vec(any::<String>(), 0..2)).prop_map(
         |(kind, detail, asked, warnings)| {
             let asked = asked.map(|(id, about)| Asked { id, about });
+            let warning = |text| Warning::new(WarningSort::Guard, text);
+            let warnings = warnings.into_iter().map(warning).collect::<Vec<_>>();
             Outcome { kind, line: 1, detail, warnings, asked, at: None }
         },
     )
