@@ -5,9 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::operations::{Encoding, UtcTime};
-use super::{
-    Asked, Asks, Invalid, Kind, Operation, Output, RelPath, Step, Warning, WarningSort,
-};
+use super::{Asked, Asks, Invalid, Kind, Operation, Output, RelPath, Step, Warning, WarningSort};
 
 /// What one operation of a reply came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -313,6 +313,10 @@ mod tests {
                 "{told}"
             );
             assert!(!reply.unclosed && reply.steps[0].asked.is_none());
+            let reply = read(&format!("So:\n{}", LS.replace("[{", "[\n{,")), dialect);
+            let told = reason(&reply.steps[0]);
+            assert!(told.starts_with("Nothing was carried out. $: it cannot be read"), "{told}");
+            assert_eq!((told.matches("ine ").count(), reply.steps[0].line), (1, 2), "{told}");
             assert!(read(&LS[..LS.len() - 1], dialect).unclosed);
             let twice = read(&format!("{LS}\n{LS}"), dialect);
             assert!(reason(&twice.steps[0]).contains("on lines 1 and 2"));

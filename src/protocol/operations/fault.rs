@@ -47,6 +47,8 @@ impl fmt::Display for Fault {
 pub struct Faults {
     told: Vec<Fault>,
     more: usize,
+    /// Whether one of them says its line.
+    placed: bool,
 }
 
 impl Faults {
@@ -67,6 +69,17 @@ impl Faults {
         } else {
             self.more += 1;
         }
+    }
+
+    /// The same of a problem that says its line, so that no other is to be told.
+    pub(super) fn add_placed(&mut self, at: &At, problem: String, form: &str) {
+        self.placed = true;
+        self.add(at, problem, form);
+    }
+
+    /// What goes before the faults of what begins on this line, unless they say a line.
+    pub(super) fn line_before(&self, line: usize) -> String {
+        if self.placed { String::new() } else { format!("Line {line}: ") }
     }
 
     /// `value`, if nothing was found wrong.

@@ -5,17 +5,19 @@
 //! the search goes on at the line where it ceased to be, and a line that opens a fence can stand in
 //! no JSON.
 
-use memchr::{memchr, memmem, memrchr};
+use memchr::{memchr, memchr_iter, memmem, memrchr};
 use serde_json::value::RawValue;
 
-use super::OperationType;
 use super::check::MESSAGE;
 use super::fault::{At, Faults};
 use super::json::{self, Lines, RawFields};
-use super::receive::{Received, receive_part, without_bom};
+use super::receive::{MISSING, Received, receive_part, without_bom};
+use super::{OperationType, Version};
 
 /// The first words of fences that may hold a message.
 const LOOKED_INTO: [&str; 7] = ["", "json", "jsonc", "json5", "text", "txt", "plaintext"];
+/// The key of a message's version.
+const VERSION: &[u8] = b"protocolVersion";
 /// So far behind an error it is looked for the keys that show what was meant.
 const AHEAD: usize = 200;
 
@@ -55,10 +57,19 @@ pub fn find(reply: &str) -> Option<Result<Received, Refused>> {
     let found = Search::of(without_bom(reply)).found();
     let mut faults = Faults::default();
     let line = |lines: &mut Lines, part: &str| lines.line_of(lines.offset_of(part));
-    match (&found.messages[..], found.broken) {
+    let messages = match found.messages.is_empty() && found.broken.is_none() {
+        true => found.likely.as_slice(),
+        false => &found.messages,
+    };
+    match (messages, found.broken) {
         ([], None) => None,
         ([], Some((part, error))) => {
-            faults.add(&At::Root, json::in_words(&error, part, lines), MESSAGE);
+            let cut = cut_off(part, &error, lines);
+            let problem = cut.unwrap_or_else(|| json::in_words(&error, part, lines));
+            faults.add_placed(&At::Root, problem, MESSAGE);
+            if memmem::find(part.as_bytes(), VERSION).is_none() {
+                faults.add(&At::Root.key("protocolVersion"), MISSING, Version::FORM);
+            }
             let line = line(lines, part);
             Some(Err(Refused { line, faults, unclosed: error.is_eof() }))
         }
@@ -72,7 +83,11 @@ pub fn find(reply: &str) -> Option<Result<Received, Refused>> {
                 "the reply holds more than one operations message, on lines {} and {}, so none was carried out",
                 lines[0], lines[1]
             );
-            faults.add(&At::Root, problem, "one message with all operations, in their order");
+            faults.add_placed(
+                &At::Root,
+                problem,
+                "one message with all operations, in their order",
+            );
             Some(Err(Refused { line: lines[0], faults, unclosed: false }))
         }
     }
@@ -88,6 +103,9 @@ pub(in crate::protocol) fn ends_early(reply: &str) -> bool {
 struct Found<'a> {
     /// The first messages; of more than two nobody wants to know.
     messages: Vec<&'a str>,
+    /// The first object that has no version, and operations of no known type that look like some. It
+    /// counts where there is nothing else.
+    likely: Option<&'a str>,
     /// The first text, to the end of the reply, that was meant as a message and is no JSON.
     broken: Option<(&'a str, serde_json::Error)>,
     /// Whether an object, of whatever sort, is not closed where the reply ends.
@@ -126,8 +144,10 @@ impl<'a> Search<'a> {
             let rest = &self.text[start..];
             match first_value(rest) {
                 Ok(value) => {
-                    if is_message(value) {
-                        found.messages.push(value);
+                    match meaning(value) {
+                        Meaning::Message => found.messages.push(value),
+                        Meaning::Likely => _ = found.likely.get_or_insert(value),
+                        Meaning::Other => {}
                     }
                     self.at = self.line_after(start + value.len() - 1);
                 }
@@ -173,9 +193,12 @@ impl<'a> Search<'a> {
     fn is_meant(&self, start: usize, stopped: usize) -> bool {
         let end = (stopped + AHEAD).min(self.text.len());
         let seen = &self.text.as_bytes()[start..end];
-        ["protocolVersion", "operations"]
-            .iter()
-            .all(|key| memmem::find(seen, key.as_bytes()).is_some())
+        let has = |part: &[u8]| memmem::find(seen, part).is_some();
+        // A `message` may be anything's.
+        let of_an_operation = |kind: &OperationType| {
+            *kind != OperationType::Message && has(format!("\"{kind}\"").as_bytes())
+        };
+        has(b"operations") && (has(VERSION) || OperationType::ALL.iter().any(of_an_operation))
     }
 }
 
@@ -218,21 +241,96 @@ fn first_value(text: &str) -> serde_json::Result<&str> {
     }
 }
 
-/// Whether an object is meant as an operations message: it has `operations`, and a version or
-/// something among them that is one.
-fn is_message(object: &str) -> bool {
-    let Ok(fields) = serde_json::from_str::<RawFields>(object) else { return false };
-    let Some(operations) = fields.get("operations") else { return false };
-    let mut any = fields.contains_key("protocolVersion");
-    if !any {
-        // What is no list has no elements.
-        let _ = json::elements(operations.get(), |element| any = any || is_operation(element));
-    }
-    any
+/// What an object is meant as.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Meaning {
+    /// Something else.
+    Other,
+    /// An operations message, most likely.
+    Likely,
+    /// An operations message: it has `operations`, and a version or something among them that is
+    /// one.
+    Message,
 }
 
-fn is_operation(element: &str) -> bool {
+fn meaning(object: &str) -> Meaning {
+    let Ok(fields) = serde_json::from_str::<RawFields>(object) else { return Meaning::Other };
+    let Some(operations) = fields.get("operations") else { return Meaning::Other };
+    if fields.contains_key("protocolVersion") {
+        return Meaning::Message;
+    }
+    let mut most = Meaning::Other;
+    // What is no list has no elements.
+    let _ = json::elements(operations.get(), |element| {
+        if most < Meaning::Message {
+            most = most.max(meaning_with(element));
+        }
+    });
+    most
+}
+
+/// What a message is meant as by this element of its operations.
+fn meaning_with(element: &str) -> Meaning {
     let fields = serde_json::from_str::<RawFields>(element).unwrap_or_default();
     let kind = fields.get("type").and_then(|kind| serde_json::from_str::<String>(kind.get()).ok());
-    kind.is_some_and(|kind| OperationType::named(&kind).is_some())
+    match kind {
+        Some(kind) if OperationType::named(&kind).is_some() => Meaning::Message,
+        Some(_) if ["command", "path", "content"].iter().any(|key| fields.contains_key(*key)) => {
+            Meaning::Likely
+        }
+        _ => Meaning::Other,
+    }
+}
+
+/// Where a broken message ends within an operation, and nothing after that place could be its end:
+/// which operation, and what to do.
+fn cut_off(part: &str, error: &serde_json::Error, lines: &mut Lines) -> Option<String> {
+    let stopped = json::offset(error, part);
+    let within_text = error.to_string().starts_with("control character");
+    if !error.is_eof() && !(within_text && !has_end(&part[stopped..])) {
+        return None;
+    }
+    // Up to there it is JSON.
+    let before = if error.is_eof() { part } else { &part[..stopped] };
+    let (number, begin) = open_operation(before)?;
+    let line = lines.line_of(lines.offset_of(part) + begin);
+    Some(format!(
+        "the reply ends within operation {number} (line {line}): it was cut off; send it again in smaller parts"
+    ))
+}
+
+/// Whether a text holds what could be the end of a message: `]}`, or a text and `}`, with blanks
+/// between.
+fn has_end(text: &str) -> bool {
+    memchr_iter(b'}', text.as_bytes()).any(|at| text[..at].trim_end().ends_with([']', '"']))
+}
+
+/// The number, counted from 1, and the beginning of the operation that is not closed where a text
+/// ends which is the beginning of a message.
+fn open_operation(text: &str) -> Option<(usize, usize)> {
+    let (mut depth, mut number, mut open) = (0_usize, 0, None);
+    let (mut in_text, mut escaped) = (false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            _ if in_text => {}
+            b'{' | b'[' => {
+                if depth == 2 && byte == b'{' {
+                    number += 1;
+                    open = Some((number, at));
+                }
+                depth += 1;
+            }
+            b'}' | b']' => {
+                depth = depth.saturating_sub(1);
+                if depth == 2 {
+                    open = None;
+                }
+            }
+            _ => {}
+        }
+    }
+    open
 }

@@ -38,8 +38,8 @@ pub fn steps(found: Result<Received, Refused>, ends: bool) -> Vec<Step> {
     let received = match found {
         Ok(received) => received,
         Err(refused) => {
-            let reason =
-                format!("Nothing was carried out. Line {}: {}", refused.line, refused.faults);
+            let Refused { line, faults, .. } = &refused;
+            let reason = format!("Nothing was carried out. {}{faults}", faults.line_before(*line));
             return vec![Step::refused(refused.line, reason)];
         }
     };
@@ -117,7 +117,8 @@ fn step(Entry { line, asks }: Entry) -> Step {
 /// A malformed operation: it is told, and the others go on ("Graceful Degradation").
 fn skipped(line: usize, Malformed { id, kind, faults }: Malformed) -> Step {
     let kind = kind.map_or(Kind::Reply, Kind::of);
-    let invalid = Invalid { kind, rejected: false, reason: format!("Line {line}: {faults}") };
+    let reason = format!("{}{faults}", faults.line_before(line));
+    let invalid = Invalid { kind, rejected: false, reason };
     let asked = Some(Asked { id, about: String::new() });
     Step { asked, ..Step::new(line, Asks::Invalid(invalid)) }
 }

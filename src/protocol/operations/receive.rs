@@ -13,6 +13,8 @@ use super::{
     validate_events_message, validate_operation, validate_operations_message,
 };
 
+/// Said of a key that has to be there.
+pub(super) const MISSING: &str = "it is missing";
 /// So many operations of one message are read; the rest is counted.
 pub const OPERATIONS_LIMIT: usize = 1_000;
 
@@ -182,12 +184,12 @@ fn envelope<'a>(text: &'a str, lines: &mut Lines, faults: &mut Faults) -> Option
     let fields: RawFields = match serde_json::from_str(text) {
         Ok(fields) => fields,
         Err(error) => {
-            faults.add(&At::Root, json::in_words(&error, text, lines), MESSAGE);
+            faults.add_placed(&At::Root, json::in_words(&error, text, lines), MESSAGE);
             return None;
         }
     };
     let mut read = |key| match fields.get(key) {
-        None => Err("it is missing".to_owned()),
+        None => Err(MISSING.to_owned()),
         Some(raw) => json::value(raw.get(), lines),
     };
     if let Err(problem) = read("protocolVersion").and_then(|value| version(&value)) {
@@ -233,7 +235,7 @@ fn one(
             (Some(value), operation)
         }
         Err(problem) => {
-            faults.add(&list.index(n), problem, super::check::OPERATION);
+            faults.add_placed(&list.index(n), problem, super::check::OPERATION);
             (None, None)
         }
     }

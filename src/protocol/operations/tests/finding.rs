@@ -113,6 +113,15 @@ fn a_message_of_another_version_or_of_none_is_found_and_refused() {
     assert!(other.faults.to_string().starts_with("$.protocolVersion: this is version \"2.0\""));
     let none = refused("{\"operations\": [{\"type\": \"add\"}, {\"type\": \"shell\"}]}");
     assert!(none.faults.to_string().starts_with("$.protocolVersion: it is missing"));
+    let strange = "{\"operations\": [{\"type\": \"bash\", \"command\": \"ls\"}]}";
+    let told = refused(strange).faults.to_string();
+    assert!(told.starts_with("$.protocolVersion: it is missing"), "{told}");
+    // It is not in the way of one that has one.
+    assert_eq!(found(&format!("{strange}\n{MESSAGE}")).line, 2);
+    let broken = refused("{\"operations\": [\n{\"type\": \"shell\", \"command\": \"ls\"},\n]}");
+    let told: Vec<String> = broken.faults.iter().map(ToString::to_string).collect();
+    assert!(told[0].contains("a comma stands before a closing bracket (line 3"), "{told:?}");
+    assert!(told[1].starts_with("$.protocolVersion: it is missing"), "{told:?}");
     let no_list = refused("{\"protocolVersion\": \"1.0\", \"operations\": \"ls\"}");
     assert!(no_list.faults.to_string().starts_with("$.operations: it is the text \"ls\""));
 }
@@ -137,6 +146,24 @@ fn what_is_meant_as_a_message_and_is_no_json_is_refused_with_its_place() {
             text.starts_with("$: it cannot be read as JSON: ") && text.contains(told),
             "{text}"
         );
+    }
+    let two = MESSAGE.replace("}\n]", "},\n  {\"type\": \"message\", \"content\": \"Hello }]");
+    for (cut, told) in [
+        (&two[..], "the reply ends within operation 2 (line 3): it was cut off; send it again"),
+        (&two[..two.len() - 3], "the reply ends within operation 2 (line 3): it was cut off"),
+        (&MESSAGE[..60], "the reply ends within operation 1 (line 2): it was cut off"),
+    ] {
+        for (end, fence) in [("", ""), ("\n", ""), ("\n```\n", "```json\n"), ("\nand } so\n\n", "")]
+        {
+            let reply = format!("{fence}{}{end}", cut.strip_suffix("]}").unwrap_or(cut));
+            let text = refused(&reply).faults.to_string();
+            let line = if fence.is_empty() {
+                told.to_owned()
+            } else {
+                told.replace("line 3", "line 4").replace("line 2", "line 3")
+            };
+            assert!(text.starts_with(&format!("$: {line}")), "{reply}: {text}");
+        }
     }
     let cut = refused(&MESSAGE[..MESSAGE.len() - 3]);
     assert!(cut.unclosed && cut.faults.to_string().contains("was it cut off?"));
