@@ -33,8 +33,8 @@ enum ErrorKind {
     NoSession { id: String, sessions: PathBuf },
     #[error("no run '{run}' in {}; the events message of a run names it, as run_…", sessions.display())]
     NoRun { run: String, sessions: PathBuf },
-    #[error("no open session in {}; start one with `deaddrop new \"your task\"`", sessions.display())]
-    NoOpenSession { sessions: PathBuf },
+    #[error("no open session in {}; start one with `deaddrop new \"your task\"`{}", sessions.display(), reopening(complete.as_deref()))]
+    NoOpenSession { sessions: PathBuf, complete: Option<String> },
     #[error("several sessions are open ({}); say which with --session ID", .0.join(", "))]
     SeveralSessions(Vec<String>),
     #[error("{} is damaged: {problem}; restore it from a backup, or move it away to go on without that session", path.display())]
@@ -94,9 +94,9 @@ impl Error {
         ErrorKind::NoRun { run: run.to_owned(), sessions: sessions.to_owned() }.into()
     }
 
-    /// There is no incomplete session at all.
-    pub fn no_open_session(sessions: &Path) -> Self {
-        ErrorKind::NoOpenSession { sessions: sessions.to_owned() }.into()
+    /// There is no incomplete session at all; `complete` is the newest that is complete.
+    pub fn no_open_session(sessions: &Path, complete: Option<String>) -> Self {
+        ErrorKind::NoOpenSession { sessions: sessions.to_owned(), complete }.into()
     }
 
     /// A session has to be named, since several are open.
@@ -238,6 +238,14 @@ impl From<ErrorKind> for Error {
 
 fn holder(pid: Option<u32>) -> String {
     pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+}
+
+fn reopening(complete: Option<&str>) -> String {
+    complete.map_or_else(String::new, |id| {
+        format!(
+            ", or go on with {id}, the newest, which is complete: `deaddrop resume {id} --reopen TEXT`"
+        )
+    })
 }
 
 /// What to do about the failures that a person meets most.

@@ -256,8 +256,12 @@ fn may_run_unconfined(context: &Context, base: &Base) -> bool {
 }
 
 fn newest_open(context: &Context, base: &Base) -> Result<Session> {
-    let newest = base.store.open_sessions()?.into_iter().next();
-    newest.ok_or_else(|| Error::no_open_session(&context.config.sessions))
+    if let Some(newest) = base.store.open_sessions()?.into_iter().next() {
+        return Ok(newest);
+    }
+    let (complete, _) = base.store.list()?;
+    let complete = complete.into_iter().next().map(|session| session.id);
+    Err(Error::no_open_session(&context.config.sessions, complete))
 }
 
 fn task(arguments: &New) -> Result<String> {

@@ -220,7 +220,7 @@ fn named_or_newest(context: &Context, id: Option<&str>) -> Result<Session> {
         (None, Some(error)) => Err(error),
         // Runs are looked at where somebody has to do something about them, and nothing else is there.
         (None, None) => (store.pending()?.into_iter().next())
-            .ok_or_else(|| Error::no_open_session(&context.config.sessions)),
+            .ok_or_else(|| Error::no_open_session(&context.config.sessions, None)),
     }
 }
 

@@ -136,10 +136,11 @@ impl Store {
             Some(id) => self.load(id)?,
             None => {
                 let (sessions, mut damaged) = self.list()?;
+                let newest = sessions.first().map(|session| session.id.clone());
                 let mut open: Vec<Session> =
                     sessions.into_iter().filter(|session| !session.is_complete).collect();
                 match (open.len(), damaged.len()) {
-                    (0, 0) => return Err(Error::no_open_session(&self.folder)),
+                    (0, 0) => return Err(Error::no_open_session(&self.folder, newest)),
                     (0, _) => return Err(damaged.remove(0)),
                     (1, 0) => open.remove(0),
                     // A damaged one may be open, too.

@@ -97,7 +97,13 @@ fn a_completed_session_is_taken_up_again_with_reopen_only() {
     assert_eq!(run.stdout, "");
     assert!(run.stderr.contains("All well"), "{run:?}");
 
-    base.run(&["resume"]).with_code(5);
+    for command in [&["resume"][..], &["apply", "-"]] {
+        let run = base.run(command).with_code(5);
+        let told = format!(
+            "go on with {ID}, the newest, which is complete: `deaddrop resume {ID} --reopen TEXT`"
+        );
+        assert!(run.stderr.contains(&told), "{run:?}");
+    }
     let run = base.run(&["resume", ID]).with_code(2);
     assert!(run.stderr.contains("--reopen"), "{run:?}");
     base.run(&["resume", "--reopen", "More"]).with_code(2);
