@@ -18,6 +18,7 @@ use crate::error::advice;
 use crate::lock::Lock;
 #[cfg(unix)]
 use crate::runner::space;
+use crate::session::Session;
 use crate::session::journal;
 use crate::session::record::History;
 use crate::session::store::Store;
@@ -71,6 +72,7 @@ pub(super) fn doctor(context: &Context) -> ExitCode {
     findings.push(finding("session files", sessions(context)));
     findings.push(finding("journal", journal(&config.sessions.join("journal"))));
     findings.push(finding("lock", Ok(lock(context))));
+    findings.push(decisions(context));
     findings.extend(walls::findings(context));
     findings.push(finding("watching", watching(&config.inbox)));
     findings.push(finding("disk", disk(config)));
@@ -147,6 +149,22 @@ fn lock(context: &Context) -> String {
         (true, true) => "held by a deaddrop that serves the inbox".to_owned(),
         (true, false) => "held by a deaddrop that is busy".to_owned(),
     }
+}
+
+/// What waits for the person: that is no fault, but somebody should know.
+fn decisions(context: &Context) -> Finding {
+    let pending = Store::new(&context.config.sessions).pending().unwrap_or_default();
+    let asked: Vec<_> =
+        pending.iter().filter(|session| session.question().is_some()).map(Session::stem).collect();
+    if asked.is_empty() {
+        return finding("decisions", Ok("nothing waits for yours".to_owned()));
+    }
+    let told = format!(
+        "{} for your decision ({}); `deaddrop status ID` shows what is asked, `deaddrop approve` and `deaddrop deny` decide",
+        if asked.len() == 1 { "1 waits".to_owned() } else { format!("{} wait", asked.len()) },
+        asked.join(", ")
+    );
+    Finding { spare: true, ..finding("decisions", Err(told)) }
 }
 
 /// Whether the system tells of changes, and how many folders it lets a user watch.

@@ -38,6 +38,8 @@ fn a_turn_that_asks_stops_there_until_it_is_approved() {
     assert!(status.contains("a1b2c3d4: waits for you\n") && status.contains("rm -r temp"));
     assert!(status.contains("Created 'before'"), "{status}");
     assert!(base.run(&["sessions"]).ok().stdout.contains("a1b2c3d4  waits for you  "));
+    let doctor = base.run(&["doctor"]).ok().stdout;
+    assert!(doctor.contains("--  decisions        1 waits for your decision (a1b2c3d4); "));
     let waiting = base.waiting(ID);
     assert_eq!(waiting["command"], "rm -r temp");
     assert_eq!(waiting["kind"], "RUN_COMMAND");
