@@ -113,8 +113,19 @@ impl Config {
         self.policies.get(name).ok_or_else(|| {
             let known = self.policy_names().collect::<Vec<_>>().join(", ");
             let meant = nearest(name, self.policy_names());
-            let meant = meant.map(|meant| format!("did you mean '{meant}'? ")).unwrap_or_default();
-            Error::config(origin, format!("there is no policy '{name}'; {meant}There are {known}"))
+            let there_are = match meant {
+                Some(meant) => format!("did you mean '{meant}'? There are"),
+                None => "there are".to_owned(),
+            };
+            let add = if Policy::can_be_called(name) {
+                format!("add [policies.{name}] to {FILE} or ")
+            } else {
+                String::new()
+            };
+            let problem = format!(
+                "there is no policy '{name}'; {there_are} {known}; {add}choose one of these"
+            );
+            Error::config(origin, problem)
         })
     }
 

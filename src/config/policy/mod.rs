@@ -28,6 +28,14 @@ pub struct Policy {
     pub network: Option<bool>,
 }
 
+impl Policy {
+    /// Whether the person can give a policy this name.
+    pub(super) fn can_be_called(name: &str) -> bool {
+        let may_hold = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        !name.is_empty() && name.chars().all(may_hold)
+    }
+}
+
 /// What operations on files may do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -97,8 +97,7 @@ impl Tables {
             let DeValue::Table(settings) = value.get_ref() else {
                 return Err(wrong(&origin, &format!("policies.{name}"), value.get_ref()));
             };
-            let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-            if name.is_empty() || !name.chars().all(is_name) {
+            if !Policy::can_be_called(name) {
                 let problem = format!(
                     "policies holds '{name}' but a policy's name is made of letters, digits, - and _"
                 );

@@ -180,6 +180,14 @@ fn wrong_policies_are_told_with_file_line_and_what_is_right() {
         assert!(said.starts_with("/base/deaddrop.toml:"), "{said}");
         assert!(said.contains(expected), "{expected} in {said}");
     }
-    let said = config(&[""]).unwrap().policy("nope").unwrap_err().to_string();
-    assert!(said.contains("there is no policy 'nope'; There are"), "{said}");
+    let said = |name: &str| config(&[""]).unwrap().policy(name).unwrap_err().to_string();
+    assert_eq!(
+        said("mine"),
+        "policy: there is no policy 'mine'; there are restrictive, standard, permissive, workspace; \
+         add [policies.mine] to deaddrop.toml or choose one of these"
+    );
+    assert!(said("a b").ends_with("workspace; choose one of these"), "{}", said("a b"));
+    let said = said("Standard");
+    assert!(said.contains("did you mean 'standard'? There are restrictive, "), "{said}");
+    assert!(said.contains("; add [policies.Standard] to deaddrop.toml or"), "{said}");
 }
