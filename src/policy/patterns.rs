@@ -114,11 +114,14 @@ pub(super) fn means(pattern: &str, simple: &Simple) -> Match {
         }
         found = Match::Perhaps;
     }
-    let operands: Vec<&Word> = wanted.operands.iter().map(|(word, _)| *word).collect();
+    let operands = &wanted.operands;
     let fits = if given.is_of_files() {
-        operands.iter().map(|wanted| in_any(wanted, &given)).min().unwrap_or(Match::Yes)
+        operands.iter().map(|(wanted, _)| in_any(wanted, &given)).min().unwrap_or(Match::Yes)
     } else {
-        in_order(&operands, &given.operands)
+        let behind_flag: Vec<bool> = given.operands.iter().map(|(_, behind)| *behind).collect();
+        in_order(operands.len(), &behind_flag, |wanted, at| {
+            is_operand(operands[wanted].0, given.operands[at].0)
+        })
     };
     found.min(fits)
 }
@@ -176,26 +179,42 @@ fn place(word: &Word) -> Option<Vec<String>> {
 }
 
 /// Whether the operands begin with those that are wanted; what stands behind a flag may be its
-/// value.
-fn in_order(wanted: &[&Word], given: &[(&Word, bool)]) -> Match {
-    let Some((first, wanted)) = wanted.split_first() else { return Match::Yes };
-    let mut best = Match::No;
-    for (at, (word, behind_flag)) in given.iter().enumerate() {
-        let same = if word.is_open() {
-            Match::Perhaps
-        } else if word.text() == first.text() || same_place(first, word) {
-            Match::Yes
-        } else {
-            Match::No
-        };
-        if same > Match::No {
-            best = best.max(same.min(in_order(wanted, &given[at + 1..])));
+/// value. `behind_flag` has the operands that are given, `same` compares one that is wanted with one
+/// that is given, and is asked once for each pair at most.
+fn in_order(
+    wanted: usize,
+    behind_flag: &[bool],
+    mut same: impl FnMut(usize, usize) -> Match,
+) -> Match {
+    // How well those before `at` can be what is wanted so far, the last of it just before `at`.
+    let mut fits = vec![Match::No; behind_flag.len() + 1];
+    fits[0] = Match::Yes;
+    for wanted in 0..wanted {
+        let mut next = vec![Match::No; fits.len()];
+        let mut best = Match::No;
+        for (given, is_behind_flag) in behind_flag.iter().enumerate() {
+            best = best.max(fits[given]);
+            if best > Match::No {
+                next[given + 1] = best.min(same(wanted, given));
+            }
+            if !is_behind_flag {
+                best = Match::No;
+            }
         }
-        if !behind_flag || best == Match::Yes {
-            break;
-        }
+        fits = next;
     }
-    best
+    fits.into_iter().max().unwrap_or(Match::No)
+}
+
+/// Whether an operand is the one that is wanted.
+fn is_operand(wanted: &Word, given: &Word) -> Match {
+    if given.is_open() {
+        Match::Perhaps
+    } else if given.text() == wanted.text() || same_place(wanted, given) {
+        Match::Yes
+    } else {
+        Match::No
+    }
 }
 
 fn same_place(one: &Word, other: &Word) -> bool {
@@ -213,4 +232,80 @@ pub(super) fn allows(pattern: &str, simple: &Simple) -> bool {
         words.iter().zip(rest).all(|(word, wanted)| word.literal() == Some(wanted.text()))
     });
     same && begins
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `in_order` is to say, in as many steps as it takes.
+    fn by_trying(wanted: &[u8], given: &[(u8, bool)]) -> Match {
+        let Some((first, rest)) = wanted.split_first() else { return Match::Yes };
+        let mut best = Match::No;
+        for (at, (given_one, behind_flag)) in given.iter().enumerate() {
+            let same = same(*first, *given_one);
+            best = best.max(same.min(by_trying(rest, &given[at + 1..])));
+            if !behind_flag {
+                break;
+            }
+        }
+        best
+    }
+
+    /// 0 is what the line does not tell.
+    fn same(wanted: u8, given: u8) -> Match {
+        match given {
+            0 => Match::Perhaps,
+            given if given == wanted => Match::Yes,
+            _ => Match::No,
+        }
+    }
+
+    /// All lists of up to `length` of these.
+    fn lists<T: Clone>(of: &[T], length: usize) -> Vec<Vec<T>> {
+        let mut all = vec![Vec::new()];
+        let mut from = 0;
+        for _ in 0..length {
+            for at in std::mem::replace(&mut from, all.len())..all.len() {
+                for item in of {
+                    let longer = [all[at].as_slice(), std::slice::from_ref(item)].concat();
+                    all.push(longer);
+                }
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn operands_are_found_as_by_trying_all_places() {
+        let operands = [(0, false), (0, true), (1, false), (1, true), (2, true)];
+        for given in lists(&operands, 5) {
+            let behind_flag: Vec<bool> = given.iter().map(|(_, behind)| *behind).collect();
+            for wanted in lists(&[1, 2], 3) {
+                let found =
+                    in_order(wanted.len(), &behind_flag, |one, at| same(wanted[one], given[at].0));
+                assert_eq!(found, by_trying(&wanted, &given), "{wanted:?} {given:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_operand_is_compared_once_with_each_that_is_wanted() {
+        for last in [Match::No, Match::Perhaps] {
+            let mut steps = 0;
+            let found = in_order(6, &[true; 600], |wanted, _| {
+                steps += 1;
+                if wanted == 5 { last } else { Match::Perhaps }
+            });
+            assert_eq!(found, last);
+            assert!(steps <= 6 * 600, "{steps}");
+        }
+        // Without flags there is one place for each.
+        let mut steps = 0;
+        in_order(3, &[false; 600], |_, _| {
+            steps += 1;
+            Match::Yes
+        });
+        assert_eq!(steps, 3);
+    }
 }

@@ -111,6 +111,16 @@ fn no_text_takes_long() {
 }
 
 #[test]
+fn a_long_pattern_is_found_soon_among_many_flags() {
+    let mut policy = Policy::preset("permissive").unwrap();
+    policy.shell.blocked = vec!["docker run x y z".to_owned()];
+    let begun = Instant::now();
+    let line = format!("docker{}", " -x $y".repeat(600));
+    assert!(matches!(command(&policy, &line, false), Decision::Ask(_)));
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+#[test]
 fn what_is_too_long_or_too_deep_asks_and_says_so() {
     let why = |line: &str| read(line).unreadable.join("; ");
     assert!(why(&" ".repeat(LONGEST + 1)).contains("longer than 64 KiB"));
