@@ -2,7 +2,7 @@
 
 use super::grammar::Budget;
 use super::options::{self, Given, Valued};
-use super::{MOST, Reading, Simple, Word, literal, shells};
+use super::{MOST, Reading, Simple, Word, literal, shells, variables};
 
 /// Where the programs of the system are: by their path they are the same as by their name.
 const STANDARD: [&str; 7] = [
@@ -103,54 +103,15 @@ fn is_reserved(word: &str) -> bool {
     )
 }
 
-/// The variable that a word sets, if it is an assignment.
-fn assigned(word: &Word) -> Option<&str> {
-    let (variable, _) = word.shown().split_once('=')?;
-    let variable = variable.strip_suffix('+').unwrap_or(variable);
-    is_variable(variable).then_some(variable)
-}
-
-fn is_variable(name: &str) -> bool {
-    !name.is_empty()
-        && !name.starts_with(|c: char| c.is_ascii_digit())
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-}
-
-/// Whether a variable decides which program a name stands for, or what programs run beside.
-fn misleads(variable: &str) -> bool {
-    matches!(
-        variable,
-        "PATH"
-            | "IFS"
-            | "ENV"
-            | "BASH_ENV"
-            | "SHELLOPTS"
-            | "BASHOPTS"
-            | "PS4"
-            | "PROMPT_COMMAND"
-            | "NODE_OPTIONS"
-            | "BUN_OPTIONS"
-    ) || ["LD_", "DYLD_", "BASH_FUNC_"].iter().any(|prefix| variable.starts_with(prefix))
-}
-
-/// Notes a variable after which the rest of the line may mean something else.
-fn set(variable: &str, into: &mut Reading) {
-    if misleads(variable) {
-        into.cannot(format!("{variable} is set, which changes what the line means"));
-    }
-}
-
 /// Adds a command and those that it starts.
 pub(super) fn add(words: Vec<Word>, into: &mut Reading, budget: &mut Budget, depth: u8) {
     if depth == 0 {
         return into.cannot("commands within commands go too deep");
     }
     let mut words = words;
+    let mut by_program = None;
     for _ in 0..CHAIN {
-        while let Some(variable) = words.first().and_then(assigned) {
-            set(variable, into);
-            words.remove(0);
-        }
+        variables::in_front(&mut words, by_program.take(), into);
         let Some(program) = words.first() else { return };
         if into.commands.len() >= MOST {
             return into.cannot("it holds too many commands");
@@ -212,7 +173,11 @@ pub(super) fn add(words: Vec<Word>, into: &mut Reading, budget: &mut Budget, dep
                 }
                 None => rest,
             },
-            "xargs" => fed(&given, rest),
+            "xargs" => {
+                let slot = given.iter().find(|option| option.name == "process-slot-var");
+                variables::named(slot.and_then(|slot| slot.value.as_ref()), named, into);
+                fed(&given, rest)
+            }
             "flock" | "script" if given.iter().any(|o| o.name == "c") || is_option_c(&rest) => {
                 into.cannot(format!("what {named} -c starts"));
                 rest
@@ -223,6 +188,7 @@ pub(super) fn add(words: Vec<Word>, into: &mut Reading, budget: &mut Budget, dep
             let wrapper = tells || named == "exec";
             return into.commands.push(Simple { wrapper, ..simple });
         }
+        by_program = ["env", "sudo"].into_iter().find(|setter| *setter == named);
         into.commands.push(Simple { wrapper, ..simple });
         words = rest;
     }
@@ -261,22 +227,10 @@ fn builtin(
             }
         }
         "mapfile" | "readarray" if has("-C") => into.cannot(format!("{name} -C runs a text")),
-        "export" | "declare" | "typeset" | "local" | "readonly" => {
-            for word in arguments {
-                if word.is_open() && !word.text().contains('=') {
-                    into.cannot(format!("which variable {name} sets"));
-                }
-                set(word.text().split(['=', '+']).next().unwrap_or_default(), into);
-            }
+        _ => {
+            variables::builtin(name, arguments, into);
             return false;
         }
-        "read" | "getopts" | "printf" | "unset" => {
-            for word in arguments {
-                set(word.text(), into);
-            }
-            return false;
-        }
-        _ => return false,
     }
     true
 }

@@ -14,6 +14,7 @@ mod options;
 mod shells;
 mod substitutions;
 mod tree;
+mod variables;
 mod word;
 
 pub(super) use looked_through::{name, standard};

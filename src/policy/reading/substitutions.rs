@@ -7,7 +7,7 @@ use tree_sitter::Node;
 use super::heredoc::{self, Document, Told};
 use super::kinds::{children, is_substitution, outermost};
 use super::tree::{LEVELS, Walk};
-use super::word;
+use super::{variables, word};
 
 impl Walk<'_> {
     /// The outermost substitutions in a word, in order; each is looked into.
@@ -75,8 +75,10 @@ impl Walk<'_> {
                     inner.push(found.byte_range());
                     self.substitution(found, level + 1);
                 }
-                if !is_simple(kind, text, start, &inner) {
-                    self.into.cannot("it holds an expansion that cannot be followed");
+                match own(text, start, &inner).filter(|own| is_simple(kind, own)) {
+                    Some(own) if kind == "expansion" => variables::expansion(&own, self.into),
+                    Some(own) => variables::arithmetic(&own, self.into),
+                    None => self.into.cannot("it holds an expansion that cannot be followed"),
                 }
             }
         }
@@ -125,17 +127,21 @@ impl Walk<'_> {
     }
 }
 
-/// Whether every shell sees the same end of `${…}` or `$((…))`: no quotes in it, and its brackets
-/// are pairs. `inner` are the substitutions within.
-fn is_simple(kind: &str, text: &str, start: usize, inner: &[Range<usize>]) -> bool {
+/// A text that begins at `start`, without the substitutions in it.
+fn own(text: &str, start: usize, inner: &[Range<usize>]) -> Option<String> {
     let mut own = String::new();
     let mut at = 0;
     for span in inner {
-        let Some(part) = text.get(at..span.start.saturating_sub(start)) else { return false };
-        own.push_str(part);
+        own.push_str(text.get(at..span.start.saturating_sub(start))?);
         at = span.end.saturating_sub(start);
     }
     own.push_str(text.get(at..).unwrap_or_default());
+    Some(own)
+}
+
+/// Whether every shell sees the same end of `${…}` or `$((…))`: no quotes in it, and its brackets
+/// are pairs. `own` is its text without the substitutions in it.
+fn is_simple(kind: &str, own: &str) -> bool {
     if own.contains(['\'', '"', '`', '\\', '\n']) || own.get(1..).unwrap_or_default().contains('$')
     {
         return false;

@@ -7,7 +7,7 @@ use tree_sitter::Node;
 use super::grammar::Budget;
 use super::kinds::{children, is_wordlike};
 use super::word::{self, Word};
-use super::{Reading, looked_through};
+use super::{Reading, looked_through, variables};
 
 /// How deep the parts of a line may be nested.
 pub(super) const LEVELS: usize = 100;
@@ -57,6 +57,9 @@ impl Walk<'_> {
     pub(super) fn structure(&mut self, node: Node<'_>, range: Range<usize>, level: usize) {
         if level > LEVELS {
             return self.into.cannot("its parts are nested too deep");
+        }
+        if let Some(variable) = node.child_by_field_name("variable") {
+            variables::set_by_syntax(&self.text[variable.byte_range()], self.into);
         }
         let mut at = range.start;
         let mut words: Vec<Token> = Vec::new();
@@ -287,6 +290,12 @@ impl Walk<'_> {
                     self.odd();
                 }
                 self.gap(range.end..next.range.start.max(range.end), false);
+                // `{name}>file` sets a variable.
+                if stuck && matches!(next.kind, TokenKind::To | TokenKind::BothTo) {
+                    let raw = &self.text[range.clone()];
+                    let name = raw.strip_prefix('{').and_then(|raw| raw.strip_suffix('}'));
+                    variables::set_by_syntax(name.unwrap_or_default(), self.into);
+                }
             }
             match kind {
                 TokenKind::To => to = true,
