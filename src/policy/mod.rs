@@ -16,5 +16,5 @@ mod told;
 
 pub use decision::{Ask, Decision, Denial, Opens};
 pub use files::{Access, path};
-pub use shell::{Explained, command, explain};
+pub use shell::{Explained, command, explain, run};
 pub use told::told;

@@ -5,6 +5,8 @@ use super::git;
 use super::patterns::{Match, allows, means};
 use super::reading::{self, Reading, Simple};
 use crate::config::{Policy, Shell};
+use crate::protocol::ShellCommand;
+use crate::text::visible_line;
 
 pub(super) const ENABLED: &str = "shell.enabled";
 pub(super) const BLOCKED: &str = "shell.blockedCommands";
@@ -19,6 +21,9 @@ const STEERING: [&str; 26] = [
     "local", "popd", "pushd", "readonly", "return", "set", "shift", "test", "times", "true",
     "typeset", "ulimit", "umask", "unset", "wait",
 ];
+
+/// How many variables of an operation are named to the person who is asked.
+const NAMED: usize = 10;
 
 /// A decision, and how it came about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,10 +54,58 @@ pub fn command(policy: &Policy, command: &str, guarded: bool) -> Decision {
     explain(policy, command, guarded).decision
 }
 
+/// The same of a command with all that an operation says of it: variables that change what the line
+/// means count as if they stood in it, and the person who is asked is told of what else there is.
+///
+/// # Examples
+/// ```
+/// use deaddrop::config::Policy;
+/// use deaddrop::policy::{self, Decision};
+/// use deaddrop::protocol::ShellCommand;
+/// let mut run = ShellCommand::new("cat x");
+/// run.env.insert("PATH".to_owned(), "./bin".to_owned());
+/// let standard = Policy::preset("standard").unwrap();
+/// let Decision::Ask(ask) = policy::run(&standard, &run, true) else { panic!() };
+/// assert!(ask.reason.contains("PATH is set"));
+/// ```
+pub fn run(policy: &Policy, run: &ShellCommand, guarded: bool) -> Decision {
+    let variables = run.env.keys().map(String::as_str);
+    match explain_with(policy, &run.command, variables, guarded).decision {
+        Decision::Ask(ask) => Decision::Ask(Ask { reason: ask.reason + &beside(run), ..ask }),
+        decision => decision,
+    }
+}
+
+/// Where a command is to run and with what variables, if that is not as always.
+fn beside(run: &ShellCommand) -> String {
+    let mut said = String::new();
+    if let Some(cwd) = &run.cwd {
+        said += &format!("; it runs in '{}'", visible_line(cwd.as_str()));
+    }
+    let names: Vec<_> = run.env.keys().take(NAMED).map(|name| visible_line(name)).collect();
+    if !names.is_empty() {
+        said += &format!("; it sets {}", names.join(", "));
+    }
+    let more = run.env.len() - names.len();
+    if more > 0 {
+        said += &format!(" and {more} more");
+    }
+    said
+}
+
 /// The same with what it says of each command in the line.
 pub fn explain(policy: &Policy, command: &str, guarded: bool) -> Explained {
+    explain_with(policy, command, [], guarded)
+}
+
+fn explain_with<'a>(
+    policy: &Policy,
+    command: &str,
+    variables: impl IntoIterator<Item = &'a str>,
+    guarded: bool,
+) -> Explained {
     let shell = &policy.shell;
-    let Reading { commands, unreadable } = reading::read(command);
+    let Reading { commands, unreadable } = reading::read_with(command, variables);
     let commands: Vec<(Simple, Decision)> = commands
         .into_iter()
         .map(|simple| {
@@ -142,7 +195,7 @@ fn of_allowed(shell: &Shell, simple: &Simple) -> Decision {
     }
     Decision::deny(
         ALLOWED,
-        format!("Command not in allowed list: {}", crate::text::visible_line(program)),
+        format!("Command not in allowed list: {}", visible_line(program)),
         Some(format!("Allowed commands: {}", shell.allowed.join(", "))),
     )
 }

@@ -10,7 +10,7 @@ use crate::protocol::{Change, Operation, RelPath};
 pub fn judge(policy: &Policy, guarded: bool, operation: &Operation, place: &dyn Place) -> Decision {
     let (access, path) = match operation {
         Operation::Message { .. } | Operation::Done { .. } => return Decision::Allow,
-        Operation::Run(run) => return policy::command(policy, &run.command, guarded),
+        Operation::Run(run) => return policy::run(policy, run, guarded),
         Operation::Create { path, .. } | Operation::Edit { path, .. } => (Access::Write, path),
         Operation::Delete { path } => (Access::Delete, path),
         Operation::Read { path, .. } => (Access::Read, path),

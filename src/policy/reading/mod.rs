@@ -77,7 +77,15 @@ impl Reading {
 /// assert!(!read("$EDITOR notes").unreadable.is_empty());
 /// ```
 pub fn read(text: &str) -> Reading {
+    read_with(text, [])
+}
+
+/// The same of a line that is run with these variables besides those that every line has.
+pub(super) fn read_with<'a>(text: &str, variables: impl IntoIterator<Item = &'a str>) -> Reading {
     let mut reading = Reading::default();
+    for variable in variables {
+        variables::set(variable, &mut reading);
+    }
     let mut budget = grammar::Budget::new();
     within(text, &mut reading, &mut budget, DEPTH);
     reading

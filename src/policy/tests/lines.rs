@@ -1,7 +1,8 @@
 //! What is said of command lines, in words, and lists of the person's own.
 
 use crate::config::Policy;
-use crate::policy::{Decision, Opens, command, explain};
+use crate::policy::{Decision, Opens, command, explain, run};
+use crate::protocol::{RelPath, ShellCommand};
 
 fn standard() -> Policy {
     Policy::preset("standard").unwrap()
@@ -110,4 +111,51 @@ fn every_command_of_a_line_is_explained() {
         ]
     );
     assert_eq!(explained.decision.rule(), Some("shell.allowedCommands"));
+}
+
+#[test]
+fn variables_of_an_operation_count_as_those_in_its_line() {
+    let said = |policy: &str, line: &str, variables: &[&str]| {
+        let mut operation = ShellCommand::new(line);
+        operation.env = variables.iter().map(|name| ((*name).to_owned(), "x".to_owned())).collect();
+        let decision = run(&Policy::preset(policy).unwrap(), &operation, true);
+        let reason = decision.reason().unwrap_or_default();
+        format!("{} {reason}", decision.rule().unwrap_or("-"))
+    };
+    for name in
+        ["PATH", "LD_PRELOAD", "NODE_OPTIONS", "IFS", "BASH_ENV", "PATH=./bin:", "BASH_FUNC_ls%%"]
+    {
+        for policy in ["standard", "permissive"] {
+            let told = said(policy, "ls", &["CI", name]);
+            let shown = name.split('=').next().unwrap();
+            let reason = format!("shell.unreadable Command cannot be read: {shown} is set, which");
+            assert!(told.starts_with(&reason), "{told}");
+        }
+        assert_eq!(said("workspace", "ls", &[name]), "- ");
+        assert!(said("restrictive", "ls", &[name]).starts_with("shell.enabled "));
+        assert!(said("standard", "sudo ls", &[name]).starts_with("shell.blockedCommands "));
+    }
+    assert_eq!(said("standard", "npm test", &["CI", "DEBUG", "PATHS"]), "- ");
+}
+
+#[test]
+fn who_is_asked_learns_where_a_command_runs_and_with_what() {
+    let mut operation = ShellCommand::new("rm -rf build");
+    let reason = |operation: &ShellCommand| match run(&standard(), operation, true) {
+        Decision::Ask(ask) => ask.reason,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(reason(&operation), "Destructive command requires approval");
+    operation.cwd = Some(RelPath::parse("src/a").unwrap());
+    for name in ["B\nC", "A"] {
+        operation.env.insert(name.to_owned(), "1".to_owned());
+    }
+    assert_eq!(
+        reason(&operation),
+        "Destructive command requires approval; it runs in 'src/a'; it sets A, B␊C"
+    );
+    for n in 0..20 {
+        operation.env.insert(format!("A{n:02}"), String::new());
+    }
+    assert!(reason(&operation).ends_with("A08 and 12 more"), "{}", reason(&operation));
 }
