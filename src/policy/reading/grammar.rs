@@ -52,13 +52,13 @@ impl Budget {
 /// The time that this thread has had of the processor: what else the machine does must not change
 /// a decision.
 #[cfg(unix)]
-fn now() -> Duration {
+pub(in crate::policy) fn now() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()
 }
 
 #[cfg(not(unix))]
-fn now() -> Duration {
+pub(in crate::policy) fn now() -> Duration {
     static BEGUN: std::sync::LazyLock<std::time::Instant> =
         std::sync::LazyLock::new(std::time::Instant::now);
     BEGUN.elapsed()

@@ -17,6 +17,8 @@ mod tree;
 mod variables;
 mod word;
 
+#[cfg(test)]
+pub(super) use grammar::now;
 pub(super) use looked_through::{name, standard};
 pub use word::Word;
 pub(super) use word::plain;
