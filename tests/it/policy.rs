@@ -1,6 +1,6 @@
 //! `deaddrop policy`: what a policy says of a command, and which there are.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::{Base, Run};
 
@@ -79,5 +79,30 @@ fn the_policy_is_a_setting_like_others() {
     assert!(
         said.contains("--policy: there is no policy 'standrd'; did you mean 'standard'?"),
         "{said}"
+    );
+}
+
+#[test]
+fn variables_of_a_shell_operation_are_judged_as_those_in_a_line() {
+    let base = Base::new();
+    base.write("workspace/src/a", "x\n");
+    let asked = |command: &str, variable: &str| {
+        let operation = json!({"type": "shell", "command": command, "cwd": "src",
+            "env": {"CI": "1", variable: "./bin"}});
+        let text = json!({"protocolVersion": "1.0", "operations": [operation]}).to_string();
+        let run = base.run_with(&["run"], &text).with_code(3);
+        let told: Value = serde_json::from_str(&run.stdout).unwrap();
+        told["events"][0]["reason"].as_str().unwrap().to_owned()
+    };
+    let beside = "; it runs in 'src'; it sets CI, PATH";
+    assert_eq!(
+        asked("cat a", "PATH"),
+        format!("Command cannot be read: PATH is set, which changes what the line means{beside}")
+    );
+    // What cannot be read comes after what is on a list.
+    assert_eq!(asked("rm -rf a", "PATH"), format!("Destructive command requires approval{beside}"));
+    assert_eq!(
+        asked("rm -rf a", "DEBUG"),
+        "Destructive command requires approval; it runs in 'src'; it sets CI, DEBUG"
     );
 }
