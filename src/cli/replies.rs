@@ -17,6 +17,7 @@ use crate::control::{Given, Wish};
 use crate::error::{Error, Result};
 use crate::place::Preview;
 use crate::protocol::{self, Dialect, Outcome};
+use crate::session::store::Store;
 use crate::text::{count, visible_line};
 use crate::turn::{self, Asking, Carried, Course};
 use crate::watch::Stop;
@@ -43,7 +44,8 @@ pub(super) struct Apply {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit code 0: nothing wrong with it; 1: it has errors.
+The reply is looked at as `apply` would carry it out: for the session that is named or the only open
+one, with its policy. Exit code 0: nothing wrong with it; 1: it has errors.
 
 Examples:
   deaddrop check reply.txt
@@ -78,11 +80,16 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
 }
 
 pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
-    if let Some(id) = &arguments.session {
-        crate::session::store::Store::new(&context.config.sessions).load(id)?;
-    }
+    // What `apply` would carry it out for.
+    let store = Store::new(&context.config.sessions);
+    let session = match store.choose(arguments.session.as_deref()) {
+        Ok(session) => Some(session),
+        Err(e) if arguments.session.is_none() && e.is_without_session() => None,
+        Err(e) => return Err(e),
+    };
     let (text, _) = read(arguments.file.as_deref())?;
-    let reply = protocol::read(&text, Dialect::Tags);
+    let dialect = session.as_ref().map_or(Dialect::Tags, |session| session.dialect);
+    let reply = protocol::read(&text, dialect);
     // A workspace that does not exist yet is an empty one.
     let missing =
         tempfile::tempdir().map_err(|e| Error::io("make a folder in", &std::env::temp_dir(), e))?;
@@ -92,7 +99,10 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
         Workspace::open(folder, &context.config.state(), &context.config.protected_names)?;
     let mut preview = Preview::new(&workspace);
     let guarded = context.config.sandbox.mode != Mode::Off;
-    let name = context.config.policy.as_deref().unwrap_or("workspace");
+    let name = match &session {
+        Some(session) => &session.policy,
+        None => context.config.policy.as_deref().unwrap_or("workspace"),
+    };
     let policy = context.config.policy(name)?;
     let course = Course {
         steps: &reply.steps,
@@ -113,7 +123,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
             json!({ "path": file.path.as_str(), "change": change(file), "diff": diff(file) })
         });
         Context::print_json(&json!({
-            "commands": outcomes.iter().map(talk::outcome_json).collect::<Vec<_>>(),
+            "commands": outcomes.iter().map(talk::foretold_json).collect::<Vec<_>>(),
             "files": files.collect::<Vec<_>>(),
             "errors": errors,
             "warnings": warnings,
@@ -125,7 +135,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
             talk::result(&format!("\n{}", coloured(&talk, &diff(file))));
         }
         context.talk.say(&format!(
-            "\n{}, {}, {}, {} changed. Nothing was done.",
+            "\n{}, {}, {}, {} would change. Nothing was done.",
             count(outcomes.len(), "command"),
             count(errors, "error"),
             count(warnings, "warning"),
@@ -136,7 +146,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
 }
 
 fn located(context: &Context, outcome: &Outcome) -> String {
-    format!("{:>5}  {}", outcome.line, context.talk.for_results().outcome(outcome))
+    format!("{:>5}  {}", outcome.line, context.talk.for_results().foretold(outcome))
 }
 
 /// The text of a reply from a file or standard input, and what to call it.

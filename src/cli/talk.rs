@@ -7,9 +7,9 @@ use anstyle::{AnsiColor, Style};
 
 use super::{Color, Context, Global, question};
 use crate::base::Turn;
-use crate::protocol::{Detail, Outcome, tags};
+use crate::protocol::{Detail, Kind, Outcome, Warning, WarningSort, tags};
 use crate::session::Session;
-use crate::text::{indented, visible, visible_line};
+use crate::text::{count, indented, visible, visible_line};
 
 /// Talks to the person.
 #[derive(Debug, Clone)]
@@ -108,22 +108,36 @@ impl Talk {
 
     /// An outcome in a line, with what belongs to it below.
     pub(super) fn outcome(&self, outcome: &Outcome) -> String {
+        self.line(outcome, "  ok  ", tags::summary(outcome))
+    }
+
+    /// The same of what was not done, but would be.
+    pub(super) fn foretold(&self, outcome: &Outcome) -> String {
+        self.line(outcome, "would ", foretold(outcome))
+    }
+
+    /// An outcome in a line with this mark and summary.
+    fn line(&self, outcome: &Outcome, done: &str, summary: String) -> String {
+        let not_counted = not_counted(outcome);
         let mark = match &outcome.detail {
             Detail::Unknown { .. } => "  ?   ".to_owned(),
-            _ if outcome.success() => self.green("  ok  "),
+            _ if not_counted.is_some() => self.yellow("  --  "),
+            _ if outcome.success() => self.green(done),
             _ => self.red("FAILED"),
         };
-        let name = tags::name(outcome.kind);
-        let told = match &outcome.detail {
-            Detail::Shown { text } => below(text),
-            _ => format!("  {}", tags::summary(outcome)),
+        let name = name(outcome.kind, outcome.asked.is_some());
+        let told = match (&outcome.detail, not_counted) {
+            (_, Some(why)) => format!("  {}", visible_line(why)),
+            (Detail::Shown { text }, _) => below(text),
+            _ => format!("  {summary}"),
         };
         let mut text = if told.starts_with(' ') {
             format!("{mark}  {name:<11}{told}")
         } else {
             format!("{mark}  {name}{told}")
         };
-        for warning in &outcome.warnings {
+        let beside = |warning: &&Warning| warning.sort != WarningSort::Done;
+        for warning in outcome.warnings.iter().filter(beside) {
             text.push_str(&format!(
                 "\n        {} {}",
                 self.yellow("warning:"),
@@ -143,9 +157,55 @@ impl Talk {
             let was = if failed == 1 { "was" } else { "were" };
             self.warning(&format!(
                 "{} of the last reply failed or {was} not run, see above; `deaddrop resume {} --reopen TEXT` goes on",
-                crate::text::count(failed, "command"), session.id
+                count(failed, "command"), session.id
             ));
         }
+    }
+}
+
+/// What an operation is called in a session of tags, or of operations.
+pub(super) fn name(kind: Kind, in_operations: bool) -> &'static str {
+    match kind {
+        Kind::Message if in_operations => "message",
+        Kind::Create if in_operations => "createFile",
+        Kind::Edit if in_operations => "editFile",
+        Kind::Delete if in_operations => "deleteFile",
+        Kind::Read if in_operations => "readFile",
+        Kind::Run if in_operations => "shell",
+        kind => tags::name(kind),
+    }
+}
+
+/// Why an end of the session does not count, if it is one that does not.
+pub(super) fn not_counted(outcome: &Outcome) -> Option<&str> {
+    let found = outcome.warnings.iter().find(|warning| warning.sort == WarningSort::Done);
+    found.map(|warning| &**warning)
+}
+
+/// What would be done, as it follows "would".
+fn foretold(outcome: &Outcome) -> String {
+    match &outcome.detail {
+        Detail::Shown { .. } => "show it to the user".to_owned(),
+        Detail::Created { path, replaced, .. } => {
+            format!("{} '{path}'", if *replaced { "replace" } else { "create" })
+        }
+        Detail::Edited { path, lines: (start, end), inserted, total } => {
+            let lines =
+                if start == end { format!("line {start}") } else { format!("lines {start}-{end}") };
+            let change = match inserted {
+                0 => format!("remove {lines}"),
+                n => format!("replace {lines} by {}", count(*n, "line")),
+            };
+            format!("edit '{path}' ({change}; the file has {} then)", count(*total, "line"))
+        }
+        Detail::Replaced { path, edits } => {
+            format!("edit '{path}' ({})", count(*edits, "replacement"))
+        }
+        Detail::Read { path, size, .. } => format!("read '{path}' ({size} bytes)"),
+        Detail::Deleted { path } => format!("delete '{path}'"),
+        Detail::ReadLater { path } => format!("show '{path}' in the next outbox"),
+        Detail::Completed { .. } => "complete the session".to_owned(),
+        Detail::Ran(_) | Detail::Unknown { .. } | Detail::Failed(_) => tags::summary(outcome),
     }
 }
 
@@ -175,6 +235,13 @@ pub(super) fn turn_json(context: &Context, turn: &Turn) -> serde_json::Value {
         "waiting": question::to_json(session),
         "results": outcomes(session).iter().map(outcome_json).collect::<Vec<_>>(),
     })
+}
+
+/// The same of what was not done, but would be.
+pub(super) fn foretold_json(outcome: &Outcome) -> serde_json::Value {
+    let mut value = outcome_json(outcome);
+    value["summary"] = foretold(outcome).into();
+    value
 }
 
 /// An outcome as `--json` gives it.

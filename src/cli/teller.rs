@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use super::prompt::{Prompt, Said};
-use super::talk::{Talk, below, result, turn_json};
+use super::talk::{Talk, below, name, not_counted, result, turn_json};
 use super::{Context, question};
 use crate::base::Turn;
 use crate::control::Wish;
@@ -92,14 +92,16 @@ impl Observer for Teller<'_> {
     fn begun(&mut self, step: &Step) {
         // Only a command can take a while.
         if let (Kind::Run, Asks::Operation(Operation::Run(run))) = (step.kind(), &step.asks) {
-            self.context.talk.say(&format!("   ..   RUN_COMMAND  {}", named(&run.command)));
+            let name = name(Kind::Run, step.asked.is_some());
+            self.context.talk.say(&format!("   ..   {name:<11}  {}", named(&run.command)));
         }
     }
 
     fn done(&mut self, outcome: &Outcome) {
         let talk = &self.context.talk;
-        // What a command did where it may not is no matter of success.
-        let minds = outcome.kind == Kind::Run && !outcome.warnings.is_empty();
+        // What a command did where it may not is no matter of success, nor is an end that is none.
+        let minds = outcome.kind == Kind::Run && !outcome.warnings.is_empty()
+            || not_counted(outcome).is_some();
         if outcome.success() && !minds {
             talk.say(&talk.outcome(outcome));
         } else {

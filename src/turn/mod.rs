@@ -17,6 +17,7 @@ use crate::protocol::{
     Reading, RelPath, Step, Warning, WarningSort,
 };
 use crate::session::{Question, Verdict};
+use crate::text::{count, visible_line};
 use crate::workspace::guard::Snapshot;
 pub use judge::judge;
 use permission::Sought;
@@ -30,8 +31,8 @@ const SHOWN_LIMIT: u64 = 1_000_000;
 const AFTER_DONE: &str = "it comes after [DONE]";
 /// Why a step is not tried after the machine has failed one.
 const HALTED: &str = "the run was halted by a failure of the system";
-/// What is told with a [DONE] that does not count.
-const GOES_ON: &str = "the session goes on, since not everything before it succeeded";
+/// So many operations are named that keep a [DONE] from counting.
+const NAMED: usize = 10;
 
 /// Is told what happens while a reply is carried out.
 pub trait Observer {
@@ -185,7 +186,8 @@ pub fn carry_out(
         match &outcome.detail {
             Detail::Completed { .. } => stopped = Some(AFTER_DONE),
             Detail::Shown { .. } if outcome.kind == Kind::Done => {
-                outcome.warnings.push(Warning::new(WarningSort::Done, GOES_ON));
+                let told = does_not_count(&outcomes);
+                outcome.warnings.push(Warning::new(WarningSort::Done, told));
             }
             _ => {}
         }
@@ -234,6 +236,25 @@ fn instead(operation: &Operation, outcomes: &[Outcome]) -> Option<Detail> {
         }
         _ => None,
     }
+}
+
+/// What is told with a [DONE] that does not count after these outcomes.
+fn does_not_count(outcomes: &[Outcome]) -> String {
+    let failed: Vec<&Outcome> = outcomes.iter().filter(|outcome| !outcome.success()).collect();
+    let name = |outcome: &&Outcome| match outcome.asked.as_ref().and_then(|asked| asked.id.as_ref())
+    {
+        Some(id) => format!("\"{}\"", visible_line(id)),
+        None => format!("line {}", outcome.line),
+    };
+    let mut names: Vec<String> = failed.iter().take(NAMED).map(name).collect();
+    if failed.len() > NAMED {
+        names.push("…".to_owned());
+    }
+    format!(
+        "not counted: {} before it failed ({}), so the session goes on",
+        count(failed.len(), "operation"),
+        names.join(", ")
+    )
 }
 
 /// A command that the machine could not run is a failure of the system.

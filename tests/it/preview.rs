@@ -171,7 +171,7 @@ fn check_looks_at_large_files_only_as_far_as_it_must() {
     let reply = format!("{}[DELETE_FILE path=\"large\"]\n", create("big"));
     let run = base.run_with(&["check"], reply).ok();
     assert!(run.stdout.contains("--- a/big\n+++ b/big\n(too large to show)\n"), "{run:?}");
-    assert!(run.stderr.contains("2 files changed"), "{run:?}");
+    assert!(run.stderr.contains("2 files would change"), "{run:?}");
 
     let reply = "[EDIT_FILE path=\"large\" start_line=\"1\" end_line=\"1\"]\n[/EDIT_FILE]\n";
     let why = "'large' is 104857600 bytes long; files up to 67108864 bytes can be edited";

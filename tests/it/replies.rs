@@ -147,7 +147,10 @@ fn check_shows_a_diff_for_every_file() {
     ] {
         assert!(run.stdout.contains(part), "{part}\nin\n{}", run.stdout);
     }
-    assert!(run.stderr.contains("5 commands, 0 errors, 0 warnings, 3 files changed"), "{run:?}");
+    assert!(
+        run.stderr.contains("5 commands, 0 errors, 0 warnings, 3 files would change"),
+        "{run:?}"
+    );
 
     let told = json(&base.run_with(&["check", "--json"], reply).ok().stdout);
     let changes: Vec<_> = told["files"].as_array().unwrap().iter().map(|f| &f["change"]).collect();
@@ -170,6 +173,48 @@ fn check_finds_what_would_fail() {
         let run = base.run_with(&["check"], reply).with_code(1);
         assert!(run.stdout.contains("FAILED"), "{reply}: {run:?}");
     }
+}
+
+#[test]
+fn check_looks_at_a_reply_as_apply_would_carry_it_out() {
+    const LS: &str = r#"{"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "npm test"}, {"type": "createFile", "path": "a", "content": "x"}]}"#;
+    let base = Base::new();
+    // Without a session it is the settings' policy, and tags.
+    let run = base.run_with(&["check", "--policy", "standard"], LS).ok();
+    assert!(run.stdout.contains("would   CREATE_FILE  create 'a'\n"), "{run:?}");
+    let start = ["new", "--no-watch", "--dialect", "operations", "--policy", "restrictive", "x"];
+    base.run(&start).ok();
+    let run = base.run_with(&["check", "--policy", "permissive"], LS).with_code(1);
+    assert!(run.stdout.contains("FAILED  shell        DENIED: "), "{run:?}");
+    let run = base.run_with(&["check"], "Hello").with_code(1);
+    assert!(run.stdout.contains("holds no operations message"), "{run:?}");
+    // Several are open, of which one has to be named.
+    base.begin(ID);
+    base.run_with(&["check"], LS).with_code(2);
+    let run = base.run_with(&["check", "--session", ID], "Hello").with_code(1);
+    assert!(!run.stdout.contains("operations message"), "{run:?}");
+}
+
+#[test]
+fn an_end_that_does_not_count_is_not_told_as_one() {
+    let base = Base::new();
+    base.run(&["new", "--no-watch", "--dialect", "operations", "x"]).ok();
+    let reply = r#"{"protocolVersion": "1.0", "operations": [
+        {"type": "deleteFile", "id": "gone", "path": "no"},
+        {"type": "deleteFile", "path": "none"},
+        {"type": "message", "id": "done", "content": "All done"}]}"#;
+    let told =
+        "not counted: 2 operations before it failed (\"gone\", line 3), so the session goes on";
+    let run = base.run_with(&["apply", "-"], reply).ok();
+    assert!(run.stderr.contains(&format!("  --    DONE         {told}\n")), "{run:?}");
+    assert!(run.stderr.contains("FAILED  deleteFile   "), "{run:?}");
+    assert!(!run.stderr.contains("All done"), "{run:?}");
+    let status = base.run(&["status"]).ok().stdout;
+    assert!(status.contains(told) && !status.contains("ok"), "{status}");
+    let outbox = base.run(&["show"]).ok().stdout;
+    let events = outbox.split_once("## Events").unwrap().1.replace("\\\"", "'");
+    let told = told.replace('"', "'");
+    assert!(events.contains(&format!("\"message\":\"{told}\"")), "{events}");
 }
 
 #[test]
