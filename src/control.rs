@@ -141,7 +141,7 @@ pub fn fulfil(base: &mut Base, wish: Wish, observer: &mut dyn Observer) -> Resul
 /// What is told with a reply that has to wait.
 pub fn waits(session: &Session, question: &Question) -> String {
     format!(
-        "session {0} waits for your decision about {1}: `deaddrop approve {1}` or `deaddrop deny {1}`; the reply was not carried out",
+        "session {0} waits for your decision about '{1}': `deaddrop approve --session {0}` or `deaddrop deny --session {0}`; the reply was not carried out",
         session.id,
         visible_line(&question.id)
     )

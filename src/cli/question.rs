@@ -2,17 +2,19 @@
 
 use serde_json::{Value, json};
 
+use super::Context;
 use super::changes::{coloured, diff};
-use super::talk::Talk;
+use super::talk::{Talk, name};
 use crate::place::Rewritten;
 use crate::policy::Opens;
-use crate::protocol::{Asks, Dialect, Kind, Operation, ShellCommand, tags};
+use crate::protocol::{Asks, Dialect, Kind, Operation, ShellCommand};
+use crate::session::store::Store;
 use crate::session::{Question, Session};
 use crate::text::{indented, named, visible, visible_line};
 
 /// All that the person should know before they decide: what would be done, why it is asked, and how
 /// to decide.
-pub(super) fn told(talk: &Talk, session: &Session, changes: &[Rewritten]) -> String {
+pub(super) fn told(talk: &Talk, session: &Session, changes: &[Rewritten], how: &str) -> String {
     let Some(question) = session.question() else { return String::new() };
     let id = visible_line(&question.id);
     let what = kind(session, question.kind);
@@ -37,7 +39,7 @@ pub(super) fn told(talk: &Talk, session: &Session, changes: &[Rewritten]) -> Str
     if let Some(opens) = opens(ask.opens) {
         text.push_str(&format!("  Opens:  {opens}\n"));
     }
-    text.push_str(&format!("  Decide: {}", how(session)));
+    text.push_str(&format!("  Decide: {how}"));
     text
 }
 
@@ -56,11 +58,20 @@ fn command(run: &ShellCommand) -> String {
     text
 }
 
-/// How to decide from elsewhere.
-pub(super) fn how(session: &Session) -> String {
+/// How to decide from elsewhere: which question is meant is said where others wait.
+pub(super) fn how(context: &Context, session: &Session) -> String {
     let Some(question) = session.question() else { return String::new() };
+    let stem = session.stem();
+    // What is not known of the others is told when the person decides.
+    let mut others = Store::new(&context.config.sessions).pending().unwrap_or_default();
+    others.retain(|other| other.question().is_some() && other.stem() != stem);
+    if others.is_empty() {
+        return "`deaddrop approve`, or `deaddrop deny --reason TEXT`".to_owned();
+    }
+    let same = |other: &Session| other.question().is_some_and(|asked| asked.id == question.id);
+    let of = if others.iter().any(same) { format!(" --session {stem}") } else { String::new() };
     let id = shell_word(&question.id);
-    format!("`deaddrop approve {id}`, or `deaddrop deny --reason TEXT {id}`")
+    format!("`deaddrop approve{of} {id}`, or `deaddrop deny{of} --reason TEXT {id}`")
 }
 
 /// A question in a line, for a list.
@@ -107,14 +118,7 @@ pub(super) fn who(session: &Session) -> String {
 
 /// What an operation is called in the language of its session.
 pub(super) fn kind(session: &Session, kind: Kind) -> &'static str {
-    match (session.dialect, kind) {
-        (Dialect::Operations, Kind::Create) => "createFile",
-        (Dialect::Operations, Kind::Edit) => "editFile",
-        (Dialect::Operations, Kind::Delete) => "deleteFile",
-        (Dialect::Operations, Kind::Read) => "readFile",
-        (Dialect::Operations, Kind::Run) => "shell",
-        _ => tags::name(kind),
-    }
+    name(kind, session.dialect == Dialect::Operations)
 }
 
 fn operation(session: &Session) -> Option<&Operation> {
@@ -145,11 +149,8 @@ fn opens(opens: Opens) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// A name as a shell takes it.
+/// A name of an LLM's as a shell takes it, whatever it is.
 fn shell_word(id: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:/@+".contains(c);
-    if !id.is_empty() && !id.starts_with('-') && id.chars().all(plain) {
-        return id.to_owned();
-    }
-    format!("-- '{}'", visible_line(id).replace('\'', r"'\''"))
+    let options_end = if id.starts_with('-') { "-- " } else { "" };
+    format!("{options_end}'{}'", visible_line(id).replace('\'', r"'\''"))
 }

@@ -136,7 +136,8 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         lines.push(format!("To say:   {}", first_line(words)));
     }
     if session.question().is_some() {
-        lines.push(question::told(&talk, &session, &context.foretell(&session)));
+        let how = question::how(context, &session);
+        lines.push(question::told(&talk, &session, &context.foretell(&session), &how));
     }
     talk::result(&lines.join("\n"));
     Ok(ExitCode::SUCCESS)

@@ -47,7 +47,8 @@ impl<'a> Teller<'a> {
         if talk.quiet {
             talk.warning(&format!("a decision is awaited: {}", question::summary(session)));
         } else {
-            talk.say(&format!("\n{}", question::told(talk, session, changes)));
+            let how = question::how(self.context, session);
+            talk.say(&format!("\n{}", question::told(talk, session, changes, &how)));
         }
     }
 
