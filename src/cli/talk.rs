@@ -108,16 +108,16 @@ impl Talk {
 
     /// An outcome in a line, with what belongs to it below.
     pub(super) fn outcome(&self, outcome: &Outcome) -> String {
-        self.line(outcome, "  ok  ", tags::summary(outcome))
+        self.line(outcome, "  ok  ", &tags::summary(outcome))
     }
 
     /// The same of what was not done, but would be.
     pub(super) fn foretold(&self, outcome: &Outcome) -> String {
-        self.line(outcome, "would ", foretold(outcome))
+        self.line(outcome, "would ", &foretold(outcome))
     }
 
     /// An outcome in a line with this mark and summary.
-    fn line(&self, outcome: &Outcome, done: &str, summary: String) -> String {
+    fn line(&self, outcome: &Outcome, done: &str, summary: &str) -> String {
         let not_counted = not_counted(outcome);
         let mark = match &outcome.detail {
             Detail::Unknown { .. } => "  ?   ".to_owned(),

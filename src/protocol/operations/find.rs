@@ -57,9 +57,10 @@ pub fn find(reply: &str) -> Option<Result<Received, Refused>> {
     let found = Search::of(without_bom(reply)).found();
     let mut faults = Faults::default();
     let line = |lines: &mut Lines, part: &str| lines.line_of(lines.offset_of(part));
-    let messages = match found.messages.is_empty() && found.broken.is_none() {
-        true => found.likely.as_slice(),
-        false => &found.messages,
+    let messages = if found.messages.is_empty() && found.broken.is_none() {
+        found.likely.as_slice()
+    } else {
+        &found.messages
     };
     match (messages, found.broken) {
         ([], None) => None,
@@ -287,7 +288,8 @@ fn meaning_with(element: &str) -> Meaning {
 fn cut_off(part: &str, error: &serde_json::Error, lines: &mut Lines) -> Option<String> {
     let stopped = json::offset(error, part);
     let within_text = error.to_string().starts_with("control character");
-    if !error.is_eof() && !(within_text && !has_end(&part[stopped..])) {
+    let is_cut = error.is_eof() || within_text && !has_end(&part[stopped..]);
+    if !is_cut {
         return None;
     }
     // Up to there it is JSON.
