@@ -2,6 +2,7 @@
 //! versions of the tools that a coding agent asks for.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -37,7 +38,7 @@ const TOOLS: [(&str, &str); 19] = [
     ("git", "--version"),
 ];
 
-/// How long one tool may take to say its version; a slow one is left out.
+/// How long one tool may take to say its version; a slow one is named without it.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The shell that commands are given to, and how.
@@ -66,23 +67,34 @@ pub fn shell() -> String {
 }
 
 /// The tools found on PATH that are `seen` by commands, with their versions, asked side by side.
+/// One that does not say its version, or not in time, is named all the same.
 pub fn tools(seen: &dyn Fn(&Path) -> bool) -> Vec<String> {
+    tools_in(&env::var_os("PATH").unwrap_or_default(), seen, PATIENCE)
+}
+
+fn tools_in(folders: &OsStr, seen: &dyn Fn(&Path) -> bool, patience: Duration) -> Vec<String> {
     thread::scope(|scope| {
         let asked: Vec<_> = TOOLS
             .iter()
-            .filter_map(|(name, flag)| Some((name, flag, find(name, seen)?)))
-            .map(|(name, flag, path)| {
-                scope.spawn(move || Some(format!("{name} {}", version(&path, flag)?)))
-            })
+            .filter_map(|(name, flag)| Some((name, flag, find(name, folders, seen)?)))
+            .map(|(name, flag, path)| (name, scope.spawn(move || version(&path, flag, patience))))
             .collect();
-        asked.into_iter().filter_map(|thread| thread.join().ok()?).collect()
+        let named =
+            |(name, thread): (&&str, thread::ScopedJoinHandle<'_, Option<String>>)| match thread
+                .join()
+                .ok()
+                .flatten()
+            {
+                Some(version) => format!("{name} {version}"),
+                None => (*name).to_owned(),
+            };
+        asked.into_iter().map(named).collect()
     })
 }
 
-fn find(name: &str, seen: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
+fn find(name: &str, folders: &OsStr, seen: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
     let file = if cfg!(windows) { format!("{name}.exe") } else { name.to_owned() };
-    let folders = env::var_os("PATH")?;
-    env::split_paths(&folders)
+    env::split_paths(folders)
         // A relative entry would run what lies in the current folder.
         .filter(|folder| folder.is_absolute())
         .map(|folder| folder.join(&file))
@@ -100,7 +112,7 @@ fn is_program(path: &Path) -> bool {
     path.is_file()
 }
 
-fn version(path: &Path, flag: &str) -> Option<String> {
+fn version(path: &Path, flag: &str, patience: Duration) -> Option<String> {
     static VERSION: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"\d+(\.\d+)+").expect("a constant pattern"));
     let mut child = Command::new(path)
@@ -113,7 +125,7 @@ fn version(path: &Path, flag: &str) -> Option<String> {
         .spawn()
         .ok()?;
     let (mut out, mut err) = (child.stdout.take()?, child.stderr.take()?);
-    let ended = child.wait_timeout(PATIENCE).ok()?;
+    let ended = child.wait_timeout(patience).ok()?;
     if !ended.is_some_and(|status| status.success()) {
         let _ = child.kill();
         let _ = child.wait();
@@ -129,4 +141,36 @@ fn version(path: &Path, flag: &str) -> Option<String> {
 fn title(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_tool_on_the_path_is_named_also_without_its_version() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in [
+            ("python3", "echo Python 3.9.1"),
+            ("pip", "sleep 60"),
+            ("pytest", "exit 1"),
+            ("node", "echo none"),
+        ] {
+            let path = folder.path().join(name);
+            fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        // What cannot be started is there all the same.
+        let broken = folder.path().join("make");
+        fs::write(&broken, "#!/nowhere\n").unwrap();
+        fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::write(folder.path().join("git"), "no program").unwrap();
+        let seen = |path: &Path| !path.ends_with("node");
+        let patience = Duration::from_secs(2);
+        let tools = tools_in(folder.path().as_os_str(), &seen, patience);
+        assert!(["python3 3.9.1", "python3"].contains(&&*tools[0]), "{tools:?}");
+        assert_eq!(tools[1..], ["pip", "pytest", "make"]);
+    }
 }
