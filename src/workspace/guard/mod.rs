@@ -32,7 +32,7 @@ use crate::error::Result;
 use crate::protocol::{Warning, WarningSort};
 pub use opening::Kept;
 pub use quarantine::Quarantine;
-use scope::Role;
+use scope::{HALF_WAY, Role};
 pub use snapshot::Snapshot;
 use snapshot::{Change, Item, Root, What, ancestors};
 use told::{Told, sentences};
@@ -44,6 +44,9 @@ const LEFT_ALONE: usize = 10_000;
 
 /// Said where git was allowed to write, and made a repository.
 const NO_NEW_ONE: &str = "git may write to repositories that are there, and a new one is not left in its place: making one (git init, git clone) is for the user";
+
+/// Said where what git has yet to do of something half-way was put away.
+const NOT_HALF_WAY: &str = "a rebase, am, cherry-pick or revert that is half-way is not left so: what git keeps of it can name commands, which `git rebase --continue` would run outside the sandbox. What was done of it stays, and HEAD stands where it stopped (`git status`, `git reflog`): do it in one command that ends it, by --abort where it stops, or leave it to the user";
 
 /// What watches over the protected names while commands run.
 #[derive(Debug, Default)]
@@ -164,9 +167,15 @@ impl Guard {
             Told::Quarantined { place, change: Change::Made, .. } => is_git(place),
             _ => false,
         };
+        let is_half_way = |told: &Told| match told {
+            Told::Quarantined { place, change: Change::Made, .. } => is_half_way(place),
+            _ => false,
+        };
         let made = self.opened && told.iter().any(is_repository);
+        let stopped = told.iter().any(is_half_way);
         let mut told = sentences(told);
         told.extend(made.then(|| NO_NEW_ONE.to_owned()));
+        told.extend(stopped.then(|| NOT_HALF_WAY.to_owned()));
         warnings(told)
     }
 
@@ -237,6 +246,12 @@ impl Workspace {
 /// Whether a path ends in the name of a repository.
 fn is_git(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case(".git"))
+}
+
+/// Whether a path is where git keeps what it has yet to do.
+fn is_half_way(path: &str) -> bool {
+    let (folder, name) = path.rsplit_once('/').unwrap_or_default();
+    HALF_WAY.contains(&name) && folder.split('/').any(is_git)
 }
 
 fn git_names(workspace: &Workspace, folder: &cap_std::fs::Dir) -> Vec<OsString> {

@@ -3,6 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Where git keeps what it has yet to do of a rebase, an am, a cherry-pick or a revert that stopped:
+/// lines that name commands, and options, which `--continue` obeys. (Of a bisection it runs nothing
+/// that it keeps, since git 2.34.)
+pub(super) const HALF_WAY: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
+
 /// How a folder is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
@@ -55,6 +60,7 @@ impl Scope {
                 // The last two are old ways to say where a remote is.
                 "config" | "config.worktree" | "commondir" | "gitdir" | "hooks" | "info"
                 | "remotes" | "branches" => Some(Self::All),
+                _ if HALF_WAY.contains(&name) => Some(Self::All),
                 "objects" => Some(Self::Objects),
                 "modules" => Some(Self::Modules),
                 "worktrees" => Some(Self::Worktrees),
@@ -66,9 +72,13 @@ impl Scope {
             }
             Self::Modules => is_folder.then_some(Self::Modules),
             Self::Worktrees => Some(Self::Worktree),
-            Self::Worktree => {
-                matches!(name, "config.worktree" | "commondir" | "gitdir").then_some(Self::All)
-            }
+            Self::Worktree => match name {
+                "config.worktree" | "commondir" | "gitdir" => Some(Self::All),
+                _ if HALF_WAY.contains(&name) => Some(Self::All),
+                // Submodules of a worktree are apart from those of the others.
+                "modules" => Some(Self::Modules),
+                _ => None,
+            },
         }
     }
 
@@ -115,6 +125,13 @@ mod tests {
             "modules/hooks*/config",
             "worktrees/w/gitdir",
             "worktrees/w/config.worktree",
+            "rebase-merge/git-rebase-todo",
+            "rebase-apply/patch",
+            "sequencer/todo",
+            "modules/a*/rebase-merge/done",
+            "worktrees/w/rebase-merge/git-rebase-todo",
+            "worktrees/w/sequencer/opts",
+            "worktrees/w/modules/a*/hooks/x",
         ] {
             assert_eq!(of(path), Some(Scope::All), "{path}");
         }
@@ -132,7 +149,11 @@ mod tests {
             "modules/hooks*/index",
             "modules/x",
             "worktrees/w/index",
+            "worktrees/w/modules/a*/index",
             "packed-refs",
+            "MERGE_MSG",
+            "CHERRY_PICK_HEAD",
+            "BISECT_START",
         ] {
             assert_eq!(of(path), None, "{path}");
         }

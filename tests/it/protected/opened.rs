@@ -123,6 +123,99 @@ fn what_runs_code_in_an_opened_repository_is_kept_or_put_away() {
     }
 }
 
+/// What `git rebase --continue` would run.
+const EVIL: &str = "exec touch ran";
+/// The person's git, whoever the workspace was handed over to.
+const AS_ONE: &str = "GIT_EDITOR=true git -c safe.directory='*' -c user.name=n -c user.email=e";
+
+#[test]
+fn what_a_continued_rebase_would_run_is_put_away() {
+    for scene in Scene::confined() {
+        if !repository(&scene) {
+            return;
+        }
+        let todo = format!(
+            "mkdir -p .git/rebase-merge && cd .git/rebase-merge && echo '{EVIL}' > git-rebase-todo && git rev-parse HEAD | tee onto orig-head && echo refs/heads/main > head-name && touch interactive"
+        );
+        let done = scene.perform(Deeds::of([
+            (&*todo, REPOSITORY),
+            ("mkdir -p .git/sequencer .git/rebase-apply .git/worktrees/w/rebase-merge", REPOSITORY),
+            ("git status", CLOSED),
+        ]));
+        assert_eq!(done.succeeded(), [true; 3], "{}: {done:#?}", scene.name());
+        let told = &done.noticed[0];
+        assert_eq!(told.len(), 2, "{}: {done:#?}", scene.name());
+        assert!(told[0].contains("made '.git/rebase-merge', which is protected: it was moved to"));
+        assert!(told[1].contains("half-way is not left so"), "{told:?}");
+        assert_eq!(done.noticed[1].len(), 4, "{}: {done:#?}", scene.name());
+        assert!(done.noticed[2].is_empty(), "{}", scene.name());
+        let said = &done.executions()[2].output.captures()[0].head;
+        assert!(!said.contains("rebas"), "{}: {said}", scene.name());
+        scene
+            .base
+            .sh(&format!("cd workspace; ! {AS_ONE} rebase --continue 2>/dev/null; test ! -e ran"));
+    }
+}
+
+#[test]
+fn an_approved_rebase_that_stops_is_put_away_and_one_that_ends_is_not() {
+    for scene in Scene::confined() {
+        if !repository(&scene) {
+            return;
+        }
+        scene.base.sh(&format!(
+            "cd workspace; git branch -m main; git checkout -qb side; echo side > a; {COMMIT} side; git checkout -q main; echo main > a; {COMMIT} main; git checkout -q side"
+        ));
+        let rebase = format!("{AS_ONE} rebase main");
+        let ended =
+            format!("{rebase} || {{ echo both > a; git add a; {AS_ONE} rebase --continue; }}");
+        let done = scene.perform(Deeds::of([
+            (&*rebase, REPOSITORY),
+            ("git checkout -qf side && git status --short --branch", REPOSITORY),
+            (&*ended, REPOSITORY),
+            ("git log --format=%s side; git show side:a; git status --short", CLOSED),
+        ]));
+        assert_eq!(done.succeeded(), [false, true, true, true], "{}: {done:#?}", scene.name());
+        let told = &done.noticed[0];
+        assert_eq!(told.len(), 2, "{}: {done:#?}", scene.name());
+        assert!(told[0].contains("'.git/rebase-merge'"), "{told:?}");
+        assert!(told[1].contains("`git rebase --continue` would run outside the sandbox"));
+        assert_eq!(done.told().len(), 2, "{}: {done:#?}", scene.name());
+        let said = |n: usize| &*done.executions()[n].output.captures()[0].head;
+        assert_eq!(said(1), "## side\n", "{}", scene.name());
+        assert_eq!(said(3), "side\nmain\nfirst\nboth\n", "{}", scene.name());
+    }
+}
+
+#[test]
+fn a_rebase_of_the_persons_own_stays_as_it_is() {
+    for scene in Scene::confined() {
+        if !repository(&scene) {
+            return;
+        }
+        scene.base.sh(&format!(
+            "cd workspace; echo 2 > a; {COMMIT} two; GIT_SEQUENCE_EDITOR='sed -i s/^pick/edit/' {AS_ONE} rebase -q -i HEAD~1 2>/dev/null"
+        ));
+        let todo = "workspace/.git/rebase-merge/git-rebase-todo";
+        scene.base.write(todo, "exec true\n");
+        let plant = format!("echo '{EVIL}' >> .git/rebase-merge/git-rebase-todo");
+        let anew = format!("rm -rf .git/rebase-merge; mkdir -p .git/rebase-merge; {plant}");
+        let done = scene.perform(Deeds::of([
+            (&*plant, REPOSITORY),
+            (&*anew, REPOSITORY),
+            ("echo b > b; git status", REPOSITORY),
+        ]));
+        let planted = scene.is_partial();
+        assert_eq!(done.succeeded(), [planted, planted, true], "{}: {done:#?}", scene.name());
+        // Elsewhere the mounts keep it.
+        assert_eq!(done.told().is_empty(), !planted, "{}: {done:#?}", scene.name());
+        let said = &done.executions()[2].output.captures()[0].head;
+        assert!(said.contains("git rebase --continue"), "{}: {said}", scene.name());
+        assert_eq!(scene.base.read(todo), "exec true\n", "{}: {done:#?}", scene.name());
+        scene.base.sh(&format!("cd workspace; {AS_ONE} rebase --continue; test ! -e ran"));
+    }
+}
+
 #[test]
 fn an_opened_repository_cannot_be_moved_away() {
     for scene in Scene::full() {
