@@ -70,6 +70,16 @@ pub(super) enum Found {
     Folder,
 }
 
+impl Found {
+    pub(super) fn is_folder(&self) -> bool {
+        match self {
+            Self::OnDisk(found) => found.is_dir(),
+            Self::File => false,
+            Self::Folder => true,
+        }
+    }
+}
+
 impl Way {
     /// The same without the overlay.
     pub(super) fn on_disk(self, path: &RelPath) -> Result<Spot, Failure> {
@@ -292,6 +302,15 @@ fn own_state(path: &RelPath) -> Failure {
 
 pub(super) fn not_found(path: &RelPath) -> Failure {
     Failure::execution(format!("File '{path}' not found"))
+}
+
+/// Said where a file is to be made anew: only the dialect of operations asks for that.
+pub(super) fn already_exists(path: &RelPath, is_folder: bool) -> Failure {
+    let what = match is_folder {
+        true => "it is a folder",
+        false => "editFile changes it, \"overwrite\": true replaces it",
+    };
+    Failure::execution(format!("File '{path}' already exists ({what})"))
 }
 
 pub(super) fn is_folder(path: &RelPath) -> Failure {

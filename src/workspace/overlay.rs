@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use super::locate::{Found, Last, Way, is_folder, not_found};
+use super::locate::{Found, Last, Way, already_exists, is_folder, not_found};
 use super::{Contents, EDIT_LIMIT, Workspace, changed, editable, read_up_to, regular};
 use crate::protocol::{Change, Detail, Existing, Failure, RelPath};
 
@@ -66,8 +66,8 @@ impl<'a> Overlay<'a> {
     ) -> Result<Detail, Failure> {
         let way = self.way_to_write(path, Last::Follow, permit)?;
         let replaced = way.found.is_some();
-        if replaced && existing == Existing::Fail {
-            return Err(Failure::execution(format!("File '{path}' already exists")));
+        if let Some(found) = way.found.as_ref().filter(|_| existing == Existing::Fail) {
+            return Err(already_exists(path, found.is_folder()));
         }
         let real = way.real.clone();
         readable(path, way)?;

@@ -6,7 +6,7 @@ use std::io;
 use cap_fs_ext::DirExt;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
-use super::locate::{Last, Spot, failed, not_found};
+use super::locate::{Last, Spot, already_exists, failed, not_found};
 use super::{EDIT_LIMIT, Workspace, changed, editable, read_up_to, regular, sync};
 use crate::protocol::{Change, Detail, Digest, Existing, Failure, FileEffect, RelPath};
 
@@ -32,7 +32,7 @@ impl Workspace {
         let spot = self.locate_to_write(path, Last::Follow, permit)?;
         if let Some(found) = &spot.found {
             if existing == Existing::Fail {
-                return Err(Failure::execution(format!("File '{path}' already exists")));
+                return Err(already_exists(path, found.is_dir()));
             }
             regular(path, found)?;
         }

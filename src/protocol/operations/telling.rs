@@ -306,12 +306,16 @@ impl Told<'_> {
 /// A reason in the specification's own words ("File not found", "File already exists"), which agents
 /// may look for: the workspace words them for people, with the name that the event has in `path`.
 fn in_its_words(reason: &str) -> String {
-    let is = |end| reason.starts_with("File '") && reason.ends_with(end);
-    if is("' not found") {
-        "File not found".to_owned()
-    } else if is("' already exists") {
-        "File already exists".to_owned()
-    } else {
-        reason.to_owned()
+    for (end, words) in
+        [("' not found", "File not found"), ("' already exists", "File already exists")]
+    {
+        // What can be done about it follows in brackets.
+        if let Some((_, more)) =
+            reason.strip_prefix("File '").and_then(|rest| rest.rsplit_once(end))
+            && (more.is_empty() || more.starts_with(" ("))
+        {
+            return format!("{words}{more}");
+        }
     }
+    reason.to_owned()
 }

@@ -193,6 +193,10 @@ fn failures_are_told_in_the_words_of_the_specification() {
         "File already exists"
     );
     assert_eq!(
+        failure(Kind::Create, FailureKind::Execution, "File 'a' already exists (do so)")["error"],
+        "File already exists (do so)"
+    );
+    assert_eq!(
         failure(Kind::Delete, FailureKind::Rejected, "Path is outside workspace: 'a'"),
         json!({"type": "deleteFile", "operationId": "x-1", "path": "./a", "success": false,
                "error": "REJECTED: Path is outside workspace: 'a'"})
