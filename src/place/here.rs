@@ -215,6 +215,10 @@ impl Place for Here<'_> {
         self.workspace.look(operation)
     }
 
+    fn place_of(&self, operation: &Operation) -> Option<RelPath> {
+        self.workspace.place_of(operation)
+    }
+
     fn standing(&self, operation: &Operation) -> Option<Digest> {
         self.workspace.standing(operation)
     }

@@ -48,6 +48,10 @@ pub trait Place {
     /// What can be told of the path of a file operation, before anything is done there; None for
     /// other operations.
     fn look(&self, operation: &Operation) -> Option<Look>;
+    /// Where the path of a file operation leads, or that of the folder of a command, links resolved:
+    /// what an approval means by it. None where there is no path, it leads to the root itself, or
+    /// out of reach.
+    fn place_of(&self, operation: &Operation) -> Option<RelPath>;
     /// The digest of what stands where a file operation would change something; None for other
     /// operations, and where nothing stands.
     fn standing(&self, operation: &Operation) -> Option<Digest>;

@@ -112,6 +112,10 @@ impl Place for Preview<'_> {
         self.overlay.look(operation)
     }
 
+    fn place_of(&self, operation: &Operation) -> Option<RelPath> {
+        self.overlay.place_of(operation)
+    }
+
     fn standing(&self, operation: &Operation) -> Option<Digest> {
         self.overlay.standing(operation)
     }

@@ -53,6 +53,11 @@ impl Overlay<'_> {
         Some(self.workspace.looked(path, Some(way.real), size))
     }
 
+    /// As [`Workspace::place_of`], where its changes would be made.
+    pub fn place_of(&self, operation: &Operation) -> Option<RelPath> {
+        self.workspace.place_through(operation, Some(self))
+    }
+
     /// The digest of what would stand where a file operation would change something.
     pub fn standing(&self, operation: &Operation) -> Option<Digest> {
         let (path, last) = changed_by(operation)?;
@@ -78,7 +83,7 @@ fn changed_by(operation: &Operation) -> Option<(&RelPath, Last)> {
 }
 
 /// The path that a file operation is about, and whether a link there is followed.
-fn meant_by(operation: &Operation) -> Option<(&RelPath, Last)> {
+pub(super) fn meant_by(operation: &Operation) -> Option<(&RelPath, Last)> {
     match operation {
         Operation::Read { path, .. } => Some((path, Last::Follow)),
         _ => changed_by(operation),

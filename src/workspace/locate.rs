@@ -13,8 +13,9 @@ use cap_fs_ext::{DirExt, MetadataExt};
 use cap_std::fs::{Dir, Metadata};
 
 use super::Workspace;
+use super::facts::meant_by;
 use super::overlay::{Cover, Overlay};
-use crate::protocol::{Failure, FailureKind, PathFault, RelPath};
+use crate::protocol::{Failure, FailureKind, Operation, PathFault, RelPath};
 
 /// As many links as Linux follows.
 const LINK_LIMIT: usize = 40;
@@ -120,6 +121,28 @@ impl Workspace {
         match self.walk_to(path, last, overlay)? {
             Arrival::At(way) => Ok(*way),
             Arrival::Folder(_) => Err(is_folder(path)),
+        }
+    }
+
+    /// Where the path of a file operation leads, or that of the folder of a command, links resolved.
+    /// None where there is no path, it leads to the root itself, or out of reach.
+    pub fn place_of(&self, operation: &Operation) -> Option<RelPath> {
+        self.place_through(operation, None)
+    }
+
+    /// The same, perhaps through an overlay.
+    pub(super) fn place_through(
+        &self,
+        operation: &Operation,
+        overlay: Option<&Overlay>,
+    ) -> Option<RelPath> {
+        let (path, last) = match operation {
+            Operation::Run(run) => (run.cwd.as_ref()?, Last::Follow),
+            _ => meant_by(operation)?,
+        };
+        match self.walk_to(path, last, overlay).ok()? {
+            Arrival::At(way) => Some(way.real),
+            Arrival::Folder(names) => RelPath::parse(&names.join("/")).ok(),
         }
     }
 

@@ -131,6 +131,47 @@ fn a_command_runs_in_a_folder_of_the_workspace_and_in_no_other() {
 }
 
 #[test]
+fn an_operations_place_is_told_with_its_links_resolved() {
+    let scene = Scene::new();
+    let here = Here::new(&scene.workspace, &scene.runner, &scene.own, false, &|| false);
+    let mut preview = Preview::new(&scene.workspace);
+    let told = |operation: &Operation, place: &dyn Place| {
+        place.place_of(operation).map(|place| place.to_string())
+    };
+    let run = |cwd| Operation::Run(ShellCommand { cwd, ..ShellCommand::new("pwd") });
+    for (at, leads) in [
+        ("sub/deep", Some("sub/deep")),
+        ("link/deep", Some("sub/deep")),
+        ("link", Some("sub")),
+        ("link/new", Some("sub/new")),
+        ("to-file", Some("sub/file")),
+        ("root", None),
+        ("out/x", None),
+        ("state/x", None),
+    ] {
+        for operation in [run(Some(path(at))), read(&format!("{at}/x"), Encoding::Utf8)] {
+            let leads = match &operation {
+                Operation::Run(_) => leads.map(str::to_owned),
+                // A file, or below one.
+                _ if at == "to-file" => None,
+                _ if at == "root" => Some("x".to_owned()),
+                _ => leads.map(|leads| format!("{leads}/x")),
+            };
+            assert_eq!(told(&operation, &here), leads, "{operation:?}");
+            assert_eq!(told(&operation, &preview), leads, "{operation:?}");
+        }
+    }
+    let delete = Operation::Delete { path: path("to-file") };
+    assert_eq!(told(&delete, &here).as_deref(), Some("to-file"));
+    assert_eq!(told(&run(None), &here), None);
+    assert_eq!(told(&Operation::Message { text: String::new() }, &preview), None);
+    // A link that would be gone leads nowhere.
+    let gone = Operation::Delete { path: path("link") };
+    preview.perform(&gone, Opens::default(), &mut |_| Ok(())).unwrap();
+    assert_eq!(told(&run(Some(path("link/deep"))), &preview).as_deref(), Some("link/deep"));
+}
+
+#[test]
 fn what_a_command_asks_for_is_given_to_it() {
     let scene = Scene::new();
     let asks = |timeout| Operation::Run(ShellCommand { timeout, ..ShellCommand::new("sleep 30") });
