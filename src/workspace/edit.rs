@@ -54,16 +54,52 @@ pub fn replace_lines(old: &[u8], start: usize, end: usize, with: &str) -> Result
     Ok(Edited { bytes, inserted, total })
 }
 
+/// Why texts were not replaced.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unreplaced {
+    /// Replacement `n`, from 0, finds nothing in these bytes. A text that is empty is found nowhere.
+    NotFound {
+        /// Which.
+        n: usize,
+        /// What the ones before it made.
+        bytes: Vec<u8>,
+    },
+    /// All of them together would look at and move too many bytes.
+    TooMuch,
+}
+
 /// Replaces the first occurrence of each text by another, in order, each in what the ones before it
-/// made. Taken literally: there are no patterns, and nothing of the new text is looked at.
+/// made. Taken literally: there are no patterns, and nothing of the new text is looked at. At most
+/// `limit` bytes are looked at, moved and put in by all of them together, and as many as one of them
+/// looks at before that is known.
 ///
 /// # Errors
-/// The number, from 0, of the first that is not found. A text that is empty is found nowhere.
-pub fn replace_first(old: &[u8], replacements: &[Replacement]) -> Result<Vec<u8>, usize> {
+/// Where a text is not found, or that is too little.
+pub fn replace_first(
+    old: &[u8],
+    replacements: &[Replacement],
+    limit: u64,
+) -> Result<Vec<u8>, Unreplaced> {
     let mut bytes = old.to_vec();
+    let mut left = limit;
+    let mut spend = |n: usize| -> Result<(), Unreplaced> {
+        left = left.checked_sub(n as u64).ok_or(Unreplaced::TooMuch)?;
+        Ok(())
+    };
     for (n, Replacement { old, new }) in replacements.iter().enumerate() {
-        let at = memmem::find(&bytes, old.as_bytes()).filter(|_| !old.is_empty()).ok_or(n)?;
-        bytes.splice(at..at + old.len(), new.bytes());
+        let found = memmem::find(&bytes, old.as_bytes()).filter(|_| !old.is_empty());
+        let Some(at) = found else { return Err(Unreplaced::NotFound { n, bytes }) };
+        let end = at + old.len();
+        spend(end)?;
+        spend(new.len())?;
+        let (after, new_end) = (bytes.len() - end, at + new.len());
+        if end != new_end {
+            spend(after)?;
+            bytes.resize(bytes.len().max(new_end + after), 0);
+            bytes.copy_within(end..end + after, new_end);
+            bytes.truncate(new_end + after);
+        }
+        bytes[at..new_end].copy_from_slice(new.as_bytes());
     }
     Ok(bytes)
 }
@@ -125,15 +161,41 @@ mod tests {
                 .iter()
                 .map(|(old, new)| Replacement { old: (*old).into(), new: (*new).into() })
                 .collect();
-            replace_first(b"a.c abc abc", &replacements).map(|new| String::from_utf8(new).unwrap())
+            replace_first(b"a.c abc abc", &replacements, 1000)
+                .map(|new| String::from_utf8(new).unwrap())
         };
+        let not_found =
+            |n, text: &str| Err(Unreplaced::NotFound { n, bytes: text.as_bytes().to_vec() });
         assert_eq!(edit(&[("abc", "$& \\1 ")]).unwrap(), "a.c $& \\1  abc");
         assert_eq!(edit(&[("a.c", "x")]).unwrap(), "x abc abc");
         assert_eq!(edit(&[("abc", "y"), ("y ", "z"), ("abc", "")]).unwrap(), "a.c z");
         assert_eq!(edit(&[]).unwrap(), "a.c abc abc");
-        assert_eq!(edit(&[("abc", "x"), ("", "y")]), Err(1));
-        assert_eq!(edit(&[("abd", "x")]), Err(0));
-        assert_eq!(edit(&[("abc", ""), ("abc", ""), ("abc", "")]), Err(2));
+        assert_eq!(edit(&[("abc", "x"), ("", "y")]), not_found(1, "a.c x abc"));
+        assert_eq!(edit(&[("abd", "x")]), not_found(0, "a.c abc abc"));
+        assert_eq!(edit(&[("abc", ""), ("abc", ""), ("abc", "")]), not_found(2, "a.c  "));
+    }
+
+    #[test]
+    fn what_all_edits_look_at_and_move_is_counted() {
+        let replacement =
+            |old: &str, new: &str| Replacement { old: old.to_owned(), new: new.to_owned() };
+        // Looked at, put in and moved by each, in what the one before it made.
+        let edits = [
+            (replacement("b", "BB"), 2 + 2 + 4),
+            (replacement("c", "C"), 4 + 1),
+            (replacement("e", ""), 7),
+        ];
+        let all: Vec<Replacement> = edits.iter().map(|(edit, _)| edit.clone()).collect();
+        let cost = edits.iter().map(|(_, cost)| cost).sum();
+        assert_eq!(replace_first(b"abcd e", &all, cost).unwrap(), b"aBBCd ");
+        for n in 0..cost {
+            assert_eq!(replace_first(b"abcd e", &all, n), Err(Unreplaced::TooMuch));
+        }
+        // A small file that the first edit makes large.
+        let mut many = vec![replacement("a", &format!("{}z", "a".repeat(10_000)))];
+        many.extend((0..4_000).map(|_| replacement("z", "zz")));
+        assert_eq!(replace_first(b"a", &many, 4_000 * 10_000), Err(Unreplaced::TooMuch));
+        assert_eq!(replace_first(b"a", &many, 4_000 * 20_000).unwrap().len(), 14_001);
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod facts;
 pub mod guard;
 mod locate;
 mod names;
+mod nearest;
 pub mod overlay;
 mod plan;
 pub mod protected;
@@ -22,6 +23,7 @@ use cap_std::fs::{Dir, Metadata, OpenOptions};
 
 use crate::error::{Error, Result};
 use crate::protocol::{Change, Detail, Failure, RelPath, Replacement};
+use edit::Unreplaced;
 pub use facts::Look;
 use locate::{Last, Spot, failed, is_folder, not_found};
 pub use plan::Plan;
@@ -35,8 +37,9 @@ pub const READ_ROOM: u64 = 1_000_000;
 /// The largest file that an edit reads, in bytes.
 pub const EDIT_LIMIT: u64 = 64 << 20;
 
-/// How many bytes all edits of one operation may look at together.
-const EDITS_LIMIT: u64 = 8 << 30;
+/// How many bytes all edits of one operation may look at and move together: a second or two, in
+/// which nobody can interrupt them.
+const EDITS_LIMIT: u64 = 1 << 30;
 
 /// A handle on the workspace's root.
 #[derive(Debug)]
@@ -150,15 +153,15 @@ pub fn changed(real: &RelPath, old: &[u8], change: &Change) -> Result<(Vec<u8>, 
         Change::Lines { start, end, with } => (start, end, with),
         Change::First(replacements) => {
             let edits = replacements.len();
-            if (old.len() as u64).saturating_mul(edits as u64) > EDITS_LIMIT {
-                return Err(Failure::execution(format!(
+            return match edit::replace_first(old, replacements, EDITS_LIMIT) {
+                Ok(bytes) => Ok((bytes, Detail::Replaced { path: real.clone(), edits })),
+                Err(Unreplaced::NotFound { n, bytes }) => {
+                    Err(not_in_it(real, replacements, n, &bytes))
+                }
+                Err(Unreplaced::TooMuch) => Err(Failure::execution(format!(
                     "{edits} edits are too many for '{real}' at once ({} bytes): send them in several operations, or the whole file anew",
                     old.len()
-                )));
-            }
-            return match edit::replace_first(old, replacements) {
-                Ok(bytes) => Ok((bytes, Detail::Replaced { path: real.clone(), edits })),
-                Err(n) => Err(not_in_it(real, replacements, n)),
+                ))),
             };
         }
     };
@@ -179,8 +182,8 @@ pub fn changed(real: &RelPath, old: &[u8], change: &Change) -> Result<(Vec<u8>, 
     }
 }
 
-/// Replacement `n` finds nothing to replace.
-fn not_in_it(real: &RelPath, replacements: &[Replacement], n: usize) -> Failure {
+/// Replacement `n` finds nothing to replace in `bytes`.
+fn not_in_it(real: &RelPath, replacements: &[Replacement], n: usize, bytes: &[u8]) -> Failure {
     let which = match replacements.len() {
         1 => String::new(),
         all => format!("edit {} of {all}: ", n + 1),
@@ -190,9 +193,11 @@ fn not_in_it(real: &RelPath, replacements: &[Replacement], n: usize) -> Failure 
     Failure::execution(if old.is_empty() {
         format!("{which}oldContent is empty, so there is nothing to replace in '{real}'")
     } else {
+        let nearest =
+            nearest::nearest(bytes, old).map_or(String::new(), |told| format!("; {told}"));
         format!(
-            "{which}oldContent not found in '{real}'{after}; nothing was changed. It must stand there to the letter, with its white space: {}",
-            crate::text::named(old)
+            "{which}oldContent not found in '{real}'{after}; nothing was changed. It must stand there to the letter, with its white space: {}{nearest}",
+            nearest::quoted(old)
         )
     })
 }
