@@ -128,6 +128,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::protocol::{Change, Replacement};
+    use crate::workspace::changed;
 
     #[track_caller]
     fn check(bytes: &str, text: &str, told: Option<&str>) {
@@ -183,6 +185,25 @@ mod tests {
         );
         let line = format!("{}f( 1 ){}", "x".repeat(500), "y".repeat(500));
         check(&line, "f(1)", Some(r#"the nearest is line 1: "f( 1 )""#));
+    }
+
+    #[test]
+    fn an_edit_that_finds_nothing_says_so_to_the_letter() {
+        let path = crate::protocol::RelPath::parse("x").unwrap();
+        let edit = |old: &str, new: &str| Replacement { old: old.into(), new: new.into() };
+        let said = |edits: &[Replacement]| {
+            changed(&path, b"a\n\tb\n", &Change::First(edits.to_vec())).unwrap_err().reason
+        };
+        assert_eq!(
+            said(&[edit("b ", "c")]),
+            r#"oldContent not found in 'x'; nothing was changed. It must stand there to the letter, with its white space: "b "; the nearest is line 2: "\tb""#
+        );
+        // In what the edits before it made.
+        assert_eq!(
+            said(&[edit("a", "1\n2"), edit("a", "c"), edit("b", "d")]),
+            r#"edit 2 of 3: oldContent not found in 'x', as the edits before it left the file; nothing was changed. It must stand there to the letter, with its white space: "a""#
+        );
+        assert!(said(&[edit("a", "1\n2"), edit(" b", "c")]).ends_with(r#"is line 3: "\tb""#));
     }
 
     proptest! {
