@@ -72,8 +72,8 @@ const CHANGED: &str = "It has changed since it was approved";
 fn binding(operation: &Operation, place: &dyn Place) -> Digest {
     let mut bytes = serde_json::to_vec(operation).expect("texts and numbers become JSON");
     bytes.push(0);
-    // Which file that is: links may lead elsewhere by then.
-    if let Some(real) = place.look(operation).and_then(|look| look.real) {
+    // Which file or folder that is: links may lead elsewhere by then.
+    if let Some(real) = place.place_of(operation) {
         bytes.extend_from_slice(real.as_str().as_bytes());
     }
     bytes.push(0);

@@ -329,9 +329,10 @@ pub(super) fn not_found(path: &RelPath) -> Failure {
 
 /// Said where a file is to be made anew: only the dialect of operations asks for that.
 pub(super) fn already_exists(path: &RelPath, is_folder: bool) -> Failure {
-    let what = match is_folder {
-        true => "it is a folder",
-        false => "editFile changes it, \"overwrite\": true replaces it",
+    let what = if is_folder {
+        "it is a folder"
+    } else {
+        "editFile changes it, \"overwrite\": true replaces it"
     };
     Failure::execution(format!("File '{path}' already exists ({what})"))
 }

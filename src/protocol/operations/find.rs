@@ -286,7 +286,7 @@ fn meaning_with(element: &str) -> Meaning {
 /// Where a broken message ends within an operation, and nothing after that place could be its end:
 /// which operation, and what to do.
 fn cut_off(part: &str, error: &serde_json::Error, lines: &mut Lines) -> Option<String> {
-    let stopped = json::offset(error, part);
+    let stopped = part.floor_char_boundary(json::offset(error, part));
     let within_text = error.to_string().starts_with("control character");
     let is_cut = error.is_eof() || within_text && !has_end(&part[stopped..]);
     if !is_cut {
