@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::atomic;
 use crate::base::{Base, Beginning, Turn};
-use crate::config::Config;
+use crate::config::{Config, Policy};
 use crate::error::{Error, Result};
 use crate::inbox::Taken;
 use crate::lock::Lock;
@@ -65,8 +65,8 @@ pub enum Wish {
     Run {
         /// What it asks for.
         steps: Vec<Step>,
-        /// The name of its policy.
-        policy: String,
+        /// Its policy, whole: whoever carries it out may have read other settings.
+        policy: Box<Policy>,
     },
     /// Go on with a run that waited.
     ResumeRun {
@@ -101,7 +101,7 @@ pub fn fulfil(base: &mut Base, wish: Wish, observer: &mut dyn Observer) -> Resul
         Wish::Decide { stem, question, approved, reason } => {
             base.decide(&stem, &question, approved, reason, observer)
         }
-        Wish::Run { steps, policy } => base.run(steps, &policy, observer),
+        Wish::Run { steps, policy } => base.run(steps, *policy, observer),
         Wish::ResumeRun { stem } => base.resume_run(&stem, observer),
         Wish::Say { text, session } => {
             let mut session = base.store.choose(session.as_deref())?;

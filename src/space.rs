@@ -110,7 +110,8 @@ impl Space {
     /// Never: a message always becomes JSON.
     pub fn run(&mut self, message: &OperationsMessage) -> Result<EventsMessage> {
         let text = serde_json::to_string(message).expect("a message becomes JSON");
-        let turn = self.base.run(read_run(&text).steps, &self.policy, &mut ())?;
+        let policy = self.base.config.policy(&self.policy)?;
+        let turn = self.base.run(read_run(&text).steps, policy, &mut ())?;
         Ok(told(&turn.session))
     }
 

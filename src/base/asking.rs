@@ -151,14 +151,14 @@ impl Base {
     pub fn run(
         &mut self,
         steps: Vec<Step>,
-        policy: &str,
+        policy: Policy,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         self.drop_old_runs()?;
         let mut run = Session::new(self.free_id(), "", Vec::new(), self.now());
-        run.run = Some(Run { policy: self.config.policy(policy)?, told: 0 });
         run.dialect = Dialect::Operations;
-        policy.clone_into(&mut run.policy);
+        run.policy.clone_from(&policy.name);
+        run.run = Some(Run { policy, told: 0 });
         self.carry_out_run(run, steps, observer)
     }
 

@@ -10,15 +10,12 @@ use super::{Context, Opened, Teller, WAITS, talk};
 use crate::base::Turn;
 use crate::control::{self, Wish};
 use crate::error::{Error, Result};
-use crate::outbox;
 use crate::protocol::operations::Status;
 use crate::protocol::{Asks, Invalid, Kind, Step, read_run};
 use crate::session::{Session, run_id};
+use crate::space::{self, RUN_POLICY};
 use crate::turn::Observer;
 use crate::watch::Stop;
-
-/// The policy of a run where nothing else is said.
-const STANDARD: &str = "standard";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -51,16 +48,16 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
         }
         Some(stem) => Wish::ResumeRun { stem: stem.clone() },
         None => {
-            let policy = context.config.policy.as_deref().unwrap_or(STANDARD);
             // Before anything is read or made.
-            context.config.policy(policy)?;
+            let policy = context.config.policy.as_deref().unwrap_or(RUN_POLICY);
+            let policy = Box::new(context.config.policy(policy)?);
             // Before the lock and the handlers of signals: a person may take their time.
             let input = Input::read(arguments.file.as_deref(), "read the message from")?;
             let steps = match input.text {
                 Ok(text) => read_run(&text).steps,
                 Err(why) => vec![unreadable(&input.name, &why)],
             };
-            Wish::Run { steps, policy: policy.to_owned() }
+            Wish::Run { steps, policy }
         }
     };
     let stop = Stop::on_signals()?;
@@ -102,7 +99,7 @@ impl Observer for Warner<'_> {
 }
 
 fn tell(context: &Context, run: &Session) -> ExitCode {
-    let events = outbox::waiting(run).unwrap_or_else(|| outbox::events(run));
+    let events = space::told(run);
     // Not by way of a `Value`, which would put the fields into another order.
     let text = if context.json {
         serde_json::to_string(&events)

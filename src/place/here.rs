@@ -10,7 +10,7 @@ use crate::protocol::{
     Detail, Digest, Effect, Ending, Failure, Operation, Reading, RelPath, ShellCommand, Warning,
     WarningSort,
 };
-use crate::runner::{Errand, Runner, variable_fault};
+use crate::runner::{Errand, Runner, environment_fault};
 use crate::workspace::guard::Guard;
 use crate::workspace::walk::Walk;
 use crate::workspace::{Contents, Look, Plan, READ_LIMIT, READ_ROOM, Workspace};
@@ -91,7 +91,7 @@ impl<'a> Here<'a> {
             Some(folder) => self.workspace.folder(folder),
             None => Ok(self.workspace.path().to_owned()),
         };
-        let mut faults = run.env.iter().find_map(|(name, value)| variable_fault(name, value));
+        let mut faults = environment_fault(&run.env);
         if run.command.contains('\0') {
             // Not the machine's failure, as which it would come back.
             faults = Some("the command holds a NUL character".to_owned());

@@ -7,7 +7,7 @@ use crate::policy::Opens;
 use crate::protocol::{
     Detail, Digest, Failure, FailureKind, Operation, Reading, RelPath, ShellCommand,
 };
-use crate::runner::variable_fault;
+use crate::runner::environment_fault;
 use crate::text::named;
 use crate::workspace::overlay::Overlay;
 use crate::workspace::walk::Walk;
@@ -65,9 +65,7 @@ impl<'a> Preview<'a> {
                 {
                     return Err(failure);
                 }
-                if let Some(fault) =
-                    env.iter().find_map(|(name, value)| variable_fault(name, value))
-                {
+                if let Some(fault) = environment_fault(env) {
                     return Err(Failure::execution(fault));
                 }
                 self.after_command = true;

@@ -53,13 +53,13 @@ impl<'a> Sorted<'a> {
         let (mut flags, mut behind_flag) = (true, false);
         for word in rest {
             let text = word.text();
-            if flags && text == "--" {
+            if flags && text == "--" && !word.is_open() {
                 flags = false;
             } else if flags && text.starts_with("--") {
                 sorted.long.push(text.split('=').next().unwrap_or(text));
                 behind_flag = true;
                 sorted.open |= word.is_open();
-            } else if flags && text.starts_with('-') && text.len() > 1 {
+            } else if flags && text.starts_with('-') && (text.len() > 1 || word.is_open()) {
                 sorted.letters.extend(text.chars().skip(1));
                 behind_flag = true;
                 sorted.open |= word.is_open();

@@ -184,10 +184,10 @@ impl Runner {
         } else {
             mounts.extend(self.hidden.iter().map(|at| sandbox::Mount::Cover { at: at.clone() }));
         }
+        if let Some(fault) = environment::fault(errand.environment) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, fault));
+        }
         for (name, value) in errand.environment {
-            if let Some(fault) = environment::fault(name, value) {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, fault));
-            }
             environment::set(&mut environment, name, value);
         }
         Ok(Order {

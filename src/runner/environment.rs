@@ -1,7 +1,10 @@
 //! What a command sees of deaddrop's own environment: an allow list, so that no token, key or
 //! setting of deaddrop is in it; and words for tools where there is no network.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+
+use crate::text::count;
 
 type Variables = Vec<(OsString, OsString)>;
 
@@ -99,8 +102,26 @@ pub(super) fn of_a_command(offline: bool, more: &[(String, Option<String>)]) -> 
 /// Of a variable with its `=` and its end, on Linux.
 const LONGEST: usize = 128 << 10;
 
-/// Why no program can be given this variable, if none can.
-pub fn fault(name: &str, value: &str) -> Option<String> {
+/// Of all variables of a command together: well below what a system takes beside its arguments.
+const MOST: usize = 1_000;
+const LARGEST: usize = 512 << 10;
+
+/// Why no program can be given these variables, if none can.
+pub fn fault(environment: &BTreeMap<String, String>) -> Option<String> {
+    let bytes: usize = environment.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
+    if let Some(fault) = environment.iter().find_map(|(name, value)| fault_of(name, value)) {
+        Some(fault)
+    } else if environment.len() > MOST || bytes > LARGEST {
+        Some(format!(
+            "{} of {bytes} bytes are more than a command's environment may have ({MOST}, {LARGEST} bytes); put them into a file and have the command read that",
+            count(environment.len(), "variable")
+        ))
+    } else {
+        None
+    }
+}
+
+fn fault_of(name: &str, value: &str) -> Option<String> {
     let shown = crate::text::named(name);
     if name.is_empty() {
         Some("a variable of the environment has no name".to_owned())
@@ -133,13 +154,23 @@ pub(super) fn set(
 mod tests {
     use super::*;
 
+    fn one(name: &str, value: &str) -> BTreeMap<String, String> {
+        BTreeMap::from([(name.to_owned(), value.to_owned())])
+    }
+
     #[test]
     fn what_no_environment_can_hold_is_told() {
         for (name, value) in [("", "x"), ("A=B", "x"), ("=", ""), ("A\0", "x"), ("A", "x\0")] {
-            assert!(fault(name, value).is_some(), "{name:?} {value:?}");
+            assert!(fault(&one(name, value)).is_some(), "{name:?} {value:?}");
         }
         for (name, value) in [("A", ""), ("A", "b=c\n"), ("with space", "x"), ("é", "é")] {
-            assert_eq!(fault(name, value), None, "{name:?}");
+            assert_eq!(fault(&one(name, value)), None, "{name:?}");
         }
+        let many = |n: usize, length: usize| {
+            (0..n).map(|n| (format!("A{n}"), "x".repeat(length))).collect::<BTreeMap<_, _>>()
+        };
+        assert_eq!(fault(&many(1_000, 100)), None);
+        assert!(fault(&many(1_001, 1)).unwrap().starts_with("1001 variables of "));
+        assert!(fault(&many(6, 100 << 10)).unwrap().contains("put them into a file"));
     }
 }

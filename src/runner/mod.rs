@@ -24,7 +24,7 @@ use crate::config;
 use crate::protocol::{Capture, Ending, Execution, Output, Streams};
 use confining::{Found, Walls};
 use drain::Drains;
-pub use environment::fault as variable_fault;
+pub use environment::fault as environment_fault;
 use sandbox::{Order, Orphans, Report};
 use space::{Shortage, Space};
 

@@ -28,7 +28,7 @@ pub fn judge(policy: &Policy, guarded: bool, operation: &Operation, place: &dyn 
         .reduce(Decision::stricter)
         .unwrap_or(Decision::Allow);
     if look.protected && access != Access::Read {
-        return strictest.stricter(protected(path));
+        return strictest.stricter(protected(path, real));
     }
     strictest
 }
@@ -44,10 +44,11 @@ fn size_after(change: &Change, size: u64) -> u64 {
     }
 }
 
-fn protected(path: &RelPath) -> Decision {
+fn protected(path: &RelPath, real: Option<&RelPath>) -> Decision {
+    let real = real.map_or(String::new(), |real| format!(" leads to '{real}', which"));
     Decision::Ask(Ask {
         reason: format!(
-            "'{path}' has a name that only the user may write, since others act on such files"
+            "'{path}'{real} has a name that only the user may write, since others act on such files"
         ),
         policy: "files.protected".to_owned(),
         opens: Opens { protected: true, repository: false },

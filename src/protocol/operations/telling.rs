@@ -309,12 +309,12 @@ fn in_its_words(reason: &str) -> String {
     for (end, words) in
         [("' not found", "File not found"), ("' already exists", "File already exists")]
     {
-        // What can be done about it follows in brackets.
+        // What can be done about it follows in brackets; the prompt says it, too.
         if let Some((_, more)) =
             reason.strip_prefix("File '").and_then(|rest| rest.rsplit_once(end))
             && (more.is_empty() || more.starts_with(" ("))
         {
-            return format!("{words}{more}");
+            return words.to_owned();
         }
     }
     reason.to_owned()

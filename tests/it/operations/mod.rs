@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{Base, Run, check_events};
 
 mod bounds;
+mod comparing;
 mod examples;
 mod failing;
 
