@@ -4,9 +4,11 @@ use std::borrow::Cow;
 
 use similar::TextDiff;
 
+use super::rows::{BAR, pieces};
 use super::talk::Talk;
 use crate::place::{Rewritten, Standing};
-use crate::text::visible;
+use crate::protocol::Digest;
+use crate::text::{count, visible, visible_line};
 
 /// What becomes of a file.
 pub(super) fn change(file: &Rewritten) -> &'static str {
@@ -20,33 +22,85 @@ pub(super) fn change(file: &Rewritten) -> &'static str {
 /// What a reply would change in a file, as a unified diff.
 pub(super) fn diff(file: &Rewritten) -> String {
     let name = |side: &str, standing: &Option<Standing>| match standing {
-        Some(_) => format!("{side}/{}", file.path),
+        Some(_) => format!("{side}/{}", visible_line(file.path.as_str())),
         None => "/dev/null".to_owned(),
     };
     let (old, new) = (name("a", &file.before), name("b", &file.after));
+    let instead = |what: &str| format!("--- {old}\n+++ {new}\n({what})\n");
+    if [&file.before, &file.after].into_iter().any(|side| matches!(side, Some(Standing::Large))) {
+        return instead("too large to show");
+    }
+    let sides = || format!("{} -> {}", told(file.before.as_ref()), told(file.after.as_ref()));
     let (Some(before), Some(after)) = (text(file.before.as_ref()), text(file.after.as_ref()))
     else {
-        return format!("--- {old}\n+++ {new}\n(too large to show)\n");
+        return instead(&format!("binary: {}", sides()));
     };
-    TextDiff::from_lines(&before, &after).unified_diff().header(&old, &new).to_string()
+    if before.is_empty() && after.is_empty() {
+        return if file.before == file.after { String::new() } else { instead(&sides()) };
+    }
+    if file.before != file.after && shown(&before) == shown(&after) {
+        return instead(&format!("binary: {}", sides()));
+    }
+    // Lines end where a line feed does: a return alone would hide the begin of the next.
+    let before: Vec<_> = before.split_inclusive('\n').collect();
+    let after: Vec<_> = after.split_inclusive('\n').collect();
+    let mut config = TextDiff::configure();
+    let diff = config.newline_terminated(true).diff_slices(&before, &after);
+    diff.unified_diff().header(&old, &new).to_string()
 }
 
-/// What stands somewhere as a text; None where it is too large to be one.
+/// What stands somewhere as a text; None where it is none.
 fn text(standing: Option<&Standing>) -> Option<Cow<'_, str>> {
     match standing {
         None => Some(Cow::Borrowed("")),
-        Some(Standing::File(bytes)) => Some(String::from_utf8_lossy(bytes)),
+        Some(Standing::File(bytes)) => str::from_utf8(bytes).ok().map(Cow::Borrowed),
         Some(Standing::Link(target)) => Some(Cow::Owned(format!("(a link to {target})\n"))),
         Some(Standing::Large) => None,
     }
 }
 
+/// What identifies that which stands somewhere.
+fn told(standing: Option<&Standing>) -> String {
+    match standing {
+        None => "nothing".to_owned(),
+        Some(Standing::File(bytes)) => {
+            format!("{}, digest {}", count(bytes.len(), "byte"), Digest::of(bytes).as_str())
+        }
+        Some(Standing::Link(target)) => format!("a link to '{}'", visible_line(target)),
+        Some(Standing::Large) => "too large to show".to_owned(),
+    }
+}
+
+/// A text with everything in it visible, the returns at the ends of its lines too.
+fn shown(text: &str) -> String {
+    visible(&text.replace('\r', "␍")).into_owned()
+}
+
+/// A diff in rows of this width that begin with the bar, and what goes on with a line with `…`.
+pub(super) fn rows(talk: &Talk, diff: &str, width: usize) -> Vec<String> {
+    let room = width - BAR.len() - 2;
+    let mut rows = Vec::new();
+    for line in shown(diff).trim_end_matches('\n').split('\n') {
+        for (n, piece) in pieces(line, room).into_iter().enumerate() {
+            let piece = if n == 0 { piece } else { format!("…{piece}") };
+            rows.push(format!("{BAR}{}", painted(talk, line, &piece)));
+        }
+    }
+    rows
+}
+
 /// A diff in the colours of `talk`, with everything in it visible.
 pub(super) fn coloured(talk: &Talk, diff: &str) -> String {
-    let line = |line: &str| match line.as_bytes().first() {
-        Some(b'+') => talk.green(line),
-        Some(b'-') => talk.red(line),
-        _ => line.to_owned(),
-    };
-    visible(diff).trim_end().lines().map(line).collect::<Vec<_>>().join("\n")
+    let shown = shown(diff);
+    let lines = shown.trim_end().split('\n');
+    lines.map(|line| painted(talk, line, line)).collect::<Vec<_>>().join("\n")
+}
+
+/// A part of a line of a diff in the colour of the line.
+fn painted(talk: &Talk, line: &str, part: &str) -> String {
+    match line.as_bytes().first() {
+        Some(b'+') => talk.green(part),
+        Some(b'-') => talk.red(part),
+        _ => part.to_owned(),
+    }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::prompt::{Prompt, Said};
 use super::teller::NO_ANSWER;
-use super::{Context, Opened, Teller, WAITS, talk};
+use super::{Context, Opened, Teller, WAITS, question, talk};
 use crate::base::{self, Turn};
 use crate::control::{self, Wish};
 use crate::daemon::Listener;
@@ -116,7 +116,9 @@ impl Context {
         if self.json {
             return Ok(None);
         }
-        let Some(prompt) = Prompt::put(&self.talk, "Do it? [y/N] ") else { return Ok(None) };
+        let Some(prompt) = Prompt::put(&self.talk, &question::line(session, false)) else {
+            return Ok(None);
+        };
         let store = Store::new(&self.config.sessions);
         loop {
             match prompt.wait(Duration::from_millis(100)) {

@@ -10,6 +10,7 @@ mod policy;
 mod prompt;
 mod question;
 mod replies;
+mod rows;
 mod run;
 mod serving;
 mod sessions;

@@ -3,14 +3,15 @@
 use serde_json::{Value, json};
 
 use super::Context;
-use super::changes::{coloured, diff};
+use super::changes::{diff, rows as diff_rows};
+use super::rows::{barred, cut, field, squeezed, width};
 use super::talk::{Talk, name};
 use crate::place::Rewritten;
 use crate::policy::Opens;
-use crate::protocol::{Asks, Dialect, Kind, Operation, ShellCommand};
+use crate::protocol::{Asks, Dialect, Kind, Operation, RelPath, ShellCommand};
 use crate::session::store::Store;
 use crate::session::{Question, Session};
-use crate::text::{indented, named, visible, visible_line};
+use crate::text::{count, named, visible, visible_line};
 
 /// All that the person should know before they decide: what would be done, why it is asked, and how
 /// to decide.
@@ -21,39 +22,91 @@ pub(super) fn told(talk: &Talk, session: &Session, changes: &[Rewritten], how: &
     let mut text =
         talk.bold(&format!("{} waits for your decision about {id}: {what}", who(session)));
     text.push('\n');
+    let width = width();
     match operation(session) {
-        Some(Operation::Run(run)) => text.push_str(&command(run)),
+        Some(Operation::Run(run)) => text.push_str(&command(run, width)),
         Some(operation) => {
             if let Some(path) = operation.path() {
-                text.push_str(&format!("    {}\n", visible_line(path.as_str())));
+                push(&mut text, &barred(&visible_line(path.as_str()), width));
             }
             for file in changes {
-                text.push_str(&indented(&coloured(talk, &diff(file))));
-                text.push('\n');
+                push(&mut text, &diff_rows(talk, &diff(file), width));
             }
         }
         None => {}
     }
     let ask = &question.ask;
-    text.push_str(&format!("  Why:    {} ({})\n", visible_line(&ask.reason), ask.policy));
+    let why = format!("{} ({})", visible_line(&ask.reason), ask.policy);
+    text.push_str(&field("Why", &why, width));
     if let Some(opens) = opens(ask.opens) {
-        text.push_str(&format!("  Opens:  {opens}\n"));
+        text.push_str(&field("Opens", &opens, width));
     }
+    text.push_str(&begin(session, width));
     text.push_str(&format!("  Decide: {how}"));
     text
 }
 
-/// A command in full, and all else that is said of it.
-fn command(run: &ShellCommand) -> String {
-    let mut text = String::new();
-    for line in visible(&run.command).lines() {
-        text.push_str(&format!("    {line}\n"));
+fn push(text: &mut String, rows: &[String]) {
+    for row in rows {
+        text.push_str(row);
+        text.push('\n');
     }
+}
+
+/// How what takes several rows begins: its first may have left the screen.
+fn begin(session: &Session, width: usize) -> String {
+    let Some((key, about)) = about(session) else { return String::new() };
+    let shown = if key == "path" { visible_line(about) } else { visible(about) };
+    if barred(shown.trim_end(), width).len() < 2 {
+        return String::new();
+    }
+    let label = if key == "path" { "Path" } else { "Command" };
+    let length = count(about.chars().count(), "character");
+    let told = format!("  {label}: {length}, begins '");
+    let first = cut(&visible_line(about.trim_start()), width - told.len() - 1);
+    format!("{told}{first}'\n")
+}
+
+/// What is asked in so few words that the line which a person answers has room for it.
+pub(super) fn asked(session: &Session, room: usize) -> String {
+    let Some(question) = session.question() else { return String::new() };
+    let kind = kind(session, question.kind);
+    let what = match about(session) {
+        Some(("path", path)) => format!("'{}'", visible_line(path)),
+        Some((_, command)) => named(command),
+        None => return kind.to_owned(),
+    };
+    format!("{kind} {}", cut(&what, room.saturating_sub(kind.len() + 1).max(16)))
+}
+
+/// The line that a person answers, on one row.
+pub(super) fn line(session: &Session, with_id: bool) -> String {
+    let end = ": do it? [y/N] ";
+    let begin = match session.question() {
+        Some(question) if with_id => {
+            format!("{} of {}: ", cut(&visible_line(&question.id), 24), session.stem())
+        }
+        _ => String::new(),
+    };
+    // The answer has room, too.
+    let room = width().saturating_sub(begin.len() + end.len() + 3);
+    format!("{begin}{}{end}", asked(session, room))
+}
+
+/// A command in full, and all else that is said of it.
+fn command(run: &ShellCommand, width: usize) -> String {
+    let mut text = String::new();
+    push(&mut text, &barred(visible(&run.command).trim_end_matches('\n'), width));
     if let Some(cwd) = &run.cwd {
-        text.push_str(&format!("  In:     {}\n", visible_line(cwd.as_str())));
+        text.push_str(&field("In", &visible_line(cwd.as_str()), width));
     }
     for (name, value) in &run.env {
-        text.push_str(&format!("  With:   {}={}\n", visible_line(name), visible_line(value)));
+        let set = format!("{}={}", visible_line(name), visible_line(value));
+        text.push_str(&field("With", &set, width));
+    }
+    if let Some(timeout) = run.timeout {
+        let asked = format!("asks for a timeout of {} s", timeout.as_secs_f64());
+        text.push_str(&field("Time", &asked, width));
     }
     text
 }
@@ -79,8 +132,8 @@ pub(super) fn summary(session: &Session) -> String {
     let Some(question) = session.question() else { return String::new() };
     let id = visible_line(&question.id);
     let what = match about(session) {
-        Some(("path", path)) => format!(" '{}'", visible_line(path)),
-        Some((_, command)) => format!(" {}", named(command)),
+        Some(("path", path)) => format!(" '{}'", squeezed(&visible_line(path))),
+        Some((_, command)) => format!(" {}", squeezed(&named(command))),
         None => String::new(),
     };
     format!(
@@ -92,7 +145,7 @@ pub(super) fn summary(session: &Session) -> String {
 }
 
 /// What is asked, as `--json` has it; null where nothing is.
-pub(super) fn to_json(session: &Session) -> Value {
+pub(super) fn to_json(context: &Context, session: &Session) -> Value {
     let Some(Question { id, kind: asked, ask, .. }) = session.question() else {
         return Value::Null;
     };
@@ -101,9 +154,27 @@ pub(super) fn to_json(session: &Session) -> Value {
         "kind": kind(session, *asked),
         "reason": ask.reason,
         "policy": ask.policy,
+        "opens": ask.opens,
     });
     if let Some((key, about)) = about(session) {
         value[key] = about.into();
+    }
+    match operation(session) {
+        Some(Operation::Run(run)) => {
+            value["cwd"] = run.cwd.as_ref().map(RelPath::as_str).into();
+            value["env"] = json!(run.env);
+            // In milliseconds, as operations have it.
+            let timeout = run.timeout.map(|timeout| u64::try_from(timeout.as_millis()));
+            value["timeout"] = timeout.and_then(Result::ok).into();
+        }
+        Some(_) => {
+            // Where the links on the way lead to.
+            let changes = context.foretell(session);
+            let real =
+                changes.first().map(|file| context.config.workspace.join(file.path.as_str()));
+            value["realPath"] = real.map(|path| path.to_string_lossy().into_owned()).into();
+        }
+        None => {}
     }
     value
 }

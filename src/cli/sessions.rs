@@ -235,7 +235,7 @@ fn to_json(context: &Context, session: &Session) -> serde_json::Value {
         "createdAt": session.created_at,
         "updatedAt": session.updated_at,
         "outbox": session.run.is_none().then(|| context.display(&outbox)),
-        "waiting": question::to_json(session),
+        "waiting": question::to_json(context, session),
         "summary": session.summary,
     })
 }

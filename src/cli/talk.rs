@@ -232,7 +232,7 @@ pub(super) fn turn_json(context: &Context, turn: &Turn) -> serde_json::Value {
         "outbox": turn.outbox.as_ref().map(|path| context.display(path)),
         "isComplete": session.is_complete,
         "summary": session.summary,
-        "waiting": question::to_json(session),
+        "waiting": question::to_json(context, session),
         "results": outcomes(session).iter().map(outcome_json).collect::<Vec<_>>(),
     })
 }

@@ -26,8 +26,16 @@ pub(super) struct Teller<'a> {
     puts: bool,
     /// What was asked here and is not decided, by the name of the session's files: the first of them
     /// is put.
-    open: VecDeque<(String, Question)>,
+    open: VecDeque<Open>,
     prompt: Option<Prompt>,
+}
+
+/// What was asked.
+struct Open {
+    stem: String,
+    question: Question,
+    /// The line that a person answers.
+    line: String,
 }
 
 impl<'a> Teller<'a> {
@@ -54,8 +62,8 @@ impl<'a> Teller<'a> {
 
     /// Puts the first open question, unless that is done or nobody can answer.
     fn put(&mut self) {
-        let (None, Some((stem, question))) = (&self.prompt, self.open.front()) else { return };
-        self.prompt = Prompt::put(&self.context.talk, &to_put(stem, question));
+        let (None, Some(open)) = (&self.prompt, self.open.front()) else { return };
+        self.prompt = Prompt::put(&self.context.talk, &open.line);
         if self.prompt.is_none() {
             self.open.clear();
         }
@@ -64,9 +72,7 @@ impl<'a> Teller<'a> {
     /// What was decided elsewhere is not to be answered here.
     fn forget(&mut self, session: &Session) {
         let stem = session.stem();
-        let stands = |(of, question): &(String, Question)| {
-            *of != stem || session.question() == Some(question)
-        };
+        let stands = |open: &Open| open.stem != stem || session.question() == Some(&open.question);
         let was_put = self.prompt.is_some() && !self.open.front().is_none_or(stands);
         self.open.retain(stands);
         if was_put {
@@ -74,11 +80,6 @@ impl<'a> Teller<'a> {
             self.context.talk.say("\nIt was decided elsewhere.");
         }
     }
-}
-
-/// The line that a person answers.
-fn to_put(stem: &str, question: &Question) -> String {
-    format!("{} of {stem}: do it? [y/N] ", visible_line(&question.id))
 }
 
 impl Observer for Teller<'_> {
@@ -149,16 +150,17 @@ impl Listener for Teller<'_> {
                 }
             }
         }
-        if let (Some(_), Some((stem, question))) = (&self.prompt, self.open.front()) {
+        if let (Some(_), Some(open)) = (&self.prompt, self.open.front()) {
             // It is far up by now.
-            context.talk.prompt(&to_put(stem, question));
+            context.talk.prompt(&open.line);
         }
     }
 
     fn asks(&mut self, session: &Session, changes: &[Rewritten]) {
         self.show(session, changes);
         if let (true, Some(question)) = (self.puts, session.question()) {
-            self.open.push_back((session.stem(), question.clone()));
+            let (stem, question) = (session.stem(), question.clone());
+            self.open.push_back(Open { stem, question, line: question::line(session, true) });
             self.put();
         }
     }
@@ -169,7 +171,7 @@ impl Listener for Teller<'_> {
         let Some(said) = prompt.said() else { return Answer::Awaited };
         self.prompt = None;
         match (said, self.open.pop_front()) {
-            (Said::Yes | Said::No, Some((stem, question))) => {
+            (Said::Yes | Said::No, Some(Open { stem, question, .. })) => {
                 Answer::Given { stem, question: Box::new(question), approved: said == Said::Yes }
             }
             _ => {

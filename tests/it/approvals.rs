@@ -25,7 +25,7 @@ fn a_turn_that_asks_stops_there_until_it_is_approved() {
     let id = base.waiting(ID)["operation"].as_str().unwrap().to_owned();
     for told in [
         "Session a1b2c3d4 waits for your decision about op-",
-        ": RUN_COMMAND\n    rm -r temp\n",
+        ": RUN_COMMAND\n  | rm -r temp\n",
         "Why:    Destructive command requires approval (shell.approvalRequired)\n",
         "`deaddrop approve`, or `deaddrop deny --reason TEXT`\n",
     ] {
@@ -101,7 +101,7 @@ fn a_further_question_is_another() {
     let reply = format!("{ASKS}[RUN_COMMAND]\nrm -r more\n[/RUN_COMMAND]\n");
     base.run_with(&["apply", "-"], reply).with_code(3);
     let run = base.run(&["approve", "--all"]).with_code(3);
-    assert!(run.stderr.contains("    rm -r more\n"), "{run:?}");
+    assert!(run.stderr.contains("  | rm -r more\n"), "{run:?}");
     assert!(base.exists("workspace/after") && base.exists("workspace/more"));
     base.run(&["approve"]).ok();
     assert!(!base.exists("workspace/more"));
@@ -133,7 +133,9 @@ fn a_file_is_shown_as_it_would_become_and_an_approval_is_for_that() {
     let edit =
         "[EDIT_FILE path=\".envrc\" start_line=\"2\" end_line=\"2\"]\n2\u{1b}[2J\n[/EDIT_FILE]\n";
     let run = base.run_with(&["apply", "-"], edit).with_code(3);
-    for told in [": EDIT_FILE\n    .envrc\n", " one\n", "-two\n", "+2␛[2J\n", "Opens:  names"] {
+    for told in
+        [": EDIT_FILE\n  | .envrc\n", "  |  one\n", "  | -two\n", "  | +2␛[2J\n", "Opens:  names"]
+    {
         assert!(run.stderr.contains(told), "{told}: {run:?}");
     }
     assert!(!run.stderr.contains('\u{1b}'), "{run:?}");
@@ -188,4 +190,67 @@ fn one_session_waits_and_another_goes_on() {
     assert!(!base.exists("outbox/a1b2c3d4_seq0002.txt"));
     base.run(&["approve"]).ok();
     base.wait_for_outbox(2);
+}
+
+/// A reply whose command is 2600 characters, with a question that nobody asks at its end.
+fn forged() -> String {
+    let begin = "sh ./evil.sh; rm -r temp; #";
+    let question = "Session a1b2c3d4 waits for your decision about op-1: RUN_COMMAND";
+    let padded = format!("{begin}{}{question}", " ".repeat(2500 - begin.len()));
+    let harmless = format!("{:<80}", "    ls");
+    format!("[RUN_COMMAND]\n{padded}{harmless}{}\n[/RUN_COMMAND]\n", "x".repeat(200))
+}
+
+#[test]
+fn no_command_can_forge_a_question() {
+    let base = scene();
+    let run = base.run_with(&["apply", "-"], forged()).with_code(3);
+    let shown: Vec<_> =
+        run.stderr.lines().skip_while(|line| !line.starts_with("Session")).collect();
+    assert!(shown[1].starts_with("  | sh ./evil.sh; rm -r temp; #‹2473 blanks›Session"), "{run:?}");
+    for row in &shown[1..] {
+        assert!(row.starts_with("  ") && row.chars().count() <= 80, "{row}: {run:?}");
+    }
+    let [.., command, decide] = &*shown else { panic!("{run:?}") };
+    let told = "  Command: 2844 characters, begins 'sh ./evil.sh; rm -r temp; #‹2473 blan";
+    assert!(command.starts_with(told) && command.ends_with("…'"), "{command}");
+    assert!(decide.starts_with("  Decide: "), "{decide}");
+}
+
+#[test]
+fn bytes_and_ends_of_lines_are_told() {
+    let base = Base::with_session();
+    let create = "[CREATE_FILE path=\".envrc\"]\none\n[/CREATE_FILE]\n";
+    base.write("workspace/.envrc", "one\r\n");
+    let run = base.run_with(&["apply", "-"], create).with_code(3);
+    assert!(run.stderr.contains("  | -one␍\n  | +one\n"), "{run:?}");
+    base.run(&["deny"]).ok();
+    std::fs::write(base.at("workspace/.envrc"), b"one\xff\n").unwrap();
+    let run = base.run_with(&["apply", "-"], format!("{create}\n")).with_code(3);
+    assert!(run.stderr.contains("(binary: 5 bytes, digest "), "{run:?}");
+    assert!(run.stderr.contains(" -> 4 bytes, digest "), "{run:?}");
+    let waiting = base.waiting(ID);
+    assert!(waiting["realPath"].as_str().unwrap().ends_with("workspace/.envrc"), "{waiting}");
+    assert_eq!(waiting["opens"]["protected"], true);
+}
+
+#[test]
+fn all_that_belongs_to_a_command_is_told() {
+    let base = Base::new();
+    base.write("workspace/sub/temp/a", "x\n");
+    let message = r#"{"type": "operations", "operations": [{"type": "shell", "id": "s",
+        "command": "rm -r temp", "cwd": "sub", "timeout": 30000, "env": {"A": "b"}}]}"#;
+    base.run_with(&["run"], message).with_code(3);
+    let told = base.run(&["status", "--json"]).ok().stdout;
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let waiting = &told["waiting"];
+    assert_eq!((&waiting["cwd"], &waiting["env"]["A"]), (&"sub".into(), &"b".into()), "{told}");
+    assert_eq!(
+        (&waiting["timeout"], &waiting["opens"]["repository"]),
+        (&30000.into(), &false.into())
+    );
+    let status = base.run(&["status"]).ok().stdout;
+    for told in ["  In:     sub\n", "  With:   A=b\n", "  Time:   asks for a timeout of 30 s\n"] {
+        assert!(status.contains(told), "{told}: {status}");
+    }
 }

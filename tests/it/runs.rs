@@ -94,9 +94,9 @@ fn the_third_example_of_the_specification() {
     assert_eq!(events(&again), paused);
     assert!(base.run(&["sessions"]).ok().stdout.starts_with(&format!("{id}  waits for you")));
     let status = base.run(&["status"]).ok().stdout;
-    assert!(status.contains("waits for your decision about cleanup-1: shell\n    rm -rf temp/*\n"));
+    assert!(status.contains("waits for your decision about cleanup-1: shell\n  | rm -rf temp/*\n"));
     let verbose = base.run(&["run", "--resume", id, "-v"]).with_code(3);
-    assert!(verbose.stderr.contains("    rm -rf temp/*\n"), "{verbose:?}");
+    assert!(verbose.stderr.contains("  | rm -rf temp/*\n"), "{verbose:?}");
 
     let approval = r#"{"approval": {"operationId": "cleanup-1", "decision": "approved"}}"#;
     base.write("approvals/a.json", approval);
