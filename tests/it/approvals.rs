@@ -194,7 +194,7 @@ fn one_session_waits_and_another_goes_on() {
 
 /// A reply whose command is 2600 characters, with a question that nobody asks at its end.
 fn forged() -> String {
-    let begin = "sh ./evil.sh; rm -r temp; #";
+    let begin = "cat ./evil_x; rm -r temp; #";
     let question = "Session a1b2c3d4 waits for your decision about op-1: RUN_COMMAND";
     let padded = format!("{begin}{}{question}", " ".repeat(2500 - begin.len()));
     let harmless = format!("{:<80}", "    ls");
@@ -207,12 +207,12 @@ fn no_command_can_forge_a_question() {
     let run = base.run_with(&["apply", "-"], forged()).with_code(3);
     let shown: Vec<_> =
         run.stderr.lines().skip_while(|line| !line.starts_with("Session")).collect();
-    assert!(shown[1].starts_with("  | sh ./evil.sh; rm -r temp; #‹2473 blanks›Session"), "{run:?}");
+    assert!(shown[1].starts_with("  | cat ./evil_x; rm -r temp; #‹2473 blanks›Session"), "{run:?}");
     for row in &shown[1..] {
         assert!(row.starts_with("  ") && row.chars().count() <= 80, "{row}: {run:?}");
     }
     let [.., command, decide] = &*shown else { panic!("{run:?}") };
-    let told = "  Command: 2844 characters, begins 'sh ./evil.sh; rm -r temp; #‹2473 blan";
+    let told = "  Command: 2844 characters, begins 'cat ./evil_x; rm -r temp; #‹2473 blan";
     assert!(command.starts_with(told) && command.ends_with("…'"), "{command}");
     assert!(decide.starts_with("  Decide: "), "{decide}");
 }
@@ -227,8 +227,11 @@ fn bytes_and_ends_of_lines_are_told() {
     base.run(&["deny"]).ok();
     std::fs::write(base.at("workspace/.envrc"), b"one\xff\n").unwrap();
     let run = base.run_with(&["apply", "-"], format!("{create}\n")).with_code(3);
-    assert!(run.stderr.contains("(binary: 5 bytes, digest "), "{run:?}");
-    assert!(run.stderr.contains(" -> 4 bytes, digest "), "{run:?}");
+    assert!(
+        run.stderr
+            .contains("(binary: 5 bytes, digest fa6a4d9cabb6a31b0f7d8efd750c444a -> 4 bytes, "),
+        "{run:?}"
+    );
     let waiting = base.waiting(ID);
     assert!(waiting["realPath"].as_str().unwrap().ends_with("workspace/.envrc"), "{waiting}");
     assert_eq!(waiting["opens"]["protected"], true);
@@ -238,7 +241,7 @@ fn bytes_and_ends_of_lines_are_told() {
 fn all_that_belongs_to_a_command_is_told() {
     let base = Base::new();
     base.write("workspace/sub/temp/a", "x\n");
-    let message = r#"{"type": "operations", "operations": [{"type": "shell", "id": "s",
+    let message = r#"{"protocolVersion": "1.0", "type": "operations", "operations": [{"type": "shell", "id": "s",
         "command": "rm -r temp", "cwd": "sub", "timeout": 30000, "env": {"A": "b"}}]}"#;
     base.run_with(&["run"], message).with_code(3);
     let told = base.run(&["status", "--json"]).ok().stdout;

@@ -188,7 +188,7 @@ fn a_session_speaks_the_dialect_and_has_the_policy_it_was_begun_with() {
     assert!(base.read(outbox.trim()).contains("\"protocolVersion\": \"1.0\""));
     let reply = message(&json!([{"type": "shell", "id": "one", "command": "rm -r temp"}]));
     let run = base.run_with(&["apply", "-"], reply).with_code(3);
-    assert!(run.stderr.contains("decision about one: shell\n    rm -r temp"), "{run:?}");
+    assert!(run.stderr.contains("decision about one: shell\n  | rm -r temp"), "{run:?}");
     base.run(&["deny", "one"]).ok();
     let outbox = base.run(&["show"]).ok().stdout;
     assert!(outbox.contains("\"policyDenied\""), "{outbox}");
