@@ -160,7 +160,7 @@ fn what_git_writes_when_it_reads_is_left_alone() {
     let Some(base) = scene() else { return };
     assert_unnoticed(
         &base,
-        "cd .git; echo new > index.new; mv index.new index; mkdir -p objects/aa refs/heads logs; echo x > objects/aa/b; echo x > HEAD; echo x > FETCH_HEAD; touch config hooks",
+        "cd .git; echo new > index.new; mv index.new index; mkdir -p objects/aa refs/heads logs; echo x > objects/aa/b; echo ref: refs/heads/x > HEAD; echo x > FETCH_HEAD; touch config hooks",
     );
     // The same content under another number is the same.
     assert_unnoticed(

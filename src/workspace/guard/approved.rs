@@ -8,7 +8,7 @@
 //! is kept, so a command that brings the former content back is found out, also after a stop.
 
 use super::snapshot::{Approved, Root, Snapshot};
-use super::{Guard, ROOTS, look};
+use super::{Guard, ROOTS, layout, look};
 use crate::protocol::{FileEffect, RelPath};
 use crate::workspace::Workspace;
 use crate::workspace::names::escaped;
@@ -40,6 +40,11 @@ impl Guard {
                 // Folders on the way are made before the file is.
                 known.take_in(workspace, &path, now == after);
             }
+        }
+        for root in &mut known.roots {
+            // The person may have agreed to one's being deleted.
+            root.layout.iter_mut().for_each(|layout| layout.parts.clear());
+            layout::learn(workspace, root);
         }
         self.is_ahead = true;
     }

@@ -1,7 +1,6 @@
 //! Looks at what stands under protected names, beneath the workspace's handle, following no link
 //! and waiting for nothing.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io::{self, Read};
 
@@ -58,7 +57,7 @@ fn look(
         let_in(&holder, &name);
     }
     let folder = workspace.folder_at(path).ok()?;
-    let found = Root { path: path.to_owned(), items: BTreeMap::new() };
+    let found = Root { path: path.to_owned(), ..Root::default() };
     let mut look = Look { workspace, known, room, found, digests: DIGESTS, items: ITEMS };
     for name in names(&folder)? {
         if let Some(protected) = workspace.protected.name_of(&name.to_string_lossy()) {
@@ -268,12 +267,22 @@ impl<'a> Look<'a> {
     }
 }
 
+impl Content {
+    /// Of a short text, for its being put back.
+    pub(super) fn of_text(found: &Metadata, bytes: Vec<u8>) -> Self {
+        let Unix { mode, owner, .. } = of_unix(found);
+        let size = found.len();
+        let digest = Some(Digest::of(&bytes));
+        Self { size, mode, owner, changed: 0, digest, text: String::from_utf8(bytes).ok() }
+    }
+}
+
 /// The names in a folder.
 fn names(folder: &Dir) -> Option<Vec<std::ffi::OsString>> {
     Some(folder.entries().ok()?.filter_map(|entry| Some(entry.ok()?.file_name())).collect())
 }
 
-fn read(dir: &Dir, name: &OsStr) -> io::Result<Vec<u8>> {
+pub(super) fn read(dir: &Dir, name: &OsStr) -> io::Result<Vec<u8>> {
     let mut options = OpenOptions::new();
     options.read(true).follow(FollowSymlinks::No);
     without_blocking(&mut options);
@@ -332,7 +341,7 @@ pub(super) fn of_unix(found: &Metadata) -> Unix {
 
 /// Opens a folder that could be looked into before: a command may have closed it, to hide what it
 /// made there.
-fn let_in(dir: &Dir, name: &OsStr) {
+pub(super) fn let_in(dir: &Dir, name: &OsStr) {
     let closed = |found: Metadata| found.is_dir() && of_unix(&found).mode & 0o500 != 0o500;
     if cfg!(unix) && dir.symlink_metadata(name).is_ok_and(closed) {
         // Where that fails, what is in it is told to be gone.

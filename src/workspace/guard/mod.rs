@@ -10,6 +10,7 @@
 //! - The snapshot is of one turn: what the person changes between turns is theirs.
 
 mod approved;
+mod layout;
 mod look;
 mod opening;
 mod quarantine;
@@ -94,6 +95,9 @@ impl Guard {
             self.known = Some(Snapshot::take(workspace, &workspace.walk()?));
             self.is_ahead = true;
         }
+        for root in self.known.iter_mut().flat_map(|known| &mut known.roots) {
+            self.is_ahead |= layout::learn(workspace, root);
+        }
         let is_ahead = std::mem::take(&mut self.is_ahead);
         Ok(self.known.as_ref().filter(|_| is_ahead))
     }
@@ -112,6 +116,7 @@ impl Guard {
         known.meet(workspace.number());
         let mut told = Vec::new();
         for mut root in std::mem::take(&mut known.roots) {
+            layout::set_right(workspace, quarantine, &root, &mut told);
             if let Some(now) = look::again(workspace, &root.path, &root) {
                 set_right(workspace, quarantine, &mut root, &now, &mut self.missing, &mut told);
                 known.roots.push(root);
@@ -144,6 +149,7 @@ impl Guard {
                     let Missing { path: from, mut root, .. } = self.missing.swap_remove(n);
                     told.push(Told::Moved { from, to: place });
                     path.clone_into(&mut root.path);
+                    layout::set_right(workspace, quarantine, &root, &mut told);
                     // A repository that goes somewhere else keeps its hooks as they were.
                     if let Some(now) = look::again(workspace, path, &root) {
                         let missing = &mut Vec::new();
@@ -282,7 +288,7 @@ fn set_right(
         let former = root.take(&key);
         if let Some(git) = former.get(&key).filter(|item| item.is_repository()) {
             let (git, items) = (git.clone(), former.clone());
-            let root = Root { path: root.path.clone(), items };
+            let root = Root { path: root.path.clone(), items, layout: None };
             missing.push(Missing { path: place.clone(), git, root });
             told.extend(taken.map(|went| Told::Quarantined { place, change, went, back: None }));
             continue;

@@ -53,6 +53,20 @@ pub(super) struct Root {
     pub(super) path: String,
     /// By path from here.
     pub(super) items: BTreeMap<String, Item>,
+    /// None where it was not looked for, as in older journals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) layout: Option<Layout>,
+}
+
+/// What git knows repositories by.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Layout {
+    /// The root itself looks like a repository.
+    pub(super) bare: bool,
+    /// `HEAD`, `objects` and `refs` of the repository there, by path from the root, as far as git
+    /// takes them for that.
+    pub(super) parts: BTreeMap<String, What>,
 }
 
 /// Something that is compared.
@@ -221,7 +235,7 @@ mod tests {
 
     fn root<const N: usize>(items: [(&str, Item); N]) -> Root {
         let items = items.into_iter().map(|(path, item)| (path.to_owned(), item)).collect();
-        Root { path: String::new(), items }
+        Root { items, ..Root::default() }
     }
 
     #[test]
@@ -283,7 +297,7 @@ mod tests {
             _ => file(&text),
         });
         prop::collection::btree_map("[ab](/[ab]){0,2}", item, 0..6)
-            .prop_map(|items| Root { path: String::new(), items })
+            .prop_map(|items| Root { items, ..Root::default() })
     }
 
     proptest! {

@@ -278,3 +278,36 @@ fn of_an_opened_repository_what_is_compared_is_kept() {
     let kept = guard.kept(&workspace, true);
     assert!(kept.places.contains(&root.join(".git")) && !kept.pinned.contains(&root.join(".git")));
 }
+
+#[test]
+fn what_git_knows_a_repository_by_is_set_right_after_a_stop() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("workspace");
+    for folder in ["workspace/.git/objects", "workspace/.git/refs", "state"] {
+        fs::create_dir_all(dir.path().join(folder)).unwrap();
+    }
+    fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    let workspace = Workspace::open(&root, &[], &defaults()).unwrap();
+    let place = || Quarantine::new(dir.path().join("state"), "state", "turn");
+    let mut guard = Guard::new(place());
+    let kept = serde_json::to_value(guard.begin(&workspace).unwrap().unwrap()).unwrap();
+    fs::remove_file(root.join(".git/HEAD")).unwrap();
+    fs::remove_dir(root.join(".git/refs")).unwrap();
+    for folder in ["objects", "refs"] {
+        fs::create_dir(root.join(folder)).unwrap();
+    }
+    fs::write(root.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+
+    // A journal that says nothing of it.
+    let mut older = kept.clone();
+    older["roots"][0].as_object_mut().unwrap().remove("layout").unwrap();
+    let mut guard = Guard::resumed(place(), serde_json::from_value(older).unwrap());
+    assert_eq!(guard.check(&workspace), []);
+
+    let mut guard = Guard::resumed(place(), serde_json::from_value(kept).unwrap());
+    assert_eq!(guard.check(&workspace).len(), 3);
+    assert_eq!(fs::read(root.join(".git/HEAD")).unwrap(), b"ref: refs/heads/main\n");
+    assert!(root.join(".git/refs").is_dir() && !root.join("HEAD").exists());
+    assert!(dir.path().join("state/quarantine/turn/1_HEAD").exists());
+    assert_eq!(guard.check(&workspace), []);
+}

@@ -20,6 +20,10 @@ pub(super) enum Told {
     },
     /// Something is gone; so many files of so many were put back.
     Removed { place: String, back: (usize, usize) },
+    /// What git knows a repository by is gone, or something else was in its place.
+    Unmade { place: String, went: Option<io::Result<String>>, is_back: bool, is_folder: bool },
+    /// A folder that is watched looks like a repository by this `HEAD`.
+    Bare { place: String, went: io::Result<String> },
     /// A repository is somewhere else.
     Moved { from: String, to: String },
     /// A repository is nowhere.
@@ -75,6 +79,40 @@ impl Told {
                     }
                 };
                 format!("a command removed '{}', which is protected: {back}", shown(&place))
+            }
+            Self::Unmade { place, went, is_back, is_folder } => {
+                let did = match went {
+                    None => "removed it".to_owned(),
+                    Some(Ok(at)) => {
+                        format!("put something else in its place, which was moved to {at}")
+                    }
+                    Some(Err(e)) => format!(
+                        "put something else in its place, which could NOT be moved away ({e})"
+                    ),
+                };
+                let back = match (is_back, is_folder) {
+                    (true, true) => "an empty folder was made there, what was in it is not known",
+                    (true, false) => "it was put back as it was",
+                    (false, _) => {
+                        "it could NOT be put back, so look at the folder around it before you use git there"
+                    }
+                };
+                format!(
+                    "git needs '{}' to know the repository, and a command {did}: {back}",
+                    shown(&place)
+                )
+            }
+            Self::Bare { place, went } => {
+                let went = match went {
+                    Ok(at) => format!("it was moved to {at}"),
+                    Err(e) => format!(
+                        "it could NOT be moved away ({e}), so look at it before you use git there"
+                    ),
+                };
+                format!(
+                    "'{}' makes its folder look like a repository of its own, whose config git would obey, and was not there before the commands: {went}",
+                    shown(&place)
+                )
             }
             Self::Moved { from, to } => format!(
                 "a command moved '{}', which is protected, to '{}': it was left there",

@@ -295,3 +295,82 @@ fn approved_writes_are_no_commands_doing_and_commands_writes_still_are() {
     assert_eq!(scene.base.names("workspace/lib/.git"), ["config"]);
     assert_eq!(scene.base.read("workspace/lib/.git/config"), "[mine]\n");
 }
+
+/// Makes the folder a repository whose config runs something.
+const BARE: &str = r#"mkdir -p objects refs; echo 'ref: refs/heads/master' > HEAD; printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = "touch ran; false"\n' > config; true"#;
+
+#[test]
+fn a_repository_that_git_no_longer_knows_is_set_right_and_one_in_its_place_put_away() {
+    for scene in Scene::confined() {
+        for (breaking, part) in [
+            ("rm -f .git/HEAD", "HEAD"),
+            ("rm -f .git/HEAD; mkdir .git/HEAD", "HEAD"),
+            ("echo x > .git/HEAD", "HEAD"),
+            ("chmod 000 .git/HEAD", "HEAD"),
+            ("ln -sf ../a .git/HEAD", "HEAD"),
+            ("rm -rf .git/refs", "refs"),
+            ("rm -rf .git/refs; ln -s nowhere .git/refs", "refs"),
+            ("mv .git/objects o; echo x > .git/objects", "objects"),
+        ] {
+            if !repository(&scene) {
+                return;
+            }
+            let head = scene.base.read("workspace/.git/HEAD");
+            scene.base.write("workspace/t.sh", format!("{breaking}; {BARE}"));
+            let done = scene.perform(Deeds::of([("sh t.sh", REPOSITORY), ("true", CLOSED)]));
+            let name = scene.name();
+            assert_eq!(done.succeeded(), [true; 2], "{name}: {done:#?}");
+            let told = &done.noticed[0];
+            assert_eq!(told.len(), 2, "{name}, {breaking}: {done:#?}");
+            let place = format!("git needs '.git/{part}' to know the repository");
+            assert!(told[0].contains(&place), "{name}, {breaking}: {told:?}");
+            assert!(told[1].contains("'HEAD' makes its folder look like a repository"), "{told:?}");
+            assert!(done.noticed[1].is_empty(), "{name}, {breaking}: {done:#?}");
+            assert_eq!(scene.base.read("workspace/.git/HEAD"), head, "{name}, {breaking}");
+            assert!(!scene.base.exists("workspace/HEAD"), "{name}, {breaking}");
+            scene.base.sh(
+                "cd workspace; git -c safe.directory='*' status >/dev/null 2>&1 || true; test ! -e ran; test $(git -c safe.directory='*' rev-parse --git-dir) = .git",
+            );
+            scene.base.sh("cd workspace; rm -rf .git HEAD objects refs config o t.sh");
+            let _ = fs::remove_dir_all(scene.base.at("sessions/quarantine"));
+        }
+    }
+}
+
+#[test]
+fn a_head_that_git_moves_stays_where_it_is() {
+    for scene in Scene::confined() {
+        if !repository(&scene) {
+            return;
+        }
+        let second = format!("echo b > b; {COMMIT} second");
+        let third = format!("echo c > c; {COMMIT} third");
+        let done = scene.perform(Deeds::of([
+            (&*second, REPOSITORY),
+            ("git checkout -q -b x && git pack-refs --all", REPOSITORY),
+            ("git switch -q --detach", REPOSITORY),
+            (&*third, REPOSITORY),
+            ("git rev-parse HEAD; rm -f .git/HEAD", REPOSITORY),
+        ]));
+        assert_eq!(done.succeeded(), [true; 5], "{}: {done:#?}", scene.name());
+        // What is put back is where the last command found it.
+        assert_eq!(done.told().len(), 1, "{}: {done:#?}", scene.name());
+        assert_eq!(done.noticed[4].len(), 1, "{}: {done:#?}", scene.name());
+        let said = &done.executions()[4].output.captures()[0].head;
+        assert_eq!(&scene.base.read("workspace/.git/HEAD"), said, "{}", scene.name());
+    }
+}
+
+#[test]
+fn a_head_that_the_person_agrees_to_delete_is_not_put_back() {
+    for scene in Scene::confined() {
+        if !repository(&scene) {
+            return;
+        }
+        let operations =
+            vec![run("true"), (Operation::Delete { path: path(".git/HEAD") }, FILE), run("true")];
+        let done = scene.perform(Deeds { operations, ..Deeds::default() });
+        assert_eq!(done.told(), [""; 0], "{}: {done:#?}", scene.name());
+        assert!(!scene.base.exists("workspace/.git/HEAD"), "{}", scene.name());
+    }
+}
