@@ -42,7 +42,7 @@ impl Base {
         let more = if names.len() > SHOWN { " and the like" } else { "" };
         let shown = names[..names.len().min(SHOWN)].join(", ");
         let git = if self.is_guarded(session) {
-            ", and before a command in which git writes (add, commit, checkout, ...; never its config or hooks)"
+            ", and before a command in which git writes (add, commit, checkout, ...; never its config or hooks; from within a script it fails; the user's own git settings are not here, so commit with -c user.name=... -c user.email=... where the repository has none)"
         } else {
             ""
         };

@@ -129,6 +129,7 @@ fn round(
     closed: &[OsString],
     listener: &mut dyn Listener,
 ) -> Result<Round> {
+    sessions.passed_over.clear();
     // First, since somebody may resume a run as soon as they have dropped their decision.
     let awaits = decisions(base, sessions, listener)?;
     if wishes(base, serve, stop, sessions, listener)? {
@@ -161,7 +162,7 @@ fn round(
     Ok(if stop.is_asked() {
         Round::Stopped
     } else {
-        Round::Wait { look_again: look.look_again || awaits }
+        Round::Wait { look_again: look.look_again || awaits || sessions.may_go_on() }
     })
 }
 
@@ -254,10 +255,12 @@ fn one(
         }
         return Ok(true);
     }
-    // What comes while a turn waits is not even taken.
+    // What comes while a turn waits is not even taken, nor is what comes behind it: somebody may have
+    // decided since.
     if let Ok(session) = session
-        && session.pending.is_some()
+        && (session.pending.is_some() || sessions.passed_over.contains(&session.id))
     {
+        sessions.passed_over.insert(session.id.clone());
         if sessions.waiting.insert(name.clone()) {
             listener.waits(&name, &session);
         }

@@ -19,6 +19,8 @@ pub(super) struct Sessions {
     pub(super) stuck: HashSet<OsString>,
     /// Replies that wait with their sessions, by name.
     pub(super) waiting: HashSet<OsString>,
+    /// Sessions of which a reply was left waiting in this look into the inbox.
+    pub(super) passed_over: HashSet<String>,
     /// What was asked here last, by each session.
     pub(super) asked: HashMap<String, Question>,
 }
@@ -31,11 +33,18 @@ impl Sessions {
             at_first: base.store.ids()?,
             stuck: HashSet::new(),
             waiting: HashSet::new(),
+            passed_over: HashSet::new(),
             asked: HashMap::new(),
         };
         // Some of them may wait for the person.
         sessions.refresh(base)?;
         Ok(sessions)
+    }
+
+    /// Whether a reply was left waiting whose session does not wait any more.
+    pub(super) fn may_go_on(&self) -> bool {
+        let waits = |id: &String| self.known.get(id).is_some_and(|s| s.pending.is_some());
+        self.passed_over.iter().any(|id| !waits(id))
     }
 
     pub(super) fn turned(&mut self, turn: Turn, listener: &mut dyn Listener) {
