@@ -3,15 +3,20 @@
 use std::time::Duration;
 
 use super::Base;
+use crate::config::Policy;
 use crate::error::Result;
 use crate::machine;
 use crate::outbox::Environment;
-use crate::policy;
+use crate::policy::{self, Access, Decision};
+use crate::protocol::RelPath;
 use crate::runner::sandbox::{Confinement, Tier};
 use crate::session::Session;
 
 /// Beside the sessions: the folder of the commands that find out what confines commands.
 pub(super) const PROBE: &str = ".probe";
+
+/// What the person is asked about where git is to write.
+const GIT: &str = "a command in which git writes (add, commit, checkout, ...; never its config or hooks, and never from within a script)";
 
 impl Base {
     /// What confines commands here.
@@ -33,7 +38,7 @@ impl Base {
     }
 
     /// What may not be written, for the outbox: the first names tell the kind.
-    fn protected(&self, session: &Session) -> String {
+    fn protected(&self, session: &Session, policy: &Policy) -> String {
         const SHOWN: usize = 5;
         let names = &self.config.protected_names;
         if names.is_empty() {
@@ -41,14 +46,25 @@ impl Base {
         }
         let more = if names.len() > SHOWN { " and the like" } else { "" };
         let shown = names[..names.len().min(SHOWN)].join(", ");
-        let git = if self.is_guarded(session) {
-            ", and before a command in which git writes (add, commit, checkout, ...; never its config or hooks; from within a script it fails; the user's own git settings are not here, so commit with -c user.name=... -c user.email=... where the repository has none)"
-        } else {
-            ""
+        let denied = |decision| matches!(decision, Decision::Deny(_));
+        let path = RelPath::parse(&names[0]);
+        let of_files =
+            path.is_ok_and(|path| !denied(policy::path(policy, Access::Write, &path, None)));
+        let of_git =
+            self.is_guarded(session) && !denied(policy::command(policy, "git commit", true));
+        let asked = match (of_files, of_git) {
+            (false, false) => return format!("{shown}{more} can be read at most, never written"),
+            (true, false) => "before a file operation writes one of them".to_owned(),
+            (false, true) => format!("before {GIT}"),
+            (true, true) => format!("before a file operation writes one of them, and before {GIT}"),
         };
-        format!(
-            "{shown}{more} can be read; before a file operation writes one of them{git}, the user is asked and all waits, so leave it unless the task needs it"
-        )
+        let mut told = format!(
+            "{shown}{more} can be read; {asked}, the user is asked and all waits, so leave it unless the task needs it"
+        );
+        if of_git {
+            told.push_str(". Git has none of the user's own settings here: where the repository names nobody, commit with -c user.name=... -c user.email=...");
+        }
+        told
     }
 
     pub(super) fn environment(&self, session: &Session) -> Result<Environment> {
@@ -72,7 +88,7 @@ impl Base {
             shell: machine::shell(),
             sandbox,
             network: network.to_owned(),
-            protected: self.protected(session),
+            protected: self.protected(session, &policy),
             policy: policy::told(&policy),
             timeout: shell.timeout(None, default).as_secs(),
             longest: shell.timeout(Some(Duration::MAX), default).as_secs(),
