@@ -80,17 +80,7 @@ impl Base {
         if session.run.is_none() {
             return self.go_on(session, verdict, claimed, observer);
         }
-        let begin = Begin {
-            name: claimed.map_or_else(String::new, |c| c.name.to_string_lossy().into_owned()),
-            claim: claimed.map_or_else(String::new, |c| c.claim().to_string_lossy().into_owned()),
-            file: claimed.map_or_else(FileId::default, |c| c.file),
-            text: claimed.map_or_else(String::new, |c| c.text.clone()),
-            steps: Vec::new(),
-            policy: None,
-            folder: if claimed.is_some() { Folder::Approvals } else { Folder::Nowhere },
-            session,
-            verdict: Some(verdict),
-        };
+        let begin = begun_by(session, verdict, claimed);
         self.within_turn = true;
         self.note(&Record::Begin(Box::new(begin.clone())))?;
         self.keep_decision(&begin, false)
@@ -308,4 +298,16 @@ pub(super) fn name(begin: &Begin, step: usize) -> String {
     }
     let what = format!("{}-{}-{step}", session.secret, session.sequence);
     format!("op-{}", &Digest::of(what.as_bytes()).as_str()[..8])
+}
+
+/// What begins with a decision; `claimed` is the file that says it, if one does.
+pub(super) fn begun_by(session: Session, verdict: Verdict, claimed: Option<&Claimed>) -> Begin {
+    let none = || (String::new(), String::new(), FileId::default(), String::new());
+    let (name, claim, file, text) = claimed.map_or_else(none, |claimed| {
+        let name = claimed.name.to_string_lossy().into_owned();
+        (name, claimed.claim().to_string_lossy().into_owned(), claimed.file, claimed.text.clone())
+    });
+    let folder = if claimed.is_some() { Folder::Approvals } else { Folder::Nowhere };
+    let (steps, policy) = (Vec::new(), None);
+    Begin { session, name, claim, file, text, steps, policy, folder, verdict: Some(verdict) }
 }

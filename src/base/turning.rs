@@ -120,18 +120,7 @@ impl Base {
         if let Some(run) = &mut session.run {
             run.told = told;
         }
-        let begin = Begin {
-            session,
-            name: claimed.map_or_else(String::new, |c| c.name.to_string_lossy().into_owned()),
-            claim: claimed.map_or_else(String::new, |c| c.claim().to_string_lossy().into_owned()),
-            file: claimed.map_or_else(FileId::default, |c| c.file),
-            text: claimed.map_or_else(String::new, |c| c.text.clone()),
-            steps: Vec::new(),
-            policy: None,
-            folder: if claimed.is_some() { Folder::Approvals } else { Folder::Nowhere },
-            verdict: Some(verdict),
-        };
-        self.begin_turn(begin, observer)
+        self.begin_turn(asking::begun_by(session, verdict, claimed), observer)
     }
 
     fn begin_turn(&mut self, mut begin: Begin, observer: &mut dyn Observer) -> Result<Turn> {
