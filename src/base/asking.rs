@@ -13,7 +13,7 @@ use crate::inbox::{Claimed, Taken};
 use crate::place::{Place, Preview, Rewritten};
 use crate::protocol::operations::{Decision as Said, parse_approval};
 use crate::protocol::{Asks, Dialect, Digest, Step};
-use crate::session::record::{Begin, Commit, FileId, Folder, Record};
+use crate::session::record::{Begin, Commit, Folder, Record};
 use crate::session::{Question, Run, Session, Verdict};
 use crate::text::visible_line;
 use crate::turn::Observer;
@@ -74,13 +74,13 @@ impl Base {
         &mut self,
         session: Session,
         verdict: Verdict,
-        claimed: Option<&Claimed>,
+        claimed: Option<(Folder, Claimed)>,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         if session.run.is_none() {
             return self.go_on(session, verdict, claimed, observer);
         }
-        let begin = begun_by(session, verdict, claimed);
+        let begin = Begin::of(session, Vec::new(), Some(verdict), claimed);
         self.within_turn = true;
         self.note(&Record::Begin(Box::new(begin.clone())))?;
         self.keep_decision(&begin, false)
@@ -122,9 +122,10 @@ impl Base {
                     continue;
                 }
                 Taken::Rejected(why) => Err(why),
-                Taken::Reply(claimed) => match self.meant(&claimed.text)? {
+                Taken::Reply(claimed) => match meant(&claimed.text, &self.store.pending()?) {
                     Ok((session, verdict)) => {
-                        Ok(self.follow(session, verdict, Some(&claimed), observer)?)
+                        let claimed = Some((Folder::Approvals, claimed));
+                        Ok(self.follow(session, verdict, claimed, observer)?)
                     }
                     Err(why) => {
                         self.approvals.reject(&claimed, &why)?;
@@ -187,34 +188,6 @@ impl Base {
         Ok(())
     }
 
-    /// Which question a dropped decision is about, and what it says.
-    fn meant(&self, text: &str) -> Result<Result<(Session, Verdict), String>> {
-        let approval = match parse_approval(text) {
-            Ok(approval) => approval,
-            Err(faults) => return Ok(Err(faults.to_string())),
-        };
-        let named = |session: &Session| {
-            let id = approval.operation_id.as_ref();
-            session.question().is_some_and(|asked| id.is_none_or(|id| *id == asked.id))
-        };
-        let mut found: Vec<Session> = self.store.pending()?.into_iter().filter(named).collect();
-        let about = approval.operation_id.as_ref().map(|id| format!(" '{id}'"));
-        let about = about.unwrap_or_default();
-        Ok(match (found.pop(), found.is_empty()) {
-            (None, _) => Err(format!("no operation{about} waits for a decision")),
-            (Some(_), false) => Err(format!(
-                "several operations{about} wait for a decision; `deaddrop approve` and `deny` take --session ID"
-            )),
-            (Some(session), true) => match session.question().cloned() {
-                None => Err(format!("no operation{about} waits for a decision")),
-                Some(question) => {
-                    let approved = approval.decision == Said::Approved;
-                    Ok((session, Verdict { question, approved, reason: approval.reason }))
-                }
-            },
-        })
-    }
-
     /// What lies among the approvals when `asking` is about to ask can be no answer to that; it may
     /// be one to another session's question. Nor can what was put away before: a power loss must not
     /// bring it back after the question.
@@ -224,6 +197,7 @@ impl Base {
         observer: &mut dyn Observer,
     ) -> Result<()> {
         let folder = self.approvals.folder().to_owned();
+        let waiting = self.store.pending()?;
         let Ok(entries) = fs::read_dir(&folder) else { return Ok(()) };
         for entry in entries.flatten() {
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
@@ -232,7 +206,7 @@ impl Base {
             }
             let path = entry.path();
             let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-            if is_file && self.answers_another(&path, asking)? {
+            if is_file && answers_another(&path, asking, &waiting) {
                 continue;
             }
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -241,17 +215,36 @@ impl Base {
         }
         self.approvals.sync()
     }
+}
 
-    /// Whether a file among the approvals names an operation that another session waits with.
-    fn answers_another(&self, path: &Path, asking: &Session) -> Result<bool> {
-        let mut text = String::new();
-        let read = File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
-        if read.is_err() {
-            return Ok(false);
-        }
-        let meant = self.meant(&text)?;
-        Ok(meant.is_ok_and(|(session, _)| session.stem() != asking.stem()))
+/// Which question of those that wait a dropped decision is about, and what it says.
+fn meant(text: &str, waiting: &[Session]) -> Result<(Session, Verdict), String> {
+    let approval = parse_approval(text).map_err(|faults| faults.to_string())?;
+    let id = approval.operation_id.as_ref();
+    let named = |session: &&Session| {
+        session.question().is_some_and(|asked| id.is_none_or(|id| *id == asked.id))
+    };
+    let about = id.map(|id| format!(" '{id}'")).unwrap_or_default();
+    let mut found = waiting.iter().filter(named);
+    let (session, question) = found
+        .next()
+        .and_then(|session| Some((session, session.question()?.clone())))
+        .ok_or_else(|| format!("no operation{about} waits for a decision"))?;
+    if found.next().is_some() {
+        return Err(format!(
+            "several operations{about} wait for a decision; `deaddrop approve` and `deny` take --session ID"
+        ));
     }
+    let approved = approval.decision == Said::Approved;
+    Ok((session.clone(), Verdict { question, approved, reason: approval.reason }))
+}
+
+/// Whether a file among the approvals names an operation that another session waits with.
+fn answers_another(path: &Path, asking: &Session, waiting: &[Session]) -> bool {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
+    let meant = || meant(&text, waiting);
+    read.is_ok() && meant().is_ok_and(|(session, _)| session.stem() != asking.stem())
 }
 
 /// What would become of the file that a waiting turn asks about, as the workspace is.
@@ -298,16 +291,4 @@ pub(super) fn name(begin: &Begin, step: usize) -> String {
     }
     let what = format!("{}-{}-{step}", session.secret, session.sequence);
     format!("op-{}", &Digest::of(what.as_bytes()).as_str()[..8])
-}
-
-/// What begins with a decision; `claimed` is the file that says it, if one does.
-pub(super) fn begun_by(session: Session, verdict: Verdict, claimed: Option<&Claimed>) -> Begin {
-    let none = || (String::new(), String::new(), FileId::default(), String::new());
-    let (name, claim, file, text) = claimed.map_or_else(none, |claimed| {
-        let name = claimed.name.to_string_lossy().into_owned();
-        (name, claimed.claim().to_string_lossy().into_owned(), claimed.file, claimed.text.clone())
-    });
-    let folder = if claimed.is_some() { Folder::Approvals } else { Folder::Nowhere };
-    let (steps, policy) = (Vec::new(), None);
-    Begin { session, name, claim, file, text, steps, policy, folder, verdict: Some(verdict) }
 }

@@ -57,6 +57,30 @@ impl Ledger for Notes<'_> {
     }
 }
 
+impl Begin {
+    /// How a turn of `session` begins, with the file that it begins with, if there is one. Its policy
+    /// is not settled yet.
+    pub(super) fn of(
+        session: Session,
+        steps: Vec<Step>,
+        verdict: Option<Verdict>,
+        claimed: Option<(Folder, Claimed)>,
+    ) -> Self {
+        let (folder, name, claim, file, text) = match claimed {
+            Some((folder, claimed)) => {
+                let name = claimed.name.to_string_lossy().into_owned();
+                let claim = claimed.claim().to_string_lossy().into_owned();
+                (folder, name, claim, claimed.file, claimed.text)
+            }
+            None => {
+                let (none, file) = (String::new(), FileId::default());
+                (Folder::Nowhere, session.stem(), none.clone(), file, none)
+            }
+        };
+        Self { session, name, claim, file, text, steps, policy: None, folder, verdict }
+    }
+}
+
 impl Base {
     /// Carries out a reply for `session` and writes what follows from it.
     pub fn carry_out(
@@ -67,17 +91,7 @@ impl Base {
     ) -> Result<Turn> {
         self.stand_firm()?;
         let steps = protocol::read(&claimed.text, session.dialect).steps;
-        let begin = Begin {
-            session,
-            name: claimed.name.to_string_lossy().into_owned(),
-            claim: claimed.claim().to_string_lossy().into_owned(),
-            file: claimed.file,
-            text: claimed.text,
-            steps,
-            policy: None,
-            folder: Folder::Inbox,
-            verdict: None,
-        };
+        let begin = Begin::of(session, steps, None, Some((Folder::Inbox, claimed)));
         self.begin_turn(begin, observer)
     }
 
@@ -89,27 +103,16 @@ impl Base {
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         self.stand_firm()?;
-        let begin = Begin {
-            name: run.stem(),
-            session: run,
-            claim: String::new(),
-            file: FileId::default(),
-            text: String::new(),
-            steps,
-            policy: None,
-            folder: Folder::Nowhere,
-            verdict: None,
-        };
-        self.begin_turn(begin, observer)
+        self.begin_turn(Begin::of(run, steps, None, None), observer)
     }
 
     /// Goes on with a turn that waited, now that the person has decided; `claimed` is the file that
-    /// says so, if one does.
+    /// says so, if one does, and where it was.
     pub fn go_on(
         &mut self,
         mut session: Session,
         verdict: Verdict,
-        claimed: Option<&Claimed>,
+        claimed: Option<(Folder, Claimed)>,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         self.stand_firm()?;
@@ -120,7 +123,7 @@ impl Base {
         if let Some(run) = &mut session.run {
             run.told = told;
         }
-        self.begin_turn(asking::begun_by(session, verdict, claimed), observer)
+        self.begin_turn(Begin::of(session, Vec::new(), Some(verdict), claimed), observer)
     }
 
     fn begin_turn(&mut self, mut begin: Begin, observer: &mut dyn Observer) -> Result<Turn> {
@@ -211,11 +214,12 @@ impl Base {
                 session.last_reply = Some(text);
             }
         }
-        let goes_on = !session.is_complete && session.pending.is_none();
-        if goes_on {
+        let outbox = if session.awaits_reply() {
             self.make_way(&session, observer)?;
-        }
-        let outbox = if goes_on { Some(self.prepare_outbox(&session, walk)?) } else { None };
+            Some(self.prepare_outbox(&session, walk)?)
+        } else {
+            None
+        };
         let commit = Record::Commit(Box::new(Commit { session, outbox, recovered }));
         self.note(&commit)?;
         let Record::Commit(commit) = commit else { unreachable!("made above") };

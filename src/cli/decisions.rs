@@ -5,8 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::{Context, Teller, WAITS, question};
-use crate::daemon::Listener;
+use super::{Context, WAITS, question};
 use crate::error::{Error, Result};
 use crate::session::Session;
 use crate::session::store::Store;
@@ -143,17 +142,5 @@ fn one(
         let id = visible_line(&question.id);
         talk.say(&format!("{verb} {id} of session {}.", session.id));
     }
-    if asks_on {
-        return context.conclude(turn, stop);
-    }
-    let mut teller = Teller::new(context);
-    teller.turned(&turn);
-    if stop.is_asked() {
-        return Err(Error::interrupted());
-    }
-    if turn.session.question().is_none() {
-        return Ok(ExitCode::SUCCESS);
-    }
-    teller.show(&turn.session, &context.foretell(&turn.session));
-    Ok(ExitCode::from(WAITS))
+    context.conclude(turn, asks_on, stop)
 }

@@ -69,8 +69,7 @@ impl Context {
                 let session = &turn.session;
                 if let Some(name) = reply {
                     let mut answered = session.clone();
-                    let goes_on = !session.is_complete && session.pending.is_none();
-                    answered.sequence -= u32::from(goes_on);
+                    answered.sequence -= u32::from(session.awaits_reply());
                     teller.took(name.as_ref(), &answered);
                 }
                 if matches!(wish, Wish::Apply { .. } | Wish::Decide { .. }) {
@@ -83,8 +82,8 @@ impl Context {
     }
 
     /// Tells what a turn came to. Where it waits, shows what it asks, and goes on with what the
-    /// person answers at the terminal.
-    pub(super) fn conclude(&self, mut turn: Turn, stop: &Stop) -> Result<ExitCode> {
+    /// person answers at the terminal, if they are to be asked there.
+    pub(super) fn conclude(&self, mut turn: Turn, asks: bool, stop: &Stop) -> Result<ExitCode> {
         let mut teller = Teller::new(self);
         loop {
             teller.turned(&turn);
@@ -95,7 +94,8 @@ impl Context {
                 return Ok(ExitCode::SUCCESS);
             }
             teller.show(&turn.session, &self.foretell(&turn.session));
-            match self.ask(&turn.session, stop)? {
+            let next = if asks { self.ask(&turn.session, stop)? } else { None };
+            match next {
                 Some(next) => turn = next,
                 None => return Ok(ExitCode::from(WAITS)),
             }
@@ -105,7 +105,7 @@ impl Context {
     /// Goes on with what the person answers at the terminal to a question that was shown.
     pub(super) fn answer(&self, session: &Session, stop: &Stop) -> Result<ExitCode> {
         match self.ask(session, stop)? {
-            Some(turn) => self.conclude(turn, stop),
+            Some(turn) => self.conclude(turn, true, stop),
             None => Ok(ExitCode::from(WAITS)),
         }
     }
@@ -136,8 +136,7 @@ impl Context {
             let now = store.load_stem(&session.stem())?;
             if now.question() != session.question() {
                 self.talk.say("\nIt was decided elsewhere.");
-                let goes_on = !now.is_complete && now.pending.is_none();
-                let outbox = goes_on.then(|| self.config.outbox.join(now.outbox_name()));
+                let outbox = now.awaits_reply().then(|| self.config.outbox.join(now.outbox_name()));
                 return Ok(Some(Turn { session: now, outbox }));
             }
         }

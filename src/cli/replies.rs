@@ -76,7 +76,7 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
     let wish = Wish::Apply { reply, session: arguments.session.clone(), again: arguments.again };
     let stop = Stop::on_signals()?;
     let turn = context.wish(wish, &stop, Some(&name), 0)?;
-    context.conclude(turn, &stop)
+    context.conclude(turn, true, &stop)
 }
 
 pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {

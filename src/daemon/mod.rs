@@ -257,12 +257,12 @@ fn one(
     }
     // What comes while a turn waits is not even taken, nor is what comes behind it: somebody may have
     // decided since.
-    if let Ok(session) = session
+    if let Ok(session) = &session
         && (session.pending.is_some() || sessions.passed_over.contains(&session.id))
     {
         sessions.passed_over.insert(session.id.clone());
         if sessions.waiting.insert(name.clone()) {
-            listener.waits(&name, &session);
+            listener.waits(&name, session);
         }
         return Ok(true);
     }
@@ -284,7 +284,7 @@ fn one(
             return Ok(true);
         }
     };
-    let (put_away, why, held) = match sessions.addressed(base, &claimed.name)? {
+    let (put_away, why, held) = match session {
         Err(why) => (base.inbox.reject(&claimed, &why), why, false),
         Ok(session) if session.is_repeat(&claimed.text) => {
             (base.inbox.hold(&claimed, SAME), SAME.to_owned(), true)

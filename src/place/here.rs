@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Coming, Place};
+use super::{Coming, Place, fault_of};
 use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{
     Detail, Digest, Effect, Ending, Failure, Operation, Reading, RelPath, ShellCommand, Warning,
     WarningSort,
 };
-use crate::runner::{Errand, Runner, environment_fault};
+use crate::runner::{Errand, Runner};
 use crate::workspace::guard::Guard;
 use crate::workspace::walk::Walk;
 use crate::workspace::{Contents, Look, Plan, READ_LIMIT, READ_ROOM, Workspace};
@@ -91,12 +91,7 @@ impl<'a> Here<'a> {
             Some(folder) => self.workspace.folder(folder),
             None => Ok(self.workspace.path().to_owned()),
         };
-        let mut faults = environment_fault(&run.env);
-        if run.command.contains('\0') {
-            // Not the machine's failure, as which it would come back.
-            faults = Some("the command holds a NUL character".to_owned());
-        }
-        let folder = match (folder, faults) {
+        let folder = match (folder, fault_of(run)) {
             (Ok(folder), None) => folder,
             (Ok(_), Some(fault)) => return Ok(Failure::execution(fault).into()),
             (Err(failure), _) => return Ok(failure.into()),

@@ -5,7 +5,8 @@ mod preview;
 
 use crate::error::Result;
 use crate::policy::Opens;
-use crate::protocol::{Detail, Digest, Effect, Failure, Operation, RelPath, Warning};
+use crate::protocol::{Detail, Digest, Effect, Failure, Operation, RelPath, ShellCommand, Warning};
+use crate::runner::environment_fault;
 use crate::workspace::Contents;
 use crate::workspace::guard::Snapshot;
 use crate::workspace::walk::Walk;
@@ -63,4 +64,13 @@ pub trait Place {
     fn interrupted(&self) -> bool {
         false
     }
+}
+
+/// Why no command can be run like this, whatever it is: not the machine's failure, as which it would
+/// come back.
+fn fault_of(run: &ShellCommand) -> Option<String> {
+    if run.command.contains('\0') {
+        return Some("the command holds a NUL character".to_owned());
+    }
+    environment_fault(&run.env)
 }

@@ -1,13 +1,10 @@
 //! What a reply would do, without doing it: changes go to an overlay in memory. What a command
 //! would change cannot be known, so after the first one whatever depends on files is uncertain.
 
-use super::{Coming, Place};
+use super::{Coming, Place, fault_of};
 use crate::error::Result;
 use crate::policy::Opens;
-use crate::protocol::{
-    Detail, Digest, Failure, FailureKind, Operation, Reading, RelPath, ShellCommand,
-};
-use crate::runner::environment_fault;
+use crate::protocol::{Detail, Digest, Failure, FailureKind, Operation, Reading, RelPath};
 use crate::text::named;
 use crate::workspace::overlay::Overlay;
 use crate::workspace::walk::Walk;
@@ -58,18 +55,18 @@ impl<'a> Preview<'a> {
                 let contents = self.overlay.read(path, self.read_limit.saturating_add(1))?;
                 contents.whole(*encoding, self.read_limit, &mut self.read_room)
             }
-            Operation::Run(ShellCommand { command, cwd, env, .. }) => {
+            Operation::Run(run) => {
                 // What is not there may be made by a command before.
-                if let Some(Err(failure)) = cwd.as_ref().map(|cwd| self.workspace.folder(cwd))
+                if let Some(Err(failure)) = run.cwd.as_ref().map(|cwd| self.workspace.folder(cwd))
                     && failure.kind == FailureKind::Rejected
                 {
                     return Err(failure);
                 }
-                if let Some(fault) = environment_fault(env) {
+                if let Some(fault) = fault_of(run) {
                     return Err(Failure::execution(fault));
                 }
                 self.after_command = true;
-                Ok(Detail::Unknown { reason: format!("would run {}", named(command)) })
+                Ok(Detail::Unknown { reason: format!("would run {}", named(&run.command)) })
             }
             Operation::Message { text } => Ok(Detail::Shown { text: text.clone() }),
             Operation::Done { summary, .. } => Ok(Detail::Completed { summary: summary.clone() }),

@@ -129,6 +129,11 @@ impl Session {
         self.updated_at = now;
     }
 
+    /// Whether it stands at its newest outbox: it is not over, and no question waits.
+    pub fn awaits_reply(&self) -> bool {
+        !self.is_complete && self.pending.is_none()
+    }
+
     /// What its files are named by: its id, or that of a run with its `run_`.
     pub fn stem(&self) -> String {
         if self.run.is_some() { run_stem(&self.id) } else { self.id.clone() }

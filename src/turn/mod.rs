@@ -148,33 +148,29 @@ pub fn carry_out(
                 Outcome::of(step, not_shown(path))
             }
             (Asks::Operation(operation), None) => {
-                let tried = permission::seek(course, n, step, operation, place);
-                let (opens, foretold) = match tried {
-                    Sought::Given(opens, foretold) => (opens, foretold),
-                    Sought::Refused(failure) => {
-                        let outcome = Outcome::of(step, failure.into());
-                        settle(n, outcome, course, ledger, observer, &mut outcomes)?;
-                        continue;
-                    }
+                match permission::seek(course, n, step, operation, place) {
+                    Sought::Refused(failure) => Outcome::of(step, failure.into()),
                     Sought::Asked(question) => {
                         finish(&mut outcomes, place, ledger, observer)?;
                         return Ok(Carried { outcomes, question: Some(*question) });
                     }
-                };
-                observer.begun(step);
-                let before = &mut |coming: Coming<'_>| match coming {
-                    Coming::Guard(snapshot) => ledger.guard(snapshot),
-                    Coming::Effect(effect) => ledger.intent(n, effect),
-                };
-                let detail = match instead(operation, &outcomes) {
-                    None => place.perform(operation, opens, before)?,
-                    Some(detail) => detail,
-                };
-                let mut outcome = Outcome::of(step, detail);
-                let foretold = foretold.map(|told| Warning::new(WarningSort::Asking, told));
-                outcome.warnings.extend(foretold);
-                outcome.warnings.extend(place.noticed());
-                outcome
+                    Sought::Given(opens, foretold) => {
+                        observer.begun(step);
+                        let before = &mut |coming: Coming<'_>| match coming {
+                            Coming::Guard(snapshot) => ledger.guard(snapshot),
+                            Coming::Effect(effect) => ledger.intent(n, effect),
+                        };
+                        let detail = match instead(operation, &outcomes) {
+                            None => place.perform(operation, opens, before)?,
+                            Some(detail) => detail,
+                        };
+                        let mut outcome = Outcome::of(step, detail);
+                        let foretold = foretold.map(|told| Warning::new(WarningSort::Asking, told));
+                        outcome.warnings.extend(foretold);
+                        outcome.warnings.extend(place.noticed());
+                        outcome
+                    }
+                }
             }
         };
         if course.halts {
