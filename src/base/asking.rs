@@ -262,10 +262,6 @@ pub fn foretell(workspace: &Workspace, session: &Session) -> Vec<Rewritten> {
     preview.rewritten()
 }
 
-fn id_of(step: &Step) -> Option<&String> {
-    step.asked.as_ref().and_then(|asked| asked.id.as_ref())
-}
-
 /// Whether a name can be typed into a shell as it is.
 fn is_plain(id: &str) -> bool {
     let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
@@ -273,19 +269,19 @@ fn is_plain(id: &str) -> bool {
 }
 
 /// What an operation is called that the person is asked about: by the LLM's name, if that can be
-/// typed and names no other that they are or were asked about; else by one that cannot be had twice.
+/// typed and they were asked about nothing under it before; else by one that cannot be had twice.
 /// So a decision about one is about no other.
 pub(super) fn name(begin: &Begin, step: usize) -> String {
     let Begin { session, .. } = begin;
-    let steps = begin.steps();
     // Asked again, since it changed: then it is the same operation.
     let again = begin.verdict.as_ref().map(|verdict| &verdict.question).filter(|q| q.step == step);
     if let Some(question) = again {
         return question.id.clone();
     }
-    if let Some(id) = steps.get(step).and_then(id_of).filter(|id| is_plain(id))
+    let asked = begin.steps().get(step).and_then(|step| step.asked.as_ref());
+    if let Some(id) = asked.and_then(|asked| asked.id.as_ref())
+        && is_plain(id)
         && !session.asked.contains(id)
-        && steps.iter().filter_map(id_of).filter(|other| *other == id).count() == 1
     {
         return id.clone();
     }

@@ -112,7 +112,7 @@ impl Context {
 
     /// Asks at the terminal about what was shown, and gives what came of the answer, or of a
     /// decision elsewhere. None where there is no answer.
-    fn ask(&self, session: &Session, stop: &Stop) -> Result<Option<Turn>> {
+    pub(super) fn ask(&self, session: &Session, stop: &Stop) -> Result<Option<Turn>> {
         if self.json {
             return Ok(None);
         }

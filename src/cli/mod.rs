@@ -180,6 +180,22 @@ enum Command {
     Show(sessions::Show),
 }
 
+impl Command {
+    /// Whether it only goes on with what has its policy. To take a stricter one without a word, and
+    /// not keep it, would be worse than to refuse it.
+    fn keeps_policy(&self) -> bool {
+        match self {
+            Self::Resume(_)
+            | Self::Watch(_)
+            | Self::Apply(_)
+            | Self::Approve(_)
+            | Self::Deny(_) => true,
+            Self::Run(run) => run.resumes(),
+            _ => false,
+        }
+    }
+}
+
 /// What the commands get beside their own arguments.
 struct Context {
     config: Config,
@@ -258,6 +274,11 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Asked::Anywhere(command) => return messages::answer(&command, &talk, cli.global.json),
     };
     let Global { base, json, settings, now, .. } = cli.global;
+    if settings.policy.is_some() && command.keeps_policy() {
+        return Err(Error::usage(
+            "--policy has no say here: a session keeps the policy that `deaddrop new` gave it, and a run that which it began with",
+        ));
+    }
     let config = Config::load(&base, settings.raw()?)?;
     let here = std::env::current_dir().ok();
     let context = Context { config, clock: Clock(now), talk, json, here };

@@ -9,10 +9,9 @@ use super::Context;
 use super::talk;
 use crate::error::Result;
 use crate::policy::{self, Decision};
+use crate::session;
 use crate::text::visible_line;
 
-/// The policy of sessions that nobody chose one for.
-const DEFAULT: &str = "workspace";
 /// The exit code where the person would be asked.
 const ASKS: u8 = 3;
 
@@ -52,7 +51,7 @@ Examples:
 }
 
 pub(super) fn policy(context: &Context, arguments: &Policies) -> Result<ExitCode> {
-    let in_force = context.config.policy.as_deref().unwrap_or(DEFAULT);
+    let in_force = context.config.policy.as_deref().unwrap_or(session::POLICY);
     match &arguments.what {
         What::Check { command } => return check(context, in_force, command),
         What::Show { name } => {

@@ -17,6 +17,7 @@ use crate::control::{Given, Wish};
 use crate::error::{Error, Result};
 use crate::place::Preview;
 use crate::protocol::{self, Dialect, Outcome};
+use crate::session;
 use crate::session::store::Store;
 use crate::text::{count, visible_line};
 use crate::turn::{self, Asking, Carried, Course};
@@ -101,7 +102,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
     let guarded = context.config.sandbox.mode != Mode::Off;
     let name = match &session {
         Some(session) => &session.policy,
-        None => context.config.policy.as_deref().unwrap_or("workspace"),
+        None => context.config.policy.as_deref().unwrap_or(session::POLICY),
     };
     let policy = context.config.policy(name)?;
     let course = Course {

@@ -19,13 +19,15 @@ use crate::watch::Stop;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Prints the events message, as JSON, and nothing else on standard output. The message may stand within
-prose or a code fence. What it may do is said by the policy `standard`, or by --policy or `policy` in
-deaddrop.toml; the run keeps it to its end.
+Prints the events message, as JSON, and nothing else on standard output. The
+message may stand within prose or a code fence. What it may do is said by the
+policy `standard`, or by --policy or `policy` in deaddrop.toml; the run keeps it
+to its end.
 
-Exit code 0: completed; 3: it waits for your decision, `deaddrop approve` or `deaddrop deny`, and
-`deaddrop run --resume RUN_ID` goes on then, with the new events; 1: the message was refused, or the
-system failed.
+Exit code 0: completed; 3: it waits for your decision, `deaddrop approve` or
+`deaddrop deny`, and `deaddrop run --resume RUN_ID` goes on then, with the new
+events; 1: the message was refused, or the system failed. At a terminal you are
+asked at once, and it goes on by itself.
 
 Examples:
   deaddrop run message.json
@@ -37,6 +39,13 @@ pub(super) struct RunOnce {
     /// Go on with a run that waited
     #[arg(long, value_name = "RUN_ID", conflicts_with = "file")]
     resume: Option<String>,
+}
+
+impl RunOnce {
+    /// Whether it goes on with a run that is there.
+    pub(super) fn resumes(&self) -> bool {
+        self.resume.is_some()
+    }
 }
 
 pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
@@ -61,12 +70,25 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
         }
     };
     let stop = Stop::on_signals()?;
-    let turn = carried_out(context, wish, &stop)?;
-    let code = tell(context, &turn.session);
-    if context.talk.verbose && turn.session.question().is_some() {
-        Teller::new(context).show(&turn.session, &context.foretell(&turn.session));
+    let mut wish = wish;
+    loop {
+        let run = carried_out(context, wish, &stop)?.session;
+        let code = tell(context, &run);
+        if stop.is_asked() {
+            return Err(Error::interrupted());
+        }
+        if run.question().is_none() {
+            return Ok(code);
+        }
+        Teller::new(context).show(&run, &context.foretell(&run));
+        // What is decided at the terminal need not be resumed by hand.
+        if context.ask(&run, &stop)?.is_none() {
+            let stem = run.stem();
+            context.talk.say(&format!("After that, `deaddrop run --resume {stem}` goes on."));
+            return Ok(code);
+        }
+        wish = Wish::ResumeRun { stem: run.stem() };
     }
-    if stop.is_asked() { Err(Error::interrupted()) } else { Ok(code) }
 }
 
 /// Has it done, here or by the process that serves the folder. What happens is told in the events,

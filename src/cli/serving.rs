@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::protocol::Dialect;
 use crate::runner::sandbox::Tier;
 use crate::session::store::Store;
-use crate::session::{Session, is_id};
+use crate::session::{self, Session, is_id};
 use crate::text::visible_line;
 use crate::watch::Stop;
 
@@ -50,9 +50,6 @@ enum Taught {
     Tags,
     Operations,
 }
-
-/// The policy of a session where nothing else is said.
-const WORKSPACE: &str = "workspace";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -96,7 +93,7 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
             Taught::Tags => Dialect::Tags,
             Taught::Operations => Dialect::Operations,
         },
-        policy: context.config.policy.as_deref().unwrap_or(WORKSPACE).to_owned(),
+        policy: context.config.policy.as_deref().unwrap_or(session::POLICY).to_owned(),
     };
     let wish = Wish::New(beginning.clone());
     let mut base = match context.open_or_hand_over(&wish, &stop)? {

@@ -108,10 +108,12 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
     };
     let mut lines = vec![
         format!("{}: {state}", question::who(&session)),
-        format!("Task:     {}", first_line(&session.task)),
         format!("Begun:    {}", session.created_at),
         format!("Changed:  {}", session.updated_at),
     ];
+    if session.run.is_none() {
+        lines.insert(1, format!("Task:     {}", first_line(&session.task)));
+    }
     let outbox = context.config.outbox.join(session.outbox_name());
     let missing = if state != "open, waiting for a reply" || outbox.exists() {
         ""
@@ -201,9 +203,14 @@ pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
     let wish = Wish::Say { text: arguments.text.join(" "), session: arguments.session.clone() };
     let session = context.wish(wish, &Stop::on_signals()?, None, 0)?.session;
     context.talk.say(&format!(
-        "The next outbox of session {} will say it (outbox {}, after the next reply).",
+        "The next outbox of session {} will say it (outbox {}, after {}).",
         session.id,
-        session.sequence + 1
+        session.sequence + 1,
+        if session.pending.is_some() {
+            "your decision, unless its reply ends the session"
+        } else {
+            "the next reply"
+        }
     ));
     Ok(ExitCode::SUCCESS)
 }

@@ -209,6 +209,9 @@ impl Listener for Teller<'_> {
             )),
             Wish::Decide { .. } if turn.session.run.is_none() => self.turned(turn),
             Wish::Decide { .. } => {}
+            Wish::Run { .. } | Wish::ResumeRun { .. } if turn.session.pending.is_some() => {
+                talk.say(&format!("Run {} waits for a decision.", turn.session.stem()));
+            }
             Wish::Run { .. } | Wish::ResumeRun { .. } => {
                 talk.say(&format!("Run {} was carried out.", turn.session.stem()));
             }

@@ -191,9 +191,11 @@ pub struct Run {
 /// What the names of runs begin with.
 const RUN: &str = "run_";
 
-/// What sessions had before they could have any other.
+/// The policy of sessions where nobody says otherwise.
+pub const POLICY: &str = "workspace";
+
 fn workspace_policy() -> String {
-    "workspace".to_owned()
+    POLICY.to_owned()
 }
 
 /// `{id}_seq{NNNN}.txt`

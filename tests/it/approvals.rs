@@ -154,9 +154,13 @@ fn an_approved_operation_is_asked_about_once_only_as_it_stood() {
     let base = scene();
     let twice = "[RUN_COMMAND]\nrm -rf temp\n[/RUN_COMMAND]\n".repeat(2);
     base.run_with(&["apply", "-"], twice).with_code(3);
+    assert!(base.exists("workspace/temp"));
     // The second is another operation, though its text is the same.
     base.run(&["approve"]).with_code(3);
+    assert!(!base.exists("workspace/temp"));
+    base.sh("mkdir workspace/temp");
     base.run(&["approve"]).ok();
+    assert!(!base.exists("workspace/temp"));
 }
 
 #[test]

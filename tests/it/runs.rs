@@ -130,8 +130,8 @@ fn a_run_goes_on_after_approve_or_deny_and_keeps_its_policy() {
     assert!(!base.exists("workspace/temp"));
     let run = base.run(&["deny", "--session", id, "--reason", "no", "--json"]).ok();
     assert_eq!(events(&run)["recorded"], true);
-    let resumed = base.run(&["run", "--resume", id, "--policy", "workspace"]).ok();
-    let told = events(&resumed);
+    base.run(&["run", "--resume", id, "--policy", "workspace"]).with_code(2);
+    let told = events(&base.run(&["run", "--resume", id]).ok());
     assert_eq!(types(&told), ["policyDenied", "policyDenied"]);
     assert_eq!(told["events"][0]["reason"], "The user denied 'rm -r other': no");
     assert!(!base.exists("workspace/made"), "`touch` is not in the policy it began with");

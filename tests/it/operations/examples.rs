@@ -95,9 +95,9 @@ fn one_failed_operation_does_not_invalidate_the_batch() {
 
 #[test]
 fn the_first_and_the_second_example() {
-    for (name, edition, summary) in [
-        ("Example 1: Simple Script Execution", "", 38),
-        ("Example 2: Train Schedule (From Original Essay)", "reminder.ts", 0),
+    for (name, edition) in [
+        ("Example 1: Simple Script Execution", ""),
+        ("Example 2: Train Schedule (From Original Essay)", "reminder.ts"),
     ] {
         let space = Space::new();
         let sent = example("protocol", &format!("{name}, Agent Operations"), 0);
@@ -106,7 +106,6 @@ fn the_first_and_the_second_example() {
         let content = sent["operations"][1]["content"].as_str().unwrap();
         assert_eq!(told(&run)["events"][1]["bytesWritten"], content.len());
         if edition.is_empty() {
-            assert_eq!(content.len(), summary);
             continue;
         }
         assert_eq!(space.0.read(&format!("workspace/{edition}")), content);
