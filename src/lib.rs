@@ -18,6 +18,7 @@
 //! | [`base`] | an opened base directory: one reply from steps to the next outbox |
 //! | [`control`] [`space`] | wishes of a person, done here or handed to the process that serves; of another program |
 //! | [`daemon`] | one turn after another |
+//! | [`rpc`] | the same workspace and runner for whoever connects, over JSON-RPC |
 //! | [`cli`] | what a person types |
 
 pub mod atomic;
@@ -35,6 +36,7 @@ pub mod outbox;
 pub mod place;
 pub mod policy;
 pub mod protocol;
+pub mod rpc;
 pub mod runner;
 pub mod session;
 pub mod space;

@@ -35,6 +35,8 @@ pub struct Here<'a> {
     pub timeout: &'a dyn Fn(Option<Duration>) -> Option<Duration>,
     /// Whether commands reach the network; None for what the settings say.
     pub network: Option<bool>,
+    /// How many characters of a command's output are kept; None for as many as the runner keeps.
+    pub output_limit: Option<usize>,
     /// The largest file, in bytes, that is given where it is read in its place.
     pub read_limit: u64,
     /// How many bytes of such files may be given yet.
@@ -63,6 +65,7 @@ impl<'a> Here<'a> {
             guard: Guard::default(),
             timeout: &|asked| asked,
             network: None,
+            output_limit: None,
             read_limit: READ_LIMIT,
             read_room: READ_ROOM,
             noticed: Vec::new(),
@@ -110,6 +113,7 @@ impl<'a> Here<'a> {
             timeout: (self.timeout)(run.timeout),
             environment: &run.env,
             streams: run.streams,
+            output_limit: self.output_limit,
             network: self.network,
             ..Errand::new(&run.command, &folder, self.own)
         };

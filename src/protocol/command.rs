@@ -43,4 +43,6 @@ pub enum Streams {
     Together,
     /// Each by itself, up to a megabyte.
     Apart,
+    /// Each by itself, its first megabyte.
+    First,
 }

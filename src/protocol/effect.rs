@@ -13,6 +13,11 @@ pub enum Effect {
     Command,
     /// A file becomes another, or goes. What is on disk tells whether it has.
     File(Box<FileEffect>),
+    /// A guest is asked to carry it out, once, under this key. The guest tells what it came to.
+    Guest {
+        /// Known to nobody else.
+        key: String,
+    },
 }
 
 /// How a file is about to change.

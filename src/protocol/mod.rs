@@ -5,6 +5,7 @@
 //! [`Outcome`]. What differs between dialects is data on the operation. Reading never fails: a
 //! block that cannot be understood is a [`Step`] that carries an [`Invalid`].
 
+mod bounded;
 mod command;
 mod content;
 mod effect;
@@ -13,6 +14,7 @@ mod outcome;
 mod output;
 mod path;
 mod reply;
+pub mod rpc;
 pub mod tags;
 mod warning;
 

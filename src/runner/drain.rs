@@ -39,13 +39,17 @@ impl Drains {
     ) -> io::Result<(Self, PipeWriter, PipeWriter)> {
         match streams {
             Streams::Together => {
-                let (drain, writer) = Drain::begin(limit, Unit::Characters)?;
+                let (drain, writer) = Drain::begin(Bounded::new(limit, Unit::Characters))?;
                 let same = writer.try_clone()?;
                 Ok((Self::Together(drain), writer, same))
             }
-            Streams::Apart => {
-                let (stdout, out) = Drain::begin(APART_LIMIT, Unit::Bytes)?;
-                let (stderr, err) = Drain::begin(APART_LIMIT, Unit::Bytes)?;
+            Streams::Apart | Streams::First => {
+                let bounded = || match streams {
+                    Streams::First => Bounded::first(APART_LIMIT, Unit::Bytes),
+                    _ => Bounded::new(APART_LIMIT, Unit::Bytes),
+                };
+                let (stdout, out) = Drain::begin(bounded())?;
+                let (stderr, err) = Drain::begin(bounded())?;
                 Ok((Self::Apart { stdout, stderr }, out, err))
             }
         }
@@ -64,10 +68,10 @@ impl Drains {
 }
 
 impl Drain {
-    fn begin(limit: usize, unit: Unit) -> io::Result<(Self, PipeWriter)> {
+    fn begin(bounded: Bounded) -> io::Result<(Self, PipeWriter)> {
         let (output, writer) = io::pipe()?;
         widen(&output);
-        let kept = Arc::new(Mutex::new(Bounded::new(limit, unit)));
+        let kept = Arc::new(Mutex::new(bounded));
         let ended = drain(output, Arc::clone(&kept))?;
         Ok((Self { kept, ended }, writer))
     }

@@ -80,6 +80,8 @@ pub struct Errand<'a> {
     pub environment: &'a BTreeMap<String, String>,
     /// How its output is kept.
     pub streams: Streams,
+    /// How many characters of it are kept, where both streams are one; None for what the runner says.
+    pub output_limit: Option<usize>,
     /// Whether it reaches the network; None for what the settings say. Where nothing can keep it off,
     /// `Some(false)` is refused.
     pub network: Option<bool>,
@@ -99,6 +101,7 @@ impl<'a> Errand<'a> {
             timeout: None,
             environment: &NO_VARIABLES,
             streams: Streams::Together,
+            output_limit: None,
             network: None,
         }
     }
@@ -146,7 +149,7 @@ impl Runner {
         let (ending, output) = self.try_run(errand, interrupted).unwrap_or_else(|e| {
             let output = match errand.streams {
                 Streams::Together => Output::default(),
-                Streams::Apart => {
+                Streams::Apart | Streams::First => {
                     Output::Apart { stdout: Capture::default(), stderr: Capture::default() }
                 }
             };
@@ -170,7 +173,8 @@ impl Runner {
             return Err(io::Error::other(shortage.refusal()));
         }
         // The threads come first: without them, nothing has been begun.
-        let (drains, stdout, stderr) = Drains::begin(errand.streams, self.output_limit)?;
+        let (drains, stdout, stderr) =
+            Drains::begin(errand.streams, errand.output_limit.unwrap_or(self.output_limit))?;
         let orphans = Orphans::expect();
         let (mut child, report) = self.start(&order, stdout, stderr)?;
 

@@ -78,6 +78,11 @@ impl Bounded {
         }
     }
 
+    /// Keeps the first `limit` characters or bytes.
+    pub(super) fn first(limit: usize, unit: Unit) -> Self {
+        Self { head_limit: limit, tail_limit: 0, ..Self::new(0, unit) }
+    }
+
     /// Takes what was written next.
     pub(super) fn push(&mut self, mut bytes: &[u8]) {
         self.characters += count_characters(bytes);

@@ -23,7 +23,7 @@ pub fn known(turn: &Unfinished, workspace: &Workspace) -> BTreeMap<usize, Outcom
             continue;
         }
         let detail = match effect {
-            Effect::Command => Some(lost(step)),
+            Effect::Command | Effect::Guest { .. } => Some(lost(step)),
             Effect::File(effect) => file(effect, workspace),
         };
         if let Some(detail) = detail {

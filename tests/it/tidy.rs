@@ -17,7 +17,7 @@ const LAYERS: [&[&str]; 10] = [
     &["turn", "inbox", "outbox", "watch"],
     &["base"],
     &["control", "space"],
-    &["daemon"],
+    &["daemon", "rpc"],
     &["cli"],
     &["main"],
 ];

@@ -11,7 +11,7 @@ use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Error, Value};
 
-use super::bounded;
+use crate::protocol::bounded;
 
 /// So many bytes are shown on each side of an error.
 const NEAR: usize = 24;

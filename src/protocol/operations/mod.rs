@@ -24,7 +24,6 @@
 //!   `shell.approvalRequired`): any text here.
 
 mod approval;
-mod bounded;
 mod check;
 mod check_events;
 mod encoding;

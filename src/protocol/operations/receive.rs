@@ -3,7 +3,6 @@
 use serde::{Deserialize, Deserializer, de};
 use serde_json::Value;
 
-use super::bounded;
 use super::check::{MESSAGE, OPERATIONS, operation, version};
 use super::fault::{At, Faults};
 use super::fields::wrong;
@@ -12,6 +11,7 @@ use super::{
     Event, EventsMessage, Operation, OperationType, OperationsMessage, Version, validate_event,
     validate_events_message, validate_operation, validate_operations_message,
 };
+use crate::protocol::bounded;
 
 /// Said of a key that has to be there.
 pub(super) const MISSING: &str = "it is missing";

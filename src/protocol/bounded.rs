@@ -19,7 +19,7 @@ const OBJECT: usize = 20;
 const FIELD: usize = 2;
 
 /// Reads the value that a text is.
-pub(super) fn from_str(text: &str) -> Result<Value, Error> {
+pub(in crate::protocol) fn from_str(text: &str) -> Result<Value, Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = value(&mut deserializer)?;
     deserializer.end()?;
@@ -27,7 +27,9 @@ pub(super) fn from_str(text: &str) -> Result<Value, Error> {
 }
 
 /// Reads the next value.
-pub(super) fn value<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+pub(in crate::protocol) fn value<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Value, D::Error> {
     let mut left = WEIGHT_LIMIT;
     Weighed(&mut left).deserialize(deserializer)
 }

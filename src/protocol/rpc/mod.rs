@@ -1,0 +1,215 @@
+//! JSON-RPC 2.0, one message a line, between a host and an agent in a guest (bouvet-jsonrpc): what
+//! a line asks for, and how it is answered.
+//!
+//! Where the specification is silent:
+//!
+//! - *`id`*: a u64. A request without one is a notification, and is not answered. Any other id, null
+//!   too, makes the line no request.
+//! - *`params`*: an object, or a list of the parameters in their order; null is none. Any other
+//!   value is wrong parameters (-32602), and so is a missing one. What is not asked for is ignored.
+//! - *A list of requests* (a batch of JSON-RPC 2.0) is no request.
+//! - *`error.data`* is never sent.
+
+mod guest;
+mod language;
+mod method;
+mod results;
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::bounded;
+pub use guest::{
+    About, ContentsOf, Key, LookAt, LookedAt, ReadOf, State, StepAsked, VERSION, Walked,
+    WalkedFile, without_content,
+};
+pub use language::{Interpreter, interpreter};
+pub use method::{Exec, ExecCode, ListDir, Method, ReadFile, WriteFile};
+pub use results::{Entries, ExecResult, FileContent, FileEntry, Pong, TRUNCATED, Written};
+
+/// No line that is received is longer, in bytes, its end not counted.
+pub const LINE_LIMIT: usize = 32 << 20;
+/// No file that is read is longer, in bytes.
+pub const READ_LIMIT: u64 = 10 << 20;
+/// So much is given of each stream of a command, in bytes.
+pub const STREAM_LIMIT: usize = 1_000_000;
+
+/// Why a request has no result (bouvet-jsonrpc, "Error Codes").
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message} ({code})")]
+pub struct Fault {
+    /// One of those below.
+    pub code: i64,
+    /// In words.
+    pub message: String,
+}
+
+impl Fault {
+    /// The line is no JSON.
+    pub const PARSE: i64 = -32_700;
+    /// It is JSON and no request.
+    pub const REQUEST: i64 = -32_600;
+    /// There is no such method.
+    pub const METHOD: i64 = -32_601;
+    /// The parameters are wrong.
+    pub const PARAMS: i64 = -32_602;
+    /// It could not be done.
+    pub const INTERNAL: i64 = -32_603;
+
+    /// A fault of that code.
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    /// It could not be done, for this reason.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(Self::INTERNAL, message)
+    }
+}
+
+/// A request as it was sent, its method and parameters not looked at yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// What its answer repeats; None for a notification, which has no answer.
+    pub id: Option<u64>,
+    /// The name of its method.
+    pub method: String,
+    /// An object or a list; an empty object where none were sent.
+    pub params: Value,
+}
+
+/// A line that is no request: what is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// The id of the line, where it has one.
+    pub id: Option<u64>,
+    /// What is wrong with it.
+    pub fault: Fault,
+}
+
+/// Whether there is nothing on a line.
+pub fn is_blank(line: &[u8]) -> bool {
+    line.iter().all(u8::is_ascii_whitespace)
+}
+
+/// The port that a line asks to be connected with, as a host does first that reaches a microVM's
+/// agent through a socket: `CONNECT 52`. It is answered by [`connected`].
+pub fn connects_to(line: &[u8]) -> Option<u32> {
+    let line = std::str::from_utf8(line).ok()?.trim_ascii_end();
+    let port = line.strip_prefix("CONNECT ")?;
+    // No sign: that is no port.
+    port.bytes().all(|b| b.is_ascii_digit()).then(|| port.parse().ok())?
+}
+
+/// The answer to a line that [`connects_to`] a port, with its end.
+pub fn connected(port: u32) -> String {
+    format!("OK {port}\n")
+}
+
+/// Reads a line that is not blank.
+///
+/// # Errors
+/// It is no JSON, or no request: what to answer.
+pub fn read(line: &[u8]) -> Result<Request, Refused> {
+    let refused = |id, code, message: String| Refused { id, fault: Fault::new(code, message) };
+    let text = std::str::from_utf8(line)
+        .map_err(|e| refused(None, Fault::PARSE, format!("parse error: no UTF-8 ({e})")))?;
+    let value = bounded::from_str(text)
+        .map_err(|e| refused(None, Fault::PARSE, format!("parse error: {e}")))?;
+    let mut fields = match value {
+        Value::Object(fields) => fields,
+        Value::Array(_) => {
+            let told =
+                "invalid request: a list of requests is not taken; send each on its own line";
+            return Err(refused(None, Fault::REQUEST, told.to_owned()));
+        }
+        _ => {
+            let told = "invalid request: it must be an object".to_owned();
+            return Err(refused(None, Fault::REQUEST, told));
+        }
+    };
+    let sent = fields.remove("id");
+    let id = sent.as_ref().and_then(Value::as_u64);
+    let invalid = |told: &str| Err(refused(id, Fault::REQUEST, format!("invalid request: {told}")));
+    if sent.is_some() && id.is_none() {
+        return invalid("id must be a whole number from 0 to 18446744073709551615");
+    }
+    if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return invalid("jsonrpc must be \"2.0\"");
+    }
+    let Some(Value::String(method)) = fields.remove("method") else {
+        return invalid("method must be a string");
+    };
+    let params = match fields.remove("params") {
+        None | Some(Value::Null) => json!({}),
+        Some(params) => params,
+    };
+    Ok(Request { id, method, params })
+}
+
+/// The line that answers a request, with its end.
+///
+/// # Panics
+/// Never: what is answered always becomes JSON.
+pub fn answer<T: Serialize>(id: Option<u64>, result: Result<&T, &Fault>) -> String {
+    let id = id.map_or_else(|| "null".to_owned(), |id| id.to_string());
+    let (name, value) = match result {
+        Ok(result) => ("result", serde_json::to_string(result)),
+        Err(fault) => {
+            let fault = json!({ "code": fault.code, "message": fault.message });
+            ("error", serde_json::to_string(&fault))
+        }
+    };
+    let value = value.expect("texts and numbers become JSON");
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"{name}\":{value}}}\n")
+}
+
+/// The line that asks for something, with its end; without an id, a notification.
+///
+/// # Panics
+/// Never: what is asked for always becomes JSON.
+pub fn request<T: Serialize>(id: Option<u64>, method: &str, params: &T) -> String {
+    let id = id.map(|id| format!("\"id\":{id},")).unwrap_or_default();
+    let params = serde_json::to_string(params).expect("texts and numbers become JSON");
+    format!("{{\"jsonrpc\":\"2.0\",{id}\"method\":{},\"params\":{params}}}\n", json!(method))
+}
+
+/// Reads the answer to the request `id`.
+///
+/// # Errors
+/// The line is no answer to that: why. Within it, the fault that was answered.
+pub fn response<T: DeserializeOwned>(line: &[u8], id: u64) -> Result<Result<T, Fault>, String> {
+    /// What is left of an answer until it is known what it holds.
+    #[derive(serde::Deserialize)]
+    struct Response<'a> {
+        id: Option<u64>,
+        #[serde(borrow)]
+        result: Option<&'a RawValue>,
+        error: Option<Told>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Told {
+        code: i64,
+        message: String,
+    }
+    let text = std::str::from_utf8(line).map_err(|e| format!("it is no UTF-8: {e}"))?;
+    let response: Response =
+        serde_json::from_str(text).map_err(|e| format!("it is no answer: {e}"))?;
+    if let Some(Told { code, message }) = response.error {
+        // What could not be read has no id.
+        return match response.id {
+            Some(other) if other != id => Err(format!("it answers {other} and not {id}")),
+            _ => Ok(Err(Fault { code, message })),
+        };
+    }
+    if response.id != Some(id) {
+        return Err(format!("it answers {:?} and not {id}", response.id));
+    }
+    let result = response.result.ok_or("it has neither a result nor an error")?;
+    let result = serde_json::from_str(result.get());
+    result.map(Ok).map_err(|e| format!("its result is not as it should be: {e}"))
+}

@@ -1,0 +1,131 @@
+//! Lines as they come, and what is made of them.
+
+use super::*;
+
+fn refused(line: &str) -> (Option<u64>, i64) {
+    let Refused { id, fault } = read(line.as_bytes()).unwrap_err();
+    (id, fault.code)
+}
+
+#[test]
+fn requests_are_read_with_or_without_an_id() {
+    let line = br#" {"jsonrpc":"2.0","id":18446744073709551615,"method":"ping","params":{}} "#;
+    let Request { id, method, params } = read(line).unwrap();
+    assert_eq!((id, &*method, params), (Some(u64::MAX), "ping", json!({})));
+    let notified = read(br#"{"jsonrpc":"2.0","method":"exec","params":["x"]}"#).unwrap();
+    assert_eq!(notified.id, None);
+    let Ok(Method::Exec(Exec { cmd })) = Method::of(notified) else { panic!("it is an exec") };
+    assert_eq!(cmd, "x");
+}
+
+#[test]
+fn what_is_no_request_is_told_with_its_id_where_it_has_one() {
+    for line in ["{", "x", "\"\u{1}\"", "{}{}", "{\"id\":1,}"] {
+        assert_eq!(refused(line), (None, Fault::PARSE), "{line}");
+    }
+    assert_eq!(read(b"\xff").unwrap_err().fault.code, Fault::PARSE);
+    for line in ["[]", "1", "null", "\"x\"", "{}", r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#]
+    {
+        assert_eq!(refused(line), (None, Fault::REQUEST), "{line}");
+    }
+    for line in [
+        r#"{"id":7}"#,
+        r#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#,
+        r#"{"jsonrpc":2.0,"id":7,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":7}"#,
+        r#"{"jsonrpc":"2.0","id":7,"method":1}"#,
+    ] {
+        assert_eq!(refused(line), (Some(7), Fault::REQUEST), "{line}");
+    }
+    for id in ["\"7\"", "-1", "1.5", "null", "[7]", "18446744073709551616"] {
+        let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+        assert_eq!(refused(&line), (None, Fault::REQUEST), "{line}");
+    }
+}
+
+#[test]
+fn wrong_parameters_and_methods_have_codes_of_their_own() {
+    let code = |method: &str, params: &str| {
+        let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+        Method::of(read(line.as_bytes()).unwrap()).map_err(|fault| fault.code)
+    };
+    for (method, params) in [
+        ("exec", "{}"),
+        ("exec", "null"),
+        ("exec", "5"),
+        ("exec", "[]"),
+        ("exec", r#"{"cmd":1}"#),
+        ("exec", r#"{"cmd":null}"#),
+        ("exec_code", r#"{"lang":"sh"}"#),
+        ("write_file", r#"{"path":"a"}"#),
+        ("read_file", r#"{"path":["a"]}"#),
+        ("ping", "true"),
+    ] {
+        assert_eq!(code(method, params), Err(Fault::PARAMS), "{method} {params}");
+    }
+    assert_eq!(code("ping", "null"), Ok(Method::Ping));
+    assert_eq!(code("ping", r#"{"more":1}"#), Ok(Method::Ping));
+    assert_eq!(code("Ping", "{}"), Err(Fault::METHOD));
+    let both = Method::ListDir(ListDir { path: "a".to_owned() });
+    assert_eq!(code("list_dir", r#"{"path":"a","deep":true}"#), Ok(both));
+}
+
+#[test]
+fn an_answer_has_either_a_result_or_an_error() {
+    let fault = Fault::new(Fault::METHOD, "method not found: unknown");
+    assert_eq!(
+        answer::<()>(Some(7), Err(&fault)),
+        "{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32601,\"message\":\"method not found: unknown\"}}\n"
+    );
+    assert_eq!(
+        answer(Some(1), Ok(&Pong { pong: true })),
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"pong\":true}}\n"
+    );
+    assert!(answer::<()>(None, Err(&fault)).contains("\"id\":null,"));
+}
+
+#[test]
+fn what_is_asked_is_read_and_what_is_answered_too() {
+    let line = request(Some(3), "exec", &Exec { cmd: "a\nb".to_owned() });
+    assert!(line.ends_with('\n') && line.matches('\n').count() == 1);
+    assert_eq!(read(line.trim_end().as_bytes()).unwrap().id, Some(3));
+    let line = answer(Some(3), Ok(&Pong { pong: true }));
+    assert_eq!(response::<Pong>(line.as_bytes(), 3), Ok(Ok(Pong { pong: true })));
+    assert!(response::<Pong>(line.as_bytes(), 4).unwrap_err().contains("answers Some(3)"));
+    assert!(response::<Written>(line.as_bytes(), 3).unwrap_err().contains("success"));
+    let fault = Fault::internal("x");
+    let line = answer::<()>(Some(3), Err(&fault));
+    assert_eq!(response::<Pong>(line.as_bytes(), 3), Ok(Err(fault.clone())));
+    let line = answer::<()>(None, Err(&fault));
+    assert_eq!(response::<Pong>(line.as_bytes(), 3), Ok(Err(fault)));
+    assert!(response::<Pong>(b"{\"id\":3}", 3).is_err());
+}
+
+#[test]
+fn a_host_may_ask_for_a_port_first() {
+    assert_eq!(connects_to(b"CONNECT 52"), Some(52));
+    assert_eq!(connects_to(b"CONNECT 52\r"), Some(52));
+    for line in ["CONNECT", "CONNECT x", "CONNECT +1", "CONNECT 99999999999", "connect 52", "OK 52"]
+    {
+        assert_eq!(connects_to(line.as_bytes()), None, "{line}");
+    }
+    assert_eq!(connected(52), "OK 52\n");
+}
+
+#[test]
+fn languages_have_their_interpreters_in_any_case() {
+    for (language, program, flag) in [
+        ("python", "python3", "-c"),
+        ("PyThOn3", "python3", "-c"),
+        ("node", "node", "-e"),
+        ("JavaScript", "node", "-e"),
+        ("JS", "node", "-e"),
+        ("bash", "bash", "-c"),
+        ("SH", "sh", "-c"),
+    ] {
+        assert_eq!(interpreter(language), Some(Interpreter { program, flag }), "{language}");
+    }
+    for language in ["cobol", "", "python2", " sh"] {
+        assert_eq!(interpreter(language), None, "{language:?}");
+    }
+}

@@ -1,0 +1,51 @@
+//! The JSON-RPC server (bouvet-jsonrpc): a workspace and a runner for whoever connects.
+//!
+//! Connections are served side by side, the requests of one in order. Standard input and output are
+//! one connection; a Unix socket and a port of a virtual machine's host bring many.
+
+mod served;
+
+use serde::Serialize;
+
+use crate::protocol::rpc::{
+    About, ContentsOf, Entries, ExecResult, Fault, FileContent, LookedAt, Method, Pong, State,
+    Walked, Written,
+};
+pub use served::{Served, Serving};
+
+/// What carries out requests: of many connections at once.
+pub trait Service: Sync {
+    /// Does what is asked for.
+    ///
+    /// # Errors
+    /// Why it could not be done, for whoever asked.
+    fn call(&self, method: Method) -> Result<Given, Fault>;
+    /// Ends a step that is being carried out, without waiting for it.
+    fn interrupt(&self, key: &str);
+}
+
+/// What a request came to.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Given {
+    /// Of `ping`.
+    Pong(Pong),
+    /// Of `exec` and `exec_code`.
+    Ran(ExecResult),
+    /// Of `read_file`.
+    File(FileContent),
+    /// Of `write_file`.
+    Written(Written),
+    /// Of `list_dir`.
+    Entries(Entries),
+    /// Of `about`.
+    About(About),
+    /// Of `walk`.
+    Walked(Walked),
+    /// Of `look`.
+    Looked(LookedAt),
+    /// Of `read`.
+    Contents(ContentsOf),
+    /// Of `step` and `result`.
+    Step(State),
+}
