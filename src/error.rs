@@ -54,6 +54,10 @@ enum ErrorKind {
         .0.display()
     )]
     CommandRuns(PathBuf),
+    #[error(
+        "the guest '{guest}' cannot be worked with: {why}; nothing is lost, and `deaddrop resume` goes on when it is back"
+    )]
+    Guest { guest: String, why: String },
     #[error("{}: {why}", path.display())]
     NoReply { path: PathBuf, why: String },
     #[error("nothing waits for a decision{about}; `deaddrop sessions` shows what does")]
@@ -122,6 +126,16 @@ impl Error {
     /// A command from before does not end; `lock` is the file that it holds.
     pub fn command_runs(lock: &Path) -> Self {
         ErrorKind::CommandRuns(lock.to_owned()).into()
+    }
+
+    /// The guest, known by this to the person, cannot be reached, or does not speak as it should.
+    pub fn guest(guest: &str, why: &str) -> Self {
+        ErrorKind::Guest { guest: guest.to_owned(), why: why.to_owned() }.into()
+    }
+
+    /// Whether it is the guest that is missing.
+    pub fn is_of_the_guest(&self) -> bool {
+        matches!(*self.0, ErrorKind::Guest { .. })
     }
 
     /// A file given as a reply that cannot be one.

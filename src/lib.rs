@@ -24,6 +24,7 @@
 pub mod atomic;
 pub mod base;
 pub mod cli;
+pub mod client;
 pub mod clock;
 pub mod config;
 pub mod control;

@@ -49,6 +49,10 @@ impl Base {
 
     /// What would become of the file that a waiting turn asks about.
     pub fn foretell(&self, session: &Session) -> Vec<Rewritten> {
+        // What stands in a guest is not looked at only to be shown.
+        if self.guest.is_some() {
+            return Vec::new();
+        }
         foretell(&self.workspace, session)
     }
 

@@ -29,18 +29,23 @@ impl Base {
 
     /// Whether commands of a session are kept from protected names: not where they have all the
     /// person's rights.
-    pub(super) fn is_guarded(&self, session: &Session) -> bool {
-        match self.confinement().tier {
+    ///
+    /// # Errors
+    /// The guest cannot be asked.
+    pub(super) fn is_guarded(&self, session: &Session) -> Result<bool> {
+        if let Some(about) = self.guest_about()? {
+            return Ok(about.guarded);
+        }
+        Ok(match self.confinement().tier {
             Tier::Off => false,
             Tier::None => !session.unconfined,
             _ => true,
-        }
+        })
     }
 
     /// What may not be written, for the outbox: the first names tell the kind.
-    fn protected(&self, session: &Session, policy: &Policy) -> String {
+    fn protected(names: &[String], guarded: bool, policy: &Policy) -> String {
         const SHOWN: usize = 5;
-        let names = &self.config.protected_names;
         if names.is_empty() {
             return "nothing".to_owned();
         }
@@ -50,8 +55,7 @@ impl Base {
         let path = RelPath::parse(&names[0]);
         let of_files =
             path.is_ok_and(|path| !denied(policy::path(policy, Access::Write, &path, None)));
-        let of_git =
-            self.is_guarded(session) && !denied(policy::command(policy, "git commit", true));
+        let of_git = guarded && !denied(policy::command(policy, "git commit", true));
         let asked = match (of_files, of_git) {
             (false, false) => return format!("{shown}{more} can be read at most, never written"),
             (true, false) => "before a file operation writes one of them".to_owned(),
@@ -69,6 +73,34 @@ impl Base {
 
     pub(super) fn environment(&self, session: &Session) -> Result<Environment> {
         let policy = self.policy_of(session)?;
+        let shell = &policy.shell;
+        let default = self.config.command_timeout;
+        let (timeout, longest) = (
+            shell.timeout(None, default).as_secs(),
+            shell.timeout(Some(Duration::MAX), default).as_secs(),
+        );
+        let guarded = self.is_guarded(session)?;
+        let output_limit = self.config.max_output_length;
+        let told = policy::told(&policy);
+        let by_policy = match policy.network {
+            None => None,
+            Some(true) => Some("open to commands"),
+            Some(false) => Some("off: nothing can be fetched or installed"),
+        };
+        if let Some(about) = self.guest_about()? {
+            let network = by_policy.filter(|_| about.confined).unwrap_or(&about.network);
+            return Ok(Environment {
+                system: format!("{} (a guest: another machine than the user's)", about.system),
+                shell: about.shell.clone(),
+                sandbox: about.sandbox.clone(),
+                network: network.to_owned(),
+                protected: Self::protected(&about.protected, guarded, &policy),
+                policy: told,
+                timeout,
+                longest,
+                output_limit,
+            });
+        }
         let confinement = self.confinement();
         let (sandbox, network) = if confinement.tier == Tier::None && session.unconfined {
             let sandbox = "none to be had here; the user allowed commands with their own rights";
@@ -76,23 +108,18 @@ impl Base {
         } else {
             (confinement.line(), confinement.tier)
         };
-        let network = match (network, policy.network) {
-            (Tier::None | Tier::Off, _) | (_, None) => confinement.network_line(network),
-            (_, Some(true)) => "open to commands",
-            (_, Some(false)) => "off: nothing can be fetched or installed",
-        };
-        let shell = &policy.shell;
-        let default = self.config.command_timeout;
+        let by_policy = by_policy.filter(|_| !matches!(network, Tier::None | Tier::Off));
+        let network = by_policy.unwrap_or_else(|| confinement.network_line(network));
         Ok(Environment {
             system: machine::system(),
             shell: machine::shell(),
             sandbox,
             network: network.to_owned(),
-            protected: self.protected(session, &policy),
-            policy: policy::told(&policy),
-            timeout: shell.timeout(None, default).as_secs(),
-            longest: shell.timeout(Some(Duration::MAX), default).as_secs(),
-            output_limit: self.config.max_output_length,
+            protected: Self::protected(&self.config.protected_names, guarded, &policy),
+            policy: told,
+            timeout,
+            longest,
+            output_limit,
         })
     }
 }

@@ -2,6 +2,7 @@
 //! from steps to the next outbox.
 
 mod asking;
+mod elsewhere;
 mod environment;
 mod own;
 mod recovery;
@@ -23,7 +24,8 @@ use crate::error::{Error, Result};
 use crate::inbox::Inbox;
 use crate::lock::Lock;
 use crate::machine;
-use crate::outbox::{self, Requested};
+use crate::outbox;
+use crate::place::Guest;
 use crate::protocol::{Dialect, operations};
 use crate::runner::Runner;
 use crate::runner::sandbox;
@@ -51,6 +53,8 @@ pub struct Base {
     pub recovered: Vec<String>,
     workspace: Workspace,
     runner: Runner,
+    /// Where operations are carried out instead, if not here.
+    guest: Option<Guest>,
     stop: Stop,
     clock: Clock,
     /// What was begun and what came of it.
@@ -147,6 +151,7 @@ impl Base {
             recovered: Vec::new(),
             workspace,
             runner,
+            guest: Self::guest_of(&config),
             stop,
             clock,
             config,
@@ -171,8 +176,13 @@ impl Base {
         // Whoever hands it over may have other settings.
         self.config.policy(policy)?;
         let id = id.clone().unwrap_or_else(|| self.free_id());
-        self.confinement();
-        let tools = machine::tools(&|program| self.runner.shows(program));
+        let tools = match self.guest_about()? {
+            Some(about) => about.tools.clone(),
+            None => {
+                self.confinement();
+                machine::tools(&|program| self.runner.shows(program))
+            }
+        };
         let mut session = Session::new(id, task, tools, self.now());
         session.unconfined = unconfined;
         session.dialect = *dialect;
@@ -259,9 +269,7 @@ impl Base {
     /// The newest outbox of a session, as the workspace is now; `walk` is what was found there, if
     /// somebody has just looked.
     fn render(&self, session: &Session, walk: Option<Walk>) -> Result<String> {
-        let read = |path| Requested { contents: self.workspace.read_text(path) };
-        let requested: Vec<Requested> = session.read_requests().map(read).collect();
-        let walk = walk.map_or_else(|| self.workspace.walk(), Ok)?;
+        let (walk, requested) = self.files(session, walk)?;
         Ok(outbox::render(session, &self.environment(session)?, &walk, &requested))
     }
 

@@ -6,9 +6,10 @@ use std::fs::{File, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Base;
 use super::turning::Known;
+use super::{Base, elsewhere};
 use crate::error::{Error, Result};
+use crate::place::Here;
 use crate::protocol::{Detail, Outcome};
 use crate::session::Session;
 use crate::session::record::{History, Record, Unfinished};
@@ -83,7 +84,19 @@ impl Base {
             self.tell(told, observer);
             return self.keep_decision(&turn.begin, true).map(drop);
         }
-        let mut known = recover::known(&turn, &self.workspace);
+        let interrupted = || self.stop.is_asked();
+        let mut known = match &self.guest {
+            Some(guest) if turn.begin.guest == self.guest_label() => {
+                let terms = elsewhere::terms_to_ask(&turn.begin, &interrupted, &self.config);
+                recover::known(&turn, &mut *guest.place(terms)?)?
+            }
+            _ => {
+                let own = self.own_folder(&turn.begin.session);
+                let (workspace, runner) = (&self.workspace, &self.runner);
+                let mut here = Here::new(workspace, runner, &own, false, &interrupted);
+                recover::known(&turn, &mut here)?
+            }
+        };
         let snapshot = turn.guard.take().filter(|_| turn.has_begun_command());
         let done = known.values().filter(|outcome| !outcome.is_lost()).count();
         let lost = known.len() - done;
@@ -95,7 +108,7 @@ impl Base {
         );
         self.tell(told, observer);
         let guard = match snapshot {
-            Some(snapshot) if self.is_guarded(&turn.begin.session) => {
+            Some(snapshot) if self.guest.is_none() && self.is_guarded(&turn.begin.session)? => {
                 self.look_after_commands(&turn, snapshot, &mut known, observer)?
             }
             _ => Guard::new(self.quarantine(&turn.begin.session)),

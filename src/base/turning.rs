@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 
-use super::{Base, Turn, asking};
+use super::{Base, Turn, asking, elsewhere};
 use crate::atomic;
 use crate::config::Mode;
 use crate::error::{Error, Result};
 use crate::inbox::Claimed;
-use crate::place::{Here, Place};
+use crate::place::{Here, Place, Terms};
 use crate::protocol::{self, Digest, Effect, Kind, Operation, Outcome, Step};
 use crate::session::journal::Journal;
 use crate::session::log::{self, Entry};
@@ -22,6 +22,7 @@ use crate::session::{Pending, Session, Verdict};
 use crate::turn::{self, Asking, Course, Ledger, Observer};
 use crate::workspace::guard::{Guard, Snapshot};
 use crate::workspace::walk::Walk;
+use crate::workspace::{READ_LIMIT, READ_ROOM};
 
 /// From this length on, in bytes, the journal is emptied between turns.
 const JOURNAL_LIMIT: u64 = 1 << 20;
@@ -77,7 +78,7 @@ impl Begin {
                 (Folder::Nowhere, session.stem(), none.clone(), file, none)
             }
         };
-        Self { session, name, claim, file, text, steps, policy: None, folder, verdict }
+        Self { session, name, claim, file, text, steps, policy: None, folder, guest: None, verdict }
     }
 }
 
@@ -129,6 +130,11 @@ impl Base {
     fn begin_turn(&mut self, mut begin: Begin, observer: &mut dyn Observer) -> Result<Turn> {
         // Known before anything is begun, and kept: the settings may be others after a stop.
         begin.policy = Some(self.policy_of(&begin.session)?);
+        begin.guest = match &begin.session.pending {
+            // It goes on where it was begun, or not at all.
+            Some(pending) => pending.guest.clone(),
+            None => self.guest_label(),
+        };
         let begin = Record::Begin(Box::new(begin));
         self.within_turn = true;
         self.note(&begin)?;
@@ -162,26 +168,19 @@ impl Base {
             (begin.policy.clone().map_or_else(|| self.policy_of(&begin.session), Ok)?, self.clock);
         // What confines commands takes a while to find out, and may never be asked.
         let runs = |step: &Step| step.kind() == Kind::Run;
-        let guarded = begin.steps().iter().any(runs) && self.is_guarded(&begin.session);
+        let guarded = begin.steps().iter().any(runs) && self.is_guarded(&begin.session)?;
+        let stopped = self.is_meant_for_another(begin);
         let judge = |operation: &Operation, place: &dyn Place| {
             turn::judge(&policy, guarded, operation, place)
         };
         let interrupted = || self.stop.is_asked();
-        let own = self.own_folder(&begin.session);
-        let open = begin.session.unconfined;
-        let place = Here::new(&self.workspace, &self.runner, &own, open, &interrupted);
-        let mut place = place.guarded(guarded, guard);
-        let default = self.runner.timeout;
-        let timeout = |asked| Some(policy.shell.timeout(asked, default));
-        place.timeout = &timeout;
-        // Whoever takes the walls away wants none: then a policy is advice alone.
-        let is_open = self.config.sandbox.mode == Mode::Off || open;
-        place.network = policy.network.filter(|_| !is_open);
-        if begin.session.run.is_some() {
+        let timeout = elsewhere::timeout(&policy, self.runner.timeout);
+        let (read_limit, read_room) = match begin.session.run {
             // Its events go to a program, not through somebody's hands.
-            place.read_limit = policy.files.max_bytes.unwrap_or(RUN_READS).min(RUN_READS);
-            place.read_room = RUN_READS;
-        }
+            Some(_) => (policy.files.max_bytes.unwrap_or(RUN_READS).min(RUN_READS), RUN_READS),
+            None => (READ_LIMIT, READ_ROOM),
+        };
+        let own = self.own_folder(&begin.session);
         let mut notes = Notes(&mut self.journal);
         let course = Course {
             steps: begin.steps(),
@@ -189,11 +188,35 @@ impl Base {
             verdict: begin.verdict.as_ref(),
             judge: &judge,
             asking: Asking::Stops(&|step| asking::name(begin, step)),
+            stopped: stopped.as_deref(),
             halts: begin.session.run.is_some(),
             now: &|| clock.now(),
         };
-        let carried = turn::carry_out(&course, &mut place, &mut notes, observer)?;
-        let walk = place.into_last_walk();
+        let (carried, walk) = if let Some(guest) = &self.guest {
+            let mut place = guest.place(Terms {
+                turn: elsewhere::turn_key(begin),
+                interrupted: &interrupted,
+                timeout: &timeout,
+                network: policy.network,
+                output_limit: self.config.max_output_length,
+                read_limit,
+                read_room,
+                protected: &self.config.protected_names,
+            })?;
+            (turn::carry_out(&course, &mut *place, &mut notes, observer)?, None)
+        } else {
+            let open = begin.session.unconfined;
+            let place = Here::new(&self.workspace, &self.runner, &own, open, &interrupted);
+            let mut place = place.guarded(guarded, guard);
+            let timeout = |asked| Some(timeout(asked));
+            place.timeout = &timeout;
+            // Whoever takes the walls away wants none: then a policy is advice alone.
+            let is_open = self.config.sandbox.mode == Mode::Off || open;
+            place.network = policy.network.filter(|_| !is_open);
+            (place.read_limit, place.read_room) = (read_limit, read_room);
+            let carried = turn::carry_out(&course, &mut place, &mut notes, observer)?;
+            (carried, place.into_last_walk())
+        };
         let mut session = begin.session.clone();
         let (reply, text) = begin.reply();
         match carried.question {
@@ -205,6 +228,7 @@ impl Base {
                     steps: begin.steps().to_vec(),
                     outcomes: carried.outcomes,
                     question,
+                    guest: begin.guest.clone(),
                     decision: None,
                 };
                 session.pause(pending, self.now());

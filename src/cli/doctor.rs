@@ -13,9 +13,11 @@ use serde_json::json;
 
 use super::Context;
 use super::talk;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::error::advice;
 use crate::lock::Lock;
+use crate::place::Guest;
+use crate::protocol::rpc::About;
 #[cfg(unix)]
 use crate::runner::space;
 use crate::session::Session;
@@ -73,7 +75,11 @@ pub(super) fn doctor(context: &Context) -> ExitCode {
     findings.push(finding("journal", journal(&config.sessions.join("journal"))));
     findings.push(finding("lock", Ok(lock(context))));
     findings.push(decisions(context));
-    findings.extend(walls::findings(context));
+    match &config.guest {
+        // Nothing runs here then.
+        Some(guest) => findings.push(finding("guest", asked(guest))),
+        None => findings.extend(walls::findings(context)),
+    }
     findings.push(finding("watching", watching(&config.inbox)));
     findings.push(finding("disk", disk(config)));
     findings.push(Finding { spare: true, ..finding("memory", memory()) });
@@ -91,6 +97,17 @@ pub(super) fn doctor(context: &Context) -> ExitCode {
     }
     let well = findings.iter().all(|finding| finding.well || finding.spare);
     if well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What a guest tells of itself.
+fn asked(guest: &config::Guest) -> Result<String, String> {
+    let asked = Guest::new(guest.clone());
+    let about = asked.about().map_err(|e| e.to_string())?;
+    let About { program, system, sandbox, root, .. } = about;
+    Ok(format!(
+        "{}: {program} on {system}, in {root}\n                     commands there: {sandbox}",
+        guest.label()
+    ))
 }
 
 fn rights(folder: &Path) -> Result<String, String> {

@@ -160,7 +160,8 @@ impl Context {
     /// What would become of the file that a session asks about.
     pub(super) fn foretell(&self, session: &Session) -> Vec<Rewritten> {
         let config = &self.config;
-        if !config.workspace.exists() {
+        // What stands in a guest is not looked at only to be shown.
+        if config.guest.is_some() || !config.workspace.exists() {
             return Vec::new();
         }
         // It is only shown: what is wrong with the workspace is told when something is done there.

@@ -8,7 +8,7 @@ use super::rows::{barred, cut, field, squeezed, width};
 use super::talk::{Talk, name};
 use crate::place::Rewritten;
 use crate::policy::Opens;
-use crate::protocol::{Asks, Dialect, Kind, Operation, RelPath, ShellCommand};
+use crate::protocol::{Asks, Change, Dialect, Kind, Operation, RelPath, Replacement, ShellCommand};
 use crate::session::store::Store;
 use crate::session::{Question, Session};
 use crate::text::{count, named, visible, visible_line};
@@ -32,6 +32,9 @@ pub(super) fn told(talk: &Talk, session: &Session, changes: &[Rewritten], how: &
             for file in changes {
                 push(&mut text, &diff_rows(talk, &diff(file), width));
             }
+            if changes.is_empty() {
+                push(&mut text, &written(operation, width));
+            }
         }
         None => {}
     }
@@ -51,6 +54,32 @@ fn push(text: &mut String, rows: &[String]) {
         text.push_str(row);
         text.push('\n');
     }
+}
+
+/// What an operation brings to write, where it cannot be shown as a change of what is there.
+fn written(operation: &Operation, width: usize) -> Vec<String> {
+    let mut rows = Vec::new();
+    let mut part = |what: &str, text: &str| {
+        rows.push(format!("  {what}"));
+        if !text.is_empty() {
+            rows.extend(barred(visible(text).trim_end_matches('\n'), width));
+        }
+    };
+    match operation {
+        Operation::Create { content, .. } => part("becomes", &content.to_text()),
+        Operation::Edit { change: Change::Lines { start, end, with }, .. } => {
+            part(&format!("its lines {start} to {end} become"), with);
+        }
+        Operation::Edit { change: Change::First(replacements), .. } => {
+            for Replacement { old, new } in replacements {
+                part("in it", old);
+                part("becomes", new);
+            }
+        }
+        Operation::Delete { .. } => part("is deleted", ""),
+        _ => {}
+    }
+    rows
 }
 
 /// How what takes several rows begins: its first may have left the screen.

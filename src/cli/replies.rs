@@ -15,7 +15,7 @@ use super::talk;
 use crate::config::Mode;
 use crate::control::{Given, Wish};
 use crate::error::{Error, Result};
-use crate::place::Preview;
+use crate::place::{Place, Preview, Unseen};
 use crate::protocol::{self, Dialect, Outcome};
 use crate::session;
 use crate::session::store::Store;
@@ -91,6 +91,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
     let (text, _) = read(arguments.file.as_deref())?;
     let dialect = session.as_ref().map_or(Dialect::Tags, |session| session.dialect);
     let reply = protocol::read(&text, dialect);
+    let guest = context.config.guest.as_ref();
     // A workspace that does not exist yet is an empty one.
     let missing =
         tempfile::tempdir().map_err(|e| Error::io("make a folder in", &std::env::temp_dir(), e))?;
@@ -111,10 +112,13 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
         verdict: None,
         judge: &|operation, place| turn::judge(&policy, guarded, operation, place),
         asking: Asking::Foretells,
+        stopped: None,
         halts: false,
         now: &|| context.clock.now(),
     };
-    let Carried { outcomes, .. } = turn::carry_out(&course, &mut preview, &mut (), &mut ())?;
+    let mut unseen = Unseen::new(&context.config.protected_names);
+    let place: &mut dyn Place = if guest.is_some() { &mut unseen } else { &mut preview };
+    let Carried { outcomes, .. } = turn::carry_out(&course, place, &mut (), &mut ())?;
     let rewritten = preview.rewritten();
     let errors = outcomes.iter().filter(|outcome| !outcome.success()).count();
     let warnings: usize = outcomes.iter().map(|outcome| outcome.warnings.len()).sum();

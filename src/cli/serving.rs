@@ -231,6 +231,10 @@ fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
 /// Where no sandbox is to be had, asks whether commands may run without one. Nobody is asked who
 /// cannot answer, and no answer is a no.
 fn may_run_unconfined(context: &Context, base: &Base) -> bool {
+    // What a guest's commands may do is for its owner to say.
+    if base.guest_label().is_some() {
+        return false;
+    }
     let confinement = base.confinement();
     if confinement.tier != Tier::None {
         return false;

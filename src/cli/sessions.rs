@@ -157,6 +157,9 @@ fn state(session: &Session) -> &'static str {
 
 /// What confines the commands of a session, in one line.
 fn sandbox(context: &Context, session: &Session) -> String {
+    if let Some(guest) = &context.config.guest {
+        return format!("that of the guest '{}'; `deaddrop doctor` asks it", guest.label());
+    }
     match context.confinement() {
         Ok(confinement) if confinement.tier == Tier::None && session.unconfined => {
             "none to be had here; you allowed this session's commands all your rights".to_owned()

@@ -2,6 +2,7 @@
 //! Flags go over `DEADDROP_*` variables over `deaddrop.toml` in the base directory over the
 //! person's own file over the defaults.
 
+mod guest;
 mod keys;
 mod policy;
 mod raw;
@@ -19,6 +20,7 @@ use etcetera::BaseStrategy;
 
 use crate::error::{Error, Result};
 use crate::text::nearest;
+pub use guest::{Guest, Way};
 #[cfg(test)]
 pub(crate) use keys::PROTECTED;
 pub use policy::{Files, Policy, Shell};
@@ -51,6 +53,8 @@ pub struct Config {
     pub sandbox: Sandbox,
     /// Names of files and folders that neither replies nor commands may write.
     pub protected_names: Vec<String>,
+    /// The other machine that operations are carried out on, if not on this one.
+    pub guest: Option<Guest>,
     /// Which policy is in force, if that is set; else `new` and `run` have defaults of their own.
     pub policy: Option<String>,
     /// All policies that there are, by their names.
@@ -90,6 +94,7 @@ impl Config {
                 .unwrap_or(usize::MAX),
             sandbox: Sandbox::resolve(raw, &base, home)?,
             protected_names: raw.setting("protected_names").names()?,
+            guest: raw.guest.as_ref().map(|guest| guest.resolve(&base)).transpose()?,
             policy: raw.setting("policy").policy(),
             policies: policy::resolve(&raw.policies)?,
             base,

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use toml::de::{DeInteger, DeTable, DeValue};
 
+use super::guest;
 use super::keys::{self, KEYS, Key, Kind, Value};
 use super::policy::Tables;
 use super::setting::Setting;
@@ -14,12 +15,15 @@ use crate::error::{Error, Result};
 
 /// The table of a settings file that holds policies.
 const POLICIES: &str = "policies";
+/// The table that names the guest.
+const GUEST: &str = "guest";
 
 /// Settings before they are resolved: a value and where it was set, or nothing.
 #[derive(Debug, Default, Clone)]
 pub struct Raw {
     settings: [Option<(Value, String)>; KEYS.len()],
     pub(super) policies: Tables,
+    pub(super) guest: Option<guest::Table>,
 }
 
 impl Raw {
@@ -41,6 +45,9 @@ impl Raw {
             }
         }
         self.policies.overlay(over.policies);
+        if over.guest.is_some() {
+            self.guest = over.guest;
+        }
     }
 
     /// The settings of a file; none where there is no file.
@@ -75,6 +82,10 @@ impl Raw {
             let origin = at(key.span().start);
             if !within && key.get_ref() == POLICIES {
                 self.policies.take(value.get_ref(), &origin, at)?;
+                continue;
+            }
+            if !within && key.get_ref() == GUEST {
+                self.guest = Some(guest::Table::read(value.get_ref(), &origin, at)?);
                 continue;
             }
             let n = keys::place_in_file(key.get_ref(), within, &origin)?;

@@ -7,7 +7,7 @@ use super::*;
 
 const HOME: &str = "/home/me";
 
-fn resolved(raw: &Raw) -> Result<Config> {
+pub(super) fn resolved(raw: &Raw) -> Result<Config> {
     Config::resolve("/base".into(), raw, Some(HOME.as_ref()))
 }
 

@@ -103,6 +103,7 @@ pub fn serve(
             Round::Stopped => return base.settle().map(|()| false),
             Round::Wait { look_again } => {
                 // Only here does nobody wait for anything. What was heard meanwhile is kept.
+                base.let_guest_rest();
                 let more = base.tidy_a_bit();
                 closed = watch.wait(look_again, more);
             }

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Coming, Place, fault_of};
+use super::{Coming, Left, Place, fault_of};
 use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{
-    Detail, Digest, Effect, Ending, Failure, Operation, Reading, RelPath, ShellCommand, Warning,
-    WarningSort,
+    Detail, Digest, Effect, Ending, Failure, FileEffect, Operation, Reading, RelPath, ShellCommand,
+    Warning,
 };
 use crate::runner::{Errand, Runner};
 use crate::workspace::guard::Guard;
@@ -119,15 +119,8 @@ impl<'a> Here<'a> {
         };
         let execution = self.runner.run(&errand, self.interrupted);
         self.noticed = self.guard.check(self.workspace);
-        if let (Ending::TimedOut(given), Some(asked)) = (&execution.ending, run.timeout)
-            && asked > *given
-        {
-            let told = format!(
-                "it asked for a timeout of {} s; the policy gives it {} s at most",
-                asked.as_secs_f64(),
-                given.as_secs_f64()
-            );
-            self.noticed.push(Warning::new(WarningSort::Timeout, told));
+        if let (Ending::TimedOut(given), Some(asked)) = (&execution.ending, run.timeout) {
+            self.noticed.extend(super::shorter_than_asked(*given, asked));
         }
         Ok(Detail::Ran(execution))
     }
@@ -206,23 +199,48 @@ impl Place for Here<'_> {
         self.workspace.walk()
     }
 
-    fn read(&self, path: &RelPath) -> Result<Contents, Failure> {
-        self.workspace.read_text(path)
+    fn read(&self, path: &RelPath) -> Result<Result<Contents, Failure>> {
+        Ok(self.workspace.read_text(path))
     }
 
-    fn look(&self, operation: &Operation) -> Option<Look> {
-        self.workspace.look(operation)
+    fn look(&self, operation: &Operation) -> Result<Option<Look>> {
+        Ok(self.workspace.look(operation))
     }
 
-    fn place_of(&self, operation: &Operation) -> Option<RelPath> {
-        self.workspace.place_of(operation)
+    fn place_of(&self, operation: &Operation) -> Result<Option<RelPath>> {
+        Ok(self.workspace.place_of(operation))
     }
 
-    fn standing(&self, operation: &Operation) -> Option<Digest> {
-        self.workspace.standing(operation)
+    fn standing(&self, operation: &Operation) -> Result<Option<Digest>> {
+        Ok(self.workspace.standing(operation))
+    }
+
+    fn left(&mut self, effect: &Effect, _: &Operation) -> Result<Left> {
+        Ok(match effect {
+            Effect::File(effect) => left_of_file(effect, self.workspace),
+            // What a guest came to could be asked of it alone.
+            Effect::Command | Effect::Guest { .. } => Left::Lost,
+        })
     }
 
     fn interrupted(&self) -> bool {
         (self.interrupted)()
     }
+}
+
+/// What can be said of a file that was about to change: the disk tells. It is as it was to become, or
+/// as it was before, or neither: somebody else's hand, told and left alone.
+pub fn left_of_file(effect: &FileEffect, workspace: &Workspace) -> Left {
+    let found = workspace.remove_temporary(effect).and_then(|()| workspace.digest(&effect.path));
+    let detail = match found {
+        Err(failure) => failure.into(),
+        Ok(found) if found == effect.after => effect.detail.clone(),
+        Ok(found) if found == effect.before => return Left::Undone,
+        Ok(_) => Failure::execution(format!(
+            "deaddrop was stopped meanwhile, and '{}' is now neither what it was before nor what it was to become: READ_FILE it before you go on",
+            effect.path
+        ))
+        .into(),
+    };
+    Left::Done(detail, Vec::new())
 }

@@ -1,19 +1,28 @@
-//! Where operations happen: in the workspace here, or only in the mind ([`Preview`]).
+//! Where operations happen: in the workspace here, on another machine ([`Guest`]), or only in the
+//! mind ([`Preview`]).
 
+mod guest;
 mod here;
 mod preview;
+mod unseen;
+
+use std::time::Duration;
 
 use crate::error::Result;
 use crate::policy::Opens;
-use crate::protocol::{Detail, Digest, Effect, Failure, Operation, RelPath, ShellCommand, Warning};
+use crate::protocol::{
+    Detail, Digest, Effect, Failure, Operation, RelPath, ShellCommand, Warning, WarningSort,
+};
 use crate::runner::environment_fault;
 use crate::workspace::Contents;
 use crate::workspace::guard::Snapshot;
 use crate::workspace::walk::Walk;
 
 pub use crate::workspace::Look;
-pub use here::Here;
+pub use guest::{Guest, Terms};
+pub use here::{Here, left_of_file};
 pub use preview::{Preview, Rewritten, Standing};
+pub use unseen::Unseen;
 
 /// What is told of before it is built upon.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +31,17 @@ pub enum Coming<'a> {
     Guard(&'a Snapshot),
     /// This is about to happen.
     Effect(&'a Effect),
+}
+
+/// What became of something that was begun.
+#[derive(Debug)]
+pub enum Left {
+    /// It came to this, with what is to be told beside it.
+    Done(Detail, Vec<Warning>),
+    /// Nothing: it is still to be done.
+    Undone,
+    /// Nobody knows: it may have been done in part, and is not done again.
+    Lost,
 }
 
 /// Something that can carry out operations.
@@ -42,20 +62,25 @@ pub trait Place {
     fn finish(&mut self) -> Result<Vec<Warning>> {
         Ok(Vec::new())
     }
+    /// The step of this number, counted from 0, comes next.
+    fn at(&mut self, _step: usize) {}
     /// Lists the files.
     fn walk(&self) -> Result<Walk>;
     /// Reads a text for the LLM, or its beginning.
-    fn read(&self, path: &RelPath) -> Result<Contents, Failure>;
+    fn read(&self, path: &RelPath) -> Result<Result<Contents, Failure>>;
     /// What can be told of the path of a file operation, before anything is done there; None for
     /// other operations.
-    fn look(&self, operation: &Operation) -> Option<Look>;
+    fn look(&self, operation: &Operation) -> Result<Option<Look>>;
     /// Where the path of a file operation leads, or that of the folder of a command, links resolved:
     /// what an approval means by it. None where there is no path, it leads to the root itself, or
     /// out of reach.
-    fn place_of(&self, operation: &Operation) -> Option<RelPath>;
+    fn place_of(&self, operation: &Operation) -> Result<Option<RelPath>>;
     /// The digest of what stands where a file operation would change something; None for other
     /// operations, and where nothing stands.
-    fn standing(&self, operation: &Operation) -> Option<Digest>;
+    fn standing(&self, operation: &Operation) -> Result<Option<Digest>>;
+    /// What became of something that was begun before deaddrop was stopped, and of which nothing else
+    /// is known.
+    fn left(&mut self, effect: &Effect, operation: &Operation) -> Result<Left>;
     /// What is told of a file that could not be read.
     fn unreadable(&self, failure: Failure) -> Detail {
         failure.into()
@@ -73,4 +98,16 @@ fn fault_of(run: &ShellCommand) -> Option<String> {
         return Some("the command holds a NUL character".to_owned());
     }
     environment_fault(&run.env)
+}
+
+/// Says that a command which was ended had asked for more time than it was given.
+fn shorter_than_asked(given: Duration, asked: Duration) -> Option<Warning> {
+    (asked > given).then(|| {
+        let told = format!(
+            "it asked for a timeout of {} s; the policy gives it {} s at most",
+            asked.as_secs_f64(),
+            given.as_secs_f64()
+        );
+        Warning::new(WarningSort::Timeout, told)
+    })
 }

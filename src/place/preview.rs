@@ -1,10 +1,10 @@
 //! What a reply would do, without doing it: changes go to an overlay in memory. What a command
 //! would change cannot be known, so after the first one whatever depends on files is uncertain.
 
-use super::{Coming, Place, fault_of};
+use super::{Coming, Left, Place, fault_of};
 use crate::error::Result;
 use crate::policy::Opens;
-use crate::protocol::{Detail, Digest, Failure, FailureKind, Operation, Reading, RelPath};
+use crate::protocol::{Detail, Digest, Effect, Failure, FailureKind, Operation, Reading, RelPath};
 use crate::text::named;
 use crate::workspace::overlay::Overlay;
 use crate::workspace::walk::Walk;
@@ -99,19 +99,23 @@ impl Place for Preview<'_> {
         self.workspace.walk()
     }
 
-    fn read(&self, path: &RelPath) -> Result<Contents, Failure> {
-        self.overlay.read(path, READ_LIMIT)?.text()
+    fn read(&self, path: &RelPath) -> Result<Result<Contents, Failure>> {
+        Ok(self.overlay.read(path, READ_LIMIT).and_then(Contents::text))
     }
 
-    fn look(&self, operation: &Operation) -> Option<Look> {
-        self.overlay.look(operation)
+    fn look(&self, operation: &Operation) -> Result<Option<Look>> {
+        Ok(self.overlay.look(operation))
     }
 
-    fn place_of(&self, operation: &Operation) -> Option<RelPath> {
-        self.overlay.place_of(operation)
+    fn place_of(&self, operation: &Operation) -> Result<Option<RelPath>> {
+        Ok(self.overlay.place_of(operation))
     }
 
-    fn standing(&self, operation: &Operation) -> Option<Digest> {
-        self.overlay.standing(operation)
+    fn standing(&self, operation: &Operation) -> Result<Option<Digest>> {
+        Ok(self.overlay.standing(operation))
+    }
+
+    fn left(&mut self, _: &Effect, _: &Operation) -> Result<Left> {
+        Ok(Left::Undone)
     }
 }

@@ -24,6 +24,14 @@ impl Content {
         }
     }
 
+    /// The same, moved out.
+    pub fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Text(text) => text.into_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+
     /// The same as text, for people; what is no UTF-8 becomes U+FFFD.
     pub fn to_text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(self.as_bytes())

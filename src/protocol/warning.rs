@@ -29,6 +29,8 @@ pub enum WarningSort {
     Asking,
     /// The end of the session does not count.
     Done,
+    /// The connection to a guest broke.
+    Guest,
 }
 
 impl Warning {

@@ -21,6 +21,9 @@ pub struct Pending {
     pub outcomes: Vec<Outcome>,
     /// What is asked.
     pub question: Question,
+    /// The guest that the turn was begun in; None for this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<String>,
     /// What was decided, where somebody has yet to go on with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Verdict>,

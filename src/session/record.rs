@@ -75,6 +75,9 @@ pub struct Begin {
     /// Where the file is that began it.
     #[serde(default)]
     pub folder: Folder,
+    /// The guest that it is carried out in; None for this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<String>,
     /// What the person decided, where the turn goes on that waited for it. Then the file, if there is
     /// one, and its text are what they said it with.
     #[serde(default, skip_serializing_if = "Option::is_none")]

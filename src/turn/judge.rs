@@ -2,20 +2,29 @@
 //! file that links on the way lead to, and of names that only the person may write.
 
 use crate::config::Policy;
+use crate::error::Result;
 use crate::place::Place;
 use crate::policy::{self, Access, Ask, Decision, Opens};
 use crate::protocol::{Change, Operation, RelPath};
 
 /// What `policy` says of an operation in `place`. `guarded`: commands are kept from protected names.
-pub fn judge(policy: &Policy, guarded: bool, operation: &Operation, place: &dyn Place) -> Decision {
+///
+/// # Errors
+/// The place cannot be looked at.
+pub fn judge(
+    policy: &Policy,
+    guarded: bool,
+    operation: &Operation,
+    place: &dyn Place,
+) -> Result<Decision> {
     let (access, path) = match operation {
-        Operation::Message { .. } | Operation::Done { .. } => return Decision::Allow,
-        Operation::Run(run) => return policy::run(policy, run, guarded),
+        Operation::Message { .. } | Operation::Done { .. } => return Ok(Decision::Allow),
+        Operation::Run(run) => return Ok(policy::run(policy, run, guarded)),
         Operation::Create { path, .. } | Operation::Edit { path, .. } => (Access::Write, path),
         Operation::Delete { path } => (Access::Delete, path),
         Operation::Read { path, .. } => (Access::Read, path),
     };
-    let Some(look) = place.look(operation) else { return Decision::Allow };
+    let Some(look) = place.look(operation)? else { return Ok(Decision::Allow) };
     let size = match operation {
         Operation::Create { content, .. } => Some(content.as_bytes().len() as u64),
         Operation::Edit { change, .. } => look.size.map(|size| size_after(change, size)),
@@ -28,9 +37,9 @@ pub fn judge(policy: &Policy, guarded: bool, operation: &Operation, place: &dyn 
         .reduce(Decision::stricter)
         .unwrap_or(Decision::Allow);
     if look.protected && access != Access::Read {
-        return strictest.stricter(protected(path, real));
+        return Ok(strictest.stricter(protected(path, real)));
     }
-    strictest
+    Ok(strictest)
 }
 
 /// How large a file will be at least.

@@ -79,9 +79,11 @@ pub struct Course<'a> {
     /// What the person decided about one of the steps.
     pub verdict: Option<&'a Verdict>,
     /// What the policy says of an operation.
-    pub judge: &'a dyn Fn(&Operation, &dyn Place) -> Decision,
+    pub judge: &'a dyn Fn(&Operation, &dyn Place) -> Result<Decision>,
     /// What to do where the policy asks.
     pub asking: Asking<'a>,
+    /// Why nothing more of it is tried, if that is so from its beginning.
+    pub stopped: Option<&'a str>,
     /// Whether a failure of the machine ends it: nothing after it is tried.
     pub halts: bool,
     /// Tells the time.
@@ -124,7 +126,7 @@ pub fn carry_out(
         |step: &Step| matches!(step.asks, Asks::Operation(Operation::Done { if_ok: false, .. }));
     let done_at = tried.iter().position(completes);
     let mut outcomes: Vec<Outcome> = Vec::with_capacity(tried.len());
-    let mut stopped: Option<&str> = None;
+    let mut stopped = course.stopped;
     for (n, step) in tried.iter().enumerate() {
         if let Some(outcome) = known.get(&n) {
             if matches!(outcome.detail, Detail::Completed { .. }) {
@@ -136,6 +138,7 @@ pub fn carry_out(
             outcomes.push(outcome.clone());
             continue;
         }
+        place.at(n);
         if stopped.is_none() && place.interrupted() {
             stopped = Some("the user stopped deaddrop");
         }
@@ -148,7 +151,7 @@ pub fn carry_out(
                 Outcome::of(step, not_shown(path))
             }
             (Asks::Operation(operation), None) => {
-                match permission::seek(course, n, step, operation, place) {
+                match permission::seek(course, n, step, operation, place)? {
                     Sought::Refused(failure) => Outcome::of(step, failure.into()),
                     Sought::Asked(question) => {
                         finish(&mut outcomes, place, ledger, observer)?;
@@ -295,7 +298,7 @@ fn judge_reads(
     ledger: &mut dyn Ledger,
     observer: &mut dyn Observer,
 ) -> Result<()> {
-    let mut judged: HashMap<RelPath, Result<u64, Failure>> = HashMap::new();
+    let mut judged: HashMap<RelPath, Result<(), Failure>> = HashMap::new();
     let mut room = SHOWN_LIMIT;
     let is_over = outcomes.iter().any(|o| matches!(o.detail, Detail::Completed { .. }));
     for (n, outcome) in outcomes.iter_mut().enumerate() {
@@ -303,18 +306,20 @@ fn judge_reads(
         if known.contains_key(&n) {
             continue;
         }
-        let judgement = judged.entry(path.clone()).or_insert_with(|| {
-            let length = place.read(path)?.bytes.len() as u64;
-            room = room.checked_sub(length).ok_or_else(|| {
-                Failure::execution(format!(
-                    "'{path}' is not shown: one message shows {SHOWN_LIMIT} bytes of files at most; ask for it again by itself"
-                ))
-            })?;
-            Ok(length)
-        });
+        if !is_over && !judged.contains_key(path) {
+            let judgement = place.read(path)?.and_then(|contents| {
+                room = room.checked_sub(contents.bytes.len() as u64).ok_or_else(|| {
+                    Failure::execution(format!(
+                        "'{path}' is not shown: one message shows {SHOWN_LIMIT} bytes of files at most; ask for it again by itself"
+                    ))
+                })?;
+                Ok(())
+            });
+            judged.insert(path.clone(), judgement);
+        }
         if is_over {
             outcome.detail = not_shown(path);
-        } else if let Err(failure) = judgement {
+        } else if let Some(Err(failure)) = judged.get(path) {
             outcome.detail = place.unreadable(failure.clone());
         }
         ledger.result(n, outcome)?;

@@ -1,6 +1,7 @@
 //! Whether an operation may be tried: by the policy, and by what the person decided about it.
 
 use super::{Asking, Course};
+use crate::error::Result;
 use crate::place::Place;
 use crate::policy::{Ask, Decision, Denial, Opens};
 use crate::protocol::{Digest, Failure, FailureKind, Operation, Step};
@@ -24,26 +25,26 @@ pub(super) fn seek(
     step: &Step,
     operation: &Operation,
     place: &dyn Place,
-) -> Sought {
+) -> Result<Sought> {
     let verdict = course.verdict.filter(|verdict| verdict.question.step == n);
     if let Some(verdict) = verdict.filter(|verdict| !verdict.approved) {
-        return Sought::Refused(denied_by_person(verdict, operation));
+        return Ok(Sought::Refused(denied_by_person(verdict, operation)));
     }
-    let ask = match (course.judge)(operation, place) {
-        Decision::Allow => return Sought::Given(Opens::default(), None),
-        Decision::Deny(denial) => return Sought::Refused(denied(denial)),
+    let ask = match (course.judge)(operation, place)? {
+        Decision::Allow => return Ok(Sought::Given(Opens::default(), None)),
+        Decision::Deny(denial) => return Ok(Sought::Refused(denied(denial))),
         Decision::Ask(ask) => ask,
     };
-    let digest = binding(operation, place);
+    let digest = binding(operation, place)?;
     let name = match (course.asking, verdict) {
         (Asking::Foretells, _) => {
             let told = format!("the user is asked before this: {}", ask.reason);
-            return Sought::Given(ask.opens, Some(told));
+            return Ok(Sought::Given(ask.opens, Some(told)));
         }
         (_, Some(Verdict { question, .. }))
             if question.digest == digest && question.ask.opens == ask.opens =>
         {
-            return Sought::Given(ask.opens, None);
+            return Ok(Sought::Given(ask.opens, None));
         }
         (Asking::Stops(name), _) => name,
     };
@@ -52,14 +53,14 @@ pub(super) fn seek(
         Some(_) => format!("{CHANGED}: {}", ask.reason),
         None => ask.reason,
     };
-    Sought::Asked(Box::new(Question {
+    Ok(Sought::Asked(Box::new(Question {
         step: n,
         id: name(n),
         kind: step.kind(),
         ask: Ask { reason, ..ask },
         digest,
         at: (course.now)(),
-    }))
+    })))
 }
 
 /// Said before the reason where an approval came too late.
@@ -69,18 +70,18 @@ const CHANGED: &str = "It has changed since it was approved";
 ///
 /// # Panics
 /// Never: texts and numbers always become JSON.
-fn binding(operation: &Operation, place: &dyn Place) -> Digest {
+fn binding(operation: &Operation, place: &dyn Place) -> Result<Digest> {
     let mut bytes = serde_json::to_vec(operation).expect("texts and numbers become JSON");
     bytes.push(0);
     // Which file or folder that is: links may lead elsewhere by then.
-    if let Some(real) = place.place_of(operation) {
+    if let Some(real) = place.place_of(operation)? {
         bytes.extend_from_slice(real.as_str().as_bytes());
     }
     bytes.push(0);
-    if let Some(standing) = place.standing(operation) {
+    if let Some(standing) = place.standing(operation)? {
         bytes.extend_from_slice(standing.as_str().as_bytes());
     }
-    Digest::of(&bytes)
+    Ok(Digest::of(&bytes))
 }
 
 fn denied(denial: Denial) -> Failure {

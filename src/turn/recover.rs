@@ -3,60 +3,48 @@
 
 use std::collections::BTreeMap;
 
+use crate::error::Result;
+use crate::place::{Left, Place};
 use crate::protocol::{
-    Asks, Detail, Effect, Ending, Execution, Failure, FileEffect, Operation, Outcome, Output, Step,
+    Asks, Detail, Ending, Execution, Failure, Operation, Outcome, Output, Warning,
 };
 use crate::session::record::Unfinished;
-use crate::workspace::Workspace;
 
 /// The outcomes of the steps that need not, or must not, be tried again, by step.
 ///
-/// A step with a result is done. A command that was begun and has none may have run in part: it is
-/// never run again. Of a file the disk tells: it is as it was to become (done), as it was before
-/// (to be done), or neither (somebody else's hand; told, and left alone).
-pub fn known(turn: &Unfinished, workspace: &Workspace) -> BTreeMap<usize, Outcome> {
+/// A step with a result is done. Of one that was begun and has none, the place may know what became
+/// of it; a command of which nobody knows may have run in part, and is never run again.
+pub fn known(turn: &Unfinished, place: &mut dyn Place) -> Result<BTreeMap<usize, Outcome>> {
     let mut known = turn.begin.known();
     known.extend(turn.results.clone());
     for (n, effect) in &turn.intents {
         let Some(step) = turn.begin.steps().get(*n) else { continue };
+        let Asks::Operation(operation) = &step.asks else { continue };
         if known.contains_key(n) {
             continue;
         }
-        let detail = match effect {
-            Effect::Command | Effect::Guest { .. } => Some(lost(step)),
-            Effect::File(effect) => file(effect, workspace),
+        let (detail, warnings): (Detail, Vec<Warning>) = match place.left(effect, operation)? {
+            Left::Done(detail, warnings) => (detail, warnings),
+            Left::Lost => (lost(operation), Vec::new()),
+            Left::Undone => continue,
         };
-        if let Some(detail) = detail {
-            known.insert(*n, Outcome::of(step, detail));
-        }
+        let mut outcome = Outcome::of(step, detail);
+        outcome.warnings.extend(warnings);
+        known.insert(*n, outcome);
     }
-    known
+    Ok(known)
 }
 
-/// What can be said of a file that was about to change; None if that is still to be done.
-fn file(effect: &FileEffect, workspace: &Workspace) -> Option<Detail> {
-    let found = workspace.remove_temporary(effect).and_then(|()| workspace.digest(&effect.path));
-    match found {
-        Err(failure) => Some(failure.into()),
-        Ok(found) if found == effect.after => Some(effect.detail.clone()),
-        Ok(found) if found == effect.before => None,
-        Ok(_) => Some(
-            Failure::execution(format!(
-                "deaddrop was stopped meanwhile, and '{}' is now neither what it was before nor what it was to become: READ_FILE it before you go on",
-                effect.path
-            ))
-            .into(),
-        ),
-    }
-}
-
-fn lost(step: &Step) -> Detail {
-    let command = match &step.asks {
-        Asks::Operation(Operation::Run(run)) => run.command.clone(),
-        _ => String::new(),
+fn lost(operation: &Operation) -> Detail {
+    let Operation::Run(run) = operation else {
+        let what = operation.path().map(|path| format!(" of '{path}'")).unwrap_or_default();
+        let told = format!(
+            "deaddrop was stopped meanwhile, and what became{what} is not known: look at it before you go on"
+        );
+        return Failure::execution(told).into();
     };
     Detail::Ran(Execution {
-        command,
+        command: run.command.clone(),
         ending: Ending::Lost,
         output: Output::default(),
         duration: std::time::Duration::ZERO,

@@ -146,6 +146,7 @@ fn a_turn_that_waits_tells_what_it_came_to_and_what_is_asked() {
         steps,
         outcomes: vec![first],
         question,
+        guest: None,
         decision: None,
     };
     session.pause(pending, session.updated_at);

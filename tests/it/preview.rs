@@ -99,7 +99,7 @@ fn operations(reply: &str) -> Vec<Operation> {
 /// What comes of one operation; whether a file can be read is judged at once.
 fn done(place: &mut dyn Place, operation: &Operation) -> Detail {
     match operation {
-        Operation::Read { path, .. } => match place.read(path) {
+        Operation::Read { path, .. } => match place.read(path).unwrap() {
             Err(failure) => Detail::Failed(failure),
             Ok(_) => Detail::ReadLater { path: path.clone() },
         },

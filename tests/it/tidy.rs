@@ -12,7 +12,7 @@ use crate::support::program;
 const LAYERS: [&[&str]; 10] = [
     &["text", "error", "clock", "atomic", "config", "lock"],
     &["protocol"],
-    &["workspace", "runner", "policy", "machine", "session"],
+    &["workspace", "runner", "client", "policy", "machine", "session"],
     &["place"],
     &["turn", "inbox", "outbox", "watch"],
     &["base"],

@@ -54,7 +54,9 @@ pub fn events_of(outcome: &Outcome, now: &UtcTime) -> Vec<Event> {
         let category = match warning.sort {
             WarningSort::Guard | WarningSort::Asking => ErrorCategory::Policy,
             WarningSort::Timeout => ErrorCategory::Timeout,
-            WarningSort::Reading | WarningSort::Done => ErrorCategory::Execution,
+            WarningSort::Reading | WarningSort::Done | WarningSort::Guest => {
+                ErrorCategory::Execution
+            }
         };
         told.error(category, warning.text.clone())
     }));

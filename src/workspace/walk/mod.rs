@@ -100,6 +100,19 @@ impl Walk {
         walk
     }
 
+    /// What another machine tells of its files, and of folders that cannot be read.
+    pub fn told(
+        files: impl IntoIterator<Item = (String, u64, EntryKind)>,
+        unreadable: Vec<String>,
+    ) -> Self {
+        let mut walk = Self { unreadable, ..Self::default() };
+        for (path, size, kind) in files {
+            walk.push("", &path, size, kind);
+        }
+        walk.sort();
+        walk
+    }
+
     fn path(&self, entry: &Entry) -> &str {
         &self.names[entry.start as usize..entry.end as usize]
     }

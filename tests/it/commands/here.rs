@@ -136,7 +136,7 @@ fn an_operations_place_is_told_with_its_links_resolved() {
     let here = Here::new(&scene.workspace, &scene.runner, &scene.own, false, &|| false);
     let mut preview = Preview::new(&scene.workspace);
     let told = |operation: &Operation, place: &dyn Place| {
-        place.place_of(operation).map(|place| place.to_string())
+        place.place_of(operation).unwrap().map(|place| place.to_string())
     };
     let run = |cwd| Operation::Run(ShellCommand { cwd, ..ShellCommand::new("pwd") });
     for (at, leads) in [
@@ -275,20 +275,20 @@ fn what_is_told_of_a_path_is_so_here_and_in_a_preview() {
             ("state/x", None, None, false),
         ] {
             let look = Some(Look { real: real.map(path), size, protected });
-            assert_eq!(place.look(&read(at, Encoding::Utf8)), look, "{at}");
+            assert_eq!(place.look(&read(at, Encoding::Utf8)).unwrap(), look, "{at}");
         }
         let change = Change::Lines { start: 1, end: 1, with: "new\n".to_owned() };
         let edit = Operation::Edit { path: path("link/file"), change };
-        assert_eq!(place.standing(&edit), Some(Digest::of(b"text\n")));
+        assert_eq!(place.standing(&edit).unwrap(), Some(Digest::of(b"text\n")));
         place.perform(&edit, Opens::default(), &mut |_| Ok(())).unwrap();
-        assert_eq!(place.standing(&edit), Some(Digest::of(b"new\n")));
-        assert_eq!(place.look(&edit).unwrap().size, Some(4));
+        assert_eq!(place.standing(&edit).unwrap(), Some(Digest::of(b"new\n")));
+        assert_eq!(place.look(&edit).unwrap().unwrap().size, Some(4));
         let delete = |at: &str| Operation::Delete { path: path(at) };
-        assert_eq!(place.standing(&delete("to-file")), Some(Digest::of_link(b"sub/file")));
-        assert_eq!(place.standing(&delete("x")), None);
-        assert_eq!(place.standing(&Operation::Run(ShellCommand::new("true"))), None);
+        assert_eq!(place.standing(&delete("to-file")).unwrap(), Some(Digest::of_link(b"sub/file")));
+        assert_eq!(place.standing(&delete("x")).unwrap(), None);
+        assert_eq!(place.standing(&Operation::Run(ShellCommand::new("true"))).unwrap(), None);
         place.perform(&delete("sub/file"), Opens::default(), &mut |_| Ok(())).unwrap();
-        assert_eq!(place.standing(&edit), None);
+        assert_eq!(place.standing(&edit).unwrap(), None);
         let read = place.perform(
             &read("root/sub/file", Encoding::Utf8),
             Opens::default(),

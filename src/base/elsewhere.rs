@@ -1,0 +1,113 @@
+//! Operations that are carried out on another machine: whether this base directory has a guest, and
+//! how a turn goes on that was begun in one.
+
+use std::time::Duration;
+
+use super::Base;
+use crate::config::{Config, Policy};
+use crate::error::Result;
+use crate::outbox::Requested;
+use crate::place::{Guest, Terms};
+use crate::protocol::Digest;
+use crate::protocol::rpc::About;
+use crate::session::Session;
+use crate::session::record::Begin;
+use crate::workspace::walk::Walk;
+
+impl Base {
+    /// The guest of the settings, not reached yet.
+    pub(super) fn guest_of(config: &Config) -> Option<Guest> {
+        config.guest.clone().map(Guest::new)
+    }
+
+    /// Which guest operations are carried out in, for people; None for this machine.
+    pub fn guest_label(&self) -> Option<String> {
+        self.guest.as_ref().map(Guest::label)
+    }
+
+    /// What the guest is, if there is one.
+    ///
+    /// # Errors
+    /// It cannot be reached.
+    pub fn guest_about(&self) -> Result<Option<&About>> {
+        self.guest.as_ref().map(Guest::about).transpose()
+    }
+
+    /// Nothing is asked of the guest for a while: it is free for others.
+    pub fn let_guest_rest(&self) {
+        if let Some(guest) = &self.guest {
+            guest.rest();
+        }
+    }
+
+    /// Why nothing more of a turn is carried out: its operations were meant for another machine.
+    pub(super) fn is_meant_for_another(&self, begin: &Begin) -> Option<String> {
+        let named = |guest: &Option<String>| match guest {
+            Some(guest) => format!("in the guest '{guest}'"),
+            None => "on the user's own machine".to_owned(),
+        };
+        let now = self.guest_label();
+        (begin.guest != now).then(|| {
+            format!(
+                "the turn was begun {}, and the settings have it go on {}",
+                named(&begin.guest),
+                named(&now)
+            )
+        })
+    }
+
+    /// The files as they are where operations are carried out; `walk` is what was found there, if
+    /// somebody has just looked.
+    pub(super) fn files(
+        &self,
+        session: &Session,
+        walk: Option<Walk>,
+    ) -> Result<(Walk, Vec<Requested>)> {
+        let mut requested = Vec::new();
+        for path in session.read_requests() {
+            let contents = match &self.guest {
+                Some(guest) => guest.read_text(path)?,
+                None => self.workspace.read_text(path),
+            };
+            requested.push(Requested { contents });
+        }
+        let walk = match (walk, &self.guest) {
+            (Some(walk), _) => walk,
+            (None, Some(guest)) => guest.walk()?,
+            (None, None) => self.workspace.walk()?,
+        };
+        Ok((walk, requested))
+    }
+}
+
+/// What the keys of a turn's steps in a guest begin with: the same whenever it is taken up again, and
+/// of no other turn.
+pub(super) fn turn_key(begin: &Begin) -> String {
+    let Session { secret, id, sequence, .. } = &begin.session;
+    let (_, text) = begin.reply();
+    let what = format!("{secret} {id} {sequence} {}", text.as_str());
+    Digest::of(what.as_bytes()).as_str().to_owned()
+}
+
+/// How long a command gets that asks for so much.
+pub(super) fn timeout(policy: &Policy, default: Duration) -> impl Fn(Option<Duration>) -> Duration {
+    move |asked| policy.shell.timeout(asked, default)
+}
+
+/// The terms under which what was left of a turn is asked about: nothing is carried out.
+pub(super) fn terms_to_ask<'a>(
+    begin: &Begin,
+    interrupted: &'a dyn Fn() -> bool,
+    config: &'a Config,
+) -> Terms<'a> {
+    Terms {
+        turn: turn_key(begin),
+        interrupted,
+        timeout: &|asked| asked.unwrap_or_default(),
+        network: None,
+        output_limit: config.max_output_length,
+        read_limit: 0,
+        read_room: 0,
+        protected: &config.protected_names,
+    }
+}

@@ -1,0 +1,158 @@
+//! The connection to a guest: made when it is needed, made again where it broke and nothing can be
+//! done twice by that, and given up between turns.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{Guest, Kind, PATIENCE, plain, sane};
+use crate::client::{Client, Gone};
+use crate::config::Way;
+use crate::error::{Error, Result};
+use crate::protocol::rpc::{About, Fault, Key, State, StepAsked, VERSION};
+
+/// So long a guest is tried for that was there a moment ago: what it was doing may have to end first.
+const RETURN: Duration = Duration::from_secs(10);
+/// How often it is tried.
+const PAUSE: Duration = Duration::from_millis(250);
+/// So long a socket may take to say that it is connected.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+impl Guest {
+    /// Gives the connection up until it is needed again: a guest that serves its own base directory
+    /// holds the lock of that as long as it lasts.
+    pub fn rest(&self) {
+        let link = self.link.take();
+        // Its end may take a moment, for which nobody has to wait.
+        thread::spawn(move || drop(link));
+    }
+
+    /// What was asked of it that cannot be answered so.
+    pub(super) fn nonsense(&self, method: &str, why: &str) -> Error {
+        Error::guest(&self.label(), &format!("it does not answer '{method}' as it should: {why}"))
+    }
+
+    pub(super) fn kind(&self) -> Result<&Kind> {
+        if let Some(kind) = self.kind.get() {
+            return Ok(kind);
+        }
+        let kind = match self.exchange::<About>("about", &(), PATIENCE)? {
+            Ok(about) if about.version == VERSION => Kind::Deaddrop(Box::new(sane::about(about))),
+            Ok(About { version, program, .. }) => {
+                let why = format!(
+                    "{} there speaks version {version} of the methods for guests, and this one version {VERSION}: install the same deaddrop on both machines",
+                    sane::line(&program)
+                );
+                return Err(Error::guest(&self.label(), &why));
+            }
+            Err(Fault { code: Fault::METHOD, .. }) => {
+                Kind::Plain(Box::new(sane::about(plain::about(self)?)))
+            }
+            Err(fault) => return Err(self.nonsense("about", &fault.to_string())),
+        };
+        Ok(self.kind.get_or_init(|| kind))
+    }
+
+    /// Asks for what can be asked for twice, and must be given.
+    pub(super) fn ask<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        patience: Duration,
+    ) -> Result<T> {
+        self.exchange(method, params, patience)?
+            .map_err(|fault| self.nonsense(method, &sane::line(&fault.message)))
+    }
+
+    /// Asks for what can be asked for twice: once more where the connection broke.
+    pub(super) fn exchange<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        patience: Duration,
+    ) -> Result<Result<T, Fault>> {
+        self.twice(|client| client.call(method, params, patience))
+    }
+
+    /// Asks for what must not be asked for twice. Tells with the error whether it may have been done.
+    pub(super) fn once<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+        patience: Duration,
+    ) -> Result<Result<T, Fault>> {
+        self.with(Duration::ZERO, |client| client.call(method, params, patience))
+            .map_err(|gone| self.away(&gone))
+    }
+
+    /// Asks for a step, which is done once, however often it is asked for. Ends it where the person
+    /// wants to stop.
+    pub(super) fn step(
+        &self,
+        asked: &StepAsked,
+        patience: Duration,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<Result<State, Fault>> {
+        let key = Key { key: asked.key.clone() };
+        self.twice(|client| {
+            let mut told = false;
+            client.call_while("step", asked, patience, &mut || {
+                let tell = !told && interrupted();
+                told |= tell;
+                tell.then(|| crate::protocol::rpc::request(None, "interrupt", &key))
+            })
+        })
+    }
+
+    fn twice<T>(&self, mut call: impl FnMut(&mut Client) -> Result<T, Gone>) -> Result<T> {
+        let knew = self.link.borrow().is_some() || self.kind.get().is_some();
+        let first = self.with(if knew { RETURN } else { Duration::ZERO }, &mut call);
+        // Where nothing was asked yet, what failed is the connection, which was tried for already.
+        let again =
+            first.or_else(|gone| if gone.sent { self.with(RETURN, call) } else { Err(gone) });
+        again.map_err(|gone| self.away(&gone))
+    }
+
+    /// Calls with the connection that there is, or with a new one, which is tried for so long.
+    fn with<T>(
+        &self,
+        patience: Duration,
+        call: impl FnOnce(&mut Client) -> Result<T, Gone>,
+    ) -> Result<T, Gone> {
+        let mut link = self.link.borrow_mut();
+        let client = match link.as_mut() {
+            Some(client) => client,
+            None => link.insert(self.connect(patience)?),
+        };
+        let called = call(client);
+        if called.is_err() {
+            // Nothing more can be said over it.
+            link.take();
+        }
+        called
+    }
+
+    /// A connection over which somebody answers.
+    fn connect(&self, patience: Duration) -> Result<Client, Gone> {
+        let begun = Instant::now();
+        loop {
+            let tried = match &self.settings.way {
+                Way::Command(command) => Client::spawn(command),
+                Way::Socket { path, port } => Client::connect(path, Some(*port), HANDSHAKE),
+            };
+            let answered = tried.and_then(|mut client| client.ping(PATIENCE).map(|()| client));
+            match answered {
+                Err(_) if begun.elapsed() < patience => thread::sleep(PAUSE),
+                Ok(client) => return Ok(client),
+                // What was asked for is not a ping.
+                Err(gone) => return Err(Gone { sent: false, ..gone }),
+            }
+        }
+    }
+
+    fn away(&self, gone: &Gone) -> Error {
+        Error::guest(&self.label(), &gone.reason)
+    }
+}

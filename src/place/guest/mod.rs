@@ -1,0 +1,322 @@
+//! Another machine, or a container: operations are carried out by an agent there, which is asked over
+//! JSON-RPC. Journal, sessions, inbox and outbox stay here.
+//!
+//! A guest that is deaddrop carries out each step once, under a key that is journalled before it is
+//! asked: whoever goes away in the middle, what it came to can be asked again. A plain bouvet-agent
+//! has six methods and no keys: the lesser mode (see [`plain`]).
+//!
+//! What a guest says is looked at before it is believed: it may be the machine that replies run on.
+
+mod link;
+mod plain;
+mod sane;
+
+use std::cell::{OnceCell, RefCell};
+use std::time::Duration;
+
+use super::{Coming, Left, Place, fault_of};
+use crate::client::Client;
+use crate::config;
+use crate::error::{Error, Result};
+use crate::policy::Opens;
+use crate::protocol::rpc::{
+    About, ContentsOf, Fault, Key, LookAt, LookedAt, READ_LIMIT, ReadOf, State, StepAsked, Walked,
+    without_content,
+};
+use crate::protocol::{
+    Detail, Digest, Effect, Ending, Failure, Operation, Reading, RelPath, Warning, WarningSort,
+};
+use crate::workspace::walk::{EntryKind, Walk};
+use crate::workspace::{self, Contents, Look};
+use plain::InPlain;
+
+/// So long a guest may take for what it does at once.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// So much longer than its command a step may take.
+const GRACE: Duration = Duration::from_secs(30);
+/// How often a step is asked about that is still being carried out.
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// A guest, whether it can be reached or not.
+pub struct Guest {
+    settings: config::Guest,
+    link: RefCell<Option<Client>>,
+    kind: OnceCell<Kind>,
+    /// Keys of steps whose outcomes are journalled: the guest may forget them.
+    settled: RefCell<Vec<String>>,
+}
+
+/// What a guest turned out to be.
+enum Kind {
+    /// Another deaddrop.
+    Deaddrop(Box<About>),
+    /// An agent with the six methods of bouvet-jsonrpc alone.
+    Plain(Box<About>),
+}
+
+/// How operations of one turn are carried out in a guest.
+pub struct Terms<'a> {
+    /// What the keys of its steps begin with: the same for the same turn, and of no other.
+    pub turn: String,
+    /// Says whether the person wants to stop.
+    pub interrupted: &'a dyn Fn() -> bool,
+    /// How long a command gets that asks for so much.
+    pub timeout: &'a dyn Fn(Option<Duration>) -> Duration,
+    /// Whether commands reach the network; None for what the guest's settings say.
+    pub network: Option<bool>,
+    /// How many characters of a command's output are kept.
+    pub output_limit: usize,
+    /// The largest file, in bytes, that is given where it is read in its place.
+    pub read_limit: u64,
+    /// How many bytes of such files may be given yet.
+    pub read_room: u64,
+    /// The names that nobody but the person may write; of a deaddrop, those of its own count.
+    pub protected: &'a [String],
+}
+
+impl Guest {
+    /// The guest of these settings. Nothing is done yet.
+    pub fn new(settings: config::Guest) -> Self {
+        Self {
+            settings,
+            link: RefCell::default(),
+            kind: OnceCell::new(),
+            settled: RefCell::default(),
+        }
+    }
+
+    /// Which guest it is, for people.
+    pub fn label(&self) -> String {
+        self.settings.label()
+    }
+
+    /// What the guest is.
+    ///
+    /// # Errors
+    /// It cannot be reached.
+    pub fn about(&self) -> Result<&About> {
+        Ok(match self.kind()? {
+            Kind::Deaddrop(about) | Kind::Plain(about) => about,
+        })
+    }
+
+    /// The guest as a place for operations.
+    ///
+    /// # Errors
+    /// It cannot be reached.
+    pub fn place<'a>(&'a self, terms: Terms<'a>) -> Result<Box<dyn Place + 'a>> {
+        Ok(match self.kind()? {
+            Kind::Deaddrop(_) => {
+                Box::new(InGuest { guest: self, terms, step: 0, noticed: Vec::new() })
+            }
+            Kind::Plain(_) => Box::new(InPlain::new(self, terms)),
+        })
+    }
+
+    /// Lists the files there.
+    pub fn walk(&self) -> Result<Walk> {
+        if let Kind::Plain(_) = self.kind()? {
+            return plain::walk(self);
+        }
+        let Walked { files, unreadable } = self.ask("walk", &(), PATIENCE)?;
+        let kind = |letter: char| match letter {
+            'f' => EntryKind::File,
+            'l' => EntryKind::Link,
+            _ => EntryKind::Other,
+        };
+        let files = files.into_iter().map(|file| (file.0, file.1, kind(file.2)));
+        Ok(Walk::told(files, unreadable))
+    }
+
+    /// Reads a text there, or its beginning.
+    pub fn read_text(&self, path: &RelPath) -> Result<Result<Contents, Failure>> {
+        Ok(self.read(path, workspace::READ_LIMIT)?.and_then(Contents::text))
+    }
+
+    fn read(&self, path: &RelPath, limit: u64) -> Result<Result<Contents, Failure>> {
+        if let Kind::Plain(_) = self.kind()? {
+            return plain::read(self, path, limit);
+        }
+        let asked = ReadOf { path: path.clone(), limit };
+        Ok(match self.ask("read", &asked, PATIENCE)? {
+            ContentsOf::Failed(failure) => Err(sane::failure(failure)),
+            ContentsOf::File { path, bytes, size } => {
+                let mut bytes = bytes.into_bytes();
+                bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+                let size = size.max(bytes.len() as u64);
+                Ok(Contents { path, bytes, size })
+            }
+        })
+    }
+}
+
+/// A guest that is deaddrop.
+struct InGuest<'a> {
+    guest: &'a Guest,
+    terms: Terms<'a>,
+    /// The number of the step.
+    step: usize,
+    noticed: Vec<Warning>,
+}
+
+impl InGuest<'_> {
+    fn key(&self) -> String {
+        format!("{}-{}", self.terms.turn, self.step)
+    }
+
+    fn look_at(&self, operation: &Operation, standing: bool) -> Result<LookedAt> {
+        let asked = LookAt { operation: without_content(operation), standing };
+        self.guest.ask("look", &asked, PATIENCE)
+    }
+
+    /// Asks for a step; the same twice is the same step.
+    fn carry_out(&mut self, operation: &Operation, opens: Opens, key: &str) -> Result<Detail> {
+        let mut operation = operation.clone();
+        let mut patience = PATIENCE;
+        if let Operation::Run(run) = &mut operation {
+            let given = (self.terms.timeout)(run.timeout);
+            run.timeout = Some(given);
+            patience = given + GRACE;
+        }
+        let asked = StepAsked {
+            key: key.to_owned(),
+            operation,
+            protected: opens.protected,
+            repository: opens.repository,
+            network: self.terms.network,
+            output_limit: self.terms.output_limit,
+            read_limit: self.terms.read_limit,
+            settled: self.guest.settled.take(),
+        };
+        let state = self.guest.step(&asked, patience, self.terms.interrupted)?;
+        self.guest.settled.borrow_mut().push(key.to_owned());
+        match state {
+            Ok(State::Done { detail, warnings }) => {
+                self.noticed = sane::warnings(warnings);
+                Ok(sane::detail(detail, &asked.operation, self.terms.output_limit))
+            }
+            Ok(State::Unknown | State::Running) => {
+                Err(self.guest.nonsense("step", "a step that was asked for is not done"))
+            }
+            // It was refused before anything was done.
+            Err(Fault { message, .. }) => Ok(sane::failure(Failure::execution(message)).into()),
+        }
+    }
+}
+
+impl Place for InGuest<'_> {
+    fn perform(
+        &mut self,
+        operation: &Operation,
+        opens: Opens,
+        before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
+    ) -> Result<Detail> {
+        match operation {
+            Operation::Message { .. }
+            | Operation::Done { .. }
+            | Operation::Read { reading: Reading::Later, .. } => return Ok(told(operation)),
+            Operation::Read { path, reading: Reading::Now(encoding) } => {
+                let limit = self.terms.read_limit.min(READ_LIMIT);
+                let read = self.guest.read(path, limit.saturating_add(1))?;
+                let room = &mut self.terms.read_room;
+                let given = read.and_then(|file| file.whole(*encoding, limit, room));
+                return Ok(given.unwrap_or_else(Detail::Failed));
+            }
+            Operation::Run(run) => {
+                if let Some(fault) = fault_of(run) {
+                    return Ok(Failure::execution(fault).into());
+                }
+            }
+            Operation::Create { .. } | Operation::Edit { .. } | Operation::Delete { .. } => {}
+        }
+        let key = self.key();
+        before(Coming::Effect(&Effect::Guest { key: key.clone() }))?;
+        let detail = self.carry_out(operation, opens, &key)?;
+        if let (Operation::Run(run), Detail::Ran(execution)) = (operation, &detail)
+            && let (Ending::TimedOut(given), Some(asked)) = (&execution.ending, run.timeout)
+        {
+            self.noticed.extend(super::shorter_than_asked(*given, asked));
+        }
+        Ok(detail)
+    }
+
+    fn noticed(&mut self) -> Vec<Warning> {
+        std::mem::take(&mut self.noticed)
+    }
+
+    fn at(&mut self, step: usize) {
+        self.step = step;
+    }
+
+    fn walk(&self) -> Result<Walk> {
+        self.guest.walk()
+    }
+
+    fn read(&self, path: &RelPath) -> Result<Result<Contents, Failure>> {
+        self.guest.read_text(path)
+    }
+
+    fn look(&self, operation: &Operation) -> Result<Option<Look>> {
+        if operation.path().is_none() {
+            return Ok(None);
+        }
+        let LookedAt { seen, real, size, protected, .. } = self.look_at(operation, false)?;
+        // An operation with a path is always looked at: else its path would go unjudged.
+        if !seen {
+            return Err(self.guest.nonsense("look", "the path was not looked at"));
+        }
+        Ok(Some(Look { real, size, protected }))
+    }
+
+    fn place_of(&self, operation: &Operation) -> Result<Option<RelPath>> {
+        match operation {
+            Operation::Run(run) if run.cwd.is_none() => Ok(None),
+            Operation::Message { .. } | Operation::Done { .. } => Ok(None),
+            _ => Ok(self.look_at(operation, false)?.place),
+        }
+    }
+
+    fn standing(&self, operation: &Operation) -> Result<Option<Digest>> {
+        match operation {
+            Operation::Create { .. } | Operation::Edit { .. } | Operation::Delete { .. } => {
+                Ok(self.look_at(operation, true)?.standing)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn left(&mut self, effect: &Effect, operation: &Operation) -> Result<Left> {
+        let Effect::Guest { key } = effect else { return Ok(Left::Lost) };
+        let asked = Key { key: key.clone() };
+        loop {
+            match self.guest.ask("result", &asked, PATIENCE)? {
+                State::Unknown => return Ok(Left::Undone),
+                State::Done { detail, warnings } => {
+                    let mut warnings = sane::warnings(warnings);
+                    warnings.push(Warning::new(WarningSort::Guest, ASKED_AGAIN));
+                    let detail = sane::detail(detail, operation, self.terms.output_limit);
+                    return Ok(Left::Done(detail, warnings));
+                }
+                State::Running if (self.terms.interrupted)() => return Err(Error::interrupted()),
+                State::Running => std::thread::sleep(AGAIN),
+            }
+        }
+    }
+
+    fn interrupted(&self) -> bool {
+        (self.terms.interrupted)()
+    }
+}
+
+/// Said where the connection broke while a step was carried out.
+const ASKED_AGAIN: &str = "the guest went away, or deaddrop did, while this was carried out; what it came to was asked for afterwards";
+
+/// What operations come to that need no place.
+pub(super) fn told(operation: &Operation) -> Detail {
+    match operation {
+        Operation::Message { text } => Detail::Shown { text: text.clone() },
+        Operation::Done { summary, .. } => Detail::Completed { summary: summary.clone() },
+        Operation::Read { path, .. } => Detail::ReadLater { path: path.clone() },
+        _ => Failure::execution("nothing can be told of it").into(),
+    }
+}

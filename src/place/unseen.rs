@@ -1,0 +1,75 @@
+//! A guest that is not looked at: what a reply would do there is told as far as the reply itself says
+//! it.
+
+use super::guest::told;
+use super::{Coming, Left, Place, fault_of};
+use crate::error::Result;
+use crate::policy::Opens;
+use crate::protocol::{Detail, Digest, Effect, Failure, Operation, Reading, RelPath};
+use crate::text::named;
+use crate::workspace::protected::Protected;
+use crate::workspace::walk::Walk;
+use crate::workspace::{Contents, Look};
+
+/// A place of which nothing is known.
+pub struct Unseen {
+    protected: Protected,
+}
+
+impl Unseen {
+    /// One in which these names are the person's alone.
+    pub fn new(protected: &[String]) -> Self {
+        Self { protected: Protected::new(protected) }
+    }
+}
+
+impl Place for Unseen {
+    fn perform(
+        &mut self,
+        operation: &Operation,
+        _: Opens,
+        _: &mut dyn FnMut(Coming<'_>) -> Result<()>,
+    ) -> Result<Detail> {
+        let what = match operation {
+            Operation::Run(run) => match fault_of(run) {
+                Some(fault) => return Ok(Failure::execution(fault).into()),
+                None => format!("run {}", named(&run.command)),
+            },
+            Operation::Create { path, .. } => format!("write '{path}'"),
+            Operation::Edit { path, .. } => format!("edit '{path}'"),
+            Operation::Delete { path } => format!("delete '{path}'"),
+            Operation::Read { path, reading: Reading::Now(_) } => format!("read '{path}'"),
+            Operation::Message { .. } | Operation::Read { .. } | Operation::Done { .. } => {
+                return Ok(told(operation));
+            }
+        };
+        Ok(Detail::Unknown { reason: format!("would {what} in the guest, which is not looked at") })
+    }
+
+    fn walk(&self) -> Result<Walk> {
+        Ok(Walk::default())
+    }
+
+    fn read(&self, path: &RelPath) -> Result<Result<Contents, Failure>> {
+        Ok(Ok(Contents { path: path.clone(), bytes: Vec::new(), size: 0 }))
+    }
+
+    fn look(&self, operation: &Operation) -> Result<Option<Look>> {
+        Ok(operation.path().map(|path| {
+            let protected = self.protected.name_in(path).is_some();
+            Look { real: None, size: None, protected }
+        }))
+    }
+
+    fn place_of(&self, _: &Operation) -> Result<Option<RelPath>> {
+        Ok(None)
+    }
+
+    fn standing(&self, _: &Operation) -> Result<Option<Digest>> {
+        Ok(None)
+    }
+
+    fn left(&mut self, _: &Effect, _: &Operation) -> Result<Left> {
+        Ok(Left::Undone)
+    }
+}
