@@ -9,6 +9,7 @@
 //! | [`protocol`] | PURE: what replies say and what came of it, as values; the dialects |
 //! | [`workspace`] | the only toucher of workspace files, beneath one handle |
 //! | [`runner`] | a shell command → how it went; the helper that holds its processes together |
+//! | [`client`] | asks an agent elsewhere, over JSON-RPC |
 //! | [`policy`] | what may be done, denied or asked about (PURE) |
 //! | [`machine`] | what this machine is |
 //! | [`session`] | where a conversation stands, and its file |

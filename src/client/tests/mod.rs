@@ -1,0 +1,37 @@
+//! Calls to others that behave, and to others that do not. All waits have an end: patience.
+
+mod programs;
+mod sockets;
+
+use super::*;
+use crate::protocol::rpc::{Key, Pong, request};
+
+/// For what is expected to come.
+const LONG: Duration = Duration::from_mins(1);
+/// For what is expected not to come, when what is sent has long been written.
+const SHORT: Duration = Duration::from_secs(1);
+
+/// The answer to a ping with that id.
+fn pong(id: u64) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"pong":true}}}}"#)
+}
+
+#[test]
+fn what_is_quoted_is_short_and_seen() {
+    assert_eq!(quoted(b"a\x1b[1m\r"), "'a␛[1m'");
+    let long = "ü".repeat(1000);
+    assert_eq!(quoted(long.as_bytes()), format!("'{}…' (2000 bytes)", "ü".repeat(120)));
+    assert_eq!(quoted(&[0xff; 3]), format!("'{}'", "\u{fffd}".repeat(3)));
+    assert_eq!(last_of(&"ü".repeat(500)), "ü".repeat(500));
+    assert_eq!(last_of(&"ü".repeat(501)), format!("…{}", "ü".repeat(500)));
+}
+
+#[test]
+fn what_makes_no_json_is_told_and_what_has_lines_stands_on_one() {
+    let wrong = std::collections::BTreeMap::from([((1, 2), 3)]);
+    assert!(line(Some(1), "x", &wrong).unwrap_err().contains("'x'"));
+    let raw = serde_json::value::RawValue::from_string("{\n\"a\":\r\n\"\\n\"}".to_owned());
+    let line = line(Some(1), "x", &raw.unwrap()).unwrap();
+    assert_eq!(line.matches('\n').count(), 1);
+    assert!(line.contains("\"\\n\""), "{line}");
+}

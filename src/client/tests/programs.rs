@@ -1,0 +1,142 @@
+//! Programs: what starts, speaks, says too much or too little, and ends.
+#![cfg(unix)]
+
+use super::*;
+
+fn sh(script: &str) -> Client {
+    Client::spawn(&["sh", "-c", script].map(str::to_owned)).unwrap()
+}
+
+/// Whether any process of that group is left.
+fn group_is_there(id: u32) -> bool {
+    let pid = rustix::process::Pid::from_raw(id.try_into().unwrap()).unwrap();
+    rustix::process::test_kill_process_group(pid).is_ok()
+}
+
+fn id(client: &Client) -> u32 {
+    let Peer::Program(process) = &client.peer else { panic!("it is a program") };
+    process.id()
+}
+
+#[test]
+fn a_program_is_asked_again_and_again_and_ends_with_the_client() {
+    let script = r#"n=0; while read -r line; do n=$((n+1))
+        echo "{\"jsonrpc\":\"2.0\",\"id\":$n,\"result\":{\"content\":\"$n\"}}"; done"#;
+    let mut client = sh(script);
+    for n in 1..=100 {
+        assert_eq!(client.read_file("a", LONG), Ok(Ok(n.to_string())));
+    }
+    let id = id(&client);
+    let begun = Instant::now();
+    drop(client);
+    // It ends at the end of its input, and is not waited for longer.
+    assert!(begun.elapsed() < LEAVE, "{:?}", begun.elapsed());
+    assert!(!group_is_there(id));
+}
+
+#[test]
+fn what_does_not_end_by_itself_is_ended_with_its_children() {
+    let mut client = sh(&format!("sleep 1000 & echo '{}'; exec sleep 1000", pong(1)));
+    assert_eq!(client.ping(LONG), Ok(Ok(Pong { pong: true })));
+    let id = id(&client);
+    assert!(group_is_there(id));
+    drop(client);
+    // What was not ours to reap is reaped by init, in its own time.
+    let begun = Instant::now();
+    while group_is_there(id) {
+        assert!(begun.elapsed() < LONG, "its group is there");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn what_a_login_says_is_skipped_and_remembered() {
+    let motd = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do echo motd $i; done";
+    let mut client = sh(&format!("{motd}; echo; read line; echo '{}'", pong(1)));
+    assert_eq!(client.ping(LONG), Ok(Ok(Pong { pong: true })));
+
+    let mut client = sh(&format!("{motd}; echo one \u{1b}more; read line; echo '{}'", pong(1)));
+    let Gone { reason, .. } = client.ping(LONG).unwrap_err();
+    assert!(reason.contains("sent 21 lines that are no JSON, the last: 'one ␛more'"), "{reason}");
+    assert!(client.is_over());
+
+    let mut client = sh("echo motd; echo Password:; exit 3");
+    let Gone { reason, .. } = client.ping(LONG).unwrap_err();
+    assert!(reason.contains("it ended with exit code 3"), "{reason}");
+    assert!(reason.ends_with("Before any answer it sent 'motd', 'Password:'"), "{reason}");
+
+    let script = format!("read line; echo '{}'; read line; echo motd; read line", pong(1));
+    let mut client = sh(&script);
+    client.ping(LONG).unwrap().unwrap();
+    let Gone { reason, sent } = client.ping(LONG).unwrap_err();
+    assert!(reason.contains("sent 'motd': it is no answer") && sent, "{reason}");
+}
+
+#[test]
+fn who_dies_is_told_with_its_last_words_and_stays_dead() {
+    let mut client =
+        sh("read line; printf 'begun %04096d words' 0 >&2; printf '\\033no route' >&2; exit 255");
+    let gone = client.ping(LONG).unwrap_err();
+    let Gone { reason, sent } = &gone;
+    assert!(sent);
+    assert!(reason.contains("is gone (it ended with exit code 255)"), "{reason}");
+    assert!(
+        reason.ends_with("0 words␛no route") && reason.matches("begun").count() == 1,
+        "{reason}"
+    );
+    assert!(reason.split_once("wrote:\n").unwrap().1.chars().count() <= 501, "{reason}");
+    let again = Gone { sent: false, ..gone };
+    assert_eq!(client.ping(LONG), Err(again.clone()));
+    assert_eq!(client.notify("interrupt", &Key { key: "a".to_owned() }), Err(again));
+
+    let Gone { reason, .. } = sh("kill -9 $$").ping(LONG).unwrap_err();
+    assert!(reason.contains("it ended with signal 9"), "{reason}");
+    let Gone { reason, .. } = sh("read line; printf '{\"id\"'").ping(LONG).unwrap_err();
+    assert!(reason.contains("is gone, after half a line: '{\"id\"'"), "{reason}");
+}
+
+#[test]
+fn what_cannot_be_started_is_told() {
+    let gone = Client::spawn(&["/nowhere/ssh".to_owned(), "box".to_owned()]).err().unwrap();
+    assert!(gone.reason.starts_with("'/nowhere/ssh box' cannot be started: "), "{gone}");
+    assert!(!gone.sent);
+    assert!(Client::spawn(&[]).err().unwrap().reason.contains("no program is named"));
+}
+
+#[test]
+fn who_never_reads_has_not_got_the_request() {
+    let mut client = sh("exec sleep 1000");
+    let content = "x".repeat(8 << 20);
+    let gone = client.write_file("a", &content, SHORT).unwrap_err();
+    assert!(gone.reason.contains("did not read all of the request 'write_file'"), "{gone}");
+    // Half a line stands in its pipe: it can never be whole, and nothing may follow it.
+    assert!(!gone.sent && client.is_over());
+}
+
+#[test]
+fn who_writes_before_reading_is_read_meanwhile() {
+    // Both sides write more than any pipe holds.
+    let script =
+        format!("head -c 8000000 /dev/zero | tr '\\0' ' '; echo; read -r line; echo '{}'", pong(1));
+    let mut client = sh(&script);
+    let content = "x".repeat(1 << 20);
+    let params = serde_json::json!({ "content": content });
+    assert_eq!(client.call("ping", &params, LONG), Ok(Ok(Pong { pong: true })));
+}
+
+#[test]
+fn a_line_without_end_is_not_held_in_memory() {
+    let mut client = sh("read line; head -c 200000000 /dev/zero; read line");
+    let gone = client.ping(LONG).unwrap_err();
+    assert!(gone.reason.contains("sent a line of more than 128 MiB") && gone.sent, "{gone}");
+}
+
+#[test]
+fn who_writes_without_end_does_not_make_us_wait_without_end() {
+    let mut client = sh("while echo; do :; done");
+    let begun = Instant::now();
+    let gone = client.ping(SHORT).unwrap_err();
+    assert!(gone.reason.contains("did not answer 'ping' within 1s"), "{gone}");
+    drop(client);
+    assert!(begun.elapsed() < LONG);
+}

@@ -1,0 +1,236 @@
+//! Sockets: those who listen, let in, answer late, wrongly or never.
+#![cfg(unix)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+
+use super::*;
+
+/// Somebody who is connected with once.
+struct Fake {
+    _folder: tempfile::TempDir,
+    socket: PathBuf,
+    thread: JoinHandle<()>,
+}
+
+fn fake(serve: impl FnOnce(BufReader<UnixStream>) + Send + 'static) -> Fake {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("agent.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let thread = std::thread::spawn(move || {
+        let stream = listener.accept().unwrap().0;
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        stream.set_write_timeout(Some(LONG)).unwrap();
+        serve(BufReader::new(stream));
+    });
+    Fake { _folder: folder, socket, thread }
+}
+
+impl Fake {
+    fn client(&self) -> Client {
+        Client::connect(&self.socket, None, LONG).unwrap()
+    }
+
+    fn refuses(&self, port: u32, patience: Duration) -> String {
+        let Gone { reason, sent } =
+            Client::connect(&self.socket, Some(port), patience).err().unwrap();
+        assert!(!sent);
+        reason
+    }
+}
+
+fn hear(stream: &mut BufReader<UnixStream>) -> String {
+    let mut line = String::new();
+    stream.read_line(&mut line).unwrap();
+    line
+}
+
+fn say(stream: &mut BufReader<UnixStream>, line: &str) {
+    writeln!(stream.get_mut(), "{line}").unwrap();
+}
+
+#[test]
+fn a_port_is_asked_for_first() {
+    let fake = fake(|mut stream| {
+        assert_eq!(hear(&mut stream), "CONNECT 52\n");
+        say(&mut stream, "OK 1073741824\r");
+        assert_eq!(hear(&mut stream), request(Some(1), "ping", &serde_json::json!({})));
+        say(&mut stream, &pong(1));
+        assert_eq!(hear(&mut stream), "");
+    });
+    let mut client = Client::connect(&fake.socket, Some(52), LONG).unwrap();
+    assert_eq!(client.ping(LONG), Ok(Ok(Pong { pong: true })));
+    drop(client);
+    fake.thread.join().unwrap();
+}
+
+#[test]
+fn who_does_not_let_in_is_told() {
+    for (answer, told) in
+        [("NO", "with 'NO' and not"), ("OK", "'OK'"), ("OK +1", "'OK +1'"), ("OK ", "'OK'")]
+    {
+        let fake = fake(move |mut stream| {
+            hear(&mut stream);
+            say(&mut stream, answer);
+        });
+        let reason = fake.refuses(52, LONG);
+        assert!(reason.contains("answered CONNECT 52") && reason.contains(told), "{reason}");
+    }
+    let closed = fake(|mut stream| drop(hear(&mut stream))).refuses(7, LONG);
+    assert!(closed.contains("is gone") && closed.contains("asked for port 7"), "{closed}");
+    let silent = fake(|mut stream| drop(stream.read_to_end(&mut Vec::new()))).refuses(7, SHORT);
+    assert!(silent.contains("did not answer 'CONNECT' within 1s"), "{silent}");
+}
+
+#[test]
+fn nobody_there_is_told_with_the_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let none = folder.path().join("none.sock");
+    let stale = folder.path().join("stale.sock");
+    drop(UnixListener::bind(&stale).unwrap());
+    for path in [none, stale] {
+        let gone = Client::connect(&path, None, LONG).err().unwrap();
+        assert!(gone.reason.contains(path.to_str().unwrap()), "{gone}");
+        assert!(gone.reason.contains("cannot be reached: ") && !gone.sent, "{gone}");
+    }
+}
+
+#[test]
+fn an_answer_that_comes_too_late_is_skipped() {
+    let (asked, answered) = std::sync::mpsc::channel::<()>();
+    let fake = fake(move |mut stream| {
+        hear(&mut stream);
+        answered.recv_timeout(LONG).unwrap();
+        say(&mut stream, &pong(1));
+        hear(&mut stream);
+        say(&mut stream, r#"{"jsonrpc":"2.0","id":2,"result":{"content":"b"}}"#);
+        hear(&mut stream);
+        // Skipped once: nobody has given up on it any more.
+        say(&mut stream, &pong(1));
+    });
+    let mut client = fake.client();
+    let gone = client.ping(SHORT).unwrap_err();
+    assert!(gone.sent && !client.is_over(), "{gone}");
+    asked.send(()).unwrap();
+    assert_eq!(client.read_file("b", LONG), Ok(Ok("b".to_owned())));
+    let gone = client.ping(LONG).unwrap_err();
+    assert!(gone.reason.contains("it answers Some(1) and not 3"), "{gone}");
+    assert!(client.is_over());
+}
+
+#[test]
+fn a_fault_that_names_no_request_counts_only_where_there_is_one() {
+    let fault =
+        r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"too long","data":null}}"#;
+    let one = fake(move |mut stream| {
+        hear(&mut stream);
+        say(&mut stream, fault);
+    });
+    assert_eq!(one.client().ping(LONG), Ok(Err(Fault::new(Fault::REQUEST, "too long"))));
+    let two = fake(move |mut stream| {
+        hear(&mut stream);
+        hear(&mut stream);
+        say(&mut stream, fault);
+    });
+    let mut client = two.client();
+    client.ping(SHORT).unwrap_err();
+    let gone = client.ping(LONG).unwrap_err();
+    assert!(gone.reason.contains("it does not say which request failed: too long"), "{gone}");
+}
+
+#[test]
+fn answers_come_in_pieces_and_of_any_kind() {
+    let fake = fake(|mut stream| {
+        hear(&mut stream);
+        for byte in format!("\n \n{}\n", pong(1)).bytes() {
+            stream.get_mut().write_all(&[byte]).unwrap();
+        }
+        hear(&mut stream);
+        say(&mut stream, r#"{"jsonrpc":"2.0","id":2,"result":{"success":"yes"}}"#);
+        stream.read_to_end(&mut Vec::new()).unwrap();
+    });
+    let mut client = fake.client();
+    assert_eq!(client.ping(LONG), Ok(Ok(Pong { pong: true })));
+    let gone = client.write_file("a", "b", LONG).unwrap_err();
+    assert!(gone.reason.contains("its result is not as it should be") && gone.sent, "{gone}");
+    // The other side hears of it at once, though the client is still there.
+    fake.thread.join().unwrap();
+}
+
+#[test]
+fn who_answers_before_it_has_heard_all_is_heard() {
+    let fake = fake(|mut stream| {
+        let mut some = [0; 1000];
+        stream.read_exact(&mut some).unwrap();
+        let fault = r#"{"id":null,"error":{"code":-32600,"message":"too long"}}"#;
+        say(&mut stream, fault);
+    });
+    let mut client = fake.client();
+    let said = client.write_file("a", &"x".repeat(8 << 20), LONG);
+    assert_eq!(said, Ok(Err(Fault::new(Fault::REQUEST, "too long"))));
+    // Half a line stands on the wire.
+    assert!(!client.ping(LONG).unwrap_err().sent);
+}
+
+#[test]
+fn a_request_is_sent_only_if_its_last_piece_was() {
+    let fake = fake(|mut stream| {
+        let mut most = vec![0; 4 << 20];
+        stream.read_exact(&mut most).unwrap();
+    });
+    let gone = fake.client().write_file("a", &"x".repeat(8 << 20), LONG).unwrap_err();
+    assert!(!gone.sent, "{gone}");
+}
+
+#[test]
+fn what_is_to_be_sent_meanwhile_is_sent_once() {
+    let interrupt = request(None, "interrupt", &Key { key: "k".to_owned() });
+    let expected = interrupt.clone();
+    let fake = fake(move |mut stream| {
+        hear(&mut stream);
+        assert_eq!(hear(&mut stream), expected);
+        say(&mut stream, &pong(1));
+        assert_eq!(hear(&mut stream), "");
+    });
+    let mut client = fake.client();
+    let mut asked = 0;
+    let mut meanwhile = || {
+        asked += 1;
+        (asked >= 3).then(|| interrupt.trim_end().to_owned())
+    };
+    let said = client.call_while("ping", &serde_json::json!({}), LONG, &mut meanwhile);
+    assert_eq!(said, Ok(Ok(Pong { pong: true })));
+    assert_eq!(asked, 3);
+    drop(client);
+    fake.thread.join().unwrap();
+}
+
+#[test]
+fn what_is_notified_arrives_also_when_the_client_goes() {
+    let fake = fake(|mut stream| {
+        for n in 0..1000 {
+            assert_eq!(hear(&mut stream), request(None, "note", &[n]));
+        }
+        assert_eq!(hear(&mut stream), "");
+    });
+    let mut client = fake.client();
+    for n in 0..1000 {
+        client.notify("note", &[n]).unwrap();
+    }
+    drop(client);
+    fake.thread.join().unwrap();
+}
+
+#[test]
+fn notifications_nobody_reads_are_not_piled_up() {
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let fake = fake(move |_stream| assert!(ended.recv_timeout(LONG).is_err()));
+    let mut client = fake.client();
+    let piece = "x".repeat(100_000);
+    let sent = (0..10_000).take_while(|_| client.notify("note", &[&piece]).is_ok()).count();
+    assert!(sent < 1000, "{sent} were taken");
+    assert!(client.notify("note", &[0]).unwrap_err().reason.contains("does not read"));
+    drop(end);
+}

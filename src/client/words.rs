@@ -1,0 +1,70 @@
+//! Lines looked at from outside, and words for people about them.
+
+use std::time::{Duration, Instant};
+
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+
+use crate::protocol::rpc::request;
+use crate::text::visible_line;
+
+/// No wait is longer, so that its end is a time that can be told.
+pub(super) const LONGEST: Duration = Duration::from_hours(365 * 24);
+/// So much is quoted of what a program wrote on standard error, in characters.
+const SAID_LENGTH: usize = 500;
+/// So much is quoted of a line, in characters.
+const QUOTED_LENGTH: usize = 120;
+
+/// When so long a wait ends.
+pub(super) fn end_of(patience: Duration) -> Instant {
+    Instant::now() + patience.min(LONGEST)
+}
+
+/// The line of a request, or why there is none.
+pub(super) fn line(
+    id: Option<u64>,
+    method: &str,
+    params: &impl Serialize,
+) -> Result<String, String> {
+    let params = serde_json::to_string(params);
+    let params = params.map_err(|e| format!("the parameters of '{method}' make no JSON: {e}"))?;
+    // JSON that is handed through may stand on many lines; within strings there are no line ends.
+    let params = if params.contains('\n') { params.replace('\n', " ") } else { params };
+    let params = serde_json::value::RawValue::from_string(params);
+    let params = params.map_err(|e| format!("the parameters of '{method}' are no JSON: {e}"))?;
+    Ok(request(id, method, &params))
+}
+
+/// Whether a line is an object of JSON, as every answer is.
+pub(super) fn is_object(line: &[u8]) -> bool {
+    line.trim_ascii_start().starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(line).is_ok()
+}
+
+/// The id that an answer repeats.
+pub(super) fn id_of(line: &[u8]) -> Option<u64> {
+    #[derive(Deserialize)]
+    struct Head {
+        id: Option<u64>,
+    }
+    serde_json::from_slice::<Head>(line).ok()?.id
+}
+
+/// The beginning of a line, to be read by a person.
+pub(super) fn quoted(line: &[u8]) -> String {
+    // A character has four bytes at most.
+    let cut = &line[..line.len().min(4 * (QUOTED_LENGTH + 1))];
+    let text = String::from_utf8_lossy(cut);
+    let text = text.trim_end();
+    match text.char_indices().nth(QUOTED_LENGTH) {
+        None => format!("'{}'", visible_line(text)),
+        Some((end, _)) => format!("'{}…' ({} bytes)", visible_line(&text[..end]), line.len()),
+    }
+}
+
+/// The end of what was written on standard error.
+pub(super) fn last_of(said: &str) -> String {
+    match said.char_indices().rev().nth(SAID_LENGTH - 1) {
+        None | Some((0, _)) => said.to_owned(),
+        Some((start, _)) => format!("…{}", &said[start..]),
+    }
+}
