@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::json;
 
 use super::{Guest, Kind, PATIENCE, plain, sane};
 use crate::client::{Client, Gone};
@@ -38,7 +39,7 @@ impl Guest {
         if let Some(kind) = self.kind.get() {
             return Ok(kind);
         }
-        let kind = match self.exchange::<About>("about", &(), PATIENCE)? {
+        let kind = match self.exchange::<About>("about", &json!({}), PATIENCE)? {
             Ok(about) if about.version == VERSION => Kind::Deaddrop(Box::new(sane::about(about))),
             Ok(About { version, program, .. }) => {
                 let why = format!(
@@ -142,7 +143,7 @@ impl Guest {
                 Way::Command(command) => Client::spawn(command),
                 Way::Socket { path, port } => Client::connect(path, Some(*port), HANDSHAKE),
             };
-            let answered = tried.and_then(|mut client| client.ping(PATIENCE).map(|()| client));
+            let answered = tried.and_then(|mut client| client.ping(PATIENCE).map(|_| client));
             match answered {
                 Err(_) if begun.elapsed() < patience => thread::sleep(PAUSE),
                 Ok(client) => return Ok(client),

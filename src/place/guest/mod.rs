@@ -118,7 +118,7 @@ impl Guest {
         if let Kind::Plain(_) = self.kind()? {
             return plain::walk(self);
         }
-        let Walked { files, unreadable } = self.ask("walk", &(), PATIENCE)?;
+        let Walked { files, unreadable } = self.ask("walk", &serde_json::json!({}), PATIENCE)?;
         let kind = |letter: char| match letter {
             'f' => EntryKind::File,
             'l' => EntryKind::Link,
