@@ -92,7 +92,8 @@ fn tools_in(folders: &OsStr, seen: &dyn Fn(&Path) -> bool, patience: Duration) -
     })
 }
 
-fn find(name: &str, folders: &OsStr, seen: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
+/// The first program of that name in these folders, as `PATH` lists them, that is `seen`.
+pub(crate) fn find(name: &str, folders: &OsStr, seen: &dyn Fn(&Path) -> bool) -> Option<PathBuf> {
     let file = if cfg!(windows) { format!("{name}.exe") } else { name.to_owned() };
     env::split_paths(folders)
         // A relative entry would run what lies in the current folder.

@@ -10,6 +10,7 @@ use super::sandbox::{
     self, Confinement, Limits, Means, Order, Report, Tier, View, Wanted, make_own,
 };
 use super::{Errand, GRACE, Runner, end, environment};
+use crate::machine;
 use crate::protocol::Ending;
 
 /// Why a command is refused where it cannot be confined.
@@ -48,6 +49,14 @@ impl Runner {
             }
             _ => true,
         }
+    }
+
+    /// The program of that name that commands would start, if they see one on their `PATH`; entries
+    /// of it that are not absolute are left out.
+    pub fn program(&self, name: &str) -> Option<PathBuf> {
+        let environment = environment::of_a_command(false, &self.settings.env);
+        let (_, folders) = environment.iter().find(|(key, _)| key == "PATH")?;
+        machine::find(name, folders, &|path| self.shows(path))
     }
 
     /// The walls that a command gets.
@@ -136,9 +145,9 @@ impl Runner {
         let run = || -> io::Result<(Option<Report>, Vec<u8>)> {
             let order = Order { probe: true, ..self.order(&errand, means, view)? };
             let (output, writer) = io::pipe()?;
-            let (mut child, report) = self.start(&order, writer.try_clone()?, writer)?;
-            if child.wait_timeout(self.timeout.max(GRACE))?.is_none() {
-                end(&mut child);
+            let (mut helper, report) = self.start(&order, writer.try_clone()?, writer)?;
+            if helper.child.wait_timeout(self.timeout.max(GRACE))?.is_none() {
+                end(&mut helper.child);
             }
             Ok((Report::read(report), said(output)))
         };

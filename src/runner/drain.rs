@@ -4,6 +4,8 @@
 use std::convert::Infallible;
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::ops::DerefMut;
+#[cfg(target_os = "linux")]
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,6 +18,10 @@ const APART_LIMIT: usize = 1_000_000;
 /// More than one pipe buffer of the usual 64 KiB spares switches between writer and reader.
 #[cfg(target_os = "linux")]
 const PIPE_SIZE: usize = 1 << 20;
+/// So many pipes of this process are that wide at once: a user has 64 MiB of them, and whoever is
+/// beyond gets pipes of a page.
+#[cfg(target_os = "linux")]
+const WIDE_PIPES: usize = 16;
 
 /// All that a command writes.
 pub(super) enum Drains {
@@ -70,9 +76,9 @@ impl Drains {
 impl Drain {
     fn begin(bounded: Bounded) -> io::Result<(Self, PipeWriter)> {
         let (output, writer) = io::pipe()?;
-        widen(&output);
+        let wide = Wide::widen(&output);
         let kept = Arc::new(Mutex::new(bounded));
-        let ended = drain(output, Arc::clone(&kept))?;
+        let ended = drain(output, wide, Arc::clone(&kept))?;
         Ok((Self { kept, ended }, writer))
     }
 
@@ -84,11 +90,12 @@ impl Drain {
 
 fn drain(
     mut output: PipeReader,
+    wide: Option<Wide>,
     kept: Arc<Mutex<Bounded>>,
 ) -> io::Result<mpsc::Receiver<Infallible>> {
     let (sender, ended) = mpsc::channel();
     let run = move || {
-        let _sender = sender;
+        let (_sender, _wide) = (sender, wide);
         let mut buffer = vec![0; 256 << 10];
         loop {
             match output.read(&mut buffer) {
@@ -110,11 +117,34 @@ fn lock(kept: &Mutex<Bounded>) -> impl DerefMut<Target = Bounded> {
     kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A pipe that was made wide, until it is closed.
+struct Wide;
+
 #[cfg(target_os = "linux")]
-fn widen(pipe: &PipeReader) {
-    // Refused where a user has many pipes; the usual size does too.
-    let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_SIZE);
+static WIDE: AtomicUsize = AtomicUsize::new(0);
+
+#[cfg(target_os = "linux")]
+impl Wide {
+    /// Widens a pipe, unless there are enough of these.
+    fn widen(pipe: &PipeReader) -> Option<Self> {
+        let more = |now: usize| (now < WIDE_PIPES).then_some(now + 1);
+        WIDE.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        // Refused where a user has many pipes; the usual size does too.
+        let _ = rustix::pipe::fcntl_setpipe_size(pipe, PIPE_SIZE);
+        Some(Self)
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Wide {
+    fn drop(&mut self) {
+        WIDE.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn widen(_: &PipeReader) {}
+impl Wide {
+    fn widen(_: &PipeReader) -> Option<Self> {
+        None
+    }
+}

@@ -25,7 +25,7 @@ use crate::protocol::{Capture, Ending, Execution, Output, Streams};
 use confining::{Found, Walls};
 use drain::Drains;
 pub use environment::fault as environment_fault;
-use sandbox::{Order, Orphans, Report};
+use sandbox::{Order, Orphans, Report, Started};
 use space::{Shortage, Space};
 
 /// How often a running command is interrupted by a look at whether the person wants to stop, and at
@@ -107,6 +107,13 @@ impl<'a> Errand<'a> {
     }
 }
 
+/// A helper that was started and is to be waited for.
+struct Helper {
+    child: Child,
+    /// Says so, so that other commands leave it alone.
+    _started: Started,
+}
+
 /// Why a wait for a command ended.
 enum Waited {
     Exited,
@@ -143,7 +150,8 @@ impl Runner {
         }
     }
 
-    /// Runs a command. Standard input is empty. `interrupted` is asked now and then.
+    /// Runs a command. Standard input is empty. `interrupted` is asked now and then. Many threads may
+    /// run commands at once.
     pub fn run(&self, errand: &Errand, interrupted: &dyn Fn() -> bool) -> Execution {
         let begun = Instant::now();
         let (ending, output) = self.try_run(errand, interrupted).unwrap_or_else(|e| {
@@ -176,13 +184,14 @@ impl Runner {
         let (drains, stdout, stderr) =
             Drains::begin(errand.streams, errand.output_limit.unwrap_or(self.output_limit))?;
         let orphans = Orphans::expect();
-        let (mut child, report) = self.start(&order, stdout, stderr)?;
+        let (mut helper, report) = self.start(&order, stdout, stderr)?;
 
         let timeout = errand.timeout.unwrap_or(self.timeout);
-        let waited = wait(&mut child, timeout, &space, interrupted);
+        let waited = wait(&mut helper.child, timeout, &space, interrupted);
         if !matches!(waited, Ok(Waited::Exited)) {
-            end(&mut child);
+            end(&mut helper.child);
         }
+        drop(helper);
         let report = Report::read(report);
         if report.is_none() {
             // The helper was killed, and what it had adopted came to us.
@@ -206,7 +215,7 @@ impl Runner {
         order: &Order,
         stdout: PipeWriter,
         stderr: PipeWriter,
-    ) -> io::Result<(Child, impl Read)> {
+    ) -> io::Result<(Helper, impl Read)> {
         let (channel, theirs) = sandbox::channel()?;
         let mut helper = Command::new(&self.helper);
         helper
@@ -220,11 +229,11 @@ impl Runner {
         // A Ctrl-C at the terminal is for deaddrop alone.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut helper, 0);
-        let mut child = helper.spawn()?;
+        let (mut child, started) = Started::by(|| helper.spawn())?;
         // Else this process would hold the helper's end too.
         drop(helper);
         match sandbox::send(order, channel) {
-            Ok(report) => Ok((child, report)),
+            Ok(report) => Ok((Helper { child, _started: started }, report)),
             Err(e) => {
                 end(&mut child);
                 Err(e)

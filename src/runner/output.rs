@@ -251,4 +251,45 @@ mod tests {
             assert!(head.len() <= 5 && tail.len() <= 5 && left_out > 0, "{length}");
         }
     }
+
+    #[test]
+    fn of_a_beginning_nothing_follows_and_what_is_left_out_is_counted() {
+        let first = |limit: usize, pieces: &[&[u8]]| {
+            let mut bounded = Bounded::first(limit, Unit::Bytes);
+            pieces.iter().for_each(|piece| bounded.push(piece));
+            let Capture { head, left_out, tail } = bounded.finish();
+            assert_eq!(tail, "");
+            assert!(head.len() <= limit, "{head:?}");
+            (head, left_out)
+        };
+        let is = |head: &str, left_out| (head.to_owned(), left_out);
+        // Up to the limit, and one more.
+        assert_eq!(first(6, &[b"abc", b"def"]), is("abcdef", 0));
+        assert_eq!(first(6, &[b"abc", b"defg"]), is("abcdef", 1));
+        assert_eq!(first(6, &[b"abcdef", b"g", b"hij"]), is("abcdef", 4));
+        assert_eq!(first(6, &[]), is("", 0));
+        // A character of four bytes that ends at the limit, and those that lie across it.
+        let smile = "\u{1f600}";
+        for (before, head, left_out) in [
+            ("ab", "ab\u{1f600}", 1),
+            ("abc", "abc", 2),
+            ("abcd", "abcd", 2),
+            ("abcde", "abcde", 2),
+            ("abcdef", "abcdef", 2),
+        ] {
+            let text = format!("{before}{smile}z");
+            for cut in 0..=text.len() {
+                let (one, two) = text.as_bytes().split_at(cut);
+                assert_eq!(first(6, &[one, two]), is(head, left_out), "{text:?} cut at {cut}");
+            }
+        }
+        assert_eq!(first(6, &[b"ab", smile.as_bytes()]), is("ab\u{1f600}", 0));
+        // What is no text becomes three bytes each, and never more than the limit.
+        assert_eq!(first(6, &[b"\xff\xff"]), is("\u{fffd}\u{fffd}", 0));
+        assert_eq!(first(6, &[b"\xff\xff\xff"]), is("\u{fffd}\u{fffd}", 1));
+        assert_eq!(first(6, &[b"a\xff\xffbc"]).0, "a\u{fffd}");
+        assert!(first(6, &[b"a\xff\xffbc"]).1 > 0);
+        assert_eq!(first(6, &[b"abcd\xf0\x9f"]), is("abcd", 1), "the stream ends in a character");
+        assert!(first(6, &[&[0xff; 1000]]).1 > 0);
+    }
 }

@@ -37,7 +37,7 @@ use other::view;
 pub(super) use order::{Limits, Means, Mount, Order};
 pub(super) use report::Report;
 pub use report::{Facts, Mechanism};
-pub(super) use system::{Orphans, ask_to_end};
+pub(super) use system::{Orphans, Started, ask_to_end};
 pub use tier::{Confinement, Tier};
 pub(super) use view::{View, make_own};
 
@@ -107,7 +107,7 @@ pub(super) fn too_long(order: &Order) -> String {
             length(variable)
         ),
         None => format!(
-            "the command is {} bytes long, more than this system takes; put it into a file with CREATE_FILE and run that",
+            "the command is {} bytes long, more than this system takes; put it into a file and run that",
             order.command.len()
         ),
     }

@@ -1,7 +1,11 @@
 //! What deaddrop itself does on Linux, outside the helper, so that a command neither looks into it
 //! nor leaves something behind.
 
+use std::collections::BTreeSet;
+use std::io;
+use std::process::Child;
 use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -31,9 +35,43 @@ pub(in crate::runner) fn ask_to_end(helper: u32) {
     }
 }
 
-/// What comes to this process when a helper is killed that had adopted it.
+/// Whether a helper is being started right now (read), or orphans are being ended (write): the number
+/// of one that is not known yet must not be taken for an orphan's.
+static STARTING: RwLock<()> = RwLock::new(());
+/// The helpers of all threads that are not waited for yet.
+static HELPERS: Mutex<BTreeSet<pid_t>> = Mutex::new(BTreeSet::new());
+
+/// A helper that was started, until it is dropped: it is no orphan.
+pub(in crate::runner) struct Started(pid_t);
+
+impl Started {
+    /// Starts a helper. What is returned with it lives until the helper has been waited for.
+    pub(in crate::runner) fn by(
+        start: impl FnOnce() -> io::Result<Child>,
+    ) -> io::Result<(Child, Self)> {
+        let _starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
+        let child = start()?;
+        let pid = pid_t::try_from(child.id()).unwrap_or_default();
+        helpers().insert(pid);
+        Ok((child, Self(pid)))
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        helpers().remove(&self.0);
+    }
+}
+
+fn helpers() -> MutexGuard<'static, BTreeSet<pid_t>> {
+    HELPERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What comes to this process when a helper is killed that had adopted it. Many commands may run
+/// at once: a child is an orphan that is no helper, was not there before, and does not belong to
+/// this process's own group, as what others start here usually does.
 pub(in crate::runner) struct Orphans {
-    /// Children that were there before the command; None where they cannot be known.
+    /// Children of others that were there before the command; None where they cannot be known.
     known: Option<Vec<pid_t>>,
 }
 
@@ -44,16 +82,18 @@ impl Orphans {
         unsafe {
             libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as c_ulong);
         }
-        Self { known: children::of_this_process() }
+        Self { known: children::of_this_process().map(without_helpers) }
     }
 
-    /// Ends them. No thread may be starting a process meanwhile.
+    /// Ends them. Whoever starts a process in a group of its own meanwhile, other than a helper,
+    /// may lose it.
     pub(in crate::runner) fn end(&self) {
         let Some(known) = &self.known else { return };
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
-            let mut orphans = children::of_this_process().unwrap_or_default();
-            orphans.retain(|pid| !known.contains(pid));
+            let alone = STARTING.write().unwrap_or_else(PoisonError::into_inner);
+            let mut orphans = without_helpers(children::of_this_process().unwrap_or_default());
+            orphans.retain(|pid| !known.contains(pid) && is_apart(*pid));
             if orphans.is_empty() {
                 break;
             }
@@ -65,7 +105,20 @@ impl Orphans {
                     libc::waitpid(orphan, ptr::null_mut(), libc::WNOHANG);
                 }
             }
+            drop(alone);
             thread::sleep(Duration::from_millis(1));
         }
     }
+}
+
+fn without_helpers(mut children: Vec<pid_t>) -> Vec<pid_t> {
+    let helpers = helpers();
+    children.retain(|pid| !helpers.contains(pid));
+    children
+}
+
+/// Whether a process is of another session or group than this one: helpers and all below them are.
+fn is_apart(pid: pid_t) -> bool {
+    // SAFETY: system calls on integers.
+    unsafe { libc::getsid(pid) != libc::getsid(0) || libc::getpgid(pid) != libc::getpgid(0) }
 }

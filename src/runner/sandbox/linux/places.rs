@@ -30,9 +30,34 @@ pub(super) fn is_link(handle: &OwnedFd) -> io::Result<bool> {
     Ok(FileType::from_raw_mode(fstat(handle)?.st_mode) == FileType::Symlink)
 }
 
+/// How often it is looked again at a name that somebody else made or removed meanwhile: commands
+/// that begin at once share their folders.
+const LOOKS: usize = 100;
+
 /// The file or folder of a name, made where it is missing. What else stands there makes way if that
 /// is allowed: a folder that only commands use.
 pub(super) fn step(
+    here: BorrowedFd,
+    name: &OsStr,
+    folder: bool,
+    makes_way: bool,
+    order: &Order,
+) -> io::Result<OwnedFd> {
+    let mut looks = 0;
+    loop {
+        looks += 1;
+        let raced = |e: &io::Error| {
+            let errno = Errno::from_io_error(e);
+            matches!(errno, Some(Errno::EXIST | Errno::NOENT)) && looks < LOOKS
+        };
+        match step_once(here, name, folder, makes_way, order) {
+            Err(e) if raced(&e) => {}
+            done => return done,
+        }
+    }
+}
+
+fn step_once(
     here: BorrowedFd,
     name: &OsStr,
     folder: bool,

@@ -290,6 +290,9 @@ fn home_of(user: u32) -> Option<PathBuf> {
 /// Makes the folder that a session's commands have for themselves, with its HOME and its `/tmp`.
 pub(in crate::runner) fn make_own(own: &Path, user: Option<(u32, u32)>) -> std::io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
+    // Of commands that begin at once, one makes it.
+    static MAKING: Mutex<()> = Mutex::new(());
+    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     for (folder, mode) in
         [(own.to_path_buf(), 0o711), (own.join("home"), 0o700), (own.join("tmp"), 0o700)]
     {
