@@ -11,7 +11,7 @@ use crate::protocol::{
     Warning,
 };
 use crate::runner::{Errand, Runner};
-use crate::workspace::guard::Guard;
+use crate::workspace::guard::{Keeper, Snapshot};
 use crate::workspace::walk::Walk;
 use crate::workspace::{Contents, Look, Plan, READ_LIMIT, READ_ROOM, Workspace};
 
@@ -30,7 +30,7 @@ pub struct Here<'a> {
     /// Whether commands are kept from protected names. Off where commands are not confined at all.
     pub guarded: bool,
     /// What watches over those names.
-    pub guard: Guard,
+    pub guard: Keeper,
     /// How long a command gets that asks for so much; None for as long as the runner gives.
     pub timeout: &'a dyn Fn(Option<Duration>) -> Option<Duration>,
     /// Whether commands reach the network; None for what the settings say.
@@ -62,7 +62,7 @@ impl<'a> Here<'a> {
             open,
             interrupted,
             guarded: false,
-            guard: Guard::default(),
+            guard: Keeper::default(),
             timeout: &|asked| asked,
             network: None,
             output_limit: None,
@@ -75,8 +75,8 @@ impl<'a> Here<'a> {
 
     /// The same with a guard.
     #[must_use]
-    pub fn guarded(self, guarded: bool, guard: Guard) -> Self {
-        Self { guarded, guard, ..self }
+    pub fn guarded(self, guarded: bool, guard: impl Into<Keeper>) -> Self {
+        Self { guarded, guard: guard.into(), ..self }
     }
 
     /// What the last walk of the turn found, where it needed one.
@@ -99,13 +99,12 @@ impl<'a> Here<'a> {
             (Ok(_), Some(fault)) => return Ok(Failure::execution(fault).into()),
             (Err(failure), _) => return Ok(failure.into()),
         };
-        if self.guarded
-            && let Some(snapshot) = self.guard.begin(self.workspace)?
-        {
-            before(Coming::Guard(snapshot))?;
+        if self.guarded {
+            let mut keep = |snapshot: &Snapshot| before(Coming::Guard(snapshot));
+            self.guard.begin(self.workspace, &mut keep)?;
         }
         before(Coming::Effect(&Effect::Command))?;
-        let kept = self.guard.kept(self.workspace, opens.repository);
+        let kept = self.guard.with(|guard| guard.kept(self.workspace, opens.repository));
         let errand = Errand {
             protected: &kept.places,
             pinned: &kept.pinned,
@@ -118,7 +117,7 @@ impl<'a> Here<'a> {
             ..Errand::new(&run.command, &folder, self.own)
         };
         let execution = self.runner.run(&errand, self.interrupted);
-        self.noticed = self.guard.check(self.workspace);
+        self.noticed = self.guard.with(|guard| guard.check(self.workspace));
         if let (Ending::TimedOut(given), Some(asked)) = (&execution.ending, run.timeout) {
             self.noticed.extend(super::shorter_than_asked(*given, asked));
         }
@@ -132,14 +131,14 @@ impl<'a> Here<'a> {
         before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
     ) -> Result<Detail> {
         // It is kept together with the effect, which it is to be on disk before; see `guard`.
-        if opens.protected
-            && let Some(snapshot) = self.guard.expect(self.workspace, plan.effect())
-        {
-            before(Coming::Guard(snapshot))?;
+        if opens.protected {
+            let keep = |snapshot: &Snapshot| before(Coming::Guard(snapshot));
+            self.guard
+                .with(|guard| guard.expect(self.workspace, plan.effect()).map_or(Ok(()), keep))?;
         }
         before(Coming::Effect(&Effect::File(Box::new(plan.effect().clone()))))?;
         let detail = plan.execute().unwrap_or_else(Detail::Failed);
-        self.guard.settle(self.workspace);
+        self.guard.with(|guard| guard.settle(self.workspace));
         Ok(detail)
     }
 }

@@ -15,6 +15,7 @@ mod look;
 mod opening;
 mod quarantine;
 mod scope;
+mod shared;
 mod snapshot;
 #[cfg(all(test, unix))]
 mod tests;
@@ -34,6 +35,7 @@ use crate::protocol::{Warning, WarningSort};
 pub use opening::Kept;
 pub use quarantine::Quarantine;
 use scope::{HALF_WAY, Role};
+pub use shared::{Keeper, Member, Shared};
 pub use snapshot::Snapshot;
 use snapshot::{Change, Item, Root, What, ancestors};
 use told::{Told, sentences};
