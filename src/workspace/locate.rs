@@ -163,6 +163,33 @@ impl Workspace {
         }
     }
 
+    /// The folder that `path` names, open, and its names from the root, free of links.
+    pub(super) fn open_folder(&self, path: &RelPath) -> Result<(Dir, Vec<String>), Failure> {
+        let names = match self.walk_to(path, Last::Follow, None)? {
+            Arrival::Folder(names) => names,
+            Arrival::At(way) => match &way.found {
+                Some(Found::OnDisk(found)) if found.is_dir() => {
+                    way.real.components().map(str::to_owned).collect()
+                }
+                Some(_) => {
+                    return Err(Failure::execution(format!("'{path}' is not a folder")));
+                }
+                None => return Err(Failure::execution(format!("No folder '{path}'"))),
+            },
+        };
+        let real = RelPath::parse(&names.join("/"));
+        if real.is_ok_and(|real| self.state.iter().any(|state| real.is_within(state))) {
+            return Err(own_state(path));
+        }
+        let mut folder = self.root.try_clone().map_err(|e| failed("open", path, &e))?;
+        for name in &names {
+            folder = folder.open_dir_nofollow(name).map_err(|e| failed("open", path, &e))?;
+            let opened = folder.dir_metadata().map_err(|e| failed("look at", path, &e))?;
+            self.refuse_state(&opened, path)?;
+        }
+        Ok((folder, names))
+    }
+
     fn walk_to(
         &self,
         path: &RelPath,

@@ -6,6 +6,7 @@
 pub mod edit;
 mod facts;
 pub mod guard;
+mod list;
 mod locate;
 mod names;
 mod nearest;
@@ -25,6 +26,7 @@ use crate::error::{Error, Result};
 use crate::protocol::{Change, Detail, Failure, RelPath, Replacement};
 use edit::Unreplaced;
 pub use facts::Look;
+pub use list::Entry;
 use locate::{Last, Spot, failed, is_folder, not_found};
 pub use plan::Plan;
 use protected::Protected;
