@@ -48,6 +48,11 @@ impl Stop {
         self.0.load(Ordering::Relaxed)
     }
 
+    /// Asks to stop.
+    pub fn ask(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
     /// Stops on SIGINT and SIGTERM; a second one ends the program at once. SIGIO, which a lease
     /// may cause, does nothing.
     pub fn on_signals() -> Result<Self> {

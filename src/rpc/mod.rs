@@ -3,6 +3,9 @@
 //! Connections are served side by side, the requests of one in order. Standard input and output are
 //! one connection; a Unix socket and a port of a virtual machine's host bring many.
 
+mod exec;
+mod files;
+mod named;
 mod served;
 
 use serde::Serialize;

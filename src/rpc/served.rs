@@ -6,13 +6,17 @@ use std::time::Duration;
 
 use super::{Given, Service};
 use crate::config::Policy;
-use crate::error::Result;
-use crate::place::Here;
-use crate::protocol::rpc::{Fault, Method, Pong};
+use crate::error::{self, Error};
+use crate::place::{Here, Place};
+use crate::policy::{Ask, Decision, Denial};
+use crate::protocol::Operation;
+use crate::protocol::rpc::{Exec, Fault, ListDir, Method, Pong, ReadFile};
 use crate::runner::Runner;
+use crate::runner::sandbox::Tier;
+use crate::turn;
 use crate::watch::Stop;
 use crate::workspace::Workspace;
-use crate::workspace::guard::{Guard, Quarantine};
+use crate::workspace::guard::{Quarantine, Shared};
 
 /// What is to be served, and how.
 pub struct Serving {
@@ -35,31 +39,73 @@ pub struct Serving {
 
 /// A folder that is served.
 pub struct Served {
-    serving: Serving,
+    pub(super) serving: Serving,
     /// Whether commands are kept from protected names: not where they have all the user's rights.
-    guarded: bool,
+    pub(super) guarded: bool,
+    /// What watches over these names, for all commands that run at once.
+    guard: Shared,
     /// How many operations were carried out, for the names of what is put away.
     count: AtomicU64,
 }
 
 impl Served {
     /// Finds out what confines commands, and is ready for requests.
-    pub fn new(serving: Serving) -> Result<Self> {
+    ///
+    /// # Errors
+    /// Its own folder is not there, where it would be needed.
+    pub fn new(serving: Serving) -> error::Result<Self> {
         let tier = serving.runner.confinement(&serving.own).tier;
         // Where none is to be had, commands are refused; so nothing gets around the names.
-        let guarded = tier != crate::runner::sandbox::Tier::Off;
-        Ok(Self { serving, guarded, count: AtomicU64::new(0) })
+        let guarded = tier != Tier::Off;
+        if guarded {
+            let state = &serving.state;
+            state.read_dir().map_err(|e| Error::io("open the folder", state, e))?;
+        }
+        Ok(Self { serving, guarded, guard: Shared::default(), count: AtomicU64::new(0) })
     }
 
-    /// The place where one operation is carried out; it gets a guard of its own, since many are
-    /// carried out at once.
-    fn place<'a>(&'a self, interrupted: &'a dyn Fn() -> bool) -> Here<'a> {
+    /// The place where one operation is carried out. Many are at once, and share what watches over
+    /// protected names.
+    pub(super) fn place<'a>(&'a self, interrupted: &'a dyn Fn() -> bool) -> Here<'a> {
         let Serving { workspace, runner, own, state, .. } = &self.serving;
         let n = self.count.fetch_add(1, Ordering::Relaxed);
         let name = format!("rpc_{}_{n:04}", std::process::id());
         let quarantine = Quarantine::new(state.clone(), &state.to_string_lossy(), &name);
         let here = Here::new(workspace, runner, own, false, interrupted);
-        here.guarded(self.guarded, Guard::new(quarantine))
+        here.guarded(self.guarded, self.guard.member(quarantine))
+    }
+
+    /// Asks the policy, where there is one.
+    ///
+    /// # Errors
+    /// It does not allow this, or would ask somebody, whom there is not: the reason, in words.
+    pub(super) fn permits(&self, operation: &Operation, place: &dyn Place) -> Result<(), String> {
+        let Some(policy) = &self.serving.policy else { return Ok(()) };
+        let name = &policy.name;
+        match turn::judge(policy, self.guarded, operation, place) {
+            Decision::Allow => Ok(()),
+            Decision::Deny(Denial { reason, policy, suggestion }) => {
+                let instead = suggestion.map_or(String::new(), |told| format!(". {told}"));
+                Err(format!("{reason} (denied by {policy} of the policy '{name}'){instead}"))
+            }
+            Decision::Ask(Ask { reason, policy, .. }) => Err(format!(
+                "{reason} ({policy} of the policy '{name}' has somebody asked first, and nobody can be asked here)"
+            )),
+        }
+    }
+
+    /// The methods by which a host carries out a session's operations here.
+    fn guest(&self, method: &Method) -> Result<Given, Fault> {
+        let name = match method {
+            Method::About => "about",
+            Method::Walk => "walk",
+            Method::Look(_) => "look",
+            Method::Read(_) => "read",
+            Method::Step(_) => "step",
+            Method::Result(_) => "result",
+            _ => "interrupt",
+        };
+        Err(Fault::new(Fault::METHOD, format!("method not found: {name}")))
     }
 }
 
@@ -67,7 +113,12 @@ impl Service for Served {
     fn call(&self, method: Method) -> Result<Given, Fault> {
         match method {
             Method::Ping => Ok(Given::Pong(Pong { pong: true })),
-            _ => Err(Fault::internal("not built")),
+            Method::Exec(Exec { cmd }) => Ok(Given::Ran(self.exec(cmd))),
+            Method::ExecCode(code) => Ok(Given::Ran(self.exec_code(&code))),
+            Method::ReadFile(ReadFile { path }) => self.read_file(&path).map(Given::File),
+            Method::WriteFile(file) => self.write_file(file).map(Given::Written),
+            Method::ListDir(ListDir { path }) => self.list_dir(&path).map(Given::Entries),
+            guest => self.guest(&guest),
         }
     }
 

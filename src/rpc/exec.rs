@@ -1,0 +1,183 @@
+//! Commands: `exec` and `exec_code`.
+
+use std::time::Duration;
+
+use super::Served;
+use crate::config::Mode;
+use crate::place::Place;
+use crate::policy::Opens;
+use crate::protocol::rpc::{ExecCode, ExecResult, Interpreter, TRUNCATED, interpreter};
+use crate::protocol::{
+    Capture, Detail, Ending, Execution, Operation, Output, ShellCommand, Streams,
+};
+use crate::text::visible_line;
+
+/// The exit code of what was not started, and of what a signal ended.
+const NO_CODE: i32 = -1;
+/// The exit code at the deadline, as timeout(1) has it.
+const LATE: i32 = 124;
+
+impl Served {
+    /// Runs a shell command.
+    pub(super) fn exec(&self, command: String) -> ExecResult {
+        let stopped = || self.serving.stop.is_asked();
+        let policy = self.serving.policy.as_ref();
+        let default = self.serving.timeout;
+        let timeout = |asked: Option<Duration>| match policy {
+            Some(policy) => Some(policy.shell.timeout(asked, default)),
+            None => asked,
+        };
+        let mut place = self.place(&stopped);
+        place.timeout = &timeout;
+        // Whoever takes the walls away wants none: then a policy is advice alone.
+        let is_open = self.serving.runner.settings.mode == Mode::Off;
+        place.network = policy.and_then(|policy| policy.network).filter(|_| !is_open);
+        let streams = Streams::First;
+        let run = ShellCommand { timeout: Some(default), streams, ..ShellCommand::new(command) };
+        let operation = Operation::Run(run);
+        if let Err(reason) = self.permits(&operation, &place) {
+            return not_started(&reason);
+        }
+        let mut result = match place.perform(&operation, Opens::default(), &mut |_| Ok(())) {
+            Ok(Detail::Ran(execution)) => ended(execution),
+            Ok(Detail::Failed(failure)) => not_started(&failure.reason),
+            Ok(other) => not_started(&format!("it came to {other:?}")),
+            Err(e) => not_started(&e.to_string()),
+        };
+        let mut noticed = place.noticed();
+        match place.finish() {
+            Ok(more) => noticed.extend(more),
+            Err(e) => tell(
+                &mut result.stderr,
+                &format!("what it did to protected names could not be looked at to the end: {e}"),
+            ),
+        }
+        noticed.iter().for_each(|warning| tell(&mut result.stderr, warning));
+        result
+    }
+
+    /// Runs code of a language.
+    pub(super) fn exec_code(&self, code: &ExecCode) -> ExecResult {
+        let ExecCode { lang, code } = code;
+        let Some(Interpreter { program, flag }) = interpreter(lang) else {
+            let stderr = format!("unsupported language: {lang}");
+            return ExecResult { exit_code: NO_CODE, stdout: String::new(), stderr };
+        };
+        if code.contains('\0') {
+            return not_started("the code holds a NUL character, which no program can be given");
+        }
+        // A shell would say so with an exit code that is the command's own.
+        if self.serving.runner.program(program).is_none() {
+            return not_started(&format!(
+                "cannot start {program}: there is no such program on the PATH of commands"
+            ));
+        }
+        self.exec(format!("exec {program} {flag} {}", quoted(code)))
+    }
+}
+
+/// A text as one word for a shell.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn not_started(reason: &str) -> ExecResult {
+    let mut stderr = String::new();
+    tell(&mut stderr, reason);
+    ExecResult { exit_code: NO_CODE, stdout: String::new(), stderr }
+}
+
+/// What a command came to.
+fn ended(execution: Execution) -> ExecResult {
+    let Execution { ending, output, .. } = execution;
+    let (stdout, mut stderr) = match output {
+        Output::Apart { stdout, stderr } => (text(stdout), text(stderr)),
+        Output::Together(capture) => (text(capture), String::new()),
+    };
+    let exit_code = match &ending {
+        Ending::Exited(code) => *code,
+        Ending::TimedOut(_) => LATE,
+        _ => NO_CODE,
+    };
+    let told = match &ending {
+        Ending::Interrupted => {
+            Some("ended, since the server stops; it may have run in part".to_owned())
+        }
+        ending => ending.in_words(),
+    };
+    if let Some(told) = told {
+        tell(&mut stderr, &told);
+    }
+    ExecResult { exit_code, stdout, stderr }
+}
+
+/// The first megabyte of a stream, and a mark where it was more.
+fn text(capture: Capture) -> String {
+    let Capture { mut head, left_out, .. } = capture;
+    if left_out > 0 {
+        head.push_str(TRUNCATED);
+    }
+    head
+}
+
+/// Adds a line of deaddrop's own to what a command wrote.
+fn tell(stderr: &mut String, told: &str) {
+    if !stderr.is_empty() && !stderr.ends_with('\n') {
+        stderr.push('\n');
+    }
+    stderr.push_str(&format!("deaddrop: {}\n", visible_line(told)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(ending: Ending, stderr: &str) -> (i32, String) {
+        let capture = |head: &str| Capture { head: head.to_owned(), ..Capture::default() };
+        let output = Output::Apart { stdout: capture("out"), stderr: capture(stderr) };
+        let duration = Duration::ZERO;
+        let result = ended(Execution { command: String::new(), ending, output, duration });
+        assert_eq!(result.stdout, "out");
+        (result.exit_code, result.stderr)
+    }
+
+    #[test]
+    fn every_end_has_its_exit_code_and_a_line_where_it_is_not_the_commands_own() {
+        assert_eq!(of(Ending::Exited(0), ""), (0, String::new()));
+        assert_eq!(of(Ending::Exited(255), "said"), (255, "said".to_owned()));
+        let (code, told) = of(Ending::Signalled(9), "");
+        assert_eq!((code, &*told), (-1, "deaddrop: ended by signal 9\n"));
+        let (code, told) = of(Ending::TimedOut(Duration::from_millis(1_500)), "half a line");
+        assert!(told.starts_with("half a line\ndeaddrop: timed out after 1.5 s;"), "{told}");
+        assert_eq!((code, told.lines().count()), (124, 2));
+        let (code, told) = of(Ending::Interrupted, "a line\n");
+        assert!(told.starts_with("a line\ndeaddrop: ended, since the server stops;"), "{told}");
+        assert_eq!(code, -1);
+        for ending in
+            [Ending::Lost, Ending::Stopped("x\ny".to_owned()), Ending::NotStarted("z".to_owned())]
+        {
+            let (code, told) = of(ending.clone(), "");
+            assert!(told.starts_with("deaddrop: ") && told.lines().count() == 1, "{told}");
+            assert_eq!(code, -1, "{ending:?}");
+        }
+    }
+
+    #[test]
+    fn a_cut_stream_ends_in_the_mark_and_lines_of_ours_come_after_it() {
+        let cut = Capture { head: "x".to_owned(), left_out: 1, tail: String::new() };
+        assert_eq!(text(cut.clone()), "x\n... [output truncated]");
+        let output = Output::Apart { stdout: cut.clone(), stderr: cut };
+        let (command, ending) = (String::new(), Ending::Signalled(15));
+        let result = ended(Execution { command, ending, output, duration: Duration::ZERO });
+        let told = "x\n... [output truncated]\ndeaddrop: ended by signal 15\n";
+        assert_eq!(result.stderr, told);
+        assert_eq!(result.stdout, "x\n... [output truncated]");
+    }
+
+    #[test]
+    fn any_text_is_one_word_for_a_shell() {
+        assert_eq!(quoted("print('a')"), r"'print('\''a'\'')'");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("a\n$b`c`\\"), "'a\n$b`c`\\'");
+    }
+}

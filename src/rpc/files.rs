@@ -1,0 +1,92 @@
+//! Files and folders: `read_file`, `write_file` and `list_dir`.
+
+use super::Served;
+use super::named::{Named, failed, named, named_file, with_path};
+use crate::place::Place;
+use crate::policy::Opens;
+use crate::protocol::operations::Encoding;
+use crate::protocol::rpc::{
+    Entries, Fault, FileContent, FileEntry, READ_LIMIT, WriteFile, Written,
+};
+use crate::protocol::{Detail, Existing, Operation, Reading, RelPath};
+use crate::text::visible_line;
+use crate::workspace::Contents;
+
+impl Served {
+    /// All of a text file.
+    pub(super) fn read_file(&self, sent: &str) -> Result<FileContent, Fault> {
+        let workspace = &self.serving.workspace;
+        let path = named_file(workspace.path(), sent)?;
+        self.may_read(sent, &path)?;
+        let policy = self.serving.policy.as_ref();
+        let most = policy.and_then(|policy| policy.files.max_bytes);
+        let limit = most.unwrap_or(READ_LIMIT).min(READ_LIMIT);
+        // One byte more tells of those that claim no size, as those of /proc do.
+        let read = workspace.read(&path, limit + 1).map_err(|failure| failed(sent, &failure))?;
+        let Contents { bytes, size, .. } = read;
+        let shown = visible_line(sent);
+        if size > limit {
+            // So much of it was read; of some nobody knows the size.
+            let least = if size == limit + 1 { "at least " } else { "" };
+            return Err(Fault::internal(format!(
+                "'{shown}' is too long: {least}{size} bytes, and files up to {limit} bytes are read; take parts of it by a command"
+            )));
+        }
+        String::from_utf8(bytes).map(|content| FileContent { content }).map_err(|e| {
+            let at = e.utf8_error().valid_up_to();
+            Fault::internal(format!(
+                "'{shown}' is not UTF-8 text ({size} bytes, the first that is none at {at}); read it by a command, such as base64"
+            ))
+        })
+    }
+
+    /// Makes or replaces a file, and folders on the way to it.
+    pub(super) fn write_file(&self, file: WriteFile) -> Result<Written, Fault> {
+        let WriteFile { path: sent, content } = file;
+        let path = named_file(self.serving.workspace.path(), &sent)?;
+        let content = content.into();
+        let operation = Operation::Create { path, content, existing: Existing::Replace };
+        let mut place = self.place(&|| false);
+        self.permits(&operation, &place).map_err(|reason| with_path(&sent, &reason))?;
+        // Where commands may write them, it would keep nobody from anything.
+        let permit = !self.guarded;
+        if !permit && place.look(&operation).is_some_and(|look| look.protected) {
+            return Err(Fault::internal(format!(
+                "Path is protected: '{}' has a name that is only written by hand, since others act on such files; the setting protected_names says which have",
+                visible_line(&sent)
+            )));
+        }
+        let opens = Opens { protected: permit, ..Opens::default() };
+        match place.perform(&operation, opens, &mut |_| Ok(())) {
+            Ok(Detail::Failed(failure)) => Err(failed(&sent, &failure)),
+            Ok(_) => Ok(Written { success: true }),
+            Err(e) => Err(with_path(&sent, &e.to_string())),
+        }
+    }
+
+    /// What is in a folder. Names that are no UTF-8 are shown with U+FFFD for what is none.
+    pub(super) fn list_dir(&self, sent: &str) -> Result<Entries, Fault> {
+        let workspace = &self.serving.workspace;
+        let path = match named(workspace.path(), sent)? {
+            Named::Root => None,
+            Named::Below(path) => Some(path),
+        };
+        if let Some(path) = &path {
+            self.may_read(sent, path)?;
+        }
+        let listed = workspace.list(path.as_ref()).map_err(|failure| failed(sent, &failure))?;
+        let entry = |entry: crate::workspace::Entry| FileEntry {
+            name: entry.name.to_string_lossy().into_owned(),
+            is_dir: entry.is_dir,
+            size: entry.size,
+        };
+        Ok(Entries { entries: listed.into_iter().map(entry).collect() })
+    }
+
+    fn may_read(&self, sent: &str, path: &RelPath) -> Result<(), Fault> {
+        let reading = Reading::Now(Encoding::Utf8);
+        let operation = Operation::Read { path: path.clone(), reading };
+        let permitted = self.permits(&operation, &self.place(&|| false));
+        permitted.map_err(|reason| with_path(sent, &reason))
+    }
+}

@@ -1,0 +1,215 @@
+//! The paths of requests: absolute or from the root, and never out of it.
+//!
+//! `..` is resolved in the text, as for every path from outside. An absolute path must lie under the
+//! root, under whatever name that has, and is taken from there; what links on the way lead to is the
+//! workspace's business.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::protocol::rpc::Fault;
+use crate::protocol::{Failure, PathFault, RelPath};
+use crate::text::visible_line;
+
+/// The longest path that a system takes, in bytes.
+const LONGEST: usize = 4095;
+/// So many characters of a longer one are told.
+const TOLD: usize = 200;
+
+/// What a path names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Named {
+    /// The root itself.
+    Root,
+    /// Something in it.
+    Below(RelPath),
+}
+
+/// What a path names for somebody whose root is `root`, a canonical path.
+pub(super) fn named(root: &Path, sent: &str) -> Result<Named, Fault> {
+    let text = visible_line(sent);
+    if sent.len() > LONGEST {
+        let begin: String = text.chars().take(TOLD).collect();
+        return Err(Fault::internal(format!(
+            "Path is too long ({} bytes): '{begin}…'",
+            sent.len()
+        )));
+    }
+    if cfg!(unix) && sent.contains('\\') {
+        // Elsewhere here it stands between folders, so another file would be taken.
+        return Err(Fault::internal(format!(
+            "Path holds a backslash, which names of files here cannot: '{text}'"
+        )));
+    }
+    let outside = || Fault::internal(PathFault::Outside(sent.to_owned()).to_string());
+    let is_absolute = sent.starts_with('/');
+    let mut parts = Vec::new();
+    for part in sent.split('/') {
+        match part {
+            "" | "." => {}
+            // Nothing is above `/`.
+            ".." => drop(parts.pop().or(is_absolute.then_some("")).ok_or_else(outside)?),
+            part => parts.push(part),
+        }
+    }
+    let parts =
+        if is_absolute { below(root, &parts).ok_or_else(outside)? } else { parts.as_slice() };
+    if parts.is_empty() {
+        return Ok(Named::Root);
+    }
+    RelPath::parse(&parts.join("/")).map(Named::Below).map_err(|fault| {
+        Fault::internal(match fault {
+            PathFault::Outside(_) => PathFault::Outside(sent.to_owned()).to_string(),
+            PathFault::NoFile(_) => PathFault::NoFile(sent.to_owned()).to_string(),
+            PathFault::Character(c, _) => PathFault::Character(c, sent.to_owned()).to_string(),
+            PathFault::TooLong => format!("{fault}: '{text}'"),
+        })
+    })
+}
+
+/// The same for a file, which the root is not.
+pub(super) fn named_file(root: &Path, sent: &str) -> Result<RelPath, Fault> {
+    let named = named(root, sent)?;
+    if matches!(sent.rsplit('/').next(), Some("" | "." | "..") | None) {
+        return Err(Fault::internal(PathFault::NoFile(sent.to_owned()).to_string()));
+    }
+    match named {
+        Named::Below(path) => Ok(path),
+        Named::Root => {
+            Err(Fault::internal(format!("'{}' is a folder, not a file", visible_line(sent))))
+        }
+    }
+}
+
+/// The end of an absolute path that lies below the root.
+fn below<'a, 'b>(root: &Path, parts: &'a [&'b str]) -> Option<&'a [&'b str]> {
+    let mut names = root.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name),
+        _ => None,
+    });
+    let depth = names.clone().count();
+    if depth <= parts.len() && names.by_ref().zip(parts).all(|(name, part)| name == *part) {
+        return Some(&parts[depth..]);
+    }
+    // The root may have other names, through links: the shortest that leads there counts.
+    let mut above = PathBuf::from("/");
+    for (n, part) in parts.iter().enumerate() {
+        above.push(part);
+        // Where this leads nowhere, what is below does not either.
+        if above.canonicalize().ok()? == root {
+            return Some(&parts[n + 1..]);
+        }
+    }
+    None
+}
+
+/// Why something failed, with the path as it was sent.
+pub(super) fn failed(sent: &str, failure: &Failure) -> Fault {
+    with_path(sent, &failure.reason)
+}
+
+/// The same of a reason.
+pub(super) fn with_path(sent: &str, reason: &str) -> Fault {
+    let shown = visible_line(sent);
+    Fault::internal(if shown.is_empty() || reason.contains(&format!("'{shown}'")) {
+        reason.to_owned()
+    } else {
+        format!("'{shown}': {reason}")
+    })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn below_root(path: &str) -> Named {
+        Named::Below(RelPath::parse(path).unwrap())
+    }
+
+    #[test]
+    fn paths_are_taken_from_the_root_also_absolute_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap().join("root");
+        fs::create_dir_all(root.join("sub")).unwrap();
+        let alias = folder.path().join("alias");
+        symlink(&root, &alias).unwrap();
+        let at = |path: &str| named(&root, path);
+        for base in [root.to_str().unwrap(), alias.to_str().unwrap()] {
+            assert_eq!(at(&format!("{base}/a/b")), Ok(below_root("a/b")));
+            assert_eq!(at(&format!("{base}//a/./x/../b/")), Ok(below_root("a/b")));
+            assert_eq!(
+                at(&format!("{base}/sub/../../root/c")),
+                match base.ends_with("root") {
+                    true => Ok(below_root("c")),
+                    // `..` is of the text: this is another root beside the alias.
+                    false => at(&format!("{}/root/c", folder.path().to_str().unwrap())),
+                }
+            );
+            for path in [base.to_owned(), format!("{base}/"), format!("{base}/sub/..")] {
+                assert_eq!(at(&path), Ok(Named::Root), "{path}");
+            }
+        }
+        for (path, named) in [
+            ("a", below_root("a")),
+            ("./a//b", below_root("a/b")),
+            ("a/../b/", below_root("b")),
+            ("", Named::Root),
+            (".", Named::Root),
+            ("a/..", Named::Root),
+        ] {
+            assert_eq!(at(path), Ok(named), "{path}");
+        }
+        let root = root.to_str().unwrap();
+        for path in [
+            "..",
+            "../x",
+            "a/../../root/x",
+            "/",
+            "/etc/passwd",
+            &format!("{root}/../x"),
+            &format!("{root}-evil/x"),
+            "/nowhere/at/all",
+        ] {
+            let fault = at(path).unwrap_err();
+            let told = format!("Path is outside workspace: '{path}'");
+            assert_eq!((fault.code, fault.message), (Fault::INTERNAL, told));
+        }
+    }
+
+    #[test]
+    fn of_the_whole_machine_every_absolute_path_is_in_reach() {
+        let at = |path: &str| named(Path::new("/"), path);
+        assert_eq!(at("/etc/hostname"), Ok(below_root("etc/hostname")));
+        assert_eq!(at("/../etc"), Ok(below_root("etc")));
+        assert_eq!(at("/"), Ok(Named::Root));
+        assert_eq!(at(""), Ok(Named::Root));
+        assert!(at("..").is_err());
+    }
+
+    #[test]
+    fn what_no_path_can_be_is_told_with_it() {
+        let root = Path::new("/");
+        let told = |path: &str| named(root, path).unwrap_err().message;
+        assert_eq!(told("a\0b"), "Path holds the character U+0000: 'a␀b'");
+        assert!(told("a\\b").ends_with("'a\\b'"));
+        let long = "x".repeat(256);
+        assert!(told(&format!("/{long}")).contains(&long));
+        assert!(told(&"y/".repeat(3000)).starts_with("Path is too long (6000 bytes): 'y/y"));
+        for path in ["a/", "a/.", "a/..", "/", "", "/a/b/"] {
+            let fault = named_file(root, path).unwrap_err();
+            assert_eq!(fault.message, format!("Path names no file: '{path}'"));
+        }
+        assert!(named_file(root, "a/./b").is_ok());
+        let fault = named_file(Path::new("/tmp"), "/tmp").unwrap_err();
+        assert_eq!(fault.message, "'/tmp' is a folder, not a file");
+    }
+
+    #[test]
+    fn failures_name_the_path_as_it_was_sent() {
+        let failure = Failure::execution("File 'a/b' not found");
+        assert_eq!(failed("a/b", &failure).message, "File 'a/b' not found");
+        assert_eq!(failed("/w/a/b", &failure).message, "'/w/a/b': File 'a/b' not found");
+    }
+}
