@@ -38,6 +38,8 @@ mod protected;
 mod refused;
 #[cfg(unix)]
 mod replies;
+#[cfg(target_os = "linux")]
+mod rpc_methods;
 #[cfg(unix)]
 mod runs;
 #[cfg(target_os = "linux")]

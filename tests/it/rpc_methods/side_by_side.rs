@@ -1,0 +1,188 @@
+//! Many commands at once from one runner.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Barrier;
+use std::thread;
+use std::time::Duration;
+
+use deaddrop::config::{Mode, Sandbox};
+use deaddrop::protocol::{Capture, Ending, Execution, Output, Streams};
+use deaddrop::runner::{Errand, Runner};
+
+use super::{Scene, Setup};
+use crate::scene::{marked, marker};
+use crate::support::{Base, has_sandbox, program, wait_until};
+
+const MANY: usize = 32;
+
+/// What each of so many commands comes to that begin at the same time.
+fn at_once<T: Send>(run: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let barrier = Barrier::new(MANY);
+    thread::scope(|scope| {
+        let started: Vec<_> = (0..MANY)
+            .map(|n| {
+                let (barrier, run) = (&barrier, &run);
+                scope.spawn(move || {
+                    barrier.wait();
+                    run(n)
+                })
+            })
+            .collect();
+        started.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+fn runner(base: &Base, mode: Mode, helper: std::path::PathBuf) -> Runner {
+    let root = base.at("root");
+    fs::create_dir_all(&root).unwrap();
+    let settings = Sandbox { mode, ..Sandbox::default() };
+    Runner::new(helper, root.canonicalize().unwrap(), settings)
+}
+
+fn stdout(execution: &Execution) -> &str {
+    match &execution.output {
+        Output::Apart { stdout: Capture { head, .. }, .. } => head,
+        Output::Together(_) => panic!("they are kept apart"),
+    }
+}
+
+/// The modes that this machine has.
+fn modes() -> impl Iterator<Item = Mode> {
+    [(Mode::Off, "off"), (Mode::Auto, "auto"), (Mode::Bwrap, "bwrap"), (Mode::Partial, "partial")]
+        .into_iter()
+        .filter_map(|(mode, name)| has_sandbox(name).then_some(mode))
+}
+
+#[test]
+fn first_commands_may_begin_at_once() {
+    for mode in modes() {
+        let base = Base::new();
+        let runner = runner(&base, mode, program().to_owned());
+        // Nothing is known of the machine yet; then nothing of the commands' own folder is there.
+        for own in ["one", "two"] {
+            let own = base.at(own);
+            let run = |n: usize| {
+                let command = format!("echo {n} > ~/{n} && echo {n} > $TMPDIR/{n} && echo {n}");
+                runner.run(
+                    &Errand {
+                        streams: Streams::First,
+                        ..Errand::new(&command, &runner.workspace, &own)
+                    },
+                    &|| false,
+                )
+            };
+            for (n, execution) in at_once(run).iter().enumerate() {
+                assert_eq!(execution.ending, Ending::Exited(0), "{mode:?}: {execution:?}");
+                assert_eq!(stdout(execution), format!("{n}\n"));
+            }
+        }
+    }
+}
+
+/// A helper that is refused namespaces, so that what it leaves behind comes to this process.
+fn without_namespaces(base: &Base) -> std::path::PathBuf {
+    let script = format!(
+        "#!/bin/sh\nexec unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_pid_namespaces && exec \"$@\"' sh {} \"$@\"\n",
+        program().display()
+    );
+    let path = base.write("helper", script);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+#[test]
+fn a_helper_that_is_killed_takes_its_own_processes_along_and_no_others() {
+    let base = Base::new();
+    let runner = runner(&base, Mode::Off, without_namespaces(&base));
+    let own = base.at("own");
+    let (lost, kept) = (marker(), marker());
+    let tier = runner.confinement(&own);
+    let is_killable =
+        runner.run(&Errand::new("test \"$PPID\" -gt 2", &runner.workspace, &own), &|| false).ending;
+    if is_killable != Ending::Exited(0) {
+        eprintln!("SKIPPED: namespaces cannot be refused here ({tier:?}, {is_killable:?})");
+        return;
+    }
+    // Another child of this process, which is nobody's orphan.
+    let mut other = std::process::Command::new("sleep").arg(&kept).spawn().unwrap();
+    let run = |n: usize| {
+        let command = if n % 4 == 0 {
+            format!(
+                "(setsid sleep {lost} &); (setsid sleep {lost} &); sleep 0.1; kill -9 $PPID; sleep {lost}"
+            )
+        } else {
+            format!(
+                "(setsid sh -c 'sleep 0.{n}; echo below {n}' &); seq 20000; sleep 1; echo end {n}"
+            )
+        };
+        let errand =
+            Errand { streams: Streams::First, ..Errand::new(&command, &runner.workspace, &own) };
+        runner.run(&errand, &|| false)
+    };
+    let numbers: String = (1..=20_000).map(|n| format!("{n}\n")).collect();
+    for (n, execution) in at_once(run).into_iter().enumerate() {
+        if n % 4 == 0 {
+            assert_eq!(execution.ending, Ending::Lost, "{n}");
+            continue;
+        }
+        assert_eq!(execution.ending, Ending::Exited(0), "{n}: {}", stdout(&execution));
+        let below = format!("below {n}\n");
+        let said = stdout(&execution);
+        assert_eq!(said.matches(&below).count(), 1, "{n}");
+        assert_eq!(said.replace(&below, ""), format!("{numbers}end {n}\n"), "{n}");
+    }
+    assert_eq!(marked(&lost), [""; 0]);
+    assert_eq!(other.try_wait().unwrap(), None, "it was taken for an orphan");
+    other.kill().unwrap();
+    other.wait().unwrap();
+}
+
+#[test]
+fn many_requests_at_once_keep_their_output_and_processes_apart() {
+    for setup in [Some(Setup::default()), Setup::confined()].into_iter().flatten() {
+        let scene = Setup { timeout: Duration::from_secs(60), ..setup }.serve();
+        let left = marker();
+        let results = at_once(|n| {
+            scene.write(&format!("files/{n}/x"), &format!("{n}")).unwrap();
+            let said = scene.exec(&format!(
+                "(setsid sleep {left} &); seq {n} 5000; cat files/{n}/x >&2; exit {n}"
+            ));
+            assert_eq!(scene.read(&format!("files/{n}/x")).unwrap(), format!("{n}"));
+            said
+        });
+        for (n, result) in results.into_iter().enumerate() {
+            assert_eq!(result.exit_code, i32::try_from(n).unwrap(), "{}", result.stderr);
+            let numbers: String = (n..=5_000).map(|n| format!("{n}\n")).collect();
+            assert_eq!((result.stdout, result.stderr), (numbers, format!("{n}")));
+        }
+        assert_eq!(marked(&left), [""; 0]);
+    }
+}
+
+#[test]
+fn what_one_command_makes_is_not_put_back_for_another() {
+    let Some(setup) = Setup::confined() else { return };
+    let scene: Scene = setup.serve();
+    let waits = |for_: &str| format!("while ! test -e {for_}; do sleep 0.01; done");
+    let one = format!("mkdir -p .git/hooks; echo evil > .git/hooks/x; touch made; {}", waits("go"));
+    let two = format!("touch begun; {}", waits("end"));
+    thread::scope(|scope| {
+        let first = scope.spawn(|| scene.exec(&one));
+        wait_until("the first command", || scene.base.exists("root/made"));
+        let second = scope.spawn(|| scene.exec(&two));
+        wait_until("the second command", || scene.base.exists("root/begun"));
+        scene.base.write("root/go", "");
+        let first = first.join().unwrap();
+        assert!(first.stderr.contains("a command made '.git'"), "{first:?}");
+        assert!(!scene.base.exists("root/.git"));
+        scene.base.write("root/end", "");
+        let second = second.join().unwrap();
+        assert_eq!((second.exit_code, &*second.stderr), (0, ""));
+    });
+    assert!(!scene.base.exists("root/.git"), "{:?}", scene.base.names("root/.git"));
+    // What the person makes when nothing runs is theirs.
+    scene.base.write("root/.git/hooks/mine", "");
+    assert_eq!(scene.exec("echo").stderr, "");
+    assert!(scene.base.exists("root/.git/hooks/mine"));
+}
