@@ -50,7 +50,8 @@ impl Served {
         self.permits(&operation, &place).map_err(|reason| with_path(&sent, &reason))?;
         // Where commands may write them, it would keep nobody from anything.
         let permit = !self.guarded;
-        if !permit && place.look(&operation).is_some_and(|look| look.protected) {
+        let look = place.look(&operation).map_err(|e| with_path(&sent, &e.to_string()))?;
+        if !permit && look.is_some_and(|look| look.protected) {
             return Err(Fault::internal(format!(
                 "Path is protected: '{}' has a name that is only written by hand, since others act on such files; the setting protected_names says which have",
                 visible_line(&sent)

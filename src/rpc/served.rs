@@ -82,7 +82,7 @@ impl Served {
     pub(super) fn permits(&self, operation: &Operation, place: &dyn Place) -> Result<(), String> {
         let Some(policy) = &self.serving.policy else { return Ok(()) };
         let name = &policy.name;
-        match turn::judge(policy, self.guarded, operation, place) {
+        match turn::judge(policy, self.guarded, operation, place).map_err(|e| e.to_string())? {
             Decision::Allow => Ok(()),
             Decision::Deny(Denial { reason, policy, suggestion }) => {
                 let instead = suggestion.map_or(String::new(), |told| format!(". {told}"));
