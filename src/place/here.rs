@@ -35,6 +35,8 @@ pub struct Here<'a> {
     pub timeout: &'a dyn Fn(Option<Duration>) -> Option<Duration>,
     /// Whether commands reach the network; None for what the settings say.
     pub network: Option<bool>,
+    /// A file that is locked while a command runs; None for the runner's.
+    pub lock: Option<&'a Path>,
     /// How many characters of a command's output are kept; None for as many as the runner keeps.
     pub output_limit: Option<usize>,
     /// The largest file, in bytes, that is given where it is read in its place.
@@ -65,6 +67,7 @@ impl<'a> Here<'a> {
             guard: Keeper::default(),
             timeout: &|asked| asked,
             network: None,
+            lock: None,
             output_limit: None,
             read_limit: READ_LIMIT,
             read_room: READ_ROOM,
@@ -114,6 +117,7 @@ impl<'a> Here<'a> {
             streams: run.streams,
             output_limit: self.output_limit,
             network: self.network,
+            lock: self.lock,
             ..Errand::new(&run.command, &folder, self.own)
         };
         let execution = self.runner.run(&errand, self.interrupted);

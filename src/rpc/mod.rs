@@ -5,8 +5,10 @@
 
 mod exec;
 mod files;
+mod guest;
 mod named;
 mod served;
+mod steps;
 
 use serde::Serialize;
 

@@ -1,9 +1,11 @@
 //! What is served: a root folder, the commands that run in it, and whether a policy rules them.
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::steps::Steps;
 use super::{Given, Service};
 use crate::config::Policy;
 use crate::error::{self, Error};
@@ -44,6 +46,10 @@ pub struct Served {
     pub(super) guarded: bool,
     /// What watches over these names, for all commands that run at once.
     guard: Shared,
+    /// What is known of the steps of a host.
+    pub(super) steps: Steps,
+    /// The tools of this machine, once they were asked for.
+    pub(super) tools: OnceLock<Vec<String>>,
     /// How many operations were carried out, for the names of what is put away.
     count: AtomicU64,
 }
@@ -61,18 +67,27 @@ impl Served {
             let state = &serving.state;
             state.read_dir().map_err(|e| Error::io("open the folder", state, e))?;
         }
-        Ok(Self { serving, guarded, guard: Shared::default(), count: AtomicU64::new(0) })
+        let steps = Steps::new(serving.state.clone());
+        let (tools, count) = (OnceLock::new(), AtomicU64::new(0));
+        Ok(Self { serving, guarded, guard: Shared::default(), steps, tools, count })
     }
 
     /// The place where one operation is carried out. Many are at once, and share what watches over
     /// protected names.
     pub(super) fn place<'a>(&'a self, interrupted: &'a dyn Fn() -> bool) -> Here<'a> {
-        let Serving { workspace, runner, own, state, .. } = &self.serving;
         let n = self.count.fetch_add(1, Ordering::Relaxed);
-        let name = format!("rpc_{}_{n:04}", std::process::id());
-        let quarantine = Quarantine::new(state.clone(), &state.to_string_lossy(), &name);
+        self.place_named(&format!("rpc_{}_{n:04}", std::process::id()), interrupted)
+    }
+
+    /// The same, where what is put away lies under this name.
+    pub(super) fn place_named<'a>(
+        &'a self,
+        name: &str,
+        interrupted: &'a dyn Fn() -> bool,
+    ) -> Here<'a> {
+        let Serving { workspace, runner, own, .. } = &self.serving;
         let here = Here::new(workspace, runner, own, false, interrupted);
-        here.guarded(self.guarded, self.guard.member(quarantine))
+        here.guarded(self.guarded, self.guard.member(self.quarantine(name)))
     }
 
     /// Asks the policy, where there is one.
@@ -94,18 +109,10 @@ impl Served {
         }
     }
 
-    /// The methods by which a host carries out a session's operations here.
-    fn guest(&self, method: &Method) -> Result<Given, Fault> {
-        let name = match method {
-            Method::About => "about",
-            Method::Walk => "walk",
-            Method::Look(_) => "look",
-            Method::Read(_) => "read",
-            Method::Step(_) => "step",
-            Method::Result(_) => "result",
-            _ => "interrupt",
-        };
-        Err(Fault::new(Fault::METHOD, format!("method not found: {name}")))
+    /// Where what is put away under this name lies.
+    pub(super) fn quarantine(&self, name: &str) -> Quarantine {
+        let state = &self.serving.state;
+        Quarantine::new(state.clone(), &state.to_string_lossy(), name)
     }
 }
 
@@ -118,9 +125,11 @@ impl Service for Served {
             Method::ReadFile(ReadFile { path }) => self.read_file(&path).map(Given::File),
             Method::WriteFile(file) => self.write_file(file).map(Given::Written),
             Method::ListDir(ListDir { path }) => self.list_dir(&path).map(Given::Entries),
-            guest => self.guest(&guest),
+            guest => self.guest(guest),
         }
     }
 
-    fn interrupt(&self, _: &str) {}
+    fn interrupt(&self, key: &str) {
+        self.steps.interrupt(key);
+    }
 }

@@ -205,7 +205,7 @@ impl Runner {
             command: errand.command.into(),
             folder: errand.folder.to_owned(),
             environment,
-            lock: self.lock.clone(),
+            lock: errand.lock.unwrap_or(&self.lock).to_owned(),
             user: view.and_then(|view| view.user),
             network,
             limits: Limits {

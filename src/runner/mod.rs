@@ -85,6 +85,8 @@ pub struct Errand<'a> {
     /// Whether it reaches the network; None for what the settings say. Where nothing can keep it off,
     /// `Some(false)` is refused.
     pub network: Option<bool>,
+    /// As [`Runner::lock`], for this command alone; None for that.
+    pub lock: Option<&'a Path>,
 }
 
 impl<'a> Errand<'a> {
@@ -103,6 +105,7 @@ impl<'a> Errand<'a> {
             streams: Streams::Together,
             output_limit: None,
             network: None,
+            lock: None,
         }
     }
 }

@@ -43,8 +43,13 @@ fn lost(operation: &Operation) -> Detail {
         );
         return Failure::execution(told).into();
     };
+    lost_command(&run.command)
+}
+
+/// What a command came to of which nobody knows how it ended.
+pub fn lost_command(command: &str) -> Detail {
     Detail::Ran(Execution {
-        command: run.command.clone(),
+        command: command.to_owned(),
         ending: Ending::Lost,
         output: Output::default(),
         duration: std::time::Duration::ZERO,

@@ -126,6 +126,11 @@ impl Workspace {
         }
     }
 
+    /// The names that only the person may write, as they wrote them.
+    pub fn protected_names(&self) -> impl Iterator<Item = &str> {
+        self.protected.names()
+    }
+
     /// The root's canonical path.
     pub fn path(&self) -> &Path {
         &self.path

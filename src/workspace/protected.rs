@@ -33,6 +33,11 @@ impl Protected {
         Self { names: names.collect() }
     }
 
+    /// The names, as the person wrote them.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(|name| name.given.as_str())
+    }
+
     /// The protected name that a file system could take this name for.
     pub fn name_of(&self, component: &str) -> Option<&str> {
         // Most names are neither hidden nor short ones.

@@ -16,6 +16,8 @@ mod confinement;
 mod decided_elsewhere;
 mod dialects;
 mod events_shown;
+#[cfg(unix)]
+mod guest;
 mod handing_over;
 #[cfg(unix)]
 mod inbox;
@@ -40,6 +42,8 @@ mod refused;
 mod replies;
 #[cfg(target_os = "linux")]
 mod rpc_methods;
+#[cfg(target_os = "linux")]
+mod rpc_steps;
 #[cfg(unix)]
 mod runs;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,149 @@
+//! A guest in a folder of its own, driven through the library, and steps that are carried out in it:
+//! here, or by a process that can be killed.
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use deaddrop::config::{Mode, Policy, Sandbox};
+use deaddrop::protocol::rpc::{Fault, Key, Method, State, StepAsked};
+use deaddrop::protocol::{
+    Content, Detail, Ending, Existing, Operation, RelPath, ShellCommand, Warning,
+};
+use deaddrop::rpc::{Given, Served, Service, Serving};
+use deaddrop::runner::Runner;
+use deaddrop::watch::Stop;
+use deaddrop::workspace::Workspace;
+
+use crate::support::{Base, has_sandbox, program};
+
+/// Tell a process of its own which guest it is, and what to do.
+const BASE: &str = "DEADDROP_TEST_GUEST";
+const STEP: &str = "DEADDROP_TEST_STEP";
+/// What it says before the state that a step came to.
+const SAID: &str = "came to: ";
+
+/// The folders of a guest.
+pub struct Guest {
+    pub base: Base,
+}
+
+impl Guest {
+    pub fn new() -> Self {
+        let base = Base::new();
+        fs::create_dir(base.at("workspace")).unwrap();
+        fs::create_dir(base.at("state")).unwrap();
+        Self { base }
+    }
+
+    pub fn served(&self) -> Served {
+        served(self.base.path(), None)
+    }
+
+    pub fn ruled(&self, policy: &str) -> Served {
+        served(self.base.path(), Policy::preset(policy))
+    }
+
+    /// The file of a step.
+    pub fn record(&self, key: &str) -> PathBuf {
+        self.base.at(&format!("state/steps/step_{key}"))
+    }
+
+    /// A process that carries out a step: the ignored test of this name in this program.
+    pub fn process(&self, test: &str, asked: &StepAsked) -> Command {
+        let mut command = Command::new(env::current_exe().unwrap());
+        command.args([test, "--exact", "--ignored", "--test-threads=1", "--nocapture"]);
+        command.env(BASE, self.base.path()).env(STEP, serde_json::to_string(asked).unwrap());
+        // Found out here once, and told to all.
+        command.env("DEADDROP_TEST_MODE", if has_sandbox("auto") { "auto" } else { "off" });
+        command
+    }
+
+    /// How many lines a file of the workspace has; 0 where there is none.
+    pub fn lines(&self, name: &str) -> usize {
+        let text = fs::read_to_string(self.base.at(&format!("workspace/{name}")));
+        text.map_or(0, |text| text.lines().count())
+    }
+}
+
+/// What the process does that [`Guest::process`] starts.
+pub fn carry_out() {
+    let (Ok(base), Ok(asked)) = (env::var(BASE), env::var(STEP)) else {
+        eprintln!("SKIPPED: this is what other tests start");
+        return;
+    };
+    let asked = serde_json::from_str(&asked).unwrap();
+    let state = step(&served(Path::new(&base), None), asked);
+    println!("{SAID}{}", serde_json::to_string(&state.unwrap()).unwrap());
+}
+
+/// What such a process said.
+pub fn said(stdout: &[u8]) -> Option<State> {
+    let text = String::from_utf8_lossy(stdout);
+    let (_, state) = text.split_once(SAID)?;
+    serde_json::from_str(state.lines().next()?).ok()
+}
+
+fn served(base: &Path, policy: Option<Policy>) -> Served {
+    let (root, state) = (base.join("workspace"), base.join("state"));
+    let mode = env::var("DEADDROP_TEST_MODE").map_or_else(|_| has_sandbox("auto"), |m| m == "auto");
+    let mode = if mode { Mode::Auto } else { Mode::Off };
+    let names = [".git", ".vscode"].map(str::to_owned);
+    let workspace = Workspace::open(&root, std::slice::from_ref(&state), &names).unwrap();
+    let settings = Sandbox { mode, ..Sandbox::default() };
+    let mut runner = Runner::new(program().to_owned(), workspace.path().to_owned(), settings);
+    runner.hidden.push(state.clone());
+    let own = state.join("own");
+    let timeout = Duration::from_secs(25);
+    let serving = Serving { workspace, runner, timeout, policy, own, state, stop: Stop::default() };
+    Served::new(serving).unwrap()
+}
+
+pub fn asked(key: &str, operation: Operation) -> StepAsked {
+    StepAsked {
+        key: key.to_owned(),
+        operation,
+        protected: false,
+        repository: false,
+        network: None,
+        output_limit: 4_000,
+        read_limit: 100_000,
+        settled: Vec::new(),
+    }
+}
+
+pub fn run(key: &str, command: &str) -> StepAsked {
+    asked(key, Operation::Run(ShellCommand::new(command)))
+}
+
+pub fn create(key: &str, path: &str, text: &str) -> StepAsked {
+    let (path, content) = (RelPath::parse(path).unwrap(), Content::from(text));
+    asked(key, Operation::Create { path, content, existing: Existing::Replace })
+}
+
+pub fn step(served: &Served, asked: StepAsked) -> Result<State, Fault> {
+    match served.call(Method::Step(Box::new(asked)))? {
+        Given::Step(state) => Ok(state),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+pub fn result(served: &Served, key: &str) -> State {
+    match served.call(Method::Result(Key { key: key.to_owned() })) {
+        Ok(Given::Step(state)) => state,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// How a command ended that a step has run, and what is told beside it.
+#[track_caller]
+pub fn ended(state: State) -> (Ending, Vec<Warning>) {
+    match state {
+        State::Done { detail: Detail::Ran(execution), warnings } => (execution.ending, warnings),
+        other => panic!("{other:?}"),
+    }
+}
