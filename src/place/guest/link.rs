@@ -89,22 +89,25 @@ impl Guest {
     }
 
     /// Asks for a step, which is done once, however often it is asked for. Ends it where the person
-    /// wants to stop.
+    /// wants to stop. Tells too whether the connection broke meanwhile.
     pub(super) fn step(
         &self,
         asked: &StepAsked,
         patience: Duration,
         interrupted: &dyn Fn() -> bool,
-    ) -> Result<Result<State, Fault>> {
+    ) -> Result<(Result<State, Fault>, bool)> {
         let key = Key { key: asked.key.clone() };
-        self.twice(|client| {
+        let mut times = 0;
+        let state = self.twice(|client| {
             let mut told = false;
+            times += 1;
             client.call_while("step", asked, patience, &mut || {
                 let tell = !told && interrupted();
                 told |= tell;
                 tell.then(|| crate::protocol::rpc::request(None, "interrupt", &key))
             })
-        })
+        })?;
+        Ok((state, times > 1))
     }
 
     fn twice<T>(&self, mut call: impl FnMut(&mut Client) -> Result<T, Gone>) -> Result<T> {

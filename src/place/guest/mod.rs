@@ -188,11 +188,14 @@ impl InGuest<'_> {
             read_limit: self.terms.read_limit,
             settled: self.guest.settled.take(),
         };
-        let state = self.guest.step(&asked, patience, self.terms.interrupted)?;
+        let (state, broke) = self.guest.step(&asked, patience, self.terms.interrupted)?;
         self.guest.settled.borrow_mut().push(key.to_owned());
         match state {
             Ok(State::Done { detail, warnings }) => {
                 self.noticed = sane::warnings(warnings);
+                if broke {
+                    self.noticed.push(Warning::new(WarningSort::Guest, ASKED_AGAIN));
+                }
                 Ok(sane::detail(detail, &asked.operation, self.terms.output_limit))
             }
             Ok(State::Unknown | State::Running) => {
