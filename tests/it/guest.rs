@@ -52,10 +52,10 @@ impl Guest {
         self.base.at(&format!("state/steps/step_{key}"))
     }
 
-    /// A process that carries out a step: the ignored test of this name in this program.
-    pub fn process(&self, test: &str, asked: &StepAsked) -> Command {
+    /// A process that carries out a step: this program again, with arguments that bring it there.
+    pub fn process(&self, arguments: &[&str], asked: &StepAsked) -> Command {
         let mut command = Command::new(env::current_exe().unwrap());
-        command.args([test, "--exact", "--ignored", "--test-threads=1", "--nocapture"]);
+        command.args(arguments);
         command.env(BASE, self.base.path()).env(STEP, serde_json::to_string(asked).unwrap());
         // Found out here once, and told to all.
         command.env("DEADDROP_TEST_MODE", if has_sandbox("auto") { "auto" } else { "off" });
@@ -67,6 +67,11 @@ impl Guest {
         let text = fs::read_to_string(self.base.at(&format!("workspace/{name}")));
         text.map_or(0, |text| text.lines().count())
     }
+}
+
+/// Whether this is such a process.
+pub fn is_wanted() -> bool {
+    env::var_os(STEP).is_some()
 }
 
 /// What the process does that [`Guest::process`] starts.

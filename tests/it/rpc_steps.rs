@@ -16,7 +16,9 @@ use deaddrop::rpc::{Given, Served, Service};
 use crate::guest::{Guest, asked, carry_out, create, ended, result, run, said, step};
 use crate::support::{set_time, wait_until};
 
-const CHILD: &str = "rpc_steps::a_process_that_carries_out_a_step";
+/// What brings this program to the test below.
+const CHILD: &[&str] =
+    &["rpc_steps::a_process_that_carries_out_a_step", "--exact", "--ignored", "--nocapture"];
 const OK: Ending = Ending::Exited(0);
 
 #[test]
@@ -309,12 +311,26 @@ fn the_guests_own_policy_holds_as_far_as_nobody_need_be_asked() {
     let open = StepAsked { protected: true, repository: true, ..run("rm-2", "rm -r x") };
     denied(step(&served, open).unwrap());
     assert!(guest.base.exists("workspace/x/y"));
+    let served = guest.ruled("workspace");
     denied(step(&served, create("p-1", ".vscode/x.json", "{}")).unwrap());
     let open = StepAsked { protected: true, ..create("p-2", ".vscode/x.json", "{}") };
-    let State::Done { detail: Detail::Created { .. }, .. } = step(&served, open).unwrap() else {
-        panic!()
-    };
+    let state = step(&served, open).unwrap();
+    assert!(matches!(&state, State::Done { detail: Detail::Created { .. }, .. }), "{state:?}");
     assert_eq!(guest.base.read("workspace/.vscode/x.json"), "{}");
+    let Ok(Given::About(about)) = served.call(Method::About) else { panic!() };
+    if !about.guarded {
+        eprintln!("SKIPPED: what git may write; nothing keeps it from anything here");
+        return;
+    }
+    let commit = "git commit --allow-empty -m x";
+    let told = denied(step(&served, run("g-1", commit)).unwrap());
+    assert!(told.contains("'git commit' writes to the repository"), "{told}");
+    let open = |key, command| StepAsked { repository: true, ..run(key, command) };
+    // Whether there is a git, or a repository, is another matter.
+    assert!(matches!(ended(step(&served, open("g-2", commit)).unwrap()).0, Ending::Exited(_)));
+    let more = open("g-3", "rm -r x; git commit -m x");
+    denied(step(&guest.ruled("standard"), more).unwrap());
+    assert!(guest.base.exists("workspace/x/y"));
 }
 
 #[test]
