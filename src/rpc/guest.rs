@@ -71,7 +71,7 @@ impl Served {
     }
 
     fn walked(&self) -> Result<Walked, Fault> {
-        let walk = self.serving.workspace.walk().map_err(failed)?;
+        let walk = self.serving.workspace.walk().map_err(|e| failed(&e))?;
         let files = walk.files().map(|file| {
             let kind = match file.kind {
                 EntryKind::File => 'f',
@@ -115,10 +115,10 @@ impl Served {
         let going = self.steps.enter(key);
         self.find_lost();
         for settled in settled.iter().filter(|settled| *settled != key && is_key(settled)) {
-            self.steps.forget(settled).map_err(undone)?;
+            self.steps.forget(settled).map_err(|e| undone(&e))?;
         }
         let stop = &self.serving.stop;
-        let Some(mut held) = self.steps.hold(key, stop).map_err(failed)? else {
+        let Some(mut held) = self.steps.hold(key, stop).map_err(|e| failed(&e))? else {
             return Err(stopped("it is being carried out elsewhere"));
         };
         let digest = digest_of(operation);
@@ -131,7 +131,7 @@ impl Served {
             return Ok(done.into());
         }
         if stop.is_asked() {
-            let _ = self.steps.remove(key, held);
+            let _ = self.steps.remove(key, &held);
             return Err(stopped("the step was not begun"));
         }
         let carried = self.carry_out(asked, digest, &mut held, &going);
@@ -139,16 +139,16 @@ impl Served {
             matches!(&carried, Ok(done) if !matches!(done.detail, Detail::Read { .. }));
         if !has_effect {
             // An empty file says as much as none.
-            let _ = self.steps.remove(key, held);
+            let _ = self.steps.remove(key, &held);
         }
-        carried.map(State::from).map_err(undone)
+        carried.map(State::from).map_err(|e| undone(&e))
     }
 
     /// What a step came to.
     fn came_to(&self, key: &str) -> Result<State, Fault> {
         check_key(key)?;
         self.find_lost();
-        match self.steps.try_hold(key, false).map_err(failed)? {
+        match self.steps.try_hold(key, false).map_err(|e| failed(&e))? {
             Taken::Missing => Ok(State::Unknown),
             Taken::Elsewhere => Ok(State::Running),
             Taken::Held(held) if held.begun.as_ref().is_some_and(|begun| begun.key != key) => {
@@ -182,7 +182,7 @@ impl Served {
 
     /// What there is to tell of a command that was begun by a process that died.
     fn lost(&self, key: &str, begun: &Begun) -> Result<Done, Fault> {
-        if !self.steps.wait_for_command(key, &self.serving.stop).map_err(failed)? {
+        if !self.steps.wait_for_command(key, &self.serving.stop).map_err(|e| failed(&e))? {
             return Err(stopped("the command of a deaddrop that died is still running"));
         }
         let mut warnings = Vec::new();
@@ -203,11 +203,11 @@ impl Served {
     /// Looks once after the commands of processes that died, before anything else is done here: what
     /// they did to protected names must not pass for somebody else's doing.
     fn find_lost(&self) {
-        self.steps.sweep(&|key, mut held| {
+        self.steps.sweep(&|key, held| {
             let is_command = |begun: &Begun| matches!(begun.effect, Some(Effect::Command));
             if held.done.is_none() && held.begun.as_ref().is_some_and(is_command) {
                 // What fails here is told to whoever asks for the step.
-                let _ = self.known(key, &mut held);
+                let _ = self.known(key, held);
             }
         });
     }
@@ -362,10 +362,10 @@ fn stopped(told: &str) -> Fault {
     Fault::internal(format!("deaddrop is being stopped, and {told}"))
 }
 
-fn failed(error: Error) -> Fault {
+fn failed(error: &Error) -> Fault {
     Fault::internal(error.to_string())
 }
 
-fn undone(error: Error) -> Fault {
+fn undone(error: &Error) -> Fault {
     Fault::internal(format!("{error}; nothing was done"))
 }

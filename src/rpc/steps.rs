@@ -32,7 +32,7 @@ const COMMAND: &str = "run_";
 /// No key is longer.
 const LONGEST: usize = 64;
 /// What nobody has asked about for so long is forgotten.
-const KEPT: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+const KEPT: Duration = Duration::from_hours(90 * 24);
 /// How often a file is tried for that somebody else holds.
 const SLICE: Duration = Duration::from_millis(5);
 
@@ -85,7 +85,7 @@ pub(super) enum Taken {
     /// Somebody holds it.
     Elsewhere,
     /// It is held from here on.
-    Held(Held),
+    Held(Box<Held>),
 }
 
 /// The file of a step, held.
@@ -164,13 +164,13 @@ impl Steps {
             }
             // Whoever held it may have removed it, and another made it anew.
             if is_at(&file, &path).map_err(fail)? {
-                return Held::read(file, path).map(Taken::Held);
+                return Held::read(file, path).map(|held| Taken::Held(Box::new(held)));
             }
         }
     }
 
     /// Holds the file of a step, once nobody else does; None where deaddrop is to stop before that.
-    pub(super) fn hold(&self, key: &str, stop: &Stop) -> Result<Option<Held>> {
+    pub(super) fn hold(&self, key: &str, stop: &Stop) -> Result<Option<Box<Held>>> {
         loop {
             match self.try_hold(key, true)? {
                 Taken::Held(held) => return Ok(Some(held)),
@@ -201,13 +201,13 @@ impl Steps {
     /// Forgets a step, unless somebody carries it out.
     pub(super) fn forget(&self, key: &str) -> Result<()> {
         match self.try_hold(key, false)? {
-            Taken::Held(held) => self.remove(key, held),
+            Taken::Held(held) => self.remove(key, &held),
             Taken::Missing | Taken::Elsewhere => Ok(()),
         }
     }
 
     /// Removes the file of a step.
-    pub(super) fn remove(&self, key: &str, held: Held) -> Result<()> {
+    pub(super) fn remove(&self, key: &str, held: &Held) -> Result<()> {
         self.end_of_command(key);
         // While it is held: whoever waits for it sees that it is no more.
         fs::remove_file(&held.path).map_err(|e| Error::io("remove", &held.path, e))
@@ -221,7 +221,7 @@ impl Steps {
 
     /// Goes once through what earlier processes left and nobody holds: removes what is old, and gives
     /// the rest to `look`.
-    pub(super) fn sweep(&self, look: &dyn Fn(&str, Held)) {
+    pub(super) fn sweep(&self, look: &dyn Fn(&str, &mut Held)) {
         self.swept.get_or_init(|| {
             let Ok(entries) = fs::read_dir(self.state.join(FOLDER)) else { return };
             for entry in entries.flatten() {
@@ -229,11 +229,11 @@ impl Steps {
                 let key = name.to_str().and_then(|name| name.strip_prefix(RECORD));
                 let Some(key) = key.filter(|key| is_key(key)) else { continue };
                 // What cannot be read is told to whoever asks for it.
-                let Ok(Taken::Held(held)) = self.try_hold(key, false) else { continue };
+                let Ok(Taken::Held(mut held)) = self.try_hold(key, false) else { continue };
                 if held.is_old() {
-                    let _ = self.remove(key, held);
+                    let _ = self.remove(key, &held);
                 } else {
-                    look(key, held);
+                    look(key, &mut held);
                 }
             }
         });
@@ -276,16 +276,15 @@ impl Held {
     fn read(mut file: File, path: PathBuf) -> Result<Self> {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(|e| Error::io("read", &path, e))?;
-        let damaged = || {
-            let why = io::Error::new(
-                io::ErrorKind::InvalidData,
-                "it is damaged, or of another version, so whether the step was done is not known; look at what it did, then remove the file",
-            );
-            Error::io("read", &path, why)
-        };
         let mut end = 0;
-        let begun = next(&bytes, &mut end).ok_or_else(damaged)?;
-        let done = if begun.is_some() { next(&bytes, &mut end).ok_or_else(damaged)? } else { None };
+        let lines = next(&bytes, &mut end).and_then(|begun: Option<Begun>| {
+            let done = if begun.is_some() { next(&bytes, &mut end)? } else { None };
+            Ok((begun, done))
+        });
+        let (begun, done) = lines.map_err(|Damaged| {
+            let why = "it is damaged, or of another version, so whether the step was done is not known; look at what it did, then remove the file";
+            Error::io("read", &path, io::Error::new(io::ErrorKind::InvalidData, why))
+        })?;
         Ok(Self { file, path, end, begun, done })
     }
 
@@ -371,21 +370,22 @@ fn line<T: Serialize>(place: usize, value: &T) -> String {
     format!("{} {payload}\n", checksum(place, &payload).as_str())
 }
 
-/// The line at `at`, which is then behind it; within, None where it was never written whole. None
-/// where it was, and is not what it was.
-fn next<T: DeserializeOwned>(bytes: &[u8], at: &mut usize) -> Option<Option<T>> {
+/// A line that was written whole, and is not what it was.
+struct Damaged;
+
+/// The line at `at`, which is then behind it; None where it was never written whole.
+fn next<T: DeserializeOwned>(bytes: &[u8], at: &mut usize) -> Result<Option<T>, Damaged> {
     let rest = &bytes[*at..];
-    let Some(end) = memchr::memchr(b'\n', rest) else { return Some(None) };
-    // A power loss leaves zeros where a sector was not written.
-    let torn = || rest.contains(&0).then_some(None);
+    let Some(end) = memchr::memchr(b'\n', rest) else { return Ok(None) };
     let text = std::str::from_utf8(&rest[..end]).ok();
-    let Some((sum, payload)) = text.and_then(|text| text.split_once(' ')) else {
-        return torn();
+    let good = text
+        .and_then(|text| text.split_once(' '))
+        .filter(|(sum, payload)| checksum(*at, payload).as_str() == *sum);
+    let Some((_, payload)) = good else {
+        // A power loss leaves zeros where a sector was not written.
+        return if rest.contains(&0) { Ok(None) } else { Err(Damaged) };
     };
-    if checksum(*at, payload).as_str() != sum {
-        return torn();
-    }
-    let value = serde_json::from_str(payload).ok()?;
+    let value = serde_json::from_str(payload).map_err(|_| Damaged)?;
     *at += end + 1;
-    Some(Some(value))
+    Ok(Some(value))
 }

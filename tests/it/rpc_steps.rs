@@ -336,11 +336,16 @@ fn the_guests_own_policy_holds_as_far_as_nobody_need_be_asked() {
 #[test]
 fn a_command_gets_the_time_that_it_asks_for() {
     let guest = Guest::new();
-    let timeout = Some(Duration::from_millis(300));
+    let limit = Duration::from_millis(300);
     let command = "sleep 600".to_owned();
-    let command = ShellCommand { command, timeout, streams: Streams::Apart, ..Default::default() };
+    let command = ShellCommand {
+        command,
+        timeout: Some(limit),
+        streams: Streams::Apart,
+        ..Default::default()
+    };
     let state = step(&guest.served(), asked("k", Operation::Run(command))).unwrap();
-    assert_eq!(ended(state).0, Ending::TimedOut(timeout.unwrap()));
+    assert_eq!(ended(state).0, Ending::TimedOut(limit));
 }
 
 #[test]

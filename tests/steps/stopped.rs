@@ -133,7 +133,7 @@ fn ask_again(guest: &Guest, asked: &StepAsked) -> Result<State, String> {
         return Err(format!("first {told:?}, then {again:?}"));
     }
     let later = step(&guest.served(), asked.clone()).map_err(|e| e.to_string())?;
-    if later != again { Err(format!("first {again:?}, then {later:?}")) } else { Ok(again) }
+    if later == again { Ok(again) } else { Err(format!("first {again:?}, then {later:?}")) }
 }
 
 fn what_is_begun_is_on_disk_before_it_is_done() {

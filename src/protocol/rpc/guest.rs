@@ -150,6 +150,7 @@ pub struct Key {
 /// What became of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "state")]
+#[allow(clippy::large_enum_variant, reason = "there is one at a time, and most are the large one")]
 pub enum State {
     /// It was never begun, or begun and nothing came of it: it may be asked for again.
     Unknown,
