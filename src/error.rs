@@ -64,6 +64,8 @@ enum ErrorKind {
     NothingPending { about: String },
     #[error("{0}")]
     Waits(String),
+    #[error("something listens at {0} already; stop it first, or choose another place")]
+    Listens(String),
     #[error("{message}")]
     Relayed { message: String, code: u8 },
     #[error("{0}")]
@@ -215,6 +217,11 @@ impl Error {
     /// Whether another process serves the base directory.
     pub fn is_locked(&self) -> bool {
         matches!(*self.0, ErrorKind::Locked { .. })
+    }
+
+    /// Somebody else listens at a socket's path, or a port.
+    pub fn listens(place: impl Into<String>) -> Self {
+        ErrorKind::Listens(place.into()).into()
     }
 
     /// What another process said of a wish, and its exit code.

@@ -40,12 +40,35 @@ pub struct Watch {
 
 /// Says whether the person has asked deaddrop to stop.
 #[derive(Clone, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct Stop {
+    asked: Arc<AtomicBool>,
+    /// Whether it was SIGINT.
+    interrupted: Arc<AtomicBool>,
+}
 
 impl Stop {
     /// Whether to stop.
     pub fn is_asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// Whether that was said with Ctrl-C, and not by whoever ends a service.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Calls `wake` from a thread of its own after each such signal, when [`Stop::is_asked`] says so
+    /// already. Should there be no thread for it, or on Windows, it is never called.
+    pub fn wakes(wake: impl Fn() + Send + 'static) {
+        #[cfg(not(windows))]
+        {
+            let signals = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
+            let Ok(mut signals) = signal_hook::iterator::Signals::new(signals) else { return };
+            let heard = move || signals.forever().for_each(|_| wake());
+            drop(std::thread::Builder::new().name("signals".into()).spawn(heard));
+        }
+        #[cfg(windows)]
+        drop(wake);
     }
 
     /// Asks to stop.
@@ -58,10 +81,12 @@ impl Stop {
     pub fn on_signals() -> Result<Self> {
         let stop = Self::default();
         let fail = |e| Error::io("listen for signals in", Path::new("this process"), e);
+        let by_hand = Arc::clone(&stop.interrupted);
+        signal_hook::flag::register(signal_hook::consts::SIGINT, by_hand).map_err(fail)?;
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            let flag = Arc::clone(&stop.0);
+            let flag = Arc::clone(&stop.asked);
             signal_hook::flag::register_conditional_shutdown(signal, 130, flag).map_err(fail)?;
-            signal_hook::flag::register(signal, Arc::clone(&stop.0)).map_err(fail)?;
+            signal_hook::flag::register(signal, Arc::clone(&stop.asked)).map_err(fail)?;
         }
         #[cfg(unix)]
         signal_hook::flag::register(signal_hook::consts::SIGIO, Arc::default()).map_err(fail)?;
@@ -84,26 +109,10 @@ impl Watch {
             stop,
         };
         watch.follow();
-        #[cfg(not(windows))]
-        watch.hear_signals();
+        // A signal ends the wait; else the next tick does.
+        let sender = watch.sender.clone();
+        Stop::wakes(move || drop(sender.send(Wake::Look)));
         watch
-    }
-
-    /// A signal ends the wait. Should there be no thread for it, the next tick does; so it is on
-    /// Windows, too.
-    #[cfg(not(windows))]
-    fn hear_signals(&self) {
-        let signals = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
-        let Ok(mut signals) = signal_hook::iterator::Signals::new(signals) else { return };
-        let sender = self.sender.clone();
-        let heard = move || {
-            for _ in signals.forever() {
-                if sender.send(Wake::Look).is_err() {
-                    return;
-                }
-            }
-        };
-        drop(std::thread::Builder::new().name("signals".into()).spawn(heard));
     }
 
     /// Waits until there may be something to do, and gives the names of finished files. Returns at
