@@ -3,12 +3,19 @@
 //! Connections are served side by side, the requests of one in order. Standard input and output are
 //! one connection; a Unix socket and a port of a virtual machine's host bring many.
 
+mod connection;
+mod door;
 mod exec;
 mod files;
 mod guest;
+mod line;
+mod listen;
 mod named;
+mod queue;
 mod served;
 mod steps;
+#[cfg(target_os = "linux")]
+mod vsock;
 
 use serde::Serialize;
 
@@ -16,6 +23,7 @@ use crate::protocol::rpc::{
     About, ContentsOf, Entries, ExecResult, Fault, FileContent, LookedAt, Method, Pong, State,
     Walked, Written,
 };
+pub use listen::{At, Listening};
 pub use served::{Served, Serving};
 
 /// What carries out requests: of many connections at once.

@@ -1,0 +1,222 @@
+//! One connection: a thread reads ahead, another carries out what was asked for, in order, and
+//! answers. Only an interrupt overtakes.
+
+use std::io::{self, Read, Write};
+
+use super::line::{Line, Lines};
+use super::queue::Queue;
+use super::{Given, Service};
+use crate::protocol::rpc::{
+    self, Fault, LINE_LIMIT, Method, Request, Written, connected, connects_to, is_blank,
+};
+
+/// An interrupt that overtakes is no longer, in bytes: nobody looks through long lines twice. A
+/// longer one comes in its order.
+const INTERRUPT_LIMIT: usize = 4096;
+const INTERRUPT: &[u8] = b"interrupt";
+
+/// Reads ahead until the end of the input, until who wrote is gone, or until no more is wanted.
+pub(super) fn read(input: impl Read, queue: &Queue, service: &dyn Service) {
+    let mut lines = Lines::new(input, LINE_LIMIT);
+    let mut first = true;
+    loop {
+        match lines.next() {
+            Ok(None) => return queue.end(),
+            // Nobody is there to be answered.
+            Err(_) => return queue.close(),
+            Ok(Some(line)) => {
+                // Whoever carries it out looks for CONNECT in the first line, whatever that is.
+                if let (false, Line::Whole(line)) = (first, &line) {
+                    if is_blank(line) {
+                        continue;
+                    }
+                    if let Some(key) = interrupts(line) {
+                        service.interrupt(&key);
+                        continue;
+                    }
+                }
+                first = false;
+                if !queue.push(line) {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// The key of the step that a notification wants ended.
+fn interrupts(line: &[u8]) -> Option<String> {
+    if line.len() > INTERRUPT_LIMIT || memchr::memmem::find(line, INTERRUPT).is_none() {
+        return None;
+    }
+    let request = rpc::read(line).ok().filter(|request| request.id.is_none())?;
+    match Method::of(request) {
+        Ok(Method::Interrupt(key)) => Some(key.key),
+        _ => None,
+    }
+}
+
+/// Carries out what was asked for and answers it, until there is no more. `within` is told true
+/// before each call and false after it.
+///
+/// # Errors
+/// Nobody reads the answers any more.
+pub(super) fn work(
+    queue: &Queue,
+    mut output: impl Write,
+    service: &dyn Service,
+    within: &dyn Fn(bool),
+) -> io::Result<()> {
+    let mut first = true;
+    while let Some(line) = queue.pop() {
+        let port = match &line {
+            Line::Whole(line) if first => connects_to(line),
+            _ => None,
+        };
+        first = false;
+        let answer = match (port, line) {
+            (Some(port), _) => Some(connected(port)),
+            (None, Line::TooLong) => {
+                let told = format!(
+                    "invalid request: the line is longer than {LINE_LIMIT} bytes (32 MiB), and nothing of it was kept"
+                );
+                Some(refusal(None, &Fault::new(Fault::REQUEST, told)))
+            }
+            (None, Line::Whole(line)) if is_blank(&line) => None,
+            (None, Line::Whole(line)) => answer(line, service, within),
+        };
+        if let Some(answer) = answer {
+            output.write_all(answer.as_bytes())?;
+            output.flush()?;
+        }
+    }
+    Ok(())
+}
+
+/// Carries out a line; what it is answered with, if it is.
+fn answer(line: Vec<u8>, service: &dyn Service, within: &dyn Fn(bool)) -> Option<String> {
+    let request = match rpc::read(&line) {
+        Ok(request) => request,
+        Err(refused) => return Some(refusal(refused.id, &refused.fault)),
+    };
+    // It can be long, and what is asked for takes its time.
+    drop(line);
+    let id = request.id;
+    within(true);
+    let given = call(request, service);
+    within(false);
+    id?;
+    Some(rpc::answer(id, given.as_ref()))
+}
+
+fn call(request: Request, service: &dyn Service) -> Result<Given, Fault> {
+    match Method::of(request)? {
+        Method::Interrupt(key) => {
+            service.interrupt(&key.key);
+            Ok(Given::Written(Written { success: true }))
+        }
+        method => service.call(method),
+    }
+}
+
+fn refusal(id: Option<u64>, fault: &Fault) -> String {
+    rpc::answer::<Given>(id, Err(fault))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Condvar, Mutex};
+    use std::thread;
+
+    use super::*;
+    use crate::protocol::rpc::Pong;
+
+    /// Answers pings; a command lasts until it is interrupted.
+    #[derive(Default)]
+    struct Slow {
+        interrupted: Mutex<Vec<String>>,
+        changed: Condvar,
+    }
+
+    impl Service for Slow {
+        fn call(&self, method: Method) -> Result<Given, Fault> {
+            if let Method::Exec(exec) = method {
+                let mut interrupted = self.interrupted.lock().unwrap();
+                while !interrupted.contains(&exec.cmd) {
+                    interrupted = self.changed.wait(interrupted).unwrap();
+                }
+            }
+            Ok(Given::Pong(Pong { pong: true }))
+        }
+
+        fn interrupt(&self, key: &str) {
+            self.interrupted.lock().unwrap().push(key.to_owned());
+            self.changed.notify_all();
+        }
+    }
+
+    fn answers(input: &str) -> Vec<String> {
+        let (service, queue, mut output) = (Slow::default(), Queue::default(), Vec::new());
+        thread::scope(|scope| {
+            scope.spawn(|| read(input.as_bytes(), &queue, &service));
+            work(&queue, &mut output, &service, &|_| ()).unwrap();
+        });
+        String::from_utf8(output).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    const PONG: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"pong\":true}}";
+    const PING: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
+
+    #[test]
+    fn connect_is_understood_as_the_first_line_only() {
+        assert_eq!(answers("CONNECT 52\n"), ["OK 52"]);
+        assert_eq!(answers(&format!("CONNECT 52\r\n{PING}")), ["OK 52", PONG]);
+        for input in [format!("{PING}\nCONNECT 52\n"), format!("{PING}\n\nCONNECT 52")] {
+            let told = answers(&input);
+            assert_eq!(told[0], PONG);
+            assert!(told.len() == 2 && told[1].contains("-32700"), "{told:?}");
+        }
+        assert!(answers("\nCONNECT 52\n")[0].contains("-32700"));
+    }
+
+    #[test]
+    fn blank_lines_and_notifications_have_no_answer() {
+        assert_eq!(answers("\n \r\n\n"), [""; 0]);
+        assert_eq!(answers(&format!("\n{PING}\n\t\n")), [PONG]);
+        let notification = "{\"jsonrpc\":\"2.0\",\"method\":\"ping\"}";
+        let unknown = "{\"jsonrpc\":\"2.0\",\"method\":\"unknown\"}";
+        assert_eq!(answers(&format!("{notification}\n{unknown}\n{PING}")), [PONG]);
+    }
+
+    #[test]
+    fn an_interrupt_overtakes_and_with_an_id_comes_in_its_order() {
+        let exec = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"exec\",\"params\":{\"cmd\":\"a\"}}";
+        let interrupt = "\"method\":\"interrupt\",\"params\":{\"key\":\"a\"}}";
+        let told = answers(&format!(
+            "{exec}\n{PING}\n{{\"jsonrpc\":\"2.0\",{interrupt}\n{{\"jsonrpc\":\"2.0\",\"id\":7,{interrupt}\n"
+        ));
+        assert_eq!(
+            told,
+            [PONG, PONG, "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"success\":true}}"]
+        );
+    }
+
+    #[test]
+    fn what_was_begun_is_carried_out_though_nobody_reads() {
+        struct Gone;
+        impl Write for Gone {
+            fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+                Err(io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let (service, queue) = (Slow::default(), Queue::default());
+        let calls = Mutex::new(Vec::new());
+        read(format!("{PING}\n{PING}\n").as_bytes(), &queue, &service);
+        let told = work(&queue, Gone, &service, &|within| calls.lock().unwrap().push(within));
+        assert_eq!(told.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        assert_eq!(*calls.lock().unwrap(), [true, false], "the second is not begun");
+    }
+}

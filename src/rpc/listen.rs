@@ -1,0 +1,273 @@
+//! Where clients come from, and who of them is here: standard input and output, a Unix socket, or a
+//! port of a virtual machine.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::net::Shutdown;
+
+use super::Service;
+use super::connection;
+use super::door::Door;
+use super::queue::Queue;
+use crate::error::{Error, Result};
+use crate::watch::Stop;
+
+/// So many are served at once; others wait to be accepted.
+const MOST: usize = 256;
+/// So long after a connection could not be accepted the next is tried.
+const AGAIN: Duration = Duration::from_millis(50);
+/// How often whether to stop is looked at, where no signal wakes.
+const TICK: Duration = Duration::from_secs(2);
+/// So long those are waited for at the end who do not read their answers.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// So long what was begun is waited for at the end. What ends a command takes two seconds at most.
+const LAST: Duration = Duration::from_secs(10);
+
+/// Where to listen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum At {
+    /// Standard input and output are the only connection.
+    Stdio,
+    /// A Unix socket with this path.
+    Unix(PathBuf),
+    /// A vsock port, from every address. Only on Linux.
+    Vsock(u32),
+}
+
+/// What listens already and accepts nobody yet. Dropped, the Unix socket's file is removed.
+#[derive(Debug)]
+pub struct Listening {
+    at: At,
+    /// None for standard input and output.
+    socket: Option<OwnedFd>,
+    _door: Option<Door>,
+}
+
+impl fmt::Display for Listening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.at {
+            At::Stdio => write!(f, "standard input and output"),
+            At::Unix(path) => write!(f, "{}", path.display()),
+            At::Vsock(port) => write!(f, "vsock port {port}"),
+        }
+    }
+}
+
+impl Listening {
+    /// Begins to listen. To be called before other threads make files: a Unix socket is made with an
+    /// umask of its own.
+    ///
+    /// # Errors
+    /// Somebody else listens there, something that is no socket stands there, or the system has no
+    /// such sockets.
+    pub fn open(at: At) -> Result<Self> {
+        let (socket, door) = match &at {
+            At::Stdio => (None, None),
+            At::Unix(path) => {
+                let (listener, door) = Door::open(path)?;
+                (Some(listener.into()), Some(door))
+            }
+            #[cfg(target_os = "linux")]
+            At::Vsock(port) => (Some(super::vsock::open(*port)?), None),
+            #[cfg(not(target_os = "linux"))]
+            At::Vsock(_) => return Err(Error::usage("--vsock: only Linux has such sockets")),
+        };
+        Ok(Self { at, socket, _door: door })
+    }
+
+    /// Serves until it is to stop, or standard input ends. What was begun is carried to its end, and
+    /// answered where somebody reads.
+    ///
+    /// # Errors
+    /// There are no threads to be had.
+    pub fn serve<S: Service + Send + 'static>(self, service: S, stop: &Stop) -> Result<()> {
+        let hall = Arc::new(Hall { service, inside: Mutex::default(), changed: Condvar::new() });
+        let waker = Arc::clone(&hall);
+        Stop::wakes(move || waker.wake());
+        let fail = |e| Error::io("start a thread in", std::path::Path::new("this process"), e);
+        match &self.socket {
+            None => hall.admit(io::stdin(), io::stdout(), || ()).map_err(fail)?,
+            Some(socket) => {
+                let socket = socket.try_clone().map_err(fail)?;
+                let hall = Arc::clone(&hall);
+                // It may wait for a client when all is over; nobody waits for it.
+                spawn("accept", move || hall.accept(&socket)).map_err(fail)?;
+            }
+        }
+        hall.wait(stop, self.socket.is_none());
+        Ok(())
+    }
+}
+
+/// The connections that are open.
+struct Hall<S> {
+    service: S,
+    inside: Mutex<Inside>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Inside {
+    open: BTreeMap<u64, Arc<Queue>>,
+    /// How many there have been.
+    count: u64,
+    /// In how many something is being carried out.
+    calls: usize,
+    stopped: bool,
+}
+
+impl<S: Service + Send + 'static> Hall<S> {
+    /// Accepts clients for as long as the process lives.
+    fn accept(self: &Arc<Self>, socket: &OwnedFd) {
+        loop {
+            drop(self.until(|inside| inside.open.len() < MOST));
+            let admitted = match accept(socket) {
+                Ok(client) => self.receive(client),
+                // It has thought better of it.
+                Err(e) if matches!(e.kind(), io::ErrorKind::Interrupted) => Ok(()),
+                Err(e) => Err(e),
+            };
+            // No files, no threads or no memory: others may give some back.
+            if admitted.is_err() {
+                thread::sleep(AGAIN);
+            }
+        }
+    }
+
+    fn receive(self: &Arc<Self>, client: OwnedFd) -> io::Result<()> {
+        let client = Arc::new(File::from(client));
+        // The thread that reads would else wait for more. Where the client is gone it fails.
+        let end = |client: &File| rustix::net::shutdown(client, Shutdown::Both).unwrap_or(());
+        let (input, output, ending) =
+            (Arc::clone(&client), Arc::clone(&client), Arc::clone(&client));
+        let admitted = self.admit(input, output, move || end(&ending));
+        if admitted.is_err() {
+            end(&client);
+        }
+        admitted
+    }
+
+    /// Serves one connection on threads of its own; `end` is called when all is answered.
+    fn admit(
+        self: &Arc<Self>,
+        input: impl Read + Send + 'static,
+        output: impl Write + Send + 'static,
+        end: impl FnOnce() + Send + 'static,
+    ) -> io::Result<()> {
+        let queue = Arc::new(Queue::default());
+        let number = {
+            let mut inside = self.inside();
+            if inside.stopped {
+                return Ok(());
+            }
+            inside.count += 1;
+            let number = inside.count;
+            inside.open.insert(number, Arc::clone(&queue));
+            number
+        };
+        let (hall, asked) = (Arc::clone(self), Arc::clone(&queue));
+        let reader = spawn("read", move || connection::read(input, &asked, &hall.service));
+        let (hall, asked) = (Arc::clone(self), Arc::clone(&queue));
+        let worker = reader.and_then(|()| {
+            spawn("answer", move || {
+                // Whoever is gone is not told why.
+                let _ =
+                    connection::work(&asked, output, &hall.service, &|within| hall.calls(within));
+                asked.close();
+                end();
+                hall.left(number);
+            })
+        });
+        if worker.is_err() {
+            queue.close();
+            self.left(number);
+        }
+        worker
+    }
+
+    fn left(&self, number: u64) {
+        self.inside().open.remove(&number);
+        self.wake();
+    }
+
+    fn calls(&self, within: bool) {
+        let mut inside = self.inside();
+        if within {
+            inside.calls += 1;
+        } else {
+            inside.calls -= 1;
+            if inside.stopped {
+                self.changed.notify_all();
+            }
+        }
+    }
+
+    /// Waits until it is to stop, or, with `once`, until everybody has left; then until what was begun
+    /// is done.
+    fn wait(&self, stop: &Stop, once: bool) {
+        let mut inside = self.inside();
+        while !(stop.is_asked() || (once && inside.open.is_empty())) {
+            inside = self.sleep(inside, TICK);
+        }
+        inside.stopped = true;
+        inside.open.values().for_each(|queue| queue.close());
+        let begun = Instant::now();
+        while !inside.open.is_empty() {
+            let end = if inside.calls == 0 { PATIENCE } else { LAST };
+            let Some(left) = end.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) else {
+                return;
+            };
+            inside = self.sleep(inside, left);
+        }
+    }
+
+    fn until(&self, holds: impl Fn(&Inside) -> bool) -> MutexGuard<'_, Inside> {
+        let mut inside = self.inside();
+        while !holds(&inside) {
+            inside = self.sleep(inside, TICK);
+        }
+        inside
+    }
+
+    fn sleep<'a>(
+        &self,
+        inside: MutexGuard<'a, Inside>,
+        longest: Duration,
+    ) -> MutexGuard<'a, Inside> {
+        self.changed.wait_timeout(inside, longest).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn wake(&self) {
+        // Whoever has looked and does not sleep yet would miss it.
+        drop(self.inside());
+        self.changed.notify_all();
+    }
+
+    fn inside(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn accept(socket: &OwnedFd) -> io::Result<OwnedFd> {
+    Ok(rustix::net::accept_with(socket, rustix::net::SocketFlags::CLOEXEC)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn accept(socket: &OwnedFd) -> io::Result<OwnedFd> {
+    let client = rustix::net::accept(socket)?;
+    rustix::io::fcntl_setfd(&client, rustix::io::FdFlags::CLOEXEC)?;
+    Ok(client)
+}
+
+fn spawn(name: &str, what: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::Builder::new().name(format!("rpc {name}")).spawn(what).map(drop)
+}

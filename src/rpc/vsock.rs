@@ -1,0 +1,62 @@
+//! A port of this machine that its host reaches, if it is a virtual one (`AF_VSOCK`).
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::net::addr::{SocketAddrArg, SocketAddrLen, SocketAddrOpaque};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket_with};
+
+use crate::error::{Error, Result};
+
+/// How many may wait to be accepted.
+const WAITING: i32 = 128;
+
+struct Address(libc::sockaddr_vm);
+
+// SAFETY: what is pointed to is a whole `sockaddr_vm`, borrowed for longer than the call, and the
+// length is its own.
+unsafe impl SocketAddrArg for Address {
+    unsafe fn with_sockaddr<R>(
+        &self,
+        f: impl FnOnce(*const SocketAddrOpaque, SocketAddrLen) -> R,
+    ) -> R {
+        let length = SocketAddrLen::try_from(size_of_val(&self.0)).unwrap_or(0);
+        f((&raw const self.0).cast(), length)
+    }
+}
+
+/// Listens at a port for whoever can reach this machine so.
+pub(super) fn open(port: u32) -> Result<OwnedFd> {
+    let address = Address(libc::sockaddr_vm {
+        svm_family: AddressFamily::VSOCK.as_raw(),
+        svm_reserved1: 0,
+        svm_port: port,
+        svm_cid: libc::VMADDR_CID_ANY,
+        svm_zero: [0; 4],
+    });
+    let opened = socket_with(AddressFamily::VSOCK, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+        .and_then(|socket| {
+            bind(&socket, &address)?;
+            listen(&socket, WAITING)?;
+            Ok(socket)
+        });
+    opened.map_err(|e| told(port, e))
+}
+
+fn told(port: u32, error: rustix::io::Errno) -> Error {
+    use rustix::io::Errno;
+    let advice = match error {
+        Errno::ADDRINUSE => return Error::listens(format!("vsock port {port}")),
+        Errno::AFNOSUPPORT | Errno::NODEV | Errno::ADDRNOTAVAIL => {
+            "; this kernel has no vsock: inside a VM it comes with its device and the driver vmw_vsock_virtio_transport, and --unix and --stdio need none"
+        }
+        Errno::ACCESS => "; ports below 1024 are for root: choose another",
+        Errno::PERM => "; whatever confines this process does not let it have one",
+        _ => "",
+    };
+    Error::relayed(
+        format!("cannot listen at vsock port {port}: {}{advice}", io::Error::from(error)),
+        1,
+    )
+}
