@@ -11,6 +11,7 @@ mod prompt;
 mod question;
 mod replies;
 mod rows;
+mod rpc;
 mod run;
 mod serving;
 mod sessions;
@@ -178,6 +179,8 @@ enum Command {
     Policy(policy::Policies),
     /// Print an outbox
     Show(sessions::Show),
+    /// Serve the workspace, or a folder, to programs over JSON-RPC
+    Rpc(rpc::Rpc),
 }
 
 impl Command {
@@ -279,6 +282,11 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
             "--policy has no say here: a session keeps the policy that `deaddrop new` gave it, and a run that which it began with",
         ));
     }
+    // Not what a file or a variable says.
+    let flags = rpc::Flags {
+        policy: settings.policy.is_some(),
+        timeout: settings.command_timeout_seconds.is_some(),
+    };
     let config = Config::load(&base, settings.raw()?)?;
     let here = std::env::current_dir().ok();
     let context = Context { config, clock: Clock(now), talk, json, here };
@@ -298,6 +306,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Command::Doctor(_) => Ok(doctor::doctor(&context)),
         Command::Policy(arguments) => policy::policy(&context, &arguments),
         Command::Show(arguments) => sessions::show(&context, &arguments),
+        Command::Rpc(arguments) => rpc::rpc(&context, arguments, flags),
     }
 }
 

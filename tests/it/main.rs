@@ -45,6 +45,8 @@ mod rpc_methods;
 #[cfg(target_os = "linux")]
 mod rpc_steps;
 #[cfg(unix)]
+mod rpc;
+#[cfg(unix)]
 mod runs;
 #[cfg(target_os = "linux")]
 mod sandbox;

@@ -1,0 +1,260 @@
+//! `rpc`: a workspace, or any folder, served to programs over JSON-RPC.
+
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use etcetera::BaseStrategy;
+
+use super::Context;
+use crate::config::{Config, Mode};
+use crate::error::{Error, Result};
+use crate::lock::Lock;
+use crate::rpc::{At, Listening, Served, Serving};
+use crate::runner::Runner;
+use crate::runner::sandbox;
+use crate::watch::Stop;
+use crate::workspace::Workspace;
+
+/// How long a command may take, in seconds: a client that waits half a minute hears of it.
+const TIMEOUT: u64 = 25;
+/// What the folders begin with that commands of such a server have for themselves.
+const OWN: &str = ".rpc-";
+/// One that nobody holds is left over from this age on: it may have been made just now.
+const OLD: Duration = Duration::from_mins(1);
+/// So long the program ends later to remove its own.
+const LAST: Duration = Duration::from_secs(2);
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Speaks newline-delimited JSON-RPC 2.0 (bouvet-jsonrpc: ping, exec, exec_code,
+read_file, write_file, list_dir) until standard input ends or it is told to stop.
+Standard output holds answers and nothing else. docs/rpc.md tells the rest.
+
+The workspace is made if it is missing, and its base directory is served by
+nobody else meanwhile. With --root elsewhere, nothing is made in the base
+directory. Only --policy NAME on the command line sets a policy here.
+
+Examples:
+  ssh build-box deaddrop rpc -C project
+  deaddrop rpc --unix agent.sock &
+  echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | socat - UNIX:agent.sock
+  deaddrop rpc --vsock 52 --root / --sandbox off      (inside a virtual machine)
+
+Exit code 0: standard input has ended, or SIGTERM; 130: SIGINT; 1: it cannot
+listen, also because something else does; 2: wrong usage or settings; 4: another
+deaddrop serves the base directory.")]
+pub(super) struct Rpc {
+    #[command(flatten)]
+    place: Place,
+    /// What paths are confined to and commands run in, instead of the workspace
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// How long a command may take [25]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        value_parser = clap::value_parser!(u64).range(1..=3600),
+        conflicts_with = "command_timeout_seconds"
+    )]
+    command_timeout: Option<u64>,
+}
+
+/// Where clients come from.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+struct Place {
+    /// Serve whoever writes to standard input: the default
+    #[arg(long)]
+    stdio: bool,
+    /// Listen at a Unix socket that only you may connect to
+    #[arg(long, value_name = "PATH")]
+    unix: Option<PathBuf>,
+    /// Listen at a port for the host of this virtual machine
+    #[cfg(target_os = "linux")]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u32).range(1..0xFFFF_FFFF))]
+    vsock: Option<u32>,
+}
+
+impl Place {
+    fn at(self) -> At {
+        #[cfg(target_os = "linux")]
+        if let Some(port) = self.vsock {
+            return At::Vsock(port);
+        }
+        self.unix.map_or(At::Stdio, At::Unix)
+    }
+}
+
+/// Which settings were made as flags.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Flags {
+    /// `--policy`.
+    pub(super) policy: bool,
+    /// `--command-timeout-seconds`.
+    pub(super) timeout: bool,
+}
+
+pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<ExitCode> {
+    let config = &context.config;
+    let root = Root::of(config, arguments.root.as_deref())?;
+    let policy = match &config.policy {
+        Some(name) if flags.policy => Some(config.policy(name)?),
+        _ => None,
+    };
+    let seconds = Duration::from_secs(arguments.command_timeout.unwrap_or(TIMEOUT));
+    let timeout = if flags.timeout { config.command_timeout } else { seconds };
+    let at = arguments.place.at();
+    let is_stdio = at == At::Stdio;
+    let helper = std::env::current_exe()
+        .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
+
+    let _lock = root.is_workspace.then(|| Lock::take(config)).transpose()?;
+    sandbox::close_to_commands();
+    let stop = Stop::on_signals()?;
+    root.make()?;
+    let hidden = root.hidden(config);
+    let workspace = Workspace::open(&root.path, &hidden, &config.protected_names)?;
+    let mut runner = Runner::of(config, workspace.path(), helper);
+    runner.hidden = hidden;
+    // There are many at once, and nobody goes on with what they did.
+    runner.lock = PathBuf::new();
+    let listening = Listening::open(at)?;
+    let told = format!("Serving {} at {listening}", context.display(workspace.path()));
+
+    let own = Own::make(&root.state)?;
+    let folder = own.folder.path().join("own");
+    let state = root.state;
+    let served = Served::new(Serving {
+        workspace,
+        runner,
+        timeout,
+        policy,
+        own: folder,
+        state,
+        stop: stop.clone(),
+    })?;
+    if !is_stdio {
+        context.talk.say(&told);
+    }
+    let ended = listening.serve(served, &stop);
+    own.remove();
+    ended?;
+    if stop.is_interrupted() { Err(Error::interrupted()) } else { Ok(ExitCode::SUCCESS) }
+}
+
+/// What is served.
+struct Root {
+    path: PathBuf,
+    /// Whether it is the base directory's own workspace.
+    is_workspace: bool,
+    /// deaddrop's own folder for it.
+    state: PathBuf,
+}
+
+impl Root {
+    fn of(config: &Config, asked: Option<&Path>) -> Result<Self> {
+        let workspace = Self {
+            path: config.workspace.clone(),
+            is_workspace: true,
+            state: config.sessions.clone(),
+        };
+        let Some(asked) = asked else { return Ok(workspace) };
+        let path = asked.canonicalize().map_err(|e| Error::io("open --root", asked, e))?;
+        if !path.is_dir() {
+            return Err(Error::usage(format!("--root '{}' is no folder", asked.display())));
+        }
+        if path.parent().is_none() && config.sandbox.mode != Mode::Off {
+            return Err(Error::usage(
+                "--root /: commands cannot be confined to the whole machine; say --sandbox off, inside a virtual machine or a container, which is the wall then",
+            ));
+        }
+        if config.workspace.canonicalize().is_ok_and(|workspace| workspace == path) {
+            return Ok(workspace);
+        }
+        let state = state_of(&path)?;
+        Ok(Self { path, is_workspace: false, state })
+    }
+
+    /// Makes what is missing.
+    fn make(&self) -> Result<()> {
+        if self.is_workspace {
+            return fs::create_dir_all(&self.path)
+                .map_err(|e| Error::io("make the folder", &self.path, e));
+        }
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.state);
+        made.map_err(|e| Error::io("make the folder", &self.state, e))
+    }
+
+    /// What neither paths nor commands reach.
+    fn hidden(&self, config: &Config) -> Vec<PathBuf> {
+        let mut hidden = config.state();
+        if !self.is_workspace {
+            hidden.push(self.state.clone());
+        }
+        hidden
+    }
+}
+
+/// deaddrop's own folder for a root that is no workspace of a base directory.
+fn state_of(root: &Path) -> Result<PathBuf> {
+    let strategy = etcetera::choose_base_strategy().map_err(|_| {
+        Error::usage("--root: HOME does not say where deaddrop may keep what it needs for that folder; set HOME or XDG_STATE_HOME")
+    })?;
+    let home = strategy.state_dir().unwrap_or_else(|| strategy.data_dir());
+    let name = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
+    Ok(home.join("deaddrop").join("rpc").join(&name[..16]))
+}
+
+/// A folder that holds what commands have for themselves, locked for as long as this process lives.
+struct Own {
+    folder: tempfile::TempDir,
+    _lock: Option<File>,
+}
+
+impl Own {
+    /// Makes one, and begins to remove what other servers have left.
+    fn make(state: &Path) -> Result<Self> {
+        let folder = tempfile::Builder::new().prefix(OWN).tempdir_in(state);
+        let folder = folder.map_err(|e| Error::io("make a folder in", state, e))?;
+        // Where folders cannot be locked, nothing there is removed by others either.
+        let lock = File::open(folder.path()).ok().filter(|lock| lock.try_lock().is_ok());
+        let state = state.to_owned();
+        let sweep = move || left_over(&state).for_each(|folder| drop(fs::remove_dir_all(folder)));
+        // Without a thread the next start does it.
+        drop(thread::Builder::new().name("sweep".into()).spawn(sweep));
+        Ok(Self { folder, _lock: lock })
+    }
+
+    /// Removes it, as far as that is done soon; commands can have made a million files. A later
+    /// server goes on.
+    fn remove(self) {
+        let (sender, removed) = mpsc::channel();
+        let Self { folder, _lock } = self;
+        let remove = move || {
+            let _ = sender.send(folder.close());
+        };
+        if thread::Builder::new().name("remove".into()).spawn(remove).is_ok() {
+            let _ = removed.recv_timeout(LAST);
+        }
+    }
+}
+
+/// The folders that nobody holds any more.
+fn left_over(state: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(state).into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let is_own = entry.file_name().to_string_lossy().starts_with(OWN)
+            && entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
+        let is_left = is_own
+            && age().is_some_and(|age| age > OLD)
+            && File::open(entry.path()).is_ok_and(|folder| folder.try_lock().is_ok());
+        is_left.then(|| entry.path())
+    })
+}

@@ -1,0 +1,6 @@
+//! The JSON-RPC server as a client meets it: the real program, over pipes and sockets.
+
+pub mod client;
+mod transport;
+#[cfg(target_os = "linux")]
+mod vsock;
