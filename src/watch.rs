@@ -73,7 +73,7 @@ impl Stop {
 
     /// Asks to stop.
     pub fn ask(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.asked.store(true, Ordering::Relaxed);
     }
 
     /// Stops on SIGINT and SIGTERM; a second one ends the program at once. SIGIO, which a lease

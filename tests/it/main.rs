@@ -18,6 +18,8 @@ mod dialects;
 mod events_shown;
 #[cfg(unix)]
 mod guest;
+#[cfg(unix)]
+mod guests;
 mod handing_over;
 #[cfg(unix)]
 mod inbox;
@@ -40,12 +42,12 @@ mod protected;
 mod refused;
 #[cfg(unix)]
 mod replies;
+#[cfg(unix)]
+mod rpc;
 #[cfg(target_os = "linux")]
 mod rpc_methods;
 #[cfg(target_os = "linux")]
 mod rpc_steps;
-#[cfg(unix)]
-mod rpc;
 #[cfg(unix)]
 mod runs;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,245 @@
+//! Sessions whose operations are carried out in a guest: a second deaddrop, in a folder of its own,
+//! that serves over its standard input and output.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::support::{Base, ID, program, wait_until};
+
+/// A host, and the folder that its guest serves.
+struct Pair {
+    host: Base,
+    guest: Base,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let pair = Self { host: Base::new(), guest: Base::new() };
+        pair.reach(&[]);
+        pair
+    }
+
+    /// With an open session [`ID`] at its first outbox, which tells of the guest.
+    fn with_session() -> Self {
+        let pair = Self::new();
+        pair.host.run(&["new", "--no-watch", "--id", ID, "A task"]).ok();
+        pair
+    }
+
+    /// Has the settings name the guest, reached through a script that begins with these lines.
+    fn reach(&self, before: &[&str]) {
+        let script = format!(
+            "{}\nexec {} -C {} rpc\n",
+            before.join("\n"),
+            program().display(),
+            self.guest.path().display()
+        );
+        let script = self.host.write("reach.sh", script);
+        let settings = format!("[guest]\ncommand = {}\n", json!(["/bin/sh", script]));
+        self.host.write("deaddrop.toml", settings);
+    }
+
+    fn local(&self) -> Vec<String> {
+        self.host.names("workspace")
+    }
+}
+
+#[test]
+fn all_of_a_reply_happens_in_the_guest() {
+    let pair = Pair::with_session();
+    let outbox = pair.host.outbox(1);
+    assert!(outbox.contains("(a guest: another machine than the user's)"), "{outbox}");
+    assert!(outbox.contains("(empty workspace)"), "{outbox}");
+    let outbox = pair.host.apply(
+        "[CREATE_FILE path=\"src/a.txt\"]\none\ntwo\n[/CREATE_FILE]\n\
+         [EDIT_FILE path=\"src/a.txt\" start_line=\"2\" end_line=\"2\"]\nTWO\n[/EDIT_FILE]\n\
+         [CREATE_FILE path=\"b\"]\nx\n[/CREATE_FILE]\n[DELETE_FILE path=\"b\"]\n\
+         [RUN_COMMAND]\ncat src/a.txt; echo err >&2; touch made; exit 3\n[/RUN_COMMAND]\n\
+         [READ_FILE path=\"src/a.txt\"]\n[READ_FILE path=\"missing\"]\n[MESSAGE]\nHello\n[/MESSAGE]\n",
+    );
+    assert_eq!(pair.guest.read("workspace/src/a.txt"), "one\nTWO\n");
+    assert_eq!(pair.guest.names("workspace"), ["made", "src"]);
+    assert_eq!(pair.local(), [""; 0]);
+    for told in [
+        "[OK] CREATE_FILE",
+        "[OK] EDIT_FILE",
+        "[OK] DELETE_FILE",
+        "[FAILED] RUN_COMMAND",
+        "exit code: 3",
+        "one\nTWO\nerr\n",
+        "[FAILED] READ_FILE",
+        "src/a.txt (8 bytes)",
+        "--- src/a.txt ---\none\nTWO\n--- end src/a.txt ---",
+    ] {
+        assert!(outbox.to_lowercase().contains(&told.to_lowercase()), "{told}: {outbox}");
+    }
+    let told = pair.host.run(&["status"]).ok().stdout;
+    assert!(told.contains("Sandbox:  that of the guest '/bin/sh "), "{told}");
+    let told = pair.host.run(&["doctor"]).stdout;
+    assert!(told.contains("ok  guest") && told.contains("deaddrop 0."), "{told}");
+}
+
+#[test]
+fn what_is_refused_here_is_refused_there() {
+    let pair = Pair::with_session();
+    pair.guest.write("secret", "s\n");
+    pair.guest.sh("mkdir -p workspace && ln -s ../secret workspace/link && ln -s .. workspace/up");
+    let outbox = pair.host.apply(
+        "[READ_FILE path=\"link\"]\n[CREATE_FILE path=\"up/x\"]\nx\n[/CREATE_FILE]\n\
+         [CREATE_FILE path=\"../x\"]\nx\n[/CREATE_FILE]\n[DELETE_FILE path=\"up/secret\"]\n",
+    );
+    assert_eq!(outbox.matches("REJECTED").count(), 4, "{outbox}");
+    assert!(pair.guest.exists("secret") && !pair.guest.exists("x"));
+}
+
+#[test]
+fn protected_names_in_the_guest_are_asked_about_here() {
+    let pair = Pair::with_session();
+    let reply = "[CREATE_FILE path=\".vscode/tasks.json\"]\n{\"evil\": 1}\n[/CREATE_FILE]\n[CREATE_FILE path=\"after\"]\nx\n[/CREATE_FILE]\n";
+    let run = pair.host.run_with(&["apply", "-"], reply).with_code(3);
+    assert!(run.stderr.contains("  becomes\n  | {\"evil\": 1}\n"), "{run:?}");
+    assert_eq!(pair.guest.names("workspace"), [""; 0]);
+    pair.host.run(&["approve"]).ok();
+    assert_eq!(pair.guest.read("workspace/.vscode/tasks.json"), "{\"evil\": 1}\n");
+    assert!(pair.guest.exists("workspace/after"));
+    // It is another file by now: it is asked about again.
+    let reply = "[CREATE_FILE path=\".vscode/tasks.json\"]\n{}\n[/CREATE_FILE]\n";
+    pair.host.run_with(&["apply", "-"], reply).with_code(3);
+    pair.guest.write("workspace/.vscode/tasks.json", "mine\n");
+    let run = pair.host.run(&["approve"]).with_code(3);
+    assert!(run.stderr.contains("changed since it was approved"), "{run:?}");
+    pair.host.run(&["deny"]).ok();
+    assert_eq!(pair.guest.read("workspace/.vscode/tasks.json"), "mine\n");
+}
+
+#[test]
+fn operations_and_policies_work_in_a_guest() {
+    let pair = Pair::new();
+    pair.guest.write("workspace/bytes", [0, 255]);
+    let message = json!({"protocolVersion": "1.0", "operations": [
+        {"type": "createFile", "path": "a", "content": "1\n"},
+        {"type": "createFile", "path": "a", "content": "2\n"},
+        {"type": "editFile", "path": "a", "edits": [{"oldContent": "1", "newContent": "one"}]},
+        {"type": "readFile", "path": "a"},
+        {"type": "readFile", "path": "bytes", "encoding": "base64"},
+        {"type": "shell", "command": "cat a; echo err >&2", "env": {"X": "1"}},
+        {"type": "shell", "command": "sudo true"}
+    ]});
+    let run = pair.host.run_with(&["run", "--policy", "permissive"], message.to_string()).ok();
+    let told: Value = serde_json::from_str(&run.stdout).unwrap();
+    let told = told["events"].as_array().unwrap();
+    assert_eq!(told[0]["success"], true, "{told:?}");
+    assert_eq!(told[1]["success"], false, "{told:?}");
+    assert_eq!(told[3]["content"], "one\n", "{told:?}");
+    assert_eq!(told[4]["content"], "AP8=", "{told:?}");
+    assert_eq!((&told[5]["stdout"], &told[5]["stderr"]), (&json!("one\n"), &json!("err\n")));
+    assert_eq!(told[6]["type"], "policyDenied", "{told:?}");
+    assert_eq!(pair.local(), [""; 0]);
+}
+
+#[test]
+fn a_guest_that_is_not_there_is_told_and_nothing_is_made() {
+    let pair = Pair::new();
+    pair.reach(&["echo 'no route to host' >&2; exit 255"]);
+    let run = pair.host.run(&["new", "--no-watch", "A task"]).with_code(1);
+    assert!(run.stderr.contains("cannot be worked with"), "{run:?}");
+    assert!(run.stderr.contains("no route to host"), "{run:?}");
+    assert_eq!(pair.host.run(&["sessions"]).ok().stdout, "");
+    let told = pair.host.run(&["doctor"]).with_code(1).stdout;
+    assert!(told.contains("NO  guest") && told.contains("no route to host"), "{told}");
+}
+
+/// A reply whose commands leave a trace each.
+const TRACES: &str = "[RUN_COMMAND]\necho 1 >> trace\n[/RUN_COMMAND]\n[CREATE_FILE path=\"a\"]\nx\n[/CREATE_FILE]\n[RUN_COMMAND]\necho 2 >> trace; while test ! -e go; do sleep 0.02; done; echo 3 >> trace\n[/RUN_COMMAND]\n[RUN_COMMAND]\necho 4 >> trace\n[/RUN_COMMAND]\n";
+
+#[test]
+fn a_guest_that_goes_away_and_comes_back_does_nothing_twice() {
+    let pair = Pair::with_session();
+    // Once it is down, it stays down.
+    pair.reach(&["test ! -e down || { echo 'it is down' >&2; exit 1; }", "echo $$ > pid"]);
+    let mut daemon = pair.host.serve(&["resume"]);
+    pair.host.write("inbox/r.txt", TRACES);
+    let trace = pair.guest.at("workspace/trace");
+    let traced = || std::fs::read_to_string(&trace).unwrap_or_default();
+    wait_until("the second command", || traced() == "1\n2\n");
+    pair.host.write("down", "");
+    pair.host.sh("kill -9 $(cat pid)");
+    assert_eq!(daemon.wait().code(), Some(1));
+    let said = daemon.said();
+    assert!(said.contains("it is down") && said.contains("`deaddrop resume` goes on"), "{said}");
+    // It is tried again, and still is not there.
+    let run = pair.host.run(&["resume", "--no-watch"]).with_code(1);
+    assert!(run.stderr.contains("it is down"), "{run:?}");
+    assert!(!pair.host.exists(&format!("outbox/{ID}_seq0002.txt")));
+    std::fs::remove_file(pair.host.at("down")).unwrap();
+    let run = pair.host.run(&["resume", "--no-watch"]).ok();
+    let outbox = pair.host.outbox(2);
+    assert!(run.stderr.contains("interrupted (it may have run in part"), "{run:?}");
+    assert!(outbox.contains("is not run again; look at what it did"), "{outbox}");
+    assert_eq!(outbox.matches("[OK]").count(), 3, "{outbox}");
+    assert_eq!(traced(), "1\n2\n4\n");
+    assert_eq!(pair.local(), [""; 0]);
+}
+
+#[test]
+fn a_broken_connection_is_mended_and_a_step_is_not_done_again() {
+    let pair = Pair::with_session();
+    // What stands between breaks, and the guest goes on.
+    let relay = |name: &str| -> PathBuf { pair.host.at(name) };
+    pair.reach(&[
+        "echo $$ >> pids",
+        &format!("mkfifo in.$$ 2>/dev/null; : {}", relay("x").display()),
+    ]);
+    let mut daemon = pair.host.serve(&["resume"]);
+    pair.host.write("inbox/r.txt", TRACES);
+    let trace = pair.guest.at("workspace/trace");
+    let traced = || std::fs::read_to_string(&trace).unwrap_or_default();
+    wait_until("the second command", || traced() == "1\n2\n");
+    pair.host.sh("kill -9 $(tail -n 1 pids)");
+    let outbox = pair.host.wait_for_outbox(2);
+    assert!(outbox.contains("is not run again; look at what it did"), "{outbox}");
+    assert_eq!(traced(), "1\n2\n4\n");
+    daemon.signal("INT");
+    assert_eq!(daemon.wait().code(), Some(130));
+}
+
+#[test]
+fn stopping_ends_the_command_in_the_guest() {
+    let pair = Pair::with_session();
+    let mut daemon = pair.host.serve(&["resume"]);
+    pair.host.write("inbox/r.txt", TRACES);
+    let trace = pair.guest.at("workspace/trace");
+    let traced = || std::fs::read_to_string(&trace).unwrap_or_default();
+    wait_until("the second command", || traced() == "1\n2\n");
+    daemon.signal("INT");
+    assert_eq!(daemon.wait().code(), Some(130), "{}", daemon.said());
+    let outbox = pair.host.outbox(2);
+    assert!(outbox.contains("interrupted by the user"), "{outbox}");
+    pair.guest.write("workspace/go", "");
+    assert_eq!(traced(), "1\n2\n");
+}
+
+#[test]
+fn a_turn_goes_on_where_it_was_begun_or_not_at_all() {
+    let pair = Pair::with_session();
+    let reply = "[RUN_COMMAND]\necho 1 >> trace\n[/RUN_COMMAND]\n[CREATE_FILE path=\".envrc\"]\nx\n[/CREATE_FILE]\n[RUN_COMMAND]\necho 2 >> trace\n[/RUN_COMMAND]\n";
+    pair.host.run_with(&["apply", "-"], reply).with_code(3);
+    std::fs::remove_file(pair.host.at("deaddrop.toml")).unwrap();
+    pair.host.run(&["approve"]).ok();
+    let outbox = pair.host.outbox(2);
+    assert!(outbox.contains("the turn was begun in the guest"), "{outbox}");
+    assert_eq!(pair.local(), [""; 0]);
+    assert_eq!(pair.guest.read("workspace/trace"), "1\n");
+    assert!(!pair.guest.exists("workspace/.envrc"));
+}
+
+#[test]
+fn a_reply_is_checked_without_the_guest() {
+    let pair = Pair::with_session();
+    pair.reach(&["exit 1"]);
+    let reply = "[CREATE_FILE path=\"a\"]\nx\n[/CREATE_FILE]\n[RUN_COMMAND]\ntrue\n[/RUN_COMMAND]\n[CREATE_FILE path=\"../a\"]\nx\n[/CREATE_FILE]\n[READ_FILE path=\"a\"]\n";
+    let told = pair.host.run_with(&["check", "-"], reply).with_code(1).stdout;
+    assert!(told.contains("would write 'a' in the guest, which is not looked at"), "{told}");
+    assert!(told.contains("REJECTED"), "{told}");
+}
