@@ -23,7 +23,8 @@ fn listed(me: u32) -> Option<Vec<pid_t>> {
     Some(list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect())
 }
 
-fn scanned(me: u32) -> Option<Vec<pid_t>> {
+/// The same, of all its threads.
+pub(super) fn scanned(me: u32) -> Option<Vec<pid_t>> {
     let processes = fs::read_dir("/proc").ok()?.flatten();
     let is_child = |pid: &pid_t| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

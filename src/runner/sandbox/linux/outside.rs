@@ -92,8 +92,7 @@ impl Orphans {
         let begun = Instant::now();
         while begun.elapsed() < PATIENCE {
             let alone = STARTING.write().unwrap_or_else(PoisonError::into_inner);
-            let mut orphans = without_helpers(children::of_this_process().unwrap_or_default());
-            orphans.retain(|pid| !known.contains(pid) && is_apart(*pid));
+            let orphans = orphans_among(children::of_this_process().unwrap_or_default(), known);
             if orphans.is_empty() {
                 break;
             }
@@ -117,8 +116,55 @@ fn without_helpers(mut children: Vec<pid_t>) -> Vec<pid_t> {
     children
 }
 
+fn orphans_among(children: Vec<pid_t>, known: &[pid_t]) -> Vec<pid_t> {
+    let mut orphans = without_helpers(children);
+    orphans.retain(|pid| !known.contains(pid) && is_apart(*pid));
+    orphans
+}
+
 /// Whether a process is of another session or group than this one: helpers and all below them are.
 fn is_apart(pid: pid_t) -> bool {
     // SAFETY: system calls on integers.
     unsafe { libc::getsid(pid) != libc::getsid(0) || libc::getpgid(pid) != libc::getpgid(0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::{self, Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn of_the_children_only_those_are_orphans_that_nobody_started_here() {
+        let start = |apart: bool| {
+            let mut command = Command::new("cat");
+            command.stdin(Stdio::piped());
+            if apart {
+                command.process_group(0);
+            }
+            command.spawn()
+        };
+        let pid = |child: &Child| pid_t::try_from(child.id()).unwrap();
+        let mut before = start(true).unwrap();
+        let known = [pid(&before)];
+        let (mut helper, started) = Started::by(|| start(true)).unwrap();
+        let (mut ours, mut orphan) = (start(false).unwrap(), start(true).unwrap());
+        let all = [&before, &helper, &ours, &orphan].map(pid);
+        let found = || {
+            let mut children = children::scanned(process::id()).unwrap();
+            // Other tests have children of their own.
+            children.retain(|pid| all.contains(pid));
+            children.sort_unstable();
+            assert_eq!(children.len(), all.len());
+            orphans_among(children, &known)
+        };
+        assert_eq!(found(), [pid(&orphan)]);
+        drop(started);
+        assert!(found().contains(&pid(&helper)));
+        for child in [&mut before, &mut helper, &mut ours, &mut orphan] {
+            drop(child.stdin.take());
+            child.wait().unwrap();
+        }
+    }
 }

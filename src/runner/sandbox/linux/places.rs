@@ -141,3 +141,49 @@ pub(super) fn prepare(order: &Order) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Barrier, Mutex};
+    use std::thread;
+
+    use super::super::super::order::{Limits, Means};
+    use super::*;
+
+    #[test]
+    fn of_many_that_make_a_place_at_once_each_has_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let order = Order {
+            parent: 0,
+            means: Means::Full,
+            command: "".into(),
+            folder: "/".into(),
+            environment: Vec::new(),
+            lock: "".into(),
+            user: None,
+            network: false,
+            limits: Limits::default(),
+            mounts: Vec::new(),
+            probe: false,
+        };
+        let here = openat(CWD, folder.path(), HANDLE | OFlags::DIRECTORY, Mode::empty()).unwrap();
+        let barrier = Barrier::new(8);
+        let failed = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for n in 0..200 {
+                        // What stands there in every second round is of the wrong sort.
+                        let name = format!("{}", n / 2);
+                        barrier.wait();
+                        let made = step(here.as_fd(), name.as_ref(), n % 2 == 0, true, &order);
+                        // A thread that panics would keep the others waiting.
+                        failed.lock().unwrap().extend(made.err());
+                    }
+                });
+            }
+        });
+        assert!(failed.lock().unwrap().is_empty(), "{failed:?}");
+        assert!(folder.path().join("99").is_file());
+    }
+}

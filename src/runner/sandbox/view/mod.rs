@@ -140,7 +140,12 @@ impl View {
     /// Whether a file is seen, wherever its links lead.
     pub(in crate::runner) fn shows(&self, path: &Path) -> bool {
         let seen = |path: &Path| self.mounts.iter().any(|mount| path.starts_with(mount.at()));
-        seen(path) && existing(path).is_some_and(|path| seen(&path))
+        // What is named through a link of ours stands elsewhere: in `/var/tmp` nothing of here.
+        let held = |path: &Path| {
+            let is_held = |mount: &Mount| !matches!(mount, Mount::Link { .. });
+            self.mounts.iter().any(|mount| is_held(mount) && path.starts_with(mount.at()))
+        };
+        seen(path) && existing(path).is_some_and(|path| held(&path))
     }
 
     /// The mounts for a command.
