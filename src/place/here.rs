@@ -245,5 +245,5 @@ pub fn left_of_file(effect: &FileEffect, workspace: &Workspace) -> Left {
         ))
         .into(),
     };
-    Left::Done(detail, Vec::new())
+    Left::Done(Box::new(detail), Vec::new())
 }

@@ -37,7 +37,7 @@ pub enum Coming<'a> {
 #[derive(Debug)]
 pub enum Left {
     /// It came to this, with what is to be told beside it.
-    Done(Detail, Vec<Warning>),
+    Done(Box<Detail>, Vec<Warning>),
     /// Nothing: it is still to be done.
     Undone,
     /// Nobody knows: it may have been done in part, and is not done again.

@@ -168,7 +168,7 @@ impl Served {
         }
         let done = match &begun.effect {
             Some(Effect::File(effect)) => match left_of_file(effect, &self.serving.workspace) {
-                Left::Done(detail, warnings) => Some(Done { detail, warnings }),
+                Left::Done(detail, warnings) => Some(Done { detail: *detail, warnings }),
                 Left::Undone | Left::Lost => None,
             },
             Some(Effect::Command) => Some(self.lost(key, begun)?),

@@ -24,7 +24,7 @@ pub fn known(turn: &Unfinished, place: &mut dyn Place) -> Result<BTreeMap<usize,
             continue;
         }
         let (detail, warnings): (Detail, Vec<Warning>) = match place.left(effect, operation)? {
-            Left::Done(detail, warnings) => (detail, warnings),
+            Left::Done(detail, warnings) => (*detail, warnings),
             Left::Lost => (lost(operation), Vec::new()),
             Left::Undone => continue,
         };

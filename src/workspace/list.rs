@@ -31,11 +31,11 @@ impl Workspace {
             Some(path) => failed("list", path, &e),
             None => Failure::new(FailureKind::Execution, format!("Cannot list {named}: {e}")),
         };
-        let (folder, names) = match path {
+        let (folder, inside) = match path {
             Some(path) => self.open_folder(path)?,
             None => (self.root.try_clone().map_err(fail)?, Vec::new()),
         };
-        let above = names.join("/");
+        let above = inside.join("/");
         let mut entries = Vec::new();
         for entry in folder.entries().map_err(fail)? {
             let entry = entry.map_err(fail)?;

@@ -31,7 +31,7 @@ use crate::workspace::{self, Contents, Look};
 use plain::InPlain;
 
 /// So long a guest may take for what it does at once.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// So much longer than its command a step may take.
 const GRACE: Duration = Duration::from_secs(30);
 /// How often a step is asked about that is still being carried out.
@@ -298,7 +298,7 @@ impl Place for InGuest<'_> {
                     let mut warnings = sane::warnings(warnings);
                     warnings.push(Warning::new(WarningSort::Guest, ASKED_AGAIN));
                     let detail = sane::detail(detail, operation, self.terms.output_limit);
-                    return Ok(Left::Done(detail, warnings));
+                    return Ok(Left::Done(Box::new(detail), warnings));
                 }
                 State::Running if (self.terms.interrupted)() => return Err(Error::interrupted()),
                 State::Running => std::thread::sleep(AGAIN),
