@@ -16,7 +16,7 @@ use sysinfo::System;
 use wait_timeout::ChildExt;
 
 /// The tools that are asked for, and how.
-const TOOLS: [(&str, &str); 19] = [
+pub const TOOLS: [(&str, &str); 19] = [
     ("python3", "--version"),
     ("pip", "--version"),
     ("pytest", "--version"),
@@ -114,8 +114,6 @@ fn is_program(path: &Path) -> bool {
 }
 
 fn version(path: &Path, flag: &str, patience: Duration) -> Option<String> {
-    static VERSION: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"\d+(\.\d+)+").expect("a constant pattern"));
     let mut child = Command::new(path)
         .arg(flag)
         // Not in the workspace: some tools look for settings where they are started.
@@ -136,7 +134,14 @@ fn version(path: &Path, flag: &str, patience: Duration) -> Option<String> {
     let mut text = [0; 4096];
     let n = out.read(&mut text).ok().filter(|n| *n > 0).or_else(|| err.read(&mut text).ok())?;
     let text = String::from_utf8_lossy(&text[..n]).into_owned();
-    Some(VERSION.find(&text)?.as_str().to_owned())
+    version_in(&text).map(str::to_owned)
+}
+
+/// The version in what a tool says of itself.
+pub fn version_in(said: &str) -> Option<&str> {
+    static VERSION: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"\d+(\.\d+)+").expect("a constant pattern"));
+    VERSION.find(said).map(|found| found.as_str())
 }
 
 fn title(word: &str) -> String {

@@ -235,6 +235,11 @@ impl Place for Here<'_> {
 /// as it was before, or neither: somebody else's hand, told and left alone.
 pub fn left_of_file(effect: &FileEffect, workspace: &Workspace) -> Left {
     let found = workspace.remove_temporary(effect).and_then(|()| workspace.digest(&effect.path));
+    left_by(effect, found)
+}
+
+/// The same where this was found.
+pub(super) fn left_by(effect: &FileEffect, found: Result<Option<Digest>, Failure>) -> Left {
     let detail = match found {
         Err(failure) => failure.into(),
         Ok(found) if found == effect.after => effect.detail.clone(),

@@ -104,11 +104,7 @@ impl Workspace {
     /// Refuses to write what only the person may. `path` is asked for before it is located, and the
     /// real path once that is known.
     pub(super) fn refuse_protected(&self, path: &RelPath, real: &RelPath) -> Result<(), Failure> {
-        let Some(name) = self.protected.name_in(real) else { return Ok(()) };
-        let leads = if path == real { String::new() } else { format!(" leads to '{real}'") };
-        Err(Failure::rejected(format!(
-            "Path is protected: '{path}'{leads}. '{name}' may be written by the user alone: ask them in a MESSAGE to make this change, with its text"
-        )))
+        self.protected.refuse(path, real)
     }
 
     /// Finds the place that `path` names or, where there is an overlay, would name.
@@ -350,12 +346,12 @@ fn own_state(path: &RelPath) -> Failure {
     Failure::rejected(format!("Path is part of deaddrop's own state: '{path}'"))
 }
 
-pub(super) fn not_found(path: &RelPath) -> Failure {
+pub(crate) fn not_found(path: &RelPath) -> Failure {
     Failure::execution(format!("File '{path}' not found"))
 }
 
 /// Said where a file is to be made anew: only the dialect of operations asks for that.
-pub(super) fn already_exists(path: &RelPath, is_folder: bool) -> Failure {
+pub(crate) fn already_exists(path: &RelPath, is_folder: bool) -> Failure {
     let what = if is_folder {
         "it is a folder"
     } else {
@@ -364,7 +360,7 @@ pub(super) fn already_exists(path: &RelPath, is_folder: bool) -> Failure {
     Failure::execution(format!("File '{path}' already exists ({what})"))
 }
 
-pub(super) fn is_folder(path: &RelPath) -> Failure {
+pub(crate) fn is_folder(path: &RelPath) -> Failure {
     Failure::execution(format!("'{path}' is a folder, not a file"))
 }
 

@@ -5,7 +5,7 @@
 //! lower case, the short names of Windows (`GIT~1`), dots and spaces at the end, streams
 //! (`.git::$INDEX_ALLOCATION`), and characters that HFS+ does not see.
 
-use crate::protocol::RelPath;
+use crate::protocol::{Failure, RelPath};
 
 /// A set of protected names.
 #[derive(Debug, Clone, Default)]
@@ -52,6 +52,15 @@ impl Protected {
     /// The first protected name in a path.
     pub fn name_in(&self, path: &RelPath) -> Option<&str> {
         path.components().find_map(|component| self.name_of(component))
+    }
+
+    /// Refuses to write to `path`, which leads to `real`, where that has a protected name in it.
+    pub fn refuse(&self, path: &RelPath, real: &RelPath) -> Result<(), Failure> {
+        let Some(name) = self.name_in(real) else { return Ok(()) };
+        let leads = if path == real { String::new() } else { format!(" leads to '{real}'") };
+        Err(Failure::rejected(format!(
+            "Path is protected: '{path}'{leads}. '{name}' may be written by the user alone: ask them in a MESSAGE to make this change, with its text"
+        )))
     }
 }
 

@@ -10,19 +10,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use super::system::Entries;
-
 /// The files that hold rules; a later one has the last word.
 const FILES: [&str; 3] = [".gitignore", ".ignore", ".deaddropignore"];
 
 /// Of a longer file only so many of its first bytes count, as whole lines.
-pub(super) const SIZE_LIMIT: u64 = 64 << 10;
+pub(crate) const SIZE_LIMIT: u64 = 64 << 10;
 
 /// How many more rules a walk may take. A line costs one, and one for every 64 bytes.
-pub(super) struct Budget(AtomicUsize);
+pub(crate) struct Budget(AtomicUsize);
 
 impl Budget {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(AtomicUsize::new(20_000))
     }
 
@@ -40,20 +38,21 @@ impl Budget {
 }
 
 /// The rules that stand in one folder, and those of the folders above it.
-pub(super) struct Rules {
+pub(crate) struct Rules {
     matcher: Gitignore,
     above: Option<Arc<Rules>>,
 }
 
-/// The rules of a folder that has some of its own. `read` gives the contents of a file in it.
-pub(super) fn here(
+/// The rules of a folder that has some of its own, found by the `names` of what is in it. `read` gives
+/// the contents of a file in it.
+pub(crate) fn here<'a>(
     prefix: &str,
     above: Option<&Arc<Rules>>,
-    entries: &Entries,
+    mut names: impl Iterator<Item = &'a [u8]>,
     budget: &Budget,
     read: impl Fn(&[u8]) -> io::Result<Vec<u8>>,
 ) -> Option<Arc<Rules>> {
-    if !entries.iter().any(|(name, _)| FILES.iter().any(|file| file.as_bytes() == name)) {
+    if !names.any(|name| FILES.iter().any(|file| file.as_bytes() == name)) {
         return None;
     }
     let mut builder = GitignoreBuilder::new(PathBuf::from(prefix.trim_end_matches('/')));
@@ -84,7 +83,7 @@ fn first_lines(bytes: &[u8]) -> &[u8] {
 
 impl Rules {
     /// Whether the entry `name` of the folder `prefix` is left out; the nearest rules decide.
-    pub(super) fn ignores(&self, prefix: &str, name: &str, is_folder: bool) -> bool {
+    pub(crate) fn ignores(&self, prefix: &str, name: &str, is_folder: bool) -> bool {
         let path = format!("{prefix}{name}");
         let mut rules = Some(self);
         while let Some(these) = rules {

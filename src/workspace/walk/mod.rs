@@ -3,7 +3,7 @@
 //! Folders are opened relative to their parent's handle and never through a link. A second thread
 //! joins in where there are enough files to pay for it.
 
-mod ignoring;
+pub(crate) mod ignoring;
 #[cfg(target_os = "linux")]
 #[path = "linux.rs"]
 mod system;
@@ -297,8 +297,9 @@ impl Walker<'_> {
             walk.unreadable.push(name.to_owned());
             return;
         };
+        let names = entries.iter().map(|(name, _)| name.as_slice());
         let own =
-            ignoring::here(prefix, rules, &entries, &self.budget, |name| handle.read_small(name));
+            ignoring::here(prefix, rules, names, &self.budget, |name| handle.read_small(name));
         let rules = own.as_ref().or(rules);
 
         let mut folders = Vec::new();
