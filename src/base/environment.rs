@@ -87,14 +87,16 @@ impl Base {
             Some(true) => Some("open to commands"),
             Some(false) => Some("off: nothing can be fetched or installed"),
         };
-        if let Some(about) = self.guest_about()? {
+        if let Some(guest) = &self.guest {
+            let about = guest.about()?;
+            let names = guest.protected(&self.config.protected_names)?;
             let network = by_policy.filter(|_| about.confined).unwrap_or(&about.network);
             return Ok(Environment {
                 system: format!("{} (a guest: another machine than the user's)", about.system),
                 shell: about.shell.clone(),
                 sandbox: about.sandbox.clone(),
                 network: network.to_owned(),
-                protected: Self::protected(&about.protected, guarded, &policy),
+                protected: Self::protected(names, guarded, &policy),
                 policy: told,
                 timeout,
                 longest,

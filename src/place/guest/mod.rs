@@ -100,6 +100,18 @@ impl Guest {
         })
     }
 
+    /// The names that nobody but the person may write there: a deaddrop has its own, a plain agent
+    /// `ours`.
+    ///
+    /// # Errors
+    /// It cannot be reached.
+    pub fn protected<'a>(&'a self, ours: &'a [String]) -> Result<&'a [String]> {
+        Ok(match self.kind()? {
+            Kind::Deaddrop(about) => &about.protected,
+            Kind::Plain(_) => ours,
+        })
+    }
+
     /// The guest as a place for operations.
     ///
     /// # Errors

@@ -1,0 +1,119 @@
+//! The files of a plain agent's guest, listed folder by folder, those nearest to the root first, and
+//! within bounds: links are not told from folders, so there may be a circle, and each folder costs a
+//! question. What is left out is named.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::super::Guest;
+use super::files::{content, list};
+use crate::error::Result;
+use crate::protocol::rpc::FileEntry;
+use crate::text::count;
+use crate::workspace::walk::ignoring::{self, Budget, Rules};
+use crate::workspace::walk::{EntryKind, Walk};
+
+/// How far is looked.
+pub(super) struct Bounds {
+    pub(super) folders: usize,
+    pub(super) entries: usize,
+    /// How many folders deep.
+    pub(super) depth: usize,
+    /// So long: a folder costs a way there and back.
+    pub(super) time: Duration,
+}
+
+const BOUNDS: Bounds =
+    Bounds { folders: 2_000, entries: 100_000, depth: 64, time: Duration::from_secs(30) };
+
+/// A folder still to be listed.
+struct Job {
+    /// Its path with a `/` at the end; empty for the root.
+    prefix: String,
+    depth: usize,
+    rules: Option<Arc<Rules>>,
+}
+
+/// Lists the files.
+pub(in super::super) fn walk(guest: &Guest) -> Result<Walk> {
+    within(&BOUNDS, |folder| Ok(list(guest, folder)?.ok()), |path| Ok(content(guest, path)?.ok()))
+}
+
+/// The same, of whoever `list`s folders and `read`s files.
+pub(super) fn within(
+    bounds: &Bounds,
+    list: impl Fn(&str) -> Result<Option<Vec<FileEntry>>>,
+    read: impl Fn(&str) -> Result<Option<String>>,
+) -> Result<Walk> {
+    let (begun, budget) = (Instant::now(), Budget::new());
+    let (mut files, mut unreadable) = (Vec::new(), Vec::new());
+    let (mut folders, mut entries) = (0, 0);
+    let mut left_out: (usize, Option<String>) = (0, None);
+    let mut queue = VecDeque::from([Job { prefix: String::new(), depth: 0, rules: None }]);
+    while let Some(Job { prefix, depth, rules }) = queue.pop_front() {
+        let is_beyond = folders >= bounds.folders
+            || entries >= bounds.entries
+            || depth > bounds.depth
+            || begun.elapsed() > bounds.time;
+        if is_beyond {
+            left_out = (left_out.0 + 1, left_out.1.or(Some(prefix)));
+            continue;
+        }
+        folders += 1;
+        let folder = prefix.trim_end_matches('/');
+        let Some(mut found) = list(folder)? else {
+            unreadable.push(if folder.is_empty() { ".".to_owned() } else { prefix });
+            continue;
+        };
+        let room = bounds.entries - entries;
+        if found.len() > room {
+            unreadable.push(format!(
+                "{}, in part: {} more",
+                if prefix.is_empty() { "." } else { &prefix },
+                found.len() - room
+            ));
+            found.truncate(room);
+        }
+        entries += found.len();
+        let names = found.iter().map(|entry| entry.name.as_bytes());
+        // A guest that goes away has not said that there are no rules.
+        let gone = Cell::new(None);
+        let own = ignoring::here(&prefix, rules.as_ref(), names, &budget, |name| {
+            match read(&format!("{prefix}{}", String::from_utf8_lossy(name))) {
+                Ok(text) => Ok(text.ok_or(io::ErrorKind::NotFound)?.into_bytes()),
+                Err(error) => {
+                    gone.set(Some(error));
+                    Err(io::ErrorKind::NotConnected.into())
+                }
+            }
+        });
+        if let Some(error) = gone.into_inner() {
+            return Err(error);
+        }
+        let rules = own.or(rules);
+        for FileEntry { name, is_dir, size } in found {
+            if matches!(&*name, ".git" | ".gitkeep")
+                || rules.as_ref().is_some_and(|rules| rules.ignores(&prefix, &name, is_dir))
+            {
+                continue;
+            }
+            let path = format!("{prefix}{name}");
+            if is_dir {
+                let rules = rules.clone();
+                queue.push_back(Job { prefix: path + "/", depth: depth + 1, rules });
+            } else {
+                files.push((path, size, EntryKind::File));
+            }
+        }
+    }
+    if let (n, Some(first)) = left_out {
+        unreadable.push(format!(
+            "{first} and all further folders, {} in all: more than is listed of such a guest",
+            count(n, "folder")
+        ));
+    }
+    Ok(Walk::told(files, unreadable))
+}
