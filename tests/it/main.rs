@@ -30,6 +30,8 @@ mod outboxes;
 #[cfg(target_os = "linux")]
 mod own_state;
 #[cfg(unix)]
+mod plain_guests;
+#[cfg(unix)]
 mod policy;
 #[cfg(unix)]
 mod policy_shells;
