@@ -136,7 +136,7 @@ impl Guest {
             'l' => EntryKind::Link,
             _ => EntryKind::Other,
         };
-        let files = files.into_iter().map(|file| (file.0, file.1, kind(file.2)));
+        let files = files.into_iter().map(|file| (file.0, sane::size(file.1), kind(file.2)));
         Ok(Walk::told(files, unreadable))
     }
 
@@ -155,7 +155,7 @@ impl Guest {
             ContentsOf::File { path, bytes, size } => {
                 let mut bytes = bytes.into_bytes();
                 bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-                let size = size.max(bytes.len() as u64);
+                let size = sane::size(size.max(bytes.len() as u64));
                 Ok(Contents { path, bytes, size })
             }
         })
@@ -280,7 +280,7 @@ impl Place for InGuest<'_> {
         if !seen {
             return Err(self.guest.nonsense("look", "the path was not looked at"));
         }
-        Ok(Some(Look { real, size, protected }))
+        Ok(Some(Look { real, size: size.map(sane::size), protected }))
     }
 
     fn place_of(&self, operation: &Operation) -> Result<Option<RelPath>> {

@@ -20,6 +20,11 @@ pub(super) fn line(text: &str) -> String {
     visible_line(&shown).into_owned()
 }
 
+/// A size of which as many as one answer can hold can be summed up.
+pub(super) fn size(size: u64) -> u64 {
+    size.min(1 << 40)
+}
+
 pub(super) fn about(about: About) -> About {
     let lines = |lines: Vec<String>| lines.iter().take(ITEMS).map(|text| line(text)).collect();
     About {

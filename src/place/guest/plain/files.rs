@@ -3,16 +3,11 @@
 use super::super::{Guest, PATIENCE, sane};
 use super::answer;
 use crate::error::Result;
-use crate::place::Left;
-use crate::place::here::left_by;
 use crate::protocol::rpc::{
     Entries, ExecResult, Fault, FileContent, FileEntry, ListDir, ReadFile, WriteFile, Written,
 };
 use crate::protocol::{Detail, Digest, Existing, Failure, FileEffect, Operation, RelPath};
 use crate::workspace::{Contents, EDIT_LIMIT, already_exists, changed, is_folder, not_found};
-
-/// No size that is told is believed to be more, so that sizes can be added up.
-pub(super) const LARGEST: u64 = 1 << 46;
 
 /// What stands at a path.
 pub(super) enum Stands {
@@ -43,7 +38,7 @@ pub(super) fn list(guest: &Guest, folder: &str) -> Result<Result<Vec<FileEntry>,
     Ok(listed.map(|Entries { mut entries }| {
         entries.retain(|entry| is_name(&entry.name));
         for entry in &mut entries {
-            entry.size = entry.size.min(LARGEST);
+            entry.size = sane::size(entry.size);
         }
         entries
     }))
@@ -220,12 +215,13 @@ impl Plan {
         if found == effect.before {
             return Ok(Failure::execution(told).into());
         }
-        Ok(match left_by(&effect, Ok(found)) {
-            Left::Done(Detail::Failed(_), _) => Failure::execution(format!(
+        Ok(if found == effect.after {
+            effect.detail
+        } else {
+            Failure::execution(format!(
                 "{told}; and it is not what it was before: READ_FILE it before you go on"
             ))
-            .into(),
-            _ => effect.detail,
+            .into()
         })
     }
 }
