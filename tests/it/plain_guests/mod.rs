@@ -272,7 +272,7 @@ fn what_an_agent_babbles_is_not_believed() {
     pair.agent.is(Mood::Lies);
     pair.host.run(&["resume", "--no-watch"]).ok();
     let outbox = pair.host.outbox(2);
-    tells(&outbox, &["[OK] EDIT_FILE", "  a (2 bytes)", "  big (70368744177664 bytes)"]);
+    tells(&outbox, &["[OK] EDIT_FILE", "  a (2 bytes)", "  big (1099511627776 bytes)"]);
     for name in ["../up", "a/b", "nul"] {
         assert!(!outbox.contains(name), "{name}: {outbox}");
     }
