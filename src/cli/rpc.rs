@@ -118,7 +118,7 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
     sandbox::close_to_commands();
     let stop = Stop::on_signals()?;
     root.make()?;
-    let hidden = root.hidden(config);
+    let hidden = Root::hidden(config);
     let workspace = Workspace::open(&root.path, &hidden, &config.protected_names)?;
     let mut runner = Runner::of(config, workspace.path(), helper);
     runner.hidden = hidden;
@@ -177,7 +177,7 @@ impl Root {
         if config.workspace.canonicalize().is_ok_and(|workspace| workspace == path) {
             return Ok(workspace);
         }
-        let state = state_of(&path)?;
+        let state = home_of_state()?.join("rpc").join(name_of(&path));
         Ok(Self { path, is_workspace: false, state })
     }
 
@@ -191,24 +191,25 @@ impl Root {
         made.map_err(|e| Error::io("make the folder", &self.state, e))
     }
 
-    /// What neither paths nor commands reach.
-    fn hidden(&self, config: &Config) -> Vec<PathBuf> {
-        let mut hidden = config.state();
-        if !self.is_workspace {
-            hidden.push(self.state.clone());
-        }
-        hidden
+    /// What neither paths nor commands reach: also not what is kept for other roots, which this one
+    /// may hold.
+    fn hidden(config: &Config) -> Vec<PathBuf> {
+        config.state().into_iter().chain(home_of_state().ok()).collect()
     }
 }
 
-/// deaddrop's own folder for a root that is no workspace of a base directory.
-fn state_of(root: &Path) -> Result<PathBuf> {
+/// deaddrop's own folder for all roots that are no workspace of a base directory.
+fn home_of_state() -> Result<PathBuf> {
     let strategy = etcetera::choose_base_strategy().map_err(|_| {
         Error::usage("--root: HOME does not say where deaddrop may keep what it needs for that folder; set HOME or XDG_STATE_HOME")
     })?;
     let home = strategy.state_dir().unwrap_or_else(|| strategy.data_dir());
-    let name = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
-    Ok(home.join("deaddrop").join("rpc").join(&name[..16]))
+    Ok(home.join("deaddrop"))
+}
+
+/// The name of a root's folder in that.
+fn name_of(root: &Path) -> String {
+    blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned()
 }
 
 /// A folder that holds what commands have for themselves, locked for as long as this process lives.

@@ -39,7 +39,12 @@ pub struct Server {
 impl Server {
     /// Starts `deaddrop rpc` in the base directory, with its standard streams as a client's.
     pub fn stdio(base: &Base, arguments: &[&str]) -> (Self, Client) {
-        let mut server = Self::start(rpc(base, arguments).stdin(Stdio::piped()));
+        Self::piped(&mut rpc(base, arguments))
+    }
+
+    /// Starts a command line of a server, with its standard streams as a client's.
+    pub fn piped(command: &mut Command) -> (Self, Client) {
+        let mut server = Self::start(command.stdin(Stdio::piped()));
         let input: ChildStdin = server.child.stdin.take().unwrap();
         let output = server.child.stdout.take().unwrap();
         (server, Client::of(output, input))

@@ -1,6 +1,10 @@
 //! The JSON-RPC server as a client meets it: the real program, over pipes and sockets.
 
 pub mod client;
+mod document;
+mod examples;
+mod python;
+mod sentences;
 mod transport;
 #[cfg(target_os = "linux")]
 mod vsock;
