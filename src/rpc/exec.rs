@@ -20,6 +20,9 @@ const LATE: i32 = 124;
 impl Served {
     /// Runs a shell command.
     pub(super) fn exec(&self, command: String) -> ExecResult {
+        if let Err(reason) = self.is_there() {
+            return not_started(&reason);
+        }
         let stopped = || self.serving.stop.is_asked();
         let policy = self.serving.policy.as_ref();
         let default = self.serving.timeout;

@@ -17,6 +17,7 @@ impl Served {
     pub(super) fn read_file(&self, sent: &str) -> Result<FileContent, Fault> {
         let workspace = &self.serving.workspace;
         let path = named_file(workspace.path(), sent)?;
+        self.is_there().map_err(|reason| with_path(sent, &reason))?;
         self.may_read(sent, &path)?;
         let policy = self.serving.policy.as_ref();
         let most = policy.and_then(|policy| policy.files.max_bytes);
@@ -44,6 +45,7 @@ impl Served {
     pub(super) fn write_file(&self, file: WriteFile) -> Result<Written, Fault> {
         let WriteFile { path: sent, content } = file;
         let path = named_file(self.serving.workspace.path(), &sent)?;
+        self.is_there().map_err(|reason| with_path(&sent, &reason))?;
         let content = content.into();
         let operation = Operation::Create { path, content, existing: Existing::Replace };
         let mut place = self.place(&|| false);
@@ -72,6 +74,7 @@ impl Served {
             Named::Root => None,
             Named::Below(path) => Some(path),
         };
+        self.is_there().map_err(|reason| with_path(sent, &reason))?;
         if let Some(path) = &path {
             self.may_read(sent, path)?;
         }

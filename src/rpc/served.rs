@@ -90,6 +90,22 @@ impl Served {
         here.guarded(self.guarded, self.guard.member(self.quarantine(name)))
     }
 
+    /// Whether the root's path leads to the folder that was opened: else files would be another
+    /// folder's than what commands see.
+    ///
+    /// # Errors
+    /// It does not: what to do, in words.
+    pub(super) fn is_there(&self) -> Result<(), String> {
+        let workspace = &self.serving.workspace;
+        if workspace.is_current() {
+            return Ok(());
+        }
+        Err(format!(
+            "the root {} was removed, moved or replaced since deaddrop rpc began to serve it; put it back, or start deaddrop rpc again",
+            workspace.path().display()
+        ))
+    }
+
     /// Asks the policy, where there is one.
     ///
     /// # Errors

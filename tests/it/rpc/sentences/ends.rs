@@ -1,8 +1,10 @@
 //! Who serves, and how a server and what runs in it end.
 
+use std::os::unix::net::UnixStream;
+
 use serde_json::{Value, json};
 
-use super::super::client::{Client, Server, request};
+use super::super::client::{Client, Server, request, rpc};
 use super::{checked, of_command, sandboxes};
 use crate::scene::{marked, marker};
 use crate::support::{Base, ID, wait_until};
@@ -44,6 +46,21 @@ fn a_signal_ends_what_runs_and_the_socket() {
             assert!(!base.exists("agent.sock") && !base.exists("workspace/too-late"));
         }
     }
+}
+
+#[test]
+fn standard_output_holds_answers_and_standard_error_where_it_listens() {
+    let base = Base::new();
+    let socket = base.at("agent.sock");
+    let server = Server::unix(&base, &socket, &[]);
+    assert!(server.said().contains("agent.sock"), "{}", server.said());
+    drop(server);
+    let at = ["--quiet", "--unix", socket.to_str().unwrap()];
+    let mut server = Server::start(&mut rpc(&base, &at));
+    wait_until("the server", || UnixStream::connect(&socket).is_ok());
+    server.signal("TERM");
+    assert_eq!(server.wait().code(), Some(0));
+    assert_eq!(server.said(), "");
 }
 
 #[test]

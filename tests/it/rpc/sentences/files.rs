@@ -193,6 +193,32 @@ fn a_folder_is_listed_by_name_and_links_are_not_followed() {
     assert_told(&talk.fails("read_file", &path("all/z\u{fffd}")), -32603, &["not found"]);
 }
 
+#[test]
+fn a_root_that_is_another_folder_now_is_told_and_one_put_back_served() {
+    let mut talk = Talk::new(&[]);
+    talk.gives("write_file", &content("file", "first"));
+    let root = talk.root();
+    talk.base.sh("mv workspace away");
+    for replaced in [false, true] {
+        if replaced {
+            talk.base.sh("mkdir workspace; echo other > workspace/file");
+        }
+        for (method, at) in [("read_file", "file"), ("write_file", "file"), ("list_dir", "")] {
+            let told = talk.fails(method, &content(at, "x"));
+            assert_told(&told, -32603, &[at, &root, "start deaddrop rpc again"]);
+        }
+        let (code, stdout, stderr) = talk.exec("cat file");
+        assert_eq!((code, &*stdout), (-1, ""));
+        assert!(stderr.contains("start deaddrop rpc again"), "{stderr}");
+        let code = json!({ "lang": "sh", "code": "cat file" });
+        assert_eq!(talk.gives("exec_code", &code)["exit_code"], -1);
+    }
+    assert_eq!(talk.base.read("workspace/file"), "other\n");
+    talk.base.sh("rm -r workspace; mv away workspace");
+    assert_eq!(talk.gives("read_file", &path("file")), json!({ "content": "first" }));
+    assert_eq!(talk.exec("cat file").1, "first");
+}
+
 impl Talk {
     /// The root, once it is surely there.
     fn root_after_a_ping(&mut self) -> String {

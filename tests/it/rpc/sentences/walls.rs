@@ -175,6 +175,21 @@ fn protected_names_are_read_and_never_written() {
 }
 
 #[test]
+fn settings_of_the_base_directory_hold_for_a_root_elsewhere() {
+    let base = Base::new();
+    base.write("deaddrop.toml", "protected_names = [\"mine\"]\n[sandbox]\nenv = [\"TOLD=so\"]\n");
+    let root = tempfile::tempdir().unwrap();
+    let mut talk = Talk::in_base(base, &["--root", root.path().to_str().unwrap()]);
+    assert_eq!(talk.exec("echo $TOLD").1, "so\n");
+    if !has_sandbox("auto") {
+        return;
+    }
+    let told = talk.fails("write_file", &json!({ "path": "a/mine", "content": "x" }));
+    assert_told(&told, -32603, &["'a/mine'", "protected_names"]);
+    talk.gives("write_file", &json!({ "path": ".git/config", "content": "x" }));
+}
+
+#[test]
 fn commands_of_a_root_elsewhere_leave_nothing_beside_it() {
     let root = tempfile::tempdir().unwrap();
     let mut talk = Talk::new(&["--root", root.path().to_str().unwrap()]);
