@@ -1,5 +1,6 @@
 //! Who serves, and how a server and what runs in it end.
 
+use std::fs;
 use std::os::unix::net::UnixStream;
 
 use serde_json::{Value, json};
@@ -15,6 +16,13 @@ fn lasting(n: &str) -> Value {
     json!({ "cmd": format!(
         "echo begun; setsid sleep {n} & (trap '' TERM INT HUP; sleep {n}) & touch ready; sleep {n}"
     ) })
+}
+
+/// Whether the server has a thread of that name.
+fn has_thread(server: &Server, name: &str) -> bool {
+    let threads = fs::read_dir(format!("/proc/{}/task", server.pid())).unwrap();
+    let comm = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("comm"));
+    threads.flatten().any(|thread| comm(thread).is_ok_and(|found| found.trim() == name))
 }
 
 /// A server at a socket in which that command runs, asked for by the client.
@@ -96,15 +104,18 @@ fn the_commands_of_a_killed_server_end_with_it() {
 fn who_leaves_in_the_middle_of_a_command_does_not_end_it() {
     let base = Base::new();
     let socket = base.at("agent.sock");
-    let _server = Server::unix(&base, &socket, &[]);
+    let server = Server::unix(&base, &socket, &[]);
     let mut client = Client::unix(&socket);
     let cmd = "touch ready; while [ ! -e go ]; do sleep 0.01; done; touch done";
     client.send(request(1, "exec", &json!({ "cmd": cmd })));
+    client.send(request(2, "write_file", &json!({ "path": "too-late", "content": "" })));
     wait_until("the command", || base.exists("workspace/ready"));
+    assert!(has_thread(&server, "rpc answer"));
     drop(client);
     base.write("workspace/go", "");
     wait_until("its end", || base.exists("workspace/done"));
-    Client::unix(&socket).pings(2);
+    wait_until("the end of the connection", || !has_thread(&server, "rpc answer"));
+    assert!(!base.exists("workspace/too-late"), "nobody was there to be answered");
 }
 
 #[test]
