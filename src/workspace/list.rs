@@ -26,10 +26,9 @@ impl Workspace {
     /// The entries of the folder that `path` names, or of the root, sorted by the bytes of their
     /// names. Links on the way are followed within the workspace.
     pub fn list(&self, path: Option<&RelPath>) -> Result<Vec<Entry>, Failure> {
-        let named = path.map_or("the root", RelPath::as_str);
         let fail = |e: io::Error| match path {
             Some(path) => failed("list", path, &e),
-            None => Failure::new(FailureKind::Execution, format!("Cannot list {named}: {e}")),
+            None => Failure::new(FailureKind::Execution, format!("Cannot list the root: {e}")),
         };
         let (folder, inside) = match path {
             Some(path) => self.open_folder(path)?,
