@@ -54,10 +54,8 @@ enum ErrorKind {
         .0.display()
     )]
     CommandRuns(PathBuf),
-    #[error(
-        "the guest '{guest}' cannot be worked with: {why}; nothing is lost, and `deaddrop resume` goes on when it is back"
-    )]
-    Guest { guest: String, why: String },
+    #[error("the guest '{guest}' cannot be worked with: {why}{}", going_on(*.within_turn))]
+    Guest { guest: String, why: String, within_turn: bool },
     #[error("{}: {why}", path.display())]
     NoReply { path: PathBuf, why: String },
     #[error("nothing waits for a decision{about}; `deaddrop sessions` shows what does")]
@@ -132,12 +130,16 @@ impl Error {
 
     /// The guest, known by this to the person, cannot be reached, or does not speak as it should.
     pub fn guest(guest: &str, why: &str) -> Self {
-        ErrorKind::Guest { guest: guest.to_owned(), why: why.to_owned() }.into()
+        ErrorKind::Guest { guest: guest.to_owned(), why: why.to_owned(), within_turn: false }.into()
     }
 
-    /// Whether it is the guest that is missing.
-    pub fn is_of_the_guest(&self) -> bool {
-        matches!(*self.0, ErrorKind::Guest { .. })
+    /// The same error, saying how a turn goes on that a guest went away from.
+    #[must_use]
+    pub fn within_turn(mut self) -> Self {
+        if let ErrorKind::Guest { within_turn, .. } = &mut *self.0 {
+            *within_turn = true;
+        }
+        self
     }
 
     /// A file given as a reply that cannot be one.
@@ -259,6 +261,14 @@ impl From<ErrorKind> for Error {
 
 fn holder(pid: Option<u32>) -> String {
     pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+}
+
+fn going_on(within_turn: bool) -> &'static str {
+    if within_turn {
+        "; nothing is lost, and `deaddrop resume` goes on when it is back"
+    } else {
+        ""
+    }
 }
 
 fn reopening(complete: Option<&str>) -> String {

@@ -13,7 +13,7 @@
 //! | [`policy`] | what may be done, denied or asked about (PURE) |
 //! | [`machine`] | what this machine is |
 //! | [`session`] | where a conversation stands, and its file |
-//! | [`place`] | where operations happen: here, or only in the mind |
+//! | [`place`] | where operations happen: here, in a guest, or only in the mind |
 //! | [`turn`] | one reply: steps → outcomes |
 //! | [`inbox`] [`outbox`] [`watch`] | replies in, the next text out (PURE), wake-ups |
 //! | [`base`] | an opened base directory: one reply from steps to the next outbox |

@@ -36,11 +36,16 @@ impl Base {
         if let Some(about) = self.guest_about()? {
             return Ok(about.guarded);
         }
-        Ok(match self.confinement().tier {
+        Ok(self.is_guarded_here(session))
+    }
+
+    /// The same of commands on this machine.
+    pub(super) fn is_guarded_here(&self, session: &Session) -> bool {
+        match self.confinement().tier {
             Tier::Off => false,
             Tier::None => !session.unconfined,
             _ => true,
-        })
+        }
     }
 
     /// What may not be written, for the outbox: the first names tell the kind.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::turning::Known;
 use super::{Base, elsewhere};
 use crate::error::{Error, Result};
-use crate::place::Here;
+use crate::place::{Here, Unseen};
 use crate::protocol::{Detail, Outcome};
 use crate::session::Session;
 use crate::session::record::{History, Record, Unfinished};
@@ -36,7 +36,7 @@ impl Base {
         }
         self.changed = history.states;
         if let Some(turn) = history.unfinished {
-            self.finish(turn, observer)?;
+            self.finish(turn, observer).map_err(Error::within_turn)?;
         }
         self.inbox.sweep()?;
         self.approvals.sweep()?;
@@ -90,6 +90,8 @@ impl Base {
                 let terms = elsewhere::terms_to_ask(&turn.begin, &interrupted, &self.config);
                 recover::known(&turn, &mut *guest.place(terms)?)?
             }
+            // Of what was begun in a guest that is none any more, nothing here can tell.
+            _ if turn.begin.guest.is_some() => recover::known(&turn, &mut Unseen::new(&[]))?,
             _ => {
                 let own = self.own_folder(&turn.begin.session);
                 let (workspace, runner) = (&self.workspace, &self.runner);
@@ -108,7 +110,9 @@ impl Base {
         );
         self.tell(told, observer);
         let guard = match snapshot {
-            Some(snapshot) if self.guest.is_none() && self.is_guarded(&turn.begin.session)? => {
+            Some(snapshot)
+                if turn.begin.guest.is_none() && self.is_guarded_here(&turn.begin.session) =>
+            {
                 self.look_after_commands(&turn, snapshot, &mut known, observer)?
             }
             _ => Guard::new(self.quarantine(&turn.begin.session)),
@@ -134,6 +138,10 @@ impl Base {
         let warnings = known.values().flat_map(|outcome| &outcome.warnings);
         let mut noticed = guard.untold(warnings);
         noticed.extend(guard.check(&self.workspace));
+        if self.guest.is_some() {
+            // What is left of the turn is not carried out here, so this is its end.
+            noticed.extend(guard.finish(&self.workspace, &self.workspace.walk()?));
+        }
         let ran = |outcome: &&Outcome| matches!(outcome.detail, Detail::Ran(_));
         let step = known.iter().rfind(|(_, outcome)| outcome.is_lost());
         let step = step.or_else(|| known.iter().rfind(|(_, outcome)| ran(outcome)));

@@ -153,7 +153,7 @@ impl Base {
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         let gone = self.go(begin, known, guard, observer);
-        gone.map_err(|error| self.tell_room(error, &begin.session))
+        gone.map_err(|error| self.tell_room(error, &begin.session).within_turn())
     }
 
     fn go(

@@ -89,9 +89,9 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
         Err(e) => return Err(e),
     };
     let (text, _) = read(arguments.file.as_deref())?;
+    let guest = context.config.guest.as_ref();
     let dialect = session.as_ref().map_or(Dialect::Tags, |session| session.dialect);
     let reply = protocol::read(&text, dialect);
-    let guest = context.config.guest.as_ref();
     // A workspace that does not exist yet is an empty one.
     let missing =
         tempfile::tempdir().map_err(|e| Error::io("make a folder in", &std::env::temp_dir(), e))?;
@@ -100,7 +100,8 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
     let workspace =
         Workspace::open(folder, &context.config.state(), &context.config.protected_names)?;
     let mut preview = Preview::new(&workspace);
-    let guarded = context.config.sandbox.mode != Mode::Off;
+    // A guest is taken for one whose commands are confined, as most are.
+    let guarded = guest.is_some() || context.config.sandbox.mode != Mode::Off;
     let name = match &session {
         Some(session) => &session.policy,
         None => context.config.policy.as_deref().unwrap_or(session::POLICY),
@@ -129,7 +130,8 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
         });
         Context::print_json(&json!({
             "commands": outcomes.iter().map(talk::foretold_json).collect::<Vec<_>>(),
-            "files": files.collect::<Vec<_>>(),
+            // Of a guest nothing is known.
+            "files": guest.is_none().then(|| files.collect::<Vec<_>>()),
             "errors": errors,
             "warnings": warnings,
         }));
@@ -139,12 +141,15 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
             let talk = context.talk.for_results();
             talk::result(&format!("\n{}", coloured(&talk, &diff(file))));
         }
+        let changed = match guest {
+            None => format!(", {} would change", count(rewritten.len(), "file")),
+            Some(_) => String::new(),
+        };
         context.talk.say(&format!(
-            "\n{}, {}, {}, {} would change. Nothing was done.",
+            "\n{}, {}, {}{changed}. Nothing was done.",
             count(outcomes.len(), "command"),
             count(errors, "error"),
-            count(warnings, "warning"),
-            count(rewritten.len(), "file")
+            count(warnings, "warning")
         ));
     }
     Ok(if errors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -43,14 +43,18 @@ pub enum Way {
 }
 
 impl Guest {
-    /// Which guest it is, for people: its command, or its socket.
+    /// Which guest it is, for people: its command or its socket, and the folder there.
     pub fn label(&self) -> String {
-        match &self.way {
+        let mut label = match &self.way {
             Way::Command(command) => visible_line(&command.join(" ")).into_owned(),
             Way::Socket { path, port } => {
                 format!("{} (port {port})", visible_line(&path.to_string_lossy()))
             }
+        };
+        if let Some(root) = &self.root {
+            label.push_str(&format!(", in {}", visible_line(root)));
         }
+        label
     }
 }
 
@@ -168,6 +172,7 @@ mod tests {
         assert_eq!(told.root, None);
         let told = guest("[guest]\nsocket = \"vm.sock\"\nroot = \"/work\"").unwrap().unwrap();
         let way = Way::Socket { path: PathBuf::from("/base/vm.sock"), port: 52 };
+        assert_eq!(told.label(), "/base/vm.sock (port 52), in /work");
         assert_eq!(told, Guest { way, root: Some("/work".to_owned()) });
         let told = guest("[guest]\nsocket = \"/run/vm\"\nport = 0x10").unwrap().unwrap();
         assert_eq!(told.label(), "/run/vm (port 16)");

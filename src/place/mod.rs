@@ -1,5 +1,5 @@
 //! Where operations happen: in the workspace here, on another machine ([`Guest`]), or only in the
-//! mind ([`Preview`]).
+//! mind ([`Preview`], and [`Unseen`] for a guest).
 
 mod guest;
 mod here;

@@ -70,6 +70,6 @@ impl Place for Unseen {
     }
 
     fn left(&mut self, _: &Effect, _: &Operation) -> Result<Left> {
-        Ok(Left::Undone)
+        Ok(Left::Lost)
     }
 }
