@@ -3,6 +3,7 @@
 //! A command is started through the helper in [`sandbox`]: this same program, single-threaded, so
 //! that it can enter namespaces. Output is drained on threads of its own into bounded memory.
 
+pub mod aside;
 mod confining;
 mod drain;
 mod environment;
