@@ -1,11 +1,9 @@
 //! `rpc`: a workspace, or any folder, served to programs over JSON-RPC.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
 
 use clap::Args;
@@ -15,7 +13,7 @@ use super::Context;
 use crate::config::{Config, Mode};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
-use crate::rpc::{At, Listening, Served, Serving};
+use crate::rpc::{At, Listening, Own, Served, Serving};
 use crate::runner::Runner;
 use crate::runner::sandbox;
 use crate::watch::Stop;
@@ -23,12 +21,6 @@ use crate::workspace::Workspace;
 
 /// How long a command may take, in seconds: a client that waits half a minute hears of it.
 const TIMEOUT: u64 = 25;
-/// What the folders begin with that commands of such a server have for themselves.
-const OWN: &str = ".rpc-";
-/// One that nobody holds is left over from this age on: it may have been made just now.
-const OLD: Duration = Duration::from_mins(1);
-/// So long the program ends later to remove its own.
-const LAST: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -128,14 +120,13 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
     let told = format!("Serving {} at {listening}", context.display(workspace.path()));
 
     let own = Own::make(&root.state)?;
-    let folder = own.folder.path().join("own");
     let state = root.state;
     let served = Served::new(Serving {
         workspace,
         runner,
         timeout,
         policy,
-        own: folder,
+        own: own.for_commands(),
         state,
         stop: stop.clone(),
     })?;
@@ -143,7 +134,7 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
         context.talk.say(&told);
     }
     let ended = listening.serve(served, &stop);
-    own.remove();
+    drop(own);
     ended?;
     if stop.is_interrupted() { Err(Error::interrupted()) } else { Ok(ExitCode::SUCCESS) }
 }
@@ -210,52 +201,4 @@ fn home_of_state() -> Result<PathBuf> {
 /// The name of a root's folder in that.
 fn name_of(root: &Path) -> String {
     blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex()[..16].to_owned()
-}
-
-/// A folder that holds what commands have for themselves, locked for as long as this process lives.
-struct Own {
-    folder: tempfile::TempDir,
-    _lock: Option<File>,
-}
-
-impl Own {
-    /// Makes one, and begins to remove what other servers have left.
-    fn make(state: &Path) -> Result<Self> {
-        let folder = tempfile::Builder::new().prefix(OWN).tempdir_in(state);
-        let folder = folder.map_err(|e| Error::io("make a folder in", state, e))?;
-        // Where folders cannot be locked, nothing there is removed by others either.
-        let lock = File::open(folder.path()).ok().filter(|lock| lock.try_lock().is_ok());
-        let state = state.to_owned();
-        let sweep = move || left_over(&state).for_each(|folder| drop(fs::remove_dir_all(folder)));
-        // Without a thread the next start does it.
-        drop(thread::Builder::new().name("sweep".into()).spawn(sweep));
-        Ok(Self { folder, _lock: lock })
-    }
-
-    /// Removes it, as far as that is done soon; commands can have made a million files. A later
-    /// server goes on.
-    fn remove(self) {
-        let (sender, removed) = mpsc::channel();
-        let Self { folder, _lock } = self;
-        let remove = move || {
-            let _ = sender.send(folder.close());
-        };
-        if thread::Builder::new().name("remove".into()).spawn(remove).is_ok() {
-            let _ = removed.recv_timeout(LAST);
-        }
-    }
-}
-
-/// The folders that nobody holds any more.
-fn left_over(state: &Path) -> impl Iterator<Item = PathBuf> {
-    let entries = fs::read_dir(state).into_iter().flatten().flatten();
-    entries.filter_map(|entry| {
-        let is_own = entry.file_name().to_string_lossy().starts_with(OWN)
-            && entry.file_type().is_ok_and(|kind| kind.is_dir());
-        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
-        let is_left = is_own
-            && age().is_some_and(|age| age > OLD)
-            && File::open(entry.path()).is_ok_and(|folder| folder.try_lock().is_ok());
-        is_left.then(|| entry.path())
-    })
 }

@@ -11,6 +11,7 @@ mod guest;
 mod line;
 mod listen;
 mod named;
+mod own;
 mod queue;
 mod served;
 mod steps;
@@ -24,6 +25,7 @@ use crate::protocol::rpc::{
     Walked, Written,
 };
 pub use listen::{At, Listening};
+pub use own::Own;
 pub use served::{Served, Serving};
 
 /// What carries out requests: of many connections at once.

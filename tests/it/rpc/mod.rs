@@ -3,6 +3,8 @@
 pub mod client;
 mod document;
 mod examples;
+#[cfg(target_os = "linux")]
+mod own;
 mod python;
 mod sentences;
 mod transport;
