@@ -89,6 +89,13 @@ pub(super) fn turn_key(begin: &Begin) -> String {
     Digest::of(what.as_bytes()).as_str().to_owned()
 }
 
+/// What a session is called in a guest: nobody who knows its id alone finds what its commands have
+/// there for themselves.
+pub(super) fn own(session: &Session) -> String {
+    let secret = Digest::of(session.secret.as_bytes());
+    format!("{}-{}", session.id, &secret.as_str()[..16])
+}
+
 /// How long a command gets that asks for so much.
 pub(super) fn timeout(policy: &Policy, default: Duration) -> impl Fn(Option<Duration>) -> Duration {
     move |asked| policy.shell.timeout(asked, default)
@@ -102,6 +109,7 @@ pub(super) fn terms_to_ask<'a>(
 ) -> Terms<'a> {
     Terms {
         turn: turn_key(begin),
+        own: own(&begin.session),
         interrupted,
         timeout: &|asked| asked.unwrap_or_default(),
         network: None,

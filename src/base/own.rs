@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use walkdir::WalkDir;
 
 use super::environment::PROBE;
-use super::Base;
+use super::{Base, elsewhere};
 use crate::error::Error;
 use crate::runner::aside::{put_aside, remove_aside};
 use crate::session::{Session, is_id, run_id};
@@ -33,8 +33,11 @@ impl Base {
         self.config.sessions.join(session.stem())
     }
 
-    /// Puts aside what commands of a session that is over have left for themselves.
+    /// Puts aside what commands of a session that is over have left for themselves, in the guest too.
     pub(super) fn forget(&self, session: &Session) {
+        if let Some(guest) = &self.guest {
+            guest.forget(elsewhere::own(session));
+        }
         self.put_aside(&self.own_folder(session));
     }
 

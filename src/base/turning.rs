@@ -195,6 +195,7 @@ impl Base {
         let (carried, walk) = if let Some(guest) = &self.guest {
             let mut place = guest.place(Terms {
                 turn: elsewhere::turn_key(begin),
+                own: elsewhere::own(&begin.session),
                 interrupted: &interrupted,
                 timeout: &timeout,
                 network: policy.network,

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use super::steps::{Begun, Done, Going, Held, Taken, is_key};
-use super::{Given, Served};
+use super::{Given, Served, homes};
 use crate::config::Mode;
 use crate::error::Error;
 use crate::machine;
@@ -37,6 +37,7 @@ impl Served {
             Method::Read(asked) => Ok(Given::Contents(self.contents(&asked))),
             Method::Step(asked) => self.step(&asked).map(Given::Step),
             Method::Result(Key { key }) => self.came_to(&key).map(Given::Step),
+            Method::Leave(Key { key }) => self.leave(&key),
             Method::Interrupt(Key { key }) => {
                 self.steps.interrupt(&key);
                 Ok(Given::Step(State::Unknown))
@@ -112,6 +113,7 @@ impl Served {
         let StepAsked { key, operation, settled, .. } = asked;
         check_key(key)?;
         check_operation(operation)?;
+        homes::check(asked.own.as_deref())?;
         let going = self.steps.enter(key);
         self.find_lost();
         for settled in settled.iter().filter(|settled| *settled != key && is_key(settled)) {
@@ -227,8 +229,8 @@ impl Served {
             let policy = serving.policy.as_ref();
             Some(policy.map_or(own, |policy| policy.shell.timeout(asked, serving.timeout)))
         };
-        let lock = self.steps.lock_of(key);
-        let mut place = self.place_named(&name_of(key), &interrupted);
+        let (lock, home) = (self.steps.lock_of(key), self.home_of(asked)?);
+        let mut place = self.place_named(&name_of(key), &home.folder, &interrupted);
         place.timeout = &timeout;
         place.lock = Some(&lock);
         place.network = self.network(asked.network);

@@ -8,6 +8,7 @@ mod door;
 mod exec;
 mod files;
 mod guest;
+mod homes;
 mod line;
 mod listen;
 mod named;
@@ -49,7 +50,7 @@ pub enum Given {
     Ran(ExecResult),
     /// Of `read_file`.
     File(FileContent),
-    /// Of `write_file`.
+    /// Of `write_file` and `leave`.
     Written(Written),
     /// Of `list_dir`.
     Entries(Entries),

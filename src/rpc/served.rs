@@ -1,10 +1,11 @@
 //! What is served: a root folder, the commands that run in it, and whether a policy rules them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use super::homes::Homes;
 use super::steps::Steps;
 use super::{Given, Service};
 use crate::config::Policy;
@@ -48,6 +49,8 @@ pub struct Served {
     guard: Shared,
     /// What is known of the steps of a host.
     pub(super) steps: Steps,
+    /// What commands of its sessions have for themselves.
+    pub(super) homes: Homes,
     /// The tools of this machine, once they were asked for.
     pub(super) tools: OnceLock<Vec<String>>,
     /// How many operations were carried out, for the names of what is put away.
@@ -68,24 +71,27 @@ impl Served {
             state.read_dir().map_err(|e| Error::io("open the folder", state, e))?;
         }
         let steps = Steps::new(serving.state.clone());
+        let homes = Homes::new(serving.state.clone());
         let (tools, count) = (OnceLock::new(), AtomicU64::new(0));
-        Ok(Self { serving, guarded, guard: Shared::default(), steps, tools, count })
+        Ok(Self { serving, guarded, guard: Shared::default(), steps, homes, tools, count })
     }
 
     /// The place where one operation is carried out. Many are at once, and share what watches over
     /// protected names.
     pub(super) fn place<'a>(&'a self, interrupted: &'a dyn Fn() -> bool) -> Here<'a> {
         let n = self.count.fetch_add(1, Ordering::Relaxed);
-        self.place_named(&format!("rpc_{}_{n:04}", std::process::id()), interrupted)
+        let name = format!("rpc_{}_{n:04}", std::process::id());
+        self.place_named(&name, &self.serving.own, interrupted)
     }
 
-    /// The same, where what is put away lies under this name.
+    /// The same, where what is put away lies under this name, and commands have this for themselves.
     pub(super) fn place_named<'a>(
         &'a self,
         name: &str,
+        own: &'a Path,
         interrupted: &'a dyn Fn() -> bool,
     ) -> Here<'a> {
-        let Serving { workspace, runner, own, .. } = &self.serving;
+        let Serving { workspace, runner, .. } = &self.serving;
         let here = Here::new(workspace, runner, own, false, interrupted);
         here.guarded(self.guarded, self.guard.member(self.quarantine(name)))
     }

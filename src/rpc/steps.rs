@@ -346,7 +346,7 @@ impl Drop for Held {
 }
 
 /// Whether it is this file that has the path now.
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+pub(super) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let number = |file: File| -> io::Result<(u64, u64)> {
         let found = cap_std::fs::File::from_std(file).metadata()?;
         Ok((found.dev(), found.ino()))

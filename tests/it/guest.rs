@@ -116,6 +116,7 @@ pub fn asked(key: &str, operation: Operation) -> StepAsked {
         network: None,
         output_limit: 4_000,
         read_limit: 100_000,
+        own: None,
         settled: Vec::new(),
     }
 }

@@ -8,27 +8,27 @@ use serde_json::{Value, json};
 use crate::support::{Base, ID, program, wait_until};
 
 /// A host, and the folder that its guest serves.
-struct Pair {
-    host: Base,
-    guest: Base,
+pub struct Pair {
+    pub host: Base,
+    pub guest: Base,
 }
 
 impl Pair {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let pair = Self { host: Base::new(), guest: Base::new() };
         pair.reach(&[]);
         pair
     }
 
     /// With an open session [`ID`] at its first outbox, which tells of the guest.
-    fn with_session() -> Self {
+    pub fn with_session() -> Self {
         let pair = Self::new();
         pair.host.run(&["new", "--no-watch", "--id", ID, "A task"]).ok();
         pair
     }
 
     /// Has the settings name the guest, reached through a script that begins with these lines.
-    fn reach(&self, before: &[&str]) {
+    pub fn reach(&self, before: &[&str]) {
         let script = format!(
             "{}\nexec {} -C {} rpc\n",
             before.join("\n"),

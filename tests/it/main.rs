@@ -18,6 +18,8 @@ mod dialects;
 mod events_shown;
 #[cfg(unix)]
 mod guest;
+#[cfg(target_os = "linux")]
+mod guest_homes;
 #[cfg(unix)]
 mod guests;
 mod handing_over;

@@ -12,12 +12,14 @@ use super::{Guest, Kind, PATIENCE, plain, sane};
 use crate::client::{Client, Gone};
 use crate::config::Way;
 use crate::error::{Error, Result};
-use crate::protocol::rpc::{About, Fault, Key, State, StepAsked, VERSION};
+use crate::protocol::rpc::{About, Fault, Key, State, StepAsked, VERSION, Written};
 
 /// So long a guest is tried for that was there a moment ago: what it was doing may have to end first.
 const RETURN: Duration = Duration::from_secs(10);
 /// How often it is tried.
 const PAUSE: Duration = Duration::from_millis(250);
+/// So long a guest may take to hear that a session is over, which nobody else waits for.
+const LEAVE: Duration = Duration::from_secs(2);
 /// So long a socket may take to say that it is connected.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
@@ -25,9 +27,34 @@ impl Guest {
     /// Gives the connection up until it is needed again: a guest that serves its own base directory
     /// holds the lock of that as long as it lasts.
     pub fn rest(&self) {
+        self.leave();
         let link = self.link.take();
         // Its end may take a moment, for which nobody has to wait.
         thread::spawn(move || drop(link));
+    }
+
+    /// A session is over (see [`super::Terms::own`]): what its commands had for themselves may go.
+    /// That is said over a connection that is there, now or later; else the guest removes it when
+    /// nobody has used it for a month.
+    pub fn forget(&self, own: String) {
+        self.over.borrow_mut().push(own);
+        self.leave();
+    }
+
+    fn leave(&self) {
+        let mut link = self.link.borrow_mut();
+        let (Some(Kind::Deaddrop(_)), Some(client)) = (self.kind.get(), link.as_mut()) else {
+            return;
+        };
+        for key in self.over.take() {
+            // One that does not know the method, or does not want to, is not asked again.
+            let answer = client.call::<Written>("leave", &Key { key }, LEAVE);
+            if answer.is_err() {
+                // What it still has to say is nobody's answer.
+                link.take();
+                return;
+            }
+        }
     }
 
     /// What was asked of it that cannot be answered so.

@@ -44,6 +44,8 @@ pub struct Guest {
     kind: OnceCell<Kind>,
     /// Keys of steps whose outcomes are journalled: the guest may forget them.
     settled: RefCell<Vec<String>>,
+    /// Sessions that are over, of which it is not told yet.
+    over: RefCell<Vec<String>>,
 }
 
 /// What a guest turned out to be.
@@ -58,6 +60,9 @@ enum Kind {
 pub struct Terms<'a> {
     /// What the keys of its steps begin with: the same for the same turn, and of no other.
     pub turn: String,
+    /// What the session is called that its commands are of: what they have for themselves there is
+    /// found by it.
+    pub own: String,
     /// Says whether the person wants to stop.
     pub interrupted: &'a dyn Fn() -> bool,
     /// How long a command gets that asks for so much.
@@ -82,6 +87,7 @@ impl Guest {
             link: RefCell::default(),
             kind: OnceCell::new(),
             settled: RefCell::default(),
+            over: RefCell::default(),
         }
     }
 
@@ -190,6 +196,8 @@ impl InGuest<'_> {
             run.timeout = Some(given);
             patience = given + GRACE;
         }
+        // A session that was over may have been taken up again.
+        self.guest.over.borrow_mut().retain(|own| *own != self.terms.own);
         let asked = StepAsked {
             key: key.to_owned(),
             operation,
@@ -198,6 +206,7 @@ impl InGuest<'_> {
             network: self.terms.network,
             output_limit: self.terms.output_limit,
             read_limit: self.terms.read_limit,
+            own: Some(self.terms.own.clone()),
             settled: self.guest.settled.take(),
         };
         let (state, broke) = self.guest.step(&asked, patience, self.terms.interrupted)?;

@@ -10,6 +10,7 @@
 //! | `read` | [`ReadOf`] | [`ContentsOf`] |
 //! | `step` | [`StepAsked`] | [`State`] |
 //! | `result` | [`Key`] | [`State`] |
+//! | `leave` | [`Key`] of a session | [`Written`](super::Written) |
 //! | `interrupt` | [`Key`] | (a notification) |
 
 use serde::{Deserialize, Serialize};
@@ -135,12 +136,16 @@ pub struct StepAsked {
     pub output_limit: usize,
     /// The largest file that is given where it is read in its place.
     pub read_limit: u64,
+    /// Of which session of the host it is, named as a key is: its commands have a HOME and a `/tmp` of
+    /// their own, kept from step to step; None for those that the guest's server has.
+    #[serde(default)]
+    pub own: Option<String>,
     /// Keys of earlier steps that are known to the host for good: the guest forgets them.
     #[serde(default)]
     pub settled: Vec<String>,
 }
 
-/// A step, by its key.
+/// A step by its key; for `leave` a session, by [`StepAsked::own`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
     /// As in [`StepAsked`].

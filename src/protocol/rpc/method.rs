@@ -34,6 +34,8 @@ pub enum Method {
     Step(Box<StepAsked>),
     /// What a step came to.
     Result(Key),
+    /// A session is over, and what its commands had for themselves goes.
+    Leave(Key),
     /// A step to be ended; a notification that overtakes.
     Interrupt(Key),
 }
@@ -97,6 +99,7 @@ impl Method {
             "read" => Self::Read(read(params)?),
             "step" => Self::Step(Box::new(read(params)?)),
             "result" => Self::Result(read(params)?),
+            "leave" => Self::Leave(read(params)?),
             "interrupt" => Self::Interrupt(read(params)?),
             _ => return Err(Fault::new(Fault::METHOD, format!("method not found: {method}"))),
         })
