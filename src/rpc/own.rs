@@ -181,7 +181,7 @@ mod tests {
         made_before(&state.path().join("other"), old);
         {
             use std::os::unix::fs::PermissionsExt;
-            fs::set_permissions(shut, fs::Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(shut, fs::Permissions::from_mode(0o000)).unwrap();
         }
         let held = File::open(live).unwrap();
         held.try_lock().unwrap();

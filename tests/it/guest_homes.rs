@@ -92,7 +92,10 @@ fn of(own: &str, asked: StepAsked) -> StepAsked {
 
 fn leave(served: &Served, name: &str) -> Result<(), Fault> {
     match served.call(Method::Leave(Key { key: name.to_owned() }))? {
-        Given::Written(written) => Ok(assert!(written.success)),
+        Given::Written(written) => {
+            assert!(written.success);
+            Ok(())
+        }
         other => panic!("{other:?}"),
     }
 }
