@@ -1,8 +1,10 @@
 //! One connection: a thread reads ahead, another carries out what was asked for, in order, and
-//! answers. Only an interrupt overtakes.
+//! answers. Only an interrupt overtakes. While the other has nothing to do, the thread that reads does
+//! what is quickly done by itself (see [`super::desk`]): nobody is woken for it.
 
 use std::io::{self, Read, Write};
 
+use super::desk::{Answers, Desk, Way, may_wait, quick};
 use super::line::{Line, Lines};
 use super::queue::Queue;
 use super::{Given, Service};
@@ -17,9 +19,25 @@ const INTERRUPT: &[u8] = b"interrupt";
 
 /// Reads ahead until the end of the input, until who wrote is gone, or until no more is wanted.
 pub(super) fn read(input: impl Read, queue: &Queue, service: &dyn Service) {
+    read_with(input, queue, service, None);
+}
+
+/// The same; at a desk, what is quickly done is done on the way.
+pub(super) fn read_with(
+    input: impl Read,
+    queue: &Queue,
+    service: &dyn Service,
+    mut desk: Option<Desk<'_>>,
+) {
     let mut lines = Lines::new(input, LINE_LIMIT);
     let mut first = true;
     loop {
+        if let Some(desk) = &mut desk
+            && !lines.has_next()
+            && desk.hand_out().is_err()
+        {
+            return queue.close();
+        }
         match lines.next() {
             Ok(None) => return queue.end(),
             // Nobody is there to be answered.
@@ -33,6 +51,12 @@ pub(super) fn read(input: impl Read, queue: &Queue, service: &dyn Service) {
                     if let Some(key) = interrupts(line) {
                         service.interrupt(&key);
                         continue;
+                    }
+                    match desk.as_mut().map(|desk| desk.take(line)) {
+                        None | Some(Ok(Way::Queue)) => {}
+                        Some(Ok(Way::Done)) => continue,
+                        Some(Ok(Way::Over)) => return,
+                        Some(Err(_)) => return queue.close(),
                     }
                 }
                 first = false;
@@ -68,29 +92,57 @@ pub(super) fn work(
     within: &dyn Fn(bool),
 ) -> io::Result<()> {
     let mut first = true;
+    let mut answers = Answers::default();
     while let Some(line) = queue.pop() {
         let port = match &line {
             Line::Whole(line) if first => connects_to(line),
             _ => None,
         };
         first = false;
+        let plain = match &line {
+            Line::Whole(line) => quick(line),
+            _ => None,
+        };
+        if let Some((id, method)) = plain {
+            if may_wait(&method) {
+                put(&mut answers, &mut output)?;
+            }
+            within(true);
+            let given = service.call(method);
+            within(false);
+            answers.add(id, given.as_ref());
+            if answers.are_due() || !queue.has_many() {
+                put(&mut answers, &mut output)?;
+            }
+            continue;
+        }
+        put(&mut answers, &mut output)?;
         let answer = match (port, line) {
-            (Some(port), _) => Some(connected(port)),
+            (Some(port), _) => Some(connected(port).into_bytes()),
             (None, Line::TooLong) => {
                 let told = format!(
                     "invalid request: the line is longer than {LINE_LIMIT} bytes (32 MiB), and nothing of it was kept"
                 );
-                Some(refusal(None, &Fault::new(Fault::REQUEST, told)))
+                Some(refusal(None, &Fault::new(Fault::REQUEST, told)).into_bytes())
             }
+            (None, Line::Answers(answers)) => Some(answers),
             (None, Line::Whole(line)) if is_blank(&line) => None,
-            (None, Line::Whole(line)) => answer(line, service, within),
+            (None, Line::Whole(line)) => answer(line, service, within).map(String::into_bytes),
         };
         if let Some(answer) = answer {
-            output.write_all(answer.as_bytes())?;
+            output.write_all(&answer)?;
             output.flush()?;
         }
     }
-    Ok(())
+    put(&mut answers, &mut output)
+}
+
+fn put(answers: &mut Answers, output: &mut impl Write) -> io::Result<()> {
+    if answers.is_empty() {
+        return Ok(());
+    }
+    answers.give(|lines| output.write_all(lines))?;
+    output.flush()
 }
 
 /// Carries out a line; what it is answered with, if it is.
@@ -218,5 +270,26 @@ mod tests {
         let told = work(&queue, Gone, &service, &|within| calls.lock().unwrap().push(within));
         assert_eq!(told.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
         assert_eq!(*calls.lock().unwrap(), [true, false], "the second is not begun");
+    }
+
+    #[test]
+    fn a_long_queue_is_answered_in_few_writes() {
+        #[derive(Default)]
+        struct Counting(Vec<u8>, usize);
+        impl Write for Counting {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.1 += 1;
+                self.0.write(bytes)
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let (service, queue, mut output) = (Slow::default(), Queue::default(), Counting::default());
+        read(format!("{PING}\n").repeat(10_000).as_bytes(), &queue, &service);
+        work(&queue, &mut output, &service, &|_| ()).unwrap();
+        assert_eq!(output.0, format!("{PONG}\n").repeat(10_000).into_bytes());
+        // On a slow machine one each millisecond.
+        assert!(output.1 < 2_000, "{}", output.1);
     }
 }

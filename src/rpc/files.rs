@@ -88,6 +88,9 @@ impl Served {
     }
 
     fn may_read(&self, sent: &str, path: &RelPath) -> Result<(), Fault> {
+        if self.serving.policy.is_none() {
+            return Ok(());
+        }
         let reading = Reading::Now(Encoding::Utf8);
         let operation = Operation::Read { path: path.clone(), reading };
         let permitted = self.permits(&operation, &self.place(&|| false));

@@ -9,13 +9,15 @@ use memchr::memchr;
 /// So much is read at once, in bytes.
 const CHUNK: usize = 64 << 10;
 
-/// What was read.
+/// What was read, and what waits among it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     /// A line, its end not with it.
     Whole(Vec<u8>),
     /// One that is longer than the limit, of which nothing is kept.
     TooLong,
+    /// Lines for the other side, their ends with them: they are written as they are.
+    Answers(Vec<u8>),
 }
 
 /// Reads lines.
@@ -32,6 +34,11 @@ pub(super) struct Lines<R> {
 impl<R: Read> Lines<R> {
     pub(super) fn new(input: R, limit: usize) -> Self {
         Self { input, limit, chunk: vec![0; CHUNK].into_boxed_slice(), rest: 0..0 }
+    }
+
+    /// Whether the next line is there, so that nothing is waited for.
+    pub(super) fn has_next(&self) -> bool {
+        memchr(b'\n', &self.chunk[self.rest.clone()]).is_some()
     }
 
     /// The next line; None at the end. What stands before the end without `\n` is a line too.
@@ -101,6 +108,7 @@ mod tests {
             found.push(match line {
                 Line::Whole(line) => Some(String::from_utf8(line).unwrap()),
                 Line::TooLong => None,
+                Line::Answers(_) => panic!("nobody reads those"),
             });
         }
         found

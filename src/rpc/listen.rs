@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -15,7 +15,9 @@ use rustix::net::Shutdown;
 
 use super::Service;
 use super::connection;
+use super::desk::Desk;
 use super::door::Door;
+use super::outlet::Outlet;
 use super::queue::Queue;
 use crate::error::{Error, Result};
 use crate::watch::Stop;
@@ -94,7 +96,13 @@ impl Listening {
         Stop::wakes(move || waker.wake());
         let fail = |e| Error::io("start a thread in", std::path::Path::new("this process"), e);
         match &self.socket {
-            None => hall.admit(io::stdin(), io::stdout(), || ()).map_err(fail)?,
+            None => {
+                // What std gives would gather bytes besides, and look for the ends of lines.
+                let own = |fd: io::Result<OwnedFd>| fd.map(|fd| Arc::new(File::from(fd)));
+                let input = own(io::stdin().as_fd().try_clone_to_owned()).map_err(fail)?;
+                let output = own(io::stdout().as_fd().try_clone_to_owned()).map_err(fail)?;
+                hall.admit(input, output, || ()).map_err(fail)?;
+            }
             Some(socket) => {
                 let socket = socket.try_clone().map_err(fail)?;
                 let hall = Arc::clone(&hall);
@@ -158,8 +166,8 @@ impl<S: Service + Send + 'static> Hall<S> {
     /// Serves one connection on threads of its own; `end` is called when all is answered.
     fn admit(
         self: &Arc<Self>,
-        input: impl Read + Send + 'static,
-        output: impl Write + Send + 'static,
+        input: Arc<File>,
+        output: Arc<File>,
         end: impl FnOnce() + Send + 'static,
     ) -> io::Result<()> {
         let queue = Arc::new(Queue::default());
@@ -174,7 +182,17 @@ impl<S: Service + Send + 'static> Hall<S> {
             number
         };
         let (hall, asked) = (Arc::clone(self), Arc::clone(&queue));
-        let reader = spawn("read", move || connection::read(input, &asked, &hall.service));
+        let outlet = Outlet::of(&output);
+        let reader = spawn("read", move || {
+            let within = |within| hall.calls(within);
+            match outlet {
+                None => connection::read(input, &asked, &hall.service),
+                Some(outlet) => {
+                    let desk = Desk::new(outlet, &asked, &hall.service, &within);
+                    connection::read_with(input, &asked, &hall.service, Some(desk));
+                }
+            }
+        });
         let (hall, asked) = (Arc::clone(self), Arc::clone(&queue));
         let worker = reader.and_then(|()| {
             spawn("answer", move || {

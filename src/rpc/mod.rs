@@ -4,6 +4,7 @@
 //! one connection; a Unix socket and a port of a virtual machine's host bring many.
 
 mod connection;
+mod desk;
 mod door;
 mod exec;
 mod files;
@@ -12,6 +13,7 @@ mod homes;
 mod line;
 mod listen;
 mod named;
+mod outlet;
 mod own;
 mod queue;
 mod served;

@@ -1,5 +1,6 @@
 //! What a connection has asked for and what is not carried out yet, bounded in bytes: the reader waits
-//! where it is full.
+//! where it is full. And whose turn it is: while nothing waits and nothing is being carried out, the
+//! reader may carry out by itself what is quickly done.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,8 +9,21 @@ use super::line::Line;
 
 /// So much may wait, in bytes; one line may be longer, if it waits alone.
 pub(super) const LIMIT: usize = 4 << 20;
+/// So many lines that wait are carried out together, their answers written at once.
+const MANY: usize = 16;
 /// What a line costs beside its bytes.
 const EACH: usize = size_of::<Line>();
+
+/// Who carries out the next request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// The reader may.
+    Mine,
+    /// Whoever pops: it has something to do.
+    Theirs,
+    /// Nobody: no more is wanted.
+    Over,
+}
 
 /// The lines that wait.
 #[derive(Default)]
@@ -22,6 +36,15 @@ pub(super) struct Queue {
 struct Inside {
     lines: VecDeque<Line>,
     bytes: usize,
+    /// Answers of the reader that nobody had room for; they come before all lines, also when no more
+    /// is wanted.
+    answers: Option<Vec<u8>>,
+    /// What was popped last is being carried out.
+    working: bool,
+    /// The reader has the turn.
+    aside: bool,
+    /// How many wait for a change: nobody else is told of it.
+    waiting: usize,
     /// No more comes.
     ended: bool,
     /// No more is wanted.
@@ -34,40 +57,78 @@ impl Queue {
         let cost = cost(&line);
         let mut inside = self.inside();
         while !inside.closed && !inside.lines.is_empty() && inside.bytes + cost > LIMIT {
-            inside = self.changed.wait(inside).unwrap_or_else(PoisonError::into_inner);
+            inside = self.wait(inside);
         }
         if inside.closed {
             return false;
         }
         inside.bytes += cost;
         inside.lines.push_back(line);
-        self.changed.notify_all();
+        self.tell(&inside);
         true
     }
 
-    /// The next line, when it is there; None where none comes, or no more is wanted.
+    /// The next line, when it is there; None where none comes, or no more is wanted and the reader has
+    /// given back its turn. What was popped before counts as carried out.
     pub(super) fn pop(&self) -> Option<Line> {
         let mut inside = self.inside();
+        inside.working = false;
         loop {
+            if let Some(answers) = inside.answers.take() {
+                inside.working = true;
+                return Some(Line::Answers(answers));
+            }
             if inside.closed {
-                return None;
-            }
-            if let Some(line) = inside.lines.pop_front() {
+                if !inside.aside {
+                    return None;
+                }
+            } else if let Some(line) = inside.lines.pop_front() {
                 inside.bytes -= cost(&line);
-                self.changed.notify_all();
+                inside.working = true;
+                self.tell(&inside);
                 return Some(line);
-            }
-            if inside.ended {
+            } else if inside.ended {
                 return None;
             }
-            inside = self.changed.wait(inside).unwrap_or_else(PoisonError::into_inner);
+            inside = self.wait(inside);
+        }
+    }
+
+    /// Whether so much waits that answers are better written together.
+    pub(super) fn has_many(&self) -> bool {
+        let inside = self.inside();
+        !inside.closed && inside.lines.len() >= MANY
+    }
+
+    /// Takes the turn for the reader, which alone may ask, where nothing waits and nothing is being
+    /// carried out; asked again, it keeps it. Whoever has it gives it back before it waits for more.
+    pub(super) fn take_turn(&self) -> Turn {
+        let mut inside = self.inside();
+        if inside.closed {
+            return Turn::Over;
+        }
+        if inside.working || inside.answers.is_some() || !inside.lines.is_empty() {
+            return Turn::Theirs;
+        }
+        inside.aside = true;
+        Turn::Mine
+    }
+
+    /// Gives the turn back, with answers that could not be written, if there are any.
+    pub(super) fn give_back(&self, answers: Vec<u8>) {
+        let mut inside = self.inside();
+        inside.aside = false;
+        inside.answers = Some(answers).filter(|answers| !answers.is_empty());
+        if inside.answers.is_some() || inside.closed {
+            self.tell(&inside);
         }
     }
 
     /// No more comes.
     pub(super) fn end(&self) {
-        self.inside().ended = true;
-        self.changed.notify_all();
+        let mut inside = self.inside();
+        inside.ended = true;
+        self.tell(&inside);
     }
 
     /// No more is wanted: what waits is dropped.
@@ -76,7 +137,21 @@ impl Queue {
         inside.closed = true;
         inside.lines = VecDeque::new();
         inside.bytes = 0;
-        self.changed.notify_all();
+        self.tell(&inside);
+    }
+
+    /// Wakes who waits, if anybody does: it costs a call of the system.
+    fn tell(&self, inside: &Inside) {
+        if inside.waiting > 0 {
+            self.changed.notify_all();
+        }
+    }
+
+    fn wait<'a>(&self, mut inside: MutexGuard<'a, Inside>) -> MutexGuard<'a, Inside> {
+        inside.waiting += 1;
+        let mut inside = self.changed.wait(inside).unwrap_or_else(PoisonError::into_inner);
+        inside.waiting -= 1;
+        inside
     }
 
     fn inside(&self) -> MutexGuard<'_, Inside> {
@@ -86,7 +161,7 @@ impl Queue {
 
 fn cost(line: &Line) -> usize {
     EACH + match line {
-        Line::Whole(line) => line.len(),
+        Line::Whole(line) | Line::Answers(line) => line.len(),
         Line::TooLong => 0,
     }
 }
@@ -140,5 +215,43 @@ mod tests {
         assert_eq!(queue.pop(), Some(of(1)));
         assert_eq!(queue.pop(), Some(Line::TooLong));
         assert_eq!(queue.pop(), None);
+    }
+
+    #[test]
+    fn the_reader_has_its_turn_where_nothing_is_to_be_done() {
+        let queue = Queue::default();
+        assert_eq!((queue.take_turn(), queue.take_turn()), (Turn::Mine, Turn::Mine));
+        queue.give_back(Vec::new());
+        assert!(queue.push(of(1)));
+        assert_eq!(queue.take_turn(), Turn::Theirs, "it waits");
+        assert_eq!(queue.pop(), Some(of(1)));
+        assert_eq!(queue.take_turn(), Turn::Theirs, "it is being carried out");
+        thread::scope(|scope| {
+            let popping = scope.spawn(|| queue.pop());
+            while queue.take_turn() != Turn::Mine {
+                thread::yield_now();
+            }
+            queue.give_back(b"a\n".to_vec());
+            assert_eq!(popping.join().unwrap(), Some(Line::Answers(b"a\n".to_vec())));
+        });
+        assert_eq!(queue.take_turn(), Turn::Theirs, "they are being written");
+        queue.close();
+        assert_eq!(queue.take_turn(), Turn::Over);
+    }
+
+    #[test]
+    fn who_pops_waits_for_what_the_reader_has_begun_though_no_more_is_wanted() {
+        let queue = Queue::default();
+        assert_eq!(queue.take_turn(), Turn::Mine);
+        queue.close();
+        thread::scope(|scope| {
+            let popping = scope.spawn(|| (queue.pop(), queue.pop()));
+            while queue.inside().waiting == 0 {
+                thread::yield_now();
+            }
+            assert_eq!(queue.take_turn(), Turn::Over);
+            queue.give_back(b"a\n".to_vec());
+            assert_eq!(popping.join().unwrap(), (Some(Line::Answers(b"a\n".to_vec())), None));
+        });
     }
 }

@@ -13,6 +13,7 @@
 mod guest;
 mod language;
 mod method;
+mod quick;
 mod results;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ pub use guest::{
 };
 pub use language::{Interpreter, interpreter};
 pub use method::{Exec, ExecCode, ListDir, Method, ReadFile, WriteFile};
+pub use quick::quick;
 pub use results::{Entries, ExecResult, FileContent, FileEntry, Pong, TRUNCATED, Written};
 
 /// No line that is received is longer, in bytes, its end not counted.
@@ -156,16 +158,34 @@ pub fn read(line: &[u8]) -> Result<Request, Refused> {
 /// # Panics
 /// Never: what is answered always becomes JSON.
 pub fn answer<T: Serialize>(id: Option<u64>, result: Result<&T, &Fault>) -> String {
-    let id = id.map_or_else(|| "null".to_owned(), |id| id.to_string());
-    let (name, value) = match result {
-        Ok(result) => ("result", serde_json::to_string(result)),
-        Err(fault) => {
-            let fault = json!({ "code": fault.code, "message": fault.message });
-            ("error", serde_json::to_string(&fault))
+    let mut line = Vec::new();
+    answer_after(&mut line, id, result);
+    String::from_utf8(line).expect("JSON is UTF-8")
+}
+
+/// Adds the line that answers a request, with its end.
+///
+/// # Panics
+/// Never: what is answered always becomes JSON.
+pub fn answer_after<T: Serialize>(
+    lines: &mut Vec<u8>,
+    id: Option<u64>,
+    result: Result<&T, &Fault>,
+) {
+    lines.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    let written = serde_json::to_writer(&mut *lines, &id).and_then(|()| match result {
+        Ok(result) => {
+            lines.extend_from_slice(b",\"result\":");
+            serde_json::to_writer(&mut *lines, result)
         }
-    };
-    let value = value.expect("texts and numbers become JSON");
-    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"{name}\":{value}}}\n")
+        Err(fault) => {
+            lines.extend_from_slice(b",\"error\":");
+            let fault = json!({ "code": fault.code, "message": fault.message });
+            serde_json::to_writer(&mut *lines, &fault)
+        }
+    });
+    written.expect("texts and numbers become JSON");
+    lines.extend_from_slice(b"}\n");
 }
 
 /// The line that asks for something, with its end; without an id, a notification.
