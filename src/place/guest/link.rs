@@ -139,10 +139,15 @@ impl Guest {
 
     fn twice<T>(&self, mut call: impl FnMut(&mut Client) -> Result<T, Gone>) -> Result<T> {
         let knew = self.link.borrow().is_some() || self.kind.get().is_some();
-        let first = self.with(if knew { RETURN } else { Duration::ZERO }, &mut call);
-        // Where nothing was asked yet, what failed is the connection, which was tried for already.
+        let mut had_connection = false;
+        let first = self.with(if knew { RETURN } else { Duration::ZERO }, |client| {
+            had_connection = true;
+            call(client)
+        });
+        // One that was there may break before anything was written to it, too. Where there was none,
+        // it was tried for already.
         let again =
-            first.or_else(|gone| if gone.sent { self.with(RETURN, call) } else { Err(gone) });
+            first.or_else(|gone| if had_connection { self.with(RETURN, call) } else { Err(gone) });
         again.map_err(|gone| self.away(&gone))
     }
 

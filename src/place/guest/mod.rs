@@ -222,8 +222,19 @@ impl InGuest<'_> {
             Ok(State::Unknown | State::Running) => {
                 Err(self.guest.nonsense("step", "a step that was asked for is not done"))
             }
-            // It was refused before anything was done.
-            Err(Fault { message, .. }) => Ok(sane::failure(Failure::execution(message)).into()),
+            // It was not understood, so nothing was done.
+            Err(Fault { code: Fault::PARAMS, message, .. }) => Ok(not_done(message)),
+            // It was refused now; but where it is asked for again it may have been begun before.
+            Err(Fault { message, .. }) => {
+                let effect = Effect::Guest { key: key.to_owned() };
+                match self.left(&effect, &asked.operation)? {
+                    Left::Done(detail, warnings) => {
+                        self.noticed = warnings;
+                        Ok(detail)
+                    }
+                    Left::Undone | Left::Lost => Ok(not_done(message)),
+                }
+            }
         }
     }
 }
@@ -330,6 +341,11 @@ impl Place for InGuest<'_> {
     fn interrupted(&self) -> bool {
         (self.terms.interrupted)()
     }
+}
+
+/// What a step came to that a guest refuses, in its words.
+fn not_done(message: String) -> Detail {
+    sane::failure(Failure::execution(message)).into()
 }
 
 /// Said where the connection broke while a step was carried out.
