@@ -5,6 +5,7 @@
 
 mod asking;
 mod guard;
+mod guests;
 mod order;
 mod runs;
 mod scene;

@@ -135,7 +135,7 @@ impl Scene {
         traced
     }
 
-    fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = self.base.command(&["--now", NOW]);
         command.args(&self.arguments);
         command
@@ -178,7 +178,12 @@ impl Scene {
         fs::read_to_string(file.path()).unwrap()
     }
 
-    fn under_strace(&self, plain: &Command, option: Option<&str>, file: &Path) -> Command {
+    pub(crate) fn under_strace(
+        &self,
+        plain: &Command,
+        option: Option<&str>,
+        file: &Path,
+    ) -> Command {
         let mut command = Command::new("strace");
         command.args(["-y", "-qq", "-s", "300", "-e", &format!("trace={}", trace::CALLS)]);
         command.args(option).arg("-o").arg(file).arg(program()).args(plain.get_args());
@@ -193,7 +198,7 @@ impl Scene {
     }
 
     /// What must hold at any moment: outboxes stay what they were, the session's file is whole.
-    fn look(&mut self) {
+    pub(crate) fn look(&mut self) {
         for name in self.base.names("outbox") {
             if name.starts_with('.') {
                 continue;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The calls that are looked at; `?` where not every system has them.
-pub(crate) const CALLS: &str = "openat,?openat2,?open,?creat,write,?pwrite64,?rename,renameat,?renameat2,?unlink,unlinkat,fsync,fdatasync,?mkdir,mkdirat,?link,linkat,ftruncate,?symlink,symlinkat,fchmod,fchown,clone,?clone3,?vfork,wait4,?poll,?ppoll";
+pub(crate) const CALLS: &str = "openat,?openat2,?open,?creat,write,?pwrite64,?rename,renameat,?renameat2,?unlink,unlinkat,fsync,fdatasync,?mkdir,mkdirat,?link,linkat,ftruncate,?symlink,symlinkat,fchmod,fchown,clone,?clone3,?vfork,wait4,?poll,?ppoll,futex";
 
 /// One call.
 #[derive(Debug, Clone)]
