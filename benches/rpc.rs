@@ -167,12 +167,12 @@ fn write_one(bencher: divan::Bencher, who: &str) {
     bench(bencher, who, "off", 1, "write_file");
 }
 
-#[divan::bench(sample_count = SAMPLES / 5, sample_size = 1, args = FILES)]
+#[divan::bench(sample_count = SAMPLES / 25, sample_size = 1, args = FILES)]
 fn write_64_in_flight(bencher: divan::Bencher, who: &str) {
     bench(bencher, who, "off", IN_FLIGHT, "write_file");
 }
 
-#[divan::bench(sample_count = SAMPLES, sample_size = 1, args = COMMANDS)]
+#[divan::bench(sample_count = SAMPLES / 5, sample_size = 1, args = COMMANDS)]
 fn exec_one(bencher: divan::Bencher, who: &str) {
     bench(bencher, who, who.split(' ').next().unwrap(), 1, "exec");
 }
