@@ -16,10 +16,10 @@ use crate::support::wait_until;
 /// Makes what a careless removal would stumble over: in a HOME, by whom commands run as.
 const ODD: &str = "mkdir -p a/b/c a/x l && touch a/b/c/f && ln -s / l/root && ln -s \"$KEPT\" kept && ln -s . l/loop && mkfifo l/pipe && chmod 0 a/b/c a/b a/x a";
 /// So much that it takes a while: a tree too deep for a recursion, and many files.
-const DEEP: &str = "mkdir -p $(printf 'd/%.0s' $(seq 20000))";
-const MANY: &str = "seq 20000 | xargs touch";
+const DEEP: &str = "mkdir -p $(printf 'd/%.0s' $(seq 5000))";
+const MANY: &str = "seq 5000 | xargs touch";
 /// So long a slow disk may take to remove that.
-const SLOW: Duration = Duration::from_mins(3);
+const SLOW: Duration = Duration::from_mins(1);
 
 /// A server of the scene's base directory, and a client of it.
 fn serve(scene: &Scene) -> (Server, Client) {
