@@ -20,13 +20,13 @@ use crate::config;
 use crate::error::{Error, Result};
 use crate::policy::Opens;
 use crate::protocol::rpc::{
-    About, ContentsOf, Fault, Key, LookAt, LookedAt, READ_LIMIT, ReadOf, State, StepAsked, Walked,
+    About, ContentsOf, Fault, Key, LookAt, LookedAt, READ_LIMIT, ReadOf, State, StepAsked,
     without_content,
 };
 use crate::protocol::{
     Detail, Digest, Effect, Ending, Failure, Operation, Reading, RelPath, Warning, WarningSort,
 };
-use crate::workspace::walk::{EntryKind, Walk};
+use crate::workspace::walk::Walk;
 use crate::workspace::{self, Contents, Look};
 use plain::InPlain;
 
@@ -136,14 +136,7 @@ impl Guest {
         if let Kind::Plain(_) = self.kind()? {
             return plain::walk(self);
         }
-        let Walked { files, unreadable } = self.ask("walk", &serde_json::json!({}), PATIENCE)?;
-        let kind = |letter: char| match letter {
-            'f' => EntryKind::File,
-            'l' => EntryKind::Link,
-            _ => EntryKind::Other,
-        };
-        let files = files.into_iter().map(|file| (file.0, sane::size(file.1), kind(file.2)));
-        Ok(Walk::told(files, unreadable))
+        Ok(sane::walk(self.ask("walk", &serde_json::json!({}), PATIENCE)?))
     }
 
     /// Reads a text there, or its beginning.

@@ -1,11 +1,12 @@
 //! What a guest says, as far as it can be believed: of the sort that was asked for, no longer than it
 //! may be, and without characters that would mislead a reader.
 
-use crate::protocol::rpc::About;
+use crate::protocol::rpc::{About, STREAM_LIMIT, Walked, WalkedFile};
 use crate::protocol::{
-    Detail, Ending, Failure, FailureKind, Operation, Output, Warning, WarningSort,
+    Capture, Detail, Ending, Failure, FailureKind, Operation, Output, Streams, Warning, WarningSort,
 };
-use crate::text::visible_line;
+use crate::text::{count, visible_line};
+use crate::workspace::walk::{EntryKind, Walk};
 
 /// No line of a guest's is longer, in characters.
 const LINE: usize = 2_000;
@@ -13,6 +14,10 @@ const LINE: usize = 2_000;
 const WARNINGS: usize = 100;
 /// No more tools and names are told.
 const ITEMS: usize = 100;
+/// No path of a listing is longer, in bytes: the longest there is, each byte of it shown as U+FFFD.
+const PATH: usize = 3 * 4_096;
+/// No more folders are named that could not be read.
+const FOLDERS: usize = 1_000;
 
 /// A line as it can be shown.
 pub(super) fn line(text: &str) -> String {
@@ -23,6 +28,58 @@ pub(super) fn line(text: &str) -> String {
 /// A size of which as many as one answer can hold can be summed up.
 pub(super) fn size(size: u64) -> u64 {
     size.min(1 << 40)
+}
+
+/// A listing, without what cannot be the path of a file in a workspace; how many there were of that is
+/// told.
+pub(super) fn walk(Walked { files, mut unreadable }: Walked) -> Walk {
+    let all = files.len();
+    let mut told = Vec::new();
+    for WalkedFile(path, bytes, letter) in files {
+        if is_path(&path) {
+            let kind = match letter {
+                'f' => EntryKind::File,
+                'l' => EntryKind::Link,
+                _ => EntryKind::Other,
+            };
+            told.push((path, size(bytes), kind));
+        }
+    }
+    let folders = unreadable.len();
+    unreadable.truncate(FOLDERS);
+    for folder in &mut unreadable {
+        *folder = line(folder);
+    }
+    if folders > FOLDERS {
+        unreadable.push(format!("... and {}", count(folders - FOLDERS, "more folder")));
+    }
+    if told.len() < all {
+        let left_out = count(all - told.len(), "more file");
+        unreadable.push(format!("... and {left_out} whose paths the guest gives are none"));
+    }
+    Walk::told(told, unreadable)
+}
+
+/// Whether a text can be the path of a file in a workspace, whatever its characters are.
+fn is_path(text: &str) -> bool {
+    text.len() <= PATH && text.split('/').all(|part| !matches!(part, "" | "." | ".."))
+}
+
+/// What a command wrote, as much as is kept of that here.
+fn output(mut output: Output, streams: Streams, limit: usize) -> Output {
+    let counted = |capture: &mut Capture| capture.left_out = size(capture.left_out);
+    match &mut output {
+        Output::Together(capture) => counted(capture),
+        Output::Apart { stdout, stderr } => {
+            counted(stdout);
+            counted(stderr);
+        }
+    }
+    let is_apart = matches!(output, Output::Apart { .. });
+    match streams {
+        Streams::Apart | Streams::First if is_apart => output.within(STREAM_LIMIT),
+        _ => output.within(limit),
+    }
 }
 
 pub(super) fn about(about: About) -> About {
@@ -64,9 +121,7 @@ pub(super) fn detail(detail: Detail, operation: &Operation, output_limit: usize)
         | (Operation::Delete { .. }, detail @ Detail::Deleted { .. }) => detail,
         (Operation::Run(run), Detail::Ran(mut execution)) => {
             execution.command.clone_from(&run.command);
-            if let Output::Together(_) = execution.output {
-                execution.output = execution.output.within(output_limit);
-            }
+            execution.output = output(execution.output, run.streams, output_limit);
             match &mut execution.ending {
                 Ending::Stopped(why) | Ending::NotStarted(why) => *why = line(why),
                 _ => {}
