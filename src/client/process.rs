@@ -111,6 +111,8 @@ impl Process {
     fn kill(&mut self) {
         use rustix::process::{Pid, Signal, kill_process_group};
         let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        // It may have left its group, and would be waited for without end.
+        let _ = self.child.kill();
     }
 
     #[cfg(not(unix))]
