@@ -29,8 +29,9 @@ impl Guest {
     pub fn rest(&self) {
         self.leave();
         let link = self.link.take();
-        // Its end may take a moment, for which nobody has to wait.
-        thread::spawn(move || drop(link));
+        // Its end may take a moment, for which nobody has to wait; where no thread can be had, we do.
+        let end = move || drop(link);
+        let _ = thread::Builder::new().name("client-end".to_owned()).spawn(end);
     }
 
     /// A session is over (see [`super::Terms::own`]): what its commands had for themselves may go.
@@ -128,11 +129,13 @@ impl Guest {
         let state = self.twice(|client| {
             let mut told = false;
             times += 1;
-            client.call_while("step", asked, patience, &mut || {
+            let state = client.call_while("step", asked, patience, &mut || {
                 let tell = !told && interrupted();
                 told |= tell;
                 tell.then(|| crate::protocol::rpc::request(None, "interrupt", &key))
-            })
+            });
+            // Who wants to stop is not kept waiting for a guest that does not: its key is journalled.
+            state.map_err(|gone| Gone { sent: gone.sent && !told, ..gone })
         })?;
         Ok((state, times > 1))
     }
