@@ -36,14 +36,17 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::protocol::rpc::{Fault, is_blank, response};
-use crate::text::{count, visible};
+use crate::text::{count, indented, visible};
 pub use methods::Said;
 use peer::Peer;
 use wire::{Event, Line, Progress, Wire};
-use words::{end_of, id_of, is_object, last_of, line, quoted};
+use words::{brief, end_of, id_of, is_crowded, is_object, last_of, line, quoted};
 
 /// No answer is longer, in bytes, its end not counted.
 pub const ANSWER_LIMIT: usize = 128 << 20;
+/// No answer holds more values, each of which takes more memory than its text: a listing of two million
+/// files has as many.
+pub const VALUES_LIMIT: usize = 8 << 20;
 /// So many lines that are no JSON may come before the first answer: what a login says.
 pub const CHATTER_LIMIT: usize = 20;
 
@@ -51,6 +54,8 @@ pub const CHATTER_LIMIT: usize = 20;
 const GRACE: Duration = Duration::from_millis(500);
 /// How long a program has to end once its standard input is closed.
 const LEAVE: Duration = Duration::from_secs(1);
+/// How long an answer is waited for that was asked to come sooner.
+const SOONER: Duration = Duration::from_secs(30);
 /// How often it is asked what else is to be sent.
 const SLICE: Duration = Duration::from_millis(20);
 
@@ -121,7 +126,7 @@ impl Client {
 
     /// As [`Client::call`]. While it waits, `meanwhile` is asked every 20 ms for a line to send, until
     /// it gives one: a notification that makes the answer come sooner (see
-    /// [`crate::protocol::rpc::request`]).
+    /// [`crate::protocol::rpc::request`]). From then on it is waited for 30 s at most.
     pub fn call_while<T: DeserializeOwned>(
         &mut self,
         method: &str,
@@ -182,6 +187,8 @@ impl Client {
         loop {
             if let Some(mut line) = wait.meanwhile.as_mut().and_then(|ask| ask()) {
                 wait.meanwhile = None;
+                wait.patience = wait.patience.min(SOONER);
+                wait.until = wait.until.min(end_of(SOONER));
                 if !line.ends_with('\n') {
                     line.push('\n');
                 }
@@ -230,7 +237,11 @@ impl Client {
             self.chatter.push(quoted(line));
             return Ok(None);
         }
-        let answer = response(line, id);
+        let answer = if is_crowded(line, VALUES_LIMIT) {
+            Err(format!("it holds more than {VALUES_LIMIT} values"))
+        } else {
+            response(line, id)
+        };
         let other = match &answer {
             Ok(Ok(_)) => None,
             // Without an id it may be of one that was given up.
@@ -240,7 +251,7 @@ impl Client {
         };
         if let Some(why) = other {
             let old = id_of(line).and_then(|old| self.given_up.iter().position(|id| *id == old));
-            let old = old.ok_or_else(|| format!("sent {}: {why}", quoted(line)))?;
+            let old = old.ok_or_else(|| format!("sent {}: {}", quoted(line), brief(&why)))?;
             self.given_up.swap_remove(old);
             self.answered = true;
             return Ok(None);
@@ -288,7 +299,10 @@ impl Client {
         }
         let said = visible(said.trim());
         if !said.is_empty() {
-            told.push_str(&format!("; on standard error it wrote:\n{}", last_of(&said)));
+            told.push_str(&format!(
+                "; on standard error it wrote:\n{}",
+                indented(last_of(&said).trim_end()).trim_end()
+            ));
         }
         if !self.answered && !self.chatter.is_empty() {
             let last = self.chatter.iter().rev().take(3).rev().cloned().collect::<Vec<_>>();

@@ -40,6 +40,22 @@ pub(super) fn is_object(line: &[u8]) -> bool {
     line.trim_ascii_start().starts_with(b"{") && serde_json::from_slice::<IgnoredAny>(line).is_ok()
 }
 
+/// Whether a line holds more than so many values, each of which takes many times the room of its text.
+pub(super) fn is_crowded(line: &[u8], limit: usize) -> bool {
+    let (mut values, mut in_text, mut escaped) = (0_usize, false, false);
+    line.len() > limit
+        && line.iter().any(|byte| {
+            match (in_text, byte) {
+                (true, _) if escaped => escaped = false,
+                (true, b'\\') => escaped = true,
+                (_, b'"') => in_text = !in_text,
+                (false, b',' | b'[' | b'{') => values += 1,
+                _ => {}
+            }
+            values > limit
+        })
+}
+
 /// The id that an answer repeats.
 pub(super) fn id_of(line: &[u8]) -> Option<u64> {
     #[derive(Deserialize)]
@@ -58,6 +74,14 @@ pub(super) fn quoted(line: &[u8]) -> String {
     match text.char_indices().nth(QUOTED_LENGTH) {
         None => format!("'{}'", visible_line(text)),
         Some((end, _)) => format!("'{}…' ({} bytes)", visible_line(&text[..end]), line.len()),
+    }
+}
+
+/// What is wrong with a line, which may quote the line itself: in one line of bounded length.
+pub(super) fn brief(why: &str) -> String {
+    match why.char_indices().nth(SAID_LENGTH) {
+        None => visible_line(why).into_owned(),
+        Some((end, _)) => format!("{}…", visible_line(&why[..end])),
     }
 }
 

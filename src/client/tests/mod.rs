@@ -35,3 +35,18 @@ fn what_makes_no_json_is_told_and_what_has_lines_stands_on_one() {
     assert_eq!(line.matches('\n').count(), 1);
     assert!(line.contains("\"\\n\""), "{line}");
 }
+
+#[test]
+fn what_is_wrong_is_told_in_brief() {
+    assert_eq!(words::brief("a\n\x1b[31m"), "a␊␛[31m");
+    assert_eq!(words::brief(&"x".repeat(501)), format!("{}…", "x".repeat(500)));
+}
+
+#[test]
+fn values_are_counted_outside_of_texts() {
+    let crowded = |line: &str| words::is_crowded(line.as_bytes(), 3);
+    assert!(!crowded(r#"{"a":[1,"2"]}"#));
+    assert!(crowded(r#"{"a":[1,2,3]}"#));
+    assert!(!crowded(r#"{"a":"[,\",{[,{","b":"\\"}"#));
+    assert!(crowded(r#"{"a":"\\","b":[[],1]}"#));
+}
