@@ -22,6 +22,8 @@ mod guest;
 mod guest_homes;
 #[cfg(unix)]
 mod guests;
+#[cfg(unix)]
+mod guests_hostile;
 mod handing_over;
 #[cfg(unix)]
 mod inbox;
