@@ -84,7 +84,7 @@ fn who_dies_is_told_with_its_last_words_and_stays_dead() {
         reason.ends_with("0 words␛no route") && reason.matches("begun").count() == 1,
         "{reason}"
     );
-    assert!(reason.split_once("wrote:\n").unwrap().1.chars().count() <= 501, "{reason}");
+    assert!(reason.split_once("wrote:\n  ").unwrap().1.chars().count() <= 501, "{reason}");
     let again = Gone { sent: false, ..gone };
     assert_eq!(client.ping(LONG), Err(again.clone()));
     assert_eq!(client.notify("interrupt", &Key { key: "a".to_owned() }), Err(again));
