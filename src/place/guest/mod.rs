@@ -223,7 +223,7 @@ impl InGuest<'_> {
                 match self.left(&effect, &asked.operation)? {
                     Left::Done(detail, warnings) => {
                         self.noticed = warnings;
-                        Ok(detail)
+                        Ok(*detail)
                     }
                     Left::Undone | Left::Lost => Ok(not_done(message)),
                 }
