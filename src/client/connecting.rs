@@ -22,7 +22,8 @@ impl Client {
     /// It cannot be started. That it then does not speak is told by the first call.
     pub fn spawn(command: &[String]) -> Result<Self, Gone> {
         let name = named(&command.join(" "));
-        let gone = |what: String| Gone { reason: format!("{name} {what}"), sent: false };
+        let gone =
+            |what: String| Gone { reason: format!("{name} {what}"), sent: false, held: false };
         let (process, stdin, stdout) = Process::start(command).map_err(gone)?;
         let wire = Wire::new(stdout, stdin, ANSWER_LIMIT);
         let wire = wire.map_err(|e| gone(format!("cannot be listened to: {e}")))?;
@@ -37,7 +38,8 @@ impl Client {
     #[cfg(unix)]
     pub fn connect(socket: &Path, port: Option<u32>, patience: Duration) -> Result<Self, Gone> {
         let name = format!("the agent at {}", visible_line(&socket.to_string_lossy()));
-        let gone = |what: String| Gone { reason: format!("{name} {what}"), sent: false };
+        let gone =
+            |what: String| Gone { reason: format!("{name} {what}"), sent: false, held: false };
         let refused = |e: std::io::Error| {
             gone(format!("cannot be reached: {e}; see that it runs and listens there"))
         };
@@ -72,7 +74,7 @@ impl Client {
             "the agent at {} cannot be reached: there are no Unix sockets on this system; start a program that speaks with it",
             visible_line(&socket.to_string_lossy())
         );
-        Err(Gone { reason, sent: false })
+        Err(Gone { reason, sent: false, held: false })
     }
 
     /// Begins with `CONNECT` and the port.
@@ -89,7 +91,7 @@ impl Client {
                 "{}; it was asked for port {port}: see that an agent listens there",
                 gone.reason
             );
-            Gone { reason, sent: false }
+            Gone { reason, sent: false, held: false }
         })?;
         let told = std::str::from_utf8(&answer).ok().map(str::trim_ascii_end);
         let number = told.and_then(|told| told.strip_prefix("OK "));

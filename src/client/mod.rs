@@ -56,6 +56,8 @@ const GRACE: Duration = Duration::from_millis(500);
 const LEAVE: Duration = Duration::from_secs(1);
 /// How long an answer is waited for that was asked to come sooner.
 const SOONER: Duration = Duration::from_secs(30);
+/// How a deaddrop ends that finds another one where it would work, in the words for the end of a program.
+const HELD: &str = "exit code 4";
 /// How often it is asked what else is to be sent.
 const SLICE: Duration = Duration::from_millis(20);
 
@@ -68,6 +70,8 @@ pub struct Gone {
     pub reason: String,
     /// Whether the request may have reached the other side, and so may have been carried out.
     pub sent: bool,
+    /// Whether it was a deaddrop that ended since another one works where it would have.
+    pub held: bool,
 }
 
 /// A connection to an agent, with one request at a time. Dropping it ends the program that was started
@@ -93,7 +97,7 @@ struct Wait<'a> {
     method: &'a str,
     patience: Duration,
     until: Instant,
-    /// Asked for a line to send, until it gives one.
+    /// Asked for lines to send.
     meanwhile: Option<&'a mut dyn FnMut() -> Option<String>>,
     /// Why not all could be written.
     unwritten: Option<std::io::Error>,
@@ -124,9 +128,9 @@ impl Client {
         self.ask(method, params, patience, None)
     }
 
-    /// As [`Client::call`]. While it waits, `meanwhile` is asked every 20 ms for a line to send, until
-    /// it gives one: a notification that makes the answer come sooner (see
-    /// [`crate::protocol::rpc::request`]). From then on it is waited for 30 s at most.
+    /// As [`Client::call`]. While it waits, `meanwhile` is asked every 20 ms for a line to send: a
+    /// notification that makes the answer come sooner (see [`crate::protocol::rpc::request`]). From the
+    /// first on it is waited for 30 s at most.
     pub fn call_while<T: DeserializeOwned>(
         &mut self,
         method: &str,
@@ -143,7 +147,7 @@ impl Client {
     /// The other side reads no more.
     pub fn notify(&mut self, method: &str, params: &impl Serialize) -> Result<(), Gone> {
         let line = line(None, method, params);
-        let line = line.map_err(|reason| Gone { reason, sent: false })?;
+        let line = line.map_err(|reason| Gone { reason, sent: false, held: false })?;
         self.hand(line).map(drop).map_err(|what| self.over(&what, None))
     }
 
@@ -186,7 +190,6 @@ impl Client {
     fn next(&mut self, request: &Line, wait: &mut Wait) -> Result<Vec<u8>, Gone> {
         loop {
             if let Some(mut line) = wait.meanwhile.as_mut().and_then(|ask| ask()) {
-                wait.meanwhile = None;
                 wait.patience = wait.patience.min(SOONER);
                 wait.until = wait.until.min(end_of(SOONER));
                 if !line.ends_with('\n') {
@@ -273,21 +276,22 @@ impl Client {
         self.given_up.push(self.last);
         let now = Instant::now();
         let what = format!("did not answer '{method}' within {patience:?}");
-        Gone { reason: self.told(&what, now), sent: true }
+        Gone { reason: self.told(&what, now), sent: true, held: false }
     }
 
     /// It is of no more use: of this and every further call.
     fn over(&mut self, what: &str, request: Option<&Line>) -> Gone {
         let sent = request.is_some_and(|request| request.withdraw() != Progress::Never);
         if let Err(reason) = &self.wire {
-            return Gone { reason: reason.clone(), sent };
+            return Gone { reason: reason.clone(), sent, held: false };
         }
         // Closes its standard input, so that it ends if it has not.
         self.wire = Err(String::new());
         self.peer.hang_up();
         let reason = self.told(what, Instant::now() + GRACE);
         self.wire = Err(reason.clone());
-        Gone { reason, sent }
+        let held = self.peer.told(Instant::now()).0.as_deref() == Some(HELD);
+        Gone { reason, sent, held }
     }
 
     /// That for a person, with what a program left behind.

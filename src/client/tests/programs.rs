@@ -68,7 +68,7 @@ fn what_a_login_says_is_skipped_and_remembered() {
     let script = format!("read line; echo '{}'; read line; echo motd; read line", pong(1));
     let mut client = sh(&script);
     client.ping(LONG).unwrap().unwrap();
-    let Gone { reason, sent } = client.ping(LONG).unwrap_err();
+    let Gone { reason, sent, .. } = client.ping(LONG).unwrap_err();
     assert!(reason.contains("sent 'motd': it is no answer") && sent, "{reason}");
 }
 
@@ -77,7 +77,7 @@ fn who_dies_is_told_with_its_last_words_and_stays_dead() {
     let mut client =
         sh("read line; printf 'begun %04096d words' 0 >&2; printf '\\033no route' >&2; exit 255");
     let gone = client.ping(LONG).unwrap_err();
-    let Gone { reason, sent } = &gone;
+    let Gone { reason, sent, .. } = &gone;
     assert!(sent);
     assert!(reason.contains("is gone (it ended with exit code 255)"), "{reason}");
     assert!(
