@@ -91,6 +91,16 @@ pub fn named(command: &str) -> String {
     name
 }
 
+/// A text as one word for a POSIX shell.
+///
+/// # Examples
+/// ```
+/// assert_eq!(deaddrop::text::shell_word("it's"), r"'it'\''s'");
+/// ```
+pub fn shell_word(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// `1 line`, `2 lines`.
 pub fn count(n: usize, noun: &str) -> String {
     if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
@@ -140,6 +150,13 @@ mod tests {
         assert_eq!(named("cat > x <<E\na\nE\n"), "'cat > x <<E' and 2 more lines");
         assert_eq!(named(&"x".repeat(121)), format!("'{}…' (1 more character)", "x".repeat(120)));
         assert_eq!(named(&"x".repeat(125)), format!("'{}…' (5 more characters)", "x".repeat(120)));
+    }
+
+    #[test]
+    fn any_text_is_one_word_for_a_shell() {
+        assert_eq!(shell_word("print('a')"), r"'print('\''a'\'')'");
+        assert_eq!(shell_word(""), "''");
+        assert_eq!(shell_word("a\n$b`c`\\"), "'a\n$b`c`\\'");
     }
 
     #[test]

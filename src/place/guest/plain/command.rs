@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::super::sane;
-use super::quoted;
 use crate::protocol::rpc::{ExecResult, STREAM_LIMIT, TRUNCATED};
 use crate::protocol::{
     Capture, Ending, Execution, Output, ShellCommand, Streams, Warning, WarningSort,
 };
+use crate::text::shell_word;
 
 /// So long a command is waited for at least.
 pub(super) const LEAST: Duration = Duration::from_secs(90);
@@ -33,7 +33,7 @@ pub(super) fn fault_of_names(run: &ShellCommand) -> Option<String> {
 /// What runs the command in that folder, a word of the shell. It gets `given` where the guest has a
 /// `timeout`, and else what its agent gives.
 pub(super) fn script(run: &ShellCommand, folder: &str, given: Duration) -> String {
-    let env = run.env.iter().map(|(name, value)| format!("export {name}={}\n", quoted(value)));
+    let env = run.env.iter().map(|(name, value)| format!("export {name}={}\n", shell_word(value)));
     format!(
         "exec </dev/null
 cd {folder} || exit 1
@@ -45,7 +45,7 @@ deaddrop_limit=$(command -v timeout) && \"$deaddrop_limit\" -k 1 1 true 2>/dev/n
 exit $?
 ",
         BEGUN.trim_end(),
-        quoted(&run.command),
+        shell_word(&run.command),
         // Some take whole seconds only, and 0 would be no end.
         given.as_secs_f64().ceil().max(1.0),
         env.collect::<String>(),

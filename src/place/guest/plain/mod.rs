@@ -28,6 +28,7 @@ use crate::protocol::rpc::{Exec, ExecResult, Fault, READ_LIMIT};
 use crate::protocol::{
     Detail, Digest, Effect, Failure, Operation, Reading, RelPath, ShellCommand, Warning,
 };
+use crate::text::shell_word;
 use crate::workspace::protected::Protected;
 use crate::workspace::{self, Contents, Look};
 
@@ -57,7 +58,7 @@ impl Guest {
     /// The same as a word of a shell, which takes it for no option.
     fn word_of(&self, path: &str) -> String {
         let place = self.place_in(path);
-        quoted(&if place.starts_with('/') { place } else { format!("./{place}") })
+        shell_word(&if place.starts_with('/') { place } else { format!("./{place}") })
     }
 
     /// Runs a small script that is no command of a reply's; `again`: it may be run twice.
@@ -74,11 +75,6 @@ impl Guest {
 /// What the agent says against it, as the end of a sentence.
 fn answer(fault: &Fault) -> String {
     format!("; the guest's agent says: {}", sane::line(&fault.message))
-}
-
-/// A text as one word of a shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 impl<'a> InPlain<'a> {
