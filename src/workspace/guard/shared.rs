@@ -48,15 +48,23 @@ impl Shared {
     pub fn member(&self, quarantine: Quarantine) -> Keeper {
         Keeper::Shared(Member { shared: Arc::clone(&self.0), quarantine: Some(quarantine) })
     }
+
+    /// Does something while no command runs, and none begins meanwhile; None where one runs.
+    pub fn alone<R>(&self, what: impl FnOnce() -> R) -> Option<R> {
+        let turn = lock(&self.0);
+        (turn.members == 0).then(what)
+    }
 }
 
 impl Keeper {
-    /// As [`Guard::begin`]; `keep` is given what is to be kept before the command begins.
+    /// As [`Guard::begin`]; `keep` is given what is to be kept before the command begins. Who joins
+    /// others is given it too: should all be stopped, each is looked after by itself.
     pub fn begin(
         &mut self,
         workspace: &Workspace,
         keep: &mut dyn FnMut(&Snapshot) -> Result<()>,
     ) -> Result<()> {
+        let mut joins = false;
         if let Self::Shared(member) = self
             && let Some(quarantine) = member.quarantine.take()
         {
@@ -65,8 +73,13 @@ impl Keeper {
                 turn.guard = Guard::new(quarantine);
             }
             turn.members += 1;
+            joins = true;
         }
-        self.with(|guard| guard.begin(workspace)?.map_or(Ok(()), keep))
+        self.with(|guard| {
+            let is_ahead = guard.begin(workspace)?.is_some();
+            let known = guard.known.as_ref().filter(|_| is_ahead || joins);
+            known.map_or(Ok(()), keep)
+        })
     }
 
     /// Does something with the guard; others wait.
