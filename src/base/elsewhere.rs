@@ -8,16 +8,33 @@ use crate::config::{Config, Policy};
 use crate::error::Result;
 use crate::outbox::Requested;
 use crate::place::{Guest, Terms};
-use crate::protocol::Digest;
 use crate::protocol::rpc::About;
+use crate::protocol::{Asks, Digest, Operation};
 use crate::session::Session;
 use crate::session::record::Begin;
+use crate::watch::Stop;
 use crate::workspace::walk::Walk;
 
 impl Base {
     /// The guest of the settings, not reached yet.
-    pub(super) fn guest_of(config: &Config) -> Option<Guest> {
-        config.guest.clone().map(Guest::new)
+    pub(super) fn guest_of(config: &Config, stop: &Stop) -> Option<Guest> {
+        let guest = config.guest.clone().map(Guest::new);
+        let stop = stop.clone();
+        guest.map(|guest| guest.until(move || stop.is_asked()))
+    }
+
+    /// A turn is gone on with that is begun, and may be begun in the guest: where a deaddrop is there
+    /// that still carries out one of its steps, it is waited for as long as that may take.
+    pub(super) fn be_patient(&self, begin: &Begin) -> Result<()> {
+        let Some(guest) = &self.guest else { return Ok(()) };
+        let policy = begin.policy.clone().map_or_else(|| self.policy_of(&begin.session), Ok)?;
+        let given = timeout(&policy, self.runner.timeout);
+        let longest = begin.steps().iter().filter_map(|step| match &step.asks {
+            Asks::Operation(Operation::Run(run)) => Some(given(run.timeout)),
+            _ => None,
+        });
+        guest.be_patient(longest.max().unwrap_or_default());
+        Ok(())
     }
 
     /// Which guest operations are carried out in, for people; None for this machine.

@@ -151,7 +151,7 @@ impl Base {
             recovered: Vec::new(),
             workspace,
             runner,
-            guest: Self::guest_of(&config),
+            guest: Self::guest_of(&config, &stop),
             stop,
             clock,
             config,

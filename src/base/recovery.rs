@@ -84,6 +84,7 @@ impl Base {
             self.tell(told, observer);
             return self.keep_decision(&turn.begin, true).map(drop);
         }
+        self.be_patient(&turn.begin)?;
         let interrupted = || self.stop.is_asked();
         let mut known = match &self.guest {
             Some(guest) if turn.begin.guest == self.guest_label() => {

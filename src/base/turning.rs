@@ -163,6 +163,7 @@ impl Base {
         guard: Guard,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
+        self.be_patient(begin)?;
         let Known { outcomes: known, recovered } = known;
         let (policy, clock) =
             (begin.policy.clone().map_or_else(|| self.policy_of(&begin.session), Ok)?, self.clock);
@@ -211,9 +212,8 @@ impl Base {
             let mut place = place.guarded(guarded, guard);
             let timeout = |asked| Some(timeout(asked));
             place.timeout = &timeout;
-            // Whoever takes the walls away wants none: then a policy is advice alone.
-            let is_open = self.config.sandbox.mode == Mode::Off || open;
-            place.network = policy.network.filter(|_| !is_open);
+            let mode = if open { Mode::Off } else { self.config.sandbox.mode };
+            place.network = mode.network(policy.network);
             (place.read_limit, place.read_room) = (read_limit, read_room);
             let carried = turn::carry_out(&course, &mut place, &mut notes, observer)?;
             (carried, place.into_last_walk())

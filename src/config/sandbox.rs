@@ -49,6 +49,12 @@ impl Mode {
         ("partial", Self::Partial),
         ("off", Self::Off),
     ];
+
+    /// What counts of what a policy says about the network: whoever takes the walls away wants none,
+    /// and then a policy is advice alone.
+    pub fn network(self, policy: Option<bool>) -> Option<bool> {
+        policy.filter(|_| self != Self::Off)
+    }
 }
 
 impl Default for Sandbox {

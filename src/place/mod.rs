@@ -11,7 +11,8 @@ use std::time::Duration;
 use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{
-    Detail, Digest, Effect, Failure, Operation, RelPath, ShellCommand, Warning, WarningSort,
+    Detail, Digest, Effect, Ending, Execution, Failure, Operation, Output, RelPath, ShellCommand,
+    Warning, WarningSort,
 };
 use crate::runner::environment_fault;
 use crate::workspace::Contents;
@@ -89,6 +90,28 @@ pub trait Place {
     fn interrupted(&self) -> bool {
         false
     }
+}
+
+/// What an operation came to of which nobody knows ([`Left::Lost`]).
+pub fn lost(operation: &Operation) -> Detail {
+    let Operation::Run(run) = operation else {
+        let what = operation.path().map(|path| format!(" of '{path}'")).unwrap_or_default();
+        let told = format!(
+            "deaddrop, or its guest, was stopped meanwhile, and what became{what} is not known: look at it before you go on"
+        );
+        return Failure::execution(told).into();
+    };
+    lost_command(&run.command)
+}
+
+/// What a command came to of which nobody knows how it ended.
+pub fn lost_command(command: &str) -> Detail {
+    Detail::Ran(Execution {
+        command: command.to_owned(),
+        ending: Ending::Lost,
+        output: Output::default(),
+        duration: Duration::ZERO,
+    })
 }
 
 /// Why no command can be run like this, whatever it is: not the machine's failure, as which it would

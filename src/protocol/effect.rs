@@ -17,6 +17,10 @@ pub enum Effect {
     Guest {
         /// Known to nobody else.
         key: String,
+        /// What the guest's memory of steps is known by: another one knows nothing of this. None where
+        /// the guest did not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<String>,
     },
 }
 

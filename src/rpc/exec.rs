@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use super::Served;
-use crate::config::Mode;
 use crate::place::Place;
 use crate::policy::Opens;
 use crate::protocol::rpc::{ExecCode, ExecResult, Interpreter, TRUNCATED, interpreter};
 use crate::protocol::{
     Capture, Detail, Ending, Execution, Operation, Output, ShellCommand, Streams,
 };
-use crate::text::visible_line;
+use crate::text::{shell_word, visible_line};
 
 /// The exit code of what was not started, and of what a signal ended.
 const NO_CODE: i32 = -1;
@@ -32,9 +31,7 @@ impl Served {
         };
         let mut place = self.place(&stopped);
         place.timeout = &timeout;
-        // Whoever takes the walls away wants none: then a policy is advice alone.
-        let is_open = self.serving.runner.settings.mode == Mode::Off;
-        place.network = policy.and_then(|policy| policy.network).filter(|_| !is_open);
+        place.network = self.network(None);
         let streams = Streams::First;
         let run = ShellCommand { timeout: Some(default), streams, ..ShellCommand::new(command) };
         let operation = Operation::Run(run);
@@ -75,13 +72,8 @@ impl Served {
                 "cannot start {program}: there is no such program on the PATH of commands"
             ));
         }
-        self.exec(format!("exec {program} {flag} {}", quoted(code)))
+        self.exec(format!("exec {program} {flag} {}", shell_word(code)))
     }
-}
-
-/// A text as one word for a shell.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 fn not_started(reason: &str) -> ExecResult {
@@ -175,12 +167,5 @@ mod tests {
         let told = "x\n... [output truncated]\ndeaddrop: ended by signal 15\n";
         assert_eq!(result.stderr, told);
         assert_eq!(result.stdout, "x\n... [output truncated]");
-    }
-
-    #[test]
-    fn any_text_is_one_word_for_a_shell() {
-        assert_eq!(quoted("print('a')"), r"'print('\''a'\'')'");
-        assert_eq!(quoted(""), "''");
-        assert_eq!(quoted("a\n$b`c`\\"), "'a\n$b`c`\\'");
     }
 }

@@ -3,50 +3,43 @@
 //!
 //! A step is noted before it has an effect (see [`super::steps`]) and what it came to afterwards. One
 //! that was begun and has no outcome is never begun again unless the disk shows that nothing came of
-//! it; what a lost command did to protected names is put right when it is found. Reads have no effect,
-//! so nothing is kept of them: whoever asks again reads again.
+//! it (see [`super::lost`]). Reads have no effect and are no steps: whoever asks again reads again.
 
+use std::thread;
 use std::time::Duration;
 
-use super::steps::{Begun, Done, Going, Held, Taken, is_key};
+use super::lost::Found;
+use super::record::{Begun, Done, Held};
+use super::steps::{Going, SLICE, Taken, is_key};
 use super::{Given, Served, homes};
-use crate::config::Mode;
 use crate::error::Error;
 use crate::machine;
-use crate::place::{Coming, Left, Place, left_of_file};
-use crate::policy::{Decision, Opens};
+use crate::place::{Coming, Place};
+use crate::policy::Opens;
 use crate::protocol::rpc::{
-    About, ContentsOf, Fault, Key, LookAt, LookedAt, Method, READ_LIMIT, ReadOf, STREAM_LIMIT,
-    State, StepAsked, VERSION, Walked, WalkedFile,
+    About, ContentsOf, Fault, Key, LookAt, LookedAt, Method, READ_LIMIT, ReadOf, ResultOf,
+    STREAM_LIMIT, State, StepAsked, VERSION, Walked, WalkedFile,
 };
-use crate::protocol::{
-    Detail, Digest, Effect, Failure, FailureKind, Operation, Reading, Warning, WarningSort,
-};
+use crate::protocol::{Digest, Operation, Warning, WarningSort};
 use crate::runner::sandbox::Tier;
-use crate::turn::{self, recover};
-use crate::workspace::guard::Guard;
 use crate::workspace::walk::EntryKind;
 
 impl Served {
     /// Does what a host asks of its guest.
     pub(super) fn guest(&self, method: Method) -> Result<Given, Fault> {
         match method {
-            Method::About => Ok(Given::About(self.about())),
+            Method::About => self.about().map(Given::About),
             Method::Walk => self.walked().map(Given::Walked),
             Method::Look(asked) => Ok(Given::Looked(self.looked(&asked))),
             Method::Read(asked) => Ok(Given::Contents(self.contents(&asked))),
             Method::Step(asked) => self.step(&asked).map(Given::Step),
-            Method::Result(Key { key }) => self.came_to(&key).map(Given::Step),
+            Method::Result(asked) => self.came_to(&asked).map(Given::Step),
             Method::Leave(Key { key }) => self.leave(&key),
-            Method::Interrupt(Key { key }) => {
-                self.steps.interrupt(&key);
-                Ok(Given::Step(State::Unknown))
-            }
             _ => Err(Fault::internal("this is no method of a guest")),
         }
     }
 
-    fn about(&self) -> About {
+    fn about(&self) -> Result<About, Fault> {
         let runner = &self.serving.runner;
         let confinement = runner.confinement(&self.serving.own);
         let policy = self.serving.policy.as_ref();
@@ -56,7 +49,7 @@ impl Served {
             (_, Some(false)) => "off: nothing can be fetched or installed",
         };
         let workspace = &self.serving.workspace;
-        About {
+        Ok(About {
             version: VERSION,
             program: format!("deaddrop {}", env!("CARGO_PKG_VERSION")),
             system: machine::system(),
@@ -68,7 +61,8 @@ impl Served {
             protected: workspace.protected_names().map(str::to_owned).collect(),
             tools: self.tools.get_or_init(|| machine::tools(&|path| runner.shows(path))).clone(),
             root: workspace.path().to_string_lossy().into_owned(),
-        }
+            state: self.steps.identity().map_err(|e| failed(&e))?,
+        })
     }
 
     fn walked(&self) -> Result<Walked, Fault> {
@@ -115,31 +109,37 @@ impl Served {
         check_operation(operation)?;
         homes::check(asked.own.as_deref())?;
         let going = self.steps.enter(key);
-        self.find_lost();
+        self.check_state(asked.state.as_deref())?;
         for settled in settled.iter().filter(|settled| *settled != key && is_key(settled)) {
-            self.steps.forget(settled).map_err(|e| undone(&e))?;
+            self.steps.forget(settled).map_err(|e| unknown(&e))?;
         }
         let stop = &self.serving.stop;
-        let Some(mut held) = self.steps.hold(key, stop).map_err(|e| failed(&e))? else {
+        let Some(mut held) = self.steps.hold(key, stop).map_err(|e| unknown(&e))? else {
             return Err(stopped("it is being carried out elsewhere"));
         };
+        self.steps.forget_old(key);
         let digest = digest_of(operation);
         if let Some(begun) = &held.begun
             && (begun.operation != digest || begun.key != *key)
         {
             return Err(wrong(&format!("the key '{key}' was used for another operation")));
         }
-        if let Some(done) = self.known(key, &mut held)? {
-            return Ok(done.into());
+        loop {
+            match self.found(key, &mut held)? {
+                Found::Nothing => break,
+                Found::Done(done) => return Ok((*done).into()),
+                Found::Running if stop.is_asked() || going.is_to_end() => {
+                    return Err(later("the command of a deaddrop that died is still running"));
+                }
+                Found::Running => thread::sleep(SLICE),
+            }
         }
         if stop.is_asked() {
             let _ = self.steps.remove(key, &held);
             return Err(stopped("the step was not begun"));
         }
         let carried = self.carry_out(asked, digest, &mut held, &going);
-        let has_effect =
-            matches!(&carried, Ok(done) if !matches!(done.detail, Detail::Read { .. }));
-        if !has_effect {
+        if carried.is_err() {
             // An empty file says as much as none.
             let _ = self.steps.remove(key, &held);
         }
@@ -147,71 +147,35 @@ impl Served {
     }
 
     /// What a step came to.
-    fn came_to(&self, key: &str) -> Result<State, Fault> {
+    fn came_to(&self, asked: &ResultOf) -> Result<State, Fault> {
+        let ResultOf { key, state } = asked;
         check_key(key)?;
-        self.find_lost();
-        match self.steps.try_hold(key, false).map_err(|e| failed(&e))? {
+        self.check_state(state.as_deref())?;
+        let taken = self.steps.try_hold(key, false).map_err(|e| unknown(&e))?;
+        self.steps.forget_old(key);
+        match taken {
             Taken::Missing => Ok(State::Unknown),
             Taken::Elsewhere => Ok(State::Running),
-            Taken::Held(held) if held.begun.as_ref().is_some_and(|begun| begun.key != key) => {
+            Taken::Held(held) if held.begun.as_ref().is_some_and(|begun| begun.key != *key) => {
                 Ok(State::Unknown)
             }
-            Taken::Held(mut held) => {
-                Ok(self.known(key, &mut held)?.map_or(State::Unknown, State::from))
-            }
+            Taken::Held(mut held) => Ok(match self.found(key, &mut held)? {
+                Found::Nothing => State::Unknown,
+                Found::Running => State::Running,
+                Found::Done(done) => (*done).into(),
+            }),
         }
     }
 
-    /// What is known of a step that nobody carries out; None where nothing has come of it.
-    fn known(&self, key: &str, held: &mut Held) -> Result<Option<Done>, Fault> {
-        let Some(begun) = &held.begun else { return Ok(None) };
-        if let Some(done) = &held.done {
-            return Ok(Some(done.clone()));
+    /// Whether what is known of steps here is what the host knows of.
+    fn check_state(&self, state: Option<&str>) -> Result<(), Fault> {
+        let Some(state) = state else { return Ok(()) };
+        if self.steps.identity().map_err(|e| unknown(&e))? == state {
+            return Ok(());
         }
-        let done = match &begun.effect {
-            Some(Effect::File(effect)) => match left_of_file(effect, &self.serving.workspace) {
-                Left::Done(detail, warnings) => Some(Done { detail: *detail, warnings }),
-                Left::Undone | Left::Lost => None,
-            },
-            Some(Effect::Command) => Some(self.lost(key, begun)?),
-            Some(Effect::Guest { .. }) | None => None,
-        };
-        if let Some(done) = &done {
-            self.conclude(key, held, done);
-        }
-        Ok(done)
-    }
-
-    /// What there is to tell of a command that was begun by a process that died.
-    fn lost(&self, key: &str, begun: &Begun) -> Result<Done, Fault> {
-        if !self.steps.wait_for_command(key, &self.serving.stop).map_err(|e| failed(&e))? {
-            return Err(stopped("the command of a deaddrop that died is still running"));
-        }
-        let mut warnings = Vec::new();
-        if let Some(snapshot) = begun.guard.clone().filter(|_| self.guarded) {
-            let workspace = &self.serving.workspace;
-            let mut guard = Guard::resumed(self.quarantine(&name_of(key)), snapshot);
-            warnings = guard.untold(std::iter::empty());
-            warnings.extend(guard.check(workspace));
-            match workspace.walk() {
-                Ok(walk) => warnings.extend(guard.finish(workspace, &walk)),
-                Err(e) => warnings.push(unseen(&e)),
-            }
-        }
-        let command = begun.command.as_deref().unwrap_or_default();
-        Ok(Done { detail: recover::lost_command(command), warnings })
-    }
-
-    /// Looks once after the commands of processes that died, before anything else is done here: what
-    /// they did to protected names must not pass for somebody else's doing.
-    fn find_lost(&self) {
-        self.steps.sweep(&|key, held| {
-            let is_command = |begun: &Begun| matches!(begun.effect, Some(Effect::Command));
-            if held.done.is_none() && held.begun.as_ref().is_some_and(is_command) {
-                // What fails here is told to whoever asks for the step.
-                let _ = self.known(key, held);
-            }
-        });
+        let told =
+            "what is known of steps here is not what was: it was lost, or this is another guest";
+        Err(Fault::new(Fault::OTHER, told))
     }
 
     /// Does what was asked for, which was never done. After an error nothing was.
@@ -235,23 +199,25 @@ impl Served {
         place.lock = Some(&lock);
         place.network = self.network(asked.network);
         place.output_limit = Some(asked.output_limit.min(STREAM_LIMIT));
-        place.read_limit = asked.read_limit.min(READ_LIMIT);
-        place.read_room = place.read_limit;
 
         let command = match &asked.operation {
             Operation::Run(run) => Some(run.command.clone()),
             _ => None,
         };
+        let mut watched = None;
         let mut begun = Begun { key: key.clone(), operation, command, guard: None, effect: None };
-        let detail = match self.refused(asked, &place)? {
+        let opens = Opens { protected: asked.protected, repository: asked.repository };
+        let detail = match self.refused(&asked.operation, opens, &place)? {
             Some(failure) => failure.into(),
             None => {
-                let opens = Opens { protected: asked.protected, repository: asked.repository };
                 place.perform(&asked.operation, opens, &mut |coming| match coming {
-                    Coming::Guard(snapshot) => {
+                    Coming::Guard(snapshot) if begun.command.is_some() => {
+                        watched = Some(self.steps.watch(key));
                         begun.guard = Some(snapshot.clone());
                         Ok(())
                     }
+                    // It is those commands' that run meanwhile.
+                    Coming::Guard(snapshot) => self.steps.keep_guard(snapshot),
                     Coming::Effect(effect) => {
                         begun.effect = Some(effect.clone());
                         held.begin(&begun)
@@ -274,43 +240,17 @@ impl Served {
 
     /// Adds to a step what it came to. Where that fails, it is told now and no more: later the disk
     /// tells, and a command counts as lost.
-    fn conclude(&self, key: &str, held: &mut Held, done: &Done) {
+    pub(super) fn conclude(&self, key: &str, held: &mut Held, done: &Done) {
         if held.finish(done).is_ok() {
             self.steps.end_of_command(key);
         }
     }
 
     /// Whether a command reaches the network for which that is asked; None for what the settings say.
-    fn network(&self, asked: Option<bool>) -> Option<bool> {
-        // Whoever takes the walls away wants none.
-        if self.serving.runner.settings.mode == Mode::Off {
-            return None;
-        }
-        match self.serving.policy.as_ref().and_then(|policy| policy.network) {
-            Some(false) => Some(false),
-            own => asked.or(own),
-        }
-    }
-
-    /// Why the policy here keeps a step from being carried out, if it does.
-    fn refused(&self, asked: &StepAsked, place: &dyn Place) -> Result<Option<Failure>, Error> {
-        let Some(policy) = self.serving.policy.as_ref() else { return Ok(None) };
-        let judge = |guarded| turn::judge(policy, guarded, &asked.operation, place);
-        let (reason, suggestion) = match judge(self.guarded)? {
-            Decision::Allow => return Ok(None),
-            Decision::Deny(denial) => (denial.reason, denial.suggestion),
-            Decision::Ask(ask) => {
-                // What the person opened at the host is not asked about again; all else would be.
-                let is_open = ask.opens.protected && asked.protected
-                    || ask.opens.repository && asked.repository && judge(false)? == Decision::Allow;
-                if is_open {
-                    return Ok(None);
-                }
-                let told = "the guest's own policy asks before this, and nobody can be asked there";
-                (format!("{}: {told}", ask.reason), None)
-            }
-        };
-        Ok(Some(Failure { kind: FailureKind::Denied, reason, suggestion }))
+    pub(super) fn network(&self, asked: Option<bool>) -> Option<bool> {
+        let own = self.serving.policy.as_ref().and_then(|policy| policy.network);
+        let network = if own == Some(false) { own } else { asked.or(own) };
+        self.serving.runner.settings.mode.network(network)
     }
 }
 
@@ -327,15 +267,15 @@ fn check_key(key: &str) -> Result<(), Fault> {
     Err(wrong("key must be 1 to 64 letters (a-z, A-Z), digits and hyphens"))
 }
 
-/// Only what has to do with this machine is for a guest.
+/// Only what has an effect on this machine is a step; reads are asked for by `read`.
 fn check_operation(operation: &Operation) -> Result<(), Fault> {
     let what = match operation {
         Operation::Message { .. } => "a message is",
         Operation::Done { .. } => "the end of a session is",
-        Operation::Read { reading: Reading::Later, .. } => "a file that is shown later is",
+        Operation::Read { .. } => "what is only read is",
         _ => return Ok(()),
     };
-    Err(wrong(&format!("{what} for the host, and no step of a guest")))
+    Err(wrong(&format!("{what} no step of a guest")))
 }
 
 /// What an operation is known by.
@@ -347,11 +287,11 @@ fn digest_of(operation: &Operation) -> Digest {
 }
 
 /// Where what is put away of protected names lies that belongs to a step.
-fn name_of(key: &str) -> String {
+pub(super) fn name_of(key: &str) -> String {
     format!("step_{key}")
 }
 
-fn unseen(error: &Error) -> Warning {
+pub(super) fn unseen(error: &Error) -> Warning {
     let told = format!("whether a command made repositories could not be looked at: {error}");
     Warning::new(WarningSort::Guard, told)
 }
@@ -360,8 +300,17 @@ fn wrong(told: &str) -> Fault {
     Fault::new(Fault::PARAMS, format!("invalid params: {told}"))
 }
 
+fn later(told: &str) -> Fault {
+    Fault::new(Fault::LATER, told)
+}
+
 fn stopped(told: &str) -> Fault {
-    Fault::internal(format!("deaddrop is being stopped, and {told}"))
+    later(&format!("deaddrop is being stopped there, and {told}"))
+}
+
+/// Whether a step was begun is not known.
+pub(super) fn unknown(error: &Error) -> Fault {
+    later(&error.to_string())
 }
 
 fn failed(error: &Error) -> Fault {

@@ -10,12 +10,15 @@ mod exec;
 mod files;
 mod guest;
 mod homes;
+mod identity;
 mod line;
 mod listen;
+mod lost;
 mod named;
 mod outlet;
 mod own;
 mod queue;
+mod record;
 mod served;
 mod steps;
 #[cfg(target_os = "linux")]

@@ -11,9 +11,9 @@ use super::{Given, Service};
 use crate::config::Policy;
 use crate::error::{self, Error};
 use crate::place::{Here, Place};
-use crate::policy::{Ask, Decision, Denial};
-use crate::protocol::Operation;
+use crate::policy::{Ask, Decision, Denial, Opens};
 use crate::protocol::rpc::{Exec, Fault, ListDir, Method, Pong, ReadFile};
+use crate::protocol::{Failure, FailureKind, Operation};
 use crate::runner::Runner;
 use crate::runner::sandbox::Tier;
 use crate::turn;
@@ -46,7 +46,7 @@ pub struct Served {
     /// Whether commands are kept from protected names: not where they have all the user's rights.
     pub(super) guarded: bool,
     /// What watches over these names, for all commands that run at once.
-    guard: Shared,
+    pub(super) guard: Shared,
     /// What is known of the steps of a host.
     pub(super) steps: Steps,
     /// What commands of its sessions have for themselves.
@@ -73,7 +73,10 @@ impl Served {
         let steps = Steps::new(serving.state.clone());
         let homes = Homes::new(serving.state.clone());
         let (tools, count) = (OnceLock::new(), AtomicU64::new(0));
-        Ok(Self { serving, guarded, guard: Shared::default(), steps, homes, tools, count })
+        let served =
+            Self { serving, guarded, guard: Shared::default(), steps, homes, tools, count };
+        served.find_lost();
+        Ok(served)
     }
 
     /// The place where one operation is carried out. Many are at once, and share what watches over
@@ -117,18 +120,44 @@ impl Served {
     /// # Errors
     /// It does not allow this, or would ask somebody, whom there is not: the reason, in words.
     pub(super) fn permits(&self, operation: &Operation, place: &dyn Place) -> Result<(), String> {
-        let Some(policy) = &self.serving.policy else { return Ok(()) };
+        let refused = self.refused(operation, Opens::default(), place);
+        let Some(failure) = refused.map_err(|e| e.to_string())? else { return Ok(()) };
+        let instead = failure.suggestion.map_or(String::new(), |told| format!(". {told}"));
+        Err(format!("{}{instead}", failure.reason))
+    }
+
+    /// Why the policy keeps an operation from being carried out, if it does. What somebody opened is
+    /// not asked about again; all else would be.
+    ///
+    /// # Errors
+    /// The place cannot be looked at.
+    pub(super) fn refused(
+        &self,
+        operation: &Operation,
+        opened: Opens,
+        place: &dyn Place,
+    ) -> error::Result<Option<Failure>> {
+        let Some(policy) = &self.serving.policy else { return Ok(None) };
+        let judge = |guarded| turn::judge(policy, guarded, operation, place);
         let name = &policy.name;
-        match turn::judge(policy, self.guarded, operation, place).map_err(|e| e.to_string())? {
-            Decision::Allow => Ok(()),
+        let (reason, suggestion) = match judge(self.guarded)? {
+            Decision::Allow => return Ok(None),
             Decision::Deny(Denial { reason, policy, suggestion }) => {
-                let instead = suggestion.map_or(String::new(), |told| format!(". {told}"));
-                Err(format!("{reason} (denied by {policy} of the policy '{name}'){instead}"))
+                (format!("{reason} (denied by {policy} of the policy '{name}')"), suggestion)
             }
-            Decision::Ask(Ask { reason, policy, .. }) => Err(format!(
-                "{reason} ({policy} of the policy '{name}' has somebody asked first, and nobody can be asked here)"
-            )),
-        }
+            Decision::Ask(Ask { reason, policy, opens, .. }) => {
+                let is_open = opens.protected && opened.protected
+                    || opens.repository && opened.repository && judge(false)? == Decision::Allow;
+                if is_open {
+                    return Ok(None);
+                }
+                let told = format!(
+                    "{reason} ({policy} of the policy '{name}' has somebody asked first, and nobody can be asked by `deaddrop rpc`)"
+                );
+                (told, None)
+            }
+        };
+        Ok(Some(Failure { kind: FailureKind::Denied, reason, suggestion }))
     }
 
     /// Where what is put away under this name lies.

@@ -1,26 +1,21 @@
 //! What is known of steps by their keys: a small file for each, which is held (locked) while the step
-//! is being carried out, against other processes and other connections of this one.
-//!
-//! A file has two lines, each a checksum and a value: what is about to be done, on disk before it is
-//! done, and what it came to. A last line that is torn was never written: without the first one nothing
-//! was done, without the second the disk tells of a file, and a command counts as lost.
+//! is being carried out, against other processes and other connections of this one (see [`super::record`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, File, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use cap_fs_ext::MetadataExt;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
+use super::identity::identity;
+use super::record::Held;
 use crate::atomic;
 use crate::error::{Error, Result};
-use crate::protocol::{Detail, Digest, Effect, Warning};
 use crate::watch::Stop;
 use crate::workspace::guard::Snapshot;
 
@@ -29,19 +24,22 @@ const FOLDER: &str = "steps";
 const RECORD: &str = "step_";
 /// How the names of the files begin that the helper of a command holds.
 const COMMAND: &str = "run_";
+/// How the names of the files begin that hold what a command's record cannot hold: what stands under
+/// protected names since somebody approved of a write there while it ran.
+const GUARD: &str = "guard_";
 /// No key is longer.
 const LONGEST: usize = 64;
-/// What nobody has asked about for so long is forgotten.
-const KEPT: Duration = Duration::from_hours(90 * 24);
 /// How often a file is tried for that somebody else holds.
-const SLICE: Duration = Duration::from_millis(5);
+pub(super) const SLICE: Duration = Duration::from_millis(5);
 
 /// The steps that a guest knows of.
 pub(super) struct Steps {
     state: PathBuf,
     /// What is being carried out here, or waited for: whether it is to end, and by how many.
     going: Mutex<BTreeMap<String, (Arc<AtomicBool>, usize)>>,
-    /// Done once in a process: what an earlier one left.
+    /// Those whose commands run under a guard.
+    watched: Mutex<BTreeSet<String>>,
+    /// Done once in a process: what is old is forgotten.
     swept: OnceLock<()>,
 }
 
@@ -52,30 +50,10 @@ pub(super) struct Going<'a> {
     ends: Arc<AtomicBool>,
 }
 
-/// What is about to be done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Begun {
-    /// A file system may take two keys for one.
-    pub(super) key: String,
-    /// Of the operation as it was asked for.
-    pub(super) operation: Digest,
-    /// What the shell is given, where it is a command.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) command: Option<String>,
-    /// What stands under protected names.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) guard: Option<Snapshot>,
-    /// None where it came to something without one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) effect: Option<Effect>,
-}
-
-/// What it came to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Done {
-    pub(super) detail: Detail,
-    pub(super) warnings: Vec<Warning>,
+/// A step whose command runs under a guard.
+pub(super) struct Watched<'a> {
+    steps: &'a Steps,
+    key: &'a str,
 }
 
 /// Whether a step's file could be had.
@@ -88,17 +66,6 @@ pub(super) enum Taken {
     Held(Box<Held>),
 }
 
-/// The file of a step, held.
-#[derive(Debug)]
-pub(super) struct Held {
-    file: File,
-    path: PathBuf,
-    /// Where the last whole line ends.
-    end: usize,
-    pub(super) begun: Option<Begun>,
-    pub(super) done: Option<Done>,
-}
-
 /// Whether a step can be known by this.
 pub(super) fn is_key(key: &str) -> bool {
     let fits = |b: u8| b.is_ascii_alphanumeric() || b == b'-';
@@ -108,7 +75,14 @@ pub(super) fn is_key(key: &str) -> bool {
 impl Steps {
     /// Those that are kept in a folder of deaddrop's own, which is there.
     pub(super) fn new(state: PathBuf) -> Self {
-        Self { state, going: Mutex::default(), swept: OnceLock::new() }
+        let (going, watched) = (Mutex::default(), Mutex::default());
+        Self { state, going, watched, swept: OnceLock::new() }
+    }
+
+    /// What these records are known by.
+    pub(super) fn identity(&self) -> Result<String> {
+        self.make_folder()?;
+        identity(&self.state.join(FOLDER))
     }
 
     /// A step is asked for: from here on it can be interrupted.
@@ -180,22 +154,60 @@ impl Steps {
         }
     }
 
-    /// Waits for the end of a step's command: that of a process that was killed dies with it, but not
-    /// in the same moment. Gives false where deaddrop is to stop before that.
-    pub(super) fn wait_for_command(&self, key: &str, stop: &Stop) -> Result<bool> {
+    /// Whether a step's command has ended: that of a process that was killed dies with it, but not in
+    /// the same moment.
+    pub(super) fn has_ended(&self, key: &str) -> Result<bool> {
         let path = self.lock_of(key);
         let file = match File::options().write(true).open(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(true),
             other => other.map_err(|e| Error::io("open", &path, e))?,
         };
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(true),
-                Err(TryLockError::Error(e)) => return Err(Error::io("lock", &path, e)),
-                Err(TryLockError::WouldBlock) if stop.is_asked() => return Ok(false),
-                Err(TryLockError::WouldBlock) => thread::sleep(SLICE),
-            }
+        match file.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(e)) => Err(Error::io("lock", &path, e)),
         }
+    }
+
+    /// A step's command is about to run under a guard: what is approved from here on is kept with it.
+    pub(super) fn watch<'a>(&'a self, key: &'a str) -> Watched<'a> {
+        self.watched().insert(key.to_owned());
+        Watched { steps: self, key }
+    }
+
+    /// Keeps what stands under protected names with all commands that run now. Else a write that
+    /// somebody approved of would be undone with the doings of one that is lost.
+    pub(super) fn keep_guard(&self, snapshot: &Snapshot) -> Result<()> {
+        let watched = self.watched();
+        if watched.is_empty() {
+            return Ok(());
+        }
+        let kept = serde_json::to_vec(snapshot).map_err(io::Error::from);
+        for key in watched.iter() {
+            let path = self.guard_of(key);
+            let kept = kept.as_ref().map_err(|e| Error::io("write", &path, e.kind().into()))?;
+            atomic::write_private(&path, kept)?;
+        }
+        Ok(())
+    }
+
+    /// What was kept so with a command.
+    pub(super) fn kept_guard(&self, key: &str) -> Result<Option<Snapshot>> {
+        let path = self.guard_of(key);
+        let fail = |e| Error::io("read", &path, e);
+        match fs::read(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(fail(e)),
+            Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|e| fail(e.into())),
+        }
+    }
+
+    fn guard_of(&self, key: &str) -> PathBuf {
+        self.state.join(FOLDER).join(format!("{GUARD}{key}"))
+    }
+
+    fn watched(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets a step, unless somebody carries it out.
@@ -217,25 +229,31 @@ impl Steps {
     pub(super) fn end_of_command(&self, key: &str) {
         // Else it goes with the step.
         let _ = fs::remove_file(self.lock_of(key));
+        let _ = fs::remove_file(self.guard_of(key));
     }
 
-    /// Goes once through what earlier processes left and nobody holds: removes what is old, and gives
-    /// the rest to `look`.
-    pub(super) fn sweep(&self, look: &dyn Fn(&str, &mut Held)) {
-        self.swept.get_or_init(|| {
-            let Ok(entries) = fs::read_dir(self.state.join(FOLDER)) else { return };
-            for entry in entries.flatten() {
-                let name = entry.file_name();
-                let key = name.to_str().and_then(|name| name.strip_prefix(RECORD));
-                let Some(key) = key.filter(|key| is_key(key)) else { continue };
-                // What cannot be read is told to whoever asks for it.
-                let Ok(Taken::Held(mut held)) = self.try_hold(key, false) else { continue };
-                if held.is_old() {
-                    let _ = self.remove(key, &held);
-                } else {
-                    look(key, &mut held);
-                }
+    /// Goes through those that nobody holds.
+    pub(super) fn each(&self, look: &mut dyn FnMut(&str, &mut Held)) {
+        let Ok(entries) = fs::read_dir(self.state.join(FOLDER)) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            let key = name.to_str().and_then(|name| name.strip_prefix(RECORD));
+            let Some(key) = key.filter(|key| is_key(key)) else { continue };
+            // What cannot be read is told to whoever asks for it.
+            if let Ok(Taken::Held(mut held)) = self.try_hold(key, false) {
+                look(key, &mut held);
             }
+        }
+    }
+
+    /// Forgets what is old, once in a process; never the step that is being asked about.
+    pub(super) fn forget_old(&self, asked: &str) {
+        self.swept.get_or_init(|| {
+            self.each(&mut |key, held| {
+                if key != asked && held.is_old() {
+                    let _ = self.remove(key, held);
+                }
+            });
         });
     }
 
@@ -272,76 +290,9 @@ impl Drop for Going<'_> {
     }
 }
 
-impl Held {
-    fn read(mut file: File, path: PathBuf) -> Result<Self> {
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(|e| Error::io("read", &path, e))?;
-        let mut end = 0;
-        let lines = next(&bytes, &mut end).and_then(|begun: Option<Begun>| {
-            let done = if begun.is_some() { next(&bytes, &mut end)? } else { None };
-            Ok((begun, done))
-        });
-        let (begun, done) = lines.map_err(|Damaged| {
-            let why = "it is damaged, or of another version, so whether the step was done is not known; look at what it did, then remove the file";
-            Error::io("read", &path, io::Error::new(io::ErrorKind::InvalidData, why))
-        })?;
-        Ok(Self { file, path, end, begun, done })
-    }
-
-    /// Notes what is about to be done, which is on disk then. After an error nothing is noted.
-    pub(super) fn begin(&mut self, begun: &Begun) -> Result<()> {
-        let noted = self.note(begun).and_then(|()| {
-            self.file.sync_data().map_err(|e| Error::io("sync", &self.path, e))?;
-            atomic::sync_folder(self.path.parent().unwrap_or(Path::new(".")))
-        });
-        if noted.is_err() {
-            // The error that counts is the first.
-            let _ = self.file.set_len(0);
-            (self.end, self.begun) = (0, None);
-        }
-        noted
-    }
-
-    /// The same without waiting for the disk: for what has no effect.
-    pub(super) fn note(&mut self, begun: &Begun) -> Result<()> {
-        (self.end, self.begun, self.done) = (0, None, None);
-        self.add(&line(0, begun))?;
-        self.begun = Some(begun.clone());
-        Ok(())
-    }
-
-    /// Adds what it came to.
-    pub(super) fn finish(&mut self, done: &Done) -> Result<()> {
-        self.add(&line(self.end, done))?;
-        self.done = Some(done.clone());
-        Ok(())
-    }
-
-    fn add(&mut self, line: &str) -> Result<()> {
-        let add = || {
-            let mut file = &self.file;
-            // What was torn goes.
-            file.set_len(self.end as u64)?;
-            file.seek(SeekFrom::Start(self.end as u64))?;
-            file.write_all(line.as_bytes())
-        };
-        add().map_err(|e| Error::io("write", &self.path, e))?;
-        self.end += line.len();
-        Ok(())
-    }
-
-    fn is_old(&self) -> bool {
-        let written = self.file.metadata().and_then(|found| found.modified()).ok();
-        let age = written.and_then(|written| SystemTime::now().duration_since(written).ok());
-        age.is_some_and(|age| age > KEPT)
-    }
-}
-
-impl Drop for Held {
+impl Drop for Watched<'_> {
     fn drop(&mut self) {
-        // A helper that is just being started has the file, too, for a moment, and closing it here
-        // would not let go of it.
-        let _ = self.file.unlock();
+        self.steps.watched().remove(self.key);
     }
 }
 
@@ -355,37 +306,4 @@ pub(super) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
         there => Ok(number(there?)? == number(file.try_clone()?)?),
     }
-}
-
-fn checksum(place: usize, payload: &str) -> Digest {
-    Digest::of(format!("{place} {payload}").as_bytes())
-}
-
-/// A line that begins at this place of a file.
-///
-/// # Panics
-/// Never: texts and numbers always become JSON.
-fn line<T: Serialize>(place: usize, value: &T) -> String {
-    let payload = serde_json::to_string(value).expect("texts and numbers become JSON");
-    format!("{} {payload}\n", checksum(place, &payload).as_str())
-}
-
-/// A line that was written whole, and is not what it was.
-struct Damaged;
-
-/// The line at `at`, which is then behind it; None where it was never written whole.
-fn next<T: DeserializeOwned>(bytes: &[u8], at: &mut usize) -> Result<Option<T>, Damaged> {
-    let rest = &bytes[*at..];
-    let Some(end) = memchr::memchr(b'\n', rest) else { return Ok(None) };
-    let text = std::str::from_utf8(&rest[..end]).ok();
-    let good = text
-        .and_then(|text| text.split_once(' '))
-        .filter(|(sum, payload)| checksum(*at, payload).as_str() == *sum);
-    let Some((_, payload)) = good else {
-        // A power loss leaves zeros where a sector was not written.
-        return if rest.contains(&0) { Ok(None) } else { Err(Damaged) };
-    };
-    let value = serde_json::from_str(payload).map_err(|_| Damaged)?;
-    *at += end + 1;
-    Ok(Some(value))
 }

@@ -4,10 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::error::Result;
-use crate::place::{Left, Place};
-use crate::protocol::{
-    Asks, Detail, Ending, Execution, Failure, Operation, Outcome, Output, Warning,
-};
+use crate::place::{Left, Place, lost};
+use crate::protocol::{Asks, Detail, Outcome, Warning};
 use crate::session::record::Unfinished;
 
 /// The outcomes of the steps that need not, or must not, be tried again, by step.
@@ -33,25 +31,4 @@ pub fn known(turn: &Unfinished, place: &mut dyn Place) -> Result<BTreeMap<usize,
         known.insert(*n, outcome);
     }
     Ok(known)
-}
-
-fn lost(operation: &Operation) -> Detail {
-    let Operation::Run(run) = operation else {
-        let what = operation.path().map(|path| format!(" of '{path}'")).unwrap_or_default();
-        let told = format!(
-            "deaddrop was stopped meanwhile, and what became{what} is not known: look at it before you go on"
-        );
-        return Failure::execution(told).into();
-    };
-    lost_command(&run.command)
-}
-
-/// What a command came to of which nobody knows how it ended.
-pub fn lost_command(command: &str) -> Detail {
-    Detail::Ran(Execution {
-        command: command.to_owned(),
-        ending: Ending::Lost,
-        output: Output::default(),
-        duration: std::time::Duration::ZERO,
-    })
 }

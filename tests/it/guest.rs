@@ -6,10 +6,11 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 use std::time::Duration;
 
 use deaddrop::config::{Mode, Policy, Sandbox};
-use deaddrop::protocol::rpc::{Fault, Key, Method, State, StepAsked};
+use deaddrop::protocol::rpc::{Fault, Method, ResultOf, State, StepAsked};
 use deaddrop::protocol::{
     Content, Detail, Ending, Existing, Operation, RelPath, ShellCommand, Warning,
 };
@@ -54,6 +55,11 @@ impl Guest {
 
     /// A process that carries out a step: this program again, with arguments that bring it there.
     pub fn process(&self, arguments: &[&str], asked: &StepAsked) -> Command {
+        self.process_of(arguments, std::slice::from_ref(asked))
+    }
+
+    /// The same of several, each begun when the one before is noted.
+    pub fn process_of(&self, arguments: &[&str], asked: &[StepAsked]) -> Command {
         let mut command = Command::new(env::current_exe().unwrap());
         command.args(arguments);
         command.env(BASE, self.base.path()).env(STEP, serde_json::to_string(asked).unwrap());
@@ -80,9 +86,24 @@ pub fn carry_out() {
         eprintln!("SKIPPED: this is what other tests start");
         return;
     };
-    let asked = serde_json::from_str(&asked).unwrap();
-    let state = step(&served(Path::new(&base), None), asked);
-    println!("{SAID}{}", serde_json::to_string(&state.unwrap()).unwrap());
+    let asked: Vec<StepAsked> = serde_json::from_str(&asked).unwrap();
+    let served = served(Path::new(&base), None);
+    let record = |key: &str| Path::new(&base).join(format!("state/steps/step_{key}"));
+    thread::scope(|scope| {
+        let (asked, served, record) = (&asked, &served, &record);
+        for (before, next) in asked.iter().zip(&asked[1..]) {
+            scope.spawn(move || {
+                // Nothing but a kill ends this if it never is.
+                while !fs::read(record(&before.key)).is_ok_and(|bytes| bytes.contains(&b'\n')) {
+                    thread::sleep(Duration::from_millis(2));
+                }
+                step(served, next.clone()).unwrap();
+            });
+        }
+        // In this thread, which is the one that may be watched.
+        let state = step(served, asked[0].clone());
+        println!("{SAID}{}", serde_json::to_string(&state.unwrap()).unwrap());
+    });
 }
 
 /// What such a process said.
@@ -115,7 +136,7 @@ pub fn asked(key: &str, operation: Operation) -> StepAsked {
         repository: false,
         network: None,
         output_limit: 4_000,
-        read_limit: 100_000,
+        state: None,
         own: None,
         settled: Vec::new(),
     }
@@ -139,7 +160,7 @@ pub fn step(served: &Served, asked: StepAsked) -> Result<State, Fault> {
 
 #[track_caller]
 pub fn result(served: &Served, key: &str) -> State {
-    match served.call(Method::Result(Key { key: key.to_owned() })) {
+    match served.call(Method::Result(ResultOf { key: key.to_owned(), state: None })) {
         Ok(Given::Step(state)) => state,
         other => panic!("{other:?}"),
     }

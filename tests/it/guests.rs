@@ -1,8 +1,6 @@
 //! Sessions whose operations are carried out in a guest: a second deaddrop, in a folder of its own,
 //! that serves over its standard input and output.
 
-use std::path::PathBuf;
-
 use serde_json::{Value, json};
 
 use crate::support::{Base, ID, program, wait_until};
@@ -151,7 +149,7 @@ fn a_guest_that_is_not_there_is_told_and_nothing_is_made() {
 }
 
 /// A reply whose commands leave a trace each.
-const TRACES: &str = "[RUN_COMMAND]\necho 1 >> trace\n[/RUN_COMMAND]\n[CREATE_FILE path=\"a\"]\nx\n[/CREATE_FILE]\n[RUN_COMMAND]\necho 2 >> trace; while test ! -e go; do sleep 0.02; done; echo 3 >> trace\n[/RUN_COMMAND]\n[RUN_COMMAND]\necho 4 >> trace\n[/RUN_COMMAND]\n";
+pub const TRACES: &str = "[RUN_COMMAND]\necho 1 >> trace\n[/RUN_COMMAND]\n[CREATE_FILE path=\"a\"]\nx\n[/CREATE_FILE]\n[RUN_COMMAND]\necho 2 >> trace; while test ! -e go; do sleep 0.02; done; echo 3 >> trace\n[/RUN_COMMAND]\n[RUN_COMMAND]\necho 4 >> trace\n[/RUN_COMMAND]\n";
 
 #[test]
 fn a_guest_that_goes_away_and_comes_back_does_nothing_twice() {
@@ -183,25 +181,46 @@ fn a_guest_that_goes_away_and_comes_back_does_nothing_twice() {
 }
 
 #[test]
-fn a_broken_connection_is_mended_and_a_step_is_not_done_again() {
+fn who_goes_on_waits_for_the_command_that_was_begun() {
     let pair = Pair::with_session();
-    // What stands between breaks, and the guest goes on.
-    let relay = |name: &str| -> PathBuf { pair.host.at(name) };
-    pair.reach(&[
-        "echo $$ >> pids",
-        &format!("mkfifo in.$$ 2>/dev/null; : {}", relay("x").display()),
-    ]);
+    pair.reach(&["echo x >> tries"]);
     let mut daemon = pair.host.serve(&["resume"]);
     pair.host.write("inbox/r.txt", TRACES);
     let trace = pair.guest.at("workspace/trace");
     let traced = || std::fs::read_to_string(&trace).unwrap_or_default();
     wait_until("the second command", || traced() == "1\n2\n");
-    pair.host.sh("kill -9 $(tail -n 1 pids)");
-    let outbox = pair.host.wait_for_outbox(2);
-    assert!(outbox.contains("is not run again; look at what it did"), "{outbox}");
-    assert_eq!(traced(), "1\n2\n4\n");
+    daemon.signal("KILL");
+    daemon.wait();
+    let tries = || pair.host.read("tries").lines().count();
+    let before = tries();
+    // The guest serves its own base directory, and holds the lock of that until the command ends.
+    let mut daemon = pair.host.start(&["resume", "--no-watch"]);
+    wait_until("it is refused", || tries() > before + 1);
+    assert_eq!(traced(), "1\n2\n");
+    pair.guest.write("workspace/go", "");
+    assert!(daemon.wait().success(), "{}", daemon.said());
+    assert_eq!(traced(), "1\n2\n3\n4\n");
+    assert_eq!(pair.host.outbox(2).matches("[OK]").count(), 4, "{}", pair.host.outbox(2));
+}
+
+#[test]
+fn who_waits_for_it_can_stop() {
+    let pair = Pair::with_session();
+    pair.reach(&["echo x >> tries"]);
+    let mut daemon = pair.host.serve(&["resume"]);
+    pair.host.write("inbox/r.txt", TRACES);
+    wait_until("the second command", || {
+        std::fs::read_to_string(pair.guest.at("workspace/trace")).is_ok_and(|t| t == "1\n2\n")
+    });
+    daemon.signal("KILL");
+    daemon.wait();
+    let before = pair.host.read("tries").lines().count();
+    let mut daemon = pair.host.start(&["resume", "--no-watch"]);
+    wait_until("it is refused", || pair.host.read("tries").lines().count() > before + 1);
     daemon.signal("INT");
-    assert_eq!(daemon.wait().code(), Some(130));
+    assert!(!daemon.wait().success());
+    assert!(daemon.said().contains("`deaddrop resume` goes on"), "{}", daemon.said());
+    pair.guest.write("workspace/go", "");
 }
 
 #[test]

@@ -23,6 +23,8 @@ mod guest_homes;
 #[cfg(unix)]
 mod guests;
 #[cfg(unix)]
+mod guests_cut;
+#[cfg(unix)]
 mod guests_hostile;
 mod handing_over;
 #[cfg(unix)]
@@ -50,6 +52,8 @@ mod refused;
 mod replies;
 #[cfg(unix)]
 mod rpc;
+#[cfg(target_os = "linux")]
+mod rpc_lost;
 #[cfg(target_os = "linux")]
 mod rpc_methods;
 #[cfg(target_os = "linux")]

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::{Guest, Kind, PATIENCE, plain, sane};
+use super::{AGAIN, GRACE, Guest, Kind, PATIENCE, plain, sane};
 use crate::client::{Client, Gone};
 use crate::config::Way;
 use crate::error::{Error, Result};
@@ -28,6 +28,7 @@ impl Guest {
     /// holds the lock of that as long as it lasts.
     pub fn rest(&self) {
         self.leave();
+        self.patience.set(Duration::ZERO);
         let link = self.link.take();
         // Its end may take a moment, for which nobody has to wait; where no thread can be had, we do.
         let end = move || drop(link);
@@ -40,6 +41,33 @@ impl Guest {
     pub fn forget(&self, own: String) {
         self.over.borrow_mut().push(own);
         self.leave();
+    }
+
+    /// A turn goes on: should another deaddrop be at work where the guest's would be, which may be
+    /// carrying out a step of this very turn, it is waited for so long. Until [`Guest::rest`].
+    pub fn be_patient(&self, patience: Duration) {
+        self.patience.set(patience + GRACE);
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted.as_ref().is_some_and(|interrupted| interrupted())
+    }
+
+    /// What its memory of steps is known by, once it was asked what it is.
+    pub(super) fn state(&self) -> Option<String> {
+        self.state.borrow().clone()
+    }
+
+    /// Asks for that anew.
+    pub(super) fn learn_state(&self) -> Result<()> {
+        let about: About = self.ask("about", &json!({}), PATIENCE)?;
+        self.keep_state(&about);
+        Ok(())
+    }
+
+    fn keep_state(&self, about: &About) {
+        let state = sane::line(&about.state);
+        self.state.replace(Some(state).filter(|state| !state.is_empty()));
     }
 
     fn leave(&self) {
@@ -58,6 +86,28 @@ impl Guest {
         }
     }
 
+    /// What the guest is.
+    ///
+    /// # Errors
+    /// It cannot be reached.
+    pub fn about(&self) -> Result<&About> {
+        Ok(match self.kind()? {
+            Kind::Deaddrop(about) | Kind::Plain(about) => about,
+        })
+    }
+
+    /// The names that nobody but the person may write there: a deaddrop has its own, a plain agent
+    /// `ours`.
+    ///
+    /// # Errors
+    /// It cannot be reached.
+    pub fn protected<'a>(&'a self, ours: &'a [String]) -> Result<&'a [String]> {
+        Ok(match self.kind()? {
+            Kind::Deaddrop(about) => &about.protected,
+            Kind::Plain(_) => ours,
+        })
+    }
+
     /// What was asked of it that cannot be answered so.
     pub(super) fn nonsense(&self, method: &str, why: &str) -> Error {
         Error::guest(&self.label(), &format!("it does not answer '{method}' as it should: {why}"))
@@ -68,7 +118,10 @@ impl Guest {
             return Ok(kind);
         }
         let kind = match self.exchange::<About>("about", &json!({}), PATIENCE)? {
-            Ok(about) if about.version == VERSION => Kind::Deaddrop(Box::new(sane::about(about))),
+            Ok(about) if about.version == VERSION => {
+                self.keep_state(&about);
+                Kind::Deaddrop(Box::new(sane::about(about)))
+            }
             Ok(About { version, program, .. }) => {
                 let why = format!(
                     "{} there speaks version {version} of the methods for guests, and this one version {VERSION}: install the same deaddrop on both machines",
@@ -127,15 +180,16 @@ impl Guest {
         let key = Key { key: asked.key.clone() };
         let mut times = 0;
         let state = self.twice(|client| {
-            let mut told = false;
+            let mut told: Option<Instant> = None;
             times += 1;
             let state = client.call_while("step", asked, patience, &mut || {
-                let tell = !told && interrupted();
-                told |= tell;
+                // Said again: the first may overtake the step itself.
+                let tell = interrupted() && told.is_none_or(|told| told.elapsed() >= AGAIN);
+                told = if tell { Some(Instant::now()) } else { told };
                 tell.then(|| crate::protocol::rpc::request(None, "interrupt", &key))
             });
             // Who wants to stop is not kept waiting for a guest that does not: its key is journalled.
-            state.map_err(|gone| Gone { sent: gone.sent && !told, ..gone })
+            state.map_err(|gone| Gone { sent: gone.sent && told.is_none(), ..gone })
         })?;
         Ok((state, times > 1))
     }
@@ -182,8 +236,14 @@ impl Guest {
                 Way::Socket { path, port } => Client::connect(path, Some(*port), HANDSHAKE),
             };
             let answered = tried.and_then(|mut client| client.ping(PATIENCE).map(|_| client));
+            let patience = match &answered {
+                Err(gone) if gone.held => patience.max(self.patience.get()),
+                _ => patience,
+            };
             match answered {
-                Err(_) if begun.elapsed() < patience => thread::sleep(PAUSE),
+                Err(_) if begun.elapsed() < patience && !self.is_interrupted() => {
+                    thread::sleep(PAUSE);
+                }
                 Ok(client) => return Ok(client),
                 // What was asked for is not a ping.
                 Err(gone) => return Err(Gone { sent: false, ..gone }),

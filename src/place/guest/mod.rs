@@ -11,7 +11,7 @@ mod link;
 mod plain;
 mod sane;
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::time::Duration;
 
 use super::{Coming, Left, Place, fault_of};
@@ -20,7 +20,7 @@ use crate::config;
 use crate::error::{Error, Result};
 use crate::policy::Opens;
 use crate::protocol::rpc::{
-    About, ContentsOf, Fault, Key, LookAt, LookedAt, READ_LIMIT, ReadOf, State, StepAsked,
+    About, ContentsOf, Fault, LookAt, LookedAt, READ_LIMIT, ReadOf, ResultOf, State, StepAsked,
     without_content,
 };
 use crate::protocol::{
@@ -46,6 +46,12 @@ pub struct Guest {
     settled: RefCell<Vec<String>>,
     /// Sessions that are over, of which it is not told yet.
     over: RefCell<Vec<String>>,
+    /// What its memory of steps is known by.
+    state: RefCell<Option<String>>,
+    /// How long it is waited for while another deaddrop is at work there.
+    patience: Cell<Duration>,
+    /// Says whether the person wants to stop.
+    interrupted: Option<Box<dyn Fn() -> bool + Send>>,
 }
 
 /// What a guest turned out to be.
@@ -88,34 +94,21 @@ impl Guest {
             kind: OnceCell::new(),
             settled: RefCell::default(),
             over: RefCell::default(),
+            state: RefCell::default(),
+            patience: Cell::default(),
+            interrupted: None,
         }
+    }
+
+    /// The same, not waited for any longer when that says that the person wants to stop.
+    #[must_use]
+    pub fn until(self, interrupted: impl Fn() -> bool + Send + 'static) -> Self {
+        Self { interrupted: Some(Box::new(interrupted)), ..self }
     }
 
     /// Which guest it is, for people.
     pub fn label(&self) -> String {
         self.settings.label()
-    }
-
-    /// What the guest is.
-    ///
-    /// # Errors
-    /// It cannot be reached.
-    pub fn about(&self) -> Result<&About> {
-        Ok(match self.kind()? {
-            Kind::Deaddrop(about) | Kind::Plain(about) => about,
-        })
-    }
-
-    /// The names that nobody but the person may write there: a deaddrop has its own, a plain agent
-    /// `ours`.
-    ///
-    /// # Errors
-    /// It cannot be reached.
-    pub fn protected<'a>(&'a self, ours: &'a [String]) -> Result<&'a [String]> {
-        Ok(match self.kind()? {
-            Kind::Deaddrop(about) => &about.protected,
-            Kind::Plain(_) => ours,
-        })
     }
 
     /// The guest as a place for operations.
@@ -180,8 +173,27 @@ impl InGuest<'_> {
         self.guest.ask("look", &asked, PATIENCE)
     }
 
-    /// Asks for a step; the same twice is the same step.
-    fn carry_out(&mut self, operation: &Operation, opens: Opens, key: &str) -> Result<Detail> {
+    /// Has the step noted that comes next, and asks for it.
+    fn ask_for(
+        &mut self,
+        operation: &Operation,
+        opens: Opens,
+        before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
+    ) -> Result<Option<Detail>> {
+        let (key, state) = (self.key(), self.guest.state());
+        before(Coming::Effect(&Effect::Guest { key: key.clone(), state: state.clone() }))?;
+        self.carry_out(operation, opens, &key, state)
+    }
+
+    /// Asks for a step; the same twice is the same step. None where nothing was done, since what the
+    /// guest knows of steps is not known by this `state` any more.
+    fn carry_out(
+        &mut self,
+        operation: &Operation,
+        opens: Opens,
+        key: &str,
+        state: Option<String>,
+    ) -> Result<Option<Detail>> {
         let mut operation = operation.clone();
         let mut patience = PATIENCE;
         if let Operation::Run(run) = &mut operation {
@@ -198,37 +210,52 @@ impl InGuest<'_> {
             repository: opens.repository,
             network: self.terms.network,
             output_limit: self.terms.output_limit,
-            read_limit: self.terms.read_limit,
+            state,
             own: Some(self.terms.own.clone()),
             settled: self.guest.settled.take(),
         };
-        let (state, broke) = self.guest.step(&asked, patience, self.terms.interrupted)?;
-        self.guest.settled.borrow_mut().push(key.to_owned());
-        match state {
+        let state = self.guest.step(&asked, patience, self.terms.interrupted);
+        if matches!(state, Ok((Ok(State::Done { .. }), _))) {
+            self.guest.settled.borrow_mut().push(key.to_owned());
+        } else {
+            // It may not have heard of them.
+            self.guest.settled.borrow_mut().extend(asked.settled.iter().cloned());
+        }
+        let (state, broke) = state?;
+        Ok(Some(match state {
             Ok(State::Done { detail, warnings }) => {
                 self.noticed = sane::warnings(warnings);
                 if broke {
                     self.noticed.push(Warning::new(WarningSort::Guest, ASKED_AGAIN));
                 }
-                Ok(sane::detail(detail, &asked.operation, self.terms.output_limit))
+                sane::detail(detail, &asked.operation, self.terms.output_limit)
             }
             Ok(State::Unknown | State::Running) => {
-                Err(self.guest.nonsense("step", "a step that was asked for is not done"))
+                let why = "a step that was asked for is not done";
+                return Err(self.guest.nonsense("step", why));
             }
+            // What it came to, if it was begun, will be told later.
+            Err(Fault { code: Fault::LATER, message }) => {
+                return Err(Error::guest(&self.guest.label(), &sane::line(&message)));
+            }
+            // Those that were asked before may have begun it, and are not to be had again.
+            Err(Fault { code: Fault::OTHER, .. }) if broke => super::lost(&asked.operation),
+            Err(Fault { code: Fault::OTHER, .. }) => return Ok(None),
             // It was not understood, so nothing was done.
-            Err(Fault { code: Fault::PARAMS, message, .. }) => Ok(not_done(message)),
+            Err(Fault { code: Fault::PARAMS, message, .. }) => not_done(message),
             // It was refused now; but where it is asked for again it may have been begun before.
             Err(Fault { message, .. }) => {
-                let effect = Effect::Guest { key: key.to_owned() };
+                let effect = Effect::Guest { key: key.to_owned(), state: asked.state.clone() };
                 match self.left(&effect, &asked.operation)? {
                     Left::Done(detail, warnings) => {
                         self.noticed = warnings;
-                        Ok(*detail)
+                        *detail
                     }
-                    Left::Undone | Left::Lost => Ok(not_done(message)),
+                    Left::Undone => not_done(message),
+                    Left::Lost => super::lost(&asked.operation),
                 }
             }
-        }
+        }))
     }
 }
 
@@ -257,9 +284,16 @@ impl Place for InGuest<'_> {
             }
             Operation::Create { .. } | Operation::Edit { .. } | Operation::Delete { .. } => {}
         }
-        let key = self.key();
-        before(Coming::Effect(&Effect::Guest { key: key.clone() }))?;
-        let detail = self.carry_out(operation, opens, &key)?;
+        let detail = match self.ask_for(operation, opens, before)? {
+            Some(detail) => detail,
+            None => {
+                // It was made anew since it was asked. What it is now is journalled first.
+                self.guest.learn_state()?;
+                let again = self.ask_for(operation, opens, before)?;
+                let why = "it does not know itself by the name that it has just told";
+                again.ok_or_else(|| self.guest.nonsense("step", why))?
+            }
+        };
         if let (Operation::Run(run), Detail::Ran(execution)) = (operation, &detail)
             && let (Ending::TimedOut(given), Some(asked)) = (&execution.ending, run.timeout)
         {
@@ -314,10 +348,17 @@ impl Place for InGuest<'_> {
     }
 
     fn left(&mut self, effect: &Effect, operation: &Operation) -> Result<Left> {
-        let Effect::Guest { key } = effect else { return Ok(Left::Lost) };
-        let asked = Key { key: key.clone() };
+        let Effect::Guest { key, state } = effect else { return Ok(Left::Lost) };
+        let asked = ResultOf { key: key.clone(), state: state.clone() };
         loop {
-            match self.guest.ask("result", &asked, PATIENCE)? {
+            let told = match self.guest.exchange("result", &asked, PATIENCE)? {
+                Err(Fault { code: Fault::OTHER, .. }) => return Ok(Left::Lost),
+                Err(Fault { message, .. }) => {
+                    return Err(Error::guest(&self.guest.label(), &sane::line(&message)));
+                }
+                Ok(told) => told,
+            };
+            match told {
                 State::Unknown => return Ok(Left::Undone),
                 State::Done { detail, warnings } => {
                     let mut warnings = sane::warnings(warnings);

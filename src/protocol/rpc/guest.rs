@@ -9,12 +9,14 @@
 //! | `look` | [`LookAt`] | [`LookedAt`] |
 //! | `read` | [`ReadOf`] | [`ContentsOf`] |
 //! | `step` | [`StepAsked`] | [`State`] |
-//! | `result` | [`Key`] | [`State`] |
+//! | `result` | [`ResultOf`] | [`State`] |
 //! | `leave` | [`Key`] of a session | [`Written`](super::Written) |
 //! | `interrupt` | [`Key`] | (a notification) |
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(doc)]
+use super::Fault;
 use crate::protocol::operations::Encoding;
 use crate::protocol::{Content, Detail, Digest, Operation, RelPath, Warning};
 
@@ -47,6 +49,10 @@ pub struct About {
     pub tools: Vec<String>,
     /// The workspace's root there, for people.
     pub root: String,
+    /// What its memory of steps is known by: another one knows nothing of what was begun before. Empty
+    /// where there is none.
+    #[serde(default)]
+    pub state: String,
 }
 
 /// All files of the workspace that are not ignored.
@@ -134,8 +140,9 @@ pub struct StepAsked {
     pub network: Option<bool>,
     /// How many characters of a command's output are kept, both streams together.
     pub output_limit: usize,
-    /// The largest file that is given where it is read in its place.
-    pub read_limit: u64,
+    /// [`About::state`], as the host knows it: one that has another does nothing ([`Fault::OTHER`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
     /// Of which session of the host it is, named as a key is: its commands have a HOME and a `/tmp` of
     /// their own, kept from step to step; None for those that the guest's server has.
     #[serde(default)]
@@ -143,6 +150,16 @@ pub struct StepAsked {
     /// Keys of earlier steps that are known to the host for good: the guest forgets them.
     #[serde(default)]
     pub settled: Vec<String>,
+}
+
+/// Of which step it is to be told what it came to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResultOf {
+    /// As in [`StepAsked`].
+    pub key: String,
+    /// As in [`StepAsked`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
 }
 
 /// A step by its key; for `leave` a session, by [`StepAsked::own`].

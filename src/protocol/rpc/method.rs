@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Fault, Key, LookAt, ReadOf, Request, StepAsked};
+use super::{Fault, Key, LookAt, ReadOf, Request, ResultOf, StepAsked};
 
 /// What a request asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +33,7 @@ pub enum Method {
     /// An operation to be carried out once.
     Step(Box<StepAsked>),
     /// What a step came to.
-    Result(Key),
+    Result(ResultOf),
     /// A session is over, and what its commands had for themselves goes.
     Leave(Key),
     /// A step to be ended; a notification that overtakes.

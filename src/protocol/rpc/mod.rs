@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 use super::bounded;
 pub use guest::{
-    About, ContentsOf, Key, LookAt, LookedAt, ReadOf, State, StepAsked, VERSION, Walked,
+    About, ContentsOf, Key, LookAt, LookedAt, ReadOf, ResultOf, State, StepAsked, VERSION, Walked,
     WalkedFile, without_content,
 };
 pub use language::{Interpreter, interpreter};
@@ -61,6 +61,11 @@ impl Fault {
     pub const PARAMS: i64 = -32_602;
     /// It could not be done.
     pub const INTERNAL: i64 = -32_603;
+    /// Of a step: it cannot be said now whether it was begun, or it was not. Whoever asks again later is
+    /// told.
+    pub const LATER: i64 = -32_000;
+    /// Of a step: what is known of steps is not what the host knew of.
+    pub const OTHER: i64 = -32_001;
 
     /// A fault of that code.
     pub fn new(code: i64, message: impl Into<String>) -> Self {

@@ -78,5 +78,6 @@ pub(super) fn read(said: &str) -> About {
         protected: Vec::new(),
         tools: TOOLS.iter().filter_map(|(name, _)| told(name)).collect(),
         root: one("root"),
+        state: String::new(),
     }
 }
