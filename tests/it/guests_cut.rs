@@ -198,7 +198,7 @@ fn go(guest: &Path) {
 #[test]
 fn a_broken_connection_is_mended_and_a_step_is_not_done_again() {
     let scene = Scene::new();
-    let mut daemon = scene.begun();
+    let daemon = scene.begun();
     let asked = scene.relay.heard("step");
     scene.relay.cut();
     wait_until("it is asked for again", || scene.relay.heard("step") == asked + 1);
@@ -208,8 +208,7 @@ fn a_broken_connection_is_mended_and_a_step_is_not_done_again() {
     assert!(outbox.contains("said"), "{outbox}");
     assert!(outbox.contains("the guest went away"), "{outbox}");
     assert_eq!(scene.traced(), "1\n2\n3\n4\n");
-    daemon.signal("INT");
-    assert_eq!(daemon.wait().code(), Some(130));
+    daemon.stop();
 }
 
 #[test]
@@ -251,9 +250,32 @@ fn a_guest_that_cannot_say_it_now_is_asked_later() {
 }
 
 #[test]
+fn what_a_refused_request_named_as_settled_is_named_again() {
+    let scene = Scene::new();
+    scene.relay.decide(|line| {
+        let is_last = is(line, "step") && line.contains("echo 4");
+        if is_last { Fate::IsRefused(-32_603) } else { Fate::Passes }
+    });
+    let daemon = scene.begun();
+    go(scene.guest.path());
+    let outbox = scene.host.wait_for_outbox(2);
+    assert_eq!(outbox.matches("[OK]").count(), 3, "{outbox}");
+    assert!(outbox.contains("not now"), "{outbox}");
+    scene.host.write("inbox/r.txt", "[RUN_COMMAND]\ntrue\n[/RUN_COMMAND]\n");
+    scene.host.wait_for_outbox(3);
+    let records: Vec<PathBuf> = walkdir::WalkDir::new(scene.guest.at("state"))
+        .into_iter()
+        .map(|entry| entry.unwrap().into_path())
+        .filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("step_"))
+        .collect();
+    assert_eq!(records.len(), 1, "{records:?}");
+    daemon.stop();
+}
+
+#[test]
 fn a_guest_that_was_made_anew_runs_nothing_twice() {
     let mut scene = Scene::new();
-    let mut daemon = scene.begun();
+    let daemon = scene.begun();
     scene.make_anew();
     go(scene.guest.path());
     let outbox = scene.host.wait_for_outbox(2);
@@ -265,8 +287,7 @@ fn a_guest_that_was_made_anew_runs_nothing_twice() {
     let outbox = scene.host.wait_for_outbox(3);
     assert_eq!(outbox.matches("[OK]").count(), 1, "{outbox}");
     assert_eq!(scene.traced(), "1\n2\n4\n5\n");
-    daemon.signal("INT");
-    assert_eq!(daemon.wait().code(), Some(130));
+    daemon.stop();
 }
 
 #[test]
