@@ -257,7 +257,7 @@ fn a_command_longer_than_the_system_takes_fails_clearly() {
     let results = run(&[&long, "echo next"]);
     assert!(results.starts_with("[FAILED] RUN_COMMAND: Could not run ': xxx"), "{results}");
     assert!(results.contains("the command is 200002 bytes long"), "{results}");
-    assert!(results.contains("put it into a file with CREATE_FILE"), "{results}");
+    assert!(results.contains("put it into a file and run that"), "{results}");
     assert!(results.contains("  Output: next\n"), "{results}");
 }
 
