@@ -1,6 +1,7 @@
 //! Operations that are carried out on another machine: whether this base directory has a guest, and
 //! how a turn goes on that was begun in one.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use super::Base;
@@ -46,7 +47,7 @@ impl Base {
     ///
     /// # Errors
     /// It cannot be reached.
-    pub fn guest_about(&self) -> Result<Option<&About>> {
+    pub fn guest_about(&self) -> Result<Option<Rc<About>>> {
         self.guest.as_ref().map(Guest::about).transpose()
     }
 

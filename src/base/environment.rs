@@ -95,13 +95,14 @@ impl Base {
         if let Some(guest) = &self.guest {
             let about = guest.about()?;
             let names = guest.protected(&self.config.protected_names)?;
-            let network = by_policy.filter(|_| about.confined).unwrap_or(&about.network);
+            let network =
+                by_policy.filter(|_| about.confined && !about.offline).unwrap_or(&about.network);
             return Ok(Environment {
                 system: format!("{} (a guest: another machine than the user's)", about.system),
                 shell: about.shell.clone(),
                 sandbox: about.sandbox.clone(),
                 network: network.to_owned(),
-                protected: Self::protected(names, guarded, &policy),
+                protected: Self::protected(&names, guarded, &policy),
                 policy: told,
                 timeout,
                 longest,

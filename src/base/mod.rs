@@ -176,8 +176,8 @@ impl Base {
         // Whoever hands it over may have other settings.
         self.config.policy(policy)?;
         let id = id.clone().unwrap_or_else(|| self.free_id());
-        let tools = match self.guest_about()? {
-            Some(about) => about.tools.clone(),
+        let tools = match &self.guest {
+            Some(guest) => guest.tools()?,
             None => {
                 self.confinement();
                 machine::tools(&|program| self.runner.shows(program))

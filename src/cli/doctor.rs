@@ -103,7 +103,7 @@ pub(super) fn doctor(context: &Context) -> ExitCode {
 fn asked(guest: &config::Guest) -> Result<String, String> {
     let asked = Guest::new(guest.clone());
     let about = asked.about().map_err(|e| e.to_string())?;
-    let About { program, system, sandbox, root, .. } = about;
+    let About { program, system, sandbox, root, .. } = &*about;
     Ok(format!(
         "{}: {program} on {system}, in {root}\n                     commands there: {sandbox}",
         guest.label()

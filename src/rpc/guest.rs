@@ -17,8 +17,8 @@ use crate::machine;
 use crate::place::{Coming, Place};
 use crate::policy::Opens;
 use crate::protocol::rpc::{
-    About, ContentsOf, Fault, Key, LookAt, LookedAt, Method, READ_LIMIT, ReadOf, ResultOf,
-    STREAM_LIMIT, State, StepAsked, VERSION, Walked, WalkedFile,
+    About, AboutAsked, ContentsOf, Fault, Key, LookAt, LookedAt, Method, READ_LIMIT, ReadOf,
+    ResultOf, STREAM_LIMIT, State, StepAsked, VERSION, Walked, WalkedFile,
 };
 use crate::protocol::{Digest, Operation, Warning, WarningSort};
 use crate::runner::sandbox::Tier;
@@ -28,7 +28,7 @@ impl Served {
     /// Does what a host asks of its guest.
     pub(super) fn guest(&self, method: Method) -> Result<Given, Fault> {
         match method {
-            Method::About => self.about().map(Given::About),
+            Method::About(asked) => self.about(asked).map(Given::About),
             Method::Walk => self.walked().map(Given::Walked),
             Method::Look(asked) => Ok(Given::Looked(self.looked(&asked))),
             Method::Read(asked) => Ok(Given::Contents(self.contents(&asked))),
@@ -39,7 +39,7 @@ impl Served {
         }
     }
 
-    fn about(&self) -> Result<About, Fault> {
+    fn about(&self, asked: AboutAsked) -> Result<About, Fault> {
         let runner = &self.serving.runner;
         let confinement = runner.confinement(&self.serving.own);
         let policy = self.serving.policy.as_ref();
@@ -49,6 +49,7 @@ impl Served {
             (_, Some(false)) => "off: nothing can be fetched or installed",
         };
         let workspace = &self.serving.workspace;
+        let tools = || self.tools.get_or_init(|| machine::tools(&|path| runner.shows(path)));
         Ok(About {
             version: VERSION,
             program: format!("deaddrop {}", env!("CARGO_PKG_VERSION")),
@@ -59,7 +60,8 @@ impl Served {
             confined: confinement.tier.confines(),
             guarded: self.guarded,
             protected: workspace.protected_names().map(str::to_owned).collect(),
-            tools: self.tools.get_or_init(|| machine::tools(&|path| runner.shows(path))).clone(),
+            offline: policy.is_some_and(|policy| policy.network == Some(false)),
+            tools: if asked.tools { tools().clone() } else { Vec::new() },
             root: workspace.path().to_string_lossy().into_owned(),
             state: self.steps.identity().map_err(|e| failed(&e))?,
         })

@@ -69,10 +69,11 @@ fn what_a_lost_command_did_to_protected_names_is_put_right() {
 
 /// Whether protected names are guarded here; says so if not.
 fn is_guarded(served: &Served) -> bool {
-    let guarded = match served.call(Method::About) {
-        Ok(Given::About(about)) => about.guarded,
-        other => panic!("{other:?}"),
-    };
+    let guarded =
+        match served.call(Method::About(deaddrop::protocol::rpc::AboutAsked { tools: true })) {
+            Ok(Given::About(about)) => about.guarded,
+            other => panic!("{other:?}"),
+        };
     if !guarded {
         eprintln!("SKIPPED: what a command does to protected names; nothing guards them here");
     }
@@ -166,7 +167,9 @@ fn a_command_that_outlives_its_process_is_running_until_it_ends() {
 #[test]
 fn who_knows_of_other_steps_is_told_so() {
     let guest = Guest::new();
-    let state = |served: &Served| match served.call(Method::About) {
+    let state = |served: &Served| match served
+        .call(Method::About(deaddrop::protocol::rpc::AboutAsked { tools: true }))
+    {
         Ok(Given::About(about)) => about.state,
         other => panic!("{other:?}"),
     };

@@ -165,7 +165,11 @@ fn the_guests_own_policy_holds_as_far_as_nobody_need_be_asked() {
     let state = step(&served, open).unwrap();
     assert!(matches!(&state, State::Done { detail: Detail::Created { .. }, .. }), "{state:?}");
     assert_eq!(guest.base.read("workspace/.vscode/x.json"), "{}");
-    let Ok(Given::About(about)) = served.call(Method::About) else { panic!() };
+    let Ok(Given::About(about)) =
+        served.call(Method::About(deaddrop::protocol::rpc::AboutAsked { tools: true }))
+    else {
+        panic!()
+    };
     if !about.guarded {
         eprintln!("SKIPPED: what git may write; nothing keeps it from anything here");
         return;
@@ -216,7 +220,11 @@ fn a_guest_tells_what_it_is_and_what_it_holds() {
     guest.base.write("workspace/.vscode/x.json", "{}");
     fs::File::create(guest.base.at("workspace/a.bin")).unwrap().write_all(&[0, 255]).unwrap();
     let served = guest.served();
-    let Ok(Given::About(about)) = served.call(Method::About) else { panic!() };
+    let Ok(Given::About(about)) =
+        served.call(Method::About(deaddrop::protocol::rpc::AboutAsked { tools: true }))
+    else {
+        panic!()
+    };
     assert_eq!((about.version, &*about.protected), (1, &[".git".into(), ".vscode".into()][..]));
     assert!(about.shell.starts_with("/bin/sh -c") && about.root.ends_with("/workspace"));
     assert_eq!(about.confined, about.guarded);

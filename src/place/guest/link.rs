@@ -1,18 +1,20 @@
 //! The connection to a guest: made when it is needed, made again where it broke and nothing can be
 //! done twice by that, and given up between turns.
 
+use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
 
 use super::{AGAIN, GRACE, Guest, Kind, PATIENCE, plain, sane};
 use crate::client::{Client, Gone};
 use crate::config::Way;
 use crate::error::{Error, Result};
-use crate::protocol::rpc::{About, Fault, Key, State, StepAsked, VERSION, Written};
+use crate::protocol::rpc::{
+    About, AboutAsked, Fault, Key, Pong, State, StepAsked, VERSION, Written,
+};
 
 /// So long a guest is tried for that was there a moment ago: what it was doing may have to end first.
 const RETURN: Duration = Duration::from_secs(10);
@@ -20,6 +22,8 @@ const RETURN: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(250);
 /// So long a guest may take to hear that a session is over, which nobody else waits for.
 const LEAVE: Duration = Duration::from_secs(2);
+/// So long a connection may take to be made and answer.
+const HELLO: Duration = Duration::from_secs(30);
 /// So long a socket may take to say that it is connected.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
@@ -29,6 +33,8 @@ impl Guest {
     pub fn rest(&self) {
         self.leave();
         self.patience.set(Duration::ZERO);
+        // By then its owner may have started it anew, with other walls. A plain agent tells of none.
+        self.kind.borrow_mut().take_if(|kind| matches!(kind, Kind::Deaddrop(_)));
         let link = self.link.take();
         // Its end may take a moment, for which nobody has to wait; where no thread can be had, we do.
         let end = move || drop(link);
@@ -60,7 +66,7 @@ impl Guest {
 
     /// Asks for that anew.
     pub(super) fn learn_state(&self) -> Result<()> {
-        let about: About = self.ask("about", &json!({}), PATIENCE)?;
+        let about: About = self.ask("about", &AboutAsked::default(), PATIENCE)?;
         self.keep_state(&about);
         Ok(())
     }
@@ -72,7 +78,7 @@ impl Guest {
 
     fn leave(&self) {
         let mut link = self.link.borrow_mut();
-        let (Some(Kind::Deaddrop(_)), Some(client)) = (self.kind.get(), link.as_mut()) else {
+        let (Some(Kind::Deaddrop(_)), Some(client)) = (&*self.kind.borrow(), link.as_mut()) else {
             return;
         };
         for key in self.over.take() {
@@ -90,9 +96,23 @@ impl Guest {
     ///
     /// # Errors
     /// It cannot be reached.
-    pub fn about(&self) -> Result<&About> {
+    pub fn about(&self) -> Result<Rc<About>> {
         Ok(match self.kind()? {
             Kind::Deaddrop(about) | Kind::Plain(about) => about,
+        })
+    }
+
+    /// Tools there, with their versions.
+    ///
+    /// # Errors
+    /// It cannot be reached.
+    pub fn tools(&self) -> Result<Vec<String>> {
+        Ok(match self.kind()? {
+            Kind::Plain(about) => about.tools.clone(),
+            Kind::Deaddrop(_) => {
+                let about: About = self.ask("about", &AboutAsked { tools: true }, PATIENCE)?;
+                sane::about(about).tools
+            }
         })
     }
 
@@ -101,10 +121,10 @@ impl Guest {
     ///
     /// # Errors
     /// It cannot be reached.
-    pub fn protected<'a>(&'a self, ours: &'a [String]) -> Result<&'a [String]> {
+    pub fn protected(&self, ours: &[String]) -> Result<Vec<String>> {
         Ok(match self.kind()? {
-            Kind::Deaddrop(about) => &about.protected,
-            Kind::Plain(_) => ours,
+            Kind::Deaddrop(about) => about.protected.clone(),
+            Kind::Plain(_) => ours.to_vec(),
         })
     }
 
@@ -113,14 +133,14 @@ impl Guest {
         Error::guest(&self.label(), &format!("it does not answer '{method}' as it should: {why}"))
     }
 
-    pub(super) fn kind(&self) -> Result<&Kind> {
-        if let Some(kind) = self.kind.get() {
-            return Ok(kind);
+    pub(super) fn kind(&self) -> Result<Kind> {
+        if let Some(kind) = &*self.kind.borrow() {
+            return Ok(kind.clone());
         }
-        let kind = match self.exchange::<About>("about", &json!({}), PATIENCE)? {
+        let kind = match self.exchange::<About>("about", &AboutAsked::default(), PATIENCE)? {
             Ok(about) if about.version == VERSION => {
                 self.keep_state(&about);
-                Kind::Deaddrop(Box::new(sane::about(about)))
+                Kind::Deaddrop(Rc::new(sane::about(about)))
             }
             Ok(About { version, program, .. }) => {
                 let why = format!(
@@ -130,11 +150,13 @@ impl Guest {
                 return Err(Error::guest(&self.label(), &why));
             }
             Err(Fault { code: Fault::METHOD, .. }) => {
-                Kind::Plain(Box::new(sane::about(plain::about(self)?)))
+                Kind::Plain(Rc::new(sane::about(plain::about(self)?)))
             }
             Err(fault) => return Err(self.nonsense("about", &fault.to_string())),
         };
-        Ok(self.kind.get_or_init(|| kind))
+        self.kind.replace(Some(kind.clone()));
+        self.has_answered.set(true);
+        Ok(kind)
     }
 
     /// Asks for what can be asked for twice, and must be given.
@@ -155,7 +177,13 @@ impl Guest {
         params: &impl Serialize,
         patience: Duration,
     ) -> Result<Result<T, Fault>> {
-        self.twice(|client| client.call(method, params, patience))
+        let may_repeat = || !self.is_interrupted();
+        self.twice(&may_repeat, |client| client.call(method, params, patience))
+    }
+
+    /// Makes sure that there is a connection, and somebody who answers.
+    pub(super) fn meet(&self) -> Result<()> {
+        self.exchange::<Pong>("ping", &serde_json::json!({}), HELLO).map(drop)
     }
 
     /// Asks for what must not be asked for twice. Tells with the error whether it may have been done.
@@ -179,23 +207,26 @@ impl Guest {
     ) -> Result<(Result<State, Fault>, bool)> {
         let key = Key { key: asked.key.clone() };
         let mut times = 0;
-        let state = self.twice(|client| {
+        // Who wants to stop is not kept waiting for a guest that does not: its key is journalled.
+        let state = self.twice(&|| !interrupted(), |client| {
             let mut told: Option<Instant> = None;
             times += 1;
-            let state = client.call_while("step", asked, patience, &mut || {
+            client.call_while("step", asked, patience, &mut || {
                 // Said again: the first may overtake the step itself.
                 let tell = interrupted() && told.is_none_or(|told| told.elapsed() >= AGAIN);
                 told = if tell { Some(Instant::now()) } else { told };
                 tell.then(|| crate::protocol::rpc::request(None, "interrupt", &key))
-            });
-            // Who wants to stop is not kept waiting for a guest that does not: its key is journalled.
-            state.map_err(|gone| Gone { sent: gone.sent && told.is_none(), ..gone })
+            })
         })?;
         Ok((state, times > 1))
     }
 
-    fn twice<T>(&self, mut call: impl FnMut(&mut Client) -> Result<T, Gone>) -> Result<T> {
-        let knew = self.link.borrow().is_some() || self.kind.get().is_some();
+    fn twice<T>(
+        &self,
+        may_repeat: &dyn Fn() -> bool,
+        mut call: impl FnMut(&mut Client) -> Result<T, Gone>,
+    ) -> Result<T> {
+        let knew = self.link.borrow().is_some() || self.has_answered.get();
         let mut had_connection = false;
         let first = self.with(if knew { RETURN } else { Duration::ZERO }, |client| {
             had_connection = true;
@@ -203,8 +234,9 @@ impl Guest {
         });
         // One that was there may break before anything was written to it, too. Where there was none,
         // it was tried for already.
-        let again =
-            first.or_else(|gone| if had_connection { self.with(RETURN, call) } else { Err(gone) });
+        let again = first.or_else(|gone| {
+            if had_connection && may_repeat() { self.with(RETURN, call) } else { Err(gone) }
+        });
         again.map_err(|gone| self.away(&gone))
     }
 
@@ -235,7 +267,7 @@ impl Guest {
                 Way::Command(command) => Client::spawn(command),
                 Way::Socket { path, port } => Client::connect(path, Some(*port), HANDSHAKE),
             };
-            let answered = tried.and_then(|mut client| client.ping(PATIENCE).map(|_| client));
+            let answered = tried.and_then(|mut client| client.ping(HELLO).map(|_| client));
             let patience = match &answered {
                 Err(gone) if gone.held => patience.max(self.patience.get()),
                 _ => patience,

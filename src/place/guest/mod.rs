@@ -7,27 +7,24 @@
 //!
 //! What a guest says is looked at before it is believed: it may be the machine that replies run on.
 
+mod in_guest;
 mod link;
 mod plain;
 mod sane;
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 use std::time::Duration;
 
-use super::{Coming, Left, Place, fault_of};
+use super::Place;
 use crate::client::Client;
 use crate::config;
-use crate::error::{Error, Result};
-use crate::policy::Opens;
-use crate::protocol::rpc::{
-    About, ContentsOf, Fault, LookAt, LookedAt, READ_LIMIT, ReadOf, ResultOf, State, StepAsked,
-    without_content,
-};
-use crate::protocol::{
-    Detail, Digest, Effect, Ending, Failure, Operation, Reading, RelPath, Warning, WarningSort,
-};
+use crate::error::Result;
+use crate::protocol::rpc::{About, ContentsOf, ReadOf};
+use crate::protocol::{Detail, Failure, Operation, RelPath};
 use crate::workspace::walk::Walk;
-use crate::workspace::{self, Contents, Look};
+use crate::workspace::{self, Contents};
+use in_guest::InGuest;
 use plain::InPlain;
 
 /// So long a guest may take for what it does at once.
@@ -41,7 +38,9 @@ const AGAIN: Duration = Duration::from_millis(200);
 pub struct Guest {
     settings: config::Guest,
     link: RefCell<Option<Client>>,
-    kind: OnceCell<Kind>,
+    kind: RefCell<Option<Kind>>,
+    /// Whether it was there once.
+    has_answered: Cell<bool>,
     /// Keys of steps whose outcomes are journalled: the guest may forget them.
     settled: RefCell<Vec<String>>,
     /// Sessions that are over, of which it is not told yet.
@@ -55,11 +54,12 @@ pub struct Guest {
 }
 
 /// What a guest turned out to be.
+#[derive(Clone)]
 enum Kind {
     /// Another deaddrop.
-    Deaddrop(Box<About>),
+    Deaddrop(Rc<About>),
     /// An agent with the six methods of bouvet-jsonrpc alone.
-    Plain(Box<About>),
+    Plain(Rc<About>),
 }
 
 /// How operations of one turn are carried out in a guest.
@@ -91,7 +91,8 @@ impl Guest {
         Self {
             settings,
             link: RefCell::default(),
-            kind: OnceCell::new(),
+            kind: RefCell::default(),
+            has_answered: Cell::default(),
             settled: RefCell::default(),
             over: RefCell::default(),
             state: RefCell::default(),
@@ -117,9 +118,7 @@ impl Guest {
     /// It cannot be reached.
     pub fn place<'a>(&'a self, terms: Terms<'a>) -> Result<Box<dyn Place + 'a>> {
         Ok(match self.kind()? {
-            Kind::Deaddrop(_) => {
-                Box::new(InGuest { guest: self, terms, step: 0, noticed: Vec::new() })
-            }
+            Kind::Deaddrop(_) => Box::new(InGuest::new(self, terms)),
             Kind::Plain(_) => Box::new(InPlain::new(self, terms)),
         })
     }
@@ -153,237 +152,6 @@ impl Guest {
         })
     }
 }
-
-/// A guest that is deaddrop.
-struct InGuest<'a> {
-    guest: &'a Guest,
-    terms: Terms<'a>,
-    /// The number of the step.
-    step: usize,
-    noticed: Vec<Warning>,
-}
-
-impl InGuest<'_> {
-    fn key(&self) -> String {
-        format!("{}-{}", self.terms.turn, self.step)
-    }
-
-    fn look_at(&self, operation: &Operation, standing: bool) -> Result<LookedAt> {
-        let asked = LookAt { operation: without_content(operation), standing };
-        self.guest.ask("look", &asked, PATIENCE)
-    }
-
-    /// Has the step noted that comes next, and asks for it.
-    fn ask_for(
-        &mut self,
-        operation: &Operation,
-        opens: Opens,
-        before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
-    ) -> Result<Option<Detail>> {
-        let (key, state) = (self.key(), self.guest.state());
-        before(Coming::Effect(&Effect::Guest { key: key.clone(), state: state.clone() }))?;
-        self.carry_out(operation, opens, &key, state)
-    }
-
-    /// Asks for a step; the same twice is the same step. None where nothing was done, since what the
-    /// guest knows of steps is not known by this `state` any more.
-    fn carry_out(
-        &mut self,
-        operation: &Operation,
-        opens: Opens,
-        key: &str,
-        state: Option<String>,
-    ) -> Result<Option<Detail>> {
-        let mut operation = operation.clone();
-        let mut patience = PATIENCE;
-        if let Operation::Run(run) = &mut operation {
-            let given = (self.terms.timeout)(run.timeout);
-            run.timeout = Some(given);
-            patience = given + GRACE;
-        }
-        // A session that was over may have been taken up again.
-        self.guest.over.borrow_mut().retain(|own| *own != self.terms.own);
-        let asked = StepAsked {
-            key: key.to_owned(),
-            operation,
-            protected: opens.protected,
-            repository: opens.repository,
-            network: self.terms.network,
-            output_limit: self.terms.output_limit,
-            state,
-            own: Some(self.terms.own.clone()),
-            settled: self.guest.settled.take(),
-        };
-        let state = self.guest.step(&asked, patience, self.terms.interrupted);
-        if matches!(state, Ok((Ok(State::Done { .. }), _))) {
-            self.guest.settled.borrow_mut().push(key.to_owned());
-        } else {
-            // It may not have heard of them.
-            self.guest.settled.borrow_mut().extend(asked.settled.iter().cloned());
-        }
-        let (state, broke) = state?;
-        Ok(Some(match state {
-            Ok(State::Done { detail, warnings }) => {
-                self.noticed = sane::warnings(warnings);
-                if broke {
-                    self.noticed.push(Warning::new(WarningSort::Guest, ASKED_AGAIN));
-                }
-                sane::detail(detail, &asked.operation, self.terms.output_limit)
-            }
-            Ok(State::Unknown | State::Running) => {
-                let why = "a step that was asked for is not done";
-                return Err(self.guest.nonsense("step", why));
-            }
-            // What it came to, if it was begun, will be told later.
-            Err(Fault { code: Fault::LATER, message }) => {
-                return Err(Error::guest(&self.guest.label(), &sane::line(&message)));
-            }
-            // Those that were asked before may have begun it, and are not to be had again.
-            Err(Fault { code: Fault::OTHER, .. }) if broke => super::lost(&asked.operation),
-            Err(Fault { code: Fault::OTHER, .. }) => return Ok(None),
-            // It was not understood, so nothing was done.
-            Err(Fault { code: Fault::PARAMS, message, .. }) => not_done(message),
-            // It was refused now; but where it is asked for again it may have been begun before.
-            Err(Fault { message, .. }) => {
-                let effect = Effect::Guest { key: key.to_owned(), state: asked.state.clone() };
-                match self.left(&effect, &asked.operation)? {
-                    Left::Done(detail, warnings) => {
-                        self.noticed = warnings;
-                        *detail
-                    }
-                    Left::Undone => not_done(message),
-                    Left::Lost => super::lost(&asked.operation),
-                }
-            }
-        }))
-    }
-}
-
-impl Place for InGuest<'_> {
-    fn perform(
-        &mut self,
-        operation: &Operation,
-        opens: Opens,
-        before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
-    ) -> Result<Detail> {
-        match operation {
-            Operation::Message { .. }
-            | Operation::Done { .. }
-            | Operation::Read { reading: Reading::Later, .. } => return Ok(told(operation)),
-            Operation::Read { path, reading: Reading::Now(encoding) } => {
-                let limit = self.terms.read_limit.min(READ_LIMIT);
-                let read = self.guest.read(path, limit.saturating_add(1))?;
-                let room = &mut self.terms.read_room;
-                let given = read.and_then(|file| file.whole(*encoding, limit, room));
-                return Ok(given.unwrap_or_else(Detail::Failed));
-            }
-            Operation::Run(run) => {
-                if let Some(fault) = fault_of(run) {
-                    return Ok(Failure::execution(fault).into());
-                }
-            }
-            Operation::Create { .. } | Operation::Edit { .. } | Operation::Delete { .. } => {}
-        }
-        let detail = match self.ask_for(operation, opens, before)? {
-            Some(detail) => detail,
-            None => {
-                // It was made anew since it was asked. What it is now is journalled first.
-                self.guest.learn_state()?;
-                let again = self.ask_for(operation, opens, before)?;
-                let why = "it does not know itself by the name that it has just told";
-                again.ok_or_else(|| self.guest.nonsense("step", why))?
-            }
-        };
-        if let (Operation::Run(run), Detail::Ran(execution)) = (operation, &detail)
-            && let (Ending::TimedOut(given), Some(asked)) = (&execution.ending, run.timeout)
-        {
-            self.noticed.extend(super::shorter_than_asked(*given, asked));
-        }
-        Ok(detail)
-    }
-
-    fn noticed(&mut self) -> Vec<Warning> {
-        std::mem::take(&mut self.noticed)
-    }
-
-    fn at(&mut self, step: usize) {
-        self.step = step;
-    }
-
-    fn walk(&self) -> Result<Walk> {
-        self.guest.walk()
-    }
-
-    fn read(&self, path: &RelPath) -> Result<Result<Contents, Failure>> {
-        self.guest.read_text(path)
-    }
-
-    fn look(&self, operation: &Operation) -> Result<Option<Look>> {
-        if operation.path().is_none() {
-            return Ok(None);
-        }
-        let LookedAt { seen, real, size, protected, .. } = self.look_at(operation, false)?;
-        // An operation with a path is always looked at: else its path would go unjudged.
-        if !seen {
-            return Err(self.guest.nonsense("look", "the path was not looked at"));
-        }
-        Ok(Some(Look { real, size: size.map(sane::size), protected }))
-    }
-
-    fn place_of(&self, operation: &Operation) -> Result<Option<RelPath>> {
-        match operation {
-            Operation::Run(run) if run.cwd.is_none() => Ok(None),
-            Operation::Message { .. } | Operation::Done { .. } => Ok(None),
-            _ => Ok(self.look_at(operation, false)?.place),
-        }
-    }
-
-    fn standing(&self, operation: &Operation) -> Result<Option<Digest>> {
-        match operation {
-            Operation::Create { .. } | Operation::Edit { .. } | Operation::Delete { .. } => {
-                Ok(self.look_at(operation, true)?.standing)
-            }
-            _ => Ok(None),
-        }
-    }
-
-    fn left(&mut self, effect: &Effect, operation: &Operation) -> Result<Left> {
-        let Effect::Guest { key, state } = effect else { return Ok(Left::Lost) };
-        let asked = ResultOf { key: key.clone(), state: state.clone() };
-        loop {
-            let told = match self.guest.exchange("result", &asked, PATIENCE)? {
-                Err(Fault { code: Fault::OTHER, .. }) => return Ok(Left::Lost),
-                Err(Fault { message, .. }) => {
-                    return Err(Error::guest(&self.guest.label(), &sane::line(&message)));
-                }
-                Ok(told) => told,
-            };
-            match told {
-                State::Unknown => return Ok(Left::Undone),
-                State::Done { detail, warnings } => {
-                    let mut warnings = sane::warnings(warnings);
-                    warnings.push(Warning::new(WarningSort::Guest, ASKED_AGAIN));
-                    let detail = sane::detail(detail, operation, self.terms.output_limit);
-                    return Ok(Left::Done(Box::new(detail), warnings));
-                }
-                State::Running if (self.terms.interrupted)() => return Err(Error::interrupted()),
-                State::Running => std::thread::sleep(AGAIN),
-            }
-        }
-    }
-
-    fn interrupted(&self) -> bool {
-        (self.terms.interrupted)()
-    }
-}
-
-/// What a step came to that a guest refuses, in its words.
-fn not_done(message: String) -> Detail {
-    sane::failure(Failure::execution(message)).into()
-}
-
-/// Said where the connection broke while a step was carried out.
-const ASKED_AGAIN: &str = "the guest went away, or deaddrop did, while this was carried out; what it came to was asked for afterwards";
 
 /// What operations come to that need no place.
 pub(super) fn told(operation: &Operation) -> Detail {

@@ -4,7 +4,7 @@
 //!
 //! | method | params | result |
 //! |---|---|---|
-//! | `about` | | [`About`] |
+//! | `about` | [`AboutAsked`] | [`About`] |
 //! | `walk` | | [`Walked`] |
 //! | `look` | [`LookAt`] | [`LookedAt`] |
 //! | `read` | [`ReadOf`] | [`ContentsOf`] |
@@ -22,6 +22,14 @@ use crate::protocol::{Content, Detail, Digest, Operation, RelPath, Warning};
 
 /// Which version of these methods this is. A guest of another one is not worked with.
 pub const VERSION: u32 = 1;
+
+/// How much is to be told of a guest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AboutAsked {
+    /// Its tools too, which takes a while.
+    pub tools: bool,
+}
 
 /// What a guest is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,7 +53,10 @@ pub struct About {
     pub guarded: bool,
     /// The names that only the person may write.
     pub protected: Vec<String>,
-    /// Tools with their versions.
+    /// Whether a policy of the guest's own keeps the network from commands, whatever is asked for.
+    #[serde(default)]
+    pub offline: bool,
+    /// Tools with their versions, where they were asked for.
     pub tools: Vec<String>,
     /// The workspace's root there, for people.
     pub root: String,

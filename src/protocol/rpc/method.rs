@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Fault, Key, LookAt, ReadOf, Request, ResultOf, StepAsked};
+use super::{AboutAsked, Fault, Key, LookAt, ReadOf, Request, ResultOf, StepAsked};
 
 /// What a request asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,7 +23,7 @@ pub enum Method {
     /// What is in a folder.
     ListDir(ListDir),
     /// What the guest is.
-    About,
+    About(AboutAsked),
     /// All files of the workspace.
     Walk,
     /// What can be told of an operation's path before it is done.
@@ -93,7 +93,7 @@ impl Method {
             "read_file" => Self::ReadFile(read(params)?),
             "write_file" => Self::WriteFile(read(params)?),
             "list_dir" => Self::ListDir(read(params)?),
-            "about" => none(&params).map(|()| Self::About)?,
+            "about" => Self::About(read(params)?),
             "walk" => none(&params).map(|()| Self::Walk)?,
             "look" => Self::Look(Box::new(read(params)?)),
             "read" => Self::Read(read(params)?),

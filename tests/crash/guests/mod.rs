@@ -161,9 +161,9 @@ fn round(seed: u64, span: Duration, way: Way, tally: &mut Tally) -> Pair {
     let mut pair = Pair::new(way);
     let mut dropped = 1;
     if waits {
-        pair.drop_reply(1)
+        pair.drop_reply(1);
     } else {
-        pair.drop_replies()
+        pair.drop_replies();
     }
     let mut host = pair.start(arguments);
     let begun = Instant::now();

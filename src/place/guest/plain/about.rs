@@ -76,6 +76,7 @@ pub(super) fn read(said: &str) -> About {
         confined: false,
         guarded: false,
         protected: Vec::new(),
+        offline: false,
         tools: TOOLS.iter().filter_map(|(name, _)| told(name)).collect(),
         root: one("root"),
         state: String::new(),

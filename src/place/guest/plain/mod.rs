@@ -99,6 +99,8 @@ impl<'a> InPlain<'a> {
         let given = (self.terms.timeout)(run.timeout);
         let folder = run.cwd.as_ref().map_or("", RelPath::as_str);
         let cmd = command::script(run, &self.guest.word_of(folder), given);
+        // What cannot be asked for is not begun: it would be told as interrupted.
+        self.guest.meet()?;
         before(Coming::Effect(&Effect::Command))?;
         let patience = (given + 2 * GRACE).max(command::LEAST);
         let begun = Instant::now();
@@ -147,6 +149,7 @@ impl Place for InPlain<'_> {
         }
         Ok(match files::plan(self.guest, operation, path)? {
             Ok(plan) => {
+                self.guest.meet()?;
                 before(Coming::Effect(&Effect::File(Box::new(plan.effect.clone()))))?;
                 plan.execute(self.guest)?
             }
