@@ -262,3 +262,16 @@ fn a_reply_is_checked_without_the_guest() {
     assert!(told.contains("would write 'a' in the guest, which is not looked at"), "{told}");
     assert!(told.contains("REJECTED"), "{told}");
 }
+
+#[test]
+fn a_guest_is_asked_anew_what_it_is() {
+    let pair = Pair::with_session();
+    let daemon = pair.host.serve(&["resume"]);
+    pair.host.write("inbox/1.txt", "[MESSAGE]\nOne\n[/MESSAGE]\n");
+    assert!(pair.host.wait_for_outbox(2).contains("Protected: .git, .gitmodules"));
+    pair.guest.write("deaddrop.toml", "protected_names = [\"only-this\"]\n");
+    pair.host.write("inbox/2.txt", "[MESSAGE]\nTwo\n[/MESSAGE]\n");
+    let outbox = pair.host.wait_for_outbox(3);
+    assert!(outbox.contains("Protected: only-this can be read"), "{outbox}");
+    drop(daemon);
+}

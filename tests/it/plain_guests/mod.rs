@@ -287,3 +287,20 @@ fn a_root_that_is_not_there_is_told() {
     tells(&run.stderr, &["no command can be begun in '", "/w' (root of [guest])"]);
     assert_eq!(pair.host.run(&["sessions"]).ok().stdout, "");
 }
+
+#[test]
+fn what_a_lost_guest_did_is_not_told_from_the_files_here() {
+    let pair = Pair::with_session();
+    // As if it had been done: here, where nothing was to be done.
+    pair.host.write("workspace/a", "new\n");
+    pair.agent.is(Mood::DiesBeforeWrite);
+    let reply =
+        "[CREATE_FILE path=\"a\"]\nnew\n[/CREATE_FILE]\n[RUN_COMMAND]\ntouch b\n[/RUN_COMMAND]\n";
+    pair.host.run_with(&["apply", "-"], reply).with_code(1);
+    fs::remove_file(pair.host.at("deaddrop.toml")).unwrap();
+    pair.host.run(&["resume", "--no-watch"]).ok();
+    let outbox = pair.host.outbox(2);
+    tells(&outbox, &["what became of 'a' is not known", "the turn was begun in the guest"]);
+    assert!(!outbox.contains("[OK]"), "{outbox}");
+    assert_eq!(pair.host.names("workspace"), ["a"]);
+}
