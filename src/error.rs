@@ -265,7 +265,7 @@ fn holder(pid: Option<u32>) -> String {
 
 fn going_on(within_turn: bool) -> &'static str {
     if within_turn {
-        "; nothing is lost, and `deaddrop resume` goes on when it is back"
+        "; nothing is lost, and `deaddrop resume` goes on when it is back (if it is gone for good, remove [guest]: the rest of the turn is then not carried out)"
     } else {
         ""
     }

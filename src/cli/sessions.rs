@@ -9,10 +9,14 @@ use serde_json::json;
 
 use super::serving::first_line;
 use super::{Context, question, talk};
+use crate::config::Config;
 use crate::control::Wish;
 use crate::error::{Error, Result};
+use crate::lock::Lock;
 use crate::runner::sandbox::Tier;
+use crate::session::journal;
 use crate::session::log::{self, Entry};
+use crate::session::record::History;
 use crate::session::store::Store;
 use crate::session::{Session, outbox_name};
 use crate::text::{count, visible_line};
@@ -98,11 +102,14 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         let results = talk::outcomes(&session).iter().map(talk::outcome_json);
         value["results"] = results.collect::<Vec<_>>().into();
         value["sandbox"] = sandbox(context, &session).into();
+        value["withinTurn"] = is_cut_off(context, &session).into();
         value["toSay"] = session.to_say.clone().into();
         Context::print_json(&value);
         return Ok(ExitCode::SUCCESS);
     }
+    let begun = is_cut_off(context, &session);
     let state = match state(&session) {
+        "open" if begun => "open, stopped within a turn: `deaddrop resume` goes on with it",
         "open" => "open, waiting for a reply",
         state => state,
     };
@@ -143,6 +150,23 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
     }
     talk::result(&lines.join("\n"));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a turn of the session was begun, and nobody is at work on it.
+fn is_cut_off(context: &Context, session: &Session) -> bool {
+    let Config { sessions, .. } = &context.config;
+    // Whoever holds the lock may be in the middle of it.
+    if Lock::is_held(&context.config) {
+        return false;
+    }
+    let Ok(bytes) = fs::read(sessions.join("journal")) else { return false };
+    let Ok(contents) = journal::read(&bytes) else { return false };
+    let payloads: Vec<String> = contents.payloads.iter().map(|text| (*text).to_owned()).collect();
+    let history = History::read(&payloads).unwrap_or_default();
+    history.unfinished.is_some_and(|turn| {
+        // What is decided is as good as done.
+        turn.commit.is_none() && turn.begin.session.stem() == session.stem()
+    })
 }
 
 /// Where a session or a run stands, in a few words.

@@ -170,6 +170,8 @@ fn a_guest_that_goes_away_and_comes_back_does_nothing_twice() {
     let run = pair.host.run(&["resume", "--no-watch"]).with_code(1);
     assert!(run.stderr.contains("it is down"), "{run:?}");
     assert!(!pair.host.exists(&format!("outbox/{ID}_seq0002.txt")));
+    let told = pair.host.run(&["status"]).ok().stdout;
+    assert!(told.contains("stopped within a turn: `deaddrop resume` goes on"), "{told}");
     std::fs::remove_file(pair.host.at("down")).unwrap();
     let run = pair.host.run(&["resume", "--no-watch"]).ok();
     let outbox = pair.host.outbox(2);
