@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Served;
 use crate::place::Place;
 use crate::policy::Opens;
-use crate::protocol::rpc::{ExecCode, ExecResult, Interpreter, TRUNCATED, interpreter};
+use crate::protocol::rpc::{ExecCode, ExecResult, Interpreter, TRUNCATED, interpreter, shortened};
 use crate::protocol::{
     Capture, Detail, Ending, Execution, Operation, Output, ShellCommand, Streams,
 };
@@ -60,7 +60,7 @@ impl Served {
     pub(super) fn exec_code(&self, code: &ExecCode) -> ExecResult {
         let ExecCode { lang, code } = code;
         let Some(Interpreter { program, flag }) = interpreter(lang) else {
-            let stderr = format!("unsupported language: {lang}");
+            let stderr = shortened(format!("unsupported language: {lang}"));
             return ExecResult { exit_code: NO_CODE, stdout: String::new(), stderr };
         };
         if code.contains('\0') {

@@ -16,11 +16,12 @@ use crate::error::Error;
 use crate::machine;
 use crate::place::{Coming, Place};
 use crate::policy::Opens;
+use crate::protocol::operations::Encoding;
 use crate::protocol::rpc::{
     About, AboutAsked, ContentsOf, Fault, Key, LookAt, LookedAt, Method, READ_LIMIT, ReadOf,
     ResultOf, STREAM_LIMIT, State, StepAsked, VERSION, Walked, WalkedFile,
 };
-use crate::protocol::{Digest, Operation, Warning, WarningSort};
+use crate::protocol::{Digest, Operation, Reading, Warning, WarningSort};
 use crate::runner::sandbox::Tier;
 use crate::workspace::walk::EntryKind;
 
@@ -31,7 +32,7 @@ impl Served {
             Method::About(asked) => self.about(asked).map(Given::About),
             Method::Walk => self.walked().map(Given::Walked),
             Method::Look(asked) => Ok(Given::Looked(self.looked(&asked))),
-            Method::Read(asked) => Ok(Given::Contents(self.contents(&asked))),
+            Method::Read(asked) => self.contents(&asked).map(Given::Contents),
             Method::Step(asked) => self.step(&asked).map(Given::Step),
             Method::Result(asked) => self.came_to(&asked).map(Given::Step),
             Method::Leave(Key { key }) => self.leave(&key),
@@ -97,11 +98,18 @@ impl Served {
         }
     }
 
-    fn contents(&self, asked: &ReadOf) -> ContentsOf {
-        match self.serving.workspace.read(&asked.path, asked.limit.min(READ_LIMIT)) {
+    fn contents(&self, asked: &ReadOf) -> Result<ContentsOf, Fault> {
+        let reading = Reading::Now(Encoding::Utf8);
+        let operation = Operation::Read { path: asked.path.clone(), reading };
+        let place = self.place(&|| false);
+        let refused = self.refused(&operation, Opens::default(), &place);
+        if let Some(failure) = refused.map_err(|e| failed(&e))? {
+            return Ok(ContentsOf::Failed(failure));
+        }
+        Ok(match self.serving.workspace.read(&asked.path, asked.limit.min(READ_LIMIT)) {
             Ok(file) => ContentsOf::file(file.path, file.bytes, file.size),
             Err(failure) => ContentsOf::Failed(failure),
-        }
+        })
     }
 
     /// Carries out a step, or tells what it came to.

@@ -39,6 +39,8 @@ pub const LINE_LIMIT: usize = 32 << 20;
 pub const READ_LIMIT: u64 = 10 << 20;
 /// So much is given of each stream of a command, in bytes.
 pub const STREAM_LIMIT: usize = 1_000_000;
+/// So much is told of a fault, in bytes: what is repeated of a request can be as long as its line.
+pub const MESSAGE_LIMIT: usize = 64 << 10;
 
 /// Why a request has no result (bouvet-jsonrpc, "Error Codes").
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -67,9 +69,9 @@ impl Fault {
     /// Of a step: what is known of steps is not what the host knew of.
     pub const OTHER: i64 = -32_001;
 
-    /// A fault of that code.
+    /// A fault of that code; a message longer than [`MESSAGE_LIMIT`] is cut and ends with `…`.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
+        Self { code, message: shortened(message.into()) }
     }
 
     /// It could not be done, for this reason.
@@ -96,6 +98,18 @@ pub struct Refused {
     pub id: Option<u64>,
     /// What is wrong with it.
     pub fault: Fault,
+}
+
+/// A text of at most [`MESSAGE_LIMIT`] bytes, with `…` where there was more.
+#[must_use]
+pub fn shortened(mut text: String) -> String {
+    if text.len() > MESSAGE_LIMIT {
+        text.truncate(text.floor_char_boundary(MESSAGE_LIMIT));
+        text.push('…');
+        // What was cut off would stay allocated for as long as nobody reads the answer.
+        text.shrink_to_fit();
+    }
+    text
 }
 
 /// Whether there is nothing on a line.

@@ -3,6 +3,7 @@
 pub mod client;
 mod document;
 mod examples;
+mod hostile;
 #[cfg(target_os = "linux")]
 mod own;
 mod python;

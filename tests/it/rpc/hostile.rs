@@ -1,0 +1,57 @@
+//! Clients that mean harm: what they send is not given back at its length, and a policy rules the
+//! methods of a host too.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::client::Server;
+use crate::support::Base;
+
+/// The longest answer to what is refused, in bytes: what is told, and what is around it.
+const LONGEST: usize = (64 << 10) + 200;
+
+#[test]
+fn no_refusal_repeats_a_long_request() {
+    let base = Base::new();
+    let (_server, mut client) = Server::stdio(&base, &["--sandbox", "off"]);
+    // Three bytes each: no place to cut but between two.
+    let long = "\u{20ac}".repeat(1 << 20);
+    let step = json!({ "key": "k", "operation": long, "outputLimit": 1 });
+    for (method, params, told) in [
+        (&*long, json!({}), "method not found: \u{20ac}"),
+        ("about", json!({ "tools": long }), "invalid params: invalid type: string"),
+        ("step", step, "invalid params: "),
+        ("exec_code", json!({ "lang": long, "code": "" }), "unsupported language: \u{20ac}"),
+    ] {
+        let answer = client.ask(1, method, &params);
+        let said = match &answer["result"] {
+            Value::Null => &answer["error"]["message"],
+            result => &result["stderr"],
+        };
+        let said = said.as_str().unwrap();
+        assert!(said.starts_with(told) && said.ends_with('\u{2026}'), "{}", &said[..60]);
+        assert!(answer.to_string().len() <= LONGEST, "{told}");
+    }
+    client.pings(2);
+}
+
+#[test]
+fn a_policy_rules_what_a_host_reads() {
+    let base = Base::new();
+    let settings = "[policies.mine]\npreset = \"standard\"\nfiles.blocked = [\"secrets/**\"]\n";
+    fs::write(base.at("deaddrop.toml"), settings).unwrap();
+    fs::create_dir_all(base.at("workspace/secrets")).unwrap();
+    fs::write(base.at("workspace/secrets/key"), "hidden").unwrap();
+    fs::write(base.at("workspace/open"), "shown").unwrap();
+    std::os::unix::fs::symlink("secrets/key", base.at("workspace/link")).unwrap();
+    let (_server, mut client) = Server::stdio(&base, &["--sandbox", "off", "--policy", "mine"]);
+    let mut read = |path: &str| client.ask(1, "read", &json!({ "path": path, "limit": 100 }));
+    assert_eq!(read("open")["result"]["file"]["bytes"], "shown");
+    for path in ["secrets/key", "link"] {
+        let failed = &read(path)["result"]["failed"];
+        assert_eq!(failed["kind"], "denied", "{path}: {failed}");
+        let reason = failed["reason"].as_str().unwrap();
+        assert!(reason.contains("of the policy 'mine'"), "{reason}");
+    }
+}
