@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::net::Shutdown;
+use rustix::process::Resource;
 
 use super::Service;
 use super::connection;
@@ -22,8 +23,12 @@ use super::queue::Queue;
 use crate::error::{Error, Result};
 use crate::watch::Stop;
 
-/// So many are served at once; others wait to be accepted.
+/// So many are served at once, where there are open files enough; others wait to be accepted.
 const MOST: usize = 256;
+/// So many open files one connection may take: its own, and those of a step with a command.
+const FILES: u64 = 8;
+/// So many are kept for the rest, such as looking after protected names.
+const SPARE: u64 = 64;
 /// So long after a connection could not be accepted the next is tried.
 const AGAIN: Duration = Duration::from_millis(50);
 /// How often whether to stop is looked at, where no signal wakes.
@@ -135,8 +140,9 @@ struct Inside {
 impl<S: Service + Send + 'static> Hall<S> {
     /// Accepts clients for as long as the process lives.
     fn accept(self: &Arc<Self>, socket: &OwnedFd) {
+        let most = most(rustix::process::getrlimit(Resource::Nofile).current);
         loop {
-            drop(self.until(|inside| inside.open.len() < MOST));
+            drop(self.until(|inside| inside.open.len() < most));
             let admitted = match accept(socket) {
                 Ok(client) => self.receive(client),
                 // It has thought better of it.
@@ -274,6 +280,13 @@ impl<S: Service + Send + 'static> Hall<S> {
     }
 }
 
+/// How many connections are served at once by a process that may open so many files; None is as many as
+/// it likes. Without files, what a command made under protected names could not be put away.
+fn most(files: Option<u64>) -> usize {
+    let room = files.map_or(u64::MAX, |files| files.saturating_sub(SPARE) / FILES);
+    usize::try_from(room).unwrap_or(MOST).clamp(1, MOST)
+}
+
 #[cfg(target_os = "linux")]
 fn accept(socket: &OwnedFd) -> io::Result<OwnedFd> {
     Ok(rustix::net::accept_with(socket, rustix::net::SocketFlags::CLOEXEC)?)
@@ -288,4 +301,23 @@ fn accept(socket: &OwnedFd) -> io::Result<OwnedFd> {
 
 fn spawn(name: &str, what: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().name(format!("rpc {name}")).spawn(what).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fewer_are_served_where_few_files_may_be_open() {
+        for (files, served) in [
+            (None, MOST),
+            (Some(1 << 20), MOST),
+            (Some(1024), 120),
+            (Some(200), 17),
+            (Some(64), 1),
+            (Some(0), 1),
+        ] {
+            assert_eq!(most(files), served, "{files:?}");
+        }
+    }
 }
