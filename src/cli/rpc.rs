@@ -111,7 +111,11 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
     let stop = Stop::on_signals()?;
     root.make()?;
     let hidden = Root::hidden(config);
-    let workspace = Workspace::open(&root.path, &hidden, &config.protected_names)?;
+    // Under a root that holds `/proc`, this process's own memory and environment are there to be read.
+    let own = ["/proc/self".to_owned(), format!("/proc/{}", std::process::id())];
+    let state: Vec<PathBuf> =
+        hidden.iter().cloned().chain(own.into_iter().map(PathBuf::from)).collect();
+    let workspace = Workspace::open(&root.path, &state, &config.protected_names)?;
     let mut runner = Runner::of(config, workspace.path(), helper);
     runner.hidden = hidden;
     // There are many at once, and nobody goes on with what they did.

@@ -55,3 +55,18 @@ fn a_policy_rules_what_a_host_reads() {
         assert!(reason.contains("of the policy 'mine'"), "{reason}");
     }
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_server_of_the_whole_machine_gives_nothing_of_itself() {
+    let base = Base::new();
+    let arguments = ["--root", "/", "--sandbox", "off"];
+    let (server, mut client) = Server::stdio(&base, &arguments);
+    let mut read = |path: &str| client.ask(1, "read_file", &json!({ "path": path }));
+    assert!(read("/proc/version")["result"]["content"].is_string());
+    let own = format!("/proc/{}/environ", server.pid());
+    for path in ["/proc/self/environ", "/proc/thread-self/environ", &*own] {
+        let answer = read(path);
+        assert_eq!(answer["error"]["code"], -32_603, "{path}: {answer}");
+    }
+}
