@@ -77,7 +77,7 @@ pub(super) fn doctor(context: &Context) -> ExitCode {
     findings.push(decisions(context));
     match &config.guest {
         // Nothing runs here then.
-        Some(guest) => findings.push(finding("guest", asked(guest))),
+        Some(guest) => findings.extend(asked(guest)),
         None => findings.extend(walls::findings(context)),
     }
     findings.push(finding("watching", watching(&config.inbox)));
@@ -100,14 +100,14 @@ pub(super) fn doctor(context: &Context) -> ExitCode {
 }
 
 /// What a guest tells of itself.
-fn asked(guest: &config::Guest) -> Result<String, String> {
-    let asked = Guest::new(guest.clone());
-    let about = asked.about().map_err(|e| e.to_string())?;
+fn asked(guest: &config::Guest) -> Vec<Finding> {
+    let about = match Guest::new(guest.clone()).about() {
+        Ok(about) => about,
+        Err(e) => return vec![finding("guest", Err(e.to_string()))],
+    };
     let About { program, system, sandbox, root, .. } = &*about;
-    Ok(format!(
-        "{}: {program} on {system}, in {root}\n                     commands there: {sandbox}",
-        guest.label()
-    ))
+    let told = format!("{}: {program} on {system}, in {root}", guest.label());
+    vec![finding("guest", Ok(told)), finding("  commands there", Ok(sandbox.clone()))]
 }
 
 fn rights(folder: &Path) -> Result<String, String> {

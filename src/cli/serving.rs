@@ -184,6 +184,9 @@ pub(super) fn watch(context: &Context) -> Result<ExitCode> {
 }
 
 fn serve(context: &Context, base: &mut Base, whom: &Serve, stop: &Stop) -> Result<ExitCode> {
+    if let Some(guest) = base.guest_label() {
+        context.talk.say(&format!("Everything is carried out in the guest '{guest}'."));
+    }
     let inbox = context.display(base.inbox.folder());
     context
         .talk

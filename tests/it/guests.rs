@@ -76,6 +76,7 @@ fn all_of_a_reply_happens_in_the_guest() {
     assert!(told.contains("Sandbox:  that of the guest '/bin/sh "), "{told}");
     let told = pair.host.run(&["doctor"]).stdout;
     assert!(told.contains("ok  guest") && told.contains("deaddrop 0."), "{told}");
+    assert!(told.contains("ok    commands there"), "{told}");
 }
 
 #[test]
@@ -275,5 +276,6 @@ fn a_guest_is_asked_anew_what_it_is() {
     pair.host.write("inbox/2.txt", "[MESSAGE]\nTwo\n[/MESSAGE]\n");
     let outbox = pair.host.wait_for_outbox(3);
     assert!(outbox.contains("Protected: only-this can be read"), "{outbox}");
+    assert!(daemon.said().contains("Everything is carried out in the guest '/bin/sh "));
     drop(daemon);
 }
