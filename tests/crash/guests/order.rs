@@ -75,6 +75,24 @@ fn plain(text: &str) -> String {
     text.replace("\\\\", "\\")
 }
 
+/// The calls of a trace of several threads, each whole, where it ends: strace tells one in two pieces
+/// that another thread's comes between.
+fn whole(trace: &str) -> Vec<String> {
+    let mut begun: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut lines = Vec::new();
+    for (thread, line) in trace.lines().filter_map(|line| line.split_once(' ')) {
+        let line = line.trim_start();
+        if let Some(first) = line.strip_suffix(" <unfinished ...>") {
+            begun.insert(thread, first);
+        } else if let Some((_, rest)) = line.split_once(" resumed>") {
+            lines.extend(begun.remove(thread).map(|first| format!("{first}{rest}")));
+        } else {
+            lines.push(line.to_owned());
+        }
+    }
+    lines
+}
+
 #[test]
 fn what_a_guest_is_asked_is_on_disk_before() {
     if !can_trace() {
@@ -91,8 +109,8 @@ fn what_a_guest_is_asked_is_on_disk_before() {
     let journal = pair.scene.base.at("sessions/journal").to_string_lossy().into_owned();
     let mut order = Order::default();
     let mut syncs = 0;
-    for line in text.lines().filter_map(|line| line.split_once(' ')) {
-        for call in trace::read(line.1.trim_start()) {
+    for line in whole(&text) {
+        for call in trace::read(&line) {
             match call.act {
                 Act::Write { path, text } if path == journal => order.note(&plain(&text)),
                 Act::Write { text, .. } if text.starts_with("{\"jsonrpc\"") => {
