@@ -153,7 +153,8 @@ fn what_is_wrong_with_an_answer_is_told_in_one_short_line() {
         let run = host.run_with(&["apply", "-"], REPLY).with_code(1);
         is_plain(&run.stderr);
         let error = run.stderr.lines().find(|line| line.starts_with("error:")).unwrap();
-        assert!(error.contains("unknown variant") && error.ends_with("when it is back"), "{error}");
+        let ends = error.ends_with("the rest of the turn is then not carried out)");
+        assert!(error.contains("unknown variant") && ends, "{error}");
         assert!(error.len() < 3_000, "{error}");
         assert!(!run.stderr.contains("\nerror: forged"), "{run:?}");
     }
