@@ -303,6 +303,10 @@ fn holds_no_more(scene: &Scene, asked: &str) {
     });
     scene.base.write("inbox/r.txt", reply(&["sleep 1000 & echo x; exit 1"; 50]));
     scene.base.wait_for_outbox(3);
-    wait_until("the daemon to let go of all", || holds() == before);
+    // Fewer too: it may not have been quite at rest before.
+    wait_until("the daemon to let go of all", || {
+        let now = holds();
+        now.0 <= before.0 && now.1 <= before.1 && now.2.is_empty()
+    });
     daemon.stop();
 }
