@@ -82,6 +82,8 @@ fn step_once(
             let how = if is_folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
             match unlinkat(here, name, how) {
                 Err(Errno::NOTEMPTY) => set_aside(here, name)?,
+                // Another stands there by now: it is looked at again.
+                Err(Errno::NOTDIR | Errno::ISDIR) => return Err(Errno::NOENT.into()),
                 done => done?,
             }
         }
