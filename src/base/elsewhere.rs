@@ -120,15 +120,10 @@ pub(super) fn timeout(policy: &Policy, default: Duration) -> impl Fn(Option<Dura
 }
 
 /// The terms under which what was left of a turn is asked about: nothing is carried out.
-pub(super) fn terms_to_ask<'a>(
-    begin: &Begin,
-    interrupted: &'a dyn Fn() -> bool,
-    config: &'a Config,
-) -> Terms<'a> {
+pub(super) fn terms_to_ask<'a>(begin: &Begin, config: &'a Config) -> Terms<'a> {
     Terms {
         turn: turn_key(begin),
         own: own(&begin.session),
-        interrupted,
         timeout: &|asked| asked.unwrap_or_default(),
         network: None,
         output_limit: config.max_output_length,

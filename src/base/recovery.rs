@@ -88,7 +88,7 @@ impl Base {
         let interrupted = || self.stop.is_asked();
         let mut known = match &self.guest {
             Some(guest) if turn.begin.guest == self.guest_label() => {
-                let terms = elsewhere::terms_to_ask(&turn.begin, &interrupted, &self.config);
+                let terms = elsewhere::terms_to_ask(&turn.begin, &self.config);
                 recover::known(&turn, &mut *guest.place(terms)?)?
             }
             // Of what was begun in a guest that is none any more, nothing here can tell.

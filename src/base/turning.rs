@@ -197,7 +197,6 @@ impl Base {
             let mut place = guest.place(Terms {
                 turn: elsewhere::turn_key(begin),
                 own: elsewhere::own(&begin.session),
-                interrupted: &interrupted,
                 timeout: &timeout,
                 network: policy.network,
                 output_limit: self.config.max_output_length,

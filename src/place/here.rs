@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Coming, Left, Place, fault_of};
+use super::{Coming, Left, Place, fault_of, told};
 use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{
@@ -164,18 +164,14 @@ impl Place for Here<'_> {
             Operation::Run(run) => {
                 return self.run(run, opens, before);
             }
-            Operation::Message { text } => return Ok(Detail::Shown { text: text.clone() }),
-            Operation::Read { path, reading: Reading::Later } => {
-                return Ok(Detail::ReadLater { path: path.clone() });
-            }
+            Operation::Message { .. }
+            | Operation::Done { .. }
+            | Operation::Read { reading: Reading::Later, .. } => return Ok(told(operation)),
             Operation::Read { path, reading: Reading::Now(encoding) } => {
                 let read = self.workspace.read(path, self.read_limit.saturating_add(1));
                 let room = &mut self.read_room;
                 let given = read.and_then(|file| file.whole(*encoding, self.read_limit, room));
                 return Ok(given.unwrap_or_else(Detail::Failed));
-            }
-            Operation::Done { summary, .. } => {
-                return Ok(Detail::Completed { summary: summary.clone() });
             }
         };
         match plan {

@@ -92,6 +92,16 @@ pub trait Place {
     }
 }
 
+/// What operations come to that need no place.
+fn told(operation: &Operation) -> Detail {
+    match operation {
+        Operation::Message { text } => Detail::Shown { text: text.clone() },
+        Operation::Done { summary, .. } => Detail::Completed { summary: summary.clone() },
+        Operation::Read { path, .. } => Detail::ReadLater { path: path.clone() },
+        _ => Failure::execution("nothing can be told of it").into(),
+    }
+}
+
 /// What an operation came to of which nobody knows ([`Left::Lost`]).
 pub fn lost(operation: &Operation) -> Detail {
     let Operation::Run(run) = operation else {

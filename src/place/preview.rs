@@ -1,7 +1,7 @@
 //! What a reply would do, without doing it: changes go to an overlay in memory. What a command
 //! would change cannot be known, so after the first one whatever depends on files is uncertain.
 
-use super::{Coming, Left, Place, fault_of};
+use super::{Coming, Left, Place, fault_of, told};
 use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{Detail, Digest, Effect, Failure, FailureKind, Operation, Reading, RelPath};
@@ -48,9 +48,9 @@ impl<'a> Preview<'a> {
             }
             Operation::Edit { path, change } => self.overlay.edit(path, change, opens.protected),
             Operation::Delete { path } => self.overlay.delete(path, opens.protected),
-            Operation::Read { path, reading: Reading::Later } => {
-                Ok(Detail::ReadLater { path: path.clone() })
-            }
+            Operation::Message { .. }
+            | Operation::Done { .. }
+            | Operation::Read { reading: Reading::Later, .. } => Ok(told(operation)),
             Operation::Read { path, reading: Reading::Now(encoding) } => {
                 let contents = self.overlay.read(path, self.read_limit.saturating_add(1))?;
                 contents.whole(*encoding, self.read_limit, &mut self.read_room)
@@ -68,8 +68,6 @@ impl<'a> Preview<'a> {
                 self.after_command = true;
                 Ok(Detail::Unknown { reason: format!("would run {}", named(&run.command)) })
             }
-            Operation::Message { text } => Ok(Detail::Shown { text: text.clone() }),
-            Operation::Done { summary, .. } => Ok(Detail::Completed { summary: summary.clone() }),
         }
     }
 }

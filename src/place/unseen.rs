@@ -1,8 +1,7 @@
 //! A guest that is not looked at: what a reply would do there is told as far as the reply itself says
 //! it.
 
-use super::guest::told;
-use super::{Coming, Left, Place, fault_of};
+use super::{Coming, Left, Place, fault_of, told};
 use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{Detail, Digest, Effect, Failure, Operation, Reading, RelPath};

@@ -1,8 +1,8 @@
 //! A guest that is deaddrop as a place: each step has a key, journalled before it is asked for.
 
-use super::{AGAIN, GRACE, Guest, PATIENCE, Terms, sane, told};
+use super::{AGAIN, GRACE, Guest, PATIENCE, Terms, sane};
 use crate::error::{Error, Result};
-use crate::place::{Coming, Left, Place, fault_of};
+use crate::place::{Coming, Left, Place, fault_of, lost, shorter_than_asked, told};
 use crate::policy::Opens;
 use crate::protocol::rpc::{
     Fault, LookAt, LookedAt, READ_LIMIT, ResultOf, State, StepAsked, without_content,
@@ -77,7 +77,7 @@ impl<'a> InGuest<'a> {
             own: Some(self.terms.own.clone()),
             settled: self.guest.settled.take(),
         };
-        let state = self.guest.step(&asked, patience, self.terms.interrupted);
+        let state = self.guest.step(&asked, patience);
         if matches!(state, Ok((Ok(State::Done { .. }), _))) {
             self.guest.settled.borrow_mut().push(key.to_owned());
         } else {
@@ -102,7 +102,7 @@ impl<'a> InGuest<'a> {
                 return Err(Error::guest(&self.guest.label(), &sane::line(&message)));
             }
             // Those that were asked before may have begun it, and are not to be had again.
-            Err(Fault { code: Fault::OTHER, .. }) if broke => crate::place::lost(&asked.operation),
+            Err(Fault { code: Fault::OTHER, .. }) if broke => lost(&asked.operation),
             Err(Fault { code: Fault::OTHER, .. }) => return Ok(None),
             // It was not understood, so nothing was done.
             Err(Fault { code: Fault::PARAMS, message, .. }) => not_done(message),
@@ -115,7 +115,7 @@ impl<'a> InGuest<'a> {
                         *detail
                     }
                     Left::Undone => not_done(message),
-                    Left::Lost => crate::place::lost(&asked.operation),
+                    Left::Lost => lost(&asked.operation),
                 }
             }
         }))
@@ -160,7 +160,7 @@ impl Place for InGuest<'_> {
         if let (Operation::Run(run), Detail::Ran(execution)) = (operation, &detail)
             && let (Ending::TimedOut(given), Some(asked)) = (&execution.ending, run.timeout)
         {
-            self.noticed.extend(crate::place::shorter_than_asked(*given, asked));
+            self.noticed.extend(shorter_than_asked(*given, asked));
         }
         Ok(detail)
     }
@@ -229,14 +229,14 @@ impl Place for InGuest<'_> {
                     let detail = sane::detail(detail, operation, self.terms.output_limit);
                     return Ok(Left::Done(Box::new(detail), warnings));
                 }
-                State::Running if (self.terms.interrupted)() => return Err(Error::interrupted()),
+                State::Running if self.guest.is_interrupted() => return Err(Error::interrupted()),
                 State::Running => std::thread::sleep(AGAIN),
             }
         }
     }
 
     fn interrupted(&self) -> bool {
-        (self.terms.interrupted)()
+        self.guest.is_interrupted()
     }
 }
 

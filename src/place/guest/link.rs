@@ -55,7 +55,7 @@ impl Guest {
         self.patience.set(patience + GRACE);
     }
 
-    fn is_interrupted(&self) -> bool {
+    pub(super) fn is_interrupted(&self) -> bool {
         self.interrupted.as_ref().is_some_and(|interrupted| interrupted())
     }
 
@@ -177,8 +177,7 @@ impl Guest {
         params: &impl Serialize,
         patience: Duration,
     ) -> Result<Result<T, Fault>> {
-        let may_repeat = || !self.is_interrupted();
-        self.twice(&may_repeat, |client| client.call(method, params, patience))
+        self.twice(|client| client.call(method, params, patience))
     }
 
     /// Makes sure that there is a connection, and somebody who answers.
@@ -203,17 +202,15 @@ impl Guest {
         &self,
         asked: &StepAsked,
         patience: Duration,
-        interrupted: &dyn Fn() -> bool,
     ) -> Result<(Result<State, Fault>, bool)> {
         let key = Key { key: asked.key.clone() };
         let mut times = 0;
-        // Who wants to stop is not kept waiting for a guest that does not: its key is journalled.
-        let state = self.twice(&|| !interrupted(), |client| {
+        let state = self.twice(|client| {
             let mut told: Option<Instant> = None;
             times += 1;
             client.call_while("step", asked, patience, &mut || {
                 // Said again: the first may overtake the step itself.
-                let tell = interrupted() && told.is_none_or(|told| told.elapsed() >= AGAIN);
+                let tell = self.is_interrupted() && told.is_none_or(|told| told.elapsed() >= AGAIN);
                 told = if tell { Some(Instant::now()) } else { told };
                 tell.then(|| crate::protocol::rpc::request(None, "interrupt", &key))
             })
@@ -221,11 +218,9 @@ impl Guest {
         Ok((state, times > 1))
     }
 
-    fn twice<T>(
-        &self,
-        may_repeat: &dyn Fn() -> bool,
-        mut call: impl FnMut(&mut Client) -> Result<T, Gone>,
-    ) -> Result<T> {
+    /// Calls again where the connection broke. Who wants to stop is not kept waiting: the key of a step
+    /// is journalled.
+    fn twice<T>(&self, mut call: impl FnMut(&mut Client) -> Result<T, Gone>) -> Result<T> {
         let knew = self.link.borrow().is_some() || self.has_answered.get();
         let mut had_connection = false;
         let first = self.with(if knew { RETURN } else { Duration::ZERO }, |client| {
@@ -235,7 +230,11 @@ impl Guest {
         // One that was there may break before anything was written to it, too. Where there was none,
         // it was tried for already.
         let again = first.or_else(|gone| {
-            if had_connection && may_repeat() { self.with(RETURN, call) } else { Err(gone) }
+            if had_connection && !self.is_interrupted() {
+                self.with(RETURN, call)
+            } else {
+                Err(gone)
+            }
         });
         again.map_err(|gone| self.away(&gone))
     }

@@ -21,7 +21,7 @@ use crate::client::Client;
 use crate::config;
 use crate::error::Result;
 use crate::protocol::rpc::{About, ContentsOf, ReadOf};
-use crate::protocol::{Detail, Failure, Operation, RelPath};
+use crate::protocol::{Failure, RelPath};
 use crate::workspace::walk::Walk;
 use crate::workspace::{self, Contents};
 use in_guest::InGuest;
@@ -69,8 +69,6 @@ pub struct Terms<'a> {
     /// What the session is called that its commands are of: what they have for themselves there is
     /// found by it.
     pub own: String,
-    /// Says whether the person wants to stop.
-    pub interrupted: &'a dyn Fn() -> bool,
     /// How long a command gets that asks for so much.
     pub timeout: &'a dyn Fn(Option<Duration>) -> Duration,
     /// Whether commands reach the network; None for what the guest's settings say.
@@ -150,15 +148,5 @@ impl Guest {
                 Ok(Contents { path, bytes, size })
             }
         })
-    }
-}
-
-/// What operations come to that need no place.
-pub(super) fn told(operation: &Operation) -> Detail {
-    match operation {
-        Operation::Message { text } => Detail::Shown { text: text.clone() },
-        Operation::Done { summary, .. } => Detail::Completed { summary: summary.clone() },
-        Operation::Read { path, .. } => Detail::ReadLater { path: path.clone() },
-        _ => Failure::execution("nothing can be told of it").into(),
     }
 }

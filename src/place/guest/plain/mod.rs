@@ -19,10 +19,10 @@ mod walk;
 
 use std::time::Instant;
 
-use super::{GRACE, Guest, PATIENCE, Terms, sane, told};
+use super::{GRACE, Guest, PATIENCE, Terms, sane};
 use crate::error::Result;
 use crate::place::here::left_by;
-use crate::place::{Coming, Left, Place, fault_of};
+use crate::place::{Coming, Left, Place, fault_of, told};
 use crate::policy::Opens;
 use crate::protocol::rpc::{Exec, ExecResult, Fault, READ_LIMIT};
 use crate::protocol::{
@@ -203,6 +203,6 @@ impl Place for InPlain<'_> {
     }
 
     fn interrupted(&self) -> bool {
-        (self.terms.interrupted)()
+        self.guest.is_interrupted()
     }
 }
