@@ -11,7 +11,7 @@ use crate::policy::Opens;
 use crate::protocol::{Asks, Change, Dialect, Kind, Operation, RelPath, Replacement, ShellCommand};
 use crate::session::store::Store;
 use crate::session::{Question, Session};
-use crate::text::{count, named, visible, visible_line};
+use crate::text::{count, named, shell_word, visible, visible_line};
 
 /// All that the person should know before they decide: what would be done, why it is asked, and how
 /// to decide.
@@ -152,7 +152,7 @@ pub(super) fn how(context: &Context, session: &Session) -> String {
     }
     let same = |other: &Session| other.question().is_some_and(|asked| asked.id == question.id);
     let of = if others.iter().any(same) { format!(" --session {stem}") } else { String::new() };
-    let id = shell_word(&question.id);
+    let id = operand(&question.id);
     format!("`deaddrop approve{of} {id}`, or `deaddrop deny{of} --reason TEXT {id}`")
 }
 
@@ -250,7 +250,7 @@ fn opens(opens: Opens) -> Option<String> {
 }
 
 /// A name of an LLM's as a shell takes it, whatever it is.
-fn shell_word(id: &str) -> String {
+fn operand(id: &str) -> String {
     let options_end = if id.starts_with('-') { "-- " } else { "" };
-    format!("{options_end}'{}'", visible_line(id).replace('\'', r"'\''"))
+    format!("{options_end}{}", shell_word(&visible_line(id)))
 }

@@ -22,8 +22,7 @@ impl Client {
     /// It cannot be started. That it then does not speak is told by the first call.
     pub fn spawn(command: &[String]) -> Result<Self, Gone> {
         let name = named(&command.join(" "));
-        let gone =
-            |what: String| Gone { reason: format!("{name} {what}"), sent: false, held: false };
+        let gone = |what: String| Gone::unsent(format!("{name} {what}"));
         let (process, stdin, stdout) = Process::start(command).map_err(gone)?;
         let wire = Wire::new(stdout, stdin, ANSWER_LIMIT);
         let wire = wire.map_err(|e| gone(format!("cannot be listened to: {e}")))?;
@@ -38,8 +37,7 @@ impl Client {
     #[cfg(unix)]
     pub fn connect(socket: &Path, port: Option<u32>, patience: Duration) -> Result<Self, Gone> {
         let name = format!("the agent at {}", visible_line(&socket.to_string_lossy()));
-        let gone =
-            |what: String| Gone { reason: format!("{name} {what}"), sent: false, held: false };
+        let gone = |what: String| Gone::unsent(format!("{name} {what}"));
         let refused = |e: std::io::Error| {
             gone(format!("cannot be reached: {e}; see that it runs and listens there"))
         };
@@ -74,7 +72,7 @@ impl Client {
             "the agent at {} cannot be reached: there are no Unix sockets on this system; start a program that speaks with it",
             visible_line(&socket.to_string_lossy())
         );
-        Err(Gone { reason, sent: false, held: false })
+        Err(Gone::unsent(reason))
     }
 
     /// Begins with `CONNECT` and the port.
@@ -91,7 +89,7 @@ impl Client {
                 "{}; it was asked for port {port}: see that an agent listens there",
                 gone.reason
             );
-            Gone { reason, sent: false, held: false }
+            Gone::unsent(reason)
         })?;
         let told = std::str::from_utf8(&answer).ok().map(str::trim_ascii_end);
         let number = told.and_then(|told| told.strip_prefix("OK "));

@@ -74,6 +74,13 @@ pub struct Gone {
     pub held: bool,
 }
 
+impl Gone {
+    /// The request has not reached anybody.
+    fn unsent(reason: String) -> Self {
+        Self { reason, sent: false, held: false }
+    }
+}
+
 /// A connection to an agent, with one request at a time. Dropping it ends the program that was started
 /// for it, with its process group: at once, or after a second where it does not end by itself.
 pub struct Client {
@@ -147,7 +154,7 @@ impl Client {
     /// The other side reads no more.
     pub fn notify(&mut self, method: &str, params: &impl Serialize) -> Result<(), Gone> {
         let line = line(None, method, params);
-        let line = line.map_err(|reason| Gone { reason, sent: false, held: false })?;
+        let line = line.map_err(Gone::unsent)?;
         self.hand(line).map(drop).map_err(|what| self.over(&what, None))
     }
 

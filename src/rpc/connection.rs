@@ -8,22 +8,16 @@ use super::desk::{Answers, Desk, Way, may_wait, quick};
 use super::line::{Line, Lines};
 use super::queue::Queue;
 use super::{Given, Service};
-use crate::protocol::rpc::{
-    self, Fault, LINE_LIMIT, Method, Request, Written, connected, connects_to, is_blank,
-};
+use crate::protocol::rpc::{self, Fault, LINE_LIMIT, Method, connected, connects_to, is_blank};
 
 /// An interrupt that overtakes is no longer, in bytes: nobody looks through long lines twice. A
 /// longer one comes in its order.
 const INTERRUPT_LIMIT: usize = 4096;
 const INTERRUPT: &[u8] = b"interrupt";
 
-/// Reads ahead until the end of the input, until who wrote is gone, or until no more is wanted.
-pub(super) fn read(input: impl Read, queue: &Queue, service: &dyn Service) {
-    read_with(input, queue, service, None);
-}
-
-/// The same; at a desk, what is quickly done is done on the way.
-pub(super) fn read_with(
+/// Reads ahead until the end of the input, until who wrote is gone, or until no more is wanted. At a
+/// desk, what is quickly done is done on the way.
+pub(super) fn read(
     input: impl Read,
     queue: &Queue,
     service: &dyn Service,
@@ -155,20 +149,10 @@ fn answer(line: Vec<u8>, service: &dyn Service, within: &dyn Fn(bool)) -> Option
     drop(line);
     let id = request.id;
     within(true);
-    let given = call(request, service);
+    let given = Method::of(request).and_then(|method| service.call(method));
     within(false);
     id?;
     Some(rpc::answer(id, given.as_ref()))
-}
-
-fn call(request: Request, service: &dyn Service) -> Result<Given, Fault> {
-    match Method::of(request)? {
-        Method::Interrupt(key) => {
-            service.interrupt(&key.key);
-            Ok(Given::Written(Written { success: true }))
-        }
-        method => service.call(method),
-    }
 }
 
 fn refusal(id: Option<u64>, fault: &Fault) -> String {
@@ -179,9 +163,13 @@ fn refusal(id: Option<u64>, fault: &Fault) -> String {
 mod tests {
     use std::sync::{Condvar, Mutex};
     use std::thread;
+    use std::time::Duration;
 
     use super::*;
-    use crate::protocol::rpc::Pong;
+    use crate::protocol::rpc::{Pong, Written};
+
+    /// So long somebody waits for what must happen.
+    const LONG: Duration = Duration::from_secs(20);
 
     /// Answers pings; a command lasts until it is interrupted.
     #[derive(Default)]
@@ -192,11 +180,18 @@ mod tests {
 
     impl Service for Slow {
         fn call(&self, method: Method) -> Result<Given, Fault> {
-            if let Method::Exec(exec) = method {
-                let mut interrupted = self.interrupted.lock().unwrap();
-                while !interrupted.contains(&exec.cmd) {
-                    interrupted = self.changed.wait(interrupted).unwrap();
+            match method {
+                Method::Exec(exec) => {
+                    let goes_on = |keys: &mut Vec<String>| !keys.contains(&exec.cmd);
+                    let keys = self.interrupted.lock().unwrap();
+                    let waited = self.changed.wait_timeout_while(keys, LONG, goes_on).unwrap();
+                    assert!(!waited.1.timed_out(), "nobody interrupts {}", exec.cmd);
                 }
+                Method::Interrupt(key) => {
+                    self.interrupt(&key.key);
+                    return Ok(Given::Written(Written { success: true }));
+                }
+                _ => {}
             }
             Ok(Given::Pong(Pong { pong: true }))
         }
@@ -210,7 +205,7 @@ mod tests {
     fn answers(input: &str) -> Vec<String> {
         let (service, queue, mut output) = (Slow::default(), Queue::default(), Vec::new());
         thread::scope(|scope| {
-            scope.spawn(|| read(input.as_bytes(), &queue, &service));
+            scope.spawn(|| read(input.as_bytes(), &queue, &service, None));
             work(&queue, &mut output, &service, &|_| ()).unwrap();
         });
         String::from_utf8(output).unwrap().lines().map(str::to_owned).collect()
@@ -266,7 +261,7 @@ mod tests {
         }
         let (service, queue) = (Slow::default(), Queue::default());
         let calls = Mutex::new(Vec::new());
-        read(format!("{PING}\n{PING}\n").as_bytes(), &queue, &service);
+        read(format!("{PING}\n{PING}\n").as_bytes(), &queue, &service, None);
         let told = work(&queue, Gone, &service, &|within| calls.lock().unwrap().push(within));
         assert_eq!(told.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
         assert_eq!(*calls.lock().unwrap(), [true, false], "the second is not begun");
@@ -286,7 +281,7 @@ mod tests {
             }
         }
         let (service, queue, mut output) = (Slow::default(), Queue::default(), Counting::default());
-        read(format!("{PING}\n").repeat(10_000).as_bytes(), &queue, &service);
+        read(format!("{PING}\n").repeat(10_000).as_bytes(), &queue, &service, None);
         work(&queue, &mut output, &service, &|_| ()).unwrap();
         assert_eq!(output.0, format!("{PONG}\n").repeat(10_000).into_bytes());
         // On a slow machine one each millisecond.

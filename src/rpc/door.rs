@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{Mode, OFlags};
 
+use super::steps::is_at;
 use crate::error::{Error, Result};
 
 /// So long another starter is waited for, and whoever may listen.
@@ -147,7 +148,9 @@ impl Turn {
                 .map_err(|e| Error::io("lock", &path, e))?;
             match file.try_lock() {
                 // Who had it before may have removed it meanwhile.
-                Ok(()) if is_there(&file, &path) => return Ok(Self { path, _file: file }),
+                Ok(()) if is_at(&file, &path).unwrap_or(false) => {
+                    return Ok(Self { path, _file: file });
+                }
                 Ok(()) => continue,
                 Err(TryLockError::Error(e)) => return Err(Error::io("lock", &path, e)),
                 Err(TryLockError::WouldBlock) => {}
@@ -165,9 +168,4 @@ impl Drop for Turn {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
-}
-
-fn is_there(file: &File, path: &Path) -> bool {
-    let held = file.metadata().map(|found| (found.dev(), found.ino()));
-    held.is_ok_and(|held| identity(path).is_ok_and(|found| found == held))
 }

@@ -1,7 +1,5 @@
 //! Commands: `exec` and `exec_code`.
 
-use std::time::Duration;
-
 use super::Served;
 use crate::place::Place;
 use crate::policy::Opens;
@@ -23,17 +21,16 @@ impl Served {
             return not_started(&reason);
         }
         let stopped = || self.serving.stop.is_asked();
-        let policy = self.serving.policy.as_ref();
-        let default = self.serving.timeout;
-        let timeout = |asked: Option<Duration>| match policy {
-            Some(policy) => Some(policy.shell.timeout(asked, default)),
-            None => asked,
-        };
+        let timeout = |asked| Some(self.timeout(asked));
         let mut place = self.place(&stopped);
         place.timeout = &timeout;
         place.network = self.network(None);
         let streams = Streams::First;
-        let run = ShellCommand { timeout: Some(default), streams, ..ShellCommand::new(command) };
+        let run = ShellCommand {
+            timeout: Some(self.serving.timeout),
+            streams,
+            ..ShellCommand::new(command)
+        };
         let operation = Operation::Run(run);
         if let Err(reason) = self.permits(&operation, &place) {
             return not_started(&reason);
@@ -125,6 +122,8 @@ fn tell(stderr: &mut String, told: &str) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn of(ending: Ending, stderr: &str) -> (i32, String) {

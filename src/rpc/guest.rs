@@ -6,41 +6,26 @@
 //! it (see [`super::lost`]). Reads have no effect and are no steps: whoever asks again reads again.
 
 use std::thread;
-use std::time::Duration;
 
 use super::lost::Found;
 use super::record::{Begun, Done, Held};
 use super::steps::{Going, SLICE, Taken, is_key};
-use super::{Given, Served, homes};
+use super::{Served, homes};
 use crate::error::Error;
 use crate::machine;
 use crate::place::{Coming, Place};
 use crate::policy::Opens;
 use crate::protocol::operations::Encoding;
 use crate::protocol::rpc::{
-    About, AboutAsked, ContentsOf, Fault, Key, LookAt, LookedAt, Method, READ_LIMIT, ReadOf,
-    ResultOf, STREAM_LIMIT, State, StepAsked, VERSION, Walked, WalkedFile,
+    About, AboutAsked, ContentsOf, Fault, LookAt, LookedAt, READ_LIMIT, ReadOf, ResultOf,
+    STREAM_LIMIT, State, StepAsked, VERSION, Walked, WalkedFile,
 };
 use crate::protocol::{Digest, Operation, Reading, Warning, WarningSort};
 use crate::runner::sandbox::Tier;
 use crate::workspace::walk::EntryKind;
 
 impl Served {
-    /// Does what a host asks of its guest.
-    pub(super) fn guest(&self, method: Method) -> Result<Given, Fault> {
-        match method {
-            Method::About(asked) => self.about(asked).map(Given::About),
-            Method::Walk => self.walked().map(Given::Walked),
-            Method::Look(asked) => Ok(Given::Looked(self.looked(&asked))),
-            Method::Read(asked) => self.contents(&asked).map(Given::Contents),
-            Method::Step(asked) => self.step(&asked).map(Given::Step),
-            Method::Result(asked) => self.came_to(&asked).map(Given::Step),
-            Method::Leave(Key { key }) => self.leave(&key),
-            _ => Err(Fault::internal("this is no method of a guest")),
-        }
-    }
-
-    fn about(&self, asked: AboutAsked) -> Result<About, Fault> {
+    pub(super) fn about(&self, asked: AboutAsked) -> Result<About, Fault> {
         let runner = &self.serving.runner;
         let confinement = runner.confinement(&self.serving.own);
         let policy = self.serving.policy.as_ref();
@@ -68,7 +53,7 @@ impl Served {
         })
     }
 
-    fn walked(&self) -> Result<Walked, Fault> {
+    pub(super) fn walked(&self) -> Result<Walked, Fault> {
         let walk = self.serving.workspace.walk().map_err(|e| failed(&e))?;
         let files = walk.files().map(|file| {
             let kind = match file.kind {
@@ -81,7 +66,7 @@ impl Served {
         Ok(Walked { files: files.collect(), unreadable: walk.unreadable().to_vec() })
     }
 
-    fn looked(&self, asked: &LookAt) -> LookedAt {
+    pub(super) fn looked(&self, asked: &LookAt) -> LookedAt {
         let workspace = &self.serving.workspace;
         let place = workspace.place_of(&asked.operation);
         let standing = if asked.standing { workspace.standing(&asked.operation) } else { None };
@@ -98,7 +83,7 @@ impl Served {
         }
     }
 
-    fn contents(&self, asked: &ReadOf) -> Result<ContentsOf, Fault> {
+    pub(super) fn contents(&self, asked: &ReadOf) -> Result<ContentsOf, Fault> {
         let reading = Reading::Now(Encoding::Utf8);
         let operation = Operation::Read { path: asked.path.clone(), reading };
         let place = self.place(&|| false);
@@ -113,7 +98,7 @@ impl Served {
     }
 
     /// Carries out a step, or tells what it came to.
-    fn step(&self, asked: &StepAsked) -> Result<State, Fault> {
+    pub(super) fn step(&self, asked: &StepAsked) -> Result<State, Fault> {
         let StepAsked { key, operation, settled, .. } = asked;
         check_key(key)?;
         check_operation(operation)?;
@@ -132,7 +117,7 @@ impl Served {
         if let Some(begun) = &held.begun
             && (begun.operation != digest || begun.key != *key)
         {
-            return Err(wrong(&format!("the key '{key}' was used for another operation")));
+            return Err(Fault::params(format!("the key '{key}' was used for another operation")));
         }
         loop {
             match self.found(key, &mut held)? {
@@ -157,7 +142,7 @@ impl Served {
     }
 
     /// What a step came to.
-    fn came_to(&self, asked: &ResultOf) -> Result<State, Fault> {
+    pub(super) fn came_to(&self, asked: &ResultOf) -> Result<State, Fault> {
         let ResultOf { key, state } = asked;
         check_key(key)?;
         self.check_state(state.as_deref())?;
@@ -198,11 +183,7 @@ impl Served {
     ) -> Result<Done, Error> {
         let (serving, key) = (&self.serving, &asked.key);
         let interrupted = || serving.stop.is_asked() || going.is_to_end();
-        let timeout = |asked: Option<Duration>| {
-            let own = asked.unwrap_or(serving.timeout);
-            let policy = serving.policy.as_ref();
-            Some(policy.map_or(own, |policy| policy.shell.timeout(asked, serving.timeout)))
-        };
+        let timeout = |asked| Some(self.timeout(asked));
         let (lock, home) = (self.steps.lock_of(key), self.home_of(asked)?);
         let mut place = self.place_named(&name_of(key), &home.folder, &interrupted);
         place.timeout = &timeout;
@@ -274,7 +255,7 @@ fn check_key(key: &str) -> Result<(), Fault> {
     if is_key(key) {
         return Ok(());
     }
-    Err(wrong("key must be 1 to 64 letters (a-z, A-Z), digits and hyphens"))
+    Err(Fault::params("key must be 1 to 64 letters (a-z, A-Z), digits and hyphens"))
 }
 
 /// Only what has an effect on this machine is a step; reads are asked for by `read`.
@@ -285,7 +266,7 @@ fn check_operation(operation: &Operation) -> Result<(), Fault> {
         Operation::Read { .. } => "what is only read is",
         _ => return Ok(()),
     };
-    Err(wrong(&format!("{what} no step of a guest")))
+    Err(Fault::params(format!("{what} no step of a guest")))
 }
 
 /// What an operation is known by.
@@ -304,10 +285,6 @@ pub(super) fn name_of(key: &str) -> String {
 pub(super) fn unseen(error: &Error) -> Warning {
     let told = format!("whether a command made repositories could not be looked at: {error}");
     Warning::new(WarningSort::Guard, told)
-}
-
-fn wrong(told: &str) -> Fault {
-    Fault::new(Fault::PARAMS, format!("invalid params: {told}"))
 }
 
 fn later(told: &str) -> Fault {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
-use super::own::{Broom, is_held, open};
+use super::own::{Broom, age, is_held, open};
 use super::steps::{is_at, is_key};
 use super::{Given, Served};
 use crate::error::{Error, Result};
@@ -144,9 +144,7 @@ pub(super) fn check(name: Option<&str>) -> Result<(), Fault> {
     if name.is_none_or(is_key) {
         return Ok(());
     }
-    let told =
-        "invalid params: a session must be named by 1 to 64 letters (a-z, A-Z), digits and hyphens";
-    Err(Fault::new(Fault::PARAMS, told))
+    Err(Fault::params("a session must be named by 1 to 64 letters (a-z, A-Z), digits and hyphens"))
 }
 
 fn make_folder(folder: &Path) -> io::Result<()> {
@@ -161,7 +159,5 @@ fn make_folder(folder: &Path) -> io::Result<()> {
 }
 
 fn is_old(folder: &File) -> bool {
-    let used = folder.metadata().and_then(|found| found.modified()).ok();
-    let age = used.and_then(|used| SystemTime::now().duration_since(used).ok());
-    age.is_some_and(|age| age > KEPT)
+    age(folder.metadata()).is_some_and(|age| age > KEPT)
 }

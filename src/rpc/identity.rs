@@ -12,14 +12,21 @@ use crate::error::{Error, Result};
 /// Its file. No record is called so.
 const NAME: &str = "id";
 
-/// The name of the memory in this folder, which is there. It is made, and on disk, when it is first
-/// asked for.
+/// The name of the memory in this folder, which `make` makes where it is missing. The name is made, and
+/// on disk, when it is first asked for.
 ///
 /// # Errors
 /// It cannot be read or made.
-pub(super) fn identity(folder: &Path) -> Result<String> {
+pub(super) fn identity(folder: &Path, make: impl FnOnce() -> Result<()>) -> Result<String> {
     let path = folder.join(NAME);
-    read_or_make(&path, folder).map_err(|e| Error::io("read", &path, e))
+    let name = match read_or_make(&path, folder) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            make()?;
+            read_or_make(&path, folder)
+        }
+        name => name,
+    };
+    name.map_err(|e| Error::io("read", &path, e))
 }
 
 fn read_or_make(path: &Path, folder: &Path) -> io::Result<String> {

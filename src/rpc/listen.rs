@@ -191,13 +191,8 @@ impl<S: Service + Send + 'static> Hall<S> {
         let outlet = Outlet::of(&output);
         let reader = spawn("read", move || {
             let within = |within| hall.calls(within);
-            match outlet {
-                None => connection::read(input, &asked, &hall.service),
-                Some(outlet) => {
-                    let desk = Desk::new(outlet, &asked, &hall.service, &within);
-                    connection::read_with(input, &asked, &hall.service, Some(desk));
-                }
-            }
+            let desk = outlet.map(|outlet| Desk::new(outlet, &asked, &hall.service, &within));
+            connection::read(input, &asked, &hall.service, desk);
         });
         let (hall, asked) = (Arc::clone(self), Arc::clone(&queue));
         let worker = reader.and_then(|()| {

@@ -2,7 +2,8 @@
 //! whatever commands have put there. What cannot be removed soon, and what a server left that was
 //! killed, is removed by those that come later.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, Metadata, TryLockError};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -62,22 +63,26 @@ impl Drop for Own {
     }
 }
 
+/// How long ago something was written; None where that cannot be said.
+pub(super) fn age(found: io::Result<Metadata>) -> Option<Duration> {
+    found.ok()?.modified().ok()?.elapsed().ok()
+}
+
 /// The folders that nobody holds any more.
 fn left_over(state: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(state).into_iter().flatten().flatten();
     entries.filter_map(|entry| {
         let is_own = entry.file_name().to_string_lossy().starts_with(OWN)
             && entry.file_type().is_ok_and(|kind| kind.is_dir());
-        let age = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
         let is_left = is_own
-            && age().is_some_and(|age| age > OLD)
+            && age(entry.metadata()).is_some_and(|age| age > OLD)
             && open(&entry.path()).is_ok_and(|folder| folder.try_lock().is_ok());
         is_left.then(|| entry.path())
     })
 }
 
 /// Opens a folder that is there, also where a command has taken away the rights on it.
-pub(super) fn open(folder: &Path) -> std::io::Result<File> {
+pub(super) fn open(folder: &Path) -> io::Result<File> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

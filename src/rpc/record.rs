@@ -6,11 +6,12 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::own::age;
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::protocol::{Detail, Digest, Effect, Warning};
@@ -121,9 +122,7 @@ impl Held {
     /// Whether it is done, and nobody has asked about it for long. Of one that is not done nobody else
     /// knows that it was begun.
     pub(super) fn is_old(&self) -> bool {
-        let written = self.file.metadata().and_then(|found| found.modified()).ok();
-        let age = written.and_then(|written| SystemTime::now().duration_since(written).ok());
-        self.done.is_some() && age.is_some_and(|age| age > KEPT)
+        self.done.is_some() && age(self.file.metadata()).is_some_and(|age| age > KEPT)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::config::Policy;
 use crate::error::{self, Error};
 use crate::place::{Here, Place};
 use crate::policy::{Ask, Decision, Denial, Opens};
-use crate::protocol::rpc::{Exec, Fault, ListDir, Method, Pong, ReadFile};
+use crate::protocol::rpc::{Exec, Fault, Key, ListDir, Method, Pong, ReadFile, Written};
 use crate::protocol::{Failure, FailureKind, Operation};
 use crate::runner::Runner;
 use crate::runner::sandbox::Tier;
@@ -160,6 +160,13 @@ impl Served {
         Ok(Some(Failure { kind: FailureKind::Denied, reason, suggestion }))
     }
 
+    /// How long a command gets that asks for so much.
+    pub(super) fn timeout(&self, asked: Option<Duration>) -> Duration {
+        let default = self.serving.timeout;
+        let policy = self.serving.policy.as_ref();
+        policy.map_or(asked.unwrap_or(default), |policy| policy.shell.timeout(asked, default))
+    }
+
     /// Where what is put away under this name lies.
     pub(super) fn quarantine(&self, name: &str) -> Quarantine {
         let state = &self.serving.state;
@@ -176,7 +183,17 @@ impl Service for Served {
             Method::ReadFile(ReadFile { path }) => self.read_file(&path).map(Given::File),
             Method::WriteFile(file) => self.write_file(file).map(Given::Written),
             Method::ListDir(ListDir { path }) => self.list_dir(&path).map(Given::Entries),
-            guest => self.guest(guest),
+            Method::About(asked) => self.about(asked).map(Given::About),
+            Method::Walk => self.walked().map(Given::Walked),
+            Method::Look(asked) => Ok(Given::Looked(self.looked(&asked))),
+            Method::Read(asked) => self.contents(&asked).map(Given::Contents),
+            Method::Step(asked) => self.step(&asked).map(Given::Step),
+            Method::Result(asked) => self.came_to(&asked).map(Given::Step),
+            Method::Leave(Key { key }) => self.leave(&key),
+            Method::Interrupt(Key { key }) => {
+                self.interrupt(&key);
+                Ok(Given::Written(Written { success: true }))
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 //! is being carried out, against other processes and other connections of this one (see [`super::record`]).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, DirBuilder, File, TryLockError};
+use std::fs::{self, DirBuilder, File, Metadata, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -81,8 +81,7 @@ impl Steps {
 
     /// What these records are known by.
     pub(super) fn identity(&self) -> Result<String> {
-        self.make_folder()?;
-        identity(&self.state.join(FOLDER))
+        identity(&self.state.join(FOLDER), || self.make_folder())
     }
 
     /// A step is asked for: from here on it can be interrupted.
@@ -298,12 +297,9 @@ impl Drop for Watched<'_> {
 
 /// Whether it is this file that has the path now.
 pub(super) fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    let number = |file: File| -> io::Result<(u64, u64)> {
-        let found = cap_std::fs::File::from_std(file).metadata()?;
-        Ok((found.dev(), found.ino()))
-    };
-    match File::open(path) {
+    let number = |found: Metadata| (found.dev(), found.ino());
+    match fs::symlink_metadata(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
-        there => Ok(number(there?)? == number(file.try_clone()?)?),
+        there => Ok(number(there?) == number(file.metadata()?)),
     }
 }

@@ -11,10 +11,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::output::{Bounded, Unit};
+use crate::protocol::rpc::STREAM_LIMIT;
 use crate::protocol::{Capture, Output, Streams};
 
 /// How many bytes are kept of each of two streams.
-const APART_LIMIT: usize = 1_000_000;
+const APART_LIMIT: usize = STREAM_LIMIT;
 /// More than one pipe buffer of the usual 64 KiB spares switches between writer and reader.
 #[cfg(target_os = "linux")]
 const PIPE_SIZE: usize = 1 << 20;

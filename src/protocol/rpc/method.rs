@@ -110,15 +110,11 @@ impl Method {
 fn none(params: &Value) -> Result<(), Fault> {
     match params {
         Value::Object(_) | Value::Array(_) => Ok(()),
-        _ => Err(wrong("params must be an object")),
+        _ => Err(Fault::params("params must be an object")),
     }
 }
 
 fn read<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
     none(&params)?;
-    serde_json::from_value(params).map_err(|e| wrong(&e.to_string()))
-}
-
-fn wrong(told: &str) -> Fault {
-    Fault::new(Fault::PARAMS, format!("invalid params: {told}"))
+    serde_json::from_value(params).map_err(Fault::params)
 }

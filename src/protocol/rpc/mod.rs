@@ -74,6 +74,11 @@ impl Fault {
         Self { code, message: shortened(message.into()) }
     }
 
+    /// The parameters are wrong, in this way.
+    pub fn params(told: impl std::fmt::Display) -> Self {
+        Self::new(Self::PARAMS, format!("invalid params: {told}"))
+    }
+
     /// It could not be done, for this reason.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(Self::INTERNAL, message)
