@@ -5,7 +5,9 @@
 //! became of it from the next look on. No command runs in between. So who is stopped there finds it
 //! made or not made, and neither is a command's doing; had the new content alone been kept before,
 //! or only afterwards, one of the two would be. Before the next command begins the settled snapshot
-//! is kept, so a command that brings the former content back is found out, also after a stop.
+//! is kept, so a command that brings the former content back is found out, also after a stop. Where
+//! commands run side by side one may run all the same: of what was not approved, what it did is
+//! compared with what was known before.
 
 use super::snapshot::{Approved, Root, Snapshot};
 use super::{Guard, ROOTS, layout, look};
@@ -32,7 +34,17 @@ impl Guard {
             return;
         };
         known.meet(workspace.number());
-        for Approved { path, before, after } in std::mem::take(&mut known.approved) {
+        let approved = std::mem::take(&mut known.approved);
+        for root in &mut known.roots {
+            let Some(mut layout) = root.layout.take() else { continue };
+            // The person may have agreed to one's being deleted. Of all else what was known stays: a
+            // command that still runs may be at work there.
+            layout
+                .parts
+                .retain(|key, _| !approved.iter().any(|a| is_at(&a.path, &root.path_of(key))));
+            root.layout = Some(layout);
+        }
+        for Approved { path, before, after } in approved {
             // What is neither was somebody else's doing, and is compared like all else.
             if let Ok(now) = workspace.digest(&path)
                 && (now == after || now == before)
@@ -42,12 +54,17 @@ impl Guard {
             }
         }
         for root in &mut known.roots {
-            // The person may have agreed to one's being deleted.
-            root.layout.iter_mut().for_each(|layout| layout.parts.clear());
             layout::learn(workspace, root);
         }
         self.is_ahead = true;
     }
+}
+
+/// Whether a place, its names escaped, is this one or lies in it.
+fn is_at(path: &RelPath, place: &str) -> bool {
+    let names: Vec<String> = path.components().map(|name| escaped(name.as_bytes())).collect();
+    let rest = place.strip_prefix(&names.join("/"));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl Snapshot {

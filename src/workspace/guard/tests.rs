@@ -311,3 +311,34 @@ fn what_git_knows_a_repository_by_is_set_right_after_a_stop() {
     assert!(dir.path().join("state/quarantine/turn/1_HEAD").exists());
     assert_eq!(guard.check(&workspace), []);
 }
+
+#[test]
+fn an_approved_write_settles_nothing_that_a_command_did_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("workspace");
+    for folder in ["workspace/.git/objects", "workspace/.git/refs", "state"] {
+        fs::create_dir_all(dir.path().join(folder)).unwrap();
+    }
+    fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    let workspace = Workspace::open(&root, &[], &defaults()).unwrap();
+    let mut guard = Guard::new(Quarantine::new(dir.path().join("state"), "state", "turn"));
+    guard.begin(&workspace).unwrap().unwrap();
+    // It still runs when the person's write is made.
+    fs::remove_file(root.join(".git/HEAD")).unwrap();
+    let path = RelPath::parse(".envrc").unwrap();
+    let plan = workspace.plan_create(&path, b"new\n", Existing::Replace, true).unwrap();
+    guard.expect(&workspace, plan.effect()).unwrap();
+    plan.execute().unwrap();
+    guard.settle(&workspace);
+    assert_eq!(guard.check(&workspace).len(), 1);
+    assert_eq!(fs::read(root.join(".git/HEAD")).unwrap(), b"ref: refs/heads/main\n");
+    assert_eq!(fs::read(root.join(".envrc")).unwrap(), b"new\n");
+    // What the person agrees to is theirs.
+    let path = RelPath::parse(".git/HEAD").unwrap();
+    let plan = workspace.plan_delete(&path, true).unwrap();
+    guard.expect(&workspace, plan.effect()).unwrap();
+    plan.execute().unwrap();
+    guard.settle(&workspace);
+    assert_eq!(guard.check(&workspace), []);
+    assert!(!root.join(".git/HEAD").exists());
+}
