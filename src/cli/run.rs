@@ -140,5 +140,5 @@ fn tell(context: &Context, run: &Session) -> ExitCode {
 fn unreadable(name: &str, why: &str) -> Step {
     let reason = format!("Nothing was carried out: {name}: {why}");
     let invalid = Invalid { kind: Kind::Reply, rejected: false, reason };
-    Step { line: 1, asks: Asks::Invalid(invalid), warnings: Vec::new(), asked: None }
+    Step { line: 1, asks: Asks::Invalid(invalid), ends: false, warnings: Vec::new(), asked: None }
 }

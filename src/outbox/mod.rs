@@ -9,7 +9,7 @@ mod contents;
 mod events;
 mod listing;
 
-use crate::protocol::{Detail, Dialect, operations, tags};
+use crate::protocol::{Detail, Dialect, Outcome, operations, tags};
 use crate::session::Session;
 use crate::text::{count, indented, visible, visible_line};
 use crate::workspace::walk::Walk;
@@ -161,6 +161,22 @@ fn results(session: &Session, requested: &[Requested], out: &mut String) {
     }
 }
 
+/// Where the newest reply was cut off: what of it was carried out, and from where it is to be sent
+/// again.
+fn rest(session: &Session, out: &mut String) {
+    let Some(block) = session.last_results.iter().position(Outcome::is_cut_off) else { return };
+    let applied = match block {
+        0 => "none".to_owned(),
+        1 => "1".to_owned(),
+        n => format!("1–{n}"),
+    };
+    out.push_str(&format!(
+        "Your reply could not be read to its end: applied: {applied}; send again from block {} (line {} of your reply) on, and nothing before it.\n",
+        block + 1,
+        session.last_results[block].line
+    ));
+}
+
 fn prompt(session: &Session, out: &mut String) {
     if session.sequence == 1 {
         let task = visible(&session.task);
@@ -182,6 +198,7 @@ fn prompt(session: &Session, out: &mut String) {
         out.push('\n');
     }
     if session.sequence > 1 {
+        rest(session, out);
         out.push_str(match session.dialect {
             Dialect::Tags => CONTINUE,
             Dialect::Operations => CONTINUE_EVENTS,

@@ -9,6 +9,7 @@ mod bounded;
 mod command;
 mod content;
 mod effect;
+pub mod elision;
 pub mod operations;
 mod outcome;
 mod output;
@@ -108,6 +109,9 @@ pub enum Reading {
 pub enum Existing {
     /// Its content is replaced.
     Replace,
+    /// The same, unless a line of the new content stands for others that would be lost: see
+    /// [`elision`].
+    ReplaceWhole,
     /// The operation fails.
     Fail,
 }
@@ -196,6 +200,10 @@ pub struct Step {
     pub line: usize,
     /// What the block asks for.
     pub asks: Asks,
+    /// Whether the reply cannot be read beyond it, so that it and all that followed is to be sent
+    /// again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends: bool,
     /// What was repaired in reading it, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -229,7 +237,7 @@ pub enum Asks {
 impl Step {
     /// What begins on that line and asks for that, with nothing more to say of it.
     pub(in crate::protocol) fn new(line: usize, asks: Asks) -> Self {
-        Self { line, asks, warnings: Vec::new(), asked: None }
+        Self { line, asks, ends: false, warnings: Vec::new(), asked: None }
     }
 
     /// A reply that is refused as a whole, or a part of it that has no operation to blame.

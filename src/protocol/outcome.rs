@@ -120,6 +120,8 @@ pub struct Failure {
 pub enum FailureKind {
     /// The block could not be understood.
     Invalid,
+    /// The same, and nothing after it could be read either: the reply was cut off, perhaps.
+    CutOff,
     /// Refused for safety; shown as `REJECTED: …`.
     Rejected,
     /// It could not be carried out as things stand: no such file, no such line.
@@ -203,7 +205,11 @@ impl Outcome {
 
     /// The outcome of a malformed block.
     pub fn invalid(step: &Step, invalid: &Invalid) -> Self {
-        let kind = if invalid.rejected { FailureKind::Rejected } else { FailureKind::Invalid };
+        let kind = match invalid.rejected {
+            true => FailureKind::Rejected,
+            false if step.ends => FailureKind::CutOff,
+            false => FailureKind::Invalid,
+        };
         Self::of(step, Failure::new(kind, invalid.reason.clone()).into())
     }
 
@@ -260,6 +266,11 @@ impl Outcome {
     /// Whether it is a command of which nobody knows how it ended.
     pub fn is_lost(&self) -> bool {
         matches!(&self.detail, Detail::Ran(execution) if execution.ending == Ending::Lost)
+    }
+
+    /// Whether the reply could not be read from there on.
+    pub fn is_cut_off(&self) -> bool {
+        matches!(&self.detail, Detail::Failed(failure) if failure.kind == FailureKind::CutOff)
     }
 
     /// Whether it did what was asked. A command succeeds with exit code 0.

@@ -99,7 +99,7 @@ fn read_as(text: &str, dialect: Dialect, ends: bool) -> Reply {
             // A run has no session that could be ended.
             Dialect::Operations => NO_MESSAGE.split("; to end").next().unwrap_or(NO_MESSAGE),
         };
-        steps.push(Step::refused(1, told));
+        steps.push(Step { warnings: std::mem::take(&mut blocks.notes), ..Step::refused(1, told) });
     }
     steps.iter_mut().for_each(|step| keep(step, dialect));
     Reply { steps, unclosed }

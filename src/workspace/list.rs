@@ -26,6 +26,15 @@ impl Workspace {
     /// The entries of the folder that `path` names, or of the root, sorted by the bytes of their
     /// names. Links on the way are followed within the workspace.
     pub fn list(&self, path: Option<&RelPath>) -> Result<Vec<Entry>, Failure> {
+        self.list_up_to(path, usize::MAX)
+    }
+
+    /// The same of `limit` entries at most, whichever the disk gives first.
+    pub(super) fn list_up_to(
+        &self,
+        path: Option<&RelPath>,
+        limit: usize,
+    ) -> Result<Vec<Entry>, Failure> {
         let fail = |e: io::Error| match path {
             Some(path) => failed("list", path, &e),
             None => Failure::new(FailureKind::Execution, format!("Cannot list the root: {e}")),
@@ -36,7 +45,7 @@ impl Workspace {
         };
         let above = inside.join("/");
         let mut entries = Vec::new();
-        for entry in folder.entries().map_err(fail)? {
+        for entry in folder.entries().map_err(fail)?.take(limit) {
             let entry = entry.map_err(fail)?;
             if let Some(entry) = self.entry(&above, &entry).map_err(fail)? {
                 entries.push(entry);

@@ -8,6 +8,7 @@ mod facts;
 pub mod guard;
 mod list;
 mod locate;
+mod missing;
 mod names;
 mod nearest;
 pub mod overlay;
@@ -23,7 +24,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 
 use crate::error::{Error, Result};
-use crate::protocol::{Change, Detail, Failure, RelPath, Replacement};
+use crate::protocol::{Change, Detail, Failure, RelPath, Replacement, elision};
 use edit::Unreplaced;
 pub use facts::Look;
 pub use list::Entry;
@@ -140,7 +141,7 @@ impl Workspace {
     /// Reads a regular file, at most its first `limit` bytes. Never blocks.
     pub fn read(&self, path: &RelPath, limit: u64) -> Result<Contents, Failure> {
         let spot = self.locate(path, Last::Follow)?;
-        regular(path, spot.found.as_ref().ok_or_else(|| not_found(path))?)?;
+        regular(path, spot.found.as_ref().ok_or_else(|| self.missing(path))?)?;
         read_up_to(path, &spot, limit)
     }
 
@@ -153,6 +154,16 @@ impl Workspace {
     pub fn walk(&self) -> Result<Walk> {
         walk::walk(self)
     }
+}
+
+/// Fails where a line of the new content stands for others that the file would lose.
+fn nothing_left_out(path: &RelPath, new: &[u8], old: &[u8]) -> Result<(), Failure> {
+    let left_out = std::str::from_utf8(new).ok().and_then(|new| elision::left_out(new, old));
+    let Some((line, text)) = left_out else { return Ok(()) };
+    Err(Failure::execution(format!(
+        "Line {line} of the new content, `{}`, stands for lines that '{path}' would lose; nothing was changed. Send all of the file, or EDIT_FILE the lines that change",
+        crate::text::visible_line(text)
+    )))
 }
 
 /// What a change makes of a file's bytes, and how that is told. Pure.

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use super::locate::{Found, Last, Way, already_exists, is_folder, not_found};
-use super::{Contents, EDIT_LIMIT, Workspace, changed, editable, read_up_to, regular};
+use super::locate::{Found, Last, Way, already_exists, is_folder};
+use super::{
+    Contents, EDIT_LIMIT, Workspace, changed, editable, nothing_left_out, read_up_to, regular,
+};
 use crate::protocol::{Change, Detail, Existing, Failure, RelPath};
 
 /// Changes in memory, over a workspace that stays as it is.
@@ -70,7 +72,12 @@ impl<'a> Overlay<'a> {
             return Err(already_exists(path, found.is_folder()));
         }
         let real = way.real.clone();
-        readable(path, way)?;
+        if existing == Existing::ReplaceWhole && way.found.is_some() {
+            self.size(path, &way)?;
+            nothing_left_out(path, content, &self.contents(path, way, EDIT_LIMIT)?.bytes)?;
+        } else {
+            readable(path, way)?;
+        }
         self.put(&real, Some(content.to_vec()));
         Ok(Detail::Created { path: real, bytes: content.len() as u64, replaced })
     }
@@ -95,7 +102,7 @@ impl<'a> Overlay<'a> {
     pub fn delete(&mut self, path: &RelPath, permit: bool) -> Result<Detail, Failure> {
         let way = self.way_to_write(path, Last::Keep, permit)?;
         if way.found.is_none() {
-            return Err(not_found(path));
+            return Err(self.missing(path));
         }
         let real = way.real.clone();
         readable(path, way)?;
@@ -161,7 +168,7 @@ impl<'a> Overlay<'a> {
     /// The size of the regular file at the end of a way.
     pub(super) fn size(&self, path: &RelPath, way: &Way) -> Result<u64, Failure> {
         match &way.found {
-            None => Err(not_found(path)),
+            None => Err(self.missing(path)),
             Some(Found::Folder) => Err(is_folder(path)),
             Some(Found::OnDisk(found)) => Ok(regular(path, found)?.len()),
             Some(Found::File) => Ok(self.made(&way.real).len() as u64),

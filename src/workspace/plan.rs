@@ -6,8 +6,10 @@ use std::io;
 use cap_fs_ext::DirExt;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
-use super::locate::{Last, Spot, already_exists, failed, not_found};
-use super::{EDIT_LIMIT, Workspace, changed, editable, read_up_to, regular, sync};
+use super::locate::{Last, Spot, already_exists, failed};
+use super::{
+    EDIT_LIMIT, Workspace, changed, editable, nothing_left_out, read_up_to, regular, sync,
+};
 use crate::protocol::{Change, Detail, Digest, Existing, Failure, FileEffect, RelPath};
 
 /// A change of one file, ready to be made.
@@ -35,6 +37,10 @@ impl Workspace {
                 return Err(already_exists(path, found.is_dir()));
             }
             regular(path, found)?;
+            if existing == Existing::ReplaceWhole {
+                let old = read_up_to(path, &spot, EDIT_LIMIT)?;
+                nothing_left_out(path, content, &old.bytes)?;
+            }
         }
         let before = digest(path, &spot)?;
         let detail = Detail::Created {
@@ -53,7 +59,7 @@ impl Workspace {
         permit: bool,
     ) -> Result<Plan, Failure> {
         let spot = self.locate_to_write(path, Last::Follow, permit)?;
-        let found = regular(path, spot.found.as_ref().ok_or_else(|| not_found(path))?)?;
+        let found = regular(path, spot.found.as_ref().ok_or_else(|| self.missing(path))?)?;
         editable(path, found.len())?;
         let old = read_up_to(path, &spot, EDIT_LIMIT)?;
         let (content, detail) = changed(&spot.real, &old.bytes, change)?;
@@ -63,7 +69,7 @@ impl Workspace {
     /// Plans to remove a file, or a link itself rather than what it leads to. Never a folder.
     pub fn plan_delete(&self, path: &RelPath, permit: bool) -> Result<Plan, Failure> {
         let spot = self.locate_to_write(path, Last::Keep, permit)?;
-        let found = spot.found.as_ref().ok_or_else(|| not_found(path))?;
+        let found = spot.found.as_ref().ok_or_else(|| self.missing(path))?;
         if !found.is_symlink() {
             regular(path, found)?;
         }

@@ -73,3 +73,4 @@ mod support;
 #[cfg(unix)]
 mod terminal;
 mod tidy;
+mod tolerance;

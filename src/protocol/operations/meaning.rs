@@ -111,7 +111,7 @@ fn step(Entry { line, asks }: Entry) -> Step {
             Asks::Invalid(Invalid { kind, rejected: true, reason })
         }
     };
-    Step { line, asks, warnings, asked: Some(Asked { id, about }) }
+    Step { line, asks, ends: false, warnings, asked: Some(Asked { id, about }) }
 }
 
 /// A malformed operation: it is told, and the others go on ("Graceful Degradation").

@@ -67,7 +67,7 @@ pub fn events_of(outcome: &Outcome, now: &UtcTime) -> Vec<Event> {
 pub fn status_of(outcomes: &[Outcome]) -> Status {
     let failed = |outcome: &Outcome| match &outcome.detail {
         Detail::Failed(Failure { kind: FailureKind::System, .. }) => true,
-        Detail::Failed(Failure { kind: FailureKind::Invalid, .. }) => {
+        Detail::Failed(Failure { kind: FailureKind::Invalid | FailureKind::CutOff, .. }) => {
             outcome.kind == Kind::Reply && outcome.asked.is_none()
         }
         _ => false,
@@ -156,7 +156,9 @@ impl Told<'_> {
     fn failed(&self, failure: &Failure) -> Event {
         let Failure { kind, reason, suggestion } = failure;
         match kind {
-            FailureKind::Invalid => self.error(ErrorCategory::Validation, reason.clone()),
+            FailureKind::Invalid | FailureKind::CutOff => {
+                self.error(ErrorCategory::Validation, reason.clone())
+            }
             FailureKind::System => self.error(ErrorCategory::System, reason.clone()),
             FailureKind::NotRun if self.kind == Kind::Reply => {
                 self.error(ErrorCategory::Execution, reason.clone())

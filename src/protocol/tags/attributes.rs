@@ -1,32 +1,59 @@
-//! The attributes of an opening tag.
-
-use std::sync::LazyLock;
-
-use regex::Regex;
+//! The attributes of an opening tag, as a chat window may have left them.
 
 use super::catalogue::Command;
-
-static PAIR: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"^\s*([A-Za-z_][A-Za-z0-9_-]*)\s*=\s*"([^"]*)""#).expect("a constant pattern")
-});
+use super::repairs::{Repairs, is_zero_width};
 
 /// More attributes than any command has; bounds the work on a hostile tag.
 const LIMIT: usize = 16;
 
 /// An opening tag's attributes, in the catalogue's order, and what follows its `]`.
 pub(super) struct Opening<'a> {
-    pub(super) values: Vec<&'a str>,
+    pub(super) values: Vec<Option<String>>,
     pub(super) after: &'a str,
     pub(super) warnings: Vec<String>,
 }
 
-/// Reads what follows a command's name in its opening tag. An error is a phrase that says what is
-/// wrong with the tag.
-pub(super) fn read<'a>(command: &Command, text: &'a str) -> Result<Opening<'a>, String> {
-    let mut found: Vec<(&str, &str)> = Vec::new();
-    let mut rest = text;
-    while let Some(pair) = PAIR.captures(rest) {
-        let (whole, [key, value]) = pair.extract();
+/// Reads what follows a command's name in its opening tag, and notes what had to be overlooked. An
+/// error is a phrase that says what is wrong with the tag.
+pub(super) fn read<'a>(
+    command: &Command,
+    text: &'a str,
+    repairs: &mut Repairs,
+) -> Result<Opening<'a>, String> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let mut cursor = Cursor { rest: text, repairs };
+    let mut unquoted = false;
+    let after = loop {
+        cursor.skip_blanks(!found.is_empty());
+        let begin = cursor.rest;
+        if let Some(after) = ["]", "/]", "\\]"].iter().find_map(|end| begin.strip_prefix(end)) {
+            if begin.starts_with('\\') {
+                cursor.repairs.add(Repairs::ESCAPES);
+            }
+            break after;
+        }
+        let unreadable = || {
+            if begin.trim_end().is_empty() {
+                "the tag does not end in ]".to_owned()
+            } else {
+                format!(
+                    "cannot read `{}` as attributes (key=\"value\") and a closing ]",
+                    brief(begin)
+                )
+            }
+        };
+        let (key, value, bare) = cursor.pair().ok_or_else(unreadable)?;
+        unquoted |= bare;
+        let known = command.attributes.iter().find(|a| a.name.eq_ignore_ascii_case(&key));
+        let key = match known {
+            Some(known) => {
+                if known.name != key {
+                    cursor.repairs.add(Repairs::CASE);
+                }
+                known.name.to_owned()
+            }
+            None => key,
+        };
         if found.iter().any(|(k, _)| *k == key) {
             return Err(format!("the attribute {key} stands there twice"));
         }
@@ -34,42 +61,243 @@ pub(super) fn read<'a>(command: &Command, text: &'a str) -> Result<Opening<'a>, 
             return Err(format!("there are more than {LIMIT} attributes"));
         }
         found.push((key, value));
-        rest = &rest[whole.len()..];
-    }
-    let end = rest.trim_start();
-    let Some(after) = end.strip_prefix("/]").or_else(|| end.strip_prefix(']')) else {
-        return Err(if end.is_empty() {
-            "the tag does not end in ]".to_owned()
-        } else {
-            format!("cannot read `{}` as attributes (key=\"value\") and a closing ]", brief(end))
-        });
     };
+    // Where a value without quotes ends is not known then.
+    if unquoted && after.contains(']') && !after.contains("[/") {
+        return Err("a value without quotes holds a ]".to_owned());
+    }
 
     let mut warnings = Vec::new();
     for (key, _) in &found {
-        if !command.attributes.contains(key) {
+        if !command.attributes.iter().any(|known| known.name == key) {
             warnings.push(format!(
-                "the attribute {key} is unknown to {} and was ignored",
+                "the attribute {} is unknown to {} and was ignored",
+                brief(key),
                 command.name
             ));
         }
     }
+    let is_there = |name: &str| found.iter().any(|(key, _)| key == name);
+    if let Some(wanted) = command.attributes.iter().find(|a| a.required && !is_there(a.name)) {
+        return Err(missing(command, wanted.name, &found));
+    }
     let mut values = Vec::with_capacity(command.attributes.len());
     for wanted in command.attributes {
-        match found.iter().find(|(key, _)| key == wanted) {
-            Some((_, value)) => values.push(*value),
-            None => return Err(format!("the attribute {wanted} is missing")),
-        }
+        let value = found.iter_mut().find(|(key, _)| key == wanted.name);
+        values.push(value.map(|(_, value)| std::mem::take(value)));
+    }
+    if let Some(key) = carries_its_body(command, &found) {
+        return Err(format!(
+            "{key} is no attribute of {} (its body goes on the lines below)",
+            command.name
+        ));
     }
     Ok(Opening { values, after, warnings })
+}
+
+fn missing(command: &Command, name: &str, found: &[(String, String)]) -> String {
+    let range = found.iter().find(|(key, value)| {
+        command.attributes.iter().any(|known| known.name == key) && is_range(value)
+    });
+    match range {
+        Some((key, value)) => {
+            format!("{key}=\"{}\" is no line number, and {name} is missing", brief(value))
+        }
+        None => format!("the attribute {name} is missing"),
+    }
+}
+
+fn is_range(value: &str) -> bool {
+    value.split_once('-').is_some_and(|(from, to)| {
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        is_number(from.trim()) && is_number(to.trim())
+    })
+}
+
+/// The attribute that was given what belongs into the body, if one was.
+fn carries_its_body<'a>(command: &Command, found: &'a [(String, String)]) -> Option<&'a str> {
+    use crate::protocol::Kind;
+    let bodies: &[&str] = match command.kind {
+        Kind::Run => &["command", "cmd"],
+        Kind::Create | Kind::Edit => &["content", "contents"],
+        Kind::Message | Kind::Done => &["text", "message", "summary"],
+        _ => &[],
+    };
+    let is_body = |key: &&str| bodies.iter().any(|body| body.eq_ignore_ascii_case(key));
+    found.iter().map(|(key, _)| key.as_str()).find(is_body)
+}
+
+/// A tag as it is read from left to right.
+struct Cursor<'a, 'r> {
+    rest: &'a str,
+    repairs: &'r mut Repairs,
+}
+
+impl<'a> Cursor<'a, '_> {
+    fn skip_blanks(&mut self, commas: bool) {
+        let mut rest = self.rest.chars();
+        while let Some(c) = rest.clone().next() {
+            match c {
+                ' ' | '\t' | '\r' => {}
+                ',' if commas => self.repairs.add(Repairs::SPACES),
+                c if is_zero_width(c) => self.repairs.add(Repairs::INVISIBLE),
+                c if c.is_whitespace() => self.repairs.add(Repairs::SPACES),
+                _ => break,
+            }
+            rest.next();
+        }
+        self.rest = rest.as_str();
+    }
+
+    /// The next `key="value"`, and whether the value was without quotes.
+    fn pair(&mut self) -> Option<(String, String, bool)> {
+        let mut key = String::new();
+        let mut end = 0;
+        for (at, c) in self.rest.char_indices() {
+            end = at;
+            match c {
+                c if c.is_ascii_alphabetic() || c == '_' => key.push(c),
+                '0'..='9' | '-' if !key.is_empty() => key.push(c),
+                '\\' if self.rest[at + 1..].starts_with('_') => self.repairs.add(Repairs::ESCAPES),
+                c if is_zero_width(c) => self.repairs.add(Repairs::INVISIBLE),
+                _ => break,
+            }
+        }
+        if key.is_empty() {
+            return None;
+        }
+        self.rest = &self.rest[end..];
+        self.skip_blanks(false);
+        if let Some(rest) = self.rest.strip_prefix("\\=") {
+            self.repairs.add(Repairs::ESCAPES);
+            self.rest = rest;
+        } else {
+            self.rest = self.rest.strip_prefix('=')?;
+        }
+        self.skip_blanks(false);
+        let (value, bare) = self.value()?;
+        Some((key, self.cleaned(value), bare))
+    }
+
+    /// The raw text of a value, and whether it was without quotes.
+    fn value(&mut self) -> Option<(&'a str, bool)> {
+        let rest = self.rest;
+        if let Some(inner) = rest.strip_prefix('"')
+            && let Some((value, after)) = inner.split_once('"')
+        {
+            self.rest = after;
+            return Some((value, false));
+        }
+        if let Some(inner) = rest.strip_prefix("\\\"") {
+            let (value, after) = inner.split_once("\\\"").or_else(|| inner.split_once('"'))?;
+            self.repairs.add(Repairs::ESCAPES);
+            self.rest = after;
+            return Some((value, false));
+        }
+        if let Some(entity) = quote_entity(rest) {
+            let inner = &rest[entity..];
+            let ends = inner
+                .match_indices('&')
+                .find_map(|(at, _)| Some((at, quote_entity(&inner[at..])?)));
+            let (at, length) = ends?;
+            self.repairs.add(Repairs::ENTITIES);
+            self.rest = &inner[at + length..];
+            return Some((&inner[..at], false));
+        }
+        let c = rest.chars().next()?;
+        if let Some(family) = FAMILIES.iter().find(|family| family.contains(c)) {
+            let inner = &rest[c.len_utf8()..];
+            let at = inner.find(|c| family.contains(c))?;
+            let end = inner[at..].chars().next()?.len_utf8();
+            self.repairs.add(Repairs::QUOTES);
+            self.rest = &inner[at + end..];
+            return Some((&inner[..at], false));
+        }
+        self.repairs.add(Repairs::QUOTES);
+        let end = if let Some(link) = link_length(rest) {
+            link
+        } else {
+            let end = rest.find(|c: char| c.is_whitespace() || matches!(c, ']' | ',' | '"'))?;
+            // `path=a.py/]` closes itself; no path ends in a slash.
+            let value = rest[..end].trim_end_matches(['/', '\\']);
+            if rest[end..].starts_with(']') { value.len() } else { end }
+        };
+        if end == 0 || rest[end..].starts_with('"') {
+            return None;
+        }
+        self.rest = &rest[end..];
+        Some((&rest[..end], true))
+    }
+
+    /// A value without what the way here did to it.
+    fn cleaned(&mut self, value: &str) -> String {
+        let mut value = value.to_owned();
+        if value.contains(is_zero_width) {
+            self.repairs.add(Repairs::INVISIBLE);
+            value.retain(|c| !is_zero_width(c));
+        }
+        if value.contains('&') {
+            let decoded =
+                ENTITIES.iter().fold(value.clone(), |text, (entity, c)| text.replace(entity, c));
+            if decoded != value {
+                self.repairs.add(Repairs::ENTITIES);
+                value = decoded;
+            }
+        }
+        // Whoever escapes a path has escaped the name before it.
+        if self.repairs.has(Repairs::ESCAPES) && value.contains('\\') {
+            let mut plain = String::with_capacity(value.len());
+            let mut rest = value.chars().peekable();
+            while let Some(c) = rest.next() {
+                if c != '\\' || !rest.peek().is_some_and(char::is_ascii_punctuation) {
+                    plain.push(c);
+                }
+            }
+            value = plain;
+        }
+        value
+    }
+}
+
+/// Characters that stand for one quote.
+const FAMILIES: [&str; 3] = ["\"“”„‟″＂«»", "'‘’‚‛′", "`"];
+
+/// The last is the ampersand's own, so that nothing is decoded twice.
+const ENTITIES: [(&str, &str); 9] = [
+    ("&quot;", "\""),
+    ("&#34;", "\""),
+    ("&#39;", "'"),
+    ("&#x27;", "'"),
+    ("&apos;", "'"),
+    ("&lt;", "<"),
+    ("&gt;", ">"),
+    ("&nbsp;", " "),
+    ("&amp;", "&"),
+];
+
+/// How long the entity of a quote is that a text begins with.
+fn quote_entity(text: &str) -> Option<usize> {
+    const QUOTES: [&str; 8] =
+        ["&quot;", "&#34;", "&#x22;", "&apos;", "&#39;", "&#x27;", "&ldquo;", "&rdquo;"];
+    QUOTES.iter().find(|entity| text.starts_with(**entity)).map(|entity| entity.len())
+}
+
+/// How long the link `[text](target)` is that a text begins with.
+fn link_length(text: &str) -> Option<usize> {
+    let inner = text.strip_prefix('[')?;
+    let middle = inner.find("](").filter(|at| !inner[..*at].contains(']'))?;
+    let end = inner[middle..].find(')')?;
+    Some(1 + middle + end + 1)
 }
 
 /// The first characters of `text`, for quoting.
 pub(super) fn brief(text: &str) -> String {
     const LIMIT: usize = 100;
-    let shown = crate::text::visible_line(text.trim_end());
-    match shown.char_indices().nth(LIMIT) {
+    let text = text.trim_end();
+    let cut = text.char_indices().nth(LIMIT).map(|(cut, _)| cut);
+    let shown = crate::text::visible_line(&text[..cut.unwrap_or(text.len())]);
+    match cut {
         None => shown.into_owned(),
-        Some((cut, _)) => format!("{}…", &shown[..cut]),
+        Some(_) => format!("{shown}…"),
     }
 }

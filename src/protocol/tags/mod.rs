@@ -8,16 +8,30 @@
 //! closing  = "[/" NAME "]"                         alone on a trimmed line
 //! ```
 //!
-//! A body is the lines between its tags, verbatim, each with its newline; nothing in it is looked
-//! at but for the closing tag. On tag lines some slips are forgiven with a warning; whatever would
-//! have to be guessed is an error that quotes the line and shows the correct form. A block that is
-//! never closed ends the reply: where its body ends is unknown, so nothing after it is carried out.
+//! A body is the lines between its tags, each with its newline. What replies are like when they come
+//! out of a chat window is in `docs/replies.md`: tag lines are read however they are decorated, with a
+//! warning; a body is changed only by the few rules there, with a warning; whatever would have to be
+//! guessed is an error that quotes the line and shows the correct form. Where a block's end is not
+//! known, it ends the reply: nothing after it is carried out.
+//!
+//! `marks` finds the lines that matter, `reader` makes blocks of them (`ends`, `odd`), `attributes` and `paths` read
+//! tags, `bodies` and `notes` look at bodies. Commands and their attributes are a table, `catalogue`.
 
 mod attributes;
+mod block;
+mod bodies;
 mod catalogue;
+mod ends;
+mod marks;
+mod names;
+mod notes;
+mod odd;
+mod paths;
 mod printer;
 mod reader;
+mod repairs;
 mod results;
+mod sorts;
 
 pub use catalogue::name;
 pub use printer::print;

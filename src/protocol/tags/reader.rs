@@ -3,17 +3,23 @@
 
 use std::ops::Range;
 
-use memchr::{memchr, memmem};
+use memchr::{memchr, memchr_iter, memrchr};
 
 use super::attributes::{self, Opening, brief};
-use super::catalogue::{self, Command};
-use crate::protocol::{
-    Asked, Asks, Change, Existing, Invalid, Kind, Operation, PathFault, Reading, RelPath, Reply,
-    ShellCommand, Step,
-};
+use super::block::{Block, tag_fault};
+use super::bodies;
+use super::catalogue::{COMMANDS, Command};
+use super::ends::inline_body;
+use super::marks::{self, ALL, Mark, What};
+use super::names::name;
+use super::repairs::Repairs;
+use crate::protocol::{Kind, Reply, Step};
 
 /// What is told of a reply that holds no block.
 pub(in crate::protocol) const NO_COMMAND: &str = "The reply holds no command, so nothing was done. A command begins a line with its tag; the shortest complete reply is three lines: [DONE], a summary, [/DONE]";
+
+/// As many notes about what stands between blocks are told with one of them.
+const NOTES: usize = 4;
 
 /// The blocks of a text.
 pub(in crate::protocol) struct Blocks {
@@ -23,6 +29,8 @@ pub(in crate::protocol) struct Blocks {
     pub(in crate::protocol) unclosed: bool,
     /// Where what follows the opening lines stands: bodies and closing tags, in bytes.
     pub(in crate::protocol) bodies: Vec<Range<usize>>,
+    /// What was ignored where no block is that could tell of it.
+    pub(in crate::protocol) notes: Vec<String>,
 }
 
 /// Reads a reply (tag protocol, "Inbox Format").
@@ -35,111 +43,194 @@ pub(in crate::protocol) struct Blocks {
 /// assert_eq!(reply.steps[0].asks, Asks::Operation(Operation::Run(ShellCommand::new("ls -l"))));
 /// ```
 pub fn parse(text: &str) -> Reply {
-    let Blocks { mut steps, unclosed, .. } = blocks(text);
+    let Blocks { mut steps, unclosed, notes, .. } = blocks(text);
     steps.iter_mut().for_each(|step| step.asked = None);
     if steps.is_empty() {
-        steps.push(Step::refused(1, NO_COMMAND));
+        steps.push(Step { warnings: notes, ..Step::refused(1, NO_COMMAND) });
     }
     Reply { steps, unclosed }
 }
 
 /// Finds all blocks.
 pub(in crate::protocol) fn blocks(text: &str) -> Blocks {
-    let mut reader = Reader { text, at: 0, line: 1 };
-    let mut blocks = Blocks { steps: Vec::new(), unclosed: false, bodies: Vec::new() };
-    while reader.at < text.len() {
-        let (line, number) = reader.next_line();
-        let Some((command, rest)) = opening(line) else { continue };
-        let begin = reader.at;
-        let step = match reader.block(command, line, rest, number) {
-            Ok(block) => block.step(command, number),
-            Err(fault) => {
-                blocks.unclosed |= matches!(fault, Fault::Unclosed);
-                Step::new(number, invalid(command, number, line.trim(), &fault))
-            }
-        };
-        if reader.at > begin {
-            blocks.bodies.push(begin..reader.at);
+    let marks = marks::find(text);
+    let mut reader = Reader {
+        text,
+        marks: &marks,
+        at: 0,
+        counted: (0, 1),
+        origins: Vec::new(),
+        last: [None; COMMANDS.len()],
+        escaped: (0, 0),
+        ignored: 0,
+        blocks: Blocks {
+            steps: Vec::new(),
+            unclosed: false,
+            bodies: Vec::new(),
+            notes: Vec::new(),
+        },
+    };
+    for (n, mark) in marks.iter().enumerate() {
+        if mark.line >= reader.at || mark.what == What::ThinkEnd && mark.at >= reader.at {
+            reader.at = reader.at.max(mark.line);
+            reader.take(n, mark);
         }
-        blocks.steps.push(step);
     }
-    blocks
+    reader.finish()
 }
 
-/// The command that a line opens, cheaply for the many lines that open none.
-fn opening(line: &str) -> Option<(&'static Command, &str)> {
-    match line.as_bytes().first()? {
-        b'[' | b' ' | b'\t' | 0x80.. => catalogue::opened_by(line.trim()),
-        _ => None,
-    }
+pub(super) struct Reader<'a> {
+    pub(super) text: &'a str,
+    pub(super) marks: &'a [Mark],
+    /// What stands before is done with.
+    pub(super) at: usize,
+    /// An offset, and the number of its line.
+    pub(super) counted: (usize, usize),
+    /// Where the tag of each step begins.
+    pub(super) origins: Vec<usize>,
+    /// The last step that is a block of each command, in the catalogue's order.
+    pub(super) last: [Option<usize>; COMMANDS.len()],
+    /// How many opening tags were escaped, of how many.
+    pub(super) escaped: (usize, usize),
+    /// How many notes were left out.
+    pub(super) ignored: usize,
+    pub(super) blocks: Blocks,
 }
 
-struct Reader<'a> {
-    text: &'a str,
-    /// The byte offset of the next line, and its number.
-    at: usize,
-    line: usize,
-}
-
-/// A block whose tags are in order.
-struct Block<'a> {
-    values: Vec<&'a str>,
-    body: String,
-    warnings: Vec<String>,
-}
-
-enum Fault {
-    /// What is wrong with the opening tag, as a phrase.
-    Tag(String),
-    /// There is no closing tag.
-    Unclosed,
-}
-
-impl<'a> Reader<'a> {
-    /// The next line without its newline, and its number.
-    fn next_line(&mut self) -> (&'a str, usize) {
-        let rest = &self.text[self.at..];
-        let length = memchr(b'\n', rest.as_bytes());
-        self.at += length.map_or(rest.len(), |n| n + 1);
-        self.line += 1;
-        (&rest[..length.unwrap_or(rest.len())], self.line - 1)
+impl Reader<'_> {
+    /// The number of the line that holds an offset.
+    pub(super) fn number(&mut self, at: usize) -> usize {
+        let (from, line) = self.counted;
+        let lines = |range: Range<usize>| memchr_iter(b'\n', &self.text.as_bytes()[range]).count();
+        let line =
+            if at >= from { line + lines(from..at) } else { line.saturating_sub(lines(at..from)) };
+        self.counted = (at, line);
+        line
     }
 
-    /// Reads the block that `line` opens, up to and with its closing tag.
-    fn block(
-        &mut self,
-        command: &Command,
-        line: &'a str,
-        rest: &'a str,
-        number: usize,
-    ) -> Result<Block<'a>, Fault> {
-        let tag = attributes::read(command, rest);
-        let Some(closing) = command.closing else {
-            let Opening { values, after, mut warnings } = tag.map_err(Fault::Tag)?;
-            if !after.trim().is_empty() && after.trim() != format!("[/{}]", command.name) {
-                warnings.push(format!(
-                    "`{}` after the tag on line {number} was ignored",
-                    brief(after.trim())
+    /// Where the line of an offset ends, without its newline.
+    pub(super) fn line_end(&self, at: usize) -> usize {
+        memchr(b'\n', &self.text.as_bytes()[at..]).map_or(self.text.len(), |n| at + n)
+    }
+
+    /// The same with its newline.
+    pub(super) fn next_line(&self, at: usize) -> usize {
+        (self.line_end(at) + 1).min(self.text.len())
+    }
+
+    fn take(&mut self, n: usize, mark: &Mark) {
+        match mark.what {
+            What::Opening => self.open(mark),
+            What::Misspelt => self.misspelt(n, mark),
+            What::Closing => self.left_over(mark),
+            What::MisspeltClosing => {}
+            What::Result => {
+                let line = self.number(mark.line);
+                let shown = brief(&self.text[mark.at..self.line_end(mark.at)]);
+                self.note(format!(
+                    "line {line} `{shown}` was ignored: results are written by the program that carries out the commands"
                 ));
             }
-            return Ok(Block { values, body: String::new(), warnings });
+            What::Section => self.an_outbox(mark),
+            What::Think => self.thoughts(n, mark),
+            What::ThinkEnd => self.end_of_thoughts(mark),
+        }
+    }
+
+    pub(super) fn push(&mut self, step: Step, origin: usize) {
+        let notes = std::mem::take(&mut self.blocks.notes);
+        self.blocks.steps.push(step);
+        self.origins.push(origin);
+        notes.into_iter().for_each(|note| self.note(note));
+    }
+
+    /// Tells something beside the last block, or the next where there is none.
+    pub(super) fn note(&mut self, note: String) {
+        let notes = match self.blocks.steps.last_mut() {
+            Some(step) => &mut step.warnings,
+            None => &mut self.blocks.notes,
+        };
+        if notes.len() < NOTES + 4 {
+            notes.push(note);
+        } else {
+            self.ignored += 1;
+        }
+    }
+
+    /// All up to `end` is read.
+    pub(super) fn pass(&mut self, from: usize, end: usize) {
+        if end > from {
+            self.blocks.bodies.push(from..end);
+        }
+        self.at = end;
+    }
+
+    /// Reads the block that a tag opens.
+    fn open(&mut self, mark: &Mark) {
+        let command = mark.command();
+        let end = self.line_end(mark.at);
+        let (line, rest) = (&self.text[mark.line..end], &self.text[mark.name_end..end]);
+        let mut repairs = mark.repairs;
+        let tag = attributes::read(command, rest, &mut repairs);
+        let after =
+            tag.as_ref().map_or("", |tag| marks::without_suffix(tag.after, mark.repairs).trim());
+        let inline = command.closing.and_then(|closing| inline_body(after, closing, mark));
+        if !mark.is_plain() && !mark.alone && self.is_prose(mark, tag.is_err(), after, inline) {
+            return;
+        }
+        let number = self.number(mark.line);
+        let (body_at, mut warnings) = (self.next_line(mark.at), Vec::new());
+        self.at = body_at;
+        self.last[mark.which()] = Some(self.blocks.steps.len());
+        self.escaped.1 += 1;
+        self.escaped.0 += usize::from(repairs.has(Repairs::ESCAPES));
+        if let (false, Ok(tag)) = (repairs.is_none(), &tag) {
+            warnings.push(read_as(number, line, &canonical(command, &tag.values), repairs));
+        }
+        let Some(closing) = command.closing else {
+            return match tag {
+                Ok(tag) => self.without_body(mark, number, line, tag, after, warnings),
+                Err(what) => self.malformed(mark, number, line, &what),
+            };
         };
 
         // A body may begin, or even end, on the line of its opening tag.
-        let after = tag.as_ref().map_or("", |tag| tag.after.trim());
-        let inline = after.strip_suffix(closing);
-        let lines = match inline {
-            Some(_) => "",
-            None => self.body(closing).ok_or(Fault::Unclosed)?,
-        };
-        let Opening { values, mut warnings, .. } = tag.map_err(Fault::Tag)?;
-        // Nobody can say which of the closing tags is meant.
-        if inline.unwrap_or(after).contains(closing) {
-            return Err(Fault::Tag(format!("the text after the tag holds {closing}")));
+        let mut lines = "";
+        let mut quote = mark.quote;
+        let mut closed = (None, Repairs::default());
+        if inline.is_none() {
+            let fault = tag.as_ref().err().map(String::as_str);
+            let Some(end) = self.end_of(mark, body_at, number, fault) else { return };
+            lines = &self.text[body_at..end.closing.start];
+            quote = end.quote;
+            closed = (Some(end.closing.clone()), end.repairs);
+            self.pass(body_at, end.closing.end);
         }
-
-        let mut body = String::with_capacity(lines.len() + after.len() + 1);
+        let Opening { values, warnings: more, .. } = match tag {
+            Ok(tag) => tag,
+            Err(what) => return self.malformed(mark, number, line, &what),
+        };
+        warnings.extend(more);
+        // Nobody can say which of the tags is meant.
         let first = inline.unwrap_or(after);
+        let second = first.strip_prefix('[').and_then(name);
+        let what = if first.contains(closing) {
+            Some(format!("the text after the tag holds {closing}"))
+        } else if second.is_some_and(|second| usize::from(second.command) == mark.which()) {
+            Some(format!("the text after the tag begins with [{}", command.name))
+        } else {
+            None
+        };
+        if let Some(what) = what {
+            return self.malformed(mark, number, line, &what);
+        }
+        if let (Some(range), false) = (&closed.0, closed.1.is_none()) {
+            let at = self.number(range.start);
+            let begin = memrchr(b'\n', &self.text.as_bytes()[..range.start]).map_or(0, |n| n + 1);
+            let begin = begin.max(body_at);
+            warnings.push(read_as(at, &self.text[begin..range.end], closing, closed.1));
+        }
+        let mut body = String::with_capacity(lines.len() + first.len() + 1);
         if !first.is_empty() {
             if !matches!(command.kind, Kind::Message | Kind::Done) {
                 warnings.push(format!("the body began on the line of its tag (line {number}); put the tag on a line of its own"));
@@ -147,145 +238,95 @@ impl<'a> Reader<'a> {
             body.push_str(first);
             body.push('\n');
         }
+        let unquoted = (mark.quote > 0).then(|| bodies::unquoted(lines, mark.quote)).flatten();
+        if quote != mark.quote || mark.quote > 0 && unquoted.is_none() {
+            let what = "the lines of the block are not all quoted (>) as its tag is,";
+            return self.malformed(mark, number, line, what);
+        }
+        let lines = unquoted.as_deref().unwrap_or(lines);
         // Where the tag line ends in CRLF, so does the body: a property of the reply, not of it.
         if line.ends_with('\r') {
             body.push_str(&lines.replace("\r\n", "\n"));
         } else {
             body.push_str(lines);
         }
-        Ok(Block { values, body, warnings })
-    }
-
-    /// The lines up to the one that is only `closing`, which is passed. Without one the rest of
-    /// the reply is passed.
-    fn body(&mut self, closing: &str) -> Option<&'a str> {
-        let rest = &self.text[self.at..];
-        for found in memmem::find_iter(rest.as_bytes(), closing) {
-            // Only the white space around it is looked at, so that a long line with many closing
-            // tags in it stays linear.
-            let before = rest[..found].trim_end_matches(is_blank);
-            let after = rest[found + closing.len()..].trim_start_matches(is_blank);
-            let begins = before.is_empty() || before.ends_with('\n');
-            if begins && (after.is_empty() || after.starts_with('\n')) {
-                let passed = rest.len() - after.len() + usize::from(!after.is_empty());
-                self.line += memchr::memchr_iter(b'\n', &rest.as_bytes()[..passed]).count();
-                self.at += passed;
-                return Some(before);
-            }
+        if closed.1.has(Repairs::GLUED) {
+            body.push('\n');
         }
-        self.at = self.text.len();
-        None
+        let body_line = if first.is_empty() { number + 1 } else { number };
+        let block = Block { command, number, tag: line, values, body, body_line, warnings };
+        self.push(block.step(), mark.line);
     }
-}
 
-impl Block<'_> {
-    /// What the block asks for, and the warnings about it.
-    fn step(self, command: &Command, number: usize) -> Step {
-        let Self { values, body, mut warnings } = self;
-        let path = match values.first().map(|text| read_path(text, &mut warnings)) {
-            None => None,
-            Some(Ok(path)) => Some(path),
-            Some(Err(fault)) => {
-                let reason = format!("{fault} (line {number})");
-                let invalid = Invalid { kind: command.kind, rejected: true, reason };
-                let asked = Asked { id: None, about: values[0].to_owned() };
-                let step = Step::new(number, Asks::Invalid(invalid));
-                return Step { warnings, asked: Some(asked), ..step };
-            }
-        };
-        let asks = match operation(command, &values, path, body) {
-            Ok(operation) => Asks::Operation(operation),
-            Err(what) => {
-                let reason = format!("Line {number}: {what}. Correct form: {}", command.form);
-                Asks::Invalid(Invalid { kind: command.kind, rejected: false, reason })
-            }
-        };
-        Step { warnings, ..Step::new(number, asks) }
-    }
-}
-
-/// What a command with these attributes and that body asks for; else what is wrong with it.
-fn operation(
-    command: &Command,
-    values: &[&str],
-    path: Option<RelPath>,
-    body: String,
-) -> Result<Operation, String> {
-    Ok(match (command.kind, path) {
-        (Kind::Create, Some(path)) => {
-            Operation::Create { path, content: body.into(), existing: Existing::Replace }
+    /// Takes a block that is its tag alone; `after` is what stands behind it.
+    fn without_body(
+        &mut self,
+        mark: &Mark,
+        number: usize,
+        tag: &str,
+        opening: Opening<'_>,
+        after: &str,
+        mut warnings: Vec<String>,
+    ) {
+        let command = mark.command();
+        warnings.extend(opening.warnings);
+        if !after.is_empty()
+            && inline_body(after, &format!("[/{}]", command.name), mark) != Some("")
+        {
+            warnings.push(format!("`{}` after the tag on line {number} was ignored", brief(after)));
         }
-        (Kind::Edit, Some(path)) => {
-            let number = |n: usize, key: &str| {
-                let given = values[n];
-                let wrong = || format!("{key}=\"{}\" is no line number", brief(given));
-                given.trim().parse().map_err(|_| wrong())
+        let (values, body) = (opening.values, String::new());
+        let block = Block { command, number, tag, values, body, body_line: number, warnings };
+        self.push(block.step(), mark.line);
+    }
+
+    /// Takes a block with which something is wrong: a phrase.
+    fn malformed(&mut self, mark: &Mark, number: usize, tag: &str, what: &str) {
+        let asks = tag_fault(mark.command(), number, tag, what);
+        self.push(Step::new(number, asks), mark.line);
+    }
+
+    /// Whether a line that is no plain tag is none at all: words in brackets, a link.
+    fn is_prose(&self, mark: &Mark, broken: bool, after: &str, inline: Option<&str>) -> bool {
+        if broken || inline.is_some() {
+            return broken;
+        }
+        if after.starts_with(['(', ':', '[']) {
+            return true;
+        }
+        let next = self.marks.get(mark.next[ALL] as usize);
+        mark.command().closing.is_some() && next.is_none_or(|next| next.what != What::Closing)
+    }
+
+    fn finish(mut self) -> Blocks {
+        let (escaped, all) = self.escaped;
+        if escaped * 2 > all {
+            self.note("most tags of the reply came with escaped characters (\\_), so its bodies may hold such too; they were kept as they are".to_owned());
+        }
+        if self.ignored > 0 {
+            let more = self.ignored;
+            let notes = match self.blocks.steps.last_mut() {
+                Some(step) => &mut step.warnings,
+                None => &mut self.blocks.notes,
             };
-            let (start, end) = (number(1, "start_line")?, number(2, "end_line")?);
-            Operation::Edit { path, change: Change::Lines { start, end, with: body } }
+            notes.push(format!("and {more} more of this sort"));
         }
-        (Kind::Delete, Some(path)) => Operation::Delete { path },
-        (Kind::Read, Some(path)) => Operation::Read { path, reading: Reading::Later },
-        (Kind::Run, _) if body.trim().is_empty() => return Err("the command is empty".to_owned()),
-        (Kind::Run, _) => Operation::Run(ShellCommand::new(without_newline(body))),
-        (Kind::Done, _) => Operation::Done { summary: without_newline(body), if_ok: false },
-        _ => Operation::Message { text: without_newline(body) },
-    })
-}
-
-fn read_path(text: &str, warnings: &mut Vec<String>) -> Result<RelPath, PathFault> {
-    let path = RelPath::parse(text.trim())?;
-    if text.contains('\\') {
-        warnings.push(format!(
-            "the path '{}' was read as '{path}': write / between folders",
-            brief(text)
-        ));
+        self.blocks
     }
-    Ok(path)
 }
 
-fn is_blank(c: char) -> bool {
-    c != '\n' && c.is_whitespace()
+/// What a line was read as.
+fn read_as(number: usize, line: &str, tag: &str, repairs: Repairs) -> String {
+    format!("line {number} `{}` was read as {tag} ({})", brief(line.trim()), repairs.words())
 }
 
-fn without_newline(mut body: String) -> String {
-    if body.ends_with('\n') {
-        body.pop();
-    }
-    body
-}
-
-fn invalid(command: &Command, number: usize, line: &str, fault: &Fault) -> Asks {
-    let reason = match fault {
-        Fault::Tag(what) => {
-            format!("Line {number}: {what} in `{}`. Correct form: {}", brief(line), command.form)
-        }
-        Fault::Unclosed => format!(
-            "Line {number}: `{}` is never closed, so neither it nor anything after it was carried out. Send it again from there, and close it with {} alone on a line",
-            brief(line),
-            command.closing.unwrap_or_default()
-        ),
-    };
-    Asks::Invalid(Invalid { kind: command.kind, rejected: false, reason })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_on_the_tag_line_cannot_hold_its_closing_tag() {
-        for (text, steps) in [
-            ("[MESSAGE][/MESSAGE][/MESSAGE]\n[DONE]x[/DONE]\n", 2),
-            ("[DONE] [/DONE] x [/DONE]\n[MESSAGE]y[/MESSAGE]", 2),
-            ("[MESSAGE][/MESSAGE] x\ny\n[/MESSAGE]\n[READ_FILE path=\"a\"]\n", 2),
-        ] {
-            let reply = parse(text);
-            assert_eq!(reply.steps.len(), steps, "{text}");
-            assert!(matches!(reply.steps[1].asks, Asks::Operation(_)), "{text}");
-            let Asks::Invalid(invalid) = &reply.steps[0].asks else { panic!("{text}") };
-            assert!(invalid.reason.starts_with("Line 1: the text after the tag holds [/"));
-            assert!(invalid.reason.contains("Correct form: ["), "{}", invalid.reason);
+/// An opening tag as it should have been written.
+fn canonical(command: &Command, values: &[Option<String>]) -> String {
+    let mut tag = format!("[{}", command.name);
+    for (attribute, value) in command.attributes.iter().zip(values) {
+        if let Some(value) = value {
+            tag.push_str(&format!(" {}=\"{}\"", attribute.name, brief(value)));
         }
     }
+    tag + "]"
 }

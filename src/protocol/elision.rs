@@ -1,0 +1,141 @@
+//! Lines that stand for others which a text leaves out: `// ... rest unchanged ...`. Pure.
+
+use std::collections::HashSet;
+
+use memchr::{memchr, memmem, memrchr};
+
+/// The first line of `new` that stands for lines left out and does not stand in `old`, with its
+/// number from 1.
+pub fn left_out<'a>(new: &'a str, old: &[u8]) -> Option<(usize, &'a str)> {
+    let mut elisions = elisions(new).peekable();
+    elisions.peek()?;
+    let old: HashSet<&[u8]> = old.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
+    let (at, line) = elisions.find(|(_, line)| !old.contains(line.trim().as_bytes()))?;
+    Some((memchr::memchr_iter(b'\n', &new.as_bytes()[..at]).count() + 1, line.trim()))
+}
+
+/// Whether a text may leave something out.
+pub fn may_leave_out(text: &str) -> bool {
+    elisions(text).next().is_some()
+}
+
+/// The lines that stand for others, with where they begin.
+fn elisions(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let bytes = text.as_bytes();
+    let mut dots = memmem::find_iter(bytes, "...").peekable();
+    let mut signs = memmem::find_iter(bytes, "…").peekable();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            while dots.next_if(|found| *found < at).is_some() {}
+            while signs.next_if(|found| *found < at).is_some() {}
+            let found = match (dots.peek(), signs.peek()) {
+                (Some(dots), Some(signs)) => *dots.min(signs),
+                (found, None) | (None, found) => *found?,
+            };
+            let begin = memrchr(b'\n', &bytes[at..found]).map_or(at, |n| at + n + 1);
+            let end = memchr(b'\n', &bytes[found..]).map_or(bytes.len(), |n| found + n);
+            at = (end + 1).min(bytes.len());
+            if is_elision(&text[begin..end]) {
+                return Some((begin, &text[begin..end]));
+            }
+            if at == bytes.len() {
+                return None;
+            }
+        }
+    })
+}
+
+fn is_elision(line: &str) -> bool {
+    const LONGEST: usize = 160;
+    const MARKERS: [&str; 9] = ["//", "#", "--", "/*", "<!--", "{/*", ";", "%", "*"];
+    const WORDS: [&str; 14] = [
+        "rest",
+        "remain",
+        "unchanged",
+        "existing",
+        "same as",
+        "omitted",
+        "previous",
+        "other",
+        "keep",
+        "as before",
+        "no change",
+        "above",
+        "below",
+        "same code",
+    ];
+    let line = line.trim();
+    if line.len() > LONGEST {
+        return false;
+    }
+    let marker = MARKERS.iter().find(|marker| line.starts_with(**marker));
+    let mut inner = line;
+    if let Some(marker) = marker {
+        inner = inner[marker.len()..].trim_start_matches(marker.chars().next_back().unwrap_or(' '));
+        inner =
+            ["*/}", "*/", "-->"].iter().find_map(|end| inner.strip_suffix(end)).unwrap_or(inner);
+    }
+    let inner = inner.trim().trim_start_matches(['(', '[']).trim_end_matches([')', ']']);
+    let dots = |text: &str| text.starts_with("...") || text.starts_with('…');
+    let closing = |text: &str| text.ends_with("...") || text.ends_with('…');
+    let stands_for_more = dots(inner) || marker.is_some() && closing(inner);
+    if !stands_for_more {
+        return false;
+    }
+    let words = inner.trim_matches(['.', '…', ' ', '(', ')', '[', ']']).to_ascii_lowercase();
+    // What is spread in JavaScript follows its dots at once.
+    if marker.is_none() && inner.trim_start_matches(['.', '…']).starts_with(char::is_alphanumeric)
+    {
+        return false;
+    }
+    if words.is_empty() {
+        return marker.is_some_and(|marker| !matches!(*marker, "*" | ";" | "%"));
+    }
+    words.is_ascii() && WORDS.iter().any(|word| words.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_stand_for_others_are_told_from_code() {
+        for line in [
+            "// ... rest unchanged ...",
+            "    # ... existing code ...",
+            "/* ... the rest of the styles ... */",
+            "<!-- ... other rows ... -->",
+            "{/* ... remaining items ... */}",
+            "-- … unchanged …",
+            "// ...",
+            "# rest of the file is the same as before...",
+            "... (rest of the file unchanged) ...",
+            "[... rest of the code ...]",
+        ] {
+            assert!(is_elision(line), "{line}");
+        }
+        for line in [
+            "...",
+            "    ...",
+            "f(...rest)",
+            "let { a, ...rest } = x;",
+            "...rest,",
+            "print(\"...\")",
+            "# Loading...",
+            "// see above",
+            "match x { 0.. => () }",
+            "* ...",
+        ] {
+            assert!(!is_elision(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn only_what_the_file_lacks_is_left_out() {
+        let new = "a\n// ... rest unchanged ...\nb\n";
+        assert_eq!(left_out(new, b"a\nb\n"), Some((2, "// ... rest unchanged ...")));
+        assert_eq!(left_out(new, b"x\n  // ... rest unchanged ...\r\n"), None);
+        assert_eq!(left_out("a\nb\n", b""), None);
+    }
+}

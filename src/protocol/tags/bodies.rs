@@ -1,0 +1,181 @@
+//! What stands around or before the lines of a body and is none of it: a fence, line numbers, the
+//! signs of a quotation or a diff. A body is changed only where that is beyond doubt, with a warning.
+
+use super::notes::fence_of;
+use super::sorts::{Sort, sort};
+use crate::protocol::{Kind, RelPath};
+
+/// A body, and the line of the reply that it begins on.
+pub(super) struct Body<'a> {
+    pub(super) kind: Kind,
+    pub(super) path: Option<&'a RelPath>,
+    pub(super) text: String,
+    pub(super) line: usize,
+}
+
+/// Takes off what is none of the body. An error is a phrase that says what is wrong with it.
+pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<String>) -> Result<String, String> {
+    let Body { kind, path, mut text, line } = body;
+    let sort = path.map_or(Sort::Code, sort);
+    let is_file = matches!(kind, Kind::Create | Kind::Edit);
+    if (is_file && sort == Sort::Code) || kind == Kind::Run {
+        let blank =
+            if kind == Kind::Run { text.len() - without_blank_lines(&text).len() } else { 0 };
+        if let Some(inner) = fenced(&text[blank..], kind == Kind::Run)? {
+            warnings.push(format!(
+                "the body from line {line} on stood in a fence of its own, which was taken off: send it without one"
+            ));
+            text = String::from(inner);
+        }
+    }
+    if !is_file {
+        return Ok(text);
+    }
+    if sort == Sort::Code
+        && let Some(plain) = without_gutter(&text)?
+    {
+        warnings.push(format!(
+            "the line numbers before each line of the body from line {line} on were taken off: send it without them"
+        ));
+        text = plain;
+    }
+    if sort != Sort::Patch {
+        if kind == Kind::Create && is_diff(&text) {
+            return Err("the body is a diff and not the content of the file: send all of the content, or EDIT_FILE the lines that change (a file that is to hold a diff has a name in .diff or .patch)".to_owned());
+        }
+        if kind == Kind::Edit && sort == Sort::Code && has_conflict(&text) {
+            return Err("the body holds conflict markers (<<<<<<<, =======, >>>>>>>): send the lines as they are to be".to_owned());
+        }
+    }
+    Ok(text)
+}
+
+/// Without the `>` that stand before each of its lines, as many as before the tag; None where they
+/// do not stand before each.
+pub(super) fn unquoted(text: &str, depth: u8) -> Option<String> {
+    let mut plain = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let mut rest = line;
+        for _ in 0..depth {
+            rest = rest.trim_start_matches([' ', '\t']).strip_prefix('>')?;
+        }
+        plain.push_str(rest.strip_prefix(' ').unwrap_or(rest));
+    }
+    Some(plain)
+}
+
+fn without_blank_lines(text: &str) -> &str {
+    let blank = text.len() - text.trim_start().len();
+    let begin = text[..blank].rfind('\n').map_or(0, |at| at + 1);
+    &text[begin..]
+}
+
+/// What stands in the fence that a text is, if it is one.
+fn fenced(text: &str, loosely: bool) -> Result<Option<&str>, String> {
+    let text = if loosely { text.trim_end() } else { text.strip_suffix('\n').unwrap_or(text) };
+    let Some((first, rest)) = text.split_once('\n') else { return Ok(None) };
+    let Some(fence) = fence_of(first) else { return Ok(None) };
+    let (inner, last) = match rest.rsplit_once('\n') {
+        Some((inner, last)) => (&rest[..=inner.len()], last),
+        None => ("", rest),
+    };
+    let closes = |line: &str| {
+        let line = line.trim();
+        line.len() >= fence.len() && line.bytes().all(|b| b == fence.as_bytes()[0])
+    };
+    if !closes(last) {
+        return Ok(None);
+    }
+    if inner.lines().any(closes) {
+        return Err(format!(
+            "the body begins and ends with a fence ({fence}) and holds another end of one, so what of it is meant is not clear: send it without the fence around it"
+        ));
+    }
+    Ok(Some(inner))
+}
+
+/// A line's number and what follows the sign behind it: `12| x`, `12│x`, `12→x`, or as `cat -n`
+/// numbers.
+fn numbered(line: &str) -> Option<(u64, &str)> {
+    let inner = line.trim_start_matches(' ');
+    let digits = inner.bytes().take_while(u8::is_ascii_digit).count();
+    let number = inner[..digits].parse().ok()?;
+    let rest = &inner[digits..];
+    if let Some(rest) = rest.strip_prefix('\t') {
+        return (inner.len() < line.len()).then_some((number, rest));
+    }
+    let rest = rest.trim_start_matches(' ').strip_prefix(['|', '│', '→'])?;
+    (!rest.starts_with('|')).then_some((number, rest))
+}
+
+/// A body without its gutter of line numbers; None where it has none.
+fn without_gutter(text: &str) -> Result<Option<String>, String> {
+    // Nearly every body is told by its first lines.
+    let mut first = text.lines().filter(|line| !line.trim().is_empty()).take(2);
+    if !first.any(|line| numbered(line).is_some()) {
+        return Ok(None);
+    }
+    let (mut all, mut with, mut in_order, mut spaced) = (0usize, 0usize, true, true);
+    let mut last = None;
+    for line in text.lines() {
+        all += usize::from(!line.trim().is_empty());
+        let Some((number, rest)) = numbered(line) else {
+            in_order = false;
+            continue;
+        };
+        in_order &= last.is_none_or(|last: u64| last.checked_add(1) == Some(number));
+        spaced &= rest.is_empty() || rest.starts_with(' ');
+        last = Some(number);
+        with += 1;
+    }
+    if !in_order {
+        if with < 2 || with * 2 < all {
+            return Ok(None);
+        }
+        return Err("line numbers stand before lines of the body, but not before each, or not in order: send the lines without numbers".to_owned());
+    }
+    let mut plain = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let ending = if line.ends_with('\n') { "\n" } else { "" };
+        let Some((_, rest)) = numbered(line.strip_suffix('\n').unwrap_or(line)) else { continue };
+        plain.push_str(if spaced { rest.strip_prefix(' ').unwrap_or(rest) } else { rest });
+        plain.push_str(ending);
+    }
+    Ok(Some(plain))
+}
+
+/// Whether a text is a diff from its beginning.
+fn is_diff(text: &str) -> bool {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let Some(first) = lines.next() else { return false };
+    if first.starts_with("diff --git ") || is_hunk(first) {
+        return true;
+    }
+    first.starts_with("--- ")
+        && lines.next().is_some_and(|line| line.starts_with("+++ "))
+        && lines.next().is_some_and(is_hunk)
+}
+
+fn is_hunk(line: &str) -> bool {
+    let Some(inner) = line.strip_prefix("@@ -") else { return false };
+    inner.starts_with(|c: char| c.is_ascii_digit())
+        && inner.split_once(" +").is_some_and(|(_, rest)| rest.contains(" @@"))
+}
+
+/// Whether the markers of a merge stand in it, in their order.
+fn has_conflict(text: &str) -> bool {
+    const MARKERS: [&str; 3] = ["<<<<<<<", "=======", ">>>>>>>"];
+    if memchr::memmem::find(text.as_bytes(), MARKERS[0].as_bytes()).is_none() {
+        return false;
+    }
+    let mut sought = MARKERS.iter();
+    let mut next = sought.next();
+    for line in text.lines() {
+        let Some(marker) = next else { break };
+        let rest = line.strip_prefix(marker);
+        if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\r'])) {
+            next = sought.next();
+        }
+    }
+    next.is_none()
+}

@@ -1,0 +1,176 @@
+//! Where the body of a block ends: at its closing tag; else, where that is beyond doubt, at the one
+//! that needs repair.
+
+use std::ops::Range;
+
+use memchr::{memchr, memmem, memrchr};
+
+use super::attributes::brief;
+use super::block::refused;
+use super::marks::{ALL, Mark, NONE, PLAIN, What};
+use super::names::name;
+use super::reader::Reader;
+use super::repairs::Repairs;
+use crate::protocol::Step;
+
+/// Where a body ends.
+pub(super) struct End {
+    /// What closes it, in bytes.
+    pub(super) closing: Range<usize>,
+    pub(super) repairs: Repairs,
+    pub(super) quote: u8,
+}
+
+impl Reader<'_> {
+    /// Where the body of a block ends. Where that is not known, the block is refused, and the reading
+    /// goes on where it can.
+    pub(super) fn end_of(
+        &mut self,
+        mark: &Mark,
+        body_at: usize,
+        number: usize,
+        fault: Option<&str>,
+    ) -> Option<End> {
+        let class = if mark.is_plain() { PLAIN } else { ALL };
+        let next = mark.next[class];
+        let next = if next == NONE { None } else { self.marks.get(next as usize) };
+        if let Some(end) = next.filter(|next| next.what == What::Closing) {
+            return Some(self.end_at(end));
+        }
+        if let (Some(next), true) = (next, mark.left_over[class] > 0) {
+            let inner = self.number(next.line);
+            self.ends_nowhere(mark, number, &format!(
+                "on line {inner} another {} opens within it, and there are more closing tags than that one needs",
+                brief(self.text[next.at..self.line_end(next.at)].trim())
+            ));
+            return None;
+        }
+        let region_end = next.map_or(self.text.len(), |next| next.line);
+        if let Some(end) = self.otherwise_closed(mark, body_at, region_end) {
+            return Some(end);
+        }
+        // Where nothing closes any of them, the reply was cut off.
+        let next = next.filter(|_| mark.closes[class]);
+        let region_end = next.map_or(self.text.len(), |next| next.line);
+        let command = mark.command();
+        let closing = command.closing.unwrap_or_default();
+        let tag = brief(self.text[mark.line..self.line_end(mark.at)].trim());
+        let wrong = self.wrong_closing(body_at, region_end).unwrap_or_default();
+        let sentence = match (next, fault) {
+            (Some(_), Some(fault)) => {
+                format!("Line {number}: {fault} in `{tag}`. Correct form: {}", command.form)
+            }
+            (None, Some(fault)) => format!(
+                "Line {number}: {fault} in `{tag}`, and it is never closed (cut off?), so neither it nor anything after it was carried out. Send this block again and what follows it. Correct form: {}",
+                command.form
+            ),
+            (Some(next), None) => {
+                let line = self.number(next.line);
+                format!(
+                    "Line {number}: `{tag}` is never closed: the next block of its kind opens on line {line}{wrong}. It was not carried out; send this block again, and close it with {closing} alone on a line"
+                )
+            }
+            (None, None) => format!(
+                "Line {number}: `{tag}` is never closed (cut off?){wrong}, so neither it nor anything after it was carried out. Send this block again and what follows it, and close it with {closing} alone on a line"
+            ),
+        };
+        let ends = next.is_none();
+        self.blocks.unclosed |= ends;
+        self.pass(body_at, region_end);
+        self.push(Step { ends, ..refused(command, number, sentence) }, mark.line);
+        None
+    }
+
+    fn end_at(&self, mark: &Mark) -> End {
+        End {
+            closing: mark.line..self.next_line(mark.at),
+            repairs: mark.repairs,
+            quote: mark.quote,
+        }
+    }
+
+    /// The one closing tag in a region that needs repair, or stands behind other text on its line.
+    fn otherwise_closed(&self, mark: &Mark, from: usize, to: usize) -> Option<End> {
+        let closing = mark.command().closing?;
+        let mut found: Option<End> = None;
+        let first = self.marks.partition_point(|mark| mark.line < from);
+        let of_name = |other: &&Mark| {
+            other.what == What::Closing && other.command().kind == mark.command().kind
+        };
+        let marks = self.marks[first..].iter().take_while(|mark| mark.line < to).filter(of_name);
+        for other in marks {
+            if found.replace(self.end_at(other)).is_some() {
+                return None;
+            }
+        }
+        for at in memmem::find_iter(&self.text.as_bytes()[from..to], closing) {
+            let at = from + at;
+            let known = found.as_ref().is_some_and(|end| end.closing.contains(&at));
+            if known {
+                continue;
+            }
+            let after = &self.text[at + closing.len()..self.line_end(at)];
+            let begin =
+                memrchr(b'\n', &self.text.as_bytes()[from..at]).map_or(from, |n| from + n + 1);
+            // A whole block on that line has a closing tag of its own.
+            let opens = self.text[begin..at].trim_start().strip_prefix('[').and_then(name);
+            if found.is_some() || opens.is_some() || !after.trim().is_empty() {
+                return None;
+            }
+            let mut repairs = Repairs::default();
+            repairs.add(Repairs::GLUED);
+            found = Some(End { closing: at..self.next_line(at), repairs, quote: mark.quote });
+        }
+        found
+    }
+
+    /// A line of a region that looks like a closing tag, in words.
+    fn wrong_closing(&mut self, from: usize, to: usize) -> Option<String> {
+        let region = &self.text[from..to];
+        let at = memmem::find_iter(region.as_bytes(), b"[/").take(8).find(|at| {
+            let begins = region[..*at].trim_end_matches([' ', '\t']);
+            let end = memchr(b'\n', &region.as_bytes()[*at..]).map_or(region.len(), |n| at + n);
+            (begins.is_empty() || begins.ends_with('\n'))
+                && region[*at..end].trim_end().ends_with(']')
+        })?;
+        let shown = brief(&self.text[from + at..self.line_end(from + at)]);
+        let line = self.number(from + at);
+        Some(format!(", and `{shown}` on line {line} does not close it"))
+    }
+}
+
+/// The text between an opening tag and a closing one at the end of its line.
+pub(super) fn inline_body<'t>(after: &'t str, closing: &str, mark: &Mark) -> Option<&'t str> {
+    if let Some(body) = after.strip_suffix(closing) {
+        return Some(body);
+    }
+    if mark.is_plain() {
+        return None;
+    }
+    let at = memmem::rfind(after.as_bytes(), b"[/")
+        .or_else(|| memmem::rfind(after.as_bytes(), b"[\\/"))?;
+    let name: String = after[at..].chars().filter(|c| *c != '\\').collect();
+    let body = &after[..at];
+    name.eq_ignore_ascii_case(closing).then(|| body.strip_suffix('\\').unwrap_or(body))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::protocol::{Asks, tags::parse};
+
+    #[test]
+    fn a_text_on_the_tag_line_cannot_hold_its_closing_tag() {
+        for (text, steps) in [
+            ("[MESSAGE][/MESSAGE][/MESSAGE]\n[DONE]x[/DONE]\n", 2),
+            ("[DONE] [/DONE] x [/DONE]\n[MESSAGE]y[/MESSAGE]", 2),
+            ("[MESSAGE][/MESSAGE] x\ny\n[/MESSAGE]\n[READ_FILE path=\"a\"]\n", 2),
+        ] {
+            let reply = parse(text);
+            assert_eq!(reply.steps.len(), steps, "{text}");
+            assert!(matches!(reply.steps[1].asks, Asks::Operation(_)), "{text}");
+            let Asks::Invalid(invalid) = &reply.steps[0].asks else { panic!("{text}") };
+            assert!(invalid.reason.starts_with("Line 1: the text after the tag holds [/"));
+            assert!(invalid.reason.contains("Correct form: ["), "{}", invalid.reason);
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! Finds the lines of a reply that can matter: those that begin with a tag, however decorated, and
+//! those that show the reply to be something else. One pass over the text, by its brackets; where a
+//! block ends is known from here without looking at any line twice.
+
+use memchr::{memchr, memchr_iter, memmem};
+
+use super::catalogue::{COMMANDS, Command};
+use super::names::name;
+use super::repairs::{Repairs, is_zero_width};
+
+/// What a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    /// An opening tag.
+    Opening,
+    /// A closing tag alone on its line.
+    Closing,
+    /// An opening tag whose name is nearly one: `[CREATE FILE …]`.
+    Misspelt,
+    /// The same of a closing tag.
+    MisspeltClosing,
+    /// A result as an outbox tells it.
+    Result,
+    /// A section marker of an outbox.
+    Section,
+    /// The beginning of thoughts.
+    Think,
+    /// The end of thoughts, anywhere in a line.
+    ThinkEnd,
+}
+
+/// How strictly the events are chosen that a block's end is sought among.
+pub(super) const PLAIN: usize = 0;
+/// With those that need repair.
+pub(super) const ALL: usize = 1;
+/// No mark.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// A line that can matter.
+#[derive(Clone, Copy)]
+pub(super) struct Mark {
+    pub(super) what: What,
+    /// Where its line begins, its first sign, and what follows the tag's name, in bytes.
+    pub(super) line: usize,
+    pub(super) at: usize,
+    pub(super) name_end: usize,
+    /// Which of the commands it names; the first where it names none.
+    command: u8,
+    /// How many `>` stand before it.
+    pub(super) quote: u8,
+    /// What is to be overlooked of its decoration and its name.
+    pub(super) repairs: Repairs,
+    /// Whether nothing but decoration stands around the tag.
+    pub(super) alone: bool,
+    /// The next opening or closing tag of the same name that is alone on its line, among the plain
+    /// ones and among all.
+    pub(super) next: [u32; 2],
+    /// Whether any of those that follow is a closing tag.
+    pub(super) closes: [bool; 2],
+    /// How many closing tags from there on have no opening tag of their own.
+    pub(super) left_over: [u32; 2],
+}
+
+impl Mark {
+    pub(super) fn command(&self) -> &'static Command {
+        &COMMANDS[usize::from(self.command)]
+    }
+
+    /// Which command that is in the catalogue.
+    pub(super) fn which(&self) -> usize {
+        usize::from(self.command)
+    }
+
+    /// Whether it is as protocol 1.0 has it.
+    pub(super) fn is_plain(&self) -> bool {
+        self.repairs.is_none()
+    }
+}
+
+/// All marks of a text, in order.
+pub(super) fn find(text: &str) -> Vec<Mark> {
+    let bytes = text.as_bytes();
+    let mut marks: Vec<Mark> = Vec::new();
+    let mut asked = false;
+    for at in memchr_iter(b'[', bytes) {
+        let may_be = bytes.get(at + 1).is_some_and(|next| {
+            matches!(next | 0x20, b'c' | b'e' | b'd' | b'r' | b'm' | b'o' | b'f')
+                || matches!(next, b'/' | b'\\' | b' ' | 0xc2 | 0xe2 | 0xef)
+        });
+        let begins = at.checked_sub(1).is_none_or(|before| may_stand_before(bytes[before]));
+        let Some(mark) = (may_be && begins).then(|| bracket(text, at)).flatten() else { continue };
+        marks.push(mark);
+        // Asked once. If so, that tag ends the reply, and what is behind it will not be looked at.
+        if !asked && mark.what == What::Opening && mark.command().closing.is_some() {
+            asked = true;
+            if mark.is_plain() && nothing_closes(&bytes[at + 1..]) {
+                break;
+            }
+        }
+    }
+    let tags = marks.len();
+    for at in memmem::find_iter(bytes, "=== ") {
+        marks.extend(section(text, at));
+    }
+    for at in memmem::find_iter(bytes, "<think") {
+        marks.extend(lead(text, at).and_then(|lead| {
+            let length =
+                ["<think>", "<thinking>"].iter().find(|tag| text[at..].starts_with(**tag))?;
+            Some(Mark::of(What::Think, lead.line, at, at + length.len()))
+        }));
+    }
+    for at in memmem::find_iter(bytes, "</think") {
+        let end = ["</think>", "</thinking>"].iter().find(|tag| text[at..].starts_with(**tag));
+        marks.extend(end.map(|tag| Mark::of(What::ThinkEnd, at, at, at + tag.len())));
+    }
+    if marks.len() > tags {
+        marks.sort_by_key(|mark| mark.at);
+    }
+    link(&mut marks);
+    marks
+}
+
+/// Whether a tag can stand behind this byte.
+fn may_stand_before(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte >= 0x80 || b"*_`~#>-+.)\\".contains(&byte)
+}
+
+/// Whether a text can hold no closing tag at all.
+fn nothing_closes(bytes: &[u8]) -> bool {
+    ["[/", "[\\", "[ ", "</think"].iter().all(|tag| memmem::find(bytes, tag.as_bytes()).is_none())
+        && bytes.is_ascii()
+}
+
+/// Tells each mark what comes next of its name.
+fn link(marks: &mut [Mark]) {
+    let mut next = [[NONE; 2]; COMMANDS.len()];
+    let mut closes = [[false; 2]; COMMANDS.len()];
+    let mut left_over = [[0u32; 2]; COMMANDS.len()];
+    for n in (0..marks.len()).rev() {
+        let mark = &mut marks[n];
+        let name = usize::from(mark.command);
+        (mark.next, mark.closes, mark.left_over) = (next[name], closes[name], left_over[name]);
+        if !mark.alone || !matches!(mark.what, What::Opening | What::Closing) {
+            continue;
+        }
+        for class in [PLAIN, ALL] {
+            if class == PLAIN && !mark.is_plain() {
+                continue;
+            }
+            next[name][class] = u32::try_from(n).unwrap_or(NONE);
+            closes[name][class] |= mark.what == What::Closing;
+            let left_over = &mut left_over[name][class];
+            *left_over = match mark.what {
+                What::Closing => left_over.saturating_add(1),
+                _ => left_over.saturating_sub(1),
+            };
+        }
+    }
+}
+
+impl Mark {
+    fn of(what: What, line: usize, at: usize, name_end: usize) -> Self {
+        Self {
+            what,
+            line,
+            at,
+            name_end,
+            command: 0,
+            quote: 0,
+            repairs: Repairs::default(),
+            alone: true,
+            next: [NONE; 2],
+            closes: [false; 2],
+            left_over: [0; 2],
+        }
+    }
+}
+
+/// What stands before a tag on its line.
+struct Lead {
+    line: usize,
+    quote: u8,
+    repairs: Repairs,
+}
+
+/// The mark that a bracket is, if it is one.
+fn bracket(text: &str, at: usize) -> Option<Mark> {
+    let inside = &text[at + 1..];
+    if let Some(rest) = inside.strip_prefix("OK] ").or_else(|| inside.strip_prefix("FAILED] ")) {
+        COMMANDS.iter().find(|c| rest.strip_prefix(c.name).is_some_and(|r| r.starts_with(':')))?;
+        return lead(text, at).map(|lead| Mark::of(What::Result, lead.line, at, at));
+    }
+    let name = name(inside)?;
+    let lead = lead(text, at)?;
+    let mut repairs = name.repairs;
+    repairs.add(lead.repairs);
+    let end = memchr(b'\n', inside.as_bytes()).unwrap_or(inside.len());
+    let rest = &inside[name.length..end];
+    let tail = without_suffix(rest, repairs);
+    let mut mark = Mark::of(What::Opening, lead.line, at, at + 1 + name.length);
+    (mark.command, mark.quote) = (name.command, lead.quote);
+    let is_known = !name.is_misspelt;
+    if name.is_closing {
+        let blank = |c: char| c.is_whitespace() || is_zero_width(c) || c == '\\';
+        let inner = tail.strip_suffix(']')?;
+        if !inner.chars().all(blank) {
+            return None;
+        }
+        if !inner.is_empty() {
+            repairs.add(Repairs::SPACES);
+        }
+        mark.what = if is_known { What::Closing } else { What::MisspeltClosing };
+    } else {
+        mark.alone = tail.ends_with(']') && memmem::find(tail.as_bytes(), b"[/").is_none();
+        // In prose a name that is nearly a tag's is no tag.
+        let is_meant = || name.is_upper || memmem::find(tail.as_bytes(), b"path").is_some();
+        if !is_known && !is_meant() {
+            return None;
+        }
+        mark.what = if is_known { What::Opening } else { What::Misspelt };
+    }
+    // Behind the end of thoughts on its line: it opens a block, but is in no other.
+    mark.alone &= lead.line == 0 || text.as_bytes()[lead.line - 1] == b'\n';
+    if tail.len() < rest.trim_end().len() && repairs.is_none() {
+        repairs.add(Repairs::INVISIBLE);
+    }
+    mark.repairs = repairs;
+    Some(mark)
+}
+
+/// The rest of a tag's line without blanks and what closes its decoration.
+pub(super) fn without_suffix(rest: &str, repairs: Repairs) -> &str {
+    let emphasis = repairs.has(Repairs::EMPHASIS);
+    rest.trim_end_matches(|c: char| {
+        c.is_whitespace() || is_zero_width(c) || emphasis && matches!(c, '*' | '_' | '`' | '~')
+    })
+}
+
+/// What stands before a tag on its line; None where that is more than decoration.
+fn lead(text: &str, at: usize) -> Option<Lead> {
+    let mut line = at;
+    for c in text[..at].chars().rev() {
+        if c == '\n' {
+            break;
+        }
+        let decorates = c.is_whitespace()
+            || is_zero_width(c)
+            || c.is_ascii_digit()
+            || "*_`~#>-+.)\\•‣◦▪●–".contains(c);
+        if !decorates {
+            let before = &text[..line];
+            if text[line..].starts_with('>')
+                && (before.ends_with("</think") || before.ends_with("</thinking"))
+            {
+                line += 1;
+                break;
+            }
+            return None;
+        }
+        line -= c.len_utf8();
+    }
+    let (mut quote, mut repairs) = (0u8, Repairs::default());
+    let mut rest = &text[line..at];
+    if rest.bytes().all(|b| matches!(b, b' ' | b'\t')) {
+        return Some(Lead { line, quote, repairs });
+    }
+    // Longer than any list or quotation has.
+    if rest.trim().len() > 64 {
+        return None;
+    }
+    loop {
+        let blank = rest.trim_start();
+        rest = blank.trim_start_matches(is_zero_width);
+        if rest.len() < blank.len() {
+            repairs.add(Repairs::INVISIBLE);
+            continue;
+        }
+        let Some(c) = rest.chars().next() else { return Some(Lead { line, quote, repairs }) };
+        let run = rest.len() - rest.trim_start_matches(c).len();
+        let ends = rest[run..].chars().next().is_none_or(char::is_whitespace);
+        let length = match c {
+            '>' => {
+                quote = quote.saturating_add(1);
+                repairs.add(Repairs::QUOTED);
+                1
+            }
+            '#' if run <= 6 && ends => {
+                repairs.add(Repairs::HEADING);
+                run
+            }
+            '-' | '+' | '*' | '•' | '‣' | '◦' | '▪' | '●' | '–' if run == c.len_utf8() && ends =>
+            {
+                repairs.add(Repairs::BULLET);
+                run
+            }
+            '*' | '_' if run <= 3 => {
+                repairs.add(Repairs::EMPHASIS);
+                run
+            }
+            '`' | '~' if run <= 2 => {
+                repairs.add(Repairs::EMPHASIS);
+                run
+            }
+            '0'..='9' => {
+                let digits =
+                    rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+                let after = rest[digits..].strip_prefix(['.', ')'])?;
+                if digits > 3 || !after.chars().next().is_none_or(char::is_whitespace) {
+                    return None;
+                }
+                repairs.add(Repairs::NUMBER);
+                digits + 1
+            }
+            '\\' if rest.len() == 1 => {
+                repairs.add(Repairs::ESCAPES);
+                1
+            }
+            _ => return None,
+        };
+        rest = &rest[length..];
+    }
+}
+
+/// A section marker of an outbox, alone on its line.
+fn section(text: &str, at: usize) -> Option<Mark> {
+    let rest = &text[at..];
+    const SECTIONS: [&str; 4] =
+        ["=== HEADER ===", "=== PROTOCOL ===", "=== CONTEXT ===", "=== PROMPT ==="];
+    let marker = SECTIONS.iter().find(|marker| rest.starts_with(**marker))?;
+    let lead = lead(text, at)?;
+    let end = memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
+    let after = without_suffix(&rest[marker.len()..end], lead.repairs);
+    after.is_empty().then(|| Mark::of(What::Section, lead.line, at, at + marker.len()))
+}

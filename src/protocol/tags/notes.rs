@@ -1,0 +1,163 @@
+//! What is noticed in a body that may not be meant, and is kept all the same.
+
+use memchr::memmem;
+
+use super::attributes::brief;
+use super::sorts::{Sort, sort};
+use crate::protocol::{Kind, RelPath};
+
+/// As many lines are named.
+const NAMED: usize = 3;
+
+/// Tells what is odd in the body of a block that begins on `line` of the reply.
+pub(super) fn tell(
+    kind: Kind,
+    path: Option<&RelPath>,
+    body: &str,
+    line: usize,
+    warnings: &mut Vec<String>,
+) {
+    let is_prose = matches!(kind, Kind::Message | Kind::Done)
+        || path.is_some_and(|path| sort(path) == Sort::Prose);
+    if !body.is_ascii() {
+        if !is_prose {
+            warnings.extend(strange(body, line));
+        }
+        warnings.extend(citation(body, line));
+    }
+    if is_prose {
+        return;
+    }
+    warnings.extend(furniture(kind, body, line));
+    if only_entities(body) {
+        warnings.push(format!(
+            "the body from line {line} on holds HTML entities (such as &lt;) and none of the characters themselves; it was kept as it is"
+        ));
+    }
+}
+
+/// A button or a label of the chat page in the first lines.
+fn furniture(kind: Kind, body: &str, line: usize) -> Option<String> {
+    const BUTTONS: [&str; 5] = ["copy code", "copy", "edit", "copied!", "run code"];
+    const LABELS: [&str; 22] = [
+        "python",
+        "bash",
+        "shell",
+        "sh",
+        "javascript",
+        "typescript",
+        "js",
+        "ts",
+        "jsx",
+        "tsx",
+        "json",
+        "yaml",
+        "toml",
+        "html",
+        "css",
+        "sql",
+        "rust",
+        "go",
+        "java",
+        "cpp",
+        "csharp",
+        "php",
+    ];
+    let mut lines = body.lines().enumerate().take(3);
+    let is_one_line = body.trim_end().lines().nth(1).is_none();
+    let (n, shown) = lines.find(|(n, text)| {
+        // No button is longer.
+        if text.len() > 40 {
+            return false;
+        }
+        let word = text.trim().to_ascii_lowercase();
+        let is_label = *n == 0 && LABELS.contains(&word.as_str());
+        BUTTONS.contains(&word.as_str()) || is_label && !(is_one_line && kind == Kind::Run)
+    })?;
+    Some(format!(
+        "line {} `{}` looks like a label or a button of the chat page; it was kept",
+        line + n,
+        brief(shown.trim())
+    ))
+}
+
+/// Characters that a chat window may have put in, by code point.
+fn strange(body: &str, line: usize) -> Option<String> {
+    let is_strange = |c: char| {
+        matches!(c,
+            '\u{a0}' | '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2018}'..='\u{201f}'
+            | '\u{202a}'..='\u{202f}' | '\u{2060}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    };
+    let mut points: Vec<char> = Vec::new();
+    let mut lines: Vec<usize> = Vec::new();
+    let mut more = false;
+    for (n, text) in body.lines().enumerate() {
+        if text.is_ascii() {
+            continue;
+        }
+        let mut found = text.chars().filter(|c| is_strange(*c)).peekable();
+        if found.peek().is_none() {
+            continue;
+        }
+        if lines.len() == NAMED {
+            more = true;
+            break;
+        }
+        lines.push(line + n);
+        for c in found {
+            if !points.contains(&c) {
+                points.push(c);
+            }
+        }
+    }
+    if lines.is_empty() {
+        return None;
+    }
+    let points: Vec<String> = points.iter().map(|c| format!("U+{:04X}", u32::from(*c))).collect();
+    let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
+    Some(format!(
+        "the body holds {} (line {}{}), as a chat window may put in; it was kept as it is",
+        points.join(", "),
+        lines.join(", "),
+        if more { "…" } else { "" }
+    ))
+}
+
+/// A mark that a chat puts where it cites something: `【5:0†source】`.
+fn citation(body: &str, line: usize) -> Option<String> {
+    for at in memmem::find_iter(body.as_bytes(), "†") {
+        let before: Vec<char> = body[..at].chars().rev().take(12).collect();
+        let Some(begin) = before.iter().position(|c| *c == '【') else { continue };
+        let is_number = |c: &char| c.is_ascii_digit() || *c == ':';
+        let ends = body[at..].chars().take(60).take_while(|c| *c != '\n').any(|c| c == '】');
+        if ends && begin > 0 && before[..begin].iter().all(is_number) {
+            let line = line + memchr::memchr_iter(b'\n', &body.as_bytes()[..at]).count();
+            return Some(format!(
+                "line {line} holds a citation mark of the chat (【…†…】); it was kept"
+            ));
+        }
+    }
+    None
+}
+
+/// Whether all of the characters that HTML writes as entities are written so.
+fn only_entities(body: &str) -> bool {
+    const ENTITIES: [&str; 6] = ["&lt;", "&gt;", "&quot;", "&amp;", "&#39;", "&apos;"];
+    let mut some = false;
+    for at in memchr::memchr_iter(b'&', body.as_bytes()) {
+        if !ENTITIES.iter().any(|entity| body[at..].starts_with(entity)) {
+            return false;
+        }
+        some = true;
+    }
+    some && memchr::memchr2(b'<', b'>', body.as_bytes()).is_none()
+        && (memmem::find(body.as_bytes(), b"&quot;").is_none() || !body.contains('"'))
+}
+
+/// The fence that a line opens: three or more of a sign, with no more of it behind.
+pub(super) fn fence_of(line: &str) -> Option<&str> {
+    let line = line.trim();
+    let sign = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let length = line.len() - line.trim_start_matches(sign).len();
+    (length >= 3 && !line[length..].contains('`')).then(|| &line[..length])
+}

@@ -1,0 +1,155 @@
+//! What is no block in order: closing tags that are left over, names that are nearly right, thoughts,
+//! and texts that are no reply.
+
+use super::attributes::brief;
+use super::block::refused;
+use super::catalogue::{COMMANDS, Command};
+use super::marks::{Mark, What};
+use super::reader::Reader;
+use crate::protocol::{Kind, Step};
+
+impl Reader<'_> {
+    /// A closing tag for which there is no open block.
+    pub(super) fn left_over(&mut self, mark: &Mark) {
+        let command = mark.command();
+        let Some(closing) = command.closing else { return };
+        let line = self.number(mark.line);
+        let Some(block) = self.last[mark.which()] else {
+            // Between blocks it is words about the protocol; before all, a beginning that got lost.
+            if !self.blocks.steps.is_empty() {
+                return;
+            }
+            let shown = brief(self.text[mark.line..self.line_end(mark.at)].trim());
+            let sentence = format!(
+                "Line {line}: `{shown}` closes a block whose opening tag is missing; it was not carried out. Correct form: {}",
+                command.form
+            );
+            return self.push(refused(command, line, sentence), mark.line);
+        };
+        let origin = self.origins[block];
+        let number = self.blocks.steps[block].line;
+        self.blocks.steps.truncate(block);
+        self.origins.truncate(block);
+        let why = format!("on line {line} a {closing} is left over");
+        let tag = self.text[origin..self.line_end(origin)].trim();
+        self.end_reply(command, number, tag, &why, origin);
+    }
+
+    /// A block whose end would have to be guessed.
+    pub(super) fn ends_nowhere(&mut self, mark: &Mark, number: usize, why: &str) {
+        let tag = self.text[mark.line..self.line_end(mark.at)].trim();
+        self.end_reply(mark.command(), number, tag, why, mark.line);
+    }
+
+    fn end_reply(&mut self, command: &Command, number: usize, tag: &str, why: &str, origin: usize) {
+        let closing = command.closing.unwrap_or_default();
+        let instead = match command.kind {
+            Kind::Run => format!("put it together, as in printf '[/%s]' {}", command.name),
+            Kind::Message | Kind::Done => "say it in other words".to_owned(),
+            _ => "write such a file with RUN_COMMAND and a here-document".to_owned(),
+        };
+        let sentence = format!(
+            "Line {number}: where `{}` ends is not clear: {why}. So neither it nor anything after it was carried out. Send it again from there; no line of its body may be {closing}: {instead}",
+            brief(tag)
+        );
+        let begin = self.at.min(self.next_line(origin));
+        self.blocks.bodies.retain(|body| body.end <= begin);
+        let begin = self.blocks.bodies.last().map_or(begin, |body| body.end.max(begin));
+        self.pass(begin, self.text.len());
+        self.push(Step { ends: true, ..refused(command, number, sentence) }, origin);
+    }
+
+    /// A tag whose name is nearly one.
+    pub(super) fn misspelt(&mut self, n: usize, mark: &Mark) {
+        let command = mark.command();
+        let number = self.number(mark.line);
+        let body_at = self.next_line(mark.at);
+        let tag = brief(self.text[mark.line..self.line_end(mark.at)].trim());
+        let mut ends = false;
+        if command.closing.is_some() {
+            // Its body is nothing to be carried out.
+            let closes = |other: &&Mark| {
+                matches!(other.what, What::Closing | What::MisspeltClosing)
+                    && other.command().kind == command.kind
+            };
+            let end = self.marks[n + 1..].iter().find(closes);
+            let end_at = end.map_or(self.text.len(), |end| self.next_line(end.at));
+            ends = end.is_none();
+            self.blocks.unclosed |= ends;
+            self.pass(body_at, end_at);
+        } else {
+            self.at = body_at;
+        }
+        let after = if ends { ", and neither was anything after it" } else { "" };
+        let sentence = format!(
+            "Line {number}: `{tag}` is no command, so it was not carried out{after}; {} is meant, perhaps. Correct form: {}",
+            command.name, command.form
+        );
+        self.push(Step { ends, ..refused(command, number, sentence) }, mark.line);
+    }
+
+    /// A section marker outside of blocks: this is no reply.
+    pub(super) fn an_outbox(&mut self, mark: &Mark) {
+        let line = self.number(mark.line);
+        let marker = brief(&self.text[mark.at..mark.name_end]);
+        self.blocks.steps.clear();
+        self.origins.clear();
+        self.blocks.bodies.clear();
+        self.blocks.notes.clear();
+        self.pass(0, self.text.len());
+        let told = format!(
+            "Nothing was carried out: line {line} is `{marker}`, so this is the message to the model, or the whole page of the chat, and its examples are no commands. Save the model's reply alone; a reply holds no such line outside of its commands"
+        );
+        self.push(Step::refused(line, told), mark.line);
+    }
+
+    /// `<think>` at the beginning of a line.
+    pub(super) fn thoughts(&mut self, n: usize, mark: &Mark) {
+        let line = self.number(mark.line);
+        let rest = &self.marks[n + 1..];
+        let end = rest.iter().position(|mark| mark.what == What::ThinkEnd);
+        let tags = rest[..end.unwrap_or(rest.len())].iter();
+        let tags = tags.filter(|mark| matches!(mark.what, What::Opening | What::Misspelt)).count();
+        let Some(end) = end else {
+            self.blocks.unclosed = true;
+            self.pass(mark.line, self.text.len());
+            let told = format!(
+                "Line {line}: `{}` is never closed (cut off?), so nothing after it was carried out. Send again what follows your thoughts",
+                &self.text[mark.at..mark.name_end]
+            );
+            return self.push(Step { ends: true, ..Step::refused(line, told) }, mark.line);
+        };
+        let end = rest[end].name_end;
+        self.pass(mark.line, end);
+        if tags > 0 {
+            let last = self.number(end);
+            self.note(format!(
+                "{} ignored: lines {line} to {last} are thoughts",
+                if tags == 1 { "a tag was".to_owned() } else { format!("{tags} tags were") }
+            ));
+        }
+    }
+
+    /// `</think>` whose beginning is missing: some chats leave it out.
+    pub(super) fn end_of_thoughts(&mut self, mark: &Mark) {
+        self.at = mark.name_end;
+        let count = self.blocks.steps.len();
+        self.last = [None; COMMANDS.len()];
+        if count == 0 {
+            return;
+        }
+        let line = self.number(mark.at);
+        self.blocks.steps.clear();
+        self.origins.clear();
+        let told = format!(
+            "Line {line}: `{}` ends thoughts whose beginning is missing, so {} not carried out. Send again what was meant as a command",
+            &self.text[mark.at..mark.name_end],
+            if count == 1 {
+                "the block before it was".to_owned()
+            } else {
+                format!("the {count} blocks before it were")
+            }
+        );
+        self.push(Step::refused(line, told), mark.line);
+    }
+}

@@ -1,0 +1,92 @@
+//! The path in a tag, without what a chat window or a habit put around it. Never guessed: where two
+//! paths could be meant, none is taken.
+
+use super::attributes::brief;
+use crate::protocol::{PathFault, RelPath};
+
+/// Why a path was not taken.
+pub(super) enum Refusal {
+    /// It is no path inside the workspace.
+    Fault(PathFault),
+    /// It is none at all, for this reason: a phrase.
+    Unclear(String),
+}
+
+/// Reads the value of a `path`. What was repaired is told in `warnings`.
+pub(super) fn read(value: &str, warnings: &mut Vec<String>) -> Result<RelPath, Refusal> {
+    let given = value.trim();
+    let bare = undecorated(given);
+    let unlinked = unlinked(bare)?;
+    let text = unlinked.as_deref().unwrap_or(bare);
+    if is_placeholder(text) {
+        return Err(Refusal::Unclear(format!(
+            "path=\"{}\" is a placeholder and no real path",
+            brief(given)
+        )));
+    }
+    let path = RelPath::parse(text).map_err(Refusal::Fault)?;
+    if text != given {
+        warnings.push(format!("the path '{}' was read as '{path}'", brief(given)));
+    } else if text.contains('\\') {
+        warnings.push(format!(
+            "the path '{}' was read as '{path}': write / between folders",
+            brief(value)
+        ));
+    }
+    Ok(path)
+}
+
+/// Without pairs of marks around it.
+fn undecorated(mut text: &str) -> &str {
+    const PAIRS: [(&str, &str); 8] = [
+        ("`", "`"),
+        ("**", "**"),
+        ("*", "*"),
+        ("\"", "\""),
+        ("'", "'"),
+        ("“", "”"),
+        ("‘", "’"),
+        ("«", "»"),
+    ];
+    while let Some(inner) = PAIRS.iter().find_map(|(open, close)| {
+        text.strip_prefix(open)?.strip_suffix(close).filter(|inner| !inner.is_empty())
+    }) {
+        text = inner.trim();
+    }
+    text
+}
+
+/// The text of a link that was made of a file's name, where it is that of its target; None where
+/// there is no link.
+fn unlinked(text: &str) -> Result<Option<String>, Refusal> {
+    let Some((before, rest)) = text.split_once("](") else { return Ok(None) };
+    let unclear = || {
+        Refusal::Unclear(format!(
+            "path=\"{}\" holds a link, which leaves open which file is meant,",
+            brief(text)
+        ))
+    };
+    let (folder, name) = before.rsplit_once('[').ok_or_else(unclear)?;
+    let (target, after) = rest.split_once(')').ok_or_else(unclear)?;
+    let scheme = ["http://", "https://"].iter().find_map(|scheme| target.strip_prefix(scheme));
+    let target = scheme.unwrap_or(target);
+    let same = target == name || target.strip_suffix('/') == Some(name);
+    if !same || name.is_empty() || after.contains("](") {
+        return Err(unclear());
+    }
+    Ok(Some(format!("{folder}{name}{after}")))
+}
+
+/// Whether it stands in a form for a path to be put in.
+fn is_placeholder(text: &str) -> bool {
+    let unified = text.replace('\\', "/");
+    let inner = unified.trim_start_matches("./");
+    let first = |words: &str| {
+        inner.get(..words.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(words))
+            && matches!(inner.as_bytes().get(words.len()), None | Some(b'/'))
+    };
+    let in_angles = |part: &str| part.starts_with('<') && part.ends_with('>');
+    ["path/to", "relative/path", "your/path"].iter().any(|words| first(words))
+        || in_angles(inner)
+        || inner.split('/').any(|part| in_angles(part) || matches!(part, "..." | "…"))
+}

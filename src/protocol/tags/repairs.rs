@@ -1,0 +1,59 @@
+//! What can be repaired on a tag line, as a set, and in words.
+
+/// What had to be overlooked to read a tag. Nothing of it changes what the tag says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Repairs(u16);
+
+impl Repairs {
+    pub(super) const EMPHASIS: Self = Self(1);
+    pub(super) const HEADING: Self = Self(1 << 1);
+    pub(super) const BULLET: Self = Self(1 << 2);
+    pub(super) const NUMBER: Self = Self(1 << 3);
+    pub(super) const QUOTED: Self = Self(1 << 4);
+    pub(super) const ESCAPES: Self = Self(1 << 5);
+    pub(super) const CASE: Self = Self(1 << 6);
+    pub(super) const INVISIBLE: Self = Self(1 << 7);
+    pub(super) const SPACES: Self = Self(1 << 8);
+    pub(super) const QUOTES: Self = Self(1 << 9);
+    pub(super) const ENTITIES: Self = Self(1 << 10);
+    pub(super) const GLUED: Self = Self(1 << 11);
+
+    const WORDS: [(Self, &str); 12] = [
+        (Self::EMPHASIS, "bold or the like around it"),
+        (Self::HEADING, "a heading's #"),
+        (Self::BULLET, "a list's bullet"),
+        (Self::NUMBER, "a list's number"),
+        (Self::QUOTED, "a quotation's >"),
+        (Self::ESCAPES, "escaped characters"),
+        (Self::CASE, "letters in the wrong case"),
+        (Self::INVISIBLE, "invisible characters"),
+        (Self::SPACES, "odd spaces or commas"),
+        (Self::QUOTES, "values not in straight double quotes"),
+        (Self::ENTITIES, "HTML entities"),
+        (Self::GLUED, "text before it on its line"),
+    ];
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    pub(super) fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub(super) fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    /// What was found, as a list of phrases.
+    pub(super) fn words(self) -> String {
+        let found = Self::WORDS.iter().filter(|(one, _)| self.has(*one)).map(|(_, words)| *words);
+        found.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Whether a character takes no room at all on a line: zero-width spaces and joiners, soft hyphens,
+/// byte order marks.
+pub(super) fn is_zero_width(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
+}

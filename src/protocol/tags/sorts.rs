@@ -1,0 +1,47 @@
+//! What sort of file a name promises, as far as reading its content depends on that.
+
+use crate::protocol::RelPath;
+
+/// A sort of file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// Texts and tables, in which fences, numbers and markers may be content.
+    Prose,
+    /// Diffs.
+    Patch,
+    /// All else.
+    Code,
+}
+
+const PROSE: [&str; 26] = [
+    "md", "markdown", "mdown", "mkd", "mdx", "mdc", "rmd", "qmd", "rst", "txt", "text", "adoc",
+    "asciidoc", "org", "textile", "wiki", "tex", "log", "out", "snap", "golden", "expected", "csv",
+    "tsv", "psv", "ipynb",
+];
+const PATCH: [&str; 3] = ["diff", "patch", "rej"];
+/// Names without an extension that texts have.
+const NAMES: [&str; 12] = [
+    "readme",
+    "changelog",
+    "changes",
+    "license",
+    "licence",
+    "copying",
+    "notice",
+    "authors",
+    "contributing",
+    "todo",
+    "notes",
+    "install",
+];
+
+/// What sort of file has that name.
+pub(super) fn sort(path: &RelPath) -> Sort {
+    let name = path.name().to_ascii_lowercase();
+    match name.rsplit_once('.') {
+        Some((_, end)) if PROSE.contains(&end) => Sort::Prose,
+        Some((_, end)) if PATCH.contains(&end) => Sort::Patch,
+        None if NAMES.contains(&name.as_str()) => Sort::Prose,
+        _ => Sort::Code,
+    }
+}

@@ -1,0 +1,93 @@
+//! What is said of a file that is not there: which one may have been meant. Only names that anybody
+//! may list are told, and only so many are looked at.
+
+use std::collections::VecDeque;
+
+use super::Workspace;
+use super::locate::{Last, not_found};
+use super::overlay::Overlay;
+use crate::protocol::{Failure, RelPath};
+
+/// As many names are looked at.
+const LOOKED_AT: usize = 2_000;
+
+impl Workspace {
+    /// The failure of something that needs a file at `path`, where none is.
+    pub(super) fn missing(&self, path: &RelPath) -> Failure {
+        self.missing_through(path, None)
+    }
+
+    fn missing_through(&self, path: &RelPath, overlay: Option<&Overlay>) -> Failure {
+        let mut failure = not_found(path);
+        if let Some(meant) = self.meant(path, overlay) {
+            failure.reason.push_str(&format!(": did you mean '{meant}'?"));
+        }
+        failure
+    }
+
+    /// The file that was meant by a path, most likely: the end of it, another with its name, one
+    /// that is spelled nearly so in its folder.
+    fn meant(&self, path: &RelPath, overlay: Option<&Overlay>) -> Option<RelPath> {
+        let is_there = |path: &RelPath| {
+            let way = self.way(path, Last::Follow, overlay).ok();
+            way.and_then(|way| way.found).is_some_and(|found| !found.is_folder())
+        };
+        let mut rest = path.as_str();
+        while let Some((_, end)) = rest.split_once('/') {
+            if let Some(end) = RelPath::parse(end).ok().filter(is_there) {
+                return Some(end);
+            }
+            rest = end;
+        }
+        let (mut same, mut near): (Vec<RelPath>, Vec<RelPath>) = (Vec::new(), Vec::new());
+        let folder = path.as_str().rsplit_once('/').map_or("", |(folder, _)| folder);
+        let mut left = LOOKED_AT;
+        let mut folders: VecDeque<Option<RelPath>> = VecDeque::from([None]);
+        // Its own folder first, which may lie deep.
+        folders.extend(RelPath::parse(folder).ok().map(Some));
+        folders.make_contiguous().reverse();
+        let own = folders.front().cloned().flatten();
+        while let Some(folder) = folders.pop_front() {
+            for entry in self.list_up_to(folder.as_ref(), left).unwrap_or_default() {
+                left = left.saturating_sub(1);
+                let Some(name) = entry.name.to_str() else { continue };
+                let full = folder.as_ref().map_or(name.to_owned(), |f| format!("{f}/{name}"));
+                let Ok(full) = RelPath::parse(&full) else { continue };
+                if entry.is_dir {
+                    // What a tool keeps for itself is not meant, nor what was looked at first.
+                    let skipped = name.starts_with('.') || own.as_ref() == Some(&full);
+                    folders.extend((!skipped).then_some(Some(full)));
+                } else if name.eq_ignore_ascii_case(path.name()) {
+                    same.extend((is_there(&full) && !same.contains(&full)).then_some(full));
+                } else if folder == own {
+                    near.push(full);
+                }
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        match same.as_slice() {
+            [one] => return Some(one.clone()),
+            [] => {}
+            several => {
+                let at = several
+                    .iter()
+                    .position(|other| other.as_str().eq_ignore_ascii_case(path.as_str()));
+                return at.map(|at| several[at].clone());
+            }
+        }
+        let name = crate::text::nearest(path.name(), near.iter().map(RelPath::name))?;
+        // Names of one ending and another stem are often alike.
+        let close = strsim::damerau_levenshtein(name, path.name()) <= 2
+            && name.chars().next() == path.name().chars().next();
+        near.iter().find(|other| close && other.name() == name && is_there(other)).cloned()
+    }
+}
+
+impl Overlay<'_> {
+    /// The same, where some changes were not made.
+    pub(super) fn missing(&self, path: &RelPath) -> Failure {
+        self.workspace.missing_through(path, Some(self))
+    }
+}

@@ -1,0 +1,117 @@
+//! Replies as they arrive, row by row of docs/replies.md. Each file `NN_name.txt` beside this one is
+//! a row; what touches files is among the scenarios.
+//!
+//! ```text
+//! %% what the case shows
+//! the reply, line by line
+//! ---
+//! what it is read as
+//! ```
+//!
+//! In a reply `\u{200B}` stands for that character, `\r` for a carriage return, and a last line that
+//! is `\c` for none, so that the reply ends without a newline. What it is read as is a line for each
+//! block: its number, `+` and what it asks for (a body as a string with `\n`), or `!` and the reason
+//! that it is refused for, `!!` where nothing after it is read; then, indented, a line `~` for each
+//! warning. `REPLIES=overwrite cargo test --test replies` writes anew what they are read as: read
+//! every line of what changed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use deaddrop::protocol::{Asks, Change, Existing, Operation, Step, tags};
+use libtest_mimic::{Arguments, Failed, Trial};
+use similar::TextDiff;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/replies");
+    let mut files: Vec<PathBuf> = fs::read_dir(here)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "txt"))
+        .collect();
+    files.sort();
+    let trials = files.into_iter().map(|file| {
+        let name = file.file_stem().unwrap().to_string_lossy().into_owned();
+        Trial::test(name, move || check(&file))
+    });
+    libtest_mimic::run(&arguments, trials.collect()).exit_code()
+}
+
+/// Reads every case of a file, and compares what it is read as.
+fn check(file: &Path) -> Result<(), Failed> {
+    let expected = fs::read_to_string(file)?;
+    let mut actual = String::new();
+    let mut cases = 0;
+    for case in expected.split("%% ").skip(1) {
+        let (title, rest) = case.split_once('\n').ok_or("a case without a reply")?;
+        let written = match rest.split_once("\n---\n") {
+            Some((written, _)) => written,
+            None => rest.trim_end_matches('\n').trim_end_matches("\n---"),
+        };
+        cases += 1;
+        let read = tags::parse(&unescaped(&format!("{written}\n"))?);
+        actual.push_str(&format!("%% {title}\n{written}\n---\n"));
+        read.steps.iter().for_each(|step| actual.push_str(&shown(step)));
+        actual.push('\n');
+    }
+    if cases < 3 {
+        return Err(format!("{cases} cases are too few").into());
+    }
+    let actual = actual.trim_end().to_owned() + "\n";
+    if actual == expected {
+        return Ok(());
+    }
+    if std::env::var("REPLIES").is_ok_and(|value| value == "overwrite") {
+        fs::write(file, actual)?;
+        return Ok(());
+    }
+    let diff = TextDiff::from_lines(&expected, &actual);
+    Err(diff.unified_diff().header("expected", "actual").to_string().into())
+}
+
+fn unescaped(written: &str) -> Result<String, Failed> {
+    let mut text = String::new();
+    let mut rest = written.strip_suffix("\n\\c\n").unwrap_or(written);
+    while let Some((before, after)) = rest.split_once("\\u{") {
+        let (code, after) = after.split_once('}').ok_or("no } after \\u{")?;
+        let code = u32::from_str_radix(code, 16)?;
+        text.push_str(before);
+        text.push(char::from_u32(code).ok_or("no character")?);
+        rest = after;
+    }
+    text.push_str(rest);
+    Ok(text.replace("\\r\n", "\r\n"))
+}
+
+fn shown(step: &Step) -> String {
+    let mut out = match &step.asks {
+        Asks::Operation(operation) => format!("{} + {}\n", step.line, asked(operation)),
+        Asks::Invalid(invalid) => {
+            let mark = if step.ends { "!!" } else { "!" };
+            let sort = if invalid.rejected { " rejected" } else { "" };
+            format!("{} {mark}{sort} {:?}: {}\n", step.line, invalid.kind, invalid.reason)
+        }
+    };
+    step.warnings.iter().for_each(|warning| out.push_str(&format!("    ~ {warning}\n")));
+    out
+}
+
+fn asked(operation: &Operation) -> String {
+    match operation {
+        Operation::Message { text } => format!("message {text:?}"),
+        Operation::Create { path, content, existing } => {
+            let whole = if *existing == Existing::ReplaceWhole { " whole" } else { "" };
+            format!("create{whole} {path} {:?}", content.to_text())
+        }
+        Operation::Edit { path, change: Change::Lines { start, end, with } } => {
+            format!("edit {path} {start}-{end} {with:?}")
+        }
+        Operation::Edit { path, .. } => format!("edit {path}"),
+        Operation::Delete { path } => format!("delete {path}"),
+        Operation::Read { path, .. } => format!("read {path}"),
+        Operation::Run(run) => format!("run {:?}", run.command),
+        Operation::Done { summary, .. } => format!("done {summary:?}"),
+    }
+}
