@@ -17,18 +17,18 @@ pub(super) fn tell(
     line: usize,
     warnings: &mut Vec<String>,
 ) {
-    let is_prose = matches!(kind, Kind::Message | Kind::Done)
-        || path.is_some_and(|path| sort(path) == Sort::Prose);
+    let is_said = matches!(kind, Kind::Message | Kind::Done);
+    let is_prose = path.is_some_and(|path| sort(path) == Sort::Prose);
     if !body.is_ascii() {
-        if !is_prose {
-            warnings.extend(strange(body, line));
+        if !is_said {
+            warnings.extend(strange(body, line, is_prose));
         }
         warnings.extend(citation(body, line));
     }
-    if is_prose {
+    if is_said {
         return;
     }
-    warnings.extend(furniture(kind, body, line));
+    warnings.extend(furniture(kind, is_prose, body, line));
     if only_entities(body) {
         warnings.push(format!(
             "the body from line {line} on holds HTML entities (such as &lt;) and none of the characters themselves; it was kept as it is"
@@ -37,7 +37,7 @@ pub(super) fn tell(
 }
 
 /// A button or a label of the chat page in the first lines.
-fn furniture(kind: Kind, body: &str, line: usize) -> Option<String> {
+fn furniture(kind: Kind, is_prose: bool, body: &str, line: usize) -> Option<String> {
     const BUTTONS: [&str; 5] = ["copy code", "copy", "edit", "copied!", "run code"];
     const LABELS: [&str; 22] = [
         "python",
@@ -71,7 +71,7 @@ fn furniture(kind: Kind, body: &str, line: usize) -> Option<String> {
             return false;
         }
         let word = text.trim().to_ascii_lowercase();
-        let is_label = *n == 0 && LABELS.contains(&word.as_str());
+        let is_label = *n == 0 && !is_prose && LABELS.contains(&word.as_str());
         BUTTONS.contains(&word.as_str()) || is_label && !(is_one_line && kind == Kind::Run)
     })?;
     Some(format!(
@@ -81,12 +81,14 @@ fn furniture(kind: Kind, body: &str, line: usize) -> Option<String> {
     ))
 }
 
-/// Characters that a chat window may have put in, by code point.
-fn strange(body: &str, line: usize) -> Option<String> {
-    let is_strange = |c: char| {
-        matches!(c,
-            '\u{a0}' | '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2018}'..='\u{201f}'
-            | '\u{202a}'..='\u{202f}' | '\u{2060}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+/// Characters that a chat window may have put in, by code point. Quotes and fixed spaces of texts
+/// are the writer's own.
+fn strange(body: &str, line: usize, is_prose: bool) -> Option<String> {
+    let is_strange = |c: char| match c {
+        '\u{a0}' | '\u{202f}' | '\u{2018}'..='\u{201f}' => !is_prose,
+        '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' => true,
+        '\u{2060}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => true,
+        _ => false,
     };
     let mut points: Vec<char> = Vec::new();
     let mut lines: Vec<usize> = Vec::new();
