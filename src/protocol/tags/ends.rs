@@ -46,7 +46,8 @@ impl Reader<'_> {
             return None;
         }
         let region_end = next.map_or(self.text.len(), |next| next.line);
-        if let Some(end) = self.otherwise_closed(mark, body_at, region_end) {
+        let repaired = || self.otherwise_closed(mark, body_at, region_end);
+        if let Some(end) = (!mark.ends_all).then(repaired).flatten() {
             return Some(end);
         }
         // Where nothing closes any of them, the reply was cut off.
@@ -55,7 +56,8 @@ impl Reader<'_> {
         let command = mark.command();
         let closing = command.closing.unwrap_or_default();
         let tag = brief(self.text[mark.line..self.line_end(mark.at)].trim());
-        let wrong = self.wrong_closing(body_at, region_end).unwrap_or_default();
+        let wrong = if mark.ends_all { None } else { self.wrong_closing(body_at, region_end) };
+        let wrong = wrong.unwrap_or_default();
         let sentence = match (next, fault) {
             (Some(_), Some(fault)) => {
                 format!("Line {number}: {fault} in `{tag}`. Correct form: {}", command.form)

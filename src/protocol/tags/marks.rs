@@ -57,6 +57,8 @@ pub(super) struct Mark {
     pub(super) next: [u32; 2],
     /// Whether any of those that follow is a closing tag.
     pub(super) closes: [bool; 2],
+    /// Whether nothing behind it can close it, nor any other.
+    pub(super) ends_all: bool,
     /// How many closing tags from there on have no opening tag of their own.
     pub(super) left_over: [u32; 2],
 }
@@ -79,7 +81,7 @@ impl Mark {
 
 /// All marks of a text, in order.
 pub(super) fn find(text: &str) -> Vec<Mark> {
-    let bytes = text.as_bytes();
+    let mut bytes = text.as_bytes();
     let mut marks: Vec<Mark> = Vec::new();
     let mut asked = false;
     for at in memchr_iter(b'[', bytes) {
@@ -90,10 +92,14 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
         let begins = at.checked_sub(1).is_none_or(|before| may_stand_before(bytes[before]));
         let Some(mark) = (may_be && begins).then(|| bracket(text, at)).flatten() else { continue };
         marks.push(mark);
-        // Asked once. If so, that tag ends the reply, and what is behind it will not be looked at.
-        if !asked && mark.what == What::Opening && mark.command().closing.is_some() {
+        // Asked once. Without a slash nothing closes that tag, so it ends the reply, and what is
+        // behind it will not be looked at.
+        let opens = mark.what == What::Opening && mark.command().closing.is_some();
+        if !asked && opens && mark.is_plain() {
             asked = true;
-            if mark.is_plain() && nothing_closes(&bytes[at + 1..]) {
+            if let (None, Some(last)) = (memchr(b'/', &bytes[at..]), marks.last_mut()) {
+                last.ends_all = true;
+                bytes = &bytes[..at];
                 break;
             }
         }
@@ -123,12 +129,6 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
 /// Whether a tag can stand behind this byte.
 fn may_stand_before(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte >= 0x80 || b"*_`~#>-+.)\\".contains(&byte)
-}
-
-/// Whether a text can hold no closing tag at all.
-fn nothing_closes(bytes: &[u8]) -> bool {
-    ["[/", "[\\", "[ ", "</think"].iter().all(|tag| memmem::find(bytes, tag.as_bytes()).is_none())
-        && bytes.is_ascii()
 }
 
 /// Tells each mark what comes next of its name.
@@ -171,6 +171,7 @@ impl Mark {
             alone: true,
             next: [NONE; 2],
             closes: [false; 2],
+            ends_all: false,
             left_over: [0; 2],
         }
     }
