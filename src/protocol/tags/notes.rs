@@ -86,9 +86,11 @@ fn furniture(kind: Kind, is_prose: bool, body: &str, line: usize) -> Option<Stri
 fn strange(body: &str, line: usize, is_prose: bool) -> Option<String> {
     let is_strange = |c: char| match c {
         '\u{a0}' | '\u{202f}' | '\u{2018}'..='\u{201f}' => !is_prose,
-        '\u{ad}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' => true,
-        '\u{2060}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => true,
-        _ => false,
+        '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{feff}' => true,
+        // What turns the direction of writing.
+        _ => {
+            matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        }
     };
     let mut points: Vec<char> = Vec::new();
     let mut lines: Vec<usize> = Vec::new();
