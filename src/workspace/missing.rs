@@ -39,7 +39,7 @@ impl Workspace {
             }
             rest = end;
         }
-        let (mut same, mut near): (Vec<RelPath>, Vec<RelPath>) = (Vec::new(), Vec::new());
+        let mut found: Vec<RelPath> = Vec::new();
         let folder = path.as_str().rsplit_once('/').map_or("", |(folder, _)| folder);
         let mut left = LOOKED_AT;
         let mut folders: VecDeque<Option<RelPath>> = VecDeque::from([None]);
@@ -57,16 +57,25 @@ impl Workspace {
                     // What a tool keeps for itself is not meant, nor what was looked at first.
                     let skipped = name.starts_with('.') || own.as_ref() == Some(&full);
                     folders.extend((!skipped).then_some(Some(full)));
-                } else if name.eq_ignore_ascii_case(path.name()) {
-                    same.extend((is_there(&full) && !same.contains(&full)).then_some(full));
-                } else if folder == own {
-                    near.push(full);
+                } else if folder == own || name.eq_ignore_ascii_case(path.name()) {
+                    found.push(full);
                 }
             }
             if left == 0 {
                 break;
             }
         }
+        found.extend(overlay.into_iter().flat_map(|overlay| overlay.made_near(own.as_ref())));
+        found.sort();
+        found.dedup();
+        found.retain(is_there);
+        let is_same = |other: &RelPath| other.name().eq_ignore_ascii_case(path.name());
+        let (same, near): (Vec<RelPath>, Vec<RelPath>) = found.into_iter().partition(is_same);
+        let is_beside = |other: &&RelPath| {
+            let folder = other.as_str().rsplit_once('/').map(|(folder, _)| folder);
+            folder == own.as_ref().map(RelPath::as_str)
+        };
+        let near: Vec<&RelPath> = near.iter().filter(is_beside).collect();
         match same.as_slice() {
             [one] => return Some(one.clone()),
             [] => {}
@@ -77,15 +86,32 @@ impl Workspace {
                 return at.map(|at| several[at].clone());
             }
         }
-        let name = crate::text::nearest(path.name(), near.iter().map(RelPath::name))?;
+        let name = crate::text::nearest(path.name(), near.iter().map(|other| other.name()))?;
         // Names of one ending and another stem are often alike.
         let close = strsim::damerau_levenshtein(name, path.name()) <= 2
             && name.chars().next() == path.name().chars().next();
-        near.iter().find(|other| close && other.name() == name && is_there(other)).cloned()
+        near.into_iter().find(|other| close && other.name() == name).cloned()
     }
 }
 
 impl Overlay<'_> {
+    /// The files that were made in it, also as they may stand in this folder.
+    fn made_near(&self, folder: Option<&RelPath>) -> Vec<RelPath> {
+        let is_seen = |path: &RelPath| {
+            let above = path.as_str().rsplit_once('/').map_or("", |(above, _)| above);
+            folder.is_some_and(|folder| folder.as_str() == above)
+                || !above.split('/').any(|part| part.starts_with('.'))
+        };
+        let beside = |path: &RelPath| {
+            let beside = folder.map(|folder| format!("{folder}/{}", path.name()));
+            beside.and_then(|beside| RelPath::parse(&beside).ok())
+        };
+        let made = self.made_files();
+        made.flat_map(|path| [is_seen(path).then(|| path.clone()), beside(path)])
+            .flatten()
+            .collect()
+    }
+
     /// The same, where some changes were not made.
     pub(super) fn missing(&self, path: &RelPath) -> Failure {
         self.workspace.missing_through(path, Some(self))

@@ -189,6 +189,11 @@ impl<'a> Overlay<'a> {
         self.files.get(real.as_str()).and_then(|(_, after)| after.as_deref()).unwrap_or_default()
     }
 
+    /// The files that there are only here, by real path.
+    pub(super) fn made_files(&self) -> impl Iterator<Item = &RelPath> {
+        self.files.values().filter(|(_, after)| after.is_some()).map(|(path, _)| path)
+    }
+
     fn put(&mut self, real: &RelPath, after: Option<Vec<u8>>) {
         self.files.insert(real.as_str().to_owned(), (real.clone(), after));
     }

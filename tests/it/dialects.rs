@@ -82,7 +82,8 @@ proptest! {
 
     #[test]
     fn what_stands_in_a_body_is_content(text in mixed()) {
-        let text = text.replace("[/CREATE_FILE]", "[/create]");
+        // But for the tags of its own name.
+        let text = text.replace("[/CREATE_FILE]", "[/create]").replace("[CREATE_FILE", "[create");
         for end in ["\n[/CREATE_FILE]\n", ""] {
             let reply = format!("[CREATE_FILE path=\"a\"]\n{text}{end}");
             for dialect in [Dialect::Tags, Dialect::Operations] {
