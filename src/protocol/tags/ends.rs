@@ -11,7 +11,7 @@ use super::marks::{ALL, Mark, NONE, PLAIN, What};
 use super::names::name;
 use super::reader::Reader;
 use super::repairs::Repairs;
-use crate::protocol::Step;
+use crate::protocol::{Kind, Step};
 
 /// Where a body ends.
 pub(super) struct End {
@@ -35,7 +35,16 @@ impl Reader<'_> {
         let next = mark.next[class];
         let next = if next == NONE { None } else { self.marks.get(next as usize) };
         if let Some(end) = next.filter(|next| next.what == What::Closing) {
-            return Some(self.end_at(end));
+            if !end.repairs.decorates_beyond(mark.repairs) {
+                return Some(self.end_at(end));
+            }
+            let (line, end) = (self.number(end.line), &self.text[end.line..self.line_end(end.at)]);
+            let why = format!(
+                "the closing tag on line {line}, `{}`, has decoration that the opening one lacks",
+                brief(end.trim())
+            );
+            self.ends_nowhere(mark, number, &why);
+            return None;
         }
         if let (Some(next), true) = (next, mark.left_over[class] > 0) {
             let inner = self.number(next.line);
@@ -55,6 +64,15 @@ impl Reader<'_> {
         let region_end = next.map_or(self.text.len(), |next| next.line);
         let command = mark.command();
         let closing = command.closing.unwrap_or_default();
+        // The next of its kind may stand in the body of another block.
+        if let (Some(next), Some(other)) = (next, self.opens_within(body_at, region_end)) {
+            let (other, next) = (self.number(other), self.number(next.line));
+            let why = format!(
+                "it is not closed before line {next}, where the next of its kind opens, and on line {other} another block opens in between; close it with {closing} alone on a line"
+            );
+            self.ends_nowhere(mark, number, &why);
+            return None;
+        }
         let tag = brief(self.text[mark.line..self.line_end(mark.at)].trim());
         let wrong = if mark.ends_all { None } else { self.wrong_closing(body_at, region_end) };
         let wrong = wrong.unwrap_or_default();
@@ -91,6 +109,23 @@ impl Reader<'_> {
         }
     }
 
+    /// The line of the first tag in a region that opens a block with a body.
+    fn opens_within(&self, from: usize, to: usize) -> Option<usize> {
+        let first = self.marks.partition_point(|mark| mark.line < from);
+        let mut marks = self.marks[first..].iter().take_while(|mark| mark.line < to);
+        let opens = marks.find(|mark| {
+            matches!(mark.what, What::Opening | What::Misspelt) && mark.command().closing.is_some()
+        })?;
+        Some(opens.line)
+    }
+
+    /// Whether nothing but blanks follows up to a plain opening tag or the end of the text.
+    fn is_followed_by_a_tag(&self, from: usize) -> bool {
+        let next = self.marks.get(self.marks.partition_point(|mark| mark.line < from));
+        let next = next.filter(|next| next.what == What::Opening && next.is_plain());
+        self.text[from..next.map_or(self.text.len(), |next| next.line)].trim().is_empty()
+    }
+
     /// The one closing tag in a region that needs repair, or stands behind other text on its line.
     fn otherwise_closed(&self, mark: &Mark, from: usize, to: usize) -> Option<End> {
         let closing = mark.command().closing?;
@@ -101,7 +136,10 @@ impl Reader<'_> {
         };
         let marks = self.marks[first..].iter().take_while(|mark| mark.line < to).filter(of_name);
         for other in marks {
-            if found.replace(self.end_at(other)).is_some() {
+            // A list of tags in a text that was cut off.
+            if other.repairs.decorates_beyond(mark.repairs)
+                || found.replace(self.end_at(other)).is_some()
+            {
                 return None;
             }
         }
@@ -116,7 +154,15 @@ impl Reader<'_> {
                 memrchr(b'\n', &self.text.as_bytes()[from..at]).map_or(from, |n| from + n + 1);
             // A whole block on that line has a closing tag of its own.
             let opens = self.text[begin..at].trim_start().strip_prefix('[').and_then(name);
-            if found.is_some() || opens.is_some() || !after.trim().is_empty() {
+            let is_said = matches!(mark.command().kind, Kind::Message | Kind::Done);
+            // Behind a blank it may be part of a sentence about it.
+            let is_glued = is_said || !self.text[begin..at].ends_with([' ', '\t']);
+            if found.is_some()
+                || opens.is_some()
+                || !is_glued
+                || !after.trim().is_empty()
+                || !self.is_followed_by_a_tag(self.next_line(at))
+            {
                 return None;
             }
             let mut repairs = Repairs::default();

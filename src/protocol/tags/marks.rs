@@ -7,6 +7,7 @@ use memchr::{memchr, memchr_iter, memmem};
 use super::catalogue::{COMMANDS, Command};
 use super::names::name;
 use super::repairs::{Repairs, is_zero_width};
+use crate::protocol::Kind;
 
 /// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +72,17 @@ impl Mark {
     /// Which command that is in the catalogue.
     pub(super) fn which(&self) -> usize {
         usize::from(self.command)
+    }
+
+    /// Whether it is a tag of that command, be it nearly.
+    pub(super) fn is_tag_of(&self, kind: Kind) -> bool {
+        let is_tag = matches!(self.what, What::Opening | What::Misspelt) || self.is_closing();
+        is_tag && self.command().kind == kind
+    }
+
+    /// Whether it is a closing tag, be it nearly.
+    pub(super) fn is_closing(&self) -> bool {
+        matches!(self.what, What::Closing | What::MisspeltClosing)
     }
 
     /// Whether it is as protocol 1.0 has it.

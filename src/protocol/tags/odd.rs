@@ -14,14 +14,26 @@ impl Reader<'_> {
         let command = mark.command();
         let Some(closing) = command.closing else { return };
         let line = self.number(mark.line);
-        let Some(block) = self.last[mark.which()] else {
-            // Between blocks it is words about the protocol; before all, a beginning that got lost.
-            if !self.blocks.steps.is_empty() {
-                return;
+        let Some(block) = self.first[mark.which()] else {
+            let count = self.blocks.steps.len();
+            // Decorated it is words about the protocol; and before the end of a summary there are
+            // commands that are meant.
+            if count > 0 && (!mark.is_plain() || command.kind == Kind::Done) {
+                return self
+                    .note(format!("the {closing} on line {line} closes nothing and was ignored"));
             }
+            // What stands before may be in its body.
+            self.blocks.steps.clear();
+            self.origins.clear();
+            self.first = [None; COMMANDS.len()];
             let shown = brief(self.text[mark.line..self.line_end(mark.at)].trim());
+            let before = match count {
+                0 => "it was not carried out".to_owned(),
+                1 => "neither it nor the block before it was carried out".to_owned(),
+                _ => format!("neither it nor the {count} blocks before it were carried out"),
+            };
             let sentence = format!(
-                "Line {line}: `{shown}` closes a block whose opening tag is missing; it was not carried out. Correct form: {}",
+                "Line {line}: `{shown}` closes a block whose opening tag is missing; {before}. Correct form: {}",
                 command.form
             );
             return self.push(refused(command, line, sentence), mark.line);
@@ -68,14 +80,14 @@ impl Reader<'_> {
         let mut ends = false;
         if command.closing.is_some() {
             // Its body is nothing to be carried out.
-            let closes = |other: &&Mark| {
-                matches!(other.what, What::Closing | What::MisspeltClosing)
-                    && other.command().kind == command.kind
-            };
-            let end = self.marks[n + 1..].iter().find(closes);
+            let mut of_kind =
+                self.marks[n + 1..].iter().filter(|other| other.is_tag_of(command.kind));
+            let next = of_kind.next();
+            // Another that opens within may be closed by the tag that is found.
+            let end = next.filter(|next| next.is_closing());
             let end_at = end.map_or(self.text.len(), |end| self.next_line(end.at));
             ends = end.is_none();
-            self.blocks.unclosed |= ends;
+            self.blocks.unclosed |= next.is_none();
             self.pass(body_at, end_at);
         } else {
             self.at = body_at;
@@ -134,7 +146,7 @@ impl Reader<'_> {
     pub(super) fn end_of_thoughts(&mut self, mark: &Mark) {
         self.at = mark.name_end;
         let count = self.blocks.steps.len();
-        self.last = [None; COMMANDS.len()];
+        self.first = [None; COMMANDS.len()];
         if count == 0 {
             return;
         }

@@ -60,7 +60,7 @@ pub(in crate::protocol) fn blocks(text: &str) -> Blocks {
         at: 0,
         counted: (0, 1),
         origins: Vec::new(),
-        last: [None; COMMANDS.len()],
+        first: [None; COMMANDS.len()],
         escaped: (0, 0),
         ignored: 0,
         blocks: Blocks {
@@ -88,8 +88,9 @@ pub(super) struct Reader<'a> {
     pub(super) counted: (usize, usize),
     /// Where the tag of each step begins.
     pub(super) origins: Vec<usize>,
-    /// The last step that is a block of each command, in the catalogue's order.
-    pub(super) last: [Option<usize>; COMMANDS.len()],
+    /// The first step that is a block of each command, in the catalogue's order: where a closing tag
+    /// is left over, that block may be the one that goes on up to it.
+    pub(super) first: [Option<usize>; COMMANDS.len()],
     /// How many opening tags were escaped, of how many.
     pub(super) escaped: (usize, usize),
     /// How many notes were left out.
@@ -181,7 +182,7 @@ impl Reader<'_> {
         let number = self.number(mark.line);
         let (body_at, mut warnings) = (self.next_line(mark.at), Vec::new());
         self.at = body_at;
-        self.last[mark.which()] = Some(self.blocks.steps.len());
+        self.first[mark.which()].get_or_insert(self.blocks.steps.len());
         self.escaped.1 += 1;
         self.escaped.0 += usize::from(repairs.has(Repairs::ESCAPES));
         if let (false, Ok(tag)) = (repairs.is_none(), &tag) {

@@ -45,6 +45,16 @@ impl Repairs {
         self.0 == 0
     }
 
+    /// Whether it holds decoration of a line that `other` lacks.
+    pub(super) fn decorates_beyond(self, other: Self) -> bool {
+        const DECORATION: u16 = Repairs::EMPHASIS.0
+            | Repairs::HEADING.0
+            | Repairs::BULLET.0
+            | Repairs::NUMBER.0
+            | Repairs::QUOTED.0;
+        self.0 & DECORATION & !other.0 != 0
+    }
+
     /// What was found, as a list of phrases.
     pub(super) fn words(self) -> String {
         let found = Self::WORDS.iter().filter(|(one, _)| self.has(*one)).map(|(_, words)| *words);
