@@ -222,7 +222,9 @@ impl<'a> Cursor<'a, '_> {
             let value = rest[..end].trim_end_matches(['/', '\\']);
             if rest[end..].starts_with(']') { value.len() } else { end }
         };
-        if end == 0 || rest[end..].starts_with('"') {
+        // Where such a value ends is not known either.
+        let holds_a_bracket = link_length(rest).is_none() && rest[..end].contains('[');
+        if end == 0 || holds_a_bracket || rest[end..].starts_with('"') {
             return None;
         }
         self.rest = &rest[end..];

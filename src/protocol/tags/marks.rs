@@ -96,13 +96,21 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
     let mut bytes = text.as_bytes();
     let mut marks: Vec<Mark> = Vec::new();
     let mut asked = false;
+    let mut line = Line { end: 0, tags: 0 };
     for at in memchr_iter(b'[', bytes) {
         let may_be = bytes.get(at + 1).is_some_and(|next| {
             matches!(next | 0x20, b'c' | b'e' | b'd' | b'r' | b'm' | b'o' | b'f')
                 || matches!(next, b'/' | b'\\' | b' ' | 0xc2 | 0xe2 | 0xef)
         });
         let begins = at.checked_sub(1).is_none_or(|before| may_stand_before(bytes[before]));
-        let Some(mark) = (may_be && begins).then(|| bracket(text, at)).flatten() else { continue };
+        if !may_be || !begins {
+            continue;
+        }
+        if at >= line.end {
+            let end = memchr(b'\n', &bytes[at..]).map_or(text.len(), |n| at + n);
+            line = Line { end, tags: 0 };
+        }
+        let Some(mark) = bracket(text, at, &mut line) else { continue };
         marks.push(mark);
         // Asked once. Without a slash nothing closes that tag, so it ends the reply, and what is
         // behind it will not be looked at.
@@ -121,21 +129,34 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
         marks.extend(section(text, at));
     }
     for at in memmem::find_iter(bytes, "<think") {
-        marks.extend(lead(text, at).and_then(|lead| {
+        // Decorated it is a word.
+        marks.extend(lead(text, at).filter(|lead| lead.repairs.is_none()).and_then(|lead| {
             let length =
                 ["<think>", "<thinking>"].iter().find(|tag| text[at..].starts_with(**tag))?;
             Some(Mark::of(What::Think, lead.line, at, at + length.len()))
         }));
     }
     for at in memmem::find_iter(bytes, "</think") {
-        let end = ["</think>", "</thinking>"].iter().find(|tag| text[at..].starts_with(**tag));
-        marks.extend(end.map(|tag| Mark::of(What::ThinkEnd, at, at, at + tag.len())));
+        let mut ends = ["</think>", "</thinking>"].iter();
+        let end = ends.find(|tag| text[at..].starts_with(**tag)).map(|tag| at + tag.len());
+        let end = end.filter(|end| ends_thoughts(&text[*end..]));
+        marks.extend(end.map(|end| Mark::of(What::ThinkEnd, at, at, end)));
     }
     if marks.len() > tags {
         marks.sort_by_key(|mark| mark.at);
     }
     link(&mut marks);
     marks
+}
+
+/// Whether what follows the end of thoughts on its line is nothing or a tag; else it is a word.
+fn ends_thoughts(after: &str) -> bool {
+    let after = after.trim_start_matches(|c: char| {
+        c != '\n' && (c.is_whitespace() || is_zero_width(c) || matches!(c, '*' | '_' | '`' | '#'))
+    });
+    after.is_empty()
+        || after.starts_with(['\n', '<'])
+        || after.strip_prefix('[').and_then(name).is_some()
 }
 
 /// Whether a tag can stand behind this byte.
@@ -196,19 +217,36 @@ struct Lead {
     repairs: Repairs,
 }
 
+/// Where the line ends that is looked at, and how many tags it was searched for: behind the end of
+/// thoughts stands another.
+struct Line {
+    end: usize,
+    tags: u8,
+}
+
+impl Line {
+    /// Whether one more is looked at, each of which may cost the rest of the line.
+    fn allows(&mut self) -> bool {
+        const TAGS: u8 = 4;
+        self.tags = self.tags.saturating_add(1);
+        self.tags <= TAGS
+    }
+}
+
 /// The mark that a bracket is, if it is one.
-fn bracket(text: &str, at: usize) -> Option<Mark> {
+fn bracket(text: &str, at: usize, line: &mut Line) -> Option<Mark> {
     let inside = &text[at + 1..];
     if let Some(rest) = inside.strip_prefix("OK] ").or_else(|| inside.strip_prefix("FAILED] ")) {
         COMMANDS.iter().find(|c| rest.strip_prefix(c.name).is_some_and(|r| r.starts_with(':')))?;
-        return lead(text, at).map(|lead| Mark::of(What::Result, lead.line, at, at));
+        let lead = lead(text, at).filter(|_| line.allows())?;
+        return Some(Mark::of(What::Result, lead.line, at, at));
     }
     let name = name(inside)?;
-    let lead = lead(text, at)?;
+    let lead = lead(text, at).filter(|_| line.allows())?;
     let mut repairs = name.repairs;
     repairs.add(lead.repairs);
-    let end = memchr(b'\n', inside.as_bytes()).unwrap_or(inside.len());
-    let rest = &inside[name.length..end];
+    let begin = at + 1 + name.length;
+    let rest = &text[begin..line.end.max(begin)];
     let tail = without_suffix(rest, repairs);
     let mut mark = Mark::of(What::Opening, lead.line, at, at + 1 + name.length);
     (mark.command, mark.quote) = (name.command, lead.quote);
@@ -224,7 +262,7 @@ fn bracket(text: &str, at: usize) -> Option<Mark> {
         }
         mark.what = if is_known { What::Closing } else { What::MisspeltClosing };
     } else {
-        mark.alone = tail.ends_with(']') && memmem::find(tail.as_bytes(), b"[/").is_none();
+        mark.alone = is_one_tag(tail);
         // In prose a name that is nearly a tag's is no tag.
         let is_meant = || name.is_upper || memmem::find(tail.as_bytes(), b"path").is_some();
         if !is_known && !is_meant() {
@@ -239,6 +277,17 @@ fn bracket(text: &str, at: usize) -> Option<Mark> {
     }
     mark.repairs = repairs;
     Some(mark)
+}
+
+/// Whether a tag ends where its line does: at the first `]` outside of quotes.
+fn is_one_tag(tail: &str) -> bool {
+    let mut is_quoted = false;
+    let end = tail.bytes().position(|byte| {
+        is_quoted ^= byte == b'"';
+        byte == b']' && !is_quoted
+    });
+    let is_whole = end.is_none_or(|end| end + 1 == tail.len());
+    is_whole && tail.ends_with(']') && memmem::find(tail.as_bytes(), b"[/").is_none()
 }
 
 /// The rest of a tag's line without blanks and what closes its decoration.
@@ -341,7 +390,11 @@ fn section(text: &str, at: usize) -> Option<Mark> {
         ["=== HEADER ===", "=== PROTOCOL ===", "=== CONTEXT ===", "=== PROMPT ==="];
     let marker = SECTIONS.iter().find(|marker| rest.starts_with(**marker))?;
     let lead = lead(text, at)?;
-    let end = memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
-    let after = without_suffix(&rest[marker.len()..end], lead.repairs);
-    after.is_empty().then(|| Mark::of(What::Section, lead.line, at, at + marker.len()))
+    let emphasis = lead.repairs.has(Repairs::EMPHASIS);
+    let after = rest[marker.len()..].trim_start_matches(|c: char| {
+        let closes = emphasis && matches!(c, '*' | '_' | '`' | '~');
+        c != '\n' && (c.is_whitespace() || is_zero_width(c)) || closes
+    });
+    (after.is_empty() || after.starts_with('\n'))
+        .then(|| Mark::of(What::Section, lead.line, at, at + marker.len()))
 }

@@ -126,7 +126,7 @@ impl Reader<'_> {
             self.blocks.unclosed = true;
             self.pass(mark.line, self.text.len());
             let told = format!(
-                "Line {line}: `{}` is never closed (cut off?), so nothing after it was carried out. Send again what follows your thoughts",
+                "Line {line}: `{}` is never closed by `</think>` at the end of a line (cut off?), so nothing after it was carried out. Send again what follows your thoughts",
                 &self.text[mark.at..mark.name_end]
             );
             return self.push(Step { ends: true, ..Step::refused(line, told) }, mark.line);

@@ -121,7 +121,7 @@ impl Reader<'_> {
 
     fn take(&mut self, n: usize, mark: &Mark) {
         match mark.what {
-            What::Opening => self.open(mark),
+            What::Opening => self.open(n, mark),
             What::Misspelt => self.misspelt(n, mark),
             What::Closing => self.left_over(mark),
             What::MisspeltClosing => {}
@@ -167,7 +167,7 @@ impl Reader<'_> {
     }
 
     /// Reads the block that a tag opens.
-    fn open(&mut self, mark: &Mark) {
+    fn open(&mut self, n: usize, mark: &Mark) {
         let command = mark.command();
         let end = self.line_end(mark.at);
         let (line, rest) = (&self.text[mark.line..end], &self.text[mark.name_end..end]);
@@ -176,10 +176,17 @@ impl Reader<'_> {
         let after =
             tag.as_ref().map_or("", |tag| marks::without_suffix(tag.after, mark.repairs).trim());
         let inline = command.closing.and_then(|closing| inline_body(after, closing, mark));
-        if !mark.is_plain() && !mark.alone && self.is_prose(mark, tag.is_err(), after, inline) {
+        let found = Found { rest, is_broken: tag.is_err(), after, inline };
+        let number = self.number(mark.line);
+        if !mark.is_plain() && self.is_prose(n, mark, &found) {
+            if mark.alone || !found.is_broken && !command.attributes.is_empty() {
+                let shown = brief(line.trim());
+                self.note(format!(
+                    "line {number} `{shown}` was read as words: a command stands alone on its line, with nothing around its tag"
+                ));
+            }
             return;
         }
-        let number = self.number(mark.line);
         let (body_at, mut warnings) = (self.next_line(mark.at), Vec::new());
         self.at = body_at;
         self.first[mark.which()].get_or_insert(self.blocks.steps.len());
@@ -288,15 +295,44 @@ impl Reader<'_> {
     }
 
     /// Whether a line that is no plain tag is none at all: words in brackets, a link.
-    fn is_prose(&self, mark: &Mark, broken: bool, after: &str, inline: Option<&str>) -> bool {
-        if broken || inline.is_some() {
-            return broken;
+    fn is_prose(&self, n: usize, mark: &Mark, found: &Found<'_>) -> bool {
+        let (command, after) = (mark.command(), found.after);
+        let ends_there = marks::without_suffix(found.rest, mark.repairs).ends_with(']');
+        if command.closing.is_none() {
+            let own = format!("[/{}]", command.name);
+            return match found.is_broken {
+                true => !ends_there,
+                false => !after.is_empty() && inline_body(after, &own, mark) != Some(""),
+            };
         }
-        if after.starts_with(['(', ':', '[']) {
+        // What follows may be its body, which is never carried out.
+        if names_a_path(found.rest) {
+            return false;
+        }
+        if found.is_broken {
+            return !ends_there;
+        }
+        let is_closed = {
+            let next = self.marks.get(mark.next[ALL] as usize);
+            next.is_some_and(|next| next.what == What::Closing)
+        };
+        if found.inline.is_some() || is_closed && !after.starts_with(['(', ':', '[']) {
+            return false;
+        }
+        if !after.is_empty() {
             return true;
         }
-        let next = self.marks.get(mark.next[ALL] as usize);
-        mark.command().closing.is_some() && next.is_none_or(|next| next.what != What::Closing)
+        // A label over what follows, or an item of a list of what was done.
+        let is_item = mark.repairs.has(Repairs::CASE)
+            && [Repairs::BULLET, Repairs::NUMBER, Repairs::HEADING]
+                .iter()
+                .any(|sign| mark.repairs.has(*sign));
+        let is_label = |next: &Mark| {
+            let between = &self.text[self.next_line(mark.at).min(next.line)..next.line];
+            is_item || between.trim_matches(|c: char| c.is_whitespace() || c == '`').is_empty()
+        };
+        matches!(command.kind, Kind::Message | Kind::Done)
+            && self.marks.get(n + 1).is_some_and(is_label)
     }
 
     fn finish(mut self) -> Blocks {
@@ -314,6 +350,26 @@ impl Reader<'_> {
         }
         self.blocks
     }
+}
+
+/// What was found on the line of an opening tag, from its name on: all of it, whether it cannot be
+/// read, what stands behind the tag, and what of that is a body up to a closing tag.
+struct Found<'a> {
+    rest: &'a str,
+    is_broken: bool,
+    after: &'a str,
+    inline: Option<&'a str>,
+}
+
+/// Whether a tag has a path: words in brackets have none.
+fn names_a_path(rest: &str) -> bool {
+    const KEY: &[u8] = b"path";
+    rest.as_bytes().windows(KEY.len()).enumerate().any(|(at, word)| {
+        word.eq_ignore_ascii_case(KEY) && {
+            let after = rest.as_bytes()[at + KEY.len()..].trim_ascii_start();
+            after.starts_with(b"=") || after.starts_with(b"\\=")
+        }
+    })
 }
 
 /// What a line was read as.
