@@ -70,7 +70,7 @@ pub fn render(
         Dialect::Operations => events::render(session, environment.output_limit, &mut out),
     }
     out.push_str("\n=== PROMPT ===\n");
-    prompt(session, &mut out);
+    prompt(session, requested, &mut out);
     out
 }
 
@@ -163,21 +163,37 @@ fn results(session: &Session, requested: &[Requested], out: &mut String) {
 
 /// Where the newest reply was cut off: what of it was carried out, and from where it is to be sent
 /// again.
-fn rest(session: &Session, out: &mut String) {
+fn rest(session: &Session, requested: &[Requested], out: &mut String) {
     let Some(block) = session.last_results.iter().position(Outcome::is_cut_off) else { return };
-    let applied = match block {
+    let read = match block {
         0 => "none".to_owned(),
         1 => "1".to_owned(),
         n => format!("1–{n}"),
     };
+    let before = match failed_before(session, requested, block) {
+        0 => ", and nothing before it".to_owned(),
+        failed => {
+            format!("; of what is before it {failed} failed (see above), and all else stands")
+        }
+    };
     out.push_str(&format!(
-        "Your reply could not be read to its end: applied: {applied}; send again from block {} (line {} of your reply) on, and nothing before it.\n",
+        "Your reply could not be read to its end: blocks read: {read}; send again from block {} (line {} of your reply) on{before}.\n",
         block + 1,
         session.last_results[block].line
     ));
 }
 
-fn prompt(session: &Session, out: &mut String) {
+/// How many of the first `count` results are failures.
+fn failed_before(session: &Session, requested: &[Requested], count: usize) -> usize {
+    let mut reads = requested.iter();
+    let failed = |outcome: &&Outcome| match &outcome.detail {
+        Detail::ReadLater { .. } => !reads.next().is_some_and(|file| file.told().0),
+        _ => !outcome.success(),
+    };
+    session.last_results.iter().take(count).filter(failed).count()
+}
+
+fn prompt(session: &Session, requested: &[Requested], out: &mut String) {
     if session.sequence == 1 {
         let task = visible(&session.task);
         let heading = |line: &str| {
@@ -198,7 +214,7 @@ fn prompt(session: &Session, out: &mut String) {
         out.push('\n');
     }
     if session.sequence > 1 {
-        rest(session, out);
+        rest(session, requested, out);
         out.push_str(match session.dialect {
             Dialect::Tags => CONTINUE,
             Dialect::Operations => CONTINUE_EVENTS,

@@ -49,22 +49,29 @@ fn elisions(text: &str) -> impl Iterator<Item = (usize, &str)> {
 fn is_elision(line: &str) -> bool {
     const LONGEST: usize = 160;
     const MARKERS: [&str; 9] = ["//", "#", "--", "/*", "<!--", "{/*", ";", "%", "*"];
-    const WORDS: [&str; 14] = [
+    const WORDS: [&str; 19] = [
         "rest",
         "remain",
+        "remains",
+        "remaining",
+        "remainder",
         "unchanged",
         "existing",
         "same as",
         "omitted",
         "previous",
         "other",
+        "others",
         "keep",
         "as before",
         "no change",
+        "no changes",
         "above",
         "below",
         "same code",
     ];
+    // What a program tells while it works ends in dots, too.
+    const CLEAR: [&str; 3] = ["rest of", "unchanged", "same as"];
     let line = line.trim();
     if line.len() > LONGEST {
         return false;
@@ -92,7 +99,16 @@ fn is_elision(line: &str) -> bool {
     if words.is_empty() {
         return marker.is_some_and(|marker| !matches!(*marker, "*" | ";" | "%"));
     }
-    words.is_ascii() && WORDS.iter().any(|word| words.contains(word))
+    let sought: &[&str] = if dots(inner) { &WORDS } else { &CLEAR };
+    words.is_ascii() && sought.iter().any(|word| holds(&words, word))
+}
+
+/// Whether a text holds others as whole words.
+fn holds(text: &str, words: &str) -> bool {
+    text.match_indices(words).any(|(at, _)| {
+        let is_letter = |c: char| c.is_alphanumeric() || c == '_';
+        !text[..at].ends_with(is_letter) && !text[at + words.len()..].starts_with(is_letter)
+    })
 }
 
 #[cfg(test)]
@@ -111,6 +127,8 @@ mod tests {
             "// ...",
             "# rest of the file is the same as before...",
             "... (rest of the file unchanged) ...",
+            "// Same as above...",
+            "// ... Remaining methods",
             "[... rest of the code ...]",
         ] {
             assert!(is_elision(line), "{line}");
@@ -123,6 +141,12 @@ mod tests {
             "...rest,",
             "print(\"...\")",
             "# Loading...",
+            "# Restarting server...",
+            "// Creating another connection...",
+            "# Restoring backup...",
+            "// Checking other hosts...",
+            "# ... restart",
+            "# Removing the existing file...",
             "// see above",
             "match x { 0.. => () }",
             "* ...",

@@ -186,6 +186,12 @@ pub fn changed(real: &RelPath, old: &[u8], change: &Change) -> Result<(Vec<u8>, 
     };
     match edit::replace_lines(old, *start, *end, with) {
         Ok(edited) => {
+            if let Some((line, text)) = elision::left_out(with, old) {
+                return Err(Failure::execution(format!(
+                    "Line {line} of the new lines, `{}`, stands for lines that '{real}' would lose; nothing was changed. Send all of the lines from {start} to {end}, or a range for each change (where it is meant as it is, write it with RUN_COMMAND)",
+                    crate::text::visible_line(text)
+                )));
+            }
             let detail = Detail::Edited {
                 path: real.clone(),
                 lines: (*start, *end),

@@ -47,7 +47,12 @@ impl Block<'_> {
                 return Step { warnings, ..step };
             }
         };
-        let body = Body { kind: command.kind, path: path.as_ref(), text: body, line: body_line };
+        let first = match command.kind {
+            Kind::Edit => value("start_line").and_then(|start| start.trim().parse().ok()),
+            _ => Some(1),
+        };
+        let kind = command.kind;
+        let body = Body { kind, path: path.as_ref(), text: body, line: body_line, first };
         let asks = bodies::repaired(body, &mut warnings)
             .and_then(|body| {
                 if command.closing.is_some() {

@@ -11,11 +11,13 @@ pub(super) struct Body<'a> {
     pub(super) path: Option<&'a RelPath>,
     pub(super) text: String,
     pub(super) line: usize,
+    /// The number of its first line in the file.
+    pub(super) first: Option<u64>,
 }
 
 /// Takes off what is none of the body. An error is a phrase that says what is wrong with it.
 pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<String>) -> Result<String, String> {
-    let Body { kind, path, mut text, line } = body;
+    let Body { kind, path, mut text, line, first } = body;
     let sort = path.map_or(Sort::Code, sort);
     let is_file = matches!(kind, Kind::Create | Kind::Edit);
     if (is_file && sort == Sort::Code) || kind == Kind::Run {
@@ -31,21 +33,21 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<String>) -> Result<Str
     if !is_file {
         return Ok(text);
     }
-    if sort == Sort::Code
-        && let Some(plain) = without_gutter(&text)?
-    {
+    if sort != Sort::Code {
+        return Ok(text);
+    }
+    if let Some(plain) = without_gutter(&text, first, line, warnings)? {
         warnings.push(format!(
             "the line numbers before each line of the body from line {line} on were taken off: send it without them"
         ));
         text = plain;
     }
-    if sort != Sort::Patch {
-        if kind == Kind::Create && is_diff(&text) {
-            return Err("the body is a diff and not the content of the file: send all of the content, or EDIT_FILE the lines that change (a file that is to hold a diff has a name in .diff or .patch)".to_owned());
-        }
-        if kind == Kind::Edit && sort == Sort::Code && has_conflict(&text) {
-            return Err("the body holds conflict markers (<<<<<<<, =======, >>>>>>>): send the lines as they are to be".to_owned());
-        }
+    let is_patch = path.is_some_and(|path| path.as_str().split('/').any(|part| part == "patches"));
+    if kind == Kind::Create && !is_patch && is_diff(&text) {
+        return Err("the body is a diff and not the content of the file: send all of the content, or EDIT_FILE the lines that change (a file that is to hold a diff has a name in .diff or .patch, or a folder patches)".to_owned());
+    }
+    if kind == Kind::Edit && has_conflict(&text) {
+        return Err("the body holds conflict markers (<<<<<<<, =======, >>>>>>>): send the lines as they are to be".to_owned());
     }
     Ok(text)
 }
@@ -108,31 +110,46 @@ fn numbered(line: &str) -> Option<(u64, &str)> {
     (!rest.starts_with('|')).then_some((number, rest))
 }
 
-/// A body without its gutter of line numbers; None where it has none.
-fn without_gutter(text: &str) -> Result<Option<String>, String> {
+/// A body without its gutter of line numbers, which begins with `begins`; None where it has none. What
+/// looks like one on a single line, or in no order, is code: `1 | 2 => x`.
+fn without_gutter(
+    text: &str,
+    begins: Option<u64>,
+    line: usize,
+    warnings: &mut Vec<String>,
+) -> Result<Option<String>, String> {
     // Nearly every body is told by its first lines.
     let mut first = text.lines().filter(|line| !line.trim().is_empty()).take(2);
     if !first.any(|line| numbered(line).is_some()) {
         return Ok(None);
     }
-    let (mut all, mut with, mut in_order, mut spaced) = (0usize, 0usize, true, true);
-    let mut last = None;
+    let (mut all, mut with, mut steps, mut in_order, mut spaced) = (0usize, 0usize, 0, true, true);
+    let (mut last, mut begin) = (None, None);
     for line in text.lines() {
         all += usize::from(!line.trim().is_empty());
         let Some((number, rest)) = numbered(line) else {
             in_order = false;
             continue;
         };
-        in_order &= last.is_none_or(|last: u64| last.checked_add(1) == Some(number));
+        let is_step = last.is_some_and(|last: u64| last.checked_add(1) == Some(number));
+        in_order &= is_step || last.is_none();
+        steps += usize::from(is_step);
+        begin.get_or_insert(number);
         spaced &= rest.is_empty() || rest.starts_with(' ');
         last = Some(number);
         with += 1;
     }
-    if !in_order {
-        if with < 2 || with * 2 < all {
-            return Ok(None);
+    let is_gutter = with > 1 && steps * 2 > with - 1 && with * 2 >= all;
+    if !is_gutter {
+        if with == all && begin == begins {
+            warnings.push(format!(
+                "what may be line numbers before the lines of the body from line {line} on was kept as code"
+            ));
         }
-        return Err("line numbers stand before lines of the body, but not before each, or not in order: send the lines without numbers".to_owned());
+        return Ok(None);
+    }
+    if !in_order || begin != begins {
+        return Err("line numbers stand before lines of the body, but not before each, not in order, or not from its first line on: send the lines without numbers".to_owned());
     }
     let mut plain = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {

@@ -1,2 +1,2 @@
-x = 0
+# Restarting another server...
 f(x)

@@ -1,2 +1,2 @@
-def f():
+  1 | 2
     return 2
