@@ -5,6 +5,7 @@
 use memchr::{memchr, memchr_iter, memmem};
 
 use super::catalogue::{COMMANDS, Command};
+use super::lead::lead;
 use super::names::name;
 use super::repairs::{Repairs, is_zero_width};
 use crate::protocol::Kind;
@@ -139,7 +140,8 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
     for at in memmem::find_iter(bytes, "</think") {
         let mut ends = ["</think>", "</thinking>"].iter();
         let end = ends.find(|tag| text[at..].starts_with(**tag)).map(|tag| at + tag.len());
-        let end = end.filter(|end| ends_thoughts(&text[*end..]));
+        let is_quoted = text[..at].ends_with(['`', '"', '\'']);
+        let end = end.filter(|end| !is_quoted && ends_thoughts(&text[*end..]));
         marks.extend(end.map(|end| Mark::of(What::ThinkEnd, at, at, end)));
     }
     if marks.len() > tags {
@@ -151,12 +153,15 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
 
 /// Whether what follows the end of thoughts on its line is nothing or a tag; else it is a word.
 fn ends_thoughts(after: &str) -> bool {
-    let after = after.trim_start_matches(|c: char| {
-        c != '\n' && (c.is_whitespace() || is_zero_width(c) || matches!(c, '*' | '_' | '`' | '#'))
+    let is_blank = |c: char| c != '\n' && (c.is_whitespace() || is_zero_width(c));
+    let after = after.trim_start_matches(is_blank);
+    if after.is_empty() || ["\n", "<think", "</think"].iter().any(|end| after.starts_with(end)) {
+        return true;
+    }
+    let tag = after.trim_start_matches(|c: char| {
+        is_blank(c) || matches!(c, '*' | '_' | '`' | '#' | '>' | '-' | '\\')
     });
-    after.is_empty()
-        || after.starts_with(['\n', '<'])
-        || after.strip_prefix('[').and_then(name).is_some()
+    tag.strip_prefix('[').and_then(name).is_some()
 }
 
 /// Whether a tag can stand behind this byte.
@@ -208,13 +213,6 @@ impl Mark {
             left_over: [0; 2],
         }
     }
-}
-
-/// What stands before a tag on its line.
-struct Lead {
-    line: usize,
-    quote: u8,
-    repairs: Repairs,
 }
 
 /// Where the line ends that is looked at, and how many tags it was searched for: behind the end of
@@ -298,91 +296,6 @@ pub(super) fn without_suffix(rest: &str, repairs: Repairs) -> &str {
     })
 }
 
-/// What stands before a tag on its line; None where that is more than decoration.
-fn lead(text: &str, at: usize) -> Option<Lead> {
-    let mut line = at;
-    for c in text[..at].chars().rev() {
-        if c == '\n' {
-            break;
-        }
-        let decorates = c.is_whitespace()
-            || is_zero_width(c)
-            || c.is_ascii_digit()
-            || "*_`~#>-+.)\\•‣◦▪●–".contains(c);
-        if !decorates {
-            let before = &text[..line];
-            if text[line..].starts_with('>')
-                && (before.ends_with("</think") || before.ends_with("</thinking"))
-            {
-                line += 1;
-                break;
-            }
-            return None;
-        }
-        line -= c.len_utf8();
-    }
-    let (mut quote, mut repairs) = (0u8, Repairs::default());
-    let mut rest = &text[line..at];
-    if rest.bytes().all(|b| matches!(b, b' ' | b'\t')) {
-        return Some(Lead { line, quote, repairs });
-    }
-    // Longer than any list or quotation has.
-    if rest.trim().len() > 64 {
-        return None;
-    }
-    loop {
-        let blank = rest.trim_start();
-        rest = blank.trim_start_matches(is_zero_width);
-        if rest.len() < blank.len() {
-            repairs.add(Repairs::INVISIBLE);
-            continue;
-        }
-        let Some(c) = rest.chars().next() else { return Some(Lead { line, quote, repairs }) };
-        let run = rest.len() - rest.trim_start_matches(c).len();
-        let ends = rest[run..].chars().next().is_none_or(char::is_whitespace);
-        let length = match c {
-            '>' => {
-                quote = quote.saturating_add(1);
-                repairs.add(Repairs::QUOTED);
-                1
-            }
-            '#' if run <= 6 && ends => {
-                repairs.add(Repairs::HEADING);
-                run
-            }
-            '-' | '+' | '*' | '•' | '‣' | '◦' | '▪' | '●' | '–' if run == c.len_utf8() && ends =>
-            {
-                repairs.add(Repairs::BULLET);
-                run
-            }
-            '*' | '_' if run <= 3 => {
-                repairs.add(Repairs::EMPHASIS);
-                run
-            }
-            '`' | '~' if run <= 2 => {
-                repairs.add(Repairs::EMPHASIS);
-                run
-            }
-            '0'..='9' => {
-                let digits =
-                    rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-                let after = rest[digits..].strip_prefix(['.', ')'])?;
-                if digits > 3 || !after.chars().next().is_none_or(char::is_whitespace) {
-                    return None;
-                }
-                repairs.add(Repairs::NUMBER);
-                digits + 1
-            }
-            '\\' if rest.len() == 1 => {
-                repairs.add(Repairs::ESCAPES);
-                1
-            }
-            _ => return None,
-        };
-        rest = &rest[length..];
-    }
-}
-
 /// A section marker of an outbox, alone on its line.
 fn section(text: &str, at: usize) -> Option<Mark> {
     let rest = &text[at..];
@@ -397,4 +310,20 @@ fn section(text: &str, at: usize) -> Option<Mark> {
     });
     (after.is_empty() || after.starts_with('\n'))
         .then(|| Mark::of(What::Section, lead.line, at, at + marker.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_tags_are_sought_on_one_line() {
+        for tag in ["[DONE]", "[/DONE]", "[OK] DONE: x"] {
+            let text = format!("</think>{tag}").repeat(1000);
+            let tags = |mark: &&Mark| mark.what != What::ThinkEnd;
+            assert!(find(&text).iter().filter(tags).count() <= 4, "{tag}");
+        }
+        let text = "</think>[DONE]\n".repeat(1000);
+        assert_eq!(find(&text).iter().filter(|mark| mark.what == What::Opening).count(), 1000);
+    }
 }

@@ -14,14 +14,16 @@
 //! guessed is an error that quotes the line and shows the correct form. Where a block's end is not
 //! known, it ends the reply: nothing after it is carried out.
 //!
-//! `marks` finds the lines that matter, `reader` makes blocks of them (`ends`, `odd`), `attributes` and `paths` read
-//! tags, `bodies` and `notes` look at bodies. Commands and their attributes are a table, `catalogue`.
+//! `marks` finds the lines that matter (`lead`), `reader` makes blocks of them (`ends`, `odd`),
+//! `attributes` and `paths` read tags, `bodies` and `notes` look at bodies. Commands and their
+//! attributes are a table, `catalogue`.
 
 mod attributes;
 mod block;
 mod bodies;
 mod catalogue;
 mod ends;
+mod lead;
 mod marks;
 mod names;
 mod notes;

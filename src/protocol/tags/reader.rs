@@ -300,10 +300,10 @@ impl Reader<'_> {
         let ends_there = marks::without_suffix(found.rest, mark.repairs).ends_with(']');
         if command.closing.is_none() {
             let own = format!("[/{}]", command.name);
-            return match found.is_broken {
-                true => !ends_there,
-                false => !after.is_empty() && inline_body(after, &own, mark) != Some(""),
-            };
+            if found.is_broken {
+                return !ends_there;
+            }
+            return !after.is_empty() && inline_body(after, &own, mark) != Some("");
         }
         // What follows may be its body, which is never carried out.
         if names_a_path(found.rest) {
@@ -323,7 +323,8 @@ impl Reader<'_> {
             return true;
         }
         // A label over what follows, or an item of a list of what was done.
-        let is_item = mark.repairs.has(Repairs::CASE)
+        let is_item = command.kind == Kind::Done
+            && mark.repairs.has(Repairs::CASE)
             && [Repairs::BULLET, Repairs::NUMBER, Repairs::HEADING]
                 .iter()
                 .any(|sign| mark.repairs.has(*sign));

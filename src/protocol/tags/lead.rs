@@ -1,0 +1,97 @@
+//! What stands before a tag on its line: the decoration of a list, a quotation, a heading.
+
+use super::repairs::{Repairs, is_zero_width};
+
+/// What stands before a tag on its line.
+pub(super) struct Lead {
+    /// Where the line begins.
+    pub(super) line: usize,
+    /// How many `>` stand there.
+    pub(super) quote: u8,
+    pub(super) repairs: Repairs,
+}
+
+/// What stands before a tag on its line; None where that is more than decoration.
+pub(super) fn lead(text: &str, at: usize) -> Option<Lead> {
+    let mut line = at;
+    for c in text[..at].chars().rev() {
+        if c == '\n' {
+            break;
+        }
+        let decorates = c.is_whitespace()
+            || is_zero_width(c)
+            || c.is_ascii_digit()
+            || "*_`~#>-+.)\\•‣◦▪●–".contains(c);
+        if !decorates {
+            let before = &text[..line];
+            if text[line..].starts_with('>')
+                && (before.ends_with("</think") || before.ends_with("</thinking"))
+            {
+                line += 1;
+                break;
+            }
+            return None;
+        }
+        line -= c.len_utf8();
+    }
+    let (mut quote, mut repairs) = (0u8, Repairs::default());
+    let mut rest = &text[line..at];
+    if rest.bytes().all(|b| matches!(b, b' ' | b'\t')) {
+        return Some(Lead { line, quote, repairs });
+    }
+    // Longer than any list or quotation has.
+    if rest.trim().len() > 64 {
+        return None;
+    }
+    loop {
+        let blank = rest.trim_start();
+        rest = blank.trim_start_matches(is_zero_width);
+        if rest.len() < blank.len() {
+            repairs.add(Repairs::INVISIBLE);
+            continue;
+        }
+        let Some(c) = rest.chars().next() else { return Some(Lead { line, quote, repairs }) };
+        let run = rest.len() - rest.trim_start_matches(c).len();
+        let ends = rest[run..].chars().next().is_none_or(char::is_whitespace);
+        let length = match c {
+            '>' => {
+                quote = quote.saturating_add(1);
+                repairs.add(Repairs::QUOTED);
+                1
+            }
+            '#' if run <= 6 && ends => {
+                repairs.add(Repairs::HEADING);
+                run
+            }
+            '-' | '+' | '*' | '•' | '‣' | '◦' | '▪' | '●' | '–' if run == c.len_utf8() && ends =>
+            {
+                repairs.add(Repairs::BULLET);
+                run
+            }
+            '*' | '_' if run <= 3 => {
+                repairs.add(Repairs::EMPHASIS);
+                run
+            }
+            '`' | '~' if run <= 2 => {
+                repairs.add(Repairs::EMPHASIS);
+                run
+            }
+            '0'..='9' => {
+                let digits =
+                    rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+                let after = rest[digits..].strip_prefix(['.', ')'])?;
+                if digits > 3 || !after.chars().next().is_none_or(char::is_whitespace) {
+                    return None;
+                }
+                repairs.add(Repairs::NUMBER);
+                digits + 1
+            }
+            '\\' if rest.len() == 1 => {
+                repairs.add(Repairs::ESCAPES);
+                1
+            }
+            _ => return None,
+        };
+        rest = &rest[length..];
+    }
+}
