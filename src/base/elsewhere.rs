@@ -82,7 +82,7 @@ impl Base {
         walk: Option<Walk>,
     ) -> Result<(Walk, Vec<Requested>)> {
         let mut requested = Vec::new();
-        for path in session.read_requests() {
+        for (path, _) in session.read_requests() {
             let contents = match &self.guest {
                 Some(guest) => guest.read_text(path)?,
                 None => self.workspace.read_text(path),

@@ -70,13 +70,17 @@ fn written(operation: &Operation, width: usize) -> Vec<String> {
         Operation::Edit { change: Change::Lines { start, end, with }, .. } => {
             part(&format!("its lines {start} to {end} become"), with);
         }
-        Operation::Edit { change: Change::First(replacements), .. } => {
+        Operation::Edit {
+            change: Change::First(replacements) | Change::Once(replacements),
+            ..
+        } => {
             for Replacement { old, new } in replacements {
                 part("in it", old);
                 part("becomes", new);
             }
         }
         Operation::Delete { .. } => part("is deleted", ""),
+        Operation::Move { to, .. } => part("becomes", to.as_str()),
         _ => {}
     }
     rows

@@ -203,7 +203,10 @@ fn foretold(outcome: &Outcome) -> String {
         }
         Detail::Read { path, size, .. } => format!("read '{path}' ({size} bytes)"),
         Detail::Deleted { path } => format!("delete '{path}'"),
-        Detail::ReadLater { path } => format!("show '{path}' in the next outbox"),
+        Detail::Moved { path, to, .. } => format!("move '{path}' to '{to}'"),
+        Detail::Listed { .. } => "list files".to_owned(),
+        Detail::Found { pattern, .. } => format!("search for {}", crate::text::named(pattern)),
+        Detail::ReadLater { path, .. } => format!("show '{path}' in the next outbox"),
         Detail::Completed { .. } => "complete the session".to_owned(),
         Detail::Ran(_) | Detail::Unknown { .. } | Detail::Failed(_) => tags::summary(outcome),
     }

@@ -161,12 +161,15 @@ impl Place for Here<'_> {
             }
             Operation::Edit { path, change } => self.workspace.plan_edit(path, change, permit),
             Operation::Delete { path } => self.workspace.plan_delete(path, permit),
+            Operation::List { .. } | Operation::Search { .. } | Operation::Move { .. } => {
+                return Ok(Failure::execution("this command is not known here yet").into());
+            }
             Operation::Run(run) => {
                 return self.run(run, opens, before);
             }
             Operation::Message { .. }
             | Operation::Done { .. }
-            | Operation::Read { reading: Reading::Later, .. } => return Ok(told(operation)),
+            | Operation::Read { reading: Reading::Later(_), .. } => return Ok(told(operation)),
             Operation::Read { path, reading: Reading::Now(encoding) } => {
                 let read = self.workspace.read(path, self.read_limit.saturating_add(1));
                 let room = &mut self.read_room;

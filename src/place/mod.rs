@@ -11,8 +11,8 @@ use std::time::Duration;
 use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{
-    Detail, Digest, Effect, Ending, Execution, Failure, Operation, Output, RelPath, ShellCommand,
-    Warning, WarningSort,
+    Detail, Digest, Effect, Ending, Execution, Failure, Operation, Output, Part, Reading, RelPath,
+    ShellCommand, Warning, WarningSort,
 };
 use crate::runner::environment_fault;
 use crate::workspace::Contents;
@@ -97,7 +97,13 @@ fn told(operation: &Operation) -> Detail {
     match operation {
         Operation::Message { text } => Detail::Shown { text: text.clone() },
         Operation::Done { summary, .. } => Detail::Completed { summary: summary.clone() },
-        Operation::Read { path, .. } => Detail::ReadLater { path: path.clone() },
+        Operation::Read { path, reading } => {
+            let part = match reading {
+                Reading::Later(part) => *part,
+                Reading::Now(_) => Part::default(),
+            };
+            Detail::ReadLater { path: path.clone(), part }
+        }
         _ => Failure::execution("nothing can be told of it").into(),
     }
 }

@@ -50,10 +50,13 @@ impl<'a> Preview<'a> {
             Operation::Delete { path } => self.overlay.delete(path, opens.protected),
             Operation::Message { .. }
             | Operation::Done { .. }
-            | Operation::Read { reading: Reading::Later, .. } => Ok(told(operation)),
+            | Operation::Read { reading: Reading::Later(_), .. } => Ok(told(operation)),
             Operation::Read { path, reading: Reading::Now(encoding) } => {
                 let contents = self.overlay.read(path, self.read_limit.saturating_add(1))?;
                 contents.whole(*encoding, self.read_limit, &mut self.read_room)
+            }
+            Operation::List { .. } | Operation::Search { .. } | Operation::Move { .. } => {
+                Err(Failure::execution("this command is not known here yet"))
             }
             Operation::Run(run) => {
                 // What is not there may be made by a command before.

@@ -38,6 +38,9 @@ impl Place for Unseen {
             Operation::Edit { path, .. } => format!("edit '{path}'"),
             Operation::Delete { path } => format!("delete '{path}'"),
             Operation::Read { path, reading: Reading::Now(_) } => format!("read '{path}'"),
+            Operation::Move { path, to } => format!("move '{path}' to '{to}'"),
+            Operation::List { .. } => "list files".to_owned(),
+            Operation::Search { pattern, .. } => format!("search for {}", named(pattern)),
             Operation::Message { .. } | Operation::Read { .. } | Operation::Done { .. } => {
                 return Ok(told(operation));
             }

@@ -27,7 +27,7 @@ pub use effect::{Digest, Effect, FileEffect};
 pub use outcome::{Detail, Ending, Execution, Failure, FailureKind, Outcome};
 pub use output::{Capture, Output};
 pub use path::{PathFault, RelPath};
-pub use reply::{Reply, ends_early, read, read_run};
+pub use reply::{Address, Reply, ends_early, read, read_run};
 pub use warning::{Warning, WarningSort};
 
 /// The language between deaddrop and an LLM: what its outboxes teach and how they tell results.
@@ -80,6 +80,27 @@ pub enum Operation {
         #[serde(default)]
         reading: Reading,
     },
+    /// Name the files below a folder.
+    List {
+        /// Which folder; None for the workspace itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<RelPath>,
+    },
+    /// Find the lines that a pattern matches.
+    Search {
+        /// A regular expression.
+        pattern: String,
+        /// The file or folder to look in; None for the workspace itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<RelPath>,
+    },
+    /// Give a file or a folder another name or place, where nothing stands yet.
+    Move {
+        /// What.
+        path: RelPath,
+        /// Where to, its own name included.
+        to: RelPath,
+    },
     /// Run a shell command.
     Run(ShellCommand),
     /// The task is complete; ends the session.
@@ -93,14 +114,34 @@ pub enum Operation {
 }
 
 /// When a file is read that [`Operation::Read`] asks for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Reading {
-    /// After all operations of the reply; it stands in the next outbox as it is then.
-    #[default]
-    Later,
+    /// After all operations of the reply; that part stands in the next outbox as it is then.
+    Later(Part),
     /// In its place among the operations; the outcome holds it in this encoding.
     Now(operations::Encoding),
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self::Later(Part::default())
+    }
+}
+
+/// Which lines of a file are shown, and how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Part {
+    /// The first line, counted from 1; None for the file's first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<usize>,
+    /// The last line, included; None for the file's last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<usize>,
+    /// Whether each line stands behind its number.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub numbered: bool,
 }
 
 /// What [`Operation::Create`] does where a file already stands.
@@ -132,6 +173,8 @@ pub enum Change {
     },
     /// Each of these, in order, replaces the first occurrence of a text, literally: all or none.
     First(Vec<Replacement>),
+    /// Each of these, in order, replaces a text that occurs once: all or none.
+    Once(Vec<Replacement>),
 }
 
 /// One text for another.
@@ -158,6 +201,12 @@ pub enum Kind {
     Delete,
     /// [`Operation::Read`]
     Read,
+    /// [`Operation::List`]
+    List,
+    /// [`Operation::Search`]
+    Search,
+    /// [`Operation::Move`]
+    Move,
     /// [`Operation::Run`]
     Run,
     /// [`Operation::Done`]
@@ -175,18 +224,23 @@ impl Operation {
             Self::Edit { .. } => Kind::Edit,
             Self::Delete { .. } => Kind::Delete,
             Self::Read { .. } => Kind::Read,
+            Self::List { .. } => Kind::List,
+            Self::Search { .. } => Kind::Search,
+            Self::Move { .. } => Kind::Move,
             Self::Run(_) => Kind::Run,
             Self::Done { .. } => Kind::Done,
         }
     }
 
-    /// The file it is about, if it is about one.
+    /// The file or folder it is about, if it is about one; of a move what is moved.
     pub fn path(&self) -> Option<&RelPath> {
         match self {
             Self::Create { path, .. }
             | Self::Edit { path, .. }
             | Self::Delete { path }
-            | Self::Read { path, .. } => Some(path),
+            | Self::Read { path, .. }
+            | Self::Move { path, .. } => Some(path),
+            Self::List { path } | Self::Search { path, .. } => path.as_ref(),
             Self::Message { .. } | Self::Run(_) | Self::Done { .. } => None,
         }
     }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::operations::{Encoding, UtcTime};
-use super::{Asked, Asks, Invalid, Kind, Operation, Output, RelPath, Step, Warning, WarningSort};
+use super::{
+    Asked, Asks, Invalid, Kind, Operation, Output, Part, RelPath, Step, Warning, WarningSort,
+};
 
 /// What one operation of a reply came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,10 +71,46 @@ pub enum Detail {
         /// Which.
         path: RelPath,
     },
+    /// A file or a folder stands elsewhere.
+    Moved {
+        /// Where it stood.
+        path: RelPath,
+        /// Where it stands.
+        to: RelPath,
+        /// How many files a folder held; None for a file.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        files: Option<usize>,
+    },
+    /// The files below a folder.
+    Listed {
+        /// Which folder; None for the workspace itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<RelPath>,
+        /// How many files there are.
+        files: usize,
+        /// A line for each, as far as they are shown.
+        shown: String,
+    },
+    /// The lines that a pattern matches.
+    Found {
+        /// The pattern.
+        pattern: String,
+        /// How many lines; where there are more, as many as were looked for.
+        lines: usize,
+        /// In how many files.
+        files: usize,
+        /// Whether not all was looked through.
+        cut: bool,
+        /// The lines, each as `path:number:text`.
+        shown: String,
+    },
     /// A file is to be shown in the next outbox; whether it can be is known then.
     ReadLater {
         /// Which.
         path: RelPath,
+        /// Which lines of it, and how.
+        #[serde(default)]
+        part: Part,
     },
     /// A file was read in its place.
     Read {

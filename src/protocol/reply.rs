@@ -21,6 +21,19 @@ pub struct Reply {
     /// Whether it ends within a block or a message: it may have been cut off, or not be complete
     /// yet.
     pub unclosed: bool,
+    /// Which outbox it says it answers (protocol 1.1, `[REPLY …]`).
+    pub answers: Option<Address>,
+}
+
+/// Which outbox a reply says it answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    /// The session's id, as it was sent.
+    pub session: String,
+    /// The number of the outbox.
+    pub sequence: u32,
+    /// What only somebody knows who has seen that outbox.
+    pub key: Option<String>,
 }
 
 /// What is told in sessions of operations where a reply holds nothing of either dialect.
@@ -102,7 +115,7 @@ fn read_as(text: &str, dialect: Dialect, ends: bool) -> Reply {
         steps.push(Step { warnings: std::mem::take(&mut blocks.notes), ..Step::refused(1, told) });
     }
     steps.iter_mut().for_each(|step| keep(step, dialect));
-    Reply { steps, unclosed }
+    Reply { steps, unclosed, answers: blocks.answers }
 }
 
 /// Whether a message counts beside these blocks.
@@ -152,7 +165,7 @@ fn keep(step: &mut Step, dialect: Dialect) {
     match (dialect, &mut step.asks) {
         (Dialect::Operations, Asks::Operation(operation)) => {
             match operation {
-                Operation::Read { reading, .. } if *reading == Reading::Later => {
+                Operation::Read { reading, .. } if matches!(reading, Reading::Later(_)) => {
                     *reading = Reading::Now(Encoding::Utf8);
                 }
                 Operation::Run(run) => run.streams = Streams::Apart,
@@ -178,7 +191,9 @@ fn keep(step: &mut Step, dialect: Dialect) {
                             "the encoding base64 was ignored: files are shown as text here; for others use a command, as in base64 FILE".to_owned(),
                         );
                     }
-                    *reading = Reading::Later;
+                    if matches!(reading, Reading::Now(_)) {
+                        *reading = Reading::default();
+                    }
                 }
                 Asks::Operation(Operation::Run(run)) => run.streams = Streams::Together,
                 Asks::Operation(_) => {}
@@ -237,7 +252,7 @@ mod tests {
         let Asks::Operation(Operation::Read { reading, .. }) = &reply.steps[1].asks else {
             panic!()
         };
-        assert_eq!(*reading, Reading::Later);
+        assert_eq!(*reading, Reading::default());
         assert!(reply.steps[1].warnings[0].contains("base64 was ignored"));
 
         let tags = "[READ_FILE path=\"a\"]\n[RUN_COMMAND]\nls\n[/RUN_COMMAND]\n[DONE]\n[/DONE]\n[READ_FILE path=\"../x\"]\n[READ_FILE]\n";

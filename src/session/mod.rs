@@ -12,7 +12,7 @@ pub use pending::{Pending, Question, Verdict};
 
 use crate::clock::Timestamp;
 use crate::config::Policy;
-use crate::protocol::{Detail, Dialect, Digest, Outcome, RelPath};
+use crate::protocol::{Detail, Dialect, Digest, Outcome, Part, RelPath};
 
 /// Where the conversation about one task stands (tag protocol, "Session Management").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -145,9 +145,9 @@ impl Session {
     }
 
     /// The files whose contents the newest outbox gives, in the order asked for.
-    pub fn read_requests(&self) -> impl Iterator<Item = &RelPath> {
+    pub fn read_requests(&self) -> impl Iterator<Item = (&RelPath, Part)> {
         self.last_results.iter().filter_map(|outcome| match &outcome.detail {
-            Detail::ReadLater { path } => Some(path),
+            Detail::ReadLater { path, part } => Some((path, *part)),
             _ => None,
         })
     }

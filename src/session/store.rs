@@ -242,7 +242,7 @@ fn write(session: &Session) -> Vec<u8> {
         created_at: session.created_at,
         updated_at: session.updated_at,
         last_results: results.collect(),
-        read_file_requests: session.read_requests().cloned().collect(),
+        read_file_requests: session.read_requests().map(|(path, _)| path.clone()).collect(),
         summary: session.summary.clone(),
         last_reply: session.last_reply.clone(),
         said: session.said.clone(),
@@ -301,7 +301,10 @@ mod tests {
         let mut session = Session::new("a1b2c3d4".into(), "Create\na calculator\n", vec![], now);
         let reply = tags::parse("[READ_FILE path=\"src/Calculator.cs\"]\n[READ_FILE]\n");
         let path = RelPath::parse("src/Calculator.cs").unwrap();
-        let read = Outcome::of(&reply.steps[0], crate::protocol::Detail::ReadLater { path });
+        let read = Outcome::of(
+            &reply.steps[0],
+            crate::protocol::Detail::ReadLater { path, part: crate::protocol::Part::default() },
+        );
         session.advance(vec![read], now);
         store.save(&session).unwrap();
         assert_eq!(store.load("a1b2c3d4").unwrap(), session);

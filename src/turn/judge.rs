@@ -21,8 +21,13 @@ pub fn judge(
         Operation::Message { .. } | Operation::Done { .. } => return Ok(Decision::Allow),
         Operation::Run(run) => return Ok(policy::run(policy, run, guarded)),
         Operation::Create { path, .. } | Operation::Edit { path, .. } => (Access::Write, path),
-        Operation::Delete { path } => (Access::Delete, path),
-        Operation::Read { path, .. } => (Access::Read, path),
+        Operation::Delete { path } | Operation::Move { path, .. } => (Access::Delete, path),
+        Operation::Read { path, .. }
+        | Operation::List { path: Some(path) }
+        | Operation::Search { path: Some(path), .. } => (Access::Read, path),
+        Operation::List { path: None } | Operation::Search { path: None, .. } => {
+            return Ok(Decision::Allow);
+        }
     };
     let Some(look) = place.look(operation)? else { return Ok(Decision::Allow) };
     let size = match operation {
@@ -47,9 +52,11 @@ fn size_after(change: &Change, size: u64) -> u64 {
     match change {
         // What goes with the old lines would have to be read for it.
         Change::Lines { with, .. } => with.len() as u64,
-        Change::First(replacements) => replacements.iter().fold(size, |size, replacement| {
-            (size + replacement.new.len() as u64).saturating_sub(replacement.old.len() as u64)
-        }),
+        Change::First(replacements) | Change::Once(replacements) => {
+            replacements.iter().fold(size, |size, replacement| {
+                (size + replacement.new.len() as u64).saturating_sub(replacement.old.len() as u64)
+            })
+        }
     }
 }
 

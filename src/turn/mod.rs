@@ -145,7 +145,7 @@ pub fn carry_out(
         let mut outcome = match (&step.asks, stopped) {
             (_, Some(why)) => Outcome::not_run(step, why),
             (Asks::Invalid(invalid), None) => Outcome::invalid(step, invalid),
-            (Asks::Operation(Operation::Read { path, reading: Reading::Later }), None)
+            (Asks::Operation(Operation::Read { path, reading: Reading::Later(_) }), None)
                 if done_at > Some(n) =>
             {
                 Outcome::of(step, not_shown(path))
@@ -302,7 +302,7 @@ fn judge_reads(
     let mut room = SHOWN_LIMIT;
     let is_over = outcomes.iter().any(|o| matches!(o.detail, Detail::Completed { .. }));
     for (n, outcome) in outcomes.iter_mut().enumerate() {
-        let Detail::ReadLater { path } = &outcome.detail else { continue };
+        let Detail::ReadLater { path, .. } = &outcome.detail else { continue };
         if known.contains_key(&n) {
             continue;
         }

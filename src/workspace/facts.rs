@@ -77,6 +77,9 @@ fn changed_by(operation: &Operation) -> Option<(&RelPath, Last)> {
         Operation::Delete { path } => Some((path, Last::Keep)),
         Operation::Message { .. }
         | Operation::Read { .. }
+        | Operation::List { .. }
+        | Operation::Search { .. }
+        | Operation::Move { .. }
         | Operation::Run(_)
         | Operation::Done { .. } => None,
     }

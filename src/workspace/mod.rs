@@ -170,7 +170,7 @@ fn nothing_left_out(path: &RelPath, new: &[u8], old: &[u8]) -> Result<(), Failur
 pub fn changed(real: &RelPath, old: &[u8], change: &Change) -> Result<(Vec<u8>, Detail), Failure> {
     let (start, end, with) = match change {
         Change::Lines { start, end, with } => (start, end, with),
-        Change::First(replacements) => {
+        Change::First(replacements) | Change::Once(replacements) => {
             let edits = replacements.len();
             return match edit::replace_first(old, replacements, EDITS_LIMIT) {
                 Ok(bytes) => Ok((bytes, Detail::Replaced { path: real.clone(), edits })),

@@ -274,7 +274,7 @@ fn outcomes(results: &[(Kind, Detail, Vec<String>)], wanted: &[Wanted]) -> Vec<O
     let reads = wanted.iter().map(|(path, _)| Outcome {
         kind: Kind::Read,
         line: 1,
-        detail: Detail::ReadLater { path: path.clone() },
+        detail: Detail::ReadLater { path: path.clone(), part: deaddrop::protocol::Part::default() },
         warnings: Vec::new(),
         asked: None,
         at: None,

@@ -101,7 +101,9 @@ fn done(place: &mut dyn Place, operation: &Operation) -> Detail {
     match operation {
         Operation::Read { path, .. } => match place.read(path).unwrap() {
             Err(failure) => Detail::Failed(failure),
-            Ok(_) => Detail::ReadLater { path: path.clone() },
+            Ok(_) => {
+                Detail::ReadLater { path: path.clone(), part: deaddrop::protocol::Part::default() }
+            }
         },
         _ => place.perform(operation, Opens::default(), &mut |_| Ok(())).unwrap(),
     }

@@ -33,6 +33,17 @@ fn reply() -> impl Strategy<Value = String> {
         "[DELETE_FILE path=\"c d\"]\n",
         "[READ_FILE path=\"a/./b\"]\r\n",
         "[READ_FILE path=\"./c:x\"]\n",
+        "[READ_FILE path=\"a\" start_line=\"2\" numbered=\"true\"]\n",
+        "[MOVE_FILE path=\"a\" to=\"b/\"]\n",
+        "[LIST_FILES path=\"./\"]\n",
+        "[SEARCH pattern='a\"b\\(' path=\"x\"]\n",
+        "[REPLY session=\"a1b2c3d4\" sequence=\"2\"]\n",
+        "[EDIT_FILE path=\"b\"]\n<<<<<<< SEARCH\nx\n",
+        "=======\n",
+        ">>>>>>> REPLACE\n",
+        "[CREATE_FILE path=\"a\" end=\"T1\"]\n",
+        "[/CREATE_FILE end=\"T1\"]\n",
+        "[DONE if=\"ok\"]\n",
         "[RUN_COMMAND]\n",
         "[/RUN_COMMAND]\n",
         "[RUN_COMMAND]ls[/RUN_COMMAND]\n",
@@ -57,7 +68,7 @@ fn reply() -> impl Strategy<Value = String> {
         "\0",
         "````\n",
     ];
-    pieces(PIECES, 24)
+    pieces(PIECES, 32)
 }
 
 fn operations(text: &str) -> Vec<Operation> {

@@ -124,7 +124,7 @@ fn a_key_is_of_one_operation_and_forgotten_when_settled() {
     }
     step(&served, run(&"k".repeat(64), "true")).unwrap();
     let read = |reading| Operation::Read { path: RelPath::parse("a").unwrap(), reading };
-    let (now, later) = (read(Reading::Now(Encoding::Utf8)), read(Reading::Later));
+    let (now, later) = (read(Reading::Now(Encoding::Utf8)), read(Reading::default()));
     let (text, summary) = (String::new(), String::new());
     let message = Operation::Message { text };
     for operation in [now, later, message, Operation::Done { summary, if_ok: false }] {

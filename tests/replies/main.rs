@@ -19,7 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use deaddrop::protocol::{Asks, Change, Existing, Operation, Step, tags};
+use deaddrop::protocol::{Address, Asks, Change, Existing, Operation, Part, Reading, Step, tags};
 use libtest_mimic::{Arguments, Failed, Trial};
 use similar::TextDiff;
 
@@ -53,6 +53,10 @@ fn check(file: &Path) -> Result<(), Failed> {
         cases += 1;
         let read = tags::parse(&unescaped(&format!("{written}\n"))?);
         actual.push_str(&format!("%% {title}\n{written}\n---\n"));
+        if let Some(Address { session, sequence, key }) = &read.answers {
+            let key = key.as_deref().unwrap_or("-");
+            actual.push_str(&format!("answers {session} {sequence} {key}\n"));
+        }
         read.steps.iter().for_each(|step| actual.push_str(&shown(step)));
         actual.push('\n');
     }
@@ -108,9 +112,26 @@ fn asked(operation: &Operation) -> String {
         Operation::Edit { path, change: Change::Lines { start, end, with } } => {
             format!("edit {path} {start}-{end} {with:?}")
         }
-        Operation::Edit { path, .. } => format!("edit {path}"),
         Operation::Delete { path } => format!("delete {path}"),
+        Operation::Edit { path, change: Change::First(_) } => format!("edit {path}"),
+        Operation::Edit { path, change: Change::Once(pairs) } => {
+            let pairs = pairs.iter().map(|pair| format!(" {:?} -> {:?}", pair.old, pair.new));
+            format!("edit {path}{}", pairs.collect::<String>())
+        }
+        Operation::Read { path, reading: Reading::Later(part) } if *part != Part::default() => {
+            let line = |line: Option<usize>| line.map_or(String::new(), |line| line.to_string());
+            let numbered = if part.numbered { " numbered" } else { "" };
+            format!("read {path} {}-{}{numbered}", line(part.start), line(part.end))
+        }
         Operation::Read { path, .. } => format!("read {path}"),
+        Operation::List { path } => {
+            format!("list {}", path.as_ref().map_or(".", |path| path.as_str()))
+        }
+        Operation::Search { pattern, path } => {
+            format!("search {pattern:?} {}", path.as_ref().map_or(".", |path| path.as_str()))
+        }
+        Operation::Move { path, to } => format!("move {path} to {to}"),
+        Operation::Done { summary, if_ok: true } => format!("done if ok {summary:?}"),
         Operation::Run(run) => format!("run {:?}", run.command),
         Operation::Done { summary, .. } => format!("done {summary:?}"),
     }

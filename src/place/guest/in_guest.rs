@@ -132,7 +132,7 @@ impl Place for InGuest<'_> {
         match operation {
             Operation::Message { .. }
             | Operation::Done { .. }
-            | Operation::Read { reading: Reading::Later, .. } => return Ok(told(operation)),
+            | Operation::Read { reading: Reading::Later(_), .. } => return Ok(told(operation)),
             Operation::Read { path, reading: Reading::Now(encoding) } => {
                 let limit = self.terms.read_limit.min(READ_LIMIT);
                 let read = self.guest.read(path, limit.saturating_add(1))?;
@@ -144,6 +144,9 @@ impl Place for InGuest<'_> {
                 if let Some(fault) = fault_of(run) {
                     return Ok(Failure::execution(fault).into());
                 }
+            }
+            Operation::List { .. } | Operation::Search { .. } | Operation::Move { .. } => {
+                return Ok(Failure::execution("this command is not known here yet").into());
             }
             Operation::Create { .. } | Operation::Edit { .. } | Operation::Delete { .. } => {}
         }

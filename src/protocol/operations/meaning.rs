@@ -233,7 +233,8 @@ impl Kind {
             Self::Read => OperationType::ReadFile,
             Self::Edit => OperationType::EditFile,
             Self::Delete => OperationType::DeleteFile,
-            Self::Run => OperationType::Shell,
+            // As they are told: see `telling`.
+            Self::Run | Self::List | Self::Search | Self::Move => OperationType::Shell,
             Self::Reply => return None,
         })
     }

@@ -123,7 +123,7 @@ impl Told<'_> {
             Detail::Unknown { reason } => {
                 return self.error(ErrorCategory::Execution, format!("not known: {reason}"));
             }
-            Detail::ReadLater { path } => {
+            Detail::ReadLater { path, .. } => {
                 let error = "it was not read in its place".to_owned();
                 return self.outcome_of(Kind::Read, path.as_str(), Some(error));
             }
@@ -132,6 +132,11 @@ impl Told<'_> {
             Detail::Edited { path, .. } | Detail::Replaced { path, .. } => {
                 self.outcome_of(Kind::Edit, path.as_str(), None)
             }
+            Detail::Moved { path, to, .. } => {
+                self.outcome_of(Kind::Move, &format!("Moved '{path}' to '{to}'"), None)
+            }
+            Detail::Listed { shown, .. } => self.outcome_of(Kind::List, shown, None),
+            Detail::Found { shown, .. } => self.outcome_of(Kind::Search, shown, None),
             Detail::Deleted { path } => self.outcome_of(Kind::Delete, path.as_str(), None),
             Detail::Read { path, .. } => self.outcome_of(Kind::Read, path.as_str(), None),
         };
@@ -238,6 +243,21 @@ impl Told<'_> {
                 size: None,
                 error,
             }),
+            // The guide has no events for these: they are told as what a command did.
+            Kind::List | Kind::Search | Kind::Move => {
+                let stdout = success.then(|| otherwise.to_owned());
+                let command = format!(
+                    "{} {}",
+                    crate::protocol::tags::name(kind),
+                    self.about.unwrap_or_default()
+                );
+                Event::Shell(ShellEvent {
+                    success,
+                    stdout,
+                    error,
+                    ..self.shell(command.trim_end())
+                })
+            }
             Kind::Run => Event::Shell(ShellEvent { success, error, ..self.shell(otherwise) }),
             Kind::Message | Kind::Done | Kind::Reply => self.message(),
         }

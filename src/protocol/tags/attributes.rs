@@ -2,6 +2,7 @@
 
 use super::catalogue::Command;
 use super::repairs::{Repairs, is_zero_width};
+use crate::protocol::Kind;
 
 /// More attributes than any command has; bounds the work on a hostile tag.
 const LIMIT: usize = 16;
@@ -44,6 +45,15 @@ pub(super) fn read<'a>(
         };
         let (key, value, bare) = cursor.pair().ok_or_else(unreadable)?;
         unquoted |= bare;
+        // Of a pattern nobody could say which of its backslashes were meant.
+        let pair = &begin[..begin.len() - cursor.rest.len()];
+        if command.kind == Kind::Search
+            && cursor.repairs.has(Repairs::ESCAPES)
+            && pair.trim_start_matches('\\').contains('\\')
+            && key.eq_ignore_ascii_case("pattern")
+        {
+            return Err("the characters of the tag came escaped (\\), so what its pattern was is not known: send it in a code block; it stands".to_owned());
+        }
         let known = command.attributes.iter().find(|a| a.name.eq_ignore_ascii_case(&key));
         let key = match known {
             Some(known) => {
@@ -81,6 +91,12 @@ pub(super) fn read<'a>(
     if let Some(wanted) = command.attributes.iter().find(|a| a.required && !is_there(a.name)) {
         return Err(missing(command, wanted.name, &found));
     }
+    // The range of an edit is given whole or not at all.
+    let given = ["start_line", "end_line"].map(is_there);
+    if command.kind == Kind::Edit && given[0] != given[1] {
+        let wanted = if given[0] { "end_line" } else { "start_line" };
+        return Err(missing(command, wanted, &found));
+    }
     let mut values = Vec::with_capacity(command.attributes.len());
     for wanted in command.attributes {
         let value = found.iter_mut().find(|(key, _)| key == wanted.name);
@@ -93,6 +109,28 @@ pub(super) fn read<'a>(
         ));
     }
     Ok(Opening { values, after, warnings })
+}
+
+/// What a tag says that its closing tag repeats, if it says so: also where the tag cannot be read else,
+/// since what its body holds is no command. An `end` that cannot be read is empty.
+pub(super) fn token(text: &str) -> Option<String> {
+    let mut repairs = Repairs::default();
+    let mut cursor = Cursor { rest: text, repairs: &mut repairs };
+    for _ in 0..LIMIT {
+        cursor.skip_blanks(true);
+        match cursor.pair() {
+            Some((key, value, _)) if key.eq_ignore_ascii_case("end") => return Some(value),
+            Some(_) => {}
+            None => break,
+        }
+    }
+    let rest = cursor.rest.to_ascii_lowercase();
+    let is_key = |(at, _): (usize, &str)| {
+        let before = rest[..at].chars().next_back();
+        let after = rest[at + 3..].trim_start().trim_start_matches('\\');
+        before.is_none_or(|c| !c.is_alphanumeric() && c != '_') && after.starts_with('=')
+    };
+    rest.match_indices("end").any(is_key).then(String::new)
 }
 
 fn missing(command: &Command, name: &str, found: &[(String, String)]) -> String {
@@ -116,7 +154,6 @@ fn is_range(value: &str) -> bool {
 
 /// The attribute that was given what belongs into the body, if one was.
 fn carries_its_body<'a>(command: &Command, found: &'a [(String, String)]) -> Option<&'a str> {
-    use crate::protocol::Kind;
     let bodies: &[&str] = match command.kind {
         Kind::Run => &["command", "cmd"],
         Kind::Create | Kind::Edit => &["content", "contents"],
@@ -209,7 +246,10 @@ impl<'a> Cursor<'a, '_> {
             let inner = &rest[c.len_utf8()..];
             let at = inner.find(|c| family.contains(c))?;
             let end = inner[at..].chars().next()?.len_utf8();
-            self.repairs.add(Repairs::QUOTES);
+            // There is no other way to write a value that holds a double quote.
+            if c != '\'' || !inner[..at].contains('"') {
+                self.repairs.add(Repairs::QUOTES);
+            }
             self.rest = &inner[at + end..];
             return Some((&inner[..at], false));
         }

@@ -4,10 +4,11 @@ use super::attributes::brief;
 use super::bodies::{self, Body};
 use super::catalogue::Command;
 use super::notes;
+use super::pairs;
 use super::paths::{self, Refusal};
 use crate::protocol::{
-    Asked, Asks, Change, Existing, Invalid, Kind, Operation, Reading, RelPath, ShellCommand, Step,
-    elision,
+    Asked, Asks, Change, Existing, Invalid, Kind, Operation, Part, Reading, RelPath, ShellCommand,
+    Step, elision,
 };
 
 /// A block as its tags have it.
@@ -32,37 +33,51 @@ impl Block<'_> {
             let at = command.attributes.iter().position(|known| known.name == name)?;
             values.get(at)?.as_deref()
         };
-        let path = match value("path").map(|text| (text, paths::read(text, &mut warnings))) {
-            None => None,
-            Some((_, Ok(path))) => Some(path),
-            Some((text, Err(Refusal::Fault(fault)))) => {
-                let reason = format!("{fault} (line {number})");
-                let invalid = Invalid { kind: command.kind, rejected: true, reason };
-                let asked = Asked { id: None, about: text.to_owned() };
-                let step = Step::new(number, Asks::Invalid(invalid));
-                return Step { warnings, asked: Some(asked), ..step };
+        let (mut path, mut to) = (None, None);
+        for (key, read) in [("path", &mut path), ("to", &mut to)] {
+            let Some(text) = value(key) else { continue };
+            let found = match command.kind {
+                Kind::List | Kind::Search => paths::read_folder(text, &mut warnings),
+                Kind::Move => paths::read_either(text, &mut warnings).map(Some),
+                _ => paths::read(text, &mut warnings).map(Some),
+            };
+            match found {
+                Ok(found) => *read = found,
+                Err(Refusal::Fault(fault)) => {
+                    let reason = format!("{fault} (line {number})");
+                    let invalid = Invalid { kind: command.kind, rejected: true, reason };
+                    let asked = Asked { id: None, about: text.to_owned() };
+                    let step = Step::new(number, Asks::Invalid(invalid));
+                    return Step { warnings, asked: Some(asked), ..step };
+                }
+                Err(Refusal::Unclear(what)) => {
+                    let step = Step::new(number, tag_fault(command, number, tag, &what));
+                    return Step { warnings, ..step };
+                }
             }
-            Some((_, Err(Refusal::Unclear(what)))) => {
-                let step = Step::new(number, tag_fault(command, number, tag, &what));
-                return Step { warnings, ..step };
-            }
-        };
+        }
+        let in_pairs = command.kind == Kind::Edit && value("start_line").is_none();
+        if in_pairs && !pairs::are_in(&body) {
+            let what = "the attribute start_line is missing";
+            return Step { warnings, ..Step::new(number, tag_fault(command, number, tag, what)) };
+        }
         let first = match command.kind {
             Kind::Edit => value("start_line").and_then(|start| start.trim().parse().ok()),
             _ => Some(1),
         };
         let kind = command.kind;
-        let body = Body { kind, path: path.as_ref(), text: body, line: body_line, first };
+        let body = Body { kind, path: path.as_ref(), text: body, line: body_line, first, in_pairs };
         let asks = bodies::repaired(body, &mut warnings)
             .and_then(|body| {
                 if command.closing.is_some() {
                     notes::tell(command.kind, path.as_ref(), &body, body_line, &mut warnings);
                 }
-                operation(command, value, path, body)
+                operation(command, value, (path, to), body)
             })
             .map_or_else(
                 |what| {
-                    let reason = format!("Line {number}: {what}. Correct form: {}", command.form);
+                    let form = if in_pairs { pairs::FORM } else { command.form };
+                    let reason = format!("Line {number}: {what}. Correct form: {form}");
                     Asks::Invalid(Invalid { kind: command.kind, rejected: false, reason })
                 },
                 Asks::Operation,
@@ -75,9 +90,14 @@ impl Block<'_> {
 fn operation<'a>(
     command: &Command,
     value: impl Fn(&str) -> Option<&'a str>,
-    path: Option<RelPath>,
+    (path, to): (Option<RelPath>, Option<RelPath>),
     body: String,
 ) -> Result<Operation, String> {
+    let number = |key: &str| {
+        let given = value(key).unwrap_or_default();
+        let wrong = || format!("{key}=\"{}\" is no line number", brief(given));
+        given.trim().parse::<usize>().map_err(|_| wrong())
+    };
     Ok(match (command.kind, path) {
         (Kind::Create, Some(path)) => {
             let existing = if elision::may_leave_out(&body) {
@@ -87,20 +107,64 @@ fn operation<'a>(
             };
             Operation::Create { path, content: body.into(), existing }
         }
+        (Kind::Edit, Some(path)) if value("start_line").is_none() => {
+            Operation::Edit { path, change: Change::Once(pairs::read(&body)?) }
+        }
         (Kind::Edit, Some(path)) => {
-            let number = |key: &str| {
-                let given = value(key).unwrap_or_default();
-                let wrong = || format!("{key}=\"{}\" is no line number", brief(given));
-                given.trim().parse().map_err(|_| wrong())
-            };
             let (start, end) = (number("start_line")?, number("end_line")?);
             Operation::Edit { path, change: Change::Lines { start, end, with: body } }
         }
         (Kind::Delete, Some(path)) => Operation::Delete { path },
-        (Kind::Read, Some(path)) => Operation::Read { path, reading: Reading::Later },
+        (Kind::Read, Some(path)) => {
+            let line = |key: &str| match value(key).map(|_| number(key)).transpose()? {
+                Some(0) => Err(format!("{key}=\"0\" is no line number: lines are counted from 1")),
+                line => Ok(line),
+            };
+            let (start, end) = (line("start_line")?, line("end_line")?);
+            if let (Some(start), Some(end)) = (start, end)
+                && start > end
+            {
+                return Err(format!("start_line=\"{start}\" is behind end_line=\"{end}\""));
+            }
+            let numbered = match value("numbered").map(|given| given.trim().to_ascii_lowercase()) {
+                None => false,
+                Some(given) if matches!(given.as_str(), "true" | "yes" | "1") => true,
+                Some(given) if matches!(given.as_str(), "false" | "no" | "0") => false,
+                Some(given) => {
+                    return Err(format!(
+                        "numbered=\"{}\" is neither true nor false",
+                        brief(&given)
+                    ));
+                }
+            };
+            Operation::Read { path, reading: Reading::Later(Part { start, end, numbered }) }
+        }
+        (Kind::List, path) => Operation::List { path },
+        (Kind::Search, path) => match value("pattern") {
+            Some(pattern) if !pattern.is_empty() => {
+                Operation::Search { pattern: pattern.to_owned(), path }
+            }
+            _ => return Err("the pattern is empty".to_owned()),
+        },
+        (Kind::Move, Some(path)) => match to {
+            Some(to) => Operation::Move { path, to },
+            None => return Err("the attribute to is missing".to_owned()),
+        },
         (Kind::Run, _) if body.trim().is_empty() => return Err("the command is empty".to_owned()),
         (Kind::Run, _) => Operation::Run(ShellCommand::new(without_newline(body))),
-        (Kind::Done, _) => Operation::Done { summary: without_newline(body), if_ok: false },
+        (Kind::Done, _) => {
+            let if_ok = match value("if").map(str::trim) {
+                None => false,
+                Some(given) if given.eq_ignore_ascii_case("ok") => true,
+                Some(given) => {
+                    return Err(format!(
+                        "if=\"{}\" is no condition; there is only if=\"ok\"",
+                        brief(given)
+                    ));
+                }
+            };
+            Operation::Done { summary: without_newline(body), if_ok }
+        }
         _ => Operation::Message { text: without_newline(body) },
     })
 }

@@ -2,6 +2,7 @@
 //! signs of a quotation or a diff. A body is changed only where that is beyond doubt, with a warning.
 
 use super::notes::fence_of;
+use super::pairs;
 use super::sorts::{Sort, sort};
 use crate::protocol::{Kind, RelPath};
 
@@ -13,11 +14,13 @@ pub(super) struct Body<'a> {
     pub(super) line: usize,
     /// The number of its first line in the file.
     pub(super) first: Option<u64>,
+    /// Whether it is pairs of texts to search for and to put in their place.
+    pub(super) in_pairs: bool,
 }
 
 /// Takes off what is none of the body. An error is a phrase that says what is wrong with it.
 pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<String>) -> Result<String, String> {
-    let Body { kind, path, mut text, line, first } = body;
+    let Body { kind, path, mut text, line, first, in_pairs } = body;
     let sort = path.map_or(Sort::Code, sort);
     let is_file = matches!(kind, Kind::Create | Kind::Edit);
     if (is_file && sort == Sort::Code) || kind == Kind::Run {
@@ -33,7 +36,7 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<String>) -> Result<Str
     if !is_file {
         return Ok(text);
     }
-    if sort != Sort::Code {
+    if sort != Sort::Code || in_pairs {
         return Ok(text);
     }
     if let Some(plain) = without_gutter(&text, first, line, warnings)? {
@@ -45,6 +48,9 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<String>) -> Result<Str
     let is_patch = path.is_some_and(|path| path.as_str().split('/').any(|part| part == "patches"));
     if kind == Kind::Create && !is_patch && is_diff(&text) {
         return Err("the body is a diff and not the content of the file: send all of the content, or EDIT_FILE the lines that change (a file that is to hold a diff has a name in .diff or .patch, or a folder patches)".to_owned());
+    }
+    if kind == Kind::Edit && pairs::are_in(&text) {
+        return Err("the tag gives a range of lines, and the body pairs of SEARCH and REPLACE: send one of the two (or the range with RUN_COMMAND, where such lines are to stand in the file)".to_owned());
     }
     if kind == Kind::Edit && has_conflict(&text) {
         return Err("the body holds conflict markers (<<<<<<<, =======, >>>>>>>): send the lines as they are to be".to_owned());

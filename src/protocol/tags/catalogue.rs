@@ -25,20 +25,29 @@ const fn required(name: &'static str) -> Attribute {
     Attribute { name, required: true }
 }
 
+const fn optional(name: &'static str) -> Attribute {
+    Attribute { name, required: false }
+}
+
 /// The commands that there are. Whatever reads or writes tags goes by this table.
-pub(super) static COMMANDS: [Command; 7] = [
+pub(super) static COMMANDS: [Command; 11] = [
     Command {
         kind: Kind::Create,
         name: "CREATE_FILE",
         closing: Some("[/CREATE_FILE]"),
-        attributes: &[required("path")],
+        attributes: &[required("path"), optional("end")],
         form: "[CREATE_FILE path=\"relative/path\"], the whole content on the lines below, then [/CREATE_FILE] alone on a line",
     },
     Command {
         kind: Kind::Edit,
         name: "EDIT_FILE",
         closing: Some("[/EDIT_FILE]"),
-        attributes: &[required("path"), required("start_line"), required("end_line")],
+        attributes: &[
+            required("path"),
+            optional("start_line"),
+            optional("end_line"),
+            optional("end"),
+        ],
         form: "[EDIT_FILE path=\"relative/path\" start_line=\"3\" end_line=\"5\"], the new lines below, then [/EDIT_FILE] alone on a line",
     },
     Command {
@@ -52,29 +61,62 @@ pub(super) static COMMANDS: [Command; 7] = [
         kind: Kind::Read,
         name: "READ_FILE",
         closing: None,
-        attributes: &[required("path")],
+        attributes: &[
+            required("path"),
+            optional("start_line"),
+            optional("end_line"),
+            optional("numbered"),
+        ],
         form: "[READ_FILE path=\"relative/path\"]",
+    },
+    Command {
+        kind: Kind::List,
+        name: "LIST_FILES",
+        closing: None,
+        attributes: &[optional("path")],
+        form: "[LIST_FILES path=\"relative/folder\"]",
+    },
+    Command {
+        kind: Kind::Search,
+        name: "SEARCH",
+        closing: None,
+        attributes: &[required("pattern"), optional("path")],
+        form: "[SEARCH pattern=\"regular expression\" path=\"relative/path\"]",
+    },
+    Command {
+        kind: Kind::Move,
+        name: "MOVE_FILE",
+        closing: None,
+        attributes: &[required("path"), required("to")],
+        form: "[MOVE_FILE path=\"relative/path\" to=\"relative/path\"]",
     },
     Command {
         kind: Kind::Run,
         name: "RUN_COMMAND",
         closing: Some("[/RUN_COMMAND]"),
-        attributes: &[],
+        attributes: &[optional("end")],
         form: "[RUN_COMMAND], the command on the lines below, then [/RUN_COMMAND] alone on a line",
     },
     Command {
         kind: Kind::Message,
         name: "MESSAGE",
         closing: Some("[/MESSAGE]"),
-        attributes: &[],
+        attributes: &[optional("end")],
         form: "[MESSAGE], the text on the lines below, then [/MESSAGE] alone on a line",
     },
     Command {
         kind: Kind::Done,
         name: "DONE",
         closing: Some("[/DONE]"),
-        attributes: &[],
+        attributes: &[optional("if"), optional("end")],
         form: "[DONE], a summary on the lines below, then [/DONE] alone on a line",
+    },
+    Command {
+        kind: Kind::Reply,
+        name: "REPLY",
+        closing: None,
+        attributes: &[required("session"), required("sequence"), optional("key")],
+        form: "[REPLY session=\"a1b2c3d4\" sequence=\"1\"], as the newest message gives it",
     },
 ];
 

@@ -101,6 +101,64 @@ impl Reader<'_> {
         None
     }
 
+    /// Where the body of a block ends whose tags share a word.
+    pub(super) fn end_by_token(
+        &mut self,
+        mark: &Mark,
+        body_at: usize,
+        number: usize,
+        token: &str,
+    ) -> Option<End> {
+        let name = mark.command().name;
+        if !is_token(token) {
+            let why = format!(
+                "end=\"{}\" is no word that closes it: that is 1 to 64 letters, digits, - and _",
+                brief(token)
+            );
+            self.ends_nowhere(mark, number, &why);
+            return None;
+        }
+        if let Some(at) = self.closed_by(name, token, body_at) {
+            let begin = memrchr(b'\n', &self.text.as_bytes()[..at]).map_or(body_at, |n| n + 1);
+            return Some(End {
+                closing: begin.max(body_at)..self.next_line(at),
+                repairs: Repairs::default(),
+                quote: mark.quote,
+            });
+        }
+        let tag = brief(self.text[mark.line..self.line_end(mark.at)].trim());
+        let sentence = format!(
+            "Line {number}: `{tag}` is never closed (cut off?), so neither it nor anything after it was carried out. Send this block again and what follows it, and close it with [/{name} end=\"{token}\"] alone on a line"
+        );
+        self.blocks.unclosed = true;
+        self.pass(body_at, self.text.len());
+        let step = refused(mark.command(), number, sentence);
+        self.push(Step { ends: true, ..step }, mark.line);
+        None
+    }
+
+    /// Where the bracket of a closing tag with that word stands.
+    fn closed_by(&self, name: &str, token: &str, from: usize) -> Option<usize> {
+        let opening = format!("[/{name}");
+        memmem::find_iter(&self.text.as_bytes()[from..], &opening).map(|at| from + at).find(|at| {
+            let blank = |c: char| c.is_whitespace() && c != '\n';
+            let decorates = |c: char| matches!(c, '*' | '_' | '`' | '>' | '~') || blank(c);
+            let before = self.text[from..*at].trim_end_matches(decorates);
+            let after = self.text[at + opening.len()..].trim_start_matches(blank);
+            let value = after.strip_prefix("end").map(|rest| rest.trim_start_matches(blank));
+            let value = value.and_then(|rest| rest.strip_prefix('=')).unwrap_or_default();
+            let quote = |c: char| "\"'“”‘’".contains(c);
+            let rest = value.trim_start_matches(blank).trim_start_matches(quote);
+            let rest = rest.strip_prefix(token).map(|rest| rest.trim_start_matches(quote));
+            let rest = rest.map(|rest| rest.trim_start_matches(blank));
+            let rest = rest.and_then(|rest| rest.strip_prefix(']'));
+            (before.is_empty() || before.ends_with('\n'))
+                && rest
+                    .map(|rest| rest.trim_start_matches(decorates))
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('\n'))
+        })
+    }
+
     fn end_at(&self, mark: &Mark) -> End {
         End {
             closing: mark.line..self.next_line(mark.at),
@@ -186,6 +244,12 @@ impl Reader<'_> {
         let line = self.number(from + at);
         Some(format!(", and `{shown}` on line {line} does not close it"))
     }
+}
+
+/// Whether a word can close a block.
+fn is_token(word: &str) -> bool {
+    (1..=64).contains(&word.len())
+        && word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
 }
 
 /// The text between an opening tag and a closing one at the end of its line.

@@ -100,7 +100,7 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
     let mut line = Line { end: 0, tags: 0 };
     for at in memchr_iter(b'[', bytes) {
         let may_be = bytes.get(at + 1).is_some_and(|next| {
-            matches!(next | 0x20, b'c' | b'e' | b'd' | b'r' | b'm' | b'o' | b'f')
+            matches!(next | 0x20, b'c' | b'e' | b'd' | b'r' | b'm' | b'o' | b'f' | b'l' | b's')
                 || matches!(next, b'/' | b'\\' | b' ' | 0xc2 | 0xe2 | 0xef)
         });
         let begins = at.checked_sub(1).is_none_or(|before| may_stand_before(bytes[before]));

@@ -1,11 +1,12 @@
-//! The tag dialect ("`CodingAgent`" 1.0), between text and values.
+//! The tag dialect ("`CodingAgent`" 1.0 and what 1.1 adds), between text and values.
 //!
 //! ```text
 //! reply    = { prose | block }                     any line that opens no block is prose
 //! block    = opening NL { line NL } closing        CREATE_FILE EDIT_FILE RUN_COMMAND MESSAGE DONE
-//!          | opening                               READ_FILE DELETE_FILE
+//!          | opening                               READ_FILE DELETE_FILE MOVE_FILE LIST_FILES SEARCH REPLY
 //! opening  = "[" NAME { key "=" '"' value '"' } [ "/" ] "]"    at the start of a trimmed line
 //! closing  = "[/" NAME "]"                         alone on a trimmed line
+//!          | "[/" NAME " end=" '"' value '"' "]"   where the opening has that end
 //! ```
 //!
 //! A body is the lines between its tags, each with its newline. What replies are like when they come
@@ -14,10 +15,11 @@
 //! guessed is an error that quotes the line and shows the correct form. Where a block's end is not
 //! known, it ends the reply: nothing after it is carried out.
 //!
-//! `marks` finds the lines that matter (`lead`), `reader` makes blocks of them (`ends`, `odd`),
+//! `marks` finds the lines that matter (`lead`), `reader` makes blocks of them (`ends`, `odd`, `prose`),
 //! `attributes` and `paths` read tags, `bodies` and `notes` look at bodies. Commands and their
 //! attributes are a table, `catalogue`.
 
+mod address;
 mod attributes;
 mod block;
 mod bodies;
@@ -28,8 +30,10 @@ mod marks;
 mod names;
 mod notes;
 mod odd;
+mod pairs;
 mod paths;
 mod printer;
+mod prose;
 mod reader;
 mod repairs;
 mod results;
@@ -45,4 +49,4 @@ pub use results::{output, summary};
 pub const PROMPT: &str = include_str!("../../../protocol-prompt/tags.md");
 
 /// The version of the protocol that this dialect implements.
-pub const VERSION: &str = "1.0";
+pub const VERSION: &str = "1.1";

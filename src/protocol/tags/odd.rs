@@ -56,9 +56,16 @@ impl Reader<'_> {
     fn end_reply(&mut self, command: &Command, number: usize, tag: &str, why: &str, origin: usize) {
         let closing = command.closing.unwrap_or_default();
         let instead = match command.kind {
-            Kind::Run => format!("put it together, as in printf '[/%s]' {}", command.name),
             Kind::Message | Kind::Done => "say it in other words".to_owned(),
-            _ => "write such a file with RUN_COMMAND and a here-document".to_owned(),
+            _ => format!(
+                "where one has to be, end the block by a word of your own, as in [{} end=\"EOF1\"] and [/{} end=\"EOF1\"]",
+                if command.kind == Kind::Run {
+                    command.name.to_owned()
+                } else {
+                    format!("{} path=\"…\"", command.name)
+                },
+                command.name
+            ),
         };
         let sentence = format!(
             "Line {number}: where `{}` ends is not clear: {why}. So neither it nor anything after it was carried out. Send it again from there; no line of its body may be {closing}: {instead}",
@@ -104,15 +111,21 @@ impl Reader<'_> {
     pub(super) fn an_outbox(&mut self, mark: &Mark) {
         let line = self.number(mark.line);
         let marker = brief(&self.text[mark.at..mark.name_end]);
+        let told = format!(
+            "Nothing was carried out: line {line} is `{marker}`, so this is the message to the model, or the whole page of the chat, and its examples are no commands. Save the model's reply alone; a reply holds no such line outside of its commands"
+        );
+        self.refuse_all(Step::refused(line, told), mark.line);
+    }
+
+    /// The whole text is no reply, as that step says.
+    pub(super) fn refuse_all(&mut self, step: Step, origin: usize) {
         self.blocks.steps.clear();
         self.origins.clear();
         self.blocks.bodies.clear();
         self.blocks.notes.clear();
+        self.blocks.answers = None;
         self.pass(0, self.text.len());
-        let told = format!(
-            "Nothing was carried out: line {line} is `{marker}`, so this is the message to the model, or the whole page of the chat, and its examples are no commands. Save the model's reply alone; a reply holds no such line outside of its commands"
-        );
-        self.push(Step::refused(line, told), mark.line);
+        self.push(step, origin);
     }
 
     /// `<think>` at the beginning of a line.

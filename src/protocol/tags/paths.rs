@@ -12,6 +12,23 @@ pub(super) enum Refusal {
     Unclear(String),
 }
 
+/// Reads the value of a `path` that may be the workspace itself, which is None.
+pub(super) fn read_folder(
+    value: &str,
+    warnings: &mut Vec<String>,
+) -> Result<Option<RelPath>, Refusal> {
+    if matches!(value.trim(), "" | "." | "./") {
+        return Ok(None);
+    }
+    read_either(value, warnings).map(Some)
+}
+
+/// Reads the value of a `path` that may be a folder's, which may end in a slash.
+pub(super) fn read_either(value: &str, warnings: &mut Vec<String>) -> Result<RelPath, Refusal> {
+    let path = value.trim().trim_end_matches('/');
+    read(if path.is_empty() { value } else { path }, warnings)
+}
+
 /// Reads the value of a `path`. What was repaired is told in `warnings`.
 pub(super) fn read(value: &str, warnings: &mut Vec<String>) -> Result<RelPath, Refusal> {
     let given = value.trim();

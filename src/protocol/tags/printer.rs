@@ -3,37 +3,83 @@
 use std::fmt::Write;
 
 use super::catalogue::name;
-use crate::protocol::{Change, Operation, ShellCommand};
+use super::pairs;
+use crate::protocol::{Change, Operation, Part, Reading, RelPath, ShellCommand};
 
 /// A reply that asks for `operations`, in canonical form. Reading it gives the same operations,
-/// as long as no body holds its own closing tag on a line; none that was read does. What this
-/// dialect has no words for is left out.
+/// but for edits by first occurrence, for which
+/// this dialect has no words and which are left out.
 pub fn print<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> String {
     let mut out = String::new();
     for operation in operations {
         let name = name(operation.kind());
         // The reader trims a path; a name that begins with a blank keeps it behind `./`.
-        let guard = match operation.path() {
-            Some(path) if path.as_str().starts_with(char::is_whitespace) => "./",
-            _ => "",
+        let path = |path: &RelPath| {
+            let guard = if path.as_str().starts_with(char::is_whitespace) { "./" } else { "" };
+            format!(" path=\"{guard}{path}\"")
         };
         // Writing to a String cannot fail.
         let _ = match operation {
-            Operation::Create { path, content, .. } => {
-                writeln!(out, "[{name} path=\"{guard}{path}\"]\n{}[/{name}]", content.to_text())
+            Operation::Create { path: at, content, .. } => {
+                block(&mut out, name, &path(at), &content.to_text())
             }
-            Operation::Edit { path, change: Change::Lines { start, end, with } } => writeln!(
-                out,
-                "[{name} path=\"{guard}{path}\" start_line=\"{start}\" end_line=\"{end}\"]\n{with}[/{name}]"
-            ),
+            Operation::Edit { path: at, change: Change::Lines { start, end, with } } => {
+                let range = format!(" start_line=\"{start}\" end_line=\"{end}\"");
+                block(&mut out, name, &(path(at) + &range), with)
+            }
+            Operation::Edit { path: at, change: Change::Once(replacements) } => {
+                block(&mut out, name, &path(at), &pairs::write(replacements))
+            }
             Operation::Edit { change: Change::First(_), .. } => Ok(()),
-            Operation::Delete { path } | Operation::Read { path, .. } => {
-                writeln!(out, "[{name} path=\"{guard}{path}\"]")
+            Operation::Delete { path: at } => writeln!(out, "[{name}{}]", path(at)),
+            Operation::Read { path: at, reading } => {
+                let part = match reading {
+                    Reading::Later(part) => *part,
+                    Reading::Now(_) => Part::default(),
+                };
+                let line = |key: &str, line: Option<usize>| {
+                    line.map_or(String::new(), |line| format!(" {key}=\"{line}\""))
+                };
+                let numbered = if part.numbered { " numbered=\"true\"" } else { "" };
+                let lines = line("start_line", part.start) + &line("end_line", part.end);
+                writeln!(out, "[{name}{}{lines}{numbered}]", path(at))
             }
-            Operation::Run(ShellCommand { command: text, .. })
-            | Operation::Message { text }
-            | Operation::Done { summary: text, .. } => writeln!(out, "[{name}]\n{text}\n[/{name}]"),
+            Operation::List { path: at } => {
+                writeln!(out, "[{name}{}]", at.as_ref().map(path).unwrap_or_default())
+            }
+            Operation::Search { pattern, path: at } => {
+                // A pattern with both is written with an entity for one of them.
+                let quoted = match (pattern.contains('"'), pattern.contains('\'')) {
+                    (false, _) => format!("\"{pattern}\""),
+                    (true, false) => format!("'{pattern}'"),
+                    (true, true) => format!("\"{}\"", pattern.replace('"', "&quot;")),
+                };
+                let at = at.as_ref().map(path).unwrap_or_default();
+                writeln!(out, "[{name} pattern={quoted}{at}]")
+            }
+            Operation::Move { path: at, to } => {
+                let to = path(to).replacen("path", "to", 1);
+                writeln!(out, "[{name}{}{to}]", path(at))
+            }
+            Operation::Run(ShellCommand { command: text, .. }) | Operation::Message { text } => {
+                block(&mut out, name, "", &format!("{text}\n"))
+            }
+            Operation::Done { summary, if_ok } => {
+                let condition = if *if_ok { " if=\"ok\"" } else { "" };
+                block(&mut out, name, condition, &format!("{summary}\n"))
+            }
         };
     }
     out
+}
+
+/// A block with a body; where that may hold a tag of its own name, a word closes it instead.
+fn block(out: &mut String, name: &str, attributes: &str, body: &str) -> std::fmt::Result {
+    let mut end = String::new();
+    if body.contains('[') && body.to_ascii_uppercase().contains(name) {
+        let mut words = (1..=u32::MAX).map(|n| format!("EOF{n}"));
+        let word = words.find(|word| !body.contains(word.as_str()));
+        end = format!(" end=\"{}\"", word.unwrap_or_default());
+    }
+    writeln!(out, "[{name}{attributes}{end}]\n{body}[/{name}{end}]")
 }

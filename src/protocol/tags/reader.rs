@@ -10,10 +10,11 @@ use super::block::{Block, tag_fault};
 use super::bodies;
 use super::catalogue::{COMMANDS, Command};
 use super::ends::inline_body;
-use super::marks::{self, ALL, Mark, What};
+use super::marks::{self, Mark, What};
 use super::names::name;
+use super::prose::Found;
 use super::repairs::Repairs;
-use crate::protocol::{Kind, Reply, Step};
+use crate::protocol::{Address, Kind, Reply, Step};
 
 /// What is told of a reply that holds no block.
 pub(in crate::protocol) const NO_COMMAND: &str = "The reply holds no command, so nothing was done. A command begins a line with its tag; the shortest complete reply is three lines: [DONE], a summary, [/DONE]";
@@ -31,6 +32,8 @@ pub(in crate::protocol) struct Blocks {
     pub(in crate::protocol) bodies: Vec<Range<usize>>,
     /// What was ignored where no block is that could tell of it.
     pub(in crate::protocol) notes: Vec<String>,
+    /// Which outbox it says it answers.
+    pub(in crate::protocol) answers: Option<Address>,
 }
 
 /// Reads a reply (tag protocol, "Inbox Format").
@@ -43,12 +46,12 @@ pub(in crate::protocol) struct Blocks {
 /// assert_eq!(reply.steps[0].asks, Asks::Operation(Operation::Run(ShellCommand::new("ls -l"))));
 /// ```
 pub fn parse(text: &str) -> Reply {
-    let Blocks { mut steps, unclosed, notes, .. } = blocks(text);
+    let Blocks { mut steps, unclosed, notes, answers, .. } = blocks(text);
     steps.iter_mut().for_each(|step| step.asked = None);
     if steps.is_empty() {
         steps.push(Step { warnings: notes, ..Step::refused(1, NO_COMMAND) });
     }
-    Reply { steps, unclosed }
+    Reply { steps, unclosed, answers }
 }
 
 /// Finds all blocks.
@@ -68,6 +71,7 @@ pub(in crate::protocol) fn blocks(text: &str) -> Blocks {
             unclosed: false,
             bodies: Vec::new(),
             notes: Vec::new(),
+            answers: None,
         },
     };
     for (n, mark) in marks.iter().enumerate() {
@@ -178,8 +182,13 @@ impl Reader<'_> {
         let inline = command.closing.and_then(|closing| inline_body(after, closing, mark));
         let found = Found { rest, is_broken: tag.is_err(), after, inline };
         let number = self.number(mark.line);
+        if command.kind == Kind::Reply {
+            return self.addressed(mark, number, tag.ok().filter(|_| found.after.is_empty()));
+        }
         if !mark.is_plain() && self.is_prose(n, mark, &found) {
-            if mark.alone || !found.is_broken && !command.attributes.is_empty() {
+            if mark.alone
+                || !found.is_broken && command.attributes.iter().any(|known| known.required)
+            {
                 let shown = brief(line.trim());
                 self.note(format!(
                     "line {number} `{shown}` was read as words: a command stands alone on its line, with nothing around its tag"
@@ -189,7 +198,10 @@ impl Reader<'_> {
         }
         let (body_at, mut warnings) = (self.next_line(mark.at), Vec::new());
         self.at = body_at;
-        self.first[mark.which()].get_or_insert(self.blocks.steps.len());
+        let token = command.closing.and_then(|_| attributes::token(rest));
+        if token.is_none() {
+            self.first[mark.which()].get_or_insert(self.blocks.steps.len());
+        }
         self.escaped.1 += 1;
         self.escaped.0 += usize::from(repairs.has(Repairs::ESCAPES));
         if let (false, Ok(tag)) = (repairs.is_none(), &tag) {
@@ -206,9 +218,13 @@ impl Reader<'_> {
         let mut lines = "";
         let mut quote = mark.quote;
         let mut closed = (None, Repairs::default());
-        if inline.is_none() {
+        if inline.is_none() || token.is_some() {
             let fault = tag.as_ref().err().map(String::as_str);
-            let Some(end) = self.end_of(mark, body_at, number, fault) else { return };
+            let end = match &token {
+                Some(token) => self.end_by_token(mark, body_at, number, token),
+                None => self.end_of(mark, body_at, number, fault),
+            };
+            let Some(end) = end else { return };
             lines = &self.text[body_at..end.closing.start];
             quote = end.quote;
             closed = (Some(end.closing.clone()), end.repairs);
@@ -219,16 +235,8 @@ impl Reader<'_> {
             Err(what) => return self.malformed(mark, number, line, &what),
         };
         warnings.extend(more);
-        // Nobody can say which of the tags is meant.
         let first = inline.unwrap_or(after);
-        let second = first.strip_prefix('[').and_then(name);
-        let what = if first.contains(closing) {
-            Some(format!("the text after the tag holds {closing}"))
-        } else if second.is_some_and(|second| usize::from(second.command) == mark.which()) {
-            Some(format!("the text after the tag begins with [{}", command.name))
-        } else {
-            None
-        };
+        let what = in_doubt(mark, closing, first);
         if let Some(what) = what {
             return self.malformed(mark, number, line, &what);
         }
@@ -294,48 +302,6 @@ impl Reader<'_> {
         self.push(Step::new(number, asks), mark.line);
     }
 
-    /// Whether a line that is no plain tag is none at all: words in brackets, a link.
-    fn is_prose(&self, n: usize, mark: &Mark, found: &Found<'_>) -> bool {
-        let (command, after) = (mark.command(), found.after);
-        let ends_there = marks::without_suffix(found.rest, mark.repairs).ends_with(']');
-        if command.closing.is_none() {
-            let own = format!("[/{}]", command.name);
-            if found.is_broken {
-                return !ends_there;
-            }
-            return !after.is_empty() && inline_body(after, &own, mark) != Some("");
-        }
-        // What follows may be its body, which is never carried out.
-        if names_a_path(found.rest) {
-            return false;
-        }
-        if found.is_broken {
-            return !ends_there;
-        }
-        let is_closed = {
-            let next = self.marks.get(mark.next[ALL] as usize);
-            next.is_some_and(|next| next.what == What::Closing)
-        };
-        if found.inline.is_some() || is_closed && !after.starts_with(['(', ':', '[']) {
-            return false;
-        }
-        if !after.is_empty() {
-            return true;
-        }
-        // A label over what follows, or an item of a list of what was done.
-        let is_item = command.kind == Kind::Done
-            && mark.repairs.has(Repairs::CASE)
-            && [Repairs::BULLET, Repairs::NUMBER, Repairs::HEADING]
-                .iter()
-                .any(|sign| mark.repairs.has(*sign));
-        let is_label = |next: &Mark| {
-            let between = &self.text[self.next_line(mark.at).min(next.line)..next.line];
-            is_item || between.trim_matches(|c: char| c.is_whitespace() || c == '`').is_empty()
-        };
-        matches!(command.kind, Kind::Message | Kind::Done)
-            && self.marks.get(n + 1).is_some_and(is_label)
-    }
-
     fn finish(mut self) -> Blocks {
         let (escaped, all) = self.escaped;
         if escaped * 2 > all {
@@ -353,24 +319,16 @@ impl Reader<'_> {
     }
 }
 
-/// What was found on the line of an opening tag, from its name on: all of it, whether it cannot be
-/// read, what stands behind the tag, and what of that is a body up to a closing tag.
-struct Found<'a> {
-    rest: &'a str,
-    is_broken: bool,
-    after: &'a str,
-    inline: Option<&'a str>,
-}
-
-/// Whether a tag has a path: words in brackets have none.
-fn names_a_path(rest: &str) -> bool {
-    const KEY: &[u8] = b"path";
-    rest.as_bytes().windows(KEY.len()).enumerate().any(|(at, word)| {
-        word.eq_ignore_ascii_case(KEY) && {
-            let after = rest.as_bytes()[at + KEY.len()..].trim_ascii_start();
-            after.starts_with(b"=") || after.starts_with(b"\\=")
-        }
-    })
+/// Why nobody can say which of the tags on its line is meant, if nobody can: a phrase.
+fn in_doubt(mark: &Mark, closing: &str, first: &str) -> Option<String> {
+    let second = first.strip_prefix('[').and_then(name);
+    if first.contains(closing) {
+        Some(format!("the text after the tag holds {closing}"))
+    } else if second.is_some_and(|second| usize::from(second.command) == mark.which()) {
+        Some(format!("the text after the tag begins with [{}", mark.command().name))
+    } else {
+        None
+    }
 }
 
 /// What a line was read as.

@@ -27,7 +27,28 @@ pub fn summary(outcome: &Outcome) -> String {
         }
         Detail::Read { path, size, .. } => format!("Read '{path}' ({size} bytes)"),
         Detail::Deleted { path } => format!("Deleted '{path}'"),
-        Detail::ReadLater { path } => format!("'{path}' will be shown in the next outbox"),
+        Detail::Moved { path, to, files } => {
+            let held = files.map_or(String::new(), |files| format!(" ({})", count(files, "file")));
+            format!("Moved '{path}' to '{to}'{held}")
+        }
+        Detail::Listed { path, files, .. } => {
+            let folder =
+                path.as_ref().map_or("the workspace".to_owned(), |path| format!("'{path}'"));
+            format!("{} in {folder}", count(*files, "file"))
+        }
+        Detail::Found { pattern, lines, files, cut, .. } => {
+            let pattern = named(pattern);
+            let cut = if *cut { "; not all was looked through" } else { "" };
+            match lines {
+                0 => format!("No line matches {pattern}{cut}"),
+                lines => format!(
+                    "{} in {} match {pattern}{cut}",
+                    count(*lines, "line"),
+                    count(*files, "file")
+                ),
+            }
+        }
+        Detail::ReadLater { path, .. } => format!("'{path}' will be shown in the next outbox"),
         Detail::Ran(execution) => ran(execution),
         Detail::Completed { .. } => "The session is complete".to_owned(),
         Detail::Unknown { reason } => visible_line(reason).into_owned(),

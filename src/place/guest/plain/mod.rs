@@ -129,7 +129,7 @@ impl Place for InPlain<'_> {
             Operation::Run(run) => return self.run(run, before),
             Operation::Message { .. }
             | Operation::Done { .. }
-            | Operation::Read { reading: Reading::Later, .. } => return Ok(told(operation)),
+            | Operation::Read { reading: Reading::Later(_), .. } => return Ok(told(operation)),
             Operation::Read { path, reading: Reading::Now(encoding) } => {
                 let limit = self.terms.read_limit.min(READ_LIMIT);
                 let read = read(self.guest, path, limit.saturating_add(1))?;
@@ -137,6 +137,9 @@ impl Place for InPlain<'_> {
                 let given =
                     read.and_then(files::exact).and_then(|f| f.whole(*encoding, limit, room));
                 return Ok(given.unwrap_or_else(Detail::Failed));
+            }
+            Operation::List { .. } | Operation::Search { .. } | Operation::Move { .. } => {
+                return Ok(Failure::execution("this command is not known here yet").into());
             }
             Operation::Create { path, .. }
             | Operation::Edit { path, .. }

@@ -322,7 +322,7 @@ fn any_outcome() -> impl Strategy<Value = Outcome> {
         (ending, any::<String>()).prop_map(|(ending, text)| ran(ending, &text, "", 1)),
         any::<String>().prop_map(|text| Detail::Shown { text }),
         any::<String>().prop_map(|reason| Detail::Unknown { reason }),
-        Just(Detail::ReadLater { path: path() }),
+        Just(Detail::ReadLater { path: path(), part: crate::protocol::Part::default() }),
         Just(Detail::Edited { path: path(), lines: (1, 2), inserted: 1, total: 3 }),
         any::<String>().prop_map(move |content| Detail::Read {
             path: path(),

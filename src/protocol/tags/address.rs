@@ -1,0 +1,83 @@
+//! The line of a reply that says which outbox it answers: `[REPLY session="…" sequence="N" key="…"]`.
+
+use super::attributes::{Opening, brief};
+use super::marks::Mark;
+use super::reader::Reader;
+use crate::protocol::{Address, Step};
+
+impl Reader<'_> {
+    /// Takes the line; `tag` is None where it cannot be read.
+    pub(super) fn addressed(&mut self, mark: &Mark, number: usize, tag: Option<Opening<'_>>) {
+        let line = self.text[mark.line..self.line_end(mark.at)].trim();
+        let found = tag.and_then(|tag| address(&tag.values));
+        let Some(found) = found else {
+            // Decorated it is a word, or a button of a page.
+            if mark.is_plain() {
+                let told = format!(
+                    "line {number} `{}` could not be read and was ignored; the form is [REPLY session=\"a1b2c3d4\" sequence=\"1\"], as the newest message gives it",
+                    brief(line)
+                );
+                self.note(told);
+            }
+            return;
+        };
+        match &self.blocks.answers {
+            Some(other) if *other != found => {
+                let told = format!(
+                    "Nothing was carried out: line {number} `{}` and a line before it say that the reply answers two different messages. Send one reply to the newest message, with the [REPLY …] line that it gives",
+                    brief(line)
+                );
+                self.refuse_all(Step::refused(number, told), mark.line);
+            }
+            _ => self.blocks.answers = Some(found),
+        }
+    }
+}
+
+fn address(values: &[Option<String>]) -> Option<Address> {
+    let [session, sequence, key] = values else { return None };
+    let session = session.as_deref()?.trim().to_ascii_lowercase();
+    let sequence = sequence.as_deref()?.trim().parse().ok()?;
+    let key = key.as_deref().map(str::trim).filter(|key| !key.is_empty()).map(str::to_owned);
+    (!session.is_empty() && sequence > 0).then_some(Address { session, sequence, key })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::protocol::tags::parse;
+    use crate::protocol::{Asks, Kind};
+
+    #[test]
+    fn the_line_is_read_wherever_it_stands_outside_of_blocks() {
+        let run = "[RUN_COMMAND]\nls\n[/RUN_COMMAND]\n";
+        let line = "[REPLY session=\"a1b2c3d4\" sequence=\"3\" key=\"k\"]\n";
+        for text in [format!("{line}{run}"), format!("Hello.\n{run}{line}{line}")] {
+            let reply = parse(&text);
+            let answers = reply.answers.unwrap();
+            assert_eq!((answers.session.as_str(), answers.sequence), ("a1b2c3d4", 3));
+            assert_eq!(answers.key.as_deref(), Some("k"));
+            assert_eq!(reply.steps.len(), 1);
+            assert_eq!(reply.steps[0].kind(), Kind::Run);
+        }
+        let within = format!("[MESSAGE]\n{line}[/MESSAGE]\n");
+        assert_eq!(parse(&within).answers, None);
+    }
+
+    #[test]
+    fn two_that_differ_refuse_the_reply_and_what_is_no_such_line_is_ignored() {
+        let run = "[RUN_COMMAND]\nls\n[/RUN_COMMAND]\n";
+        let of = |n: u32| format!("[REPLY session=\"a1b2c3d4\" sequence=\"{n}\"]\n");
+        let reply = parse(&format!("{}{run}{}{run}", of(1), of(2)));
+        assert_eq!(reply.steps.len(), 1);
+        let Asks::Invalid(invalid) = &reply.steps[0].asks else { panic!() };
+        assert!(invalid.reason.contains("two different messages"), "{}", invalid.reason);
+
+        for (button, warnings) in
+            [("[Reply]\n", 0), ("[reply all]\n", 0), ("[REPLY sequence=\"x\"]\n", 1)]
+        {
+            let reply = parse(&format!("{button}{run}"));
+            assert_eq!((reply.steps.len(), reply.answers), (1, None), "{button}");
+            assert_eq!(reply.steps[0].warnings.len(), warnings, "{button}");
+        }
+    }
+}
