@@ -16,7 +16,7 @@ use crate::config::{Config, Policy};
 use crate::error::{Error, Result};
 use crate::inbox::Taken;
 use crate::lock::Lock;
-use crate::protocol::Step;
+use crate::protocol::{self, Step};
 use crate::session::{Question, Session};
 use crate::text::visible_line;
 use crate::turn::Observer;
@@ -25,8 +25,8 @@ use crate::watch::Stop;
 /// How often an answer is looked for.
 const SOON: Duration = Duration::from_millis(5);
 
-/// Why a reply is held.
-pub const SAME: &str = "it is the same text as the reply before it, most likely pasted twice, and was not carried out; `deaddrop apply --again FILE` does it";
+/// Why a reply is held that was there before.
+const SAME: &str = "it is the same text as the reply before it, most likely pasted twice, and was not carried out; `deaddrop apply --again FILE` does it";
 
 /// What a person wishes done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +40,9 @@ pub enum Wish {
         session: Option<String>,
         /// Also if it is the same text as the one before it.
         again: bool,
+        /// Also if it says that it answers another outbox than the newest.
+        #[serde(default)]
+        force: bool,
     },
     /// Say something in the next outbox.
     Say {
@@ -109,25 +112,32 @@ pub fn fulfil(base: &mut Base, wish: Wish, observer: &mut dyn Observer) -> Resul
             base.save(&session)?;
             Ok(Turn { session, outbox: None })
         }
-        Wish::Apply { reply, session, again } => {
-            let session = base.store.choose(session.as_deref())?;
+        Wish::Apply { reply, session, again, force } => {
+            let session = chosen(base, &reply, session.as_deref(), force)?;
             if let Some(question) = session.question() {
                 return Err(Error::waits(waits(&session, question)));
             }
+            let why = |text: &str| match (force, again) {
+                (true, _) => None,
+                (_, true) => misses(&session, text),
+                _ => speaks_against(&session, text),
+            };
             let claimed = match reply {
-                Given::Text(text) if session.is_repeat(&text) && !again => {
-                    return Err(Error::no_reply(Path::new("this reply"), SAME));
-                }
                 Given::Text(text) => {
+                    if let Some(why) = why(&text) {
+                        return Err(Error::no_reply(Path::new("this reply"), why));
+                    }
                     let name = format!("{}_seq{:04}_reply.txt", session.id, session.sequence);
                     base.inbox.admit(&name, text)?
                 }
                 Given::InInbox(path) => match base.inbox.take(&path)? {
-                    Taken::Reply(claimed) if session.is_repeat(&claimed.text) && !again => {
-                        base.inbox.hold(&claimed, SAME)?;
-                        return Err(Error::no_reply(&path, SAME));
+                    Taken::Reply(claimed) => {
+                        if let Some(why) = why(&claimed.text) {
+                            base.inbox.hold(&claimed, &why)?;
+                            return Err(Error::no_reply(&path, why));
+                        }
+                        claimed
                     }
-                    Taken::Reply(claimed) => claimed,
                     Taken::Rejected(why) => return Err(Error::no_reply(&path, why)),
                     Taken::NotYet => return Err(Error::no_reply(&path, UNFINISHED)),
                     Taken::Gone => return Err(Error::no_reply(&path, "it is gone")),
@@ -136,6 +146,40 @@ pub fn fulfil(base: &mut Base, wish: Wish, observer: &mut dyn Observer) -> Resul
             base.carry_out(session, claimed, observer)
         }
     }
+}
+
+/// The session that a reply is for: the one that is named, or that it says it answers, or the only
+/// open one. Forced, one that it names and that is not there counts for nothing.
+///
+/// # Errors
+/// There is none, or several.
+pub fn chosen(base: &Base, reply: &Given, named: Option<&str>, force: bool) -> Result<Session> {
+    if named.is_some() {
+        return base.store.choose(named);
+    }
+    let answers = match reply {
+        Given::Text(text) => protocol::answers(text),
+        Given::InInbox(path) => base.inbox.answers(path),
+    };
+    match answers {
+        Some(answers) if !force || base.store.load(&answers.session).is_ok() => {
+            base.store.choose(Some(&answers.session))
+        }
+        _ => base.store.choose(None),
+    }
+}
+
+/// Why a reply is most likely a mistake: it was carried out just now, or was made for an outbox that
+/// is not the newest. None where nothing speaks against it.
+pub fn speaks_against(session: &Session, text: &str) -> Option<String> {
+    match protocol::answers(text) {
+        Some(answers) => session.misses(&answers),
+        None => session.is_repeat(text).then(|| SAME.to_owned()),
+    }
+}
+
+fn misses(session: &Session, text: &str) -> Option<String> {
+    protocol::answers(text).and_then(|answers| session.misses(&answers))
 }
 
 /// What is told with a reply that has to wait.

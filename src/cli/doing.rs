@@ -58,8 +58,9 @@ impl Context {
         let mut teller = Teller::new(self);
         match self.open_or_hand_over(&wish, stop)? {
             Opened::Here(mut base) => {
-                if let (Some(name), Wish::Apply { session, .. }) = (reply, &wish) {
-                    teller.took(name.as_ref(), &base.store.choose(session.as_deref())?);
+                if let (Some(name), Wish::Apply { reply, session, force, .. }) = (reply, &wish) {
+                    let session = control::chosen(&base, reply, session.as_deref(), *force)?;
+                    teller.took(name.as_ref(), &session);
                 }
                 let turn = control::fulfil(&mut base, wish, &mut teller)?;
                 base.settle()?;

@@ -41,6 +41,9 @@ pub(super) struct Apply {
     /// Carry it out even if it is the same text as the reply before it
     #[arg(long)]
     again: bool,
+    /// Carry it out even if it says that it answers another message than the newest
+    #[arg(long)]
+    force: bool,
 }
 
 #[derive(Debug, Args)]
@@ -74,7 +77,12 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
             (Given::Text(text), name)
         }
     };
-    let wish = Wish::Apply { reply, session: arguments.session.clone(), again: arguments.again };
+    let wish = Wish::Apply {
+        reply,
+        session: arguments.session.clone(),
+        again: arguments.again,
+        force: arguments.force,
+    };
     let stop = Stop::on_signals()?;
     let turn = context.wish(wish, &stop, Some(&name), 0)?;
     context.conclude(turn, true, &stop)

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::base::{Base, Heard, Turn};
-use crate::control::{self, SAME, Wish};
+use crate::control::{self, Wish};
 use crate::error::{Error, Result};
 use crate::inbox::Taken;
 use crate::place::Rewritten;
@@ -246,7 +246,7 @@ fn one(
     listener: &mut dyn Listener,
 ) -> Result<bool> {
     let name = path.file_name().unwrap_or_default().to_owned();
-    let session = sessions.addressed(base, &name)?;
+    let session = sessions.addressed(base, &name, base.inbox.answers(path).as_ref())?;
     // A session whose policy is gone waits until it is there again.
     if let Ok(session) = &session
         && let Err(e) = base.policy_of(session)
@@ -287,15 +287,15 @@ fn one(
     };
     let (put_away, why, held) = match session {
         Err(why) => (base.inbox.reject(&claimed, &why), why, false),
-        Ok(session) if session.is_repeat(&claimed.text) => {
-            (base.inbox.hold(&claimed, SAME), SAME.to_owned(), true)
-        }
-        Ok(session) => {
-            listener.took(&name, &session);
-            let turn = base.carry_out(session, claimed, listener)?;
-            sessions.turned(turn, listener);
-            return Ok(true);
-        }
+        Ok(session) => match control::speaks_against(&session, &claimed.text) {
+            Some(why) => (base.inbox.hold(&claimed, &why), why, true),
+            None => {
+                listener.took(&name, &session);
+                let turn = base.carry_out(session, claimed, listener)?;
+                sessions.turned(turn, listener);
+                return Ok(true);
+            }
+        },
     };
     match put_away {
         Err(e) if e.is_of_the_disk() => return Err(e),

@@ -6,7 +6,9 @@ use std::ffi::{OsStr, OsString};
 use super::{Listener, Serve};
 use crate::base::{Base, Turn};
 use crate::error::{Error, Result};
+use crate::protocol::Address;
 use crate::session::{Question, Session};
+use crate::text::visible_line;
 
 /// The sessions as this process left them; it alone changes them, but others may be added.
 pub(super) struct Sessions {
@@ -83,15 +85,19 @@ impl Sessions {
         Ok(added.all(|session| session.is_complete))
     }
 
-    /// The session that a reply is for, or why there is none: the open one whose id stands in the
-    /// file's name, or else the only open one.
+    /// The session that a reply is for, or why there is none: the open one that it says it answers, or
+    /// whose id stands in the file's name, or else the only open one.
     pub(super) fn addressed(
         &mut self,
         base: &Base,
         name: &OsStr,
+        answers: Option<&Address>,
     ) -> Result<Result<Session, String>> {
         self.refresh(base)?;
         let name = name.to_string_lossy().to_lowercase();
+        if let Some(answers) = answers {
+            return Ok(self.answered(&name, &answers.session));
+        }
         let mut open: Vec<&Session> =
             self.known.values().filter(|session| !session.is_complete).collect();
         open.sort_by(|a, b| a.id.cmp(&b.id));
@@ -102,10 +108,7 @@ impl Sessions {
         }
         if named.is_empty() {
             if let Some(session) = self.known.values().find(|session| name.contains(&session.id)) {
-                return Ok(Err(format!(
-                    "session {0} is complete; `deaddrop resume {0} --reopen TEXT` takes it up again",
-                    session.id
-                )));
+                return Ok(Err(is_complete(&session.id)));
             }
             if let Some((_, why)) = self.damaged.iter().find(|(id, _)| name.contains(*id)) {
                 return Ok(Err(why.clone()));
@@ -128,9 +131,34 @@ impl Sessions {
             ids => format!(", damaged: {ids}"),
         };
         Ok(Err(format!(
-            "several sessions are open ({}{damaged}), and the file's name does not say which one it is for; put the session's id into the name, as in {}_reply.txt, and move it back into the inbox",
+            "several sessions are open ({}{damaged}), and neither the reply nor the file's name says which one it is for; put the session's id into the name, as in {}_reply.txt, and move it back into the inbox",
             ids.join(", "),
             ids[0]
         )))
     }
+
+    /// The session that a reply says it answers, where the file's name says no other.
+    fn answered(&self, name: &str, id: &str) -> Result<Session, String> {
+        if let Some(why) = self.damaged.get(id) {
+            return Err(why.clone());
+        }
+        let Some(session) = self.known.get(id) else {
+            return Err(format!(
+                "it says that it answers session {}, and there is none of that name; `deaddrop apply --force FILE` carries it out for the open one",
+                visible_line(id)
+            ));
+        };
+        let other = |other: &&Session| other.id != id && name.contains(&other.id);
+        if let Some(other) = self.known.values().find(other).filter(|_| !name.contains(id)) {
+            return Err(format!(
+                "it says that it answers session {id}, and its name that it is for {}; `deaddrop apply --session ID --force FILE` decides it",
+                other.id
+            ));
+        }
+        if session.is_complete { Err(is_complete(id)) } else { Ok(session.clone()) }
+    }
+}
+
+fn is_complete(id: &str) -> String {
+    format!("session {id} is complete; `deaddrop resume {id} --reopen TEXT` takes it up again")
 }

@@ -15,6 +15,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::atomic;
 use crate::error::{Error, Result};
+use crate::protocol::{self, Address};
 use crate::session::record::FileId;
 use crate::text::visible_line;
 use files::{find, is_reply_name, is_young, open, read};
@@ -124,6 +125,16 @@ impl Inbox {
         found.sort();
         look.ready = found.into_iter().map(|(_, path)| path).collect();
         Ok(look)
+    }
+
+    /// Which outbox a file says it answers, before it is taken; None also where it cannot be read.
+    pub fn answers(&self, path: &Path) -> Option<Address> {
+        let mut file = open(path).ok()?;
+        let found = file.metadata().ok()?;
+        if !found.is_file() || found.len() > SIZE_LIMIT {
+            return None;
+        }
+        protocol::answers(&decode(read(&mut file, path).ok()?).ok()?)
     }
 
     /// Takes a finished file. From here on only what was read counts, whatever becomes of the file.

@@ -221,4 +221,14 @@ fn prompt(session: &Session, requested: &[Requested], out: &mut String) {
         });
         out.push('\n');
     }
+    let place = match session.dialect {
+        Dialect::Tags => "First line of your reply, in its code block",
+        Dialect::Operations => "In the code block of your reply, on the line before the JSON",
+    };
+    out.push_str(&format!(
+        "\n{place}: [REPLY session=\"{}\" sequence=\"{}\" key=\"{}\"]\n",
+        session.id,
+        session.sequence,
+        session.key()
+    ));
 }

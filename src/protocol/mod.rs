@@ -27,7 +27,7 @@ pub use effect::{Digest, Effect, FileEffect};
 pub use outcome::{Detail, Ending, Execution, Failure, FailureKind, Outcome};
 pub use output::{Capture, Output};
 pub use path::{PathFault, RelPath};
-pub use reply::{Address, Reply, ends_early, read, read_run};
+pub use reply::{Address, Reply, answers, ends_early, read, read_run};
 pub use warning::{Warning, WarningSort};
 
 /// The language between deaddrop and an LLM: what its outboxes teach and how they tell results.
@@ -142,6 +142,13 @@ pub struct Part {
     /// Whether each line stands behind its number.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub numbered: bool,
+}
+
+impl Part {
+    /// Whether it is all of the file, as it is.
+    pub fn is_whole(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What [`Operation::Create`] does where a file already stands.

@@ -109,7 +109,7 @@ pub enum Detail {
         /// Which.
         path: RelPath,
         /// Which lines of it, and how.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "Part::is_whole")]
         part: Part,
     },
     /// A file was read in its place.

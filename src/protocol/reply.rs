@@ -39,6 +39,13 @@ pub struct Address {
 /// What is told in sessions of operations where a reply holds nothing of either dialect.
 const NO_MESSAGE: &str = r#"The reply holds no operations message, so nothing was done. Correct form, as one JSON object: {"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "ls"}]}; to end the session: {"protocolVersion": "1.0", "operations": [{"type": "message", "id": "done", "content": "a summary"}]}"#;
 
+/// Which outbox a reply says it answers, as [`read`] gives it.
+pub fn answers(text: &str) -> Option<Address> {
+    // Without the attribute's name no line says so, and few replies need to be read twice.
+    let holds = |word: &[u8]| memmem::find(text.as_bytes(), word).is_some();
+    (holds(b"session") || holds(b"SESSION")).then(|| tags::blocks(text).answers)?
+}
+
 /// Reads a reply of a session whose dialect is `dialect`. It is understood in either (tag protocol,
 /// "Inbox Format"; agent-spaces-protocol, "Operations Message"); the session's decides how results
 /// are kept: when files are read, whether streams are kept apart, and what events will repeat.

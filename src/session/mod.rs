@@ -12,7 +12,8 @@ pub use pending::{Pending, Question, Verdict};
 
 use crate::clock::Timestamp;
 use crate::config::Policy;
-use crate::protocol::{Detail, Dialect, Digest, Outcome, Part, RelPath};
+use crate::protocol::{Address, Detail, Dialect, Digest, Outcome, Part, RelPath};
+use crate::text::visible_line;
 
 /// Where the conversation about one task stands (tag protocol, "Session Management").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,6 +138,35 @@ impl Session {
     /// What its files are named by: its id, or that of a run with its `run_`.
     pub fn stem(&self) -> String {
         if self.run.is_some() { run_stem(&self.id) } else { self.id.clone() }
+    }
+
+    /// What only somebody knows who has seen the newest outbox: eight hexadecimal digits.
+    pub fn key(&self) -> String {
+        let words = format!("{}\n{}\n{}", self.secret, self.id, self.sequence);
+        let key = blake3::derive_key("deaddrop reply key", words.as_bytes());
+        blake3::Hash::from_bytes(key).to_hex()[..8].to_owned()
+    }
+
+    /// Why a reply that says it answers that is not for the newest outbox; None where it is.
+    pub fn misses(&self, answers: &Address) -> Option<String> {
+        let (id, newest) = (&self.id, self.sequence);
+        let Address { session, sequence, key } = answers;
+        let why = if session != id {
+            format!("it says that it answers session {}", visible_line(session))
+        } else if *sequence < newest {
+            format!(
+                "it answers message {sequence} of session {id}, and the newest is {newest}: what it goes by may be no longer so"
+            )
+        } else if *sequence > newest {
+            format!(
+                "it says that it answers message {sequence} of session {id}, and the newest is {newest}"
+            )
+        } else if key.as_ref().is_some_and(|key| !key.eq_ignore_ascii_case(&self.key())) {
+            format!("its key is not that of message {newest} of session {id}")
+        } else {
+            return None;
+        };
+        Some(format!("{why}. It was not carried out; `deaddrop apply --force FILE` does it"))
     }
 
     /// Whether this text is that of the reply just before: most likely pasted twice.

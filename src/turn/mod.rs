@@ -163,7 +163,7 @@ pub fn carry_out(
                             Coming::Guard(snapshot) => ledger.guard(snapshot),
                             Coming::Effect(effect) => ledger.intent(n, effect),
                         };
-                        let detail = match instead(operation, &outcomes) {
+                        let detail = match instead(operation, &outcomes, place)? {
                             None => place.perform(operation, opens, before)?,
                             Some(detail) => detail,
                         };
@@ -185,7 +185,7 @@ pub fn carry_out(
         match &outcome.detail {
             Detail::Completed { .. } => stopped = Some(AFTER_DONE),
             Detail::Shown { .. } if outcome.kind == Kind::Done => {
-                let told = does_not_count(&outcomes);
+                let told = does_not_count(&failed(&outcomes, place)?);
                 outcome.warnings.push(Warning::new(WarningSort::Done, told));
             }
             _ => {}
@@ -228,18 +228,36 @@ fn settle(
 }
 
 /// What an operation comes to that does not count after these outcomes.
-fn instead(operation: &Operation, outcomes: &[Outcome]) -> Option<Detail> {
-    match operation {
-        Operation::Done { summary, if_ok: true } if !outcomes.iter().all(Outcome::success) => {
+fn instead(
+    operation: &Operation,
+    outcomes: &[Outcome],
+    place: &dyn Place,
+) -> Result<Option<Detail>> {
+    Ok(match operation {
+        Operation::Done { summary, if_ok: true } if !failed(outcomes, place)?.is_empty() => {
             Some(Detail::Shown { text: summary.clone() })
         }
         _ => None,
+    })
+}
+
+/// Those that failed, with the files to be shown that cannot be.
+fn failed<'a>(outcomes: &'a [Outcome], place: &dyn Place) -> Result<Vec<&'a Outcome>> {
+    let mut failed = Vec::new();
+    for outcome in outcomes {
+        let success = match &outcome.detail {
+            Detail::ReadLater { path, .. } => place.read(path)?.is_ok(),
+            _ => outcome.success(),
+        };
+        if !success {
+            failed.push(outcome);
+        }
     }
+    Ok(failed)
 }
 
 /// What is told with a [DONE] that does not count after these outcomes.
-fn does_not_count(outcomes: &[Outcome]) -> String {
-    let failed: Vec<&Outcome> = outcomes.iter().filter(|outcome| !outcome.success()).collect();
+fn does_not_count(failed: &[&Outcome]) -> String {
     let name = |outcome: &&Outcome| match outcome.asked.as_ref().and_then(|asked| asked.id.as_ref())
     {
         Some(id) => format!("\"{}\"", visible_line(id)),

@@ -1,16 +1,12 @@
 //! `sessions`, `status`, `show` and `say`: what a person asks, and words for the LLM.
 
-use crate::support::{Base, ID};
+use crate::support::{Base, ID, prompt};
 
 const OTHER: &str = "00ff00ff";
 const MESSAGE: &str = "[MESSAGE]\nHello\n[/MESSAGE]\n";
 
 fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}: {text}"))
-}
-
-fn prompt(outbox: &str) -> &str {
-    outbox.split_once("\n=== PROMPT ===\n").unwrap().1
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::support::{Base, ID, Run, program, wait_until};
+use crate::support::{self, Base, ID, Run, program, wait_until};
 
 const OTHER: &str = "00ff00ff";
 const COMMANDS: [&str; 9] =
@@ -12,7 +12,7 @@ const COMMANDS: [&str; 9] =
 fn prompt(base: &Base) -> String {
     let names = base.names("outbox");
     let outbox = base.read(&format!("outbox/{}", names[0]));
-    outbox.split_once("\n=== PROMPT ===\n").unwrap().1.to_owned()
+    support::prompt(&outbox).to_owned()
 }
 
 #[test]
@@ -26,18 +26,18 @@ fn new_makes_its_folders_a_session_and_an_outbox() {
     assert!(id.len() == 8 && id.bytes().all(|b| b.is_ascii_hexdigit()), "{id}");
     assert!(base.exists(&format!("sessions/{id}.json")));
     assert!(run.stderr.contains("save the reply as a .txt file in inbox/"), "{}", run.stderr);
-    assert_eq!(prompt(&base), "Write a calculator\n");
+    assert_eq!(prompt(&base), "Write a calculator");
 }
 
 #[test]
 fn a_task_is_read_from_standard_input_or_a_file() {
     let base = Base::new();
     base.run_with(&["new", "--no-watch", "-"], "From\nthere\n").ok();
-    assert_eq!(prompt(&base), "From\nthere\n");
+    assert_eq!(prompt(&base), "From\nthere");
     let base = Base::new();
-    base.write("TASK.md", "From a file\n");
+    base.write("TASK.md", "From a file");
     base.run(&["new", "--no-watch", "--task-file", "TASK.md"]).ok();
-    assert_eq!(prompt(&base), "From a file\n");
+    assert_eq!(prompt(&base), "From a file");
 }
 
 #[test]

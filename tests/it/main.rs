@@ -2,6 +2,8 @@
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
 #[cfg(unix)]
+mod answers;
+#[cfg(unix)]
 mod approvals;
 #[cfg(unix)]
 mod asking;

@@ -202,14 +202,26 @@ fn every_subcommand_is_documented() {
     }
 }
 
+/// What an LLM can send in tags.
+const COMMANDS: [&str; 10] = [
+    "CREATE_FILE",
+    "EDIT_FILE",
+    "DELETE_FILE",
+    "MOVE_FILE",
+    "READ_FILE",
+    "LIST_FILES",
+    "SEARCH",
+    "RUN_COMMAND",
+    "MESSAGE",
+    "DONE",
+];
+
 #[test]
 fn the_prompt_of_tags_is_short_and_names_every_command() {
     let encoding = tiktoken::get_encoding("o200k_base").unwrap();
     let tokens = encoding.encode(tags::PROMPT).len();
-    assert!(tokens < 900, "{tokens} tokens");
-    for name in
-        ["CREATE_FILE", "EDIT_FILE", "DELETE_FILE", "READ_FILE", "RUN_COMMAND", "MESSAGE", "DONE"]
-    {
+    assert!(tokens < 1200, "{tokens} tokens");
+    for name in COMMANDS {
         assert!(tags::PROMPT.contains(&format!("\n[{name}")), "{name}");
     }
 }
@@ -218,9 +230,7 @@ fn the_prompt_of_tags_is_short_and_names_every_command() {
 fn the_prompt_of_tags_is_itself_a_reply_of_every_command() {
     let reply = tags::parse(tags::PROMPT);
     let kinds: Vec<&str> = reply.steps.iter().map(|step| tags::name(step.kind())).collect();
-    for name in
-        ["CREATE_FILE", "EDIT_FILE", "DELETE_FILE", "READ_FILE", "RUN_COMMAND", "MESSAGE", "DONE"]
-    {
+    for name in COMMANDS {
         assert!(kinds.contains(&name), "{name}: {kinds:?}");
     }
     assert!(!reply.unclosed);

@@ -19,7 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use deaddrop::protocol::{Address, Asks, Change, Existing, Operation, Part, Reading, Step, tags};
+use deaddrop::protocol::{Address, Asks, Change, Existing, Operation, Reading, Step, tags};
 use libtest_mimic::{Arguments, Failed, Trial};
 use similar::TextDiff;
 
@@ -118,7 +118,7 @@ fn asked(operation: &Operation) -> String {
             let pairs = pairs.iter().map(|pair| format!(" {:?} -> {:?}", pair.old, pair.new));
             format!("edit {path}{}", pairs.collect::<String>())
         }
-        Operation::Read { path, reading: Reading::Later(part) } if *part != Part::default() => {
+        Operation::Read { path, reading: Reading::Later(part) } if !part.is_whole() => {
             let line = |line: Option<usize>| line.map_or(String::new(), |line| line.to_string());
             let numbered = if part.numbered { " numbered" } else { "" };
             format!("read {path} {}-{}{numbered}", line(part.start), line(part.end))

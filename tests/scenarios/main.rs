@@ -32,7 +32,7 @@
 //!
 //! In an expected outbox `{{PROTOCOL}}` stands for protocol-prompt/tags.md, to the letter, and
 //! `{{OPERATIONS}}` for protocol-prompt/operations.md; `{{SYSTEM}}` and the like for what depends on
-//! the machine; `{{WORD}}` for the word of a boundary, which must be the same in both markers and
+//! the machine; `{{KEY}}` for the key of the reply, `{{WORD}}` for the word of a boundary, which must be the same in both markers and
 //! absent between them. In events `{{MS}}` stands for a duration, and `{{OP}}` for an id that was
 //! made up for an operation without one.
 //!

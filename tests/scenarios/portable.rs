@@ -9,6 +9,8 @@ const OPERATIONS: &str = include_str!("../../protocol-prompt/operations.md");
 
 /// An outbox with placeholders, its protocol section and its blocks checked.
 pub(crate) fn outbox(outbox: &str) -> Result<String, String> {
+    let outbox =
+        &*Regex::new(r#" key="[0-9a-f]{8}"\]\n$"#).unwrap().replace(outbox, " key=\"{{KEY}}\"]\n");
     let taught = [("{{PROTOCOL}}", TAGS), ("{{OPERATIONS}}", OPERATIONS)];
     let parted = taught.into_iter().find_map(|(placeholder, text)| {
         let section = format!("\n\n=== PROTOCOL ===\n{text}\n=== CONTEXT ===\n## Environment\n");

@@ -1,0 +1,121 @@
+//! Replies that say which outbox they answer, and an end that counts only where all is well.
+
+use crate::support::{Base, ID};
+
+const OTHER: &str = "00ff00ff";
+
+/// The line that the newest outbox of a session asks for.
+fn line(base: &Base, id: &str) -> String {
+    let names = base.names("outbox");
+    let newest = names.iter().rfind(|name| name.starts_with(id) && !name.contains(".events"));
+    let outbox = base.read(&format!("outbox/{}", newest.unwrap()));
+    let (_, line) = outbox.trim_end().rsplit_once(": [REPLY").unwrap();
+    format!("[REPLY{line}\n")
+}
+
+fn append(word: &str) -> String {
+    format!("[RUN_COMMAND]\necho {word} >> log\n[/RUN_COMMAND]\n")
+}
+
+#[test]
+fn a_reply_finds_its_session_among_several() {
+    let base = Base::new();
+    for id in [ID, OTHER] {
+        base.run(&["new", "--no-watch", "--id", id, "A task"]).ok();
+    }
+    let reply = |id: &str, word: &str| format!("````\n{}{}````\n", line(&base, id), append(word));
+    let (first, second) = (reply(ID, "first"), reply(OTHER, "second"));
+    let run = base.run_with(&["apply"], &first).ok();
+    assert_eq!(run.stdout.trim(), format!("outbox/{ID}_seq0002.txt"));
+
+    let daemon = base.serve(&["resume"]);
+    base.write("inbox/r.txt", &second);
+    daemon.wait_for(&format!("{OTHER}_seq0002.txt"));
+    // Whose line names nobody that is here, or another than its own name does.
+    base.write("inbox/s.txt", second.replace(OTHER, "11111111"));
+    daemon.wait_for("s.txt was moved to inbox/rejected: ");
+    base.write(&format!("inbox/{ID}.txt"), reply(OTHER, "third"));
+    daemon.wait_for(&format!("{ID}.txt was moved to inbox/rejected: "));
+    daemon.stop();
+    assert!(base.read("inbox/rejected/s.txt.why.txt").contains("there is none of that name"));
+    let why = base.read(&format!("inbox/rejected/{ID}.txt.why.txt"));
+    assert!(why.contains(&format!("its name that it is for {ID}")), "{why}");
+    assert_eq!(base.read("workspace/log"), "first\nsecond\n");
+    // Without the line nobody knows.
+    base.run_with(&["apply"], append("x")).with_code(2);
+}
+
+#[test]
+fn a_reply_to_an_older_outbox_is_held_until_it_is_forced() {
+    let base = Base::with_session();
+    let old = format!("{}{}", line(&base, ID), append("old"));
+    base.run_with(&["apply"], &old).ok();
+    // The same again names an outbox that is not the newest any more.
+    let run = base.run_with(&["apply"], &old).with_code(1);
+    assert!(run.stderr.contains("it answers message 1 of session"), "{run:?}");
+    assert!(run.stderr.contains("apply --force"), "{run:?}");
+    base.run_with(&["apply", "--again"], &old).with_code(1);
+
+    let daemon = base.serve(&["resume"]);
+    base.write("inbox/r.txt", &old);
+    daemon.wait_for("r.txt was moved to inbox/held: it answers message 1");
+    base.write("inbox/s.txt", old.replace("sequence=\"1\"", "sequence=\"9\""));
+    daemon.wait_for("s.txt was moved to inbox/held: it says that it answers message 9");
+    daemon.stop();
+    assert_eq!(base.read("workspace/log"), "old\n");
+    base.run(&["apply", "--force", "inbox/held/r.txt"]).ok();
+    assert_eq!(base.read("workspace/log"), "old\nold\n");
+}
+
+#[test]
+fn a_key_is_of_one_outbox_and_need_not_be_given() {
+    let base = Base::with_session();
+    let first = line(&base, ID);
+    let key = |line: &str| line.split("key=\"").nth(1).unwrap()[..8].to_owned();
+    base.run_with(&["apply"], format!("{first}{}", append("a"))).ok();
+    let second = line(&base, ID);
+    assert_ne!(key(&first), key(&second));
+    let wrong = second.replace(&key(&second), &key(&first));
+    let run = base.run_with(&["apply"], format!("{wrong}{}", append("b"))).with_code(1);
+    assert!(run.stderr.contains("its key is not that of message 2"), "{run:?}");
+    let without = format!("[REPLY session=\"{ID}\" sequence=\"2\"]\n");
+    base.run_with(&["apply"], format!("{without}{}", append("c"))).ok();
+    assert_eq!(base.read("workspace/log"), "a\nc\n");
+    // Whoever names the newest outbox means it, be it the same text as before but for that.
+    base.run_with(&["apply"], format!("{}{}", line(&base, ID), append("c"))).ok();
+    assert_eq!(base.read("workspace/log"), "a\nc\nc\n");
+}
+
+#[test]
+fn a_message_of_operations_says_it_too() {
+    let base = Base::new();
+    let new = ["new", "--no-watch", "--id", ID, "--dialect", "operations", "A task"];
+    base.run(&new).ok();
+    let ls = r#"{"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "echo a >> log"}]}"#;
+    let reply = format!("````\n{}{ls}\n````\n", line(&base, ID));
+    base.run_with(&["apply"], &reply).ok();
+    let run = base.run_with(&["apply"], &reply).with_code(1);
+    assert!(run.stderr.contains("it answers message 1"), "{run:?}");
+    assert_eq!(base.read("workspace/log"), "a\n");
+}
+
+#[test]
+fn an_end_on_condition_counts_only_where_all_succeeded() {
+    const END: &str = "[DONE if=\"ok\"]\nAll is well.\n[/DONE]\n";
+    let run = |command: &str| format!("[RUN_COMMAND]\n{command}\n[/RUN_COMMAND]\n");
+    for before in [
+        run("false"),
+        "[READ_FILE path=\"missing\"]\n".to_owned(),
+        "[CREATE_FILE]\nx\n[/CREATE_FILE]\n".to_owned(),
+        "[CREATE_FILE path=\"../x\"]\nx\n[/CREATE_FILE]\n".to_owned(),
+    ] {
+        let base = Base::with_session();
+        let outbox = base.apply(&format!("{before}{END}"));
+        assert!(outbox.contains("Warning: not counted: 1 operation before it failed"), "{outbox}");
+        assert!(outbox.contains("(line 1), so the session goes on"), "{outbox}");
+    }
+    let base = Base::with_session();
+    let reply = format!("{}[READ_FILE path=\"a\"]\n{END}", run("echo x > a"));
+    let done = base.run_with(&["apply"], reply).ok();
+    assert!(done.stdout.is_empty() && done.stderr.contains("is complete"), "{done:?}");
+}
