@@ -223,7 +223,7 @@ fn prompt(session: &Session, requested: &[Requested], out: &mut String) {
     }
     let place = match session.dialect {
         Dialect::Tags => "First line of your reply, in its code block",
-        Dialect::Operations => "In the code block of your reply, on the line before the JSON",
+        Dialect::Operations => "First line of your reply, in its code block, before the JSON",
     };
     out.push_str(&format!(
         "\n{place}: [REPLY session=\"{}\" sequence=\"{}\" key=\"{}\"]\n",
