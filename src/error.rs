@@ -25,10 +25,13 @@ enum ErrorKind {
     #[error("{origin}: {problem}")]
     Config { origin: String, problem: String },
     #[error(
-        "another deaddrop{} is serving {}; stop it first, or drop the reply into its inbox",
-        holder(*.pid), base.display()
+        "another deaddrop{} is {} {}; {}",
+        holder(*.pid),
+        if *.serves { "serving" } else { "at work in" },
+        base.display(),
+        if *.serves { "stop it first, or drop the reply into its inbox" } else { "wait until it has ended, or stop it first: it takes no replies from the inbox meanwhile" }
     )]
-    Locked { base: PathBuf, pid: Option<u32> },
+    Locked { base: PathBuf, pid: Option<u32>, serves: bool },
     #[error("no session '{id}' in {}; `deaddrop sessions` lists them", sessions.display())]
     NoSession { id: String, sessions: PathBuf },
     #[error("no run '{run}' in {}; the events message of a run names it, as run_…", sessions.display())]
@@ -83,9 +86,10 @@ impl Error {
         ErrorKind::Config { origin: origin.into(), problem: problem.into() }.into()
     }
 
-    /// The base directory is served by another process.
-    pub fn locked(base: &Path, pid: Option<u32>) -> Self {
-        ErrorKind::Locked { base: base.to_owned(), pid }.into()
+    /// Another process is at work in the base directory; `serves` tells whether it takes replies from
+    /// the inbox until it is stopped.
+    pub fn locked(base: &Path, pid: Option<u32>, serves: bool) -> Self {
+        ErrorKind::Locked { base: base.to_owned(), pid, serves }.into()
     }
 
     /// There is no session with that id.
@@ -216,7 +220,7 @@ impl Error {
         ErrorKind::Full { error: self, room: folder.to_owned() }.into()
     }
 
-    /// Whether another process serves the base directory.
+    /// Whether another process is at work in the base directory.
     pub fn is_locked(&self) -> bool {
         matches!(*self.0, ErrorKind::Locked { .. })
     }

@@ -40,25 +40,23 @@ impl Lock {
             .truncate(false)
             .open(&path)
             .map_err(fail)?;
-        let locked = || Error::locked(&config.base, holder(&path).0);
-        // Whoever only asks whether it is held does so for a moment.
-        let mut tries = 0;
-        loop {
-            match file.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) if tries == TRIES => return Err(locked()),
-                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(5)),
-                Err(TryLockError::Error(e)) => return Err(fail(e)),
+        match try_for(&file) {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let (pid, serves) = holder(&path);
+                return Err(Error::locked(&config.base, pid, serves));
             }
-            tries += 1;
+            Err(TryLockError::Error(e)) => return Err(fail(e)),
         }
         let mut folders = Vec::new();
         for folder in [&config.base, &config.inbox] {
             // Some systems cannot lock a folder; then the file has to do.
             let Ok(folder) = File::open(folder) else { continue };
-            match folder.try_lock() {
+            match try_for(&folder) {
                 Ok(()) => folders.push(folder),
-                Err(TryLockError::WouldBlock) => return Err(Error::locked(&config.base, None)),
+                Err(TryLockError::WouldBlock) => {
+                    return Err(Error::locked(&config.base, None, false));
+                }
                 Err(TryLockError::Error(_)) => {}
             }
         }
@@ -74,16 +72,64 @@ impl Lock {
         let _ = write!(self.file, " {SERVING}");
     }
 
+    /// Keeps others from writing in a base directory whose workspace, or a folder of it, is served
+    /// under the settings of another one. Nothing is made or written there: its settings may have been
+    /// put there by whoever writes in what is served.
+    ///
+    /// # Errors
+    /// Another process has it, or the system cannot lock a folder.
+    pub fn borrow(config: &Config) -> Result<Borrowed> {
+        let fail = |e| Error::io("lock the base directory", &config.base, e);
+        let folder = File::open(&config.base).map_err(fail)?;
+        match try_for(&folder) {
+            Ok(()) => Ok(Borrowed { _folder: folder }),
+            Err(TryLockError::WouldBlock) => {
+                let path = config.sessions.join(".lock");
+                // What stands in it is old where nobody holds it.
+                let (pid, serves) = if is_locked(&path) { holder(&path) } else { (None, false) };
+                Err(Error::locked(&config.base, pid, serves))
+            }
+            Err(TryLockError::Error(e)) => Err(fail(e)),
+        }
+    }
+
     /// Whether some process holds the lock of a base directory.
     pub fn is_held(config: &Config) -> bool {
-        let file = File::open(config.sessions.join(".lock"));
-        file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+        is_locked(&config.sessions.join(".lock"))
+    }
+
+    /// Whether nobody holds the lock of a base directory, but somebody has borrowed it.
+    pub fn is_borrowed(config: &Config) -> bool {
+        is_locked(&config.base) && !Self::is_held(config)
     }
 
     /// Whether the process that holds the lock of a base directory serves its inbox.
     pub fn holder_serves(config: &Config) -> bool {
-        holder(&config.sessions.join(".lock")).1
+        Self::is_held(config) && holder(&config.sessions.join(".lock")).1
     }
+}
+
+/// The right to be the only one at work in a base directory, for as long as this value lives (see
+/// [`Lock::borrow`]).
+#[derive(Debug)]
+pub struct Borrowed {
+    _folder: File,
+}
+
+/// Locks a file or folder. Whoever only asks whether it is locked does so for a moment.
+fn try_for(file: &File) -> Result<(), TryLockError> {
+    for _ in 0..TRIES {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(5)),
+            other => return other,
+        }
+    }
+    file.try_lock()
+}
+
+fn is_locked(path: &Path) -> bool {
+    let file = File::open(path);
+    file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 fn holder(path: &Path) -> (Option<u32>, bool) {

@@ -162,6 +162,10 @@ fn journal(path: &Path) -> Result<String, String> {
 
 fn lock(context: &Context) -> String {
     match (Lock::is_held(&context.config), Lock::holder_serves(&context.config)) {
+        (false, _) if Lock::is_borrowed(&context.config) => {
+            "held by a `deaddrop rpc` of another base directory, which serves this workspace"
+                .to_owned()
+        }
         (false, _) => "free".to_owned(),
         (true, true) => "held by a deaddrop that serves the inbox".to_owned(),
         (true, false) => "held by a deaddrop that is busy".to_owned(),
