@@ -15,6 +15,7 @@ use cap_std::fs::{Dir, Metadata};
 use super::Workspace;
 use super::facts::meant_by;
 use super::overlay::{Cover, Overlay};
+use super::process;
 use crate::protocol::{Failure, FailureKind, Operation, PathFault, RelPath};
 
 /// As many links as Linux follows.
@@ -181,7 +182,7 @@ impl Workspace {
         for name in &names {
             folder = folder.open_dir_nofollow(name).map_err(|e| failed("open", path, &e))?;
             let opened = folder.dir_metadata().map_err(|e| failed("look at", path, &e))?;
-            self.refuse_state(&opened, path)?;
+            self.refuse_opened(&folder, name, &opened, path)?;
         }
         Ok((folder, names))
     }
@@ -261,7 +262,7 @@ impl Workspace {
             } else if found.is_dir() {
                 let dir = here.open_dir_nofollow(&name).map_err(|e| failed("open", path, &e))?;
                 let opened = dir.dir_metadata().map_err(|e| failed("look at", path, &e))?;
-                self.refuse_state(&opened, path)?;
+                self.refuse_opened(&dir, &name, &opened, path)?;
                 held.push((name, Some(dir)));
             } else {
                 return Err(no_folder(path, &name));
@@ -308,6 +309,21 @@ impl Workspace {
     fn refuse_state(&self, found: &Metadata, path: &RelPath) -> Result<(), Failure> {
         let id = (found.dev(), found.ino());
         if self.state_ids.contains(&id) { Err(own_state(path)) } else { Ok(()) }
+    }
+
+    /// The same of a folder that was opened, which may also be one of this process.
+    fn refuse_opened(
+        &self,
+        folder: &Dir,
+        name: &str,
+        found: &Metadata,
+        path: &RelPath,
+    ) -> Result<(), Failure> {
+        if process::is_own(folder, name) {
+            Err(own_state(path))
+        } else {
+            self.refuse_state(found, path)
+        }
     }
 }
 

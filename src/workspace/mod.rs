@@ -13,6 +13,7 @@ mod names;
 mod nearest;
 pub mod overlay;
 mod plan;
+mod process;
 pub mod protected;
 pub mod walk;
 

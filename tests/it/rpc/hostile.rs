@@ -62,11 +62,38 @@ fn a_server_of_the_whole_machine_gives_nothing_of_itself() {
     let base = Base::new();
     let arguments = ["--root", "/", "--sandbox", "off"];
     let (server, mut client) = Server::stdio(&base, &arguments);
-    let mut read = |path: &str| client.ask(1, "read_file", &json!({ "path": path }));
-    assert!(read("/proc/version")["result"]["content"].is_string());
+    let mut ask =
+        |method: &str, path: &str| client.ask(1, method, &json!({ "path": path, "limit": 100 }));
+    assert!(ask("read_file", "/proc/version")["result"]["content"].is_string());
     let own = format!("/proc/{}/environ", server.pid());
     for path in ["/proc/self/environ", "/proc/thread-self/environ", &*own] {
-        let answer = read(path);
+        let answer = ask("read_file", path);
         assert_eq!(answer["error"]["code"], -32_603, "{path}: {answer}");
     }
+    // Each of its threads has a folder of its own, which is in no listing.
+    let threads = fs::read_dir(format!("/proc/{}/task", server.pid())).unwrap();
+    let threads: Vec<String> =
+        threads.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(threads.len() > 1, "{threads:?}");
+    for thread in threads {
+        let folder = format!("/proc/{thread}");
+        for path in [
+            format!("{folder}/environ"),
+            format!("{folder}/status"),
+            format!("{folder}/task/{thread}/environ"),
+            format!("/proc/{}/task/{thread}/environ", server.pid()),
+            format!("/proc/{}/root{folder}/environ", std::process::id()),
+        ] {
+            let told = ask("read_file", &path)["error"].to_string();
+            assert!(told.contains("deaddrop's own state"), "{path}: {told}");
+        }
+        let listed = ask("list_dir", &folder);
+        assert!(listed["error"].to_string().contains("deaddrop's own state"), "{listed}");
+        let answer = ask("read", &format!("proc/{thread}/environ"));
+        assert!(answer["result"]["failed"].is_object(), "{answer}");
+    }
+    // What belongs to others is none of its business.
+    let other = format!("/proc/{}/status", std::process::id());
+    let answer = ask("read_file", &other);
+    assert!(answer["result"]["content"].is_string(), "{answer}");
 }
