@@ -143,6 +143,7 @@ fn put(answers: &mut Answers, output: &mut impl Write) -> io::Result<()> {
 fn answer(line: Vec<u8>, service: &dyn Service, within: &dyn Fn(bool)) -> Option<String> {
     let request = match rpc::read(&line) {
         Ok(request) => request,
+        Err(refused) if refused.is_notification() => return None,
         Err(refused) => return Some(refusal(refused.id, &refused.fault)),
     };
     // It can be long, and what is asked for takes its time.

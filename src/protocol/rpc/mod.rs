@@ -7,6 +7,9 @@
 //!   too, makes the line no request.
 //! - *`params`*: an object, or a list of the parameters in their order; null is none. Any other
 //!   value is wrong parameters (-32602), and so is a missing one. What is not asked for is ignored.
+//! - *What is JSON and cannot be held* (nested too deep, 1e400, half a surrogate pair, millions of
+//!   values) makes wrong parameters (-32602) where it stands in them, else no request (-32600), with
+//!   the id where there is one. Only what is no JSON, or no UTF-8, is a parse error.
 //! - *A list of requests* (a batch of JSON-RPC 2.0) is no request.
 //! - *`error.data`* is never sent.
 
@@ -17,6 +20,7 @@ mod quick;
 mod results;
 #[cfg(test)]
 mod tests;
+mod unread;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -41,6 +45,10 @@ pub const READ_LIMIT: u64 = 10 << 20;
 pub const STREAM_LIMIT: usize = 1_000_000;
 /// So much is told of a fault, in bytes: what is repeated of a request can be as long as its line.
 pub const MESSAGE_LIMIT: usize = 64 << 10;
+
+const NO_ID: &str = "id must be a whole number from 0 to 18446744073709551615";
+const NO_VERSION: &str = "jsonrpc must be \"2.0\"";
+const NO_METHOD: &str = "method must be a string";
 
 /// Why a request has no result (bouvet-jsonrpc, "Error Codes").
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -96,13 +104,20 @@ pub struct Request {
     pub params: Value,
 }
 
-/// A line that is no request: what is answered.
+/// A line that is no request, or one whose parameters cannot be held: what is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
     /// The id of the line, where it has one.
     pub id: Option<u64>,
     /// What is wrong with it.
     pub fault: Fault,
+}
+
+impl Refused {
+    /// Whether it was a notification for all that, which is not answered, also if it fails.
+    pub fn is_notification(&self) -> bool {
+        self.id.is_none() && [Fault::PARAMS, Fault::METHOD].contains(&self.fault.code)
+    }
 }
 
 /// A text of at most [`MESSAGE_LIMIT`] bytes, with `…` where there was more.
@@ -139,13 +154,12 @@ pub fn connected(port: u32) -> String {
 /// Reads a line that is not blank.
 ///
 /// # Errors
-/// It is no JSON, or no request: what to answer.
+/// It is no JSON, no request, or its parameters cannot be held: what to answer.
 pub fn read(line: &[u8]) -> Result<Request, Refused> {
     let refused = |id, code, message: String| Refused { id, fault: Fault::new(code, message) };
     let text = std::str::from_utf8(line)
         .map_err(|e| refused(None, Fault::PARSE, format!("parse error: no UTF-8 ({e})")))?;
-    let value = bounded::from_str(text)
-        .map_err(|e| refused(None, Fault::PARSE, format!("parse error: {e}")))?;
+    let value = bounded::from_str(text).map_err(|e| unread::refused(text, &e))?;
     let mut fields = match value {
         Value::Object(fields) => fields,
         Value::Array(_) => {
@@ -162,13 +176,13 @@ pub fn read(line: &[u8]) -> Result<Request, Refused> {
     let id = sent.as_ref().and_then(Value::as_u64);
     let invalid = |told: &str| Err(refused(id, Fault::REQUEST, format!("invalid request: {told}")));
     if sent.is_some() && id.is_none() {
-        return invalid("id must be a whole number from 0 to 18446744073709551615");
+        return invalid(NO_ID);
     }
     if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return invalid("jsonrpc must be \"2.0\"");
+        return invalid(NO_VERSION);
     }
     let Some(Value::String(method)) = fields.remove("method") else {
-        return invalid("method must be a string");
+        return invalid(NO_METHOD);
     };
     let params = match fields.remove("params") {
         None | Some(Value::Null) => json!({}),
