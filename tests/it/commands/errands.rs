@@ -11,14 +11,15 @@ use deaddrop::runner::{Errand, Runner};
 use crate::sandbox::python;
 use crate::scene::deeds::Deeds;
 use crate::scene::{Scene, Walls};
-use crate::support::{Base, program};
+use crate::support::{Base, has_sandbox, program};
 
-/// Runs a command in whatever sandbox there is.
+/// Runs a command in whatever sandbox there is, or in none.
 fn run(run: &ShellCommand) -> Execution {
     let base = Base::new();
     std::fs::create_dir(base.at("workspace")).unwrap();
     let workspace = base.at("workspace").canonicalize().unwrap();
-    let settings = Sandbox { mode: Mode::Auto, ..Sandbox::default() };
+    let mode = if has_sandbox("auto") { Mode::Auto } else { Mode::Off };
+    let settings = Sandbox { mode, ..Sandbox::default() };
     let runner = Runner::new(program().to_owned(), workspace.clone(), settings);
     let own = base.at("own");
     let ShellCommand { command, timeout, env, streams, .. } = run;

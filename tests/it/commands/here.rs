@@ -16,7 +16,7 @@ use deaddrop::protocol::{
 use deaddrop::runner::Runner;
 use deaddrop::workspace::Workspace;
 
-use crate::support::{Base, program};
+use crate::support::{Base, has_sandbox, program};
 
 struct Scene {
     base: Base,
@@ -49,7 +49,8 @@ impl Scene {
         let root = base.at("workspace").canonicalize().unwrap();
         let state = [root.join("state")];
         let workspace = Workspace::open(&root, &state, &[".git".to_owned()]).unwrap();
-        let settings = Sandbox { mode: Mode::Auto, ..Sandbox::default() };
+        let mode = if has_sandbox("auto") { Mode::Auto } else { Mode::Off };
+        let settings = Sandbox { mode, ..Sandbox::default() };
         let runner = Runner::new(program().to_owned(), root, settings);
         let own = base.at("own");
         Self { base, workspace, runner, own }

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
@@ -73,7 +73,9 @@ fn a_full_disk_halts_the_run() {
         .current_dir(base.path())
         .env("XDG_CONFIG_HOME", base.at(".no-config"))
         .output();
-    let Some(output) = output.ok().filter(|output| output.status.code() == Some(1)) else {
+    // What makes the mount fails with this code too, and then there are no names.
+    let ran = |output: &Output| output.status.code() == Some(1) && base.exists("names");
+    let Some(output) = output.ok().filter(ran) else {
         eprintln!("SKIPPED: only root can mount a small file system");
         return;
     };
