@@ -13,7 +13,7 @@ use super::Context;
 use crate::config::{Config, Mode};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
-use crate::rpc::{At, Listening, Own, Served, Serving};
+use crate::rpc::{At, Bases, Listening, Own, Served, Serving};
 use crate::runner::Runner;
 use crate::runner::sandbox;
 use crate::watch::Stop;
@@ -106,11 +106,15 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
     let helper = std::env::current_exe()
         .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
 
+    let bases = root.bases(config)?;
     let _lock = root.is_workspace.then(|| Lock::take(config)).transpose()?;
+    let borrowed: Result<Vec<_>> = bases.around.iter().map(Lock::borrow).collect();
+    let _borrowed = borrowed?;
+    bases.told.iter().for_each(|told| context.talk.warning(told));
     sandbox::close_to_commands();
     let stop = Stop::on_signals()?;
     root.make()?;
-    let hidden = Root::hidden(config);
+    let hidden = Root::hidden(config, bases.state);
     // Under a root that holds `/proc`, this process's own memory and environment are there to be read.
     let own = ["/proc/self".to_owned(), format!("/proc/{}", std::process::id())];
     let state: Vec<PathBuf> =
@@ -148,6 +152,8 @@ struct Root {
     path: PathBuf,
     /// Whether it is the base directory's own workspace.
     is_workspace: bool,
+    /// What it was called by whoever asked for another one.
+    asked: Option<PathBuf>,
     /// deaddrop's own folder for it.
     state: PathBuf,
 }
@@ -157,6 +163,7 @@ impl Root {
         let workspace = Self {
             path: config.workspace.clone(),
             is_workspace: true,
+            asked: None,
             state: config.sessions.clone(),
         };
         let Some(asked) = asked else { return Ok(workspace) };
@@ -173,7 +180,7 @@ impl Root {
             return Ok(workspace);
         }
         let state = home_of_state()?.join("rpc").join(name_of(&path));
-        Ok(Self { path, is_workspace: false, state })
+        Ok(Self { path, is_workspace: false, asked: Some(asked.to_owned()), state })
     }
 
     /// Makes what is missing.
@@ -186,10 +193,19 @@ impl Root {
         made.map_err(|e| Error::io("make the folder", &self.state, e))
     }
 
+    /// The base directories of others that it has to do with.
+    fn bases(&self, config: &Config) -> Result<Bases> {
+        match &self.asked {
+            Some(asked) => Bases::of(&self.path, asked, config),
+            None => Ok(Bases::default()),
+        }
+    }
+
     /// What neither paths nor commands reach: also not what is kept for other roots, which this one
-    /// may hold.
-    fn hidden(config: &Config) -> Vec<PathBuf> {
-        config.state().into_iter().chain(home_of_state().ok()).collect()
+    /// may hold, nor what `others` have for themselves.
+    fn hidden(config: &Config, others: Vec<PathBuf>) -> Vec<PathBuf> {
+        let own = config.state().into_iter().chain(home_of_state().ok());
+        own.chain(others).collect()
     }
 }
 

@@ -3,6 +3,7 @@
 //! Connections are served side by side, the requests of one in order. Standard input and output are
 //! one connection; a Unix socket and a port of a virtual machine's host bring many.
 
+mod bases;
 mod connection;
 mod desk;
 mod door;
@@ -30,6 +31,7 @@ use crate::protocol::rpc::{
     About, ContentsOf, Entries, ExecResult, Fault, FileContent, LookedAt, Method, Pong, State,
     Walked, Written,
 };
+pub use bases::Bases;
 pub use listen::{At, Listening};
 pub use own::Own;
 pub use served::{Served, Serving};

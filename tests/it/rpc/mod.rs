@@ -1,6 +1,10 @@
 //! The JSON-RPC server as a client meets it: the real program, over pipes and sockets.
 
+#[cfg(target_os = "linux")]
+mod bases;
 pub mod client;
+#[cfg(target_os = "linux")]
+mod crowds;
 mod document;
 mod examples;
 mod hostile;
@@ -9,5 +13,6 @@ mod own;
 mod python;
 mod sentences;
 mod transport;
+mod typed;
 #[cfg(target_os = "linux")]
 mod vsock;

@@ -1,7 +1,7 @@
 //! How lines come and go: pipes, Unix sockets, many clients and odd ones, and the end.
 
 use std::fs;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -179,27 +179,6 @@ fn sixty_four_connections_are_served_at_once() {
             scope.spawn(|| (1..50).for_each(|id| client.pings(id)));
         }
     });
-}
-
-#[test]
-fn more_than_are_served_at_once_wait_until_one_leaves() {
-    let base = Base::new();
-    let socket = base.at("agent.sock");
-    let _server = Server::unix(&base, &socket, &[]);
-    let mut clients: Vec<Client> = (0..255).map(|_| Client::unix(&socket)).collect();
-    let leaves = UnixStream::connect(&socket).unwrap();
-    clients.push(Client::of(leaves.try_clone().unwrap(), leaves.try_clone().unwrap()));
-    clients.iter_mut().for_each(|client| client.pings(1));
-    let late = UnixStream::connect(&socket).unwrap();
-    let mut client = Client::of(late.try_clone().unwrap(), late.try_clone().unwrap());
-    client.send(ping(2));
-    // Others are answered meanwhile, and it is not.
-    clients.iter_mut().for_each(|client| client.pings(2));
-    late.set_nonblocking(true).unwrap();
-    assert_eq!((&late).read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
-    late.set_nonblocking(false).unwrap();
-    leaves.shutdown(Shutdown::Both).unwrap();
-    assert_eq!(client.answer(), pong(2));
 }
 
 #[test]
