@@ -4,6 +4,14 @@ use crate::support::{Base, ID};
 
 const OTHER: &str = "00ff00ff";
 
+/// The PROMPT of an outbox, without the line that a reply is to begin with.
+pub(crate) fn prompt(outbox: &str) -> &str {
+    let (_, prompt) = outbox.split_once("\n=== PROMPT ===\n").unwrap();
+    let (prompt, line) = prompt.rsplit_once("\n\n").unwrap();
+    assert!(line.contains(": [REPLY session=") && line.ends_with("\"]\n"), "{line}");
+    prompt
+}
+
 /// The line that the newest outbox of a session asks for.
 fn line(base: &Base, id: &str) -> String {
     let names = base.names("outbox");

@@ -1,6 +1,7 @@
 //! `sessions`, `status`, `show` and `say`: what a person asks, and words for the LLM.
 
-use crate::support::{Base, ID, prompt};
+use crate::answers::prompt;
+use crate::support::{Base, ID};
 
 const OTHER: &str = "00ff00ff";
 const MESSAGE: &str = "[MESSAGE]\nHello\n[/MESSAGE]\n";

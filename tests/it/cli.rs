@@ -2,7 +2,8 @@
 
 use std::process::{Command, Stdio};
 
-use crate::support::{self, Base, ID, Run, program, wait_until};
+use crate::answers;
+use crate::support::{Base, ID, Run, program, wait_until};
 
 const OTHER: &str = "00ff00ff";
 const COMMANDS: [&str; 9] =
@@ -12,7 +13,7 @@ const COMMANDS: [&str; 9] =
 fn prompt(base: &Base) -> String {
     let names = base.names("outbox");
     let outbox = base.read(&format!("outbox/{}", names[0]));
-    support::prompt(&outbox).to_owned()
+    answers::prompt(&outbox).to_owned()
 }
 
 #[test]

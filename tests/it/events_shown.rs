@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::support;
+use crate::answers;
 use deaddrop::outbox::{self, Environment, render};
 use deaddrop::policy::{Ask, Opens};
 use deaddrop::protocol::operations::{self, Encoding, Event, Status, parse_events_message};
@@ -76,7 +76,7 @@ fn the_first_outbox_teaches_the_dialect_and_tells_the_task() {
   {"type":"userMessage","timestamp":"2025-01-15T10:30:00Z","content":"Write\nit"}
 ]}"#
     );
-    assert_eq!(support::prompt(&outbox), "Write\nit");
+    assert_eq!(answers::prompt(&outbox), "Write\nit");
     assert!(!outbox.contains("RUN_COMMAND") && !outbox.contains("[DONE]"));
 }
 
@@ -99,7 +99,7 @@ fn later_outboxes_tell_the_events_and_what_the_user_says() {
 ]}"#
     );
     assert_eq!(
-        support::prompt(&outbox),
+        answers::prompt(&outbox),
         "The user says:\n  Hurry\n\nContinue working on the task based on the events above. If the task is complete, send a message operation with the id \"done\" and a summary."
     );
     let whole = outbox::events(&session);

@@ -17,6 +17,7 @@ mod confinement;
 #[cfg(unix)]
 mod decided_elsewhere;
 mod dialects;
+#[cfg(unix)]
 mod events_shown;
 #[cfg(unix)]
 mod guest;

@@ -391,11 +391,3 @@ pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
 pub fn set_time(path: &Path, time: SystemTime) {
     fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
 }
-
-/// The PROMPT of an outbox, without the line that a reply is to begin with.
-pub(crate) fn prompt(outbox: &str) -> &str {
-    let (_, prompt) = outbox.split_once("\n=== PROMPT ===\n").unwrap();
-    let (prompt, line) = prompt.rsplit_once("\n\n").unwrap();
-    assert!(line.contains(": [REPLY session=") && line.ends_with("\"]\n"), "{line}");
-    prompt
-}
