@@ -158,6 +158,19 @@ fn only_entities(body: &str) -> bool {
         && (memmem::find(body.as_bytes(), b"&quot;").is_none() || !body.contains('"'))
 }
 
+/// A fence that begins or ends a body of code without enclosing it.
+pub(super) fn fence(body: &str, line: usize) -> Option<String> {
+    let (begin, inner) = (body.len() - body.trim_start().len(), body.trim());
+    let last = inner.rfind('\n').map_or(0, |n| n + 1);
+    let ends = [0, last].map(|at| (begin + at, inner[at..].lines().next().unwrap_or_default()));
+    let (at, shown) = ends.into_iter().find(|(_, end)| fence_of(end).is_some())?;
+    let line = line + memchr::memchr_iter(b'\n', &body.as_bytes()[..at]).count();
+    Some(format!(
+        "line {line} `{}` looks like a fence around the body, but is not on its first and its last line; it was kept",
+        brief(shown)
+    ))
+}
+
 /// The fence that a line opens: three or more of a sign, with no more of it behind.
 pub(super) fn fence_of(line: &str) -> Option<&str> {
     let line = line.trim();

@@ -246,9 +246,11 @@ impl Reader<'_> {
             body.push_str(first);
             body.push('\n');
         }
-        let unquoted = (mark.quote > 0).then(|| bodies::unquoted(lines, mark.quote)).flatten();
+        let lead = &self.text[mark.line..mark.at];
+        let unquoted =
+            (mark.quote > 0).then(|| bodies::unquoted(lines, mark.quote, lead)).flatten();
         if quote != mark.quote || mark.quote > 0 && unquoted.is_none() {
-            let what = "the lines of the block are not all quoted (>) as its tag is,";
+            let what = "the lines of the block are not all quoted (>) as its tag is, each with a blank behind or none,";
             return self.malformed(mark, number, line, what);
         }
         let lines = unquoted.as_deref().unwrap_or(lines);
