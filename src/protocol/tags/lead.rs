@@ -72,8 +72,12 @@ pub(super) fn lead(text: &str, at: usize) -> Option<Lead> {
                 repairs.add(Repairs::EMPHASIS);
                 run
             }
-            '`' | '~' if run <= 2 => {
+            '`' if run <= 2 => {
                 repairs.add(Repairs::EMPHASIS);
+                run
+            }
+            '~' if run <= 2 => {
+                repairs.add(Repairs::STRUCK);
                 run
             }
             '0'..='9' => {

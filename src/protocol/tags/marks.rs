@@ -290,10 +290,23 @@ fn is_one_tag(tail: &str) -> bool {
 
 /// The rest of a tag's line without blanks and what closes its decoration.
 pub(super) fn without_suffix(rest: &str, repairs: Repairs) -> &str {
-    let emphasis = repairs.has(Repairs::EMPHASIS);
+    let emphasis = repairs.has(Repairs::EMPHASIS) || repairs.has(Repairs::STRUCK);
     rest.trim_end_matches(|c: char| {
         c.is_whitespace() || is_zero_width(c) || emphasis && matches!(c, '*' | '_' | '`' | '~')
     })
+}
+
+/// What follows a tag on its line, without what closes its decoration: right behind it, or where the
+/// line ends with a tag. Anywhere else such signs are of the text.
+pub(super) fn without_decoration(after: &str, repairs: Repairs) -> &str {
+    let inner = without_suffix(after, repairs);
+    if inner.is_empty() || inner.ends_with(']') {
+        return inner.trim();
+    }
+    let after = without_suffix(after, Repairs::default());
+    let inner = after.trim_start_matches(['*', '_', '`', '~']);
+    let is_closed = repairs.has(Repairs::EMPHASIS) || repairs.has(Repairs::STRUCK);
+    if is_closed && inner.starts_with(char::is_whitespace) { inner.trim() } else { after.trim() }
 }
 
 /// A section marker of an outbox, alone on its line.

@@ -14,7 +14,7 @@
 //! guessed is an error that quotes the line and shows the correct form. Where a block's end is not
 //! known, it ends the reply: nothing after it is carried out.
 //!
-//! `marks` finds the lines that matter (`lead`), `reader` makes blocks of them (`ends`, `odd`),
+//! `marks` finds the lines that matter (`lead`), `reader` makes blocks of them (`prose`, `ends`, `odd`),
 //! `attributes` and `paths` read tags, `bodies` and `notes` look at bodies. Commands and their
 //! attributes are a table, `catalogue`.
 
@@ -30,6 +30,7 @@ mod notes;
 mod odd;
 mod paths;
 mod printer;
+mod prose;
 mod reader;
 mod repairs;
 mod results;

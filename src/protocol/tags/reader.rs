@@ -10,8 +10,9 @@ use super::block::{Block, tag_fault};
 use super::bodies;
 use super::catalogue::{COMMANDS, Command};
 use super::ends::inline_body;
-use super::marks::{self, ALL, Mark, What};
+use super::marks::{self, Mark, What};
 use super::names::name;
+use super::prose::Found;
 use super::repairs::Repairs;
 use crate::protocol::{Kind, Reply, Step};
 
@@ -172,9 +173,12 @@ impl Reader<'_> {
         let end = self.line_end(mark.at);
         let (line, rest) = (&self.text[mark.line..end], &self.text[mark.name_end..end]);
         let mut repairs = mark.repairs;
-        let tag = attributes::read(command, rest, &mut repairs);
+        let mut tag = attributes::read(command, rest, &mut repairs);
+        if repairs.has(Repairs::STRUCK) {
+            tag = Err("the tag is struck out (~~)".to_owned());
+        }
         let after =
-            tag.as_ref().map_or("", |tag| marks::without_suffix(tag.after, mark.repairs).trim());
+            tag.as_ref().map_or("", |tag| marks::without_decoration(tag.after, mark.repairs));
         let inline = command.closing.and_then(|closing| inline_body(after, closing, mark));
         let found = Found { rest, is_broken: tag.is_err(), after, inline };
         let number = self.number(mark.line);
@@ -283,6 +287,14 @@ impl Reader<'_> {
         if !after.is_empty()
             && inline_body(after, &format!("[/{}]", command.name), mark) != Some("")
         {
+            // Perhaps a sentence that only begins with the tag.
+            if command.kind == Kind::Delete {
+                let what = format!(
+                    "`{}` stands behind the tag, which is to be alone on its line,",
+                    brief(after)
+                );
+                return self.malformed(mark, number, tag, &what);
+            }
             warnings.push(format!("`{}` after the tag on line {number} was ignored", brief(after)));
         }
         let (values, body) = (opening.values, String::new());
@@ -294,48 +306,6 @@ impl Reader<'_> {
     fn malformed(&mut self, mark: &Mark, number: usize, tag: &str, what: &str) {
         let asks = tag_fault(mark.command(), number, tag, what);
         self.push(Step::new(number, asks), mark.line);
-    }
-
-    /// Whether a line that is no plain tag is none at all: words in brackets, a link.
-    fn is_prose(&self, n: usize, mark: &Mark, found: &Found<'_>) -> bool {
-        let (command, after) = (mark.command(), found.after);
-        let ends_there = marks::without_suffix(found.rest, mark.repairs).ends_with(']');
-        if command.closing.is_none() {
-            let own = format!("[/{}]", command.name);
-            if found.is_broken {
-                return !ends_there;
-            }
-            return !after.is_empty() && inline_body(after, &own, mark) != Some("");
-        }
-        // What follows may be its body, which is never carried out.
-        if names_a_path(found.rest) {
-            return false;
-        }
-        if found.is_broken {
-            return !ends_there;
-        }
-        let is_closed = {
-            let next = self.marks.get(mark.next[ALL] as usize);
-            next.is_some_and(|next| next.what == What::Closing)
-        };
-        if found.inline.is_some() || is_closed && !after.starts_with(['(', ':', '[']) {
-            return false;
-        }
-        if !after.is_empty() {
-            return true;
-        }
-        // A label over what follows, or an item of a list of what was done.
-        let is_item = command.kind == Kind::Done
-            && mark.repairs.has(Repairs::CASE)
-            && [Repairs::BULLET, Repairs::NUMBER, Repairs::HEADING]
-                .iter()
-                .any(|sign| mark.repairs.has(*sign));
-        let is_label = |next: &Mark| {
-            let between = &self.text[self.next_line(mark.at).min(next.line)..next.line];
-            is_item || between.trim_matches(|c: char| c.is_whitespace() || c == '`').is_empty()
-        };
-        matches!(command.kind, Kind::Message | Kind::Done)
-            && self.marks.get(n + 1).is_some_and(is_label)
     }
 
     fn finish(mut self) -> Blocks {
@@ -353,26 +323,6 @@ impl Reader<'_> {
         }
         self.blocks
     }
-}
-
-/// What was found on the line of an opening tag, from its name on: all of it, whether it cannot be
-/// read, what stands behind the tag, and what of that is a body up to a closing tag.
-struct Found<'a> {
-    rest: &'a str,
-    is_broken: bool,
-    after: &'a str,
-    inline: Option<&'a str>,
-}
-
-/// Whether a tag has a path: words in brackets have none.
-fn names_a_path(rest: &str) -> bool {
-    const KEY: &[u8] = b"path";
-    rest.as_bytes().windows(KEY.len()).enumerate().any(|(at, word)| {
-        word.eq_ignore_ascii_case(KEY) && {
-            let after = rest.as_bytes()[at + KEY.len()..].trim_ascii_start();
-            after.starts_with(b"=") || after.starts_with(b"\\=")
-        }
-    })
 }
 
 /// What a line was read as.
