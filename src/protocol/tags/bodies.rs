@@ -149,7 +149,7 @@ fn without_gutter(
         return Ok(None);
     }
     let (mut all, mut with, mut steps, mut in_order) = (0usize, 0usize, 0, true);
-    let (mut last, mut begin, mut least, mut sign) = (None, None, None, None);
+    let (mut last, mut begin, mut fewest, mut sign) = (None, None, None, None);
     for line in text.lines() {
         all += usize::from(!line.trim().is_empty());
         let Some((number, signed, rest)) = numbered(line) else {
@@ -163,7 +163,7 @@ fn without_gutter(
         begin.get_or_insert(number);
         if !rest.trim().is_empty() {
             let blanks = rest.len() - rest.trim_start_matches(' ').len();
-            least = Some(least.map_or(blanks, |least: usize| least.min(blanks)));
+            fewest = Some(fewest.map_or(blanks, |fewest: usize| fewest.min(blanks)));
         }
         last = Some(number);
         with += 1;
@@ -180,7 +180,7 @@ fn without_gutter(
     if !in_order || begin != begins {
         return Err("line numbers stand before lines of the body, but not before each, not in order, or not from its first line on: send the lines without numbers".to_owned());
     }
-    let Some(blanks) = own_blanks(sign.unwrap_or('|'), least) else {
+    let Some(blanks) = own_blanks(sign.unwrap_or('|'), fewest) else {
         return Err("line numbers stand before the lines of the body, and whether a blank behind their sign belongs to them is not clear: send the lines without numbers".to_owned());
     };
     let mut plain = String::with_capacity(text.len());

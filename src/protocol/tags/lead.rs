@@ -1,6 +1,7 @@
 //! What stands before a tag on its line: the decoration of a list, a quotation, a heading.
 
 use super::repairs::{Repairs, is_zero_width};
+use super::think;
 
 /// What stands before a tag on its line.
 pub(super) struct Lead {
@@ -24,9 +25,7 @@ pub(super) fn lead(text: &str, at: usize) -> Option<Lead> {
             || "*_`~#>-+.)\\•‣◦▪●–".contains(c);
         if !decorates {
             let before = &text[..line];
-            if text[line..].starts_with('>')
-                && (before.ends_with("</think") || before.ends_with("</thinking"))
-            {
+            if text[line..].starts_with('>') && think::ends_with_an_end(before) {
                 line += 1;
                 break;
             }

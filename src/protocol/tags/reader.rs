@@ -136,6 +136,7 @@ impl Reader<'_> {
             What::Section => self.an_outbox(mark),
             What::Think => self.thoughts(n, mark),
             What::ThinkEnd => self.end_of_thoughts(mark),
+            What::Shown => self.shown(n, mark),
         }
     }
 
