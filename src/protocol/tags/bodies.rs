@@ -45,8 +45,12 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<String>) -> Result<Str
         text = plain;
     }
     let is_patch = path.is_some_and(|path| path.as_str().split('/').any(|part| part == "patches"));
-    if kind == Kind::Create && !is_patch && is_diff(&text) {
-        return Err("the body is a diff and not the content of the file: send all of the content, or EDIT_FILE the lines that change (a file that is to hold a diff has a name in .diff or .patch, or a folder patches)".to_owned());
+    if !is_patch && is_diff(&text) {
+        return Err(match kind {
+            Kind::Create => "the body is a diff and not the content of the file: send all of the content, or EDIT_FILE the lines that change (a file that is to hold a diff has a name in .diff or .patch, or a folder patches)",
+            _ => "the body is a diff and not the lines that are to stand there: send those without the others, and without signs before them",
+        }
+        .to_owned());
     }
     if kind == Kind::Edit && has_conflict(&text) {
         return Err("the body holds conflict markers (<<<<<<<, =======, >>>>>>>): send the lines as they are to be".to_owned());
@@ -196,9 +200,14 @@ fn without_gutter(
 
 /// Whether a text is a diff from its beginning.
 fn is_diff(text: &str) -> bool {
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let is_said = |line: &&str| {
+        !line.trim().is_empty() && !line.starts_with("Index: ") && !line.starts_with("=======")
+    };
+    let mut lines = text.lines().filter(is_said);
     let Some(first) = lines.next() else { return false };
-    if first.starts_with("diff --git ") || is_hunk(first) {
+    if ["diff --git ", "*** Begin Patch"].iter().any(|begin| first.starts_with(begin))
+        || is_hunk(first)
+    {
         return true;
     }
     first.starts_with("--- ")

@@ -126,7 +126,8 @@ fn capitals(inside: &str) -> (bool, &str, usize) {
 }
 
 fn ends_name(c: char) -> bool {
-    matches!(c, ']' | '/') || c.is_whitespace()
+    // What an entity stands for is looked at where attributes are read.
+    matches!(c, ']' | '/' | '&') || c.is_whitespace()
 }
 
 /// A name in any case, with escapes and invisible characters in it, or with its words not joined as
