@@ -54,7 +54,8 @@ fn is_elision(line: &str) -> bool {
     // What a program tells while it works ends in dots, too.
     const CLEAR: [&str; 3] = ["rest of", "unchanged", "same as"];
     let line = line.trim();
-    if line.len() > LONGEST {
+    let begins = line.starts_with(['/', '#', '-', '<', '{', ';', '%', '*', '.', '…', '(', '[']);
+    if !begins || line.len() > LONGEST {
         return false;
     }
     let marker = MARKERS.iter().find(|marker| line.starts_with(**marker));
@@ -85,7 +86,9 @@ fn is_elision(line: &str) -> bool {
     if words.is_empty() {
         return marker.is_some_and(|marker| !matches!(*marker, "*" | ";" | "%"));
     }
-    let sought: &[&str] = if dots(inner) { &WORDS } else { &CLEAR };
+    // A sentence goes on behind dots, too.
+    let goes_on = inner.trim_start_matches(['.', '…']).starts_with(char::is_alphanumeric);
+    let sought: &[&str] = if dots(inner) && (!goes_on || closing(inner)) { &WORDS } else { &CLEAR };
     words.is_ascii() && sought.iter().any(|word| holds(&words, word))
 }
 
@@ -137,6 +140,8 @@ mod tests {
             "... (rest of the file unchanged) ...",
             "// Same as above...",
             "// ... Remaining methods",
+            "// ...existing code...",
+            "// ...rest of the code",
             "[... rest of the code ...]",
             "# (rest of the code remains the same)",
             "// existing code remains unchanged",
@@ -159,6 +164,7 @@ mod tests {
             "# Restoring backup...",
             "// Checking other hosts...",
             "# ... restart",
+            "# ...keep going until all others are done",
             "# Removing the existing file...",
             "// see above",
             "# Other fields are kept in the same order",

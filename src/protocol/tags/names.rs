@@ -171,12 +171,13 @@ fn loose_name(inside: &str) -> Option<Name> {
     None
 }
 
-fn named(word: &str, alike: fn(&str, &str) -> bool) -> Option<u8> {
+fn named(word: &str, alike: fn(&'static str, &str) -> bool) -> Option<u8> {
     (0..).zip(&COMMANDS).find(|(_, command)| alike(command.name, word)).map(|(n, _)| n)
 }
 
 /// Whether a word differs from a name only in how its words are joined.
-fn is_nearly(name: &str, word: &str) -> bool {
-    let letters = |text: &str| text.bytes().filter(u8::is_ascii_alphabetic).collect::<Vec<_>>();
-    name.contains('_') && name != word && letters(name) == letters(word)
+fn is_nearly(name: &'static str, word: &str) -> bool {
+    let letters = |text: &'static str| text.bytes().filter(u8::is_ascii_alphabetic);
+    let sought = word.bytes().filter(u8::is_ascii_alphabetic);
+    name.contains('_') && name != word && letters(name).eq(sought)
 }
