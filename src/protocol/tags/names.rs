@@ -66,18 +66,10 @@ pub(super) fn exact(inside: &str) -> Option<Name> {
 const WORDS: [(Kind, &[&str], &[&str]); 5] = [
     (
         Kind::Create,
-        &[
-            "CREATE_FILES",
-            "WRITE_FILE",
-            "WRITE_FILES",
-            "OVERWRITE_FILE",
-            "SAVE_FILE",
-            "ADD_FILE",
-            "NEW_FILE",
-        ],
+        &["WRITE_FILE", "OVERWRITE_FILE", "SAVE_FILE", "ADD_FILE", "NEW_FILE"],
         &["CREATE", "WRITE", "FILE"],
     ),
-    (Kind::Edit, &["EDIT_FILES", "UPDATE_FILE", "MODIFY_FILE", "CHANGE_FILE"], &["EDIT", "UPDATE"]),
+    (Kind::Edit, &["UPDATE_FILE", "MODIFY_FILE", "CHANGE_FILE"], &["EDIT", "UPDATE"]),
     (Kind::Delete, &["DELETE_FILES", "REMOVE_FILE"], &["DELETE", "REMOVE"]),
     (
         Kind::Read,
@@ -87,7 +79,6 @@ const WORDS: [(Kind, &[&str], &[&str]); 5] = [
     (
         Kind::Run,
         &[
-            "RUN_COMMANDS",
             "EXECUTE_COMMAND",
             "EXEC_COMMAND",
             "SHELL_COMMAND",

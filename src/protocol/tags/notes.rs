@@ -3,6 +3,7 @@
 use memchr::memmem;
 
 use super::attributes::brief;
+use super::catalogue::COMMANDS;
 use super::sorts::{Sort, sort};
 use crate::protocol::{Kind, RelPath};
 
@@ -25,6 +26,7 @@ pub(super) fn tell(
         }
         warnings.extend(citation(body, line));
     }
+    warnings.extend(own_closing(kind, body, line));
     if is_said {
         return;
     }
@@ -34,6 +36,23 @@ pub(super) fn tell(
             "the body from line {line} on holds HTML entities (such as &lt;) and none of the characters themselves; it was kept as it is"
         ));
     }
+}
+
+/// A line that begins with the block's own closing tag, and goes on.
+fn own_closing(kind: Kind, body: &str, line: usize) -> Option<String> {
+    let closing = COMMANDS.iter().find(|command| command.kind == kind)?.closing?;
+    let begins = |at: &usize| {
+        let before = body[..*at].trim_end_matches([' ', '\t']);
+        before.is_empty() || before.ends_with('\n')
+    };
+    // No more are looked at: each may stand behind many blanks.
+    let mut found = memmem::find_iter(body.as_bytes(), closing.as_bytes()).take(16);
+    let at = found.find(begins)?;
+    let line = line + memchr::memchr_iter(b'\n', &body.as_bytes()[..at]).count();
+    let shown = brief(body[at..].lines().next().unwrap_or_default());
+    Some(format!(
+        "line {line} `{shown}` begins with {closing}, which closes a block only where it is alone on its line; it was kept as a part of the body"
+    ))
 }
 
 /// A button or a label of the chat page in the first lines.

@@ -30,6 +30,12 @@ pub(super) fn read(value: &str, warnings: &mut Vec<String>) -> Result<RelPath, R
             brief(given)
         )));
     }
+    if text.contains('【') && text.contains('†') {
+        return Err(Refusal::Unclear(format!(
+            "path=\"{}\" holds a citation mark of the chat",
+            brief(given)
+        )));
+    }
     if is_escaped_or_in_a_folder(text) {
         return Err(Refusal::Unclear(format!(
             "path=\"{}\" may be '{}' with escaped characters or '{}' with \\ between folders",
