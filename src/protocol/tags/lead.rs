@@ -51,7 +51,8 @@ pub(super) fn lead(text: &str, at: usize) -> Option<Lead> {
         }
         let Some(c) = rest.chars().next() else { return Some(Lead { line, quote, repairs }) };
         let run = rest.len() - rest.trim_start_matches(c).len();
-        let ends = rest[run..].chars().next().is_none_or(char::is_whitespace);
+        let after = rest[run..].chars().next();
+        let ends = after.is_none_or(char::is_whitespace);
         let length = match c {
             '>' => {
                 quote = quote.saturating_add(1);
@@ -62,7 +63,12 @@ pub(super) fn lead(text: &str, at: usize) -> Option<Lead> {
                 repairs.add(Repairs::HEADING);
                 run
             }
-            '-' | '+' | '*' | '•' | '‣' | '◦' | '▪' | '●' | '–' if run == c.len_utf8() && ends =>
+            // Right before the tag it is no bullet: `*[DONE]*`.
+            '*' if run == 1 && after.is_some_and(char::is_whitespace) => {
+                repairs.add(Repairs::BULLET);
+                run
+            }
+            '-' | '+' | '•' | '‣' | '◦' | '▪' | '●' | '–' if run == c.len_utf8() && ends =>
             {
                 repairs.add(Repairs::BULLET);
                 run

@@ -269,6 +269,11 @@ impl Reader<'_> {
             body.push('\n');
         }
         let body_line = if first.is_empty() { number + 1 } else { number };
+        if command.kind == Kind::Create && bodies::is_indented(&body, lead) {
+            warnings.push(format!(
+                "each line of the body from line {body_line} on is indented as its tag is; it was kept as it is"
+            ));
+        }
         let block = Block { command, number, tag: line, values, body, body_line, warnings };
         self.push(block.step(), mark.line);
     }

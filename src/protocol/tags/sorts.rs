@@ -35,6 +35,9 @@ const NAMES: [&str; 12] = [
     "install",
 ];
 
+/// Folders of what programs read or tell: what has no extension there may hold anything.
+const SAMPLES: [&str; 6] =
+    ["fixtures", "testdata", "golden", "expected", "snapshots", "__snapshots__"];
 /// Endings of what another file is made from: its own ending stands before.
 const MADE_FROM: [&str; 9] =
     ["j2", "jinja", "jinja2", "tmpl", "tpl", "erb", "hbs", "template", "bak"];
@@ -50,6 +53,7 @@ pub(super) fn sort(path: &RelPath) -> Sort {
         Some((_, end)) if PROSE.contains(&end) => Sort::Prose,
         Some((_, end)) if PATCH.contains(&end) => Sort::Patch,
         None if NAMES.contains(&name.as_str()) => Sort::Prose,
+        None if path.as_str().split('/').any(|part| SAMPLES.contains(&part)) => Sort::Prose,
         _ => Sort::Code,
     }
 }
