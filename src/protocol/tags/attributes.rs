@@ -20,6 +20,9 @@ pub(super) fn read<'a>(
     text: &'a str,
     repairs: &mut Repairs,
 ) -> Result<Opening<'a>, String> {
+    if repairs.has(Repairs::STRUCK) {
+        return Err("the tag is struck out (~~)".to_owned());
+    }
     let mut found: Vec<(String, String)> = Vec::new();
     let mut cursor = Cursor { rest: text, repairs };
     let mut unquoted = false;

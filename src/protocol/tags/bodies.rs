@@ -81,13 +81,6 @@ pub(super) fn unquoted(text: &str, depth: u8, lead: &str) -> Option<String> {
     (spaced || !some || !all_blank).then_some(plain)
 }
 
-/// Whether each line of a text begins with the blanks that stand before its tag.
-pub(super) fn is_indented(text: &str, lead: &str) -> bool {
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty()).peekable();
-    let is_blank = !lead.is_empty() && lead.trim().is_empty();
-    is_blank && lines.peek().is_some() && lines.all(|line| line.starts_with(lead))
-}
-
 fn without_blank_lines(text: &str) -> &str {
     let blank = text.len() - text.trim_start().len();
     let begin = text[..blank].rfind('\n').map_or(0, |at| at + 1);

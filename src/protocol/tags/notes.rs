@@ -38,6 +38,19 @@ pub(super) fn tell(
     }
 }
 
+/// Whether each line of a body begins with the blanks that stand before its tag.
+pub(super) fn indented(body: &str, lead: &str, line: usize) -> Option<String> {
+    let mut lines = body.lines().filter(|line| !line.trim().is_empty()).peekable();
+    let is_blank = !lead.is_empty() && lead.trim().is_empty();
+    let is_indented =
+        is_blank && lines.peek().is_some() && lines.all(|line| line.starts_with(lead));
+    is_indented.then(|| {
+        format!(
+            "each line of the body from line {line} on is indented as its tag is; it was kept as it is"
+        )
+    })
+}
+
 /// A line that begins with the block's own closing tag, and goes on.
 fn own_closing(kind: Kind, body: &str, line: usize) -> Option<String> {
     let closing = COMMANDS.iter().find(|command| command.kind == kind)?.closing?;

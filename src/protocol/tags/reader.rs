@@ -12,6 +12,7 @@ use super::catalogue::{COMMANDS, Command};
 use super::ends::inline_body;
 use super::marks::{self, Mark, What};
 use super::names::name;
+use super::notes;
 use super::prose::Found;
 use super::repairs::Repairs;
 use crate::protocol::{Kind, Reply, Step};
@@ -174,10 +175,7 @@ impl Reader<'_> {
         let end = self.line_end(mark.at);
         let (line, rest) = (&self.text[mark.line..end], &self.text[mark.name_end..end]);
         let mut repairs = mark.repairs;
-        let mut tag = attributes::read(command, rest, &mut repairs);
-        if repairs.has(Repairs::STRUCK) {
-            tag = Err("the tag is struck out (~~)".to_owned());
-        }
+        let tag = attributes::read(command, rest, &mut repairs);
         let after =
             tag.as_ref().map_or("", |tag| marks::without_decoration(tag.after, mark.repairs));
         let inline = command.closing.and_then(|closing| inline_body(after, closing, mark));
@@ -269,10 +267,8 @@ impl Reader<'_> {
             body.push('\n');
         }
         let body_line = if first.is_empty() { number + 1 } else { number };
-        if command.kind == Kind::Create && bodies::is_indented(&body, lead) {
-            warnings.push(format!(
-                "each line of the body from line {body_line} on is indented as its tag is; it was kept as it is"
-            ));
+        if command.kind == Kind::Create {
+            warnings.extend(notes::indented(&body, lead, body_line));
         }
         let block = Block { command, number, tag: line, values, body, body_line, warnings };
         self.push(block.step(), mark.line);
