@@ -137,17 +137,11 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
             marks.extend(other::tag(text, at));
             continue;
         };
-        let end = at + tag.length;
-        let mark = if tag.is_end {
-            let is_quoted = text[..at].ends_with(['`', '"', '\'']);
-            let is_end = !is_quoted && ends_thoughts(&text[end..]);
-            is_end.then(|| Mark::of(What::ThinkEnd, at, at, end))
-        } else {
-            // Decorated it is a word.
-            let lead = lead(text, at).filter(|lead| lead.repairs.is_none());
-            lead.map(|lead| Mark::of(What::Think, lead.line, at, end))
-        };
-        marks.extend(mark.map(|mark| Mark { command: tag.family, ..mark }));
+        marks.extend(thoughts(text, at, &tag));
+    }
+    for at in memmem::find_iter(bytes, think::SQUARE) {
+        let found = think::square(text, at);
+        marks.extend(found.and_then(|(at, tag)| thoughts(text, at, &tag)));
     }
     for sign in other::BRACKETS {
         marks.extend(memmem::find_iter(bytes, sign).filter_map(|at| other::tag(text, at)));
@@ -158,6 +152,21 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
     }
     link(&mut marks);
     marks
+}
+
+/// The mark that a tag around thoughts is, if it is not a word.
+fn thoughts(text: &str, at: usize, tag: &think::Tag) -> Option<Mark> {
+    let end = at + tag.length;
+    let mark = if tag.is_end {
+        let is_quoted = text[..at].ends_with(['`', '"', '\'']);
+        let is_end = !is_quoted && ends_thoughts(&text[end..]);
+        is_end.then(|| Mark::of(What::ThinkEnd, at, at, end))
+    } else {
+        // Decorated it is a word.
+        let lead = lead(text, at).filter(|lead| lead.repairs.is_none());
+        lead.map(|lead| Mark::of(What::Think, lead.line, at, end))
+    };
+    mark.map(|mark| Mark { command: tag.family, ..mark })
 }
 
 /// Whether what follows the end of thoughts on its line is nothing or a tag; else it is a word.

@@ -130,7 +130,8 @@ impl Reader<'_> {
             self.blocks.unclosed = true;
             self.pass(mark.line, self.text.len());
             let told = format!(
-                "Line {line}: `{begin}` is never closed by `</{}` at the end of a line (cut off?), so nothing after it was carried out. Send again what follows your thoughts",
+                "Line {line}: `{begin}` is never closed by `{}/{}` at the end of a line (cut off?), so nothing after it was carried out. Send again what follows your thoughts",
+                &begin[..1],
                 &begin[1..]
             );
             return self.push(Step { ends: true, ..Step::refused(line, told) }, mark.line);

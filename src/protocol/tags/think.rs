@@ -1,4 +1,4 @@
-//! Tags around thoughts: `<think>` and its like, in any case.
+//! Tags around thoughts: `<think>` and its like, in any case, and `[THINK]`.
 
 /// Their names, and which of them close each other.
 const NAMES: [(&str, u8); 7] = [
@@ -18,6 +18,22 @@ pub(super) struct Tag {
     pub(super) family: u8,
     /// How long it is, in bytes.
     pub(super) length: usize,
+}
+
+/// What those in square brackets hold; nothing follows them on their line.
+pub(super) const SQUARE: &str = "THINK]";
+
+/// The tag in square brackets of which `at` is where its name begins, and where it begins itself.
+pub(super) fn square(text: &str, at: usize) -> Option<(usize, Tag)> {
+    let before = &text[..at];
+    let open = ["[/", "["].into_iter().find(|open| before.ends_with(open))?;
+    let length = open.len() + SQUARE.len();
+    let rest = &text[at + SQUARE.len()..];
+    let rest = rest.trim_start_matches(|c: char| c != '\n' && c.is_whitespace());
+    let is_alone = rest.is_empty() || rest.starts_with('\n');
+    let is_end = open.len() > 1;
+    // Thoughts may begin on the line of their tag.
+    (is_alone || !is_end).then_some((at - open.len(), Tag { is_end, family: 5, length }))
 }
 
 /// The tag that a text begins with.
