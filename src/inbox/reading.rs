@@ -22,7 +22,7 @@ pub fn decode(bytes: Vec<u8>) -> Result<String, String> {
         },
     };
     if text.contains('\0') {
-        return Err("it is not text: it holds NUL bytes".to_owned());
+        return Err("it is not text: it holds NUL bytes; save the reply as UTF-8".to_owned());
     }
     Ok(text)
 }

@@ -2,8 +2,6 @@
 
 use std::collections::HashSet;
 
-use memchr::{memchr, memmem, memrchr};
-
 /// The first line of `new` that stands for lines left out and does not stand in `old`, with its
 /// number from 1.
 pub fn left_out<'a>(new: &'a str, old: &[u8]) -> Option<(usize, &'a str)> {
@@ -21,29 +19,12 @@ pub fn may_leave_out(text: &str) -> bool {
 
 /// The lines that stand for others, with where they begin.
 fn elisions(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let bytes = text.as_bytes();
-    let mut dots = memmem::find_iter(bytes, "...").peekable();
-    let mut signs = memmem::find_iter(bytes, "…").peekable();
     let mut at = 0;
-    std::iter::from_fn(move || {
-        loop {
-            while dots.next_if(|found| *found < at).is_some() {}
-            while signs.next_if(|found| *found < at).is_some() {}
-            let found = match (dots.peek(), signs.peek()) {
-                (Some(dots), Some(signs)) => *dots.min(signs),
-                (found, None) | (None, found) => *found?,
-            };
-            let begin = memrchr(b'\n', &bytes[at..found]).map_or(at, |n| at + n + 1);
-            let end = memchr(b'\n', &bytes[found..]).map_or(bytes.len(), |n| found + n);
-            at = (end + 1).min(bytes.len());
-            if is_elision(&text[begin..end]) {
-                return Some((begin, &text[begin..end]));
-            }
-            if at == bytes.len() {
-                return None;
-            }
-        }
-    })
+    let lines = text.split_inclusive('\n').map(move |line| {
+        at += line.len();
+        (at - line.len(), line)
+    });
+    lines.filter(|(_, line)| is_elision(line))
 }
 
 fn is_elision(line: &str) -> bool {
@@ -73,7 +54,8 @@ fn is_elision(line: &str) -> bool {
     // What a program tells while it works ends in dots, too.
     const CLEAR: [&str; 3] = ["rest of", "unchanged", "same as"];
     let line = line.trim();
-    if line.len() > LONGEST {
+    let begins = line.starts_with(['/', '#', '-', '<', '{', ';', '%', '*', '.', '…', '(', '[']);
+    if !begins || line.len() > LONGEST {
         return false;
     }
     let marker = MARKERS.iter().find(|marker| line.starts_with(**marker));
@@ -87,10 +69,15 @@ fn is_elision(line: &str) -> bool {
     let dots = |text: &str| text.starts_with("...") || text.starts_with('…');
     let closing = |text: &str| text.ends_with("...") || text.ends_with('…');
     let stands_for_more = dots(inner) || marker.is_some() && closing(inner);
-    if !stands_for_more {
+    if !stands_for_more && marker.is_none() {
         return false;
     }
     let words = inner.trim_matches(['.', '…', ' ', '(', ')', '[', ']']).to_ascii_lowercase();
+    if !stands_for_more {
+        // Of a list such words are an item.
+        return marker.is_some_and(|marker| !matches!(*marker, "*" | ";" | "%"))
+            && is_said_of_more(&words);
+    }
     // What is spread in JavaScript follows its dots at once.
     if marker.is_none() && inner.trim_start_matches(['.', '…']).starts_with(char::is_alphanumeric)
     {
@@ -99,8 +86,32 @@ fn is_elision(line: &str) -> bool {
     if words.is_empty() {
         return marker.is_some_and(|marker| !matches!(*marker, "*" | ";" | "%"));
     }
-    let sought: &[&str] = if dots(inner) { &WORDS } else { &CLEAR };
+    // A sentence goes on behind dots, too.
+    let goes_on = inner.trim_start_matches(['.', '…']).starts_with(char::is_alphanumeric);
+    let sought: &[&str] = if dots(inner) && (!goes_on || closing(inner)) { &WORDS } else { &CLEAR };
     words.is_ascii() && sought.iter().any(|word| holds(&words, word))
+}
+
+/// Whether a comment without dots says of more than its file holds that it stays.
+fn is_said_of_more(words: &str) -> bool {
+    const WHOLE: [&str; 5] =
+        ["rest of file", "rest of the file", "rest of code", "rest of the code", "existing code"];
+    const BEGINS: [&str; 8] = [
+        "rest of ",
+        "the rest of ",
+        "remaining ",
+        "existing code ",
+        "other ",
+        "all other ",
+        "rest ",
+        "everything else ",
+    ];
+    const ENDS: [&str; 6] =
+        [" unchanged", " the same", " as before", " unmodified", " as is", " same as before"];
+    let words = words.strip_suffix(" here").unwrap_or(words);
+    WHOLE.contains(&words)
+        || BEGINS.iter().any(|begin| words.starts_with(begin))
+            && ENDS.iter().any(|end| words.ends_with(end))
 }
 
 /// Whether a text holds others as whole words.
@@ -129,7 +140,14 @@ mod tests {
             "... (rest of the file unchanged) ...",
             "// Same as above...",
             "// ... Remaining methods",
+            "// ...existing code...",
+            "// ...rest of the code",
             "[... rest of the code ...]",
+            "# (rest of the code remains the same)",
+            "// existing code remains unchanged",
+            "<!-- rest of file -->",
+            "# [existing code here]",
+            "/* other rules unchanged */",
         ] {
             assert!(is_elision(line), "{line}");
         }
@@ -146,8 +164,14 @@ mod tests {
             "# Restoring backup...",
             "// Checking other hosts...",
             "# ... restart",
+            "# ...keep going until all others are done",
             "# Removing the existing file...",
             "// see above",
+            "# Other fields are kept in the same order",
+            "* Other commands are unchanged",
+            "# keeps the existing code",
+            "rest of the code",
+            "// The rest of the arguments",
             "match x { 0.. => () }",
             "* ...",
         ] {

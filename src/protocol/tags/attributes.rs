@@ -21,6 +21,9 @@ pub(super) fn read<'a>(
     text: &'a str,
     repairs: &mut Repairs,
 ) -> Result<Opening<'a>, String> {
+    if repairs.has(Repairs::STRUCK) {
+        return Err("the tag is struck out (~~)".to_owned());
+    }
     let mut found: Vec<(String, String)> = Vec::new();
     let mut cursor = Cursor { rest: text, repairs };
     let mut unquoted = false;
@@ -174,6 +177,11 @@ impl<'a> Cursor<'a, '_> {
     fn skip_blanks(&mut self, commas: bool) {
         let mut rest = self.rest.chars();
         while let Some(c) = rest.clone().next() {
+            if let Some(after) = rest.as_str().strip_prefix("&nbsp;") {
+                self.repairs.add(Repairs::ENTITIES);
+                rest = after.chars();
+                continue;
+            }
             match c {
                 ' ' | '\t' | '\r' => {}
                 ',' if commas => self.repairs.add(Repairs::SPACES),
@@ -305,7 +313,7 @@ impl<'a> Cursor<'a, '_> {
 const FAMILIES: [&str; 3] = ["\"“”„‟″＂«»", "'‘’‚‛′", "`"];
 
 /// The last is the ampersand's own, so that nothing is decoded twice.
-const ENTITIES: [(&str, &str); 9] = [
+const ENTITIES: [(&str, &str); 10] = [
     ("&quot;", "\""),
     ("&#34;", "\""),
     ("&#39;", "'"),
@@ -314,6 +322,7 @@ const ENTITIES: [(&str, &str); 9] = [
     ("&lt;", "<"),
     ("&gt;", ">"),
     ("&nbsp;", " "),
+    ("&#95;", "_"),
     ("&amp;", "&"),
 ];
 

@@ -70,6 +70,9 @@ impl Block<'_> {
         let asks = bodies::repaired(body, &mut warnings)
             .and_then(|body| {
                 if command.closing.is_some() {
+                    if value("end").is_none() {
+                        warnings.extend(notes::own_closing(command.kind, &body, body_line));
+                    }
                     notes::tell(command.kind, path.as_ref(), &body, body_line, &mut warnings);
                 }
                 operation(command, value, (path, to), body)

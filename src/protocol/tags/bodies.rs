@@ -1,7 +1,7 @@
 //! What stands around or before the lines of a body and is none of it: a fence, line numbers, the
 //! signs of a quotation or a diff. A body is changed only where that is beyond doubt, with a warning.
 
-use super::notes::fence_of;
+use super::notes::{self, fence_of};
 use super::pairs;
 use super::sorts::{Sort, sort};
 use crate::protocol::{Kind, RelPath};
@@ -31,6 +31,8 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<String>) -> Result<Str
                 "the body from line {line} on stood in a fence of its own, which was taken off: send it without one"
             ));
             text = String::from(inner);
+        } else {
+            warnings.extend(notes::fence(&text, line));
         }
     }
     if !is_file {
@@ -46,8 +48,12 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<String>) -> Result<Str
         text = plain;
     }
     let is_patch = path.is_some_and(|path| path.as_str().split('/').any(|part| part == "patches"));
-    if kind == Kind::Create && !is_patch && is_diff(&text) {
-        return Err("the body is a diff and not the content of the file: send all of the content, or EDIT_FILE the lines that change (a file that is to hold a diff has a name in .diff or .patch, or a folder patches)".to_owned());
+    if !is_patch && is_diff(&text) {
+        return Err(match kind {
+            Kind::Create => "the body is a diff and not the content of the file: send all of the content, or EDIT_FILE the lines that change (a file that is to hold a diff has a name in .diff or .patch, or a folder patches)",
+            _ => "the body is a diff and not the lines that are to stand there: send those without the others, and without signs before them",
+        }
+        .to_owned());
     }
     if kind == Kind::Edit && pairs::are_in(&text) {
         return Err("the tag gives a range of lines, and the body pairs of SEARCH and REPLACE: send one of the two (or the range with RUN_COMMAND, where such lines are to stand in the file)".to_owned());
@@ -58,18 +64,27 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<String>) -> Result<Str
     Ok(text)
 }
 
-/// Without the `>` that stand before each of its lines, as many as before the tag; None where they
-/// do not stand before each.
-pub(super) fn unquoted(text: &str, depth: u8) -> Option<String> {
-    let mut plain = String::with_capacity(text.len());
+/// Without the `>` that stand before each of its lines, as many as before the tag, of which `lead` is
+/// what stands before it; None where they do not stand before each, or where it is not clear whether
+/// the blank behind them is theirs.
+pub(super) fn unquoted(text: &str, depth: u8, lead: &str) -> Option<String> {
+    let spaced = lead.rsplit('>').next().is_some_and(|behind| behind.starts_with(' '));
+    let (mut plain, mut some, mut all_blank) = (String::with_capacity(text.len()), false, true);
     for line in text.split_inclusive('\n') {
         let mut rest = line;
         for _ in 0..depth {
             rest = rest.trim_start_matches([' ', '\t']).strip_prefix('>')?;
         }
-        plain.push_str(rest.strip_prefix(' ').unwrap_or(rest));
+        let is_filled = !rest.trim().is_empty();
+        let inner = rest.strip_prefix(' ');
+        if is_filled && spaced && inner.is_none() {
+            return None;
+        }
+        some |= is_filled;
+        all_blank &= !is_filled || inner.is_some();
+        plain.push_str(if spaced || !is_filled { inner.unwrap_or(rest) } else { rest });
     }
-    Some(plain)
+    (spaced || !some || !all_blank).then_some(plain)
 }
 
 fn without_blank_lines(text: &str) -> &str {
@@ -102,18 +117,32 @@ fn fenced(text: &str, loosely: bool) -> Result<Option<&str>, String> {
     Ok(Some(inner))
 }
 
-/// A line's number and what follows the sign behind it: `12| x`, `12│x`, `12→x`, or as `cat -n`
-/// numbers.
-fn numbered(line: &str) -> Option<(u64, &str)> {
+/// A line's number, the sign behind it and what follows that: `12| x`, `12│x`, `12→x`, or as
+/// `cat -n` numbers.
+fn numbered(line: &str) -> Option<(u64, char, &str)> {
     let inner = line.trim_start_matches(' ');
     let digits = inner.bytes().take_while(u8::is_ascii_digit).count();
     let number = inner[..digits].parse().ok()?;
     let rest = &inner[digits..];
     if let Some(rest) = rest.strip_prefix('\t') {
-        return (inner.len() < line.len()).then_some((number, rest));
+        return (inner.len() < line.len()).then_some((number, '\t', rest));
     }
-    let rest = rest.trim_start_matches(' ').strip_prefix(['|', '│', '→'])?;
-    (!rest.starts_with('|')).then_some((number, rest))
+    let rest = rest.trim_start_matches(' ');
+    let sign = rest.chars().next().filter(|c| matches!(c, '|' | '│' | '→'))?;
+    let rest = &rest[sign.len_utf8()..];
+    (!rest.starts_with('|')).then_some((number, sign, rest))
+}
+
+/// How many blanks behind the sign of a gutter are its own, where no line has fewer than `least`;
+/// None where that is not clear.
+fn own_blanks(sign: char, least: Option<usize>) -> Option<usize> {
+    match (sign, least) {
+        ('\t', _) => Some(0),
+        ('→', least) => Some(usize::from(least == Some(1))),
+        // Nothing is indented by an odd number.
+        (_, Some(least)) if least > 0 && least % 2 == 0 => None,
+        (_, least) => Some(usize::from(least != Some(0))),
+    }
 }
 
 /// A body without its gutter of line numbers, which begins with `begins`; None where it has none. What
@@ -129,19 +158,23 @@ fn without_gutter(
     if !first.any(|line| numbered(line).is_some()) {
         return Ok(None);
     }
-    let (mut all, mut with, mut steps, mut in_order, mut spaced) = (0usize, 0usize, 0, true, true);
-    let (mut last, mut begin) = (None, None);
+    let (mut all, mut with, mut steps, mut in_order) = (0usize, 0usize, 0, true);
+    let (mut last, mut begin, mut fewest, mut sign) = (None, None, None, None);
     for line in text.lines() {
         all += usize::from(!line.trim().is_empty());
-        let Some((number, rest)) = numbered(line) else {
+        let Some((number, signed, rest)) = numbered(line) else {
             in_order = false;
             continue;
         };
         let is_step = last.is_some_and(|last: u64| last.checked_add(1) == Some(number));
         in_order &= is_step || last.is_none();
+        in_order &= signed == *sign.get_or_insert(signed);
         steps += usize::from(is_step);
         begin.get_or_insert(number);
-        spaced &= rest.is_empty() || rest.starts_with(' ');
+        if !rest.trim().is_empty() {
+            let blanks = rest.len() - rest.trim_start_matches(' ').len();
+            fewest = Some(fewest.map_or(blanks, |fewest: usize| fewest.min(blanks)));
+        }
         last = Some(number);
         with += 1;
     }
@@ -157,11 +190,15 @@ fn without_gutter(
     if !in_order || begin != begins {
         return Err("line numbers stand before lines of the body, but not before each, not in order, or not from its first line on: send the lines without numbers".to_owned());
     }
+    let Some(blanks) = own_blanks(sign.unwrap_or('|'), fewest) else {
+        return Err("line numbers stand before the lines of the body, and whether a blank behind their sign belongs to them is not clear: send the lines without numbers".to_owned());
+    };
     let mut plain = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let ending = if line.ends_with('\n') { "\n" } else { "" };
-        let Some((_, rest)) = numbered(line.strip_suffix('\n').unwrap_or(line)) else { continue };
-        plain.push_str(if spaced { rest.strip_prefix(' ').unwrap_or(rest) } else { rest });
+        let line = line.strip_suffix('\n').unwrap_or(line);
+        let Some((_, _, rest)) = numbered(line) else { continue };
+        plain.push_str(if blanks > 0 { rest.strip_prefix(' ').unwrap_or(rest) } else { rest });
         plain.push_str(ending);
     }
     Ok(Some(plain))
@@ -169,9 +206,14 @@ fn without_gutter(
 
 /// Whether a text is a diff from its beginning.
 fn is_diff(text: &str) -> bool {
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let is_said = |line: &&str| {
+        !line.trim().is_empty() && !line.starts_with("Index: ") && !line.starts_with("=======")
+    };
+    let mut lines = text.lines().filter(is_said);
     let Some(first) = lines.next() else { return false };
-    if first.starts_with("diff --git ") || is_hunk(first) {
+    if ["diff --git ", "*** Begin Patch"].iter().any(|begin| first.starts_with(begin))
+        || is_hunk(first)
+    {
         return true;
     }
     first.starts_with("--- ")

@@ -74,7 +74,8 @@ impl Reader<'_> {
             return None;
         }
         let tag = brief(self.text[mark.line..self.line_end(mark.at)].trim());
-        let wrong = if mark.ends_all { None } else { self.wrong_closing(body_at, region_end) };
+        let wrong =
+            if mark.ends_all { None } else { self.wrong_closing(mark, body_at, region_end) };
         let wrong = wrong.unwrap_or_default();
         let sentence = match (next, fault) {
             (Some(_), Some(fault)) => {
@@ -231,17 +232,24 @@ impl Reader<'_> {
         found
     }
 
-    /// A line of a region that looks like a closing tag, in words.
-    fn wrong_closing(&mut self, from: usize, to: usize) -> Option<String> {
+    /// What is meant to close a block, perhaps, in words: a closing tag that is not alone on its line,
+    /// behind `tag`, or else a line below that looks like one.
+    fn wrong_closing(&mut self, mark: &Mark, from: usize, to: usize) -> Option<String> {
         let region = &self.text[from..to];
-        let at = memmem::find_iter(region.as_bytes(), b"[/").take(8).find(|at| {
-            let begins = region[..*at].trim_end_matches([' ', '\t']);
-            let end = memchr(b'\n', &region.as_bytes()[*at..]).map_or(region.len(), |n| at + n);
-            (begins.is_empty() || begins.ends_with('\n'))
-                && region[*at..end].trim_end().ends_with(']')
-        })?;
-        let shown = brief(&self.text[from + at..self.line_end(from + at)]);
-        let line = self.number(from + at);
+        let closing = mark.command().closing?;
+        let alike = || {
+            memmem::find_iter(region.as_bytes(), b"[/").take(8).find(|at| {
+                let begins = region[..*at].trim_end_matches([' ', '\t']);
+                let end = memchr(b'\n', &region.as_bytes()[*at..]).map_or(region.len(), |n| at + n);
+                (begins.is_empty() || begins.ends_with('\n'))
+                    && region[*at..end].trim_end().ends_with(']')
+            })
+        };
+        let own = memmem::find(&self.text.as_bytes()[mark.name_end..to], closing.as_bytes());
+        let at = own.map(|at| mark.name_end + at).or_else(|| Some(from + alike()?))?;
+        let begin = memrchr(b'\n', &self.text.as_bytes()[..at]).map_or(0, |n| n + 1);
+        let shown = brief(self.text[begin..self.line_end(at)].trim());
+        let line = self.number(at);
         Some(format!(", and `{shown}` on line {line} does not close it"))
     }
 }

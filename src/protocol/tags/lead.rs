@@ -1,6 +1,7 @@
 //! What stands before a tag on its line: the decoration of a list, a quotation, a heading.
 
 use super::repairs::{Repairs, is_zero_width};
+use super::think;
 
 /// What stands before a tag on its line.
 pub(super) struct Lead {
@@ -24,9 +25,7 @@ pub(super) fn lead(text: &str, at: usize) -> Option<Lead> {
             || "*_`~#>-+.)\\•‣◦▪●–".contains(c);
         if !decorates {
             let before = &text[..line];
-            if text[line..].starts_with('>')
-                && (before.ends_with("</think") || before.ends_with("</thinking"))
-            {
+            if text[line..].starts_with('>') && think::ends_with_an_end(before) {
                 line += 1;
                 break;
             }
@@ -52,7 +51,8 @@ pub(super) fn lead(text: &str, at: usize) -> Option<Lead> {
         }
         let Some(c) = rest.chars().next() else { return Some(Lead { line, quote, repairs }) };
         let run = rest.len() - rest.trim_start_matches(c).len();
-        let ends = rest[run..].chars().next().is_none_or(char::is_whitespace);
+        let after = rest[run..].chars().next();
+        let ends = after.is_none_or(char::is_whitespace);
         let length = match c {
             '>' => {
                 quote = quote.saturating_add(1);
@@ -63,7 +63,12 @@ pub(super) fn lead(text: &str, at: usize) -> Option<Lead> {
                 repairs.add(Repairs::HEADING);
                 run
             }
-            '-' | '+' | '*' | '•' | '‣' | '◦' | '▪' | '●' | '–' if run == c.len_utf8() && ends =>
+            // Right before the tag it is no bullet: `*[DONE]*`.
+            '*' if run == 1 && after.is_some_and(char::is_whitespace) => {
+                repairs.add(Repairs::BULLET);
+                run
+            }
+            '-' | '+' | '•' | '‣' | '◦' | '▪' | '●' | '–' if run == c.len_utf8() && ends =>
             {
                 repairs.add(Repairs::BULLET);
                 run
@@ -72,8 +77,12 @@ pub(super) fn lead(text: &str, at: usize) -> Option<Lead> {
                 repairs.add(Repairs::EMPHASIS);
                 run
             }
-            '`' | '~' if run <= 2 => {
+            '`' if run <= 2 => {
                 repairs.add(Repairs::EMPHASIS);
+                run
+            }
+            '~' if run <= 2 => {
+                repairs.add(Repairs::STRUCK);
                 run
             }
             '0'..='9' => {

@@ -6,8 +6,10 @@ use memchr::{memchr, memchr_iter, memmem};
 
 use super::catalogue::{COMMANDS, Command};
 use super::lead::lead;
-use super::names::name;
+use super::names::{Name, name};
+use super::other;
 use super::repairs::{Repairs, is_zero_width};
+use super::think;
 use crate::protocol::Kind;
 
 /// What a line is.
@@ -29,6 +31,8 @@ pub(super) enum What {
     Think,
     /// The end of thoughts, anywhere in a line.
     ThinkEnd,
+    /// Where a file is shown as an outbox shows it; what follows the mark's name follows the file.
+    Shown,
 }
 
 /// How strictly the events are chosen that a block's end is sought among.
@@ -46,7 +50,7 @@ pub(super) struct Mark {
     pub(super) line: usize,
     pub(super) at: usize,
     pub(super) name_end: usize,
-    /// Which of the commands it names; the first where it names none.
+    /// Which of the commands it names; of thoughts, which of their tags close each other.
     command: u8,
     /// How many `>` stand before it.
     pub(super) quote: u8,
@@ -100,8 +104,7 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
     let mut line = Line { end: 0, tags: 0 };
     for at in memchr_iter(b'[', bytes) {
         let may_be = bytes.get(at + 1).is_some_and(|next| {
-            matches!(next | 0x20, b'c' | b'e' | b'd' | b'r' | b'm' | b'o' | b'f' | b'l' | b's')
-                || matches!(next, b'/' | b'\\' | b' ' | 0xc2 | 0xe2 | 0xef)
+            next.is_ascii_alphabetic() || matches!(next, b'/' | b'\\' | b' ' | 0xc2 | 0xe2 | 0xef)
         });
         let begins = at.checked_sub(1).is_none_or(|before| may_stand_before(bytes[before]));
         if !may_be || !begins {
@@ -129,21 +132,21 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
     for at in memmem::find_iter(bytes, "=== ") {
         marks.extend(section(text, at));
     }
-    for at in memmem::find_iter(bytes, "<think") {
-        // Decorated it is a word.
-        marks.extend(lead(text, at).filter(|lead| lead.repairs.is_none()).and_then(|lead| {
-            let length =
-                ["<think>", "<thinking>"].iter().find(|tag| text[at..].starts_with(**tag))?;
-            Some(Mark::of(What::Think, lead.line, at, at + length.len()))
-        }));
+    for at in memchr_iter(b'<', bytes) {
+        let Some(tag) = think::tag(&text[at..]) else {
+            marks.extend(other::tag(text, at));
+            continue;
+        };
+        marks.extend(thoughts(text, at, &tag));
     }
-    for at in memmem::find_iter(bytes, "</think") {
-        let mut ends = ["</think>", "</thinking>"].iter();
-        let end = ends.find(|tag| text[at..].starts_with(**tag)).map(|tag| at + tag.len());
-        let is_quoted = text[..at].ends_with(['`', '"', '\'']);
-        let end = end.filter(|end| !is_quoted && ends_thoughts(&text[*end..]));
-        marks.extend(end.map(|end| Mark::of(What::ThinkEnd, at, at, end)));
+    for at in memmem::find_iter(bytes, think::SQUARE) {
+        let found = think::square(text, at);
+        marks.extend(found.and_then(|(at, tag)| thoughts(text, at, &tag)));
     }
+    for sign in other::BRACKETS {
+        marks.extend(memmem::find_iter(bytes, sign).filter_map(|at| other::tag(text, at)));
+    }
+    marks.extend(other::shown(text, bytes.len()));
     if marks.len() > tags {
         marks.sort_by_key(|mark| mark.at);
     }
@@ -151,11 +154,26 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
     marks
 }
 
+/// The mark that a tag around thoughts is, if it is not a word.
+fn thoughts(text: &str, at: usize, tag: &think::Tag) -> Option<Mark> {
+    let end = at + tag.length;
+    let mark = if tag.is_end {
+        let is_quoted = text[..at].ends_with(['`', '"', '\'']);
+        let is_end = !is_quoted && ends_thoughts(&text[end..]);
+        is_end.then(|| Mark::of(What::ThinkEnd, at, at, end))
+    } else {
+        // Decorated it is a word.
+        let lead = lead(text, at).filter(|lead| lead.repairs.is_none());
+        lead.map(|lead| Mark::of(What::Think, lead.line, at, end))
+    };
+    mark.map(|mark| Mark { command: tag.family, ..mark })
+}
+
 /// Whether what follows the end of thoughts on its line is nothing or a tag; else it is a word.
 fn ends_thoughts(after: &str) -> bool {
     let is_blank = |c: char| c != '\n' && (c.is_whitespace() || is_zero_width(c));
     let after = after.trim_start_matches(is_blank);
-    if after.is_empty() || ["\n", "<think", "</think"].iter().any(|end| after.starts_with(end)) {
+    if after.is_empty() || after.starts_with('\n') || think::tag(after).is_some() {
         return true;
     }
     let tag = after.trim_start_matches(|c: char| {
@@ -197,7 +215,14 @@ fn link(marks: &mut [Mark]) {
 }
 
 impl Mark {
-    fn of(what: What, line: usize, at: usize, name_end: usize) -> Self {
+    /// A tag of a command that is not written as one; its name begins at `name` and ends at
+    /// `name_end`.
+    pub(super) fn misspelt(name: &Name, line: usize, at: usize, name_end: usize) -> Self {
+        let what = if name.is_closing { What::MisspeltClosing } else { What::Misspelt };
+        Self { command: name.command, ..Self::of(what, line, at, name_end) }
+    }
+
+    pub(super) fn of(what: What, line: usize, at: usize, name_end: usize) -> Self {
         Self {
             what,
             line,
@@ -262,8 +287,13 @@ fn bracket(text: &str, at: usize, line: &mut Line) -> Option<Mark> {
     } else {
         mark.alone = is_one_tag(tail);
         // In prose a name that is nearly a tag's is no tag.
-        let is_meant = || name.is_upper || memmem::find(tail.as_bytes(), b"path").is_some();
-        if !is_known && !is_meant() {
+        let has_path = || memmem::find(tail.as_bytes(), b"path").is_some();
+        let is_meant = if name.is_far {
+            repairs.is_none() && tail.ends_with(']') && (!name.is_short || has_path())
+        } else {
+            is_known || name.is_upper || has_path()
+        };
+        if !is_meant {
             return None;
         }
         mark.what = if is_known { What::Opening } else { What::Misspelt };
@@ -290,10 +320,23 @@ fn is_one_tag(tail: &str) -> bool {
 
 /// The rest of a tag's line without blanks and what closes its decoration.
 pub(super) fn without_suffix(rest: &str, repairs: Repairs) -> &str {
-    let emphasis = repairs.has(Repairs::EMPHASIS);
+    let emphasis = repairs.has(Repairs::EMPHASIS) || repairs.has(Repairs::STRUCK);
     rest.trim_end_matches(|c: char| {
         c.is_whitespace() || is_zero_width(c) || emphasis && matches!(c, '*' | '_' | '`' | '~')
     })
+}
+
+/// What follows a tag on its line, without what closes its decoration: right behind it, or where the
+/// line ends with a tag. Anywhere else such signs are of the text.
+pub(super) fn without_decoration(after: &str, repairs: Repairs) -> &str {
+    let inner = without_suffix(after, repairs);
+    if inner.is_empty() || inner.ends_with(']') {
+        return inner.trim();
+    }
+    let after = without_suffix(after, Repairs::default());
+    let inner = after.trim_start_matches(['*', '_', '`', '~']);
+    let is_closed = repairs.has(Repairs::EMPHASIS) || repairs.has(Repairs::STRUCK);
+    if is_closed && inner.starts_with(char::is_whitespace) { inner.trim() } else { after.trim() }
 }
 
 /// A section marker of an outbox, alone on its line.

@@ -15,7 +15,7 @@
 //! guessed is an error that quotes the line and shows the correct form. Where a block's end is not
 //! known, it ends the reply: nothing after it is carried out.
 //!
-//! `marks` finds the lines that matter (`lead`), `reader` makes blocks of them (`ends`, `odd`, `prose`),
+//! `marks` finds the lines that matter (`lead`, `names`, `other`, `think`), `reader` makes blocks of them (`prose`, `ends`, `odd`),
 //! `attributes` and `paths` read tags, `bodies` and `notes` look at bodies. Commands and their
 //! attributes are a table, `catalogue`.
 
@@ -30,6 +30,7 @@ mod marks;
 mod names;
 mod notes;
 mod odd;
+mod other;
 mod pairs;
 mod paths;
 mod printer;
@@ -38,6 +39,7 @@ mod reader;
 mod repairs;
 mod results;
 mod sorts;
+mod think;
 
 pub use catalogue::name;
 pub use printer::print;

@@ -1,13 +1,18 @@
 //! The name in a tag, as it may be written.
 
-use super::catalogue::COMMANDS;
+use super::catalogue::{COMMANDS, Command};
 use super::repairs::{Repairs, is_zero_width};
+use crate::protocol::Kind;
 
 /// The name in a tag.
 pub(super) struct Name {
     pub(super) command: u8,
     pub(super) is_closing: bool,
     pub(super) is_misspelt: bool,
+    /// Whether it is misspelt so that only a tag that is plain otherwise can be meant.
+    pub(super) is_far: bool,
+    /// Whether it is a word that says little without a path.
+    pub(super) is_short: bool,
     /// Whether all of it is in capitals.
     pub(super) is_upper: bool,
     /// Where it ends, from the bracket on.
@@ -25,25 +30,102 @@ pub(super) fn name(inside: &str) -> Option<Name> {
         None => (false, inside),
     };
     let is_end = |rest: &str| rest.chars().next().is_none_or(ends_name);
-    for (command, known) in (0..).zip(&COMMANDS) {
-        if word.strip_prefix(known.name).is_some_and(is_end) {
-            let length = inside.len() - word.len() + known.name.len();
-            let repairs = Repairs::default();
-            return Some(Name {
-                command,
-                is_closing,
-                is_misspelt: false,
-                is_upper: true,
-                length,
-                repairs,
-            });
+    let known = |(_, known): &(u8, &Command)| word.strip_prefix(known.name).is_some_and(is_end);
+    let Some((command, known)) = (0..).zip(&COMMANDS).find(known) else {
+        return loose_name(inside).or_else(|| far_name(inside));
+    };
+    let length = inside.len() - word.len() + known.name.len();
+    Some(Name::new(command, is_closing, length))
+}
+
+impl Name {
+    fn new(command: u8, is_closing: bool, length: usize) -> Self {
+        Self {
+            command,
+            is_closing,
+            is_misspelt: false,
+            is_far: false,
+            is_short: false,
+            is_upper: true,
+            length,
+            repairs: Repairs::default(),
         }
     }
-    loose_name(inside)
+}
+
+/// The name that follows another bracket than those of tags, as it should be written.
+pub(super) fn exact(inside: &str) -> Option<Name> {
+    let (is_closing, word, length) = capitals(inside);
+    let command = named(word, |name, word| name == word)?;
+    let after = inside[length..].chars().next();
+    let ends = after.is_some_and(|c| ends_name(c) || matches!(c, '>' | '］' | '】'));
+    ends.then(|| Name::new(command, is_closing, length))
+}
+
+/// Other words for what commands do; those in the second list say it with a path only.
+const WORDS: [(Kind, &[&str], &[&str]); 8] = [
+    (
+        Kind::Create,
+        &["WRITE_FILE", "OVERWRITE_FILE", "SAVE_FILE", "ADD_FILE", "NEW_FILE"],
+        &["CREATE", "WRITE", "FILE"],
+    ),
+    (Kind::Edit, &["UPDATE_FILE", "MODIFY_FILE", "CHANGE_FILE"], &["EDIT", "UPDATE"]),
+    (Kind::Delete, &["DELETE_FILES", "REMOVE_FILE"], &["DELETE", "REMOVE"]),
+    (
+        Kind::Read,
+        &["READ_FILES", "OPEN_FILE", "VIEW_FILE", "SHOW_FILE", "GET_FILE", "CAT_FILE"],
+        &["READ", "OPEN", "VIEW"],
+    ),
+    (Kind::Move, &["RENAME_FILE", "MOVE_FOLDER", "RENAME_FOLDER"], &["MOVE", "RENAME"]),
+    (
+        Kind::List,
+        &["LIST_DIR", "LIST_DIRECTORY", "LIST_FOLDER", "LIST_FILE", "READ_DIR"],
+        &["LIST"],
+    ),
+    (Kind::Search, &["SEARCH_FILES", "SEARCH_FILE", "GREP_FILES", "FIND_IN_FILES"], &["GREP"]),
+    (
+        Kind::Run,
+        &[
+            "EXECUTE_COMMAND",
+            "EXEC_COMMAND",
+            "SHELL_COMMAND",
+            "BASH_COMMAND",
+            "RUN_SHELL",
+            "RUN_BASH",
+        ],
+        &[],
+    ),
+];
+
+/// Another word for a command, or its name with a sign behind that no tag has: `[READ_FILE: …]`.
+fn far_name(inside: &str) -> Option<Name> {
+    let (is_closing, word, length) = capitals(inside);
+    let after = inside[length..].chars().next()?;
+    let mut is_short = false;
+    let command = if ends_name(after) {
+        let (kind, _, short) =
+            WORDS.iter().find(|(_, long, short)| long.contains(&word) || short.contains(&word))?;
+        is_short = short.contains(&word) && !is_closing;
+        (0..).zip(&COMMANDS).find(|(_, command)| command.kind == *kind)?.0
+    } else {
+        let is_sign = matches!(after, ':' | '=' | ',' | '(' | '"' | '\'');
+        named(word, |name, word| name == word).filter(|_| is_sign && word.contains('_'))?
+    };
+    let name = Name::new(command, is_closing, length);
+    Some(Name { is_misspelt: true, is_far: true, is_short, ..name })
+}
+
+/// Whether a slash begins it, the word in capitals that follows, and where that ends.
+fn capitals(inside: &str) -> (bool, &str, usize) {
+    let word = inside.strip_prefix('/').unwrap_or(inside);
+    let end = word.bytes().position(|c| !c.is_ascii_uppercase() && c != b'_');
+    let end = end.unwrap_or(word.len());
+    (word.len() < inside.len(), &word[..end], inside.len() - word.len() + end)
 }
 
 fn ends_name(c: char) -> bool {
-    matches!(c, ']' | '/') || c.is_whitespace()
+    // What an entity stands for is looked at where attributes are read.
+    matches!(c, ']' | '/' | '&') || c.is_whitespace()
 }
 
 /// A name in any case, with escapes and invisible characters in it, or with its words not joined as
@@ -63,26 +145,19 @@ fn loose_name(inside: &str) -> Option<Name> {
                 is_upper &= !c.is_ascii_lowercase();
                 word.push(c.to_ascii_uppercase());
             }
+            _ if word.is_empty() => return None,
             _ => {
-                if !first_ended && let Some(command) = named(&word, |name, word| name == word) {
+                let found = named(&word, |name, word| name == word).filter(|_| !first_ended);
+                if let Some(command) = found {
                     if !is_upper {
                         repairs.add(Repairs::CASE);
                     }
-                    let is_misspelt = false;
-                    let name = Name { command, is_closing, is_misspelt, is_upper, length, repairs };
-                    return ends_name(c).then_some(name);
+                    let name = Name::new(command, is_closing, length);
+                    return ends_name(c).then_some(Name { is_upper, repairs, ..name });
                 }
-                let command = named(&word, is_nearly).filter(|_| ends_name(c));
-                if let Some(command) = command {
-                    let is_misspelt = true;
-                    return Some(Name {
-                        command,
-                        is_closing,
-                        is_misspelt,
-                        is_upper,
-                        length,
-                        repairs,
-                    });
+                if let Some(command) = named(&word, is_nearly).filter(|_| ends_name(c)) {
+                    let name = Name::new(command, is_closing, length);
+                    return Some(Name { is_misspelt: true, is_upper, repairs, ..name });
                 }
                 if first_ended || c == '\n' || !c.is_whitespace() {
                     return None;
@@ -94,12 +169,13 @@ fn loose_name(inside: &str) -> Option<Name> {
     None
 }
 
-fn named(word: &str, alike: fn(&str, &str) -> bool) -> Option<u8> {
+fn named(word: &str, alike: fn(&'static str, &str) -> bool) -> Option<u8> {
     (0..).zip(&COMMANDS).find(|(_, command)| alike(command.name, word)).map(|(n, _)| n)
 }
 
 /// Whether a word differs from a name only in how its words are joined.
-fn is_nearly(name: &str, word: &str) -> bool {
-    let letters = |text: &str| text.bytes().filter(u8::is_ascii_alphabetic).collect::<Vec<_>>();
-    name.contains('_') && name != word && letters(name) == letters(word)
+fn is_nearly(name: &'static str, word: &str) -> bool {
+    let letters = |text: &'static str| text.bytes().filter(u8::is_ascii_alphabetic);
+    let sought = word.bytes().filter(u8::is_ascii_alphabetic);
+    name.contains('_') && name != word && letters(name).eq(sought)
 }

@@ -3,6 +3,7 @@
 use memchr::memmem;
 
 use super::attributes::brief;
+use super::catalogue::COMMANDS;
 use super::sorts::{Sort, sort};
 use crate::protocol::{Kind, RelPath};
 
@@ -34,6 +35,36 @@ pub(super) fn tell(
             "the body from line {line} on holds HTML entities (such as &lt;) and none of the characters themselves; it was kept as it is"
         ));
     }
+}
+
+/// Whether each line of a body begins with the blanks that stand before its tag.
+pub(super) fn indented(body: &str, lead: &str, line: usize) -> Option<String> {
+    let mut lines = body.lines().filter(|line| !line.trim().is_empty()).peekable();
+    let is_blank = !lead.is_empty() && lead.trim().is_empty();
+    let is_indented =
+        is_blank && lines.peek().is_some() && lines.all(|line| line.starts_with(lead));
+    is_indented.then(|| {
+        format!(
+            "each line of the body from line {line} on is indented as its tag is; it was kept as it is"
+        )
+    })
+}
+
+/// A line that begins with the block's own closing tag, and goes on.
+pub(super) fn own_closing(kind: Kind, body: &str, line: usize) -> Option<String> {
+    let closing = COMMANDS.iter().find(|command| command.kind == kind)?.closing?;
+    let begins = |at: &usize| {
+        let before = body[..*at].trim_end_matches([' ', '\t']);
+        before.is_empty() || before.ends_with('\n')
+    };
+    // No more are looked at: each may stand behind many blanks.
+    let mut found = memmem::find_iter(body.as_bytes(), closing.as_bytes()).take(16);
+    let at = found.find(begins)?;
+    let line = line + memchr::memchr_iter(b'\n', &body.as_bytes()[..at]).count();
+    let shown = brief(body[at..].lines().next().unwrap_or_default());
+    Some(format!(
+        "line {line} `{shown}` begins with {closing}, which closes a block only where it is alone on its line; it was kept as a part of the body"
+    ))
 }
 
 /// A button or a label of the chat page in the first lines.
@@ -156,6 +187,19 @@ fn only_entities(body: &str) -> bool {
     }
     some && memchr::memchr2(b'<', b'>', body.as_bytes()).is_none()
         && (memmem::find(body.as_bytes(), b"&quot;").is_none() || !body.contains('"'))
+}
+
+/// A fence that begins or ends a body of code without enclosing it.
+pub(super) fn fence(body: &str, line: usize) -> Option<String> {
+    let (begin, inner) = (body.len() - body.trim_start().len(), body.trim());
+    let last = inner.rfind('\n').map_or(0, |n| n + 1);
+    let ends = [0, last].map(|at| (begin + at, inner[at..].lines().next().unwrap_or_default()));
+    let (at, shown) = ends.into_iter().find(|(_, end)| fence_of(end).is_some())?;
+    let line = line + memchr::memchr_iter(b'\n', &body.as_bytes()[..at]).count();
+    Some(format!(
+        "line {line} `{}` looks like a fence around the body, but is not on its first and its last line; it was kept",
+        brief(shown)
+    ))
 }
 
 /// The fence that a line opens: three or more of a sign, with no more of it behind.

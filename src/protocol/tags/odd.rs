@@ -92,8 +92,9 @@ impl Reader<'_> {
             let next = of_kind.next();
             // Another that opens within may be closed by the tag that is found.
             let end = next.filter(|next| next.is_closing());
+            ends = end.is_none_or(|end| end.repairs.decorates_beyond(mark.repairs));
+            let end = end.filter(|_| !ends);
             let end_at = end.map_or(self.text.len(), |end| self.next_line(end.at));
-            ends = end.is_none();
             self.blocks.unclosed |= next.is_none();
             self.pass(body_at, end_at);
         } else {
@@ -132,15 +133,19 @@ impl Reader<'_> {
     pub(super) fn thoughts(&mut self, n: usize, mark: &Mark) {
         let line = self.number(mark.line);
         let rest = &self.marks[n + 1..];
-        let end = rest.iter().position(|mark| mark.what == What::ThinkEnd);
+        let end = rest
+            .iter()
+            .position(|other| other.what == What::ThinkEnd && other.which() == mark.which());
         let tags = rest[..end.unwrap_or(rest.len())].iter();
         let tags = tags.filter(|mark| matches!(mark.what, What::Opening | What::Misspelt)).count();
+        let begin = &self.text[mark.at..mark.name_end];
         let Some(end) = end else {
             self.blocks.unclosed = true;
             self.pass(mark.line, self.text.len());
             let told = format!(
-                "Line {line}: `{}` is never closed by `</think>` at the end of a line (cut off?), so nothing after it was carried out. Send again what follows your thoughts",
-                &self.text[mark.at..mark.name_end]
+                "Line {line}: `{begin}` is never closed by `{}/{}` at the end of a line (cut off?), so nothing after it was carried out. Send again what follows your thoughts",
+                &begin[..1],
+                &begin[1..]
             );
             return self.push(Step { ends: true, ..Step::refused(line, told) }, mark.line);
         };
@@ -150,6 +155,21 @@ impl Reader<'_> {
             let last = self.number(end);
             self.note(format!(
                 "{} ignored: lines {line} to {last} are thoughts",
+                if tags == 1 { "a tag was".to_owned() } else { format!("{tags} tags were") }
+            ));
+        }
+    }
+
+    /// A file that is shown as an outbox shows it: what it holds is no command.
+    pub(super) fn shown(&mut self, n: usize, mark: &Mark) {
+        let within = self.marks[n + 1..].iter().take_while(|other| other.at < mark.name_end);
+        let tags = within.filter(|other| matches!(other.what, What::Opening | What::Misspelt));
+        let (tags, line) = (tags.count(), self.number(mark.line));
+        self.pass(mark.line, mark.name_end);
+        if tags > 0 {
+            let last = self.number(mark.name_end);
+            self.note(format!(
+                "{} ignored: lines {line} to {last} show a file, which is done by the program that carries out the commands",
                 if tags == 1 { "a tag was".to_owned() } else { format!("{tags} tags were") }
             ));
         }

@@ -41,6 +41,26 @@ pub(super) fn read(value: &str, warnings: &mut Vec<String>) -> Result<RelPath, R
             brief(given)
         )));
     }
+    if is_elsewhere(text) {
+        return Err(Refusal::Unclear(format!(
+            "path=\"{}\" is not relative to the workspace",
+            brief(given)
+        )));
+    }
+    if text.contains('【') && text.contains('†') {
+        return Err(Refusal::Unclear(format!(
+            "path=\"{}\" holds a citation mark of the chat",
+            brief(given)
+        )));
+    }
+    if is_escaped_or_in_a_folder(text) {
+        return Err(Refusal::Unclear(format!(
+            "path=\"{}\" may be '{}' with escaped characters or '{}' with \\ between folders",
+            brief(given),
+            brief(&text.replace('\\', "")),
+            brief(&text.replace('\\', "/"))
+        )));
+    }
     let path = RelPath::parse(text).map_err(Refusal::Fault)?;
     if text != given {
         warnings.push(format!("the path '{}' was read as '{path}'", brief(given)));
@@ -106,4 +126,18 @@ fn is_placeholder(text: &str) -> bool {
     ["path/to", "relative/path", "your/path"].iter().any(|words| first(words))
         || in_angles(inner)
         || inner.split('/').any(|part| in_angles(part) || matches!(part, "..." | "…"))
+}
+
+/// Whether it is an address, or begins in somebody's home.
+fn is_elsewhere(text: &str) -> bool {
+    let begins =
+        |with: &str| text.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
+    text.starts_with("~/") || ["file:/", "http://", "https://"].into_iter().any(begins)
+}
+
+/// Whether each `_` has a `\` before it, as Markdown escapes them, and there is no other: then it may
+/// as well stand between folders.
+fn is_escaped_or_in_a_folder(text: &str) -> bool {
+    let signs = text.matches('_').count();
+    signs > 0 && signs == text.matches("\\_").count() && signs == text.matches('\\').count()
 }

@@ -12,6 +12,7 @@ use super::catalogue::{COMMANDS, Command};
 use super::ends::inline_body;
 use super::marks::{self, Mark, What};
 use super::names::name;
+use super::notes;
 use super::prose::Found;
 use super::repairs::Repairs;
 use crate::protocol::{Address, Kind, Reply, Step};
@@ -139,6 +140,7 @@ impl Reader<'_> {
             What::Section => self.an_outbox(mark),
             What::Think => self.thoughts(n, mark),
             What::ThinkEnd => self.end_of_thoughts(mark),
+            What::Shown => self.shown(n, mark),
         }
     }
 
@@ -178,27 +180,20 @@ impl Reader<'_> {
         let mut repairs = mark.repairs;
         let tag = attributes::read(command, rest, &mut repairs);
         let after =
-            tag.as_ref().map_or("", |tag| marks::without_suffix(tag.after, mark.repairs).trim());
-        let inline = command.closing.and_then(|closing| inline_body(after, closing, mark));
+            tag.as_ref().map_or("", |tag| marks::without_decoration(tag.after, mark.repairs));
+        let token = command.closing.and_then(|_| attributes::token(rest));
+        let inline = command.closing.filter(|_| token.is_none());
+        let inline = inline.and_then(|closing| inline_body(after, closing, mark));
         let found = Found { rest, is_broken: tag.is_err(), after, inline };
         let number = self.number(mark.line);
         if command.kind == Kind::Reply {
             return self.addressed(mark, number, tag.ok().filter(|_| found.after.is_empty()));
         }
         if !mark.is_plain() && self.is_prose(n, mark, &found) {
-            if mark.alone
-                || !found.is_broken && command.attributes.iter().any(|known| known.required)
-            {
-                let shown = brief(line.trim());
-                self.note(format!(
-                    "line {number} `{shown}` was read as words: a command stands alone on its line, with nothing around its tag"
-                ));
-            }
-            return;
+            return self.words(mark, number, line, &found);
         }
         let (body_at, mut warnings) = (self.next_line(mark.at), Vec::new());
         self.at = body_at;
-        let token = command.closing.and_then(|_| attributes::token(rest));
         if token.is_none() {
             self.first[mark.which()].get_or_insert(self.blocks.steps.len());
         }
@@ -218,7 +213,7 @@ impl Reader<'_> {
         let mut lines = "";
         let mut quote = mark.quote;
         let mut closed = (None, Repairs::default());
-        if inline.is_none() || token.is_some() {
+        if inline.is_none() {
             let fault = tag.as_ref().err().map(String::as_str);
             let end = match &token {
                 Some(token) => self.end_by_token(mark, body_at, number, token),
@@ -254,9 +249,11 @@ impl Reader<'_> {
             body.push_str(first);
             body.push('\n');
         }
-        let unquoted = (mark.quote > 0).then(|| bodies::unquoted(lines, mark.quote)).flatten();
+        let lead = &self.text[mark.line..mark.at];
+        let unquoted =
+            (mark.quote > 0).then(|| bodies::unquoted(lines, mark.quote, lead)).flatten();
         if quote != mark.quote || mark.quote > 0 && unquoted.is_none() {
-            let what = "the lines of the block are not all quoted (>) as its tag is,";
+            let what = "the lines of the block are not all quoted (>) as its tag is, each with a blank behind or none,";
             return self.malformed(mark, number, line, what);
         }
         let lines = unquoted.as_deref().unwrap_or(lines);
@@ -270,8 +267,22 @@ impl Reader<'_> {
             body.push('\n');
         }
         let body_line = if first.is_empty() { number + 1 } else { number };
+        if command.kind == Kind::Create {
+            warnings.extend(notes::indented(&body, lead, body_line));
+        }
         let block = Block { command, number, tag: line, values, body, body_line, warnings };
         self.push(block.step(), mark.line);
+    }
+
+    /// Passes over a line that is no tag, and tells of it where it could be meant as one.
+    fn words(&mut self, mark: &Mark, number: usize, line: &str, found: &Found<'_>) {
+        let needs_more = mark.command().attributes.iter().any(|known| known.required);
+        if mark.alone || !found.is_broken && needs_more {
+            let shown = brief(line.trim());
+            self.note(format!(
+                "line {number} `{shown}` was read as words: a command stands alone on its line, with nothing around its tag"
+            ));
+        }
     }
 
     /// Takes a block that is its tag alone; `after` is what stands behind it.
@@ -289,6 +300,14 @@ impl Reader<'_> {
         if !after.is_empty()
             && inline_body(after, &format!("[/{}]", command.name), mark) != Some("")
         {
+            // Perhaps a sentence that only begins with the tag.
+            if matches!(command.kind, Kind::Delete | Kind::Move) {
+                let what = format!(
+                    "`{}` stands behind the tag, which is to be alone on its line,",
+                    brief(after)
+                );
+                return self.malformed(mark, number, tag, &what);
+            }
             warnings.push(format!("`{}` after the tag on line {number} was ignored", brief(after)));
         }
         let (values, body) = (opening.values, String::new());

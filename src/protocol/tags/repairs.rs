@@ -17,8 +17,10 @@ impl Repairs {
     pub(super) const QUOTES: Self = Self(1 << 9);
     pub(super) const ENTITIES: Self = Self(1 << 10);
     pub(super) const GLUED: Self = Self(1 << 11);
+    /// What is struck out is taken back.
+    pub(super) const STRUCK: Self = Self(1 << 12);
 
-    const WORDS: [(Self, &str); 12] = [
+    const WORDS: [(Self, &str); 13] = [
         (Self::EMPHASIS, "bold or the like around it"),
         (Self::HEADING, "a heading's #"),
         (Self::BULLET, "a list's bullet"),
@@ -31,6 +33,7 @@ impl Repairs {
         (Self::QUOTES, "values not in straight double quotes"),
         (Self::ENTITIES, "HTML entities"),
         (Self::GLUED, "text before it on its line"),
+        (Self::STRUCK, "a line through it"),
     ];
 
     pub(super) fn add(&mut self, other: Self) {
@@ -51,7 +54,8 @@ impl Repairs {
             | Repairs::HEADING.0
             | Repairs::BULLET.0
             | Repairs::NUMBER.0
-            | Repairs::QUOTED.0;
+            | Repairs::QUOTED.0
+            | Repairs::STRUCK.0;
         self.0 & DECORATION & !other.0 != 0
     }
 
@@ -63,7 +67,10 @@ impl Repairs {
 }
 
 /// Whether a character takes no room at all on a line: zero-width spaces and joiners, soft hyphens,
-/// byte order marks.
+/// byte order marks, signs for the direction of writing.
 pub(super) fn is_zero_width(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
+    matches!(
+        c,
+        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
+    )
 }

@@ -35,13 +35,25 @@ const NAMES: [&str; 12] = [
     "install",
 ];
 
+/// Folders of what programs read or tell: what has no extension there may hold anything.
+const SAMPLES: [&str; 6] =
+    ["fixtures", "testdata", "golden", "expected", "snapshots", "__snapshots__"];
+/// Endings of what another file is made from: its own ending stands before.
+const MADE_FROM: [&str; 9] =
+    ["j2", "jinja", "jinja2", "tmpl", "tpl", "erb", "hbs", "template", "bak"];
+
 /// What sort of file has that name.
 pub(super) fn sort(path: &RelPath) -> Sort {
     let name = path.name().to_ascii_lowercase();
+    let name = match name.rsplit_once('.') {
+        Some((made, end)) if MADE_FROM.contains(&end) => made.to_owned(),
+        _ => name,
+    };
     match name.rsplit_once('.') {
         Some((_, end)) if PROSE.contains(&end) => Sort::Prose,
         Some((_, end)) if PATCH.contains(&end) => Sort::Patch,
         None if NAMES.contains(&name.as_str()) => Sort::Prose,
+        None if path.as_str().split('/').any(|part| SAMPLES.contains(&part)) => Sort::Prose,
         _ => Sort::Code,
     }
 }
