@@ -43,6 +43,7 @@ pub mod runner;
 pub mod session;
 pub mod space;
 pub mod text;
+pub mod tokens;
 pub mod turn;
 pub mod watch;
 pub mod workspace;

@@ -6,6 +6,7 @@ mod approvals;
 #[cfg(unix)]
 mod asking;
 mod basics;
+mod budget;
 #[cfg(unix)]
 mod cli;
 #[cfg(target_os = "linux")]
