@@ -42,6 +42,9 @@ const TELLING: [&str; 13] = [
     "composer.json",
 ];
 
+/// Ends of the names of files that package managers write.
+const LOCKS: [&str; 3] = [".lock", "-lock.json", "-lock.yaml"];
+
 /// Names, and ends of names, of what is kept secret.
 const SECRET: [&str; 8] =
     [".env", ".netrc", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa"];
@@ -93,7 +96,7 @@ pub fn candidates<'a>(
             None if is_named(path, &words) => (1, 0),
             None if depth == 0 && is_telling(path) => (2, 0),
             // Long, and of little use to a reader.
-            None if path.ends_with(".lock") || path.ends_with("-lock.json") => (4, depth),
+            None if LOCKS.iter().any(|end| path.ends_with(end)) => (4, depth),
             None => (3, depth),
         };
         found.push((rank, depth, size, Candidate { path, size, included }));
@@ -229,7 +232,7 @@ mod tests {
     #[test]
     fn patterns_are_checked() {
         assert!(check_pattern("src/**/*.rs").is_ok());
-        for wrong in ["", "# x", "a[", "!src"] {
+        for wrong in ["", "# x", "a{b", "!src"] {
             assert!(check_pattern(wrong).is_err(), "{wrong}");
         }
     }

@@ -23,7 +23,7 @@ use crate::tokens;
 use crate::workspace::Contents;
 use crate::workspace::edit::count_lines;
 
-/// So many lines the command shows that is proposed where READ_FILE does not reach.
+/// So many lines the command shows that is proposed where `READ_FILE` does not reach.
 const NEXT: usize = 400;
 
 /// A file that the LLM asked for, and what was found.
@@ -147,9 +147,10 @@ impl<'a> Block<'a> {
             return None;
         }
         let next = count_lines(&self.text.as_bytes()[..self.end]) + 1;
-        let left = match is_read {
-            true => format!("lines {next}-{} are", count_lines(read)),
-            false => format!("line {next} and all after it are"),
+        let left = if is_read {
+            format!("lines {next}-{} are", count_lines(read))
+        } else {
+            format!("line {next} and all after it are")
         };
         let by_command =
             format!("sed -n '{next},{}p' {}", next + NEXT - 1, shell_word(path.as_str()));
@@ -179,34 +180,34 @@ impl<'a> Block<'a> {
 /// The files that were requested and could be read, each once.
 pub(super) struct Blocks<'a> {
     session: &'a Session,
-    blocks: Vec<Block<'a>>,
+    all: Vec<Block<'a>>,
     /// For each request which of the blocks answers it.
     of: Vec<Option<usize>>,
 }
 
 impl<'a> Blocks<'a> {
     pub(super) fn of(session: &'a Session, requested: &'a [Requested]) -> Self {
-        let mut blocks: Vec<Block<'a>> = Vec::new();
+        let mut all: Vec<Block<'a>> = Vec::new();
         let of = requested.iter().map(|file| {
             let contents = file.contents.as_ref().ok()?;
             let same = |block: &Block<'_>| block.contents.path == contents.path;
-            Some(blocks.iter().position(same).unwrap_or_else(|| {
-                blocks.push(Block::of(session, contents));
-                blocks.len() - 1
+            Some(all.iter().position(same).unwrap_or_else(|| {
+                all.push(Block::of(session, contents));
+                all.len() - 1
             }))
         });
         let of = of.collect();
-        Self { session, blocks, of }
+        Self { session, all, of }
     }
 
     /// How many tokens each is.
     pub(super) fn tokens(&self) -> Vec<usize> {
-        self.blocks.iter().map(|block| tokens::count(&block.render(self.session))).collect()
+        self.all.iter().map(|block| tokens::count(&block.render(self.session))).collect()
     }
 
     /// Cuts what is too large, so that all is `room` tokens at most; `sizes` are what they are whole.
     pub(super) fn cut(&mut self, sizes: &[usize], room: usize) {
-        for (block, share) in self.blocks.iter_mut().zip(shares(sizes, room)) {
+        for (block, share) in self.all.iter_mut().zip(shares(sizes, room)) {
             if let Some(share) = share {
                 block.cut(self.session, share);
             }
@@ -216,12 +217,12 @@ impl<'a> Blocks<'a> {
     /// What is shown for each request.
     pub(super) fn seen(&self) -> Vec<Seen> {
         let whole = Seen { lines: None };
-        self.of.iter().map(|of| of.map_or(whole, |n| self.blocks[n].seen())).collect()
+        self.of.iter().map(|of| of.map_or(whole, |n| self.all[n].seen())).collect()
     }
 
     /// The blocks of which there is something to show.
     fn visible(&self) -> impl Iterator<Item = &Block<'a>> {
-        self.blocks.iter().filter(|block| block.end > 0 || block.contents.size == 0)
+        self.all.iter().filter(|block| block.end > 0 || block.contents.size == 0)
     }
 
     /// What the LLM has seen.

@@ -95,6 +95,7 @@ fn a_small_outbox_is_not_counted_and_a_large_one_is() {
     let large = rendered(&session, &Files::default(), 4_000);
     assert!(tokens::counted() > before);
     assert_eq!(large.tokens, tokens::count(&large.text));
+    assert_eq!(rendered(&session, &Files::default(), 4_000), large);
 }
 
 #[test]
@@ -265,10 +266,8 @@ fn blocks(outbox: &str) -> Vec<(&str, &str, &str)> {
     let (mut found, mut rest) = (Vec::new(), outbox);
     for heading in ["\n## Workspace File Contents\n", "\n## Requested File Contents\n"] {
         let Some((_, after)) = rest.split_once(heading) else { continue };
-        rest = match heading.contains("Workspace") {
-            true => after.split_once('\n').unwrap().1,
-            false => after,
-        };
+        let has_line = heading.contains("Workspace");
+        rest = if has_line { after.split_once('\n').unwrap().1 } else { after };
         while let Some(block) = rest.strip_prefix("--- ") {
             let (mark, body) = block.split_once(" ---\n").unwrap();
             let closing = format!("--- end {mark} ---\n");
@@ -289,7 +288,7 @@ fn blocks(outbox: &str) -> Vec<(&str, &str, &str)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
     fn whatever_the_values_are_the_outbox_fits(
         task in text(),
@@ -365,10 +364,11 @@ proptest! {
             let (json, _) = json.split_once("\n\n=== PROMPT ===\n").unwrap();
             prop_assert!(parse_events_message(json).is_ok(), "{}", json);
         }
-        let again = render(&session, &environment, &walk, &given);
-        prop_assert_eq!(again.text, text);
     }
+}
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
     fn an_estimate_is_never_less_than_what_it_is(text in text()) {
         let tokens::Estimate { most, .. } = tokens::estimate(&text);

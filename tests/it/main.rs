@@ -18,6 +18,7 @@ mod decided_elsewhere;
 mod dialects;
 mod events_shown;
 #[cfg(unix)]
+mod first_contents;
 mod guest;
 #[cfg(target_os = "linux")]
 mod guest_homes;
