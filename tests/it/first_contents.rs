@@ -81,7 +81,10 @@ fn the_person_says_what_is_shown() {
 fn what_a_policy_lets_nobody_read_is_not_shown() {
     let base = small();
     base.write("workspace/secret/plan.txt", "do not tell\n");
-    base.write("deaddrop.toml", "[policies.mine]\npreset = \"workspace\"\nfiles.blocked = [\"secret\"]\n");
+    base.write(
+        "deaddrop.toml",
+        "[policies.mine]\npreset = \"workspace\"\nfiles.blocked = [\"secret\"]\n",
+    );
     begin(&base, &["--policy", "mine"], "Fix plan.txt").ok();
     let outbox = base.outbox(1);
     assert!(shown(&outbox).unwrap().starts_with("2 of 4 files, whole; READ_FILE shows others.\n"));
