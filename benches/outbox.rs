@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use deaddrop::clock::Timestamp;
-use deaddrop::outbox::{Environment, Requested, render};
+use deaddrop::outbox::{Environment, Files, Requested, render};
 use deaddrop::protocol::RelPath;
 use deaddrop::session::Session;
 use deaddrop::workspace::Workspace;
@@ -36,6 +36,7 @@ fn environment() -> Environment {
         timeout: 30,
         longest: 30,
         output_limit: 4000,
+        max_tokens: 24_000,
     }
 }
 
@@ -55,7 +56,7 @@ fn walk_and_render(bencher: divan::Bencher, files: usize) {
     let session = Session::new("a1b2c3d4".into(), "A task", vec![], Timestamp::now());
     bencher
         .counter(ItemsCount::new(files))
-        .bench(|| render(&session, &environment(), &workspace.walk().unwrap(), &[]));
+        .bench(|| render(&session, &environment(), &workspace.walk().unwrap(), &Files::default()));
 }
 
 #[divan::bench]
@@ -67,7 +68,7 @@ fn render_with_contents(bencher: divan::Bencher) {
     let session = Session::new("a1b2c3d4".into(), "A task", vec![], Timestamp::now());
     let path = RelPath::parse("a.rs").unwrap();
     let contents = workspace.read(&path, 1 << 20);
-    let requested = [Requested { contents }];
+    let files = Files { requested: vec![Requested { contents }], offered: None };
     let walk = workspace.walk().unwrap();
-    bencher.bench(|| render(&session, &environment(), &walk, divan::black_box(&requested)));
+    bencher.bench(|| render(&session, &environment(), &walk, divan::black_box(&files)));
 }

@@ -5,7 +5,7 @@
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`text`] [`error`] [`clock`] [`atomic`] [`config`] [`lock`] | the ground: words, errors, times, whole files, settings, one writer |
+//! | [`text`] [`tokens`] [`error`] [`clock`] [`atomic`] [`config`] [`lock`] | the ground: words, tokens, errors, times, whole files, settings, one writer |
 //! | [`protocol`] | PURE: what replies say and what came of it, as values; the dialects |
 //! | [`workspace`] | the only toucher of workspace files, beneath one handle |
 //! | [`runner`] | a shell command → how it went; the helper that holds its processes together |
@@ -43,6 +43,7 @@ pub mod runner;
 pub mod session;
 pub mod space;
 pub mod text;
+pub mod tokens;
 pub mod turn;
 pub mod watch;
 pub mod workspace;

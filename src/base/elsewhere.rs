@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Base;
 use crate::config::{Config, Policy};
 use crate::error::Result;
-use crate::outbox::Requested;
+use crate::outbox::{Files, Requested};
 use crate::place::{Guest, Terms};
 use crate::protocol::rpc::About;
 use crate::protocol::{Asks, Digest, Operation};
@@ -76,11 +76,7 @@ impl Base {
 
     /// The files as they are where operations are carried out; `walk` is what was found there, if
     /// somebody has just looked.
-    pub(super) fn files(
-        &self,
-        session: &Session,
-        walk: Option<Walk>,
-    ) -> Result<(Walk, Vec<Requested>)> {
+    pub(super) fn files(&self, session: &Session, walk: Option<Walk>) -> Result<(Walk, Files)> {
         let mut requested = Vec::new();
         for (path, _) in session.read_requests() {
             let contents = match &self.guest {
@@ -89,12 +85,17 @@ impl Base {
             };
             requested.push(Requested { contents });
         }
-        let walk = match (walk, &self.guest) {
-            (Some(walk), _) => walk,
-            (None, Some(guest)) => guest.walk()?,
-            (None, None) => self.workspace.walk()?,
-        };
-        Ok((walk, requested))
+        let walk = walk.map_or_else(|| self.walk(), Ok)?;
+        let offered = self.offered(session, &walk)?;
+        Ok((walk, Files { requested, offered }))
+    }
+
+    /// Lists the files where operations are carried out.
+    pub(super) fn walk(&self) -> Result<Walk> {
+        match &self.guest {
+            Some(guest) => guest.walk(),
+            None => self.workspace.walk(),
+        }
     }
 }
 

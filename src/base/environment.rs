@@ -107,6 +107,7 @@ impl Base {
                 timeout,
                 longest,
                 output_limit,
+                max_tokens: self.config.max_tokens,
             });
         }
         let confinement = self.confinement();
@@ -128,6 +129,7 @@ impl Base {
             timeout,
             longest,
             output_limit,
+            max_tokens: self.config.max_tokens,
         })
     }
 }

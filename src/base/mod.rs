@@ -4,6 +4,7 @@
 mod asking;
 mod elsewhere;
 mod environment;
+mod offering;
 mod own;
 mod recovery;
 mod turning;
@@ -32,7 +33,7 @@ use crate::runner::sandbox;
 use crate::session::journal::Journal;
 use crate::session::record::Record;
 use crate::session::store::Store;
-use crate::session::{Session, new_id};
+use crate::session::{Offer, Session, new_id};
 use crate::turn::Observer;
 use crate::watch::Stop;
 use crate::workspace::Workspace;
@@ -100,6 +101,9 @@ pub struct Beginning {
     pub id: Option<String>,
     /// What its outboxes teach.
     pub dialect: Dialect,
+    /// What its first outbox shows of the workspace's contents unasked; None for nothing.
+    #[serde(default)]
+    pub offer: Option<Offer>,
     /// The name of its policy.
     pub policy: String,
 }
@@ -172,7 +176,7 @@ impl Base {
     /// Begins a session: its file and its first outbox. `unconfined`: the person allowed commands
     /// with their own rights where no sandbox is to be had.
     pub fn begin(&mut self, beginning: &Beginning, unconfined: bool) -> Result<Turn> {
-        let Beginning { task, id, dialect, policy } = beginning;
+        let Beginning { task, id, dialect, policy, offer } = beginning;
         // Whoever hands it over may have other settings.
         self.config.policy(policy)?;
         let id = id.clone().unwrap_or_else(|| self.free_id());
@@ -186,9 +190,12 @@ impl Base {
         let mut session = Session::new(id, task, tools, self.now());
         session.unconfined = unconfined;
         session.dialect = *dialect;
+        session.offer.clone_from(offer);
         session.policy.clone_from(policy);
+        let walk = self.walk()?;
+        offering::names_something(&session, &walk)?;
         self.save(&session)?;
-        let outbox = self.write_outbox(&session)?;
+        let outbox = self.write_outbox(&session, Some(walk))?;
         Ok(Turn { session, outbox: Some(outbox) })
     }
 
@@ -238,7 +245,7 @@ impl Base {
     pub fn restore_outbox(&self, session: &Session) -> Result<bool> {
         let missing = !self.outbox_path(session).exists();
         if missing {
-            self.write_outbox(session)?;
+            self.write_outbox(session, None)?;
         }
         Ok(missing)
     }
@@ -246,13 +253,13 @@ impl Base {
     /// Saves a session that the person changed, and writes its newest outbox.
     pub fn save_and_write(&mut self, session: &Session) -> Result<PathBuf> {
         self.save(session)?;
-        self.write_outbox(session)
+        self.write_outbox(session, None)
     }
 
-    fn write_outbox(&self, session: &Session) -> Result<PathBuf> {
+    fn write_outbox(&self, session: &Session, walk: Option<Walk>) -> Result<PathBuf> {
         self.write_events(session)?;
         let path = self.outbox_path(session);
-        atomic::write(&path, self.render(session, None)?.as_bytes())?;
+        atomic::write(&path, self.render(session, walk)?.text.as_bytes())?;
         Ok(path)
     }
 
@@ -268,9 +275,9 @@ impl Base {
 
     /// The newest outbox of a session, as the workspace is now; `walk` is what was found there, if
     /// somebody has just looked.
-    fn render(&self, session: &Session, walk: Option<Walk>) -> Result<String> {
-        let (walk, requested) = self.files(session, walk)?;
-        Ok(outbox::render(session, &self.environment(session)?, &walk, &requested))
+    fn render(&self, session: &Session, walk: Option<Walk>) -> Result<outbox::Rendered> {
+        let (walk, files) = self.files(session, walk)?;
+        Ok(outbox::render(session, &self.environment(session)?, &walk, &files))
     }
 
     /// Where what commands make under protected names goes in the turn that begins from here.

@@ -264,7 +264,7 @@ impl Base {
                     self.write_events(&session)?;
                     fs::rename(&temporary, &path).map_err(|e| Error::io("write", &path, e))?;
                 } else {
-                    self.write_outbox(&session)?;
+                    self.write_outbox(&session, None)?;
                 }
                 atomic::sync_folder(&self.config.outbox)?;
                 Some(path)
@@ -365,7 +365,7 @@ impl Base {
     }
 
     fn prepare_outbox(&self, session: &Session, walk: Option<Walk>) -> Result<Rendered> {
-        let text = self.render(session, walk)?;
+        let text = self.render(session, walk)?.text;
         let path = self.outbox_path(session);
         let temporary = atomic::write_beside(&path, text.as_bytes())?;
         Ok(Rendered {

@@ -30,6 +30,7 @@ use crate::config::{Config, Raw};
 use crate::error::{Error, Result};
 use crate::runner::Runner;
 use crate::runner::sandbox::Confinement;
+use crate::tokens;
 use crate::watch::Stop;
 use talk::Talk;
 use teller::Teller;
@@ -123,6 +124,9 @@ struct Settings {
     /// How many characters of a command's output the LLM sees [4000]
     #[arg(long, value_name = "N", global = true)]
     max_output_length: Option<String>,
+    /// How many tokens an outbox is at most [24000]
+    #[arg(long, value_name = "N", global = true)]
+    max_tokens: Option<String>,
     /// How commands are confined: auto, bwrap, partial or off [auto]
     #[arg(long, value_name = "MODE", global = true)]
     sandbox: Option<String>,
@@ -242,6 +246,26 @@ impl Context {
         shown.unwrap_or(path).display().to_string()
     }
 
+    /// How many tokens an outbox is, about; None where it cannot be read.
+    fn tokens(&self, outbox: &Path) -> Option<usize> {
+        let text = std::fs::read_to_string(outbox).ok()?;
+        Some(tokens::about(&text, self.config.max_tokens))
+    }
+
+    /// ` (≈ 5,300 tokens)`, for a line that tells of an outbox. One that is more than it may be is
+    /// warned of.
+    fn weighed(&self, outbox: &Path) -> String {
+        let Some(tokens) = self.tokens(outbox) else { return String::new() };
+        let most = self.config.max_tokens;
+        if tokens > most {
+            self.talk.warning(&format!(
+                "the next outbox is {}, more than max_tokens = {most}: the task and what you say are never left out; make them shorter, or set max_tokens to what your chat takes",
+                tokens::told(tokens)
+            ));
+        }
+        format!(" ({})", tokens::told(tokens))
+    }
+
     /// Prints a result as one line of JSON.
     fn print_json(value: &serde_json::Value) {
         talk::result(&value.to_string());
@@ -320,6 +344,7 @@ impl Settings {
             ("sessions_dir", self.sessions_dir),
             ("command_timeout_seconds", self.command_timeout_seconds),
             ("max_output_length", self.max_output_length),
+            ("max_tokens", self.max_tokens),
             ("sandbox", self.sandbox),
             ("policy", self.policy),
         ] {

@@ -12,10 +12,11 @@ use crate::base::{Base, Beginning, Turn};
 use crate::control::Wish;
 use crate::daemon::{self, Serve};
 use crate::error::{Error, Result};
+use crate::outbox::check_pattern;
 use crate::protocol::Dialect;
 use crate::runner::sandbox::Tier;
 use crate::session::store::Store;
-use crate::session::{self, Session, is_id};
+use crate::session::{self, Offer, Session, is_id};
 use crate::text::visible_line;
 use crate::watch::Stop;
 
@@ -24,6 +25,7 @@ use crate::watch::Stop;
 Examples:
   deaddrop new \"Write a calculator in Python, with tests\"
   deaddrop new --task-file TASK.md --no-watch
+  deaddrop new --include 'src/parser/' \"Make the parser faster\"
   deaddrop new --dialect operations --policy standard \"Tidy up\"
   pbpaste | deaddrop new -")]
 pub(super) struct New {
@@ -36,6 +38,13 @@ pub(super) struct New {
     /// What its outboxes teach: tags, or the JSON operations of Agent Spaces
     #[arg(long, value_enum, value_name = "DIALECT", default_value = "tags")]
     dialect: Taught,
+    /// Show the contents of these files in the first outbox, before others (written as in a
+    /// .gitignore; may be given again)
+    #[arg(long, value_name = "GLOB", conflicts_with = "no_contents")]
+    include: Vec<String>,
+    /// Show no contents in the first outbox, only the listing
+    #[arg(long)]
+    no_contents: bool,
     /// Stop after the outbox is written; `deaddrop resume` waits for the reply
     #[arg(long)]
     no_watch: bool,
@@ -93,6 +102,7 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
             Taught::Tags => Dialect::Tags,
             Taught::Operations => Dialect::Operations,
         },
+        offer: offer(context, arguments)?,
         policy: context.config.policy.as_deref().unwrap_or(session::POLICY).to_owned(),
     };
     let wish = Wish::New(beginning.clone());
@@ -220,7 +230,8 @@ fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
     };
     context.talk.say(&begins);
     context.talk.say(&format!(
-        "Paste this file into a chat window, and save the reply as {name} in {}/:",
+        "Paste this file into a chat window{}, and save the reply as {name} in {}/:",
+        context.weighed(path),
         context.display(&context.config.inbox)
     ));
     if context.json {
@@ -288,6 +299,17 @@ fn task(arguments: &New) -> Result<String> {
         ));
     }
     Ok(text)
+}
+
+/// What of the workspace's contents the first outbox is to show.
+fn offer(context: &Context, arguments: &New) -> Result<Option<Offer>> {
+    for pattern in &arguments.include {
+        check_pattern(pattern)
+            .map_err(|why| Error::usage(format!("--include '{pattern}' is no pattern: {why}")))?;
+    }
+    let wants = !arguments.include.is_empty() || context.config.first_contents;
+    let include = arguments.include.clone();
+    Ok((wants && !arguments.no_contents).then_some(Offer { include }))
 }
 
 /// The first line of a task, for a terminal.

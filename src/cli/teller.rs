@@ -144,7 +144,8 @@ impl Listener for Teller<'_> {
             // What it asks is shown by itself.
             None => {}
             Some(path) => {
-                context.talk.say("Next outbox, to paste into the chat:");
+                let weighed = context.weighed(path);
+                context.talk.say(&format!("Next outbox, to paste into the chat{weighed}:"));
                 if !context.json {
                     result(&context.display(path));
                 }

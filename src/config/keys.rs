@@ -54,7 +54,7 @@ pub(crate) const PROTECTED: &str = ".git,.gitmodules,.husky,.vscode,.idea,.curso
     .mcp.json,.envrc,.bashrc,.bash_profile,.bash_login,.bash_logout,.profile,.zshrc,.zprofile,\
     .zshenv,.zlogin,.zlogout,.kshrc,.cshrc,.tcshrc,.login,.inputrc";
 
-pub(super) static KEYS: [Key; 18] = [
+pub(super) static KEYS: [Key; 20] = [
     Key { name: "workspace_dir", kind: Kind::Folder, default: "workspace" },
     Key { name: "inbox_dir", kind: Kind::Folder, default: "inbox" },
     Key { name: "outbox_dir", kind: Kind::Folder, default: "outbox" },
@@ -70,6 +70,12 @@ pub(super) static KEYS: [Key; 18] = [
         kind: Kind::Number { least: 100, most: 1_000_000, or_none: false },
         default: "4000",
     },
+    Key {
+        name: "max_tokens",
+        kind: Kind::Number { least: 4_000, most: 10_000_000, or_none: false },
+        default: "24000",
+    },
+    Key { name: "first_contents", kind: Kind::Switch, default: "true" },
     Key { name: "policy", kind: Kind::Policy, default: "" },
     Key { name: TABLE, kind: Kind::Mode, default: "auto" },
     Key { name: "sandbox.network", kind: Kind::Switch, default: "false" },

@@ -49,6 +49,10 @@ pub struct Config {
     pub command_timeout: Duration,
     /// How many characters of a command's output are kept.
     pub max_output_length: usize,
+    /// How many tokens an outbox is at most.
+    pub max_tokens: usize,
+    /// Whether the first outbox shows contents of the workspace unasked, if nobody says otherwise.
+    pub first_contents: bool,
     /// How commands are confined.
     pub sandbox: Sandbox,
     /// Names of files and folders that neither replies nor commands may write.
@@ -92,6 +96,8 @@ impl Config {
             command_timeout: Duration::from_secs(raw.setting("command_timeout_seconds").number()?),
             max_output_length: usize::try_from(raw.setting("max_output_length").number()?)
                 .unwrap_or(usize::MAX),
+            max_tokens: usize::try_from(raw.setting("max_tokens").number()?).unwrap_or(usize::MAX),
+            first_contents: raw.setting("first_contents").switch()?,
             sandbox: Sandbox::resolve(raw, &base, home)?,
             protected_names: raw.setting("protected_names").names()?,
             guest: raw.guest.as_ref().map(|guest| guest.resolve(&base)).transpose()?,

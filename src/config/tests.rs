@@ -46,6 +46,7 @@ fn wrong_settings_name_file_line_and_the_nearest_key() {
         error("command_timeout_seconds = 0"),
         "/base/deaddrop.toml:1: command_timeout_seconds is '0' but must be a whole number from 1 to 3600"
     );
+    assert!(error("max_tokens = 3999").ends_with("a whole number from 4000 to 10000000"));
     assert!(error("a = = 1").starts_with("/base/deaddrop.toml:1: "));
     assert!(error("inbox_dir = true").contains("inbox_dir cannot be"));
     assert!(error("inbox_dir = \"\"").contains("is empty"));
@@ -337,7 +338,7 @@ fn unknown_names_are_told_with_the_one_that_was_meant() {
         ("protected_name = []", "did you mean 'protected_names'?"),
         (
             "qqqq = 1",
-            "there are workspace_dir, inbox_dir, outbox_dir, sessions_dir, approvals_dir, command_timeout_seconds, max_output_length, policy, sandbox, protected_names",
+            "there are workspace_dir, inbox_dir, outbox_dir, sessions_dir, approvals_dir, command_timeout_seconds, max_output_length, max_tokens, first_contents, policy, sandbox, protected_names",
         ),
     ]);
     for (name, meant) in [

@@ -10,13 +10,14 @@ use crate::text::is_hazard;
 
 /// Whether a reader could take this line for one of the outbox's own.
 pub(super) fn could_be_marker(line: &str) -> bool {
-    const BEGINNINGS: [&str; 8] = [
+    const BEGINNINGS: [&str; 9] = [
         "--- ",
         "=== ",
         "[ok]",
         "[failed]",
         "## environment",
         "## workspace files",
+        "## workspace file contents",
         "## previous command results",
         "## requested file contents",
     ];
@@ -76,6 +77,7 @@ mod tests {
             "[OK] RUN_COMMAND: fine",
             "[failed] x",
             "## Workspace Files",
+            "## Workspace File Contents",
             "--- a/file.rs",
         ] {
             assert!(could_be_marker(line), "{line:?}");

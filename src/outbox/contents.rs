@@ -1,13 +1,30 @@
-//! `## Requested File Contents`: files as the LLM asked for them.
+//! Blocks with the contents of files: those that the LLM asked for, and those that the first outbox
+//! shows unasked.
+//!
+//! ```text
+//! --- src/x.py ---
+//! its text, whole lines
+//! --- end src/x.py ---
+//! ... lines 201-512 are left out for room: [READ_FILE path="src/x.py" start_line="201"] shows them
+//! ```
+//!
+//! The last line stands only where something is left out, and outside of the markers: within them it
+//! would be content.
 
 use std::borrow::Cow;
 
+use super::Shown;
 use super::boundaries::boundary;
-use crate::protocol::{Failure, FailureKind};
+use super::budget::{lines_within, shares};
+use crate::protocol::{Dialect, Digest, Failure, FailureKind};
 use crate::session::Session;
-use crate::text::{count, is_hazard, visible, visible_line};
+use crate::text::{count, is_hazard, shell_word, visible, visible_line};
+use crate::tokens;
 use crate::workspace::Contents;
 use crate::workspace::edit::count_lines;
+
+/// So many lines the command shows that is proposed where `READ_FILE` does not reach.
+const NEXT: usize = 400;
 
 /// A file that the LLM asked for, and what was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,9 +33,16 @@ pub struct Requested {
     pub contents: Result<Contents, Failure>,
 }
 
+/// What is shown of a file that was requested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// So many of its lines; None for all that was read of it.
+    pub(super) lines: Option<usize>,
+}
+
 impl Requested {
-    /// Whether it is shown, and what the results say of it.
-    pub(super) fn told(&self) -> (bool, String) {
+    /// Whether it is shown, and what the results say of it; `seen` where not all of it may be.
+    pub(super) fn told(&self, seen: Option<&Seen>) -> (bool, String) {
         let contents = match &self.contents {
             Err(failure) if failure.kind == FailureKind::Rejected => {
                 return (false, format!("REJECTED: {}", visible_line(&failure.reason)));
@@ -26,21 +50,32 @@ impl Requested {
             Err(failure) => return (false, visible_line(&failure.reason).into_owned()),
             Ok(contents) => contents,
         };
-        let shown = shown_bytes(contents);
-        let text = String::from_utf8_lossy(shown);
-        let mut told = format!("'{}' is shown below ({} bytes", contents.path, contents.size);
-        if shown.len() as u64 == contents.size {
-            told.push_str(&format!(", {})", count(count_lines(shown), "line")));
-        } else {
-            let lines = count_lines(shown);
-            told.push_str(&format!(
-                "; only its first {} bytes, lines 1-{lines}: for more use RUN_COMMAND, as in sed -n '{},{}p')",
-                shown.len(), lines + 1, lines + 400
-            ));
-        }
+        let Contents { path, size, .. } = contents;
+        let read = whole_lines(contents);
+        let is_read = read.len() as u64 == *size;
+        let all = count_lines(read);
+        let text = String::from_utf8_lossy(read);
+        let lines = match seen.and_then(|seen| seen.lines).unwrap_or(all) {
+            0 if *size > 0 => {
+                return (
+                    false,
+                    format!(
+                        "'{path}' is not shown ({size} bytes): there is no room in this message for its first line; ask for it by itself, or see a part with RUN_COMMAND, as in head -c 2000"
+                    ),
+                );
+            }
+            lines => lines,
+        };
+        let mut told = format!("'{path}' is shown below ({size} bytes");
+        told.push_str(&match (lines == all, is_read) {
+            (true, true) => format!(", {})", count(all, "line")),
+            (false, true) => format!("; only its lines 1-{lines} of {all})"),
+            (_, false) => format!("; only its lines 1-{lines})"),
+        });
+        let is_cut = lines < all;
         for (holds, note) in [
-            (!shown.is_empty() && !shown.ends_with(b"\n"), "its last line has no newline"),
-            (shown.windows(2).any(|pair| pair == b"\r\n"), "its lines end in CRLF"),
+            (!is_cut && !read.is_empty() && !read.ends_with(b"\n"), "its last line has no newline"),
+            (read.windows(2).any(|pair| pair == b"\r\n"), "its lines end in CRLF"),
             (matches!(text, Cow::Owned(_)), "it is not UTF-8; what is not shows as U+FFFD"),
             (
                 text.replace("\r\n", "\n").chars().any(is_hazard),
@@ -55,37 +90,158 @@ impl Requested {
     }
 }
 
-/// Renders the files that could be read, each once.
-pub(super) fn render(session: &Session, requested: &[Requested], out: &mut String) {
-    for (n, file) in requested.iter().enumerate() {
-        let Ok(contents) = &file.contents else { continue };
-        let shown = |earlier: &Requested| {
-            earlier.contents.as_ref().is_ok_and(|earlier| earlier.path == contents.path)
-        };
-        if requested[..n].iter().any(shown) {
-            continue;
-        }
-        let text = String::from_utf8_lossy(shown_bytes(contents));
-        let text = visible(&text);
-        let path = contents.path.as_str();
-        let mark = match boundary(session, path, &text) {
+/// A file as it is shown.
+pub(super) struct Block<'a> {
+    contents: &'a Contents,
+    dialect: Dialect,
+    /// All that was read of it, as it is shown.
+    text: String,
+    /// How much of that is shown: whole lines.
+    end: usize,
+}
+
+impl<'a> Block<'a> {
+    pub(super) fn of(session: &Session, contents: &'a Contents) -> Self {
+        let text = String::from_utf8_lossy(whole_lines(contents));
+        let text = visible(&text).into_owned();
+        let end = text.len();
+        Self { contents, dialect: session.dialect, text, end }
+    }
+
+    /// What of it is shown, where that is not all.
+    fn seen(&self) -> Seen {
+        let lines = count_lines(&self.text.as_bytes()[..self.end]);
+        Seen { lines: (self.end < self.text.len()).then_some(lines) }
+    }
+
+    /// Shows as many of its lines as are `room` tokens at most, with all that belongs to it.
+    fn cut(&mut self, session: &Session, room: usize) {
+        self.end = 0;
+        let frame = tokens::count(&self.render(session)) + 8;
+        self.end = lines_within(&self.text, room.saturating_sub(frame)).len();
+    }
+
+    /// The block; nothing where not even a line of it is to be shown.
+    pub(super) fn render(&self, session: &Session) -> String {
+        let path = self.contents.path.as_str();
+        let text = &self.text[..self.end];
+        let mark = match boundary(session, path, text) {
             Some(word) => format!("{path} (boundary {word})"),
             None => path.to_owned(),
         };
-        out.push_str(&format!("--- {mark} ---\n"));
-        out.push_str(&text);
+        let mut out = format!("--- {mark} ---\n{text}");
         if !text.is_empty() && !text.ends_with('\n') {
             out.push('\n');
         }
         out.push_str(&format!("--- end {mark} ---\n"));
+        out.push_str(&self.rest().unwrap_or_default());
+        out
+    }
+
+    /// The line that says what is left out, and how to ask for it.
+    fn rest(&self) -> Option<String> {
+        let Contents { path, size, .. } = self.contents;
+        let read = whole_lines(self.contents);
+        let is_read = read.len() as u64 == *size;
+        if self.end == self.text.len() && is_read {
+            return None;
+        }
+        let next = count_lines(&self.text.as_bytes()[..self.end]) + 1;
+        let left = if is_read {
+            format!("lines {next}-{} are", count_lines(read))
+        } else {
+            format!("line {next} and all after it are")
+        };
+        let by_command =
+            format!("sed -n '{next},{}p' {}", next + NEXT - 1, shell_word(path.as_str()));
+        let how = match self.dialect {
+            // READ_FILE looks no further than that, and takes no such path.
+            Dialect::Tags if self.end < self.text.len() && !path.as_str().contains('"') => {
+                format!("[READ_FILE path=\"{path}\" start_line=\"{next}\"] shows them")
+            }
+            Dialect::Tags => format!("RUN_COMMAND with {by_command} shows more"),
+            Dialect::Operations => format!("shell with {by_command} shows more"),
+        };
+        Some(format!("... {left} left out for room: {how}\n"))
+    }
+
+    /// What the LLM has seen of it.
+    pub(super) fn shown(&self) -> Shown {
+        let Contents { path, bytes, size } = self.contents;
+        let is_read = bytes.len() as u64 == *size;
+        Shown {
+            path: path.clone(),
+            whole: is_read && self.end == self.text.len(),
+            digest: is_read.then(|| Digest::of(bytes)),
+        }
     }
 }
 
-/// The bytes that are shown: all, or whole lines of a file that is longer.
-fn shown_bytes(contents: &Contents) -> &[u8] {
+/// The files that were requested and could be read, each once.
+pub(super) struct Blocks<'a> {
+    session: &'a Session,
+    all: Vec<Block<'a>>,
+    /// For each request which of the blocks answers it.
+    of: Vec<Option<usize>>,
+}
+
+impl<'a> Blocks<'a> {
+    pub(super) fn of(session: &'a Session, requested: &'a [Requested]) -> Self {
+        let mut all: Vec<Block<'a>> = Vec::new();
+        let of = requested.iter().map(|file| {
+            let contents = file.contents.as_ref().ok()?;
+            let same = |block: &Block<'_>| block.contents.path == contents.path;
+            Some(all.iter().position(same).unwrap_or_else(|| {
+                all.push(Block::of(session, contents));
+                all.len() - 1
+            }))
+        });
+        let of = of.collect();
+        Self { session, all, of }
+    }
+
+    /// How many tokens each is.
+    pub(super) fn tokens(&self) -> Vec<usize> {
+        self.all.iter().map(|block| tokens::count(&block.render(self.session))).collect()
+    }
+
+    /// Cuts what is too large, so that all is `room` tokens at most; `sizes` are what they are whole.
+    pub(super) fn cut(&mut self, sizes: &[usize], room: usize) {
+        for (block, share) in self.all.iter_mut().zip(shares(sizes, room)) {
+            if let Some(share) = share {
+                block.cut(self.session, share);
+            }
+        }
+    }
+
+    /// What is shown for each request.
+    pub(super) fn seen(&self) -> Vec<Seen> {
+        let whole = Seen { lines: None };
+        self.of.iter().map(|of| of.map_or(whole, |n| self.all[n].seen())).collect()
+    }
+
+    /// The blocks of which there is something to show.
+    fn visible(&self) -> impl Iterator<Item = &Block<'a>> {
+        self.all.iter().filter(|block| block.end > 0 || block.contents.size == 0)
+    }
+
+    /// What the LLM has seen.
+    pub(super) fn shown(&self) -> impl Iterator<Item = Shown> {
+        self.visible().map(Block::shown)
+    }
+
+    /// All of them, with their heading; nothing where there are none.
+    pub(super) fn render(&self) -> String {
+        let blocks: String = self.visible().map(|block| block.render(self.session)).collect();
+        if blocks.is_empty() { blocks } else { format!("\n## Requested File Contents\n{blocks}") }
+    }
+}
+
+/// The bytes that can be shown: all, or whole lines of a file that is longer.
+fn whole_lines(contents: &Contents) -> &[u8] {
     let bytes = contents.bytes.as_slice();
     if bytes.len() as u64 == contents.size {
         return bytes;
     }
-    memchr::memrchr(b'\n', bytes).map_or(bytes, |n| &bytes[..=n])
+    memchr::memrchr(b'\n', bytes).map_or(b"", |n| &bytes[..=n])
 }

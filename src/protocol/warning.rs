@@ -31,6 +31,8 @@ pub enum WarningSort {
     Done,
     /// The connection to a guest broke.
     Guest,
+    /// Something is left out, since a message has room for so much.
+    Room,
 }
 
 impl Warning {

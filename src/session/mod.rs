@@ -46,6 +46,9 @@ pub struct Session {
     /// Whether the person allowed commands with their own rights where no sandbox is to be had.
     #[serde(default)]
     pub unconfined: bool,
+    /// What its first outbox shows of the workspace's contents unasked; None for nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offer: Option<Offer>,
     /// What its outboxes teach, and how they tell results.
     #[serde(default)]
     pub dialect: Dialect,
@@ -82,6 +85,7 @@ impl Session {
             last_reply: None,
             tools,
             unconfined: false,
+            offer: None,
             dialect: Dialect::default(),
             policy: workspace_policy(),
             run: None,
@@ -206,6 +210,15 @@ impl Session {
         self.sequence += 1;
         self.said = std::mem::take(&mut self.to_say);
     }
+}
+
+/// What the first outbox shows of the workspace's contents unasked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Offer {
+    /// Patterns of files that are shown before others, written as in a `.gitignore`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub include: Vec<String>,
 }
 
 /// One message carried out without a conversation (agent-spaces-protocol, "Events Message").

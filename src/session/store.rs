@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Pending, Run, Session, is_id, run_id, run_stem};
+use super::{Offer, Pending, Run, Session, is_id, run_id, run_stem};
 use crate::atomic;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -201,6 +201,8 @@ struct Record {
     tools: Vec<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     unconfined: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    offer: Option<Offer>,
     #[serde(default, skip_serializing_if = "is_default")]
     dialect: Dialect,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -249,6 +251,7 @@ fn write(session: &Session) -> Vec<u8> {
         to_say: session.to_say.clone(),
         tools: session.tools.clone(),
         unconfined: session.unconfined,
+        offer: session.offer.clone(),
         dialect: session.dialect,
         run: session.run.clone(),
         asked: session.asked.clone(),
@@ -280,6 +283,7 @@ fn read(bytes: &[u8], id: &str) -> Result<Session, String> {
         last_reply: record.last_reply,
         tools: record.tools,
         unconfined: record.unconfined,
+        offer: record.offer,
         dialect: record.dialect,
         run: record.run,
         asked: record.asked,

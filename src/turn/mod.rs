@@ -328,7 +328,7 @@ fn judge_reads(
             let judgement = place.read(path)?.and_then(|contents| {
                 room = room.checked_sub(contents.bytes.len() as u64).ok_or_else(|| {
                     Failure::execution(format!(
-                        "'{path}' is not shown: one message shows {SHOWN_LIMIT} bytes of files at most; ask for it again by itself"
+                        "'{path}' is not shown: the files asked for before it are {SHOWN_LIMIT} bytes, far more than a message has room for; ask for it in a reply of its own"
                     ))
                 })?;
                 Ok(())

@@ -15,6 +15,7 @@ pub mod overlay;
 mod plan;
 mod process;
 pub mod protected;
+mod text;
 pub mod walk;
 
 use std::io::{self, Read};
@@ -69,17 +70,6 @@ pub struct Contents {
     pub bytes: Vec<u8>,
     /// The size of the whole file.
     pub size: u64,
-}
-
-impl Contents {
-    /// The same, unless it is no text.
-    pub fn text(self) -> Result<Self, Failure> {
-        if self.bytes.contains(&0) {
-            let Self { path, size, .. } = self;
-            return Err(Failure::execution(format!("'{path}' is not text ({size} bytes)")));
-        }
-        Ok(self)
-    }
 }
 
 impl Workspace {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::answers;
-use deaddrop::outbox::{self, Environment, render};
+use deaddrop::outbox::{self, Environment, Files, render};
 use deaddrop::policy::{Ask, Opens};
 use deaddrop::protocol::operations::{self, Encoding, Event, Status, parse_events_message};
 use deaddrop::protocol::{
@@ -36,8 +36,9 @@ fn shown(session: &Session) -> String {
         timeout: 30,
         longest: 30,
         output_limit: 4,
+        max_tokens: 24_000,
     };
-    render(session, &environment, &Walk::of([("a", 1)]), &[])
+    render(session, &environment, &Walk::of([("a", 1)]), &Files::default()).text
 }
 
 /// The JSON below `## Events`.

@@ -8,6 +8,7 @@ mod approvals;
 #[cfg(unix)]
 mod asking;
 mod basics;
+mod budget;
 #[cfg(unix)]
 mod cli;
 #[cfg(target_os = "linux")]
@@ -20,6 +21,7 @@ mod dialects;
 #[cfg(unix)]
 mod events_shown;
 #[cfg(unix)]
+mod first_contents;
 mod guest;
 #[cfg(target_os = "linux")]
 mod guest_homes;

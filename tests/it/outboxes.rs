@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use deaddrop::outbox::{Environment, Requested, render};
+use deaddrop::outbox::{Environment, Files, Requested, render};
 use deaddrop::protocol::{
     Capture, Detail, Ending, Execution, Failure, Kind, Outcome, Output, RelPath, Warning,
     WarningSort, tags,
@@ -159,13 +159,14 @@ fn block(lines: &mut Lines<'_>) -> (String, String) {
 
 /// Whether a line begins as one of the outbox's own markers and headings do.
 fn poses(line: &str) -> bool {
-    const MARKERS: [&str; 8] = [
+    const MARKERS: [&str; 9] = [
         "=== ",
         "--- ",
         "[OK]",
         "[FAILED]",
         "## Environment",
         "## Workspace Files",
+        "## Workspace File Contents",
         "## Previous Command Results",
         "## Requested File Contents",
     ];
@@ -340,10 +341,12 @@ proptest! {
             policy: None,
             timeout: 30,
             longest: 30, output_limit: 4000,
+            max_tokens: 10_000_000,
         };
         let walk = Walk::of(names.iter().map(|name| (name.as_str(), 7)));
         let requested: Vec<Requested> = wanted.iter().map(requested).collect();
-        let outbox = render(&session, &environment, &walk, &requested);
+        let files = Files { requested, offered: None };
+        let outbox = render(&session, &environment, &walk, &files).text;
         let found = read(&outbox);
 
         prop_assert_eq!(&found.header[1], &format!("Sequence: {sequence}"));

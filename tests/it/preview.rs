@@ -169,7 +169,10 @@ fn check_looks_at_large_files_only_as_far_as_it_must() {
     let base = Base::with_session();
     base.sh("truncate -s 8T workspace/big; truncate -s 100M workspace/large");
     let run = base.run_with(&["check"], "[READ_FILE path=\"big\"]\n").with_code(1);
-    assert!(run.stdout.contains("'big' is not text (8796093022208 bytes)"), "{run:?}");
+    assert!(
+        run.stdout.contains("'big' is not shown: it is binary (8796093022208 bytes)"),
+        "{run:?}"
+    );
     let reply = format!("{}[DELETE_FILE path=\"large\"]\n", create("big"));
     let run = base.run_with(&["check"], reply).ok();
     assert!(run.stdout.contains("--- a/big\n+++ b/big\n(too large to show)\n"), "{run:?}");

@@ -34,7 +34,7 @@
 //! `{{OPERATIONS}}` for protocol-prompt/operations.md; `{{SYSTEM}}` and the like for what depends on
 //! the machine; `{{KEY}}` for the key of the reply, `{{WORD}}` for the word of a boundary, which must be the same in both markers and
 //! absent between them. In events `{{MS}}` stands for a duration, and `{{OP}}` for an id that was
-//! made up for an operation without one.
+//! made up for an operation without one. On the terminal `{{N}}` stands for a number of tokens.
 //!
 //! `SCENARIOS=overwrite cargo test --test scenarios` writes anew what is expected. Read every line
 //! of what changed: a golden file says what is right, not what the program does.
@@ -275,6 +275,7 @@ impl Scenario {
         let path = self.base.path();
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let said = run.stderr.replace(reply, name);
+        let said = portable::weighed(&said);
         portable::made_up(&said.replace(&real.display().to_string(), "{{BASE}}"))
     }
 }

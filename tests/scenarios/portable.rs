@@ -97,6 +97,11 @@ pub(crate) fn made_up(text: &str) -> String {
     Regex::new(r"\bop-[0-9a-f]{8}\b").unwrap().replace_all(text, "{{OP}}").into_owned()
 }
 
+/// Without the numbers of tokens, which what an outbox tells of the machine is part of.
+pub(crate) fn weighed(text: &str) -> String {
+    Regex::new("≈ [0-9,]+ tokens").unwrap().replace_all(text, "≈ {{N}} tokens").into_owned()
+}
+
 fn without_word(line: &str, word: Option<&str>) -> String {
     match word {
         Some(word) => line.replace(&format!("(boundary {word})"), "(boundary {{WORD}})"),

@@ -134,7 +134,8 @@ impl Guest {
         Ok(self.read(path, workspace::READ_LIMIT)?.and_then(Contents::text))
     }
 
-    fn read(&self, path: &RelPath, limit: u64) -> Result<Result<Contents, Failure>> {
+    /// Reads a file there, at most its first `limit` bytes.
+    pub fn read(&self, path: &RelPath, limit: u64) -> Result<Result<Contents, Failure>> {
         if let Kind::Plain(_) = self.kind()? {
             return plain::read(self, path, limit);
         }

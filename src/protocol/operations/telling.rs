@@ -54,7 +54,7 @@ pub fn events_of(outcome: &Outcome, now: &UtcTime) -> Vec<Event> {
         let category = match warning.sort {
             WarningSort::Guard | WarningSort::Asking => ErrorCategory::Policy,
             WarningSort::Timeout => ErrorCategory::Timeout,
-            WarningSort::Reading | WarningSort::Done | WarningSort::Guest => {
+            WarningSort::Reading | WarningSort::Done | WarningSort::Guest | WarningSort::Room => {
                 ErrorCategory::Execution
             }
         };

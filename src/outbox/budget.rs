@@ -1,0 +1,156 @@
+//! How the room of an outbox is shared out, in tokens. Pure.
+
+use crate::text::count;
+use crate::tokens;
+
+/// A text is first cut to so many bytes for each token there is room for: few texts have more.
+const BYTES_PER_TOKEN: usize = 16;
+
+/// What each of these sizes gets of `room`: None for all that it needs. Small ones come first, in the
+/// order of their sizes, and those that are larger than an even share of what is left have that.
+pub(super) fn shares(sizes: &[usize], room: usize) -> Vec<Option<usize>> {
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    order.sort_by_key(|&n| sizes[n]);
+    let (mut shares, mut left) = (vec![None; sizes.len()], room);
+    for (place, &n) in order.iter().enumerate() {
+        let even = left / (order.len() - place);
+        if sizes[n] <= even {
+            left -= sizes[n];
+        } else {
+            for &large in &order[place..] {
+                shares[large] = Some(even);
+            }
+            break;
+        }
+    }
+    shares
+}
+
+/// The level up to which texts of these lengths are kept, so that all together are within `room`.
+pub(super) fn level(lengths: &[usize], room: usize) -> usize {
+    shares(lengths, room).into_iter().flatten().next().unwrap_or(usize::MAX)
+}
+
+/// The first whole lines of `text` that are `room` tokens at most.
+pub(super) fn lines_within(text: &str, room: usize) -> &str {
+    let (mut end, mut left) = (0, room);
+    for line in text.split_inclusive('\n') {
+        // No need to count what cannot fit.
+        let fits = line.len() <= room.saturating_mul(1 << 10);
+        let tokens = if fits { tokens::count(line) } else { usize::MAX };
+        let Some(less) = left.checked_sub(tokens) else { break };
+        (end, left) = (end + line.len(), less);
+    }
+    &text[..end]
+}
+
+/// The first characters of `text` that are `room` tokens at most: whole lines, if there is one.
+pub(super) fn chars_within(text: &str, room: usize) -> &str {
+    let long = text.floor_char_boundary(room.saturating_mul(BYTES_PER_TOKEN).min(text.len()));
+    if long == text.len() && tokens::count(text) <= room {
+        return text;
+    }
+    let lines = lines_within(&text[..long], room);
+    let whole = match lines.rfind('\n') {
+        Some(n) => &lines[..=n],
+        None => "",
+    };
+    if !whole.trim().is_empty() {
+        return whole;
+    }
+    let mut part = &text[..long];
+    while !part.is_empty() && tokens::count(part) > room {
+        part = &part[..part.floor_char_boundary(part.len() / 2)];
+    }
+    part
+}
+
+/// A text of one line that is shortened to so many characters, with a word on the rest.
+pub(super) fn clipped(line: &str, limit: usize) -> String {
+    match line.char_indices().nth(limit) {
+        None => line.to_owned(),
+        Some((cut, _)) => {
+            let more = line[cut..].chars().count();
+            format!("{}… ({} left out)", &line[..cut], count(more, "more character"))
+        }
+    }
+}
+
+/// Looks for the greatest limit, up to `first`, with which what `render` gives is `room` tokens at most;
+/// None where that is so with none. A few guesses are made, each nearer: the last that fits counts.
+pub(super) fn greatest(
+    first: usize,
+    room: usize,
+    render: &dyn Fn(usize) -> String,
+) -> Option<usize> {
+    let least = tokens::count(&render(0));
+    if least > room {
+        return None;
+    }
+    let (mut best, mut limit) = (0, first);
+    for _ in 0..6 {
+        let tokens = tokens::count(&render(limit));
+        if tokens <= room {
+            best = best.max(limit);
+            // Near enough.
+            if limit >= first || tokens - least >= (room - least) / 10 * 8 {
+                break;
+            }
+        }
+        let (has, wants) = ((room - least) as u128, (tokens - least).max(1) as u128);
+        let next = usize::try_from(limit as u128 * has * 95 / (wants * 100)).unwrap_or(first);
+        // What did not fit once need not be tried again.
+        limit = if tokens > room { next.min(limit / 10 * 9) } else { next.min(first) };
+        if limit <= best {
+            break;
+        }
+    }
+    Some(best)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_ones_are_whole_and_large_ones_share_what_is_left() {
+        assert_eq!(shares(&[10, 500, 20, 900], 130), [None, Some(50), None, Some(50)]);
+        assert_eq!(shares(&[10, 20], 30), [None, None]);
+        assert_eq!(shares(&[10, 20], 29), [None, Some(19)]);
+        assert_eq!(shares(&[10, 20], 0), [Some(0), Some(0)]);
+        assert_eq!(shares(&[0], 0), [None]);
+        assert_eq!(shares(&[], 5), []);
+        assert_eq!((level(&[1, 2], 5), level(&[9, 9, 1], 7)), (usize::MAX, 3));
+    }
+
+    #[test]
+    fn texts_are_cut_at_the_ends_of_lines() {
+        let text = "one two three\nfour\n\nlast line of it";
+        for room in 0..12 {
+            let shown = lines_within(text, room);
+            assert!(shown.is_empty() || shown.ends_with('\n') || shown == text, "{shown:?}");
+            assert!(tokens::count(shown) <= room, "{room}: {shown:?}");
+        }
+        assert_eq!(lines_within(text, 12), text);
+        // Of a single line some is better than nothing, where it is words for the model.
+        let line = "word ".repeat(1000);
+        let shown = chars_within(&line, 100);
+        assert!(!shown.is_empty() && tokens::count(shown) <= 100, "{shown:?}");
+        assert_eq!(chars_within(&line, 0), "");
+    }
+
+    #[test]
+    fn a_line_is_clipped_with_a_count() {
+        assert_eq!(clipped("äbc", 3), "äbc");
+        assert_eq!(clipped("äbcde", 3), "äbc… (2 more characters left out)");
+    }
+
+    #[test]
+    fn the_greatest_limit_that_fits_is_nearly_found() {
+        let render = |limit: usize| "word ".repeat(10 + limit);
+        let found = greatest(100_000, 200, &render).unwrap();
+        assert!((140..=190).contains(&found), "{found}");
+        assert_eq!(greatest(50, 200, &render), Some(50));
+        assert_eq!(greatest(50, 5, &render), None);
+    }
+}

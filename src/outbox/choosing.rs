@@ -1,0 +1,239 @@
+//! Which files the first outbox shows unasked, the most wanted first. Pure.
+//!
+//! Those that the person named come first, then those that words of the task name, then what says
+//! what the project is, then all others: nearest to the root first, small ones before large ones. What
+//! should not leave the machine unasked is never among them unless the person named it, nor what lies in
+//! a folder whose name begins with a dot.
+
+use std::collections::HashSet;
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use crate::session::Offer;
+
+/// As many files are tried at most: each is read, perhaps from another machine.
+const TRIED: usize = 300;
+
+/// A file to be read, and shown if it is text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Candidate<'a> {
+    /// Its path from the root.
+    pub path: &'a str,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Which pattern of the person's names it, counted from 0.
+    pub included: Option<usize>,
+}
+
+/// Names of files that tell what a project is.
+const TELLING: [&str; 13] = [
+    "readme",
+    "cargo.toml",
+    "package.json",
+    "pyproject.toml",
+    "requirements.txt",
+    "setup.cfg",
+    "go.mod",
+    "makefile",
+    "cmakelists.txt",
+    "pom.xml",
+    "build.gradle",
+    "gemfile",
+    "composer.json",
+];
+
+/// Ends of the names of files that package managers write.
+const LOCKS: [&str; 3] = [".lock", "-lock.json", "-lock.yaml"];
+
+/// Names, and ends of names, of what is kept secret.
+const SECRET: [&str; 8] =
+    [".env", ".netrc", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa"];
+const SECRET_ENDS: [&str; 8] =
+    [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".gpg"];
+
+/// Whether a pattern of the person's can be read.
+///
+/// # Errors
+/// Why not.
+pub fn check_pattern(pattern: &str) -> Result<(), String> {
+    matcher(pattern).map(drop)
+}
+
+fn matcher(pattern: &str) -> Result<Gitignore, String> {
+    let mut builder = GitignoreBuilder::new("");
+    builder.add_line(None, pattern).map_err(|e| e.to_string())?;
+    let matcher = builder.build().map_err(|e| e.to_string())?;
+    if matcher.num_ignores() == 0 {
+        return Err("it names nothing".to_owned());
+    }
+    Ok(matcher)
+}
+
+/// The files of `listed` (paths from the root and sizes in bytes) that the first outbox of a session
+/// with this task may show, the most wanted first; those larger than `limit` bytes only where the
+/// person named them.
+pub fn candidates<'a>(
+    listed: impl Iterator<Item = (&'a str, u64)>,
+    task: &str,
+    offer: &Offer,
+    limit: u64,
+) -> Vec<Candidate<'a>> {
+    // What cannot be read was refused when the session began.
+    let included: Vec<Gitignore> =
+        offer.include.iter().filter_map(|pattern| matcher(pattern).ok()).collect();
+    let words = words(task);
+    let mut found = Vec::new();
+    for (path, size) in listed {
+        let names =
+            |matcher: &Gitignore| matcher.matched_path_or_any_parents(path, false).is_ignore();
+        let included = included.iter().position(names);
+        if included.is_none() && (size > limit || is_left_out(path)) {
+            continue;
+        }
+        let depth = path.matches('/').count();
+        let rank = match included {
+            Some(n) => (0, n),
+            None if is_named(path, &words) => (1, 0),
+            None if depth == 0 && is_telling(path) => (2, 0),
+            // Long, and of little use to a reader.
+            None if LOCKS.iter().any(|end| path.ends_with(end)) => (4, depth),
+            None => (3, depth),
+        };
+        found.push((rank, depth, size, Candidate { path, size, included }));
+    }
+    let key = |(rank, depth, size, file): &((u8, usize), usize, u64, Candidate<'a>)| {
+        (*rank, *depth, *size, file.path)
+    };
+    if found.len() > TRIED {
+        found.select_nth_unstable_by(TRIED, |a, b| key(a).cmp(&key(b)));
+        found.truncate(TRIED);
+    }
+    found.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
+    found.into_iter().map(|(.., file)| file).collect()
+}
+
+fn name_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
+
+/// Whether a file is shown to nobody who did not ask for it.
+fn is_left_out(path: &str) -> bool {
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let name = name.to_ascii_lowercase();
+    folders.split('/').any(|folder| folder.starts_with('.'))
+        || SECRET.iter().any(|secret| name == *secret)
+        || name.starts_with(".env.")
+        || SECRET_ENDS.iter().any(|end| name.ends_with(end))
+}
+
+fn is_telling(path: &str) -> bool {
+    let name = name_of(path).to_ascii_lowercase();
+    TELLING.contains(&name.as_str()) || stem(&name) == TELLING[0]
+}
+
+fn stem(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |(stem, _)| if stem.is_empty() { name } else { stem })
+}
+
+/// The words of a task, without what is around them.
+fn words(task: &str) -> HashSet<String> {
+    let around = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.' | '/' | '-');
+    let mut words = HashSet::new();
+    for word in task.split(|c: char| c.is_whitespace() || around(c)) {
+        // A dot may begin a name, and one at the end ends a sentence.
+        let word = word.trim_end_matches(['.', '/', '-']);
+        let word = word.strip_prefix("./").unwrap_or(word);
+        if !word.is_empty() {
+            words.insert(word.to_lowercase());
+        }
+    }
+    words
+}
+
+/// Whether a word is the path of a file, its name, or that without its ending.
+fn is_named(path: &str, words: &HashSet<String>) -> bool {
+    let path = path.to_lowercase();
+    let name = name_of(&path);
+    let stem = stem(name);
+    // A word as short as "a" names no file.
+    words.contains(&path) || words.contains(name) || (stem.len() > 2 && words.contains(stem))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(files: &[(&str, u64)], task: &str, include: &[&str]) -> Vec<String> {
+        let include = include.iter().map(|&pattern| pattern.to_owned()).collect();
+        let found = candidates(files.iter().copied(), task, &Offer { include }, 1000);
+        found.into_iter().map(|file| file.path.to_owned()).collect()
+    }
+
+    #[test]
+    fn what_is_named_comes_first_and_then_what_is_near_and_small() {
+        let files = [
+            ("Cargo.lock", 900),
+            ("Cargo.toml", 90),
+            ("README.md", 80),
+            ("a.txt", 5),
+            ("docs/use.md", 7),
+            ("large.txt", 1001),
+            ("src/calculator.py", 500),
+            ("src/deep/er/x.py", 1),
+            ("src/main.py", 6),
+            ("z.txt", 4),
+        ];
+        assert_eq!(
+            chosen(&files, "Add a division to the Calculator, see 'docs/use.md'.", &[]),
+            [
+                "docs/use.md",
+                "src/calculator.py",
+                "README.md",
+                "Cargo.toml",
+                "z.txt",
+                "a.txt",
+                "src/main.py",
+                "src/deep/er/x.py",
+                "Cargo.lock"
+            ]
+        );
+        assert_eq!(
+            chosen(&files, "z", &["src/deep/", "*.txt"])[..5],
+            ["src/deep/er/x.py", "z.txt", "a.txt", "large.txt", "README.md"]
+        );
+    }
+
+    #[test]
+    fn what_should_stay_is_shown_only_where_the_person_names_it() {
+        let files = [
+            (".env", 1),
+            (".ENV.local", 1),
+            (".github/ci.yml", 1),
+            (".gitignore", 1),
+            ("deploy/server.pem", 1),
+            ("env.py", 1),
+        ];
+        assert_eq!(chosen(&files, "fix .env and ci.yml", &[]), [".gitignore", "env.py"]);
+        assert_eq!(chosen(&files, "x", &["/.env", ".github"])[..2], [".env", ".github/ci.yml"]);
+    }
+
+    #[test]
+    fn of_many_files_the_nearest_are_tried() {
+        let files: Vec<(String, u64)> = (0..5000).map(|n| (format!("d{}/{n}", n % 7), n)).collect();
+        let near: Vec<(String, u64)> = (0..10).map(|n| (format!("f{n}"), n)).collect();
+        let all: Vec<(&str, u64)> =
+            files.iter().chain(&near).map(|(path, size)| (path.as_str(), *size)).collect();
+        let chosen = chosen(&all, "x", &[]);
+        assert_eq!(chosen.len(), TRIED);
+        assert_eq!(chosen[..2], ["f0", "f1"]);
+        assert_eq!(chosen[10], "d0/0");
+    }
+
+    #[test]
+    fn patterns_are_checked() {
+        assert!(check_pattern("src/**/*.rs").is_ok());
+        for wrong in ["", "# x", "a{b", "!src"] {
+            assert!(check_pattern(wrong).is_err(), "{wrong}");
+        }
+    }
+}

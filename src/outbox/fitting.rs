@@ -1,0 +1,244 @@
+//! The parts of an outbox put together, and as much of each as there is room for.
+//!
+//! In the order of need: PROTOCOL, Environment and PROMPT, the task, results, then contents that were
+//! asked for, then contents that were not, and the listing has the rest. A part that others need more
+//! never takes all: a little is kept for the listing, and a quarter for contents that were asked for,
+//! whatever commands wrote.
+//!
+//! Most outboxes are far from the limit, which an estimate says. Only where it could be exceeded is
+//! anything counted, and what is put together then is counted as a whole, last.
+
+use super::contents::Blocks;
+use super::events;
+use super::header::{facts, frame_tokens, header};
+use super::offered::Offer;
+use super::results::{Limits, Results};
+use super::{Environment, Files, Rendered, Shown, listing, prompt};
+use crate::protocol::{Detail, Dialect, Digest, operations, tags};
+use crate::session::Session;
+use crate::tokens;
+use crate::workspace::walk::Walk;
+
+/// So many tokens the markers and headings of all sections take.
+const HEADINGS: usize = 60;
+/// So many tokens are kept for the listing, or all that it needs.
+const LISTING: usize = 500;
+/// So many bytes of a listing a token is at most.
+const LISTING_BYTES: usize = 6;
+/// As often the parts are put together anew where they were too much.
+const TRIES: usize = 6;
+
+/// All that an outbox is rendered from.
+pub(super) struct Values<'a> {
+    pub(super) session: &'a Session,
+    pub(super) environment: &'a Environment,
+    pub(super) walk: &'a Walk,
+    pub(super) files: &'a Files,
+}
+
+/// The parts of an outbox, as they stand in it.
+struct Parts<'a> {
+    header: String,
+    listing: String,
+    offered: Option<Offer<'a>>,
+    results: String,
+    requested: Blocks<'a>,
+    /// So many characters of what was read stand in the events.
+    read: usize,
+}
+
+impl<'a> Values<'a> {
+    pub(super) fn render(&self) -> Rendered {
+        let limit = self.environment.max_tokens;
+        let frame = self.frame();
+        let mut parts = self.whole();
+        let rest = tokens::estimate(&self.compose(&frame, &parts, false)).most;
+        if rest <= limit {
+            // What is shown unasked must not need what is asked for later.
+            if let Some(offer) = &mut parts.offered {
+                let listing = tokens::estimate(&parts.listing).most.min(LISTING);
+                let room = limit - rest + tokens::estimate(&parts.listing).most;
+                let all = tokens::estimate(&offer.render()).most;
+                offer.within(room - listing, |text| tokens::estimate(text).most);
+                let chosen = tokens::estimate(&offer.render()).most;
+                if chosen < all || rest + chosen > limit {
+                    return self.fitted(&frame);
+                }
+            }
+            let text = self.compose(&frame, &parts, true);
+            let tokens = tokens::estimate(&text).likely;
+            return Rendered { shown: self.shown(&parts), text, tokens };
+        }
+        self.fitted(&frame)
+    }
+
+    /// What is always there, whole: before the listing, and PROMPT.
+    fn frame(&self) -> [String; 2] {
+        let mut before = "\n=== PROTOCOL ===\n".to_owned();
+        before.push_str(match self.session.dialect {
+            Dialect::Tags => tags::PROMPT,
+            Dialect::Operations => operations::PROMPT,
+        });
+        before.push_str("\n=== CONTEXT ===\n");
+        facts(self.session, self.environment, &mut before);
+        before.push_str("\n## Workspace Files\n");
+        let mut after = "\n=== PROMPT ===\n".to_owned();
+        prompt::prompt(self.session, &self.files.requested, &mut after);
+        [before, after]
+    }
+
+    /// All parts as they are where there is room for them.
+    fn whole(&self) -> Parts<'a> {
+        let Values { session, environment, files, .. } = *self;
+        let mut parts = Parts {
+            header: String::new(),
+            listing: self.listing(environment.max_tokens.saturating_mul(LISTING_BYTES)),
+            offered: files.offered.as_ref().map(|offered| Offer::of(session, offered)),
+            results: String::new(),
+            requested: Blocks::of(session, &files.requested),
+            read: usize::MAX,
+        };
+        header(session, None, &mut parts.header);
+        parts.results = match session.dialect {
+            Dialect::Tags => self.results(&[]).render(&Limits::default()),
+            Dialect::Operations => {
+                events::render(session, &events::Limits::of(environment.output_limit))
+            }
+        };
+        parts
+    }
+
+    fn listing(&self, room: usize) -> String {
+        let mut out = String::new();
+        listing::render(self.walk, self.session.dialect, room, &mut out);
+        out
+    }
+
+    fn results(&self, seen: &'a [super::contents::Seen]) -> Results<'a> {
+        Results { session: self.session, requested: &self.files.requested, seen }
+    }
+
+    fn compose(&self, [before, after]: &[String; 2], parts: &Parts<'_>, all: bool) -> String {
+        let offered = parts.offered.as_ref().filter(|_| all).map(Offer::render);
+        let requested = match self.session.dialect {
+            Dialect::Tags => parts.requested.render(),
+            Dialect::Operations => String::new(),
+        };
+        [
+            parts.header.as_str(),
+            before,
+            &parts.listing,
+            &offered.unwrap_or_default(),
+            &parts.results,
+            &requested,
+            after,
+        ]
+        .concat()
+    }
+
+    /// The outbox with as much of each part as there is room for.
+    fn fitted(&self, frame: &[String; 2]) -> Rendered {
+        let limit = self.environment.max_tokens;
+        let mut room = limit;
+        for tries_left in (0..TRIES).rev() {
+            let parts = self.fit(frame, room);
+            let text = self.compose(frame, &parts, true);
+            let tokens = tokens::count(&text);
+            if tokens <= limit || tries_left == 0 || room == 0 {
+                return Rendered { shown: self.shown(&parts), text, tokens };
+            }
+            // What belongs together counts otherwise than its pieces do, though little.
+            let more = (tokens - limit) * 2 + limit / 200;
+            room = if tries_left == 1 { 0 } else { room.saturating_sub(more) };
+        }
+        unreachable!("the last try returns")
+    }
+
+    /// The parts within `room` tokens, as far as they can be counted one by one.
+    fn fit(&self, frame: &[String; 2], room: usize) -> Parts<'a> {
+        let mut parts = self.whole();
+        let Values { session, environment, .. } = *self;
+        let always = frame.iter().map(|text| tokens::count(text)).sum::<usize>();
+        let mut left = room.saturating_sub(always + frame_tokens() + HEADINGS);
+
+        // The first outbox has the task twice, and all of it in PROMPT.
+        let of_task = if session.sequence == 1 { left / 16 } else { left / 2 };
+        parts.header.clear();
+        header(session, Some(of_task), &mut parts.header);
+        left = left.saturating_sub(tokens::count(&parts.header));
+
+        let listed = tokens::count(&parts.listing);
+        let kept = listed.min(LISTING).min(left / 10);
+        let sizes = match session.dialect {
+            Dialect::Tags => parts.requested.tokens(),
+            Dialect::Operations => Vec::new(),
+        };
+        let wanted = sizes.iter().sum::<usize>().min(left / 4);
+        let of_results = left.saturating_sub(kept + wanted);
+        match session.dialect {
+            Dialect::Tags => {
+                let limits = self.results(&[]).within(of_results);
+                parts.results = self.results(&[]).render(&limits);
+                let taken = tokens::count(&parts.results) + kept;
+                parts.requested.cut(&sizes, left.saturating_sub(taken));
+                let seen = parts.requested.seen();
+                parts.results = Results { session, requested: &self.files.requested, seen: &seen }
+                    .render(&limits);
+                left = left.saturating_sub(tokens::count(&parts.requested.render()));
+            }
+            Dialect::Operations => {
+                let whole = tokens::count(&parts.results);
+                if whole > of_results {
+                    let limits = events::within(session, environment.output_limit, of_results);
+                    parts.read = limits.contents();
+                    parts.results = events::render(session, &limits);
+                }
+            }
+        }
+        left = left.saturating_sub(tokens::count(&parts.results));
+        if let Some(offer) = &mut parts.offered {
+            offer.within(left.saturating_sub(kept), tokens::count);
+            left = left.saturating_sub(tokens::count(&offer.render()));
+        }
+        if listed > left {
+            parts.listing = self.shortened_listing(left);
+        }
+        parts
+    }
+
+    /// As much of the listing as is `room` tokens.
+    fn shortened_listing(&self, room: usize) -> String {
+        let mut bytes = room.saturating_mul(LISTING_BYTES);
+        for _ in 0..TRIES {
+            let listing = self.listing(bytes);
+            let tokens = tokens::count(&listing);
+            if tokens <= room {
+                return listing;
+            }
+            bytes = bytes.min(listing.len()) * room / tokens * 9 / 10;
+        }
+        self.listing(0)
+    }
+
+    /// The files that the model sees.
+    fn shown(&self, parts: &Parts<'_>) -> Vec<Shown> {
+        let mut shown: Vec<Shown> = parts.offered.iter().flat_map(Offer::shown).collect();
+        match self.session.dialect {
+            Dialect::Tags => shown.extend(parts.requested.shown()),
+            Dialect::Operations => {
+                for outcome in &self.session.last_results {
+                    let Detail::Read { path, content, encoding, .. } = &outcome.detail else {
+                        continue;
+                    };
+                    let bytes = encoding.decode(content);
+                    shown.push(Shown {
+                        path: path.clone(),
+                        whole: content.chars().nth(parts.read).is_none(),
+                        digest: bytes.ok().map(|bytes| Digest::of(&bytes)),
+                    });
+                }
+            }
+        }
+        shown
+    }
+}

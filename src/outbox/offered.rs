@@ -1,0 +1,89 @@
+//! `## Workspace File Contents`: what the first outbox shows unasked, so that a small workspace need
+//! not be asked for. Whole files only.
+
+use super::contents::Block;
+use super::{Shown, tokens_of};
+use crate::protocol::Dialect;
+use crate::session::Session;
+use crate::text::count;
+use crate::workspace::Contents;
+
+/// Files that the first outbox may show, read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Offered {
+    /// Texts, the most wanted first.
+    pub files: Vec<Contents>,
+    /// How many of them, the first, the person named: these may take all the room there is.
+    pub included: usize,
+    /// How many files were looked at and are no text.
+    pub not_text: usize,
+    /// How many files the workspace lists.
+    pub listed: usize,
+}
+
+/// Which of them are shown.
+pub(super) struct Offer<'a> {
+    session: &'a Session,
+    offered: &'a Offered,
+    blocks: Vec<Block<'a>>,
+    /// The text of each, and whether it is shown.
+    texts: Vec<(String, bool)>,
+}
+
+impl<'a> Offer<'a> {
+    pub(super) fn of(session: &'a Session, offered: &'a Offered) -> Self {
+        let blocks: Vec<Block<'_>> =
+            offered.files.iter().map(|contents| Block::of(session, contents)).collect();
+        let texts = blocks.iter().map(|block| (block.render(session), true)).collect();
+        Self { session, offered, blocks, texts }
+    }
+
+    /// Keeps what fits: of the files that the person named into `room` tokens, of all others into
+    /// half of what is left then. What does not fit makes room for the next.
+    pub(super) fn within(&mut self, room: usize, count: impl Fn(&str) -> usize) {
+        // The heading, and the line below it.
+        let mut left = room.saturating_sub(40);
+        for (n, (text, is_shown)) in self.texts.iter_mut().enumerate() {
+            if n == self.offered.included {
+                left /= 2;
+            }
+            let less = left.checked_sub(tokens_of(text, left, &count));
+            *is_shown = less.is_some();
+            left = less.unwrap_or(left);
+        }
+    }
+
+    fn chosen(&self) -> impl Iterator<Item = (&Block<'a>, &str)> {
+        let both = self.blocks.iter().zip(&self.texts);
+        both.filter(|(_, (_, is_shown))| *is_shown).map(|(block, (text, _))| (block, text.as_str()))
+    }
+
+    /// What the LLM has seen.
+    pub(super) fn shown(&self) -> impl Iterator<Item = Shown> {
+        self.chosen().map(|(block, _)| block.shown())
+    }
+
+    /// The section; nothing where no file is shown.
+    pub(super) fn render(&self) -> String {
+        let shown = self.chosen().count();
+        if shown == 0 {
+            return String::new();
+        }
+        let Offered { listed, not_text, .. } = *self.offered;
+        let read = match self.session.dialect {
+            Dialect::Tags => "READ_FILE",
+            Dialect::Operations => "readFile",
+        };
+        let told = if shown + not_text == listed {
+            match shown {
+                1 => "The only text file, whole.".to_owned(),
+                n => format!("All {n} text files, whole."),
+            }
+        } else {
+            format!("{shown} of {}, whole; {read} shows others.", count(listed, "file"))
+        };
+        let mut out = format!("\n## Workspace File Contents\n{told}\n");
+        self.chosen().for_each(|(_, text)| out.push_str(text));
+        out
+    }
+}

@@ -1,0 +1,76 @@
+//! PROMPT: what is asked of the LLM. Nothing of it is ever left out.
+
+use super::results::failed_before;
+use super::{Requested, boundaries};
+use crate::protocol::{Dialect, Outcome};
+use crate::session::Session;
+use crate::text::{indented, visible};
+
+/// What stands in PROMPT from the second outbox on, to the letter.
+const CONTINUE: &str = "Continue working on the task based on the results above. If the task is complete, send [DONE] with a summary.";
+
+/// The same of a session of operations.
+const CONTINUE_EVENTS: &str = "Continue working on the task based on the events above. If the task is complete, send a message operation with the id \"done\" and a summary.";
+
+/// Where the newest reply was cut off: what of it was carried out, and from where it is to be sent
+/// again.
+fn rest(session: &Session, requested: &[Requested], out: &mut String) {
+    let Some(block) = session.last_results.iter().position(Outcome::is_cut_off) else { return };
+    let read = match block {
+        0 => "none".to_owned(),
+        1 => "1".to_owned(),
+        n => format!("1–{n}"),
+    };
+    let before = match failed_before(session, requested, block) {
+        0 => ", and nothing before it".to_owned(),
+        failed => {
+            format!("; of what is before it {failed} failed (see above), and all else stands")
+        }
+    };
+    out.push_str(&format!(
+        "Your reply could not be read to its end: blocks read: {read}; send again from block {} (line {} of your reply) on{before}.\n",
+        block + 1,
+        session.last_results[block].line
+    ));
+}
+
+/// PROMPT, without its marker.
+pub(super) fn prompt(session: &Session, requested: &[Requested], out: &mut String) {
+    if session.sequence == 1 {
+        let task = visible(&session.task);
+        let heading = |line: &str| {
+            session.dialect == Dialect::Operations && boundaries::could_be_events(line)
+        };
+        if task.lines().any(|line| boundaries::could_be_marker(line) || heading(line)) {
+            out.push_str(&indented(&task));
+        } else {
+            out.push_str(&task);
+            out.push('\n');
+        }
+    }
+    if !session.said.is_empty() {
+        out.push_str("The user says:\n");
+        for words in &session.said {
+            out.push_str(&indented(&visible(words)));
+        }
+        out.push('\n');
+    }
+    if session.sequence > 1 {
+        rest(session, requested, out);
+        out.push_str(match session.dialect {
+            Dialect::Tags => CONTINUE,
+            Dialect::Operations => CONTINUE_EVENTS,
+        });
+        out.push('\n');
+    }
+    let place = match session.dialect {
+        Dialect::Tags => "First line of your reply, in its code block",
+        Dialect::Operations => "First line of your reply, in its code block, before the JSON",
+    };
+    out.push_str(&format!(
+        "\n{place}: [REPLY session=\"{}\" sequence=\"{}\" key=\"{}\"]\n",
+        session.id,
+        session.sequence,
+        session.key()
+    ));
+}

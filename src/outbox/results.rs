@@ -1,0 +1,166 @@
+//! `## Previous Command Results`: a line for each, warnings and output below it; shortened where they
+//! would leave no room for anything else.
+
+use super::budget::{clipped, greatest, level};
+use super::contents::{Requested, Seen};
+use crate::protocol::{Detail, Outcome, tags};
+use crate::session::Session;
+use crate::text::{indented, visible_line};
+use crate::tokens;
+
+/// Of results that would not fit otherwise, so many characters of each line are kept.
+const LINE: usize = 300;
+/// About so many characters are a token, for a first guess.
+const CHARS_PER_TOKEN: usize = 4;
+
+/// How much is told of each result.
+#[derive(Debug, Clone)]
+pub(super) struct Limits {
+    /// So many characters of each stream that a command wrote.
+    output: usize,
+    /// So many characters of each line.
+    line: usize,
+    /// So many tokens of lines; of more, failures first.
+    lines: Option<usize>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { output: usize::MAX, line: usize::MAX, lines: None }
+    }
+}
+
+/// One result, and whether it did what was asked.
+struct Told {
+    success: bool,
+    text: String,
+}
+
+/// What results are rendered of.
+#[derive(Clone, Copy)]
+pub(super) struct Results<'a> {
+    pub(super) session: &'a Session,
+    pub(super) requested: &'a [Requested],
+    /// What is shown of each that was requested; nothing where all is.
+    pub(super) seen: &'a [Seen],
+}
+
+impl Results<'_> {
+    /// All results, with their heading; nothing where there are none.
+    pub(super) fn render(&self, limits: &Limits) -> String {
+        let mut out = String::new();
+        if self.session.last_results.is_empty() {
+            return out;
+        }
+        out.push_str("\n## Previous Command Results\n");
+        let mut told = self.told(limits);
+        let Some(room) = limits.lines else {
+            told.iter().for_each(|told| out.push_str(&told.text));
+            return out;
+        };
+        let kept = kept(&told, room);
+        let mut dropped = [0, 0];
+        let mut kept = kept.into_iter();
+        told.retain(|told| {
+            let keeps = kept.next().unwrap_or_default();
+            dropped[usize::from(told.success)] += usize::from(!keeps);
+            keeps
+        });
+        told.iter().for_each(|told| out.push_str(&told.text));
+        // Flush left, as nothing stands that anybody else wrote.
+        let [failed, ok] = dropped;
+        if failed + ok > 0 {
+            out.push_str(&format!(
+                "[... more results are left out for room: {ok} OK, {failed} FAILED ...]\n"
+            ));
+        }
+        out
+    }
+
+    /// How much can be told so that all is `room` tokens at most, if that can be at all.
+    pub(super) fn within(&self, room: usize) -> Limits {
+        let mut lengths = Vec::new();
+        for outcome in &self.session.last_results {
+            if let Detail::Ran(execution) = &outcome.detail {
+                let captures = execution.output.captures().into_iter();
+                lengths.extend(captures.map(|c| c.head.chars().count() + c.tail.chars().count()));
+            }
+        }
+        let longest = lengths.iter().copied().max().unwrap_or_default();
+        // More than a few guesses would take long where there is much.
+        let first = level(&lengths, room.saturating_mul(CHARS_PER_TOKEN)).min(longest);
+        let shortened = |output| self.render(&Limits { output, ..Limits::default() });
+        if let Some(output) = greatest(first, room, &shortened) {
+            // What is as long as the longest is whole.
+            let output = if output >= longest { usize::MAX } else { output };
+            return Limits { output, ..Limits::default() };
+        }
+        let short = Limits { output: 0, line: LINE, lines: None };
+        match tokens::count(&self.render(&short)) {
+            all if all <= room => short,
+            // The heading, and the line that counts what is left out.
+            _ => Limits { lines: Some(room.saturating_sub(40)), ..short },
+        }
+    }
+
+    fn told(&self, limits: &Limits) -> Vec<Told> {
+        let mut reads =
+            self.requested.iter().zip(self.seen.iter().map(Some).chain(std::iter::repeat(None)));
+        let line = |text: &str| clipped(text, limits.line);
+        let told = |outcome: &Outcome| {
+            let (success, summary) = match &outcome.detail {
+                Detail::ReadLater { .. } => match reads.next() {
+                    Some((file, seen)) => file.told(seen),
+                    None => (false, "the file was not read".to_owned()),
+                },
+                _ => (outcome.success(), tags::summary(outcome)),
+            };
+            let mark = if success { "[OK]" } else { "[FAILED]" };
+            let mut text = format!("{mark} {}: {}\n", tags::name(outcome.kind), line(&summary));
+            for warning in &outcome.warnings {
+                text.push_str(&format!("  Warning: {}\n", line(&visible_line(warning))));
+            }
+            if let Detail::Ran(execution) = &outcome.detail {
+                let output = match limits.output {
+                    usize::MAX => tags::output(&execution.output),
+                    limit => tags::output(&execution.output.within(limit)),
+                };
+                push_output(&output, &mut text);
+            }
+            Told { success, text }
+        };
+        self.session.last_results.iter().map(told).collect()
+    }
+}
+
+fn push_output(output: &str, text: &mut String) {
+    if !output.is_empty() {
+        // Every line but the first begins with two spaces, so none can pose as a result.
+        let (first, rest) = output.split_once('\n').unwrap_or((output, ""));
+        text.push_str(format!("  Output: {first}").trim_end());
+        text.push('\n');
+        text.push_str(&indented(rest));
+    }
+}
+
+/// Which results are told in `room` tokens: failures before what succeeded, the first before the last.
+fn kept(told: &[Told], room: usize) -> Vec<bool> {
+    let (mut kept, mut left) = (vec![false; told.len()], room);
+    for success in [false, true] {
+        for (n, told) in told.iter().enumerate().filter(|(_, told)| told.success == success) {
+            let Some(less) = left.checked_sub(tokens::count(&told.text)) else { break };
+            (kept[n], left) = (true, less);
+        }
+    }
+    kept
+}
+
+/// How many of the first `count` results are failures.
+pub(super) fn failed_before(session: &Session, requested: &[Requested], count: usize) -> usize {
+    let mut reads = requested.iter();
+    let failed = |outcome: &&Outcome| match &outcome.detail {
+        Detail::ReadLater { .. } => !reads.next().is_some_and(|file| file.told(None).0),
+        _ => !outcome.success(),
+    };
+    session.last_results.iter().take(count).filter(failed).count()
+}
