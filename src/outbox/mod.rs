@@ -12,10 +12,15 @@ mod listing;
 use crate::protocol::{Detail, Dialect, Outcome, operations, tags};
 use crate::session::Session;
 use crate::text::{count, indented, visible, visible_line};
+use crate::workspace::picture::Picture;
 use crate::workspace::walk::Walk;
 
 pub use contents::Requested;
 pub use events::{events, waiting};
+pub use listing::newest;
+
+/// How many bytes the listing may take.
+const LISTING_ROOM: usize = 32 << 10;
 
 /// What stands in PROMPT from the second outbox on, to the letter.
 const CONTINUE: &str = "Continue working on the task based on the results above. If the task is complete, send [DONE] with a summary.";
@@ -64,7 +69,9 @@ pub fn render(
     out.push_str("\n=== CONTEXT ===\n");
     facts(session, environment, &mut out);
     out.push_str("\n## Workspace Files\n");
-    listing::render(walk, session.dialect, &mut out);
+    let picture = Picture::of(walk, &newest(session));
+    let near = listing::near(session, &picture);
+    listing::render(&picture, session.dialect, &near, LISTING_ROOM, &mut out);
     match session.dialect {
         Dialect::Tags => told(session, requested, &mut out),
         Dialect::Operations => events::render(session, environment.output_limit, &mut out),

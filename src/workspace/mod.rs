@@ -12,7 +12,9 @@ mod missing;
 mod names;
 mod nearest;
 pub mod overlay;
+pub mod picture;
 mod plan;
+mod products;
 pub mod protected;
 pub mod walk;
 
@@ -153,6 +155,11 @@ impl Workspace {
     /// Lists every file that is not ignored.
     pub fn walk(&self) -> Result<Walk> {
         walk::walk(self)
+    }
+
+    /// Counts what is in the folders that a walk left out, up to a bound.
+    pub fn count_ignored(&self, walk: &mut Walk) {
+        walk::count(self, walk);
     }
 }
 
