@@ -14,7 +14,7 @@ mod nearest;
 pub mod overlay;
 pub mod picture;
 mod plan;
-mod products;
+pub(crate) mod products;
 pub mod protected;
 pub mod walk;
 

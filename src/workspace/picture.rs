@@ -51,7 +51,7 @@ impl<'w> Picture<'w> {
     /// products.
     pub fn of(walk: &'w Walk, touched: &[&str]) -> Self {
         let all = walk.files().len();
-        let mut sorter = Sorter { walk, all, marked: marked(walk) };
+        let sorter = Sorter { walk, all, marked: marked(walk) };
         let left_out = |folder: &str| {
             walk.left_out().binary_search_by(|one| one.folder.as_str().cmp(folder)).is_ok()
         };
@@ -198,6 +198,15 @@ impl<'w> Picture<'w> {
     }
 }
 
+/// Whether a walk has left out a file of that path, if there is one, since it is in an ignored folder
+/// of build products.
+pub fn is_ignored_product_file(walk: &Walk, path: &str) -> bool {
+    memchr::memchr_iter(b'/', path.as_bytes()).map(|slash| &path[..=slash]).any(|folder| {
+        is_ignored_product(folder)
+            && walk.left_out().binary_search_by(|one| one.folder.as_str().cmp(folder)).is_ok()
+    })
+}
+
 /// How much of `path` is folders that `folder` is in too; the latter ends in `/`, or is empty.
 fn shared(folder: &str, path: &str) -> usize {
     if path.starts_with(folder) {
@@ -237,7 +246,7 @@ struct Sorter<'w> {
 
 impl Sorter<'_> {
     /// Whether `folder`, which is in `parent`, holds build products; both end in `/` but for the root.
-    fn is_product(&mut self, parent: &str, folder: &str) -> bool {
+    fn is_product(&self, parent: &str, folder: &str) -> bool {
         let name = &folder[parent.len()..folder.len() - 1];
         is_named_product(name)
             || !self.marked.is_empty() && self.marked.contains(folder)
@@ -249,9 +258,12 @@ impl Sorter<'_> {
     /// Whether one of the patterns, if there are any, fits something in that folder.
     fn holds_one(&self, folder: &str, patterns: &[&str]) -> bool {
         patterns.is_empty()
-            || patterns.iter().any(|pattern| match pattern.contains('*') {
-                true => self.names(folder).any(|name| fits(name, pattern)),
-                false => self.holds(&format!("{folder}{pattern}")),
+            || patterns.iter().any(|pattern| {
+                if pattern.contains('*') {
+                    self.names(folder).any(|name| fits(name, pattern))
+                } else {
+                    self.holds(&format!("{folder}{pattern}"))
+                }
             })
     }
 
@@ -292,3 +304,6 @@ impl Sorter<'_> {
         (at < files.end && self.walk.file(at).path == path).then_some(at)
     }
 }
+
+#[cfg(test)]
+mod tests;

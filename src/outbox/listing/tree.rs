@@ -155,8 +155,8 @@ impl<'p, 'w> Tree<'p, 'w> {
         let opened = BTreeMap::new();
         let mut tree =
             Self { picture, bytes_before: before, products, lines, opened, bytes: 0, room };
-        let root = tree.root();
-        tree.add(root.key(), tree.folded(&root));
+        let all = tree.root();
+        tree.add(all.key(), tree.folded(&all));
         tree
     }
 

@@ -134,6 +134,11 @@ impl Guest {
         Ok(self.read(path, workspace::READ_LIMIT)?.and_then(Contents::text))
     }
 
+    /// Reads at most the first `limit` bytes of a file there.
+    pub fn beginning(&self, path: &RelPath, limit: u64) -> Result<Result<Contents, Failure>> {
+        self.read(path, limit)
+    }
+
     fn read(&self, path: &RelPath, limit: u64) -> Result<Result<Contents, Failure>> {
         if let Kind::Plain(_) = self.kind()? {
             return plain::read(self, path, limit);

@@ -19,8 +19,8 @@ pub(in super::super) fn count(workspace: &Workspace, walk: &mut Walk) {
 }
 
 fn count_up_to(room: usize, workspace: &Workspace, walk: &mut Walk) {
-    let Ok(root) = Handle::root(&workspace.root) else { return };
-    let (root, mut buffer) = (Arc::new(root), Vec::with_capacity(32 << 10));
+    let Ok(top) = Handle::root(&workspace.root) else { return };
+    let (top, mut buffer) = (Arc::new(top), Vec::with_capacity(32 << 10));
     let mut counter = Counter { room, buffer: &mut buffer, state: &workspace.state };
     let mut left_out: Vec<LeftOut> = walk
         .ignored
@@ -31,7 +31,7 @@ fn count_up_to(room: usize, workspace: &Workspace, walk: &mut Walk) {
     for products in [true, false] {
         for (exact, folder) in walk.ignored.iter().zip(&mut left_out) {
             if counter.room > 0 && is_product(folder) == products {
-                folder.count = counter.within(&root, exact, &folder.folder);
+                folder.count = counter.within(&top, exact, &folder.folder);
             }
         }
     }
