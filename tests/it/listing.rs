@@ -108,15 +108,44 @@ fn build_products_stand_in_one_line_and_what_was_just_written_beside_it() {
                  [CREATE_FILE path=\"node_modules/m1/own.js\"]\ntwo two\n[/CREATE_FILE]\n";
     let outbox = base.apply(reply);
     let second = [
-        "  dist/ (build products: 2 files, 4 bytes)",
-        "  dist/own.js (3 bytes)",
+        "  dist/ (build products: 2 files, 5 bytes)",
+        "  dist/own.js (4 bytes)",
         "  node_modules/ (build products: 1,235 files, 13 kB)",
-        "  node_modules/m1/own.js (7 bytes)",
+        "  node_modules/m1/own.js (8 bytes)",
     ];
     assert_eq!(listing(&outbox)[2..], second);
     // In the next turn they are products like the others.
     let outbox = base.apply("[READ_FILE path=\"build/readme\"]\n");
     assert_eq!(listing(&outbox)[2..], [second[0], second[2]]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_guest_tells_what_it_leaves_out() {
+    let pair = crate::guests::Pair::new();
+    for (path, text) in [
+        (".gitignore", "/build/\n/data/\n*.log\n"),
+        ("a.log", "123"),
+        ("build/x/y", "12345"),
+        ("data/z", "12"),
+        ("node_modules/m/i.js", "1"),
+    ] {
+        pair.guest.write(&format!("workspace/{path}"), text);
+    }
+    let rest = [
+        "  node_modules/ (build products: 1 file, 1 bytes)",
+        "  … and 2 ignored files (5 bytes) are not listed",
+    ];
+    let listed = first(&pair.host);
+    assert_eq!(listed[1], "  build/ (build products: 1 file, 5 bytes)");
+    assert_eq!(listed[2..], rest);
+    let reply = "[CREATE_FILE path=\"build/x/own\"]\n1\n[/CREATE_FILE]\n";
+    let listed = listing(&pair.host.apply(reply));
+    let build = ["  build/ (build products: 2 files, 7 bytes)", "  build/x/own (2 bytes)"];
+    assert_eq!(
+        (&listed[1..3], &listed[3..]),
+        (&build.map(str::to_owned)[..], &rest.map(str::to_owned)[..])
+    );
 }
 
 #[test]
