@@ -8,6 +8,7 @@ use deaddrop::outbox::{Environment, Files, Requested, render};
 use deaddrop::protocol::RelPath;
 use deaddrop::session::Session;
 use deaddrop::workspace::Workspace;
+use deaddrop::workspace::walk::Walk;
 use divan::counter::ItemsCount;
 
 fn main() {
@@ -57,6 +58,32 @@ fn walk_and_render(bencher: divan::Bencher, files: usize) {
     bencher
         .counter(ItemsCount::new(files))
         .bench(|| render(&session, &environment(), &workspace.walk().unwrap(), &Files::default()));
+}
+
+/// What is done with a walk: it is sorted into what is listed and what is not, and rendered.
+#[divan::bench(args = [1_000, 100_000, 1_000_000], sample_count = 20)]
+fn render_walk(bencher: divan::Bencher, files: usize) {
+    let paths: Vec<String> = (0..files)
+        .map(|n| format!("part{}/mod{}/m{}/handler_{n}.rs", n % 7, n % 61, n / 10))
+        .collect();
+    let walk = Walk::of(paths.iter().map(|path| (path.as_str(), 13)));
+    let session = Session::new("a1b2c3d4".into(), "A task", vec![], Timestamp::now());
+    bencher
+        .counter(ItemsCount::new(files))
+        .bench(|| render(&session, &environment(), divan::black_box(&walk), &Files::default()));
+}
+
+/// Counting what ignore rules leave out, as far as it is counted.
+#[divan::bench(args = [10_000, 100_000, 200_000], sample_count = 20)]
+fn count_ignored(bencher: divan::Bencher, files: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    tree(&folder.path().join("target"), files);
+    fs::write(folder.path().join(".gitignore"), "target/\n").unwrap();
+    let workspace = Workspace::open(folder.path(), &[], &[]).unwrap();
+    let mut walk = workspace.walk().unwrap();
+    bencher
+        .counter(ItemsCount::new(files))
+        .bench_local(|| workspace.count_ignored(divan::black_box(&mut walk)));
 }
 
 #[divan::bench]

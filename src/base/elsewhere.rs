@@ -7,13 +7,14 @@ use std::time::Duration;
 use super::Base;
 use crate::config::{Config, Policy};
 use crate::error::Result;
-use crate::outbox::{Files, Requested};
+use crate::outbox::{self, Files, Requested};
 use crate::place::{Guest, Terms};
 use crate::protocol::rpc::About;
-use crate::protocol::{Asks, Digest, Operation};
+use crate::protocol::{Asks, Digest, Operation, RelPath};
 use crate::session::Session;
 use crate::session::record::Begin;
 use crate::watch::Stop;
+use crate::workspace::picture::is_ignored_product_file;
 use crate::workspace::walk::Walk;
 
 impl Base {
@@ -85,7 +86,11 @@ impl Base {
             };
             requested.push(Requested { contents });
         }
-        let walk = walk.map_or_else(|| self.walk(), Ok)?;
+        let mut walk = walk.map_or_else(|| self.walk(), Ok)?;
+        if self.guest.is_none() {
+            self.workspace.count_ignored(&mut walk);
+        }
+        self.list_touched(session, &mut walk)?;
         let offered = self.offered(session, &walk)?;
         Ok((walk, Files { requested, offered }))
     }
@@ -96,6 +101,27 @@ impl Base {
             Some(guest) => guest.walk(),
             None => self.workspace.walk(),
         }
+    }
+
+    /// Has the newest results' files listed also among build products that are ignored.
+    fn list_touched(&self, session: &Session, walk: &mut Walk) -> Result<()> {
+        for path in outbox::newest(session) {
+            if !is_ignored_product_file(walk, path) {
+                continue;
+            }
+            // None of its bytes are wanted, only how many there are.
+            let Ok(path) = RelPath::parse(path) else { continue };
+            let found = match &self.guest {
+                Some(guest) => guest.read(&path, 0)?,
+                None => self.workspace.read(&path, 0),
+            };
+            if let Ok(file) = found
+                && file.path == path
+            {
+                walk.list_too(path.as_str(), file.size);
+            }
+        }
+        Ok(())
     }
 }
 

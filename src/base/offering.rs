@@ -7,6 +7,7 @@ use crate::policy::{self, Access, Decision};
 use crate::protocol::RelPath;
 use crate::session::{Offer, Session};
 use crate::workspace::READ_LIMIT;
+use crate::workspace::picture::Picture;
 use crate::workspace::walk::{EntryKind, Walk};
 
 /// A token is rarely more bytes of a file than this.
@@ -23,9 +24,10 @@ impl Base {
             policy::path(&policy, Access::Read, path, Some(size)) == Decision::Allow
         };
         let mut room = (self.config.max_tokens as u64).saturating_mul(BYTES_PER_TOKEN);
-        let mut offered = Offered { listed: listed(walk).count(), ..Offered::default() };
+        let picture = Picture::of(walk, &[]);
+        let mut offered = Offered { listed: listed(&picture).count(), ..Offered::default() };
         // Half of the room is the most that is shown of what nobody named.
-        for file in outbox::candidates(listed(walk), &session.task, offer, room / 2) {
+        for file in outbox::candidates(listed(&picture), &session.task, offer, room / 2) {
             let Some(less) = room.checked_sub(file.size) else { continue };
             let Ok(path) = RelPath::parse(file.path) else { continue };
             // What a reply may not read is not shown unasked either.
@@ -54,17 +56,18 @@ impl Base {
     }
 }
 
-/// The regular files that hold something.
-fn listed(walk: &Walk) -> impl Iterator<Item = (&str, u64)> {
-    let files = walk.files().filter(|file| file.kind == EntryKind::File && file.size > 0);
+/// The regular files of a listing that hold something.
+fn listed<'w>(picture: &Picture<'w>) -> impl Iterator<Item = (&'w str, u64)> {
+    let files = picture.files().filter(|file| file.kind == EntryKind::File && file.size > 0);
     files.map(|file| (file.path, file.size))
 }
 
 /// Fails where the person named files to be shown and there are none such.
 pub(super) fn names_something(session: &Session, walk: &Walk) -> Result<()> {
+    let picture = Picture::of(walk, &[]);
     for pattern in session.offer.iter().flat_map(|offer| &offer.include) {
         let only = Offer { include: vec![pattern.clone()] };
-        let found = outbox::candidates(listed(walk), "", &only, 0);
+        let found = outbox::candidates(listed(&picture), "", &only, 0);
         if !found.iter().any(|file| file.included.is_some()) {
             return Err(Error::usage(format!(
                 "--include '{pattern}' names no file that is listed; it is written as in a .gitignore, and what is ignored there is not listed"

@@ -17,6 +17,7 @@ use super::{Environment, Files, Rendered, Shown, listing, prompt};
 use crate::protocol::{Detail, Dialect, Digest, operations, tags};
 use crate::session::Session;
 use crate::tokens;
+use crate::workspace::picture::Picture;
 use crate::workspace::walk::Walk;
 
 /// So many tokens the markers and headings of all sections take.
@@ -110,7 +111,9 @@ impl<'a> Values<'a> {
 
     fn listing(&self, room: usize) -> String {
         let mut out = String::new();
-        listing::render(self.walk, self.session.dialect, room, &mut out);
+        let picture = Picture::of(self.walk, &listing::newest(self.session));
+        let near = listing::near(self.session, &picture);
+        listing::render(&picture, self.session.dialect, &near, room, &mut out);
         out
     }
 

@@ -26,6 +26,7 @@ use crate::workspace::walk::Walk;
 pub use choosing::{Candidate, candidates, check_pattern};
 pub use contents::Requested;
 pub use events::{events, waiting};
+pub use listing::newest;
 pub use offered::Offered;
 
 /// What the Environment section tells about this machine, and what bounds an outbox.

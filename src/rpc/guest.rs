@@ -17,12 +17,12 @@ use crate::place::{Coming, Place};
 use crate::policy::Opens;
 use crate::protocol::operations::Encoding;
 use crate::protocol::rpc::{
-    About, AboutAsked, ContentsOf, Fault, LookAt, LookedAt, READ_LIMIT, ReadOf, ResultOf,
-    STREAM_LIMIT, State, StepAsked, VERSION, Walked, WalkedFile,
+    About, AboutAsked, ContentsOf, Fault, LeftOut, LeftOutFolder, LookAt, LookedAt, READ_LIMIT,
+    ReadOf, ResultOf, STREAM_LIMIT, State, StepAsked, VERSION, Walked, WalkedFile,
 };
 use crate::protocol::{Digest, Operation, Reading, Warning, WarningSort};
 use crate::runner::sandbox::Tier;
-use crate::workspace::walk::EntryKind;
+use crate::workspace::walk::{Count, EntryKind};
 
 impl Served {
     pub(super) fn about(&self, asked: AboutAsked) -> Result<About, Fault> {
@@ -54,7 +54,9 @@ impl Served {
     }
 
     pub(super) fn walked(&self) -> Result<Walked, Fault> {
-        let walk = self.serving.workspace.walk().map_err(|e| failed(&e))?;
+        let workspace = &self.serving.workspace;
+        let mut walk = workspace.walk().map_err(|e| failed(&e))?;
+        workspace.count_ignored(&mut walk);
         let files = walk.files().map(|file| {
             let kind = match file.kind {
                 EntryKind::File => 'f',
@@ -63,7 +65,14 @@ impl Served {
             };
             WalkedFile(file.path.to_owned(), file.size, kind)
         });
-        Ok(Walked { files: files.collect(), unreadable: walk.unreadable().to_vec() })
+        let folders = walk.left_out().iter().map(|one| {
+            let Count { files, bytes, is_whole } = one.count;
+            LeftOutFolder(one.folder.clone(), files, bytes, is_whole)
+        });
+        let Count { files: single, bytes, .. } = walk.ignored_files();
+        let left_out = LeftOut { files: (single, bytes), folders: folders.collect() };
+        let unreadable = walk.unreadable().to_vec();
+        Ok(Walked { files: files.collect(), unreadable, left_out })
     }
 
     pub(super) fn looked(&self, asked: &LookAt) -> LookedAt {

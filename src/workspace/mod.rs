@@ -12,8 +12,10 @@ mod missing;
 mod names;
 mod nearest;
 pub mod overlay;
+pub mod picture;
 mod plan;
 mod process;
+pub(crate) mod products;
 pub mod protected;
 mod text;
 pub mod walk;
@@ -144,6 +146,11 @@ impl Workspace {
     /// Lists every file that is not ignored.
     pub fn walk(&self) -> Result<Walk> {
         walk::walk(self)
+    }
+
+    /// Counts what is in the folders that a walk left out, up to a bound.
+    pub fn count_ignored(&self, walk: &mut Walk) {
+        walk::count(self, walk);
     }
 }
 

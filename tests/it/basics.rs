@@ -38,5 +38,5 @@ fn a_large_workspace_is_listed_where_no_thread_can_be_made() {
         "[MESSAGE]\nHi\n[/MESSAGE]\n",
     )
     .ok();
-    assert!(base.read(run.stdout.trim()).contains("more files"), "{run:?}");
+    assert!(base.read(run.stdout.trim()).contains("\n  a/ (5,100 files, 0 bytes)\n"), "{run:?}");
 }

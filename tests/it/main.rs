@@ -34,6 +34,7 @@ mod guests_hostile;
 mod handing_over;
 #[cfg(unix)]
 mod inbox;
+mod listing;
 mod messages;
 #[cfg(target_os = "linux")]
 mod operations;

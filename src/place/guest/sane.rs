@@ -1,12 +1,12 @@
 //! What a guest says, as far as it can be believed: of the sort that was asked for, no longer than it
 //! may be, and without characters that would mislead a reader.
 
-use crate::protocol::rpc::{About, STREAM_LIMIT, Walked, WalkedFile};
+use crate::protocol::rpc::{About, LeftOutFolder, STREAM_LIMIT, Walked, WalkedFile};
 use crate::protocol::{
     Capture, Detail, Ending, Failure, FailureKind, Operation, Output, Streams, Warning, WarningSort,
 };
 use crate::text::{count, visible_line};
-use crate::workspace::walk::{EntryKind, Walk};
+use crate::workspace::walk::{Count, EntryKind, LeftOut, Walk};
 
 /// No line of a guest's is longer, in characters.
 const LINE: usize = 2_000;
@@ -32,7 +32,7 @@ pub(super) fn size(size: u64) -> u64 {
 
 /// A listing, without what cannot be the path of a file in a workspace; how many there were of that is
 /// told.
-pub(super) fn walk(Walked { files, mut unreadable }: Walked) -> Walk {
+pub(super) fn walk(Walked { files, mut unreadable, left_out }: Walked) -> Walk {
     let all = files.len();
     let mut told = Vec::new();
     for WalkedFile(path, bytes, letter) in files {
@@ -57,7 +57,14 @@ pub(super) fn walk(Walked { files, mut unreadable }: Walked) -> Walk {
         let left_out = count(all - told.len(), "more file");
         unreadable.push(format!("... and {left_out} whose paths the guest gives are none"));
     }
-    Walk::told(told, unreadable)
+    let count = |files, bytes, is_whole| Count { files: size(files), bytes: size(bytes), is_whole };
+    let folder = |LeftOutFolder(path, files, bytes, is_whole)| {
+        let is_folder = path.strip_suffix('/').is_some_and(is_path);
+        is_folder.then(|| LeftOut { folder: path, count: count(files, bytes, is_whole) })
+    };
+    let (files, bytes) = left_out.files;
+    let folders = left_out.folders.into_iter().filter_map(folder).collect();
+    Walk::told(told, unreadable).leaving_out(count(files, bytes, true), folders)
 }
 
 /// Whether a text can be the path of a file in a workspace, whatever its characters are.

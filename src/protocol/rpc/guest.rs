@@ -68,12 +68,37 @@ pub struct About {
 
 /// All files of the workspace that are not ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Walked {
     /// Sorted by path.
     pub files: Vec<WalkedFile>,
     /// Folders that could not be read, sorted.
     pub unreadable: Vec<String>,
+    /// What the ignore rules there leave out.
+    #[serde(default, skip_serializing_if = "LeftOut::is_nothing")]
+    pub left_out: LeftOut,
 }
+
+/// What is not among the files of a [`Walked`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LeftOut {
+    /// How many single files, and their size in bytes together.
+    pub files: (u64, u64),
+    /// Folders, sorted by path.
+    pub folders: Vec<LeftOutFolder>,
+}
+
+impl LeftOut {
+    fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// One of them: its path with a `/` at the end, how many files are in it, their size in bytes together,
+/// and whether these are all.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOutFolder(pub String, pub u64, pub u64, pub bool);
 
 /// One of them: path, size in bytes, and `f` for a file, `l` for a link, `o` for others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,6 +3,8 @@
 //! Folders are opened relative to their parent's handle and never through a link. A second thread
 //! joins in where there are enough files to pay for it.
 
+mod counting;
+mod found;
 pub(crate) mod ignoring;
 #[cfg(target_os = "linux")]
 #[path = "linux.rs"]
@@ -18,159 +20,13 @@ use super::Workspace;
 use super::names::escaped;
 use crate::error::{Error, Result};
 use crate::protocol::RelPath;
+pub(super) use counting::count;
+pub use found::{Count, EntryKind, LeftOut, Listed, Walk};
 use ignoring::{Budget, Rules};
 use system::Handle;
 
 /// From so many files on a second thread pays.
 const PARALLEL_FROM: usize = 5_000;
-
-/// What stands in the workspace.
-#[derive(Debug, Default)]
-pub struct Walk {
-    /// All paths, one after another.
-    names: String,
-    entries: Vec<Entry>,
-    /// Folders that could not be read.
-    unreadable: Vec<String>,
-    /// Folders that hold a `.git`, in their escaped form with a `/` at the end; the root is empty.
-    repositories: Vec<String>,
-    /// Folders that were left out, in the same form.
-    ignored: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Entry {
-    start: u32,
-    end: u32,
-    size: u64,
-    kind: EntryKind,
-}
-
-/// What an entry of a walk is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EntryKind {
-    /// A regular file.
-    File,
-    /// A symbolic link, not followed.
-    Link,
-    /// Neither: a FIFO, a socket, a device.
-    Other,
-}
-
-/// One file of a [`Walk`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Listed<'a> {
-    /// Its path from the root, `/` between components.
-    pub path: &'a str,
-    /// Its size in bytes.
-    pub size: u64,
-    /// What it is.
-    pub kind: EntryKind,
-}
-
-impl Walk {
-    /// The files, sorted by path (byte order).
-    pub fn files(&self) -> impl ExactSizeIterator<Item = Listed<'_>> {
-        self.entries.iter().map(|e| Listed { path: self.path(e), size: e.size, kind: e.kind })
-    }
-
-    /// Folders that could not be read, sorted.
-    pub fn unreadable(&self) -> &[String] {
-        &self.unreadable
-    }
-
-    /// The folders that hold a `.git` of whatever sort, outside of ignored folders, sorted. Their
-    /// names are escaped (see `names`), since they must be found again, whatever their bytes.
-    pub(super) fn repositories(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.repositories.iter().map(|path| path.trim_end_matches('/'))
-    }
-
-    /// The folders that were left out because rules say so, in the same form, sorted.
-    pub(super) fn ignored(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.ignored.iter().map(|path| path.trim_end_matches('/'))
-    }
-
-    /// A walk of files that are given, for previews and tests.
-    pub fn of<'a>(files: impl IntoIterator<Item = (&'a str, u64)>) -> Self {
-        let mut walk = Self::default();
-        for (path, size) in files {
-            walk.push("", path, size, EntryKind::File);
-        }
-        walk.sort();
-        walk
-    }
-
-    /// What another machine tells of its files, and of folders that cannot be read.
-    pub fn told(
-        files: impl IntoIterator<Item = (String, u64, EntryKind)>,
-        unreadable: Vec<String>,
-    ) -> Self {
-        let mut walk = Self { unreadable, ..Self::default() };
-        for (path, size, kind) in files {
-            walk.push("", &path, size, kind);
-        }
-        walk.sort();
-        walk
-    }
-
-    fn path(&self, entry: &Entry) -> &str {
-        &self.names[entry.start as usize..entry.end as usize]
-    }
-
-    fn push(&mut self, prefix: &str, name: &str, size: u64, kind: EntryKind) {
-        let start = self.names.len();
-        self.names.push_str(prefix);
-        self.names.push_str(name);
-        // 4 GiB of names is more than any listing could use.
-        if let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(self.names.len())) {
-            self.entries.push(Entry { start, end, size, kind });
-        } else {
-            self.names.truncate(start);
-        }
-    }
-
-    fn sort(&mut self) {
-        let names = &self.names;
-        let path = |e: &Entry| &names.as_bytes()[e.start as usize..e.end as usize];
-        self.entries.sort_unstable_by(|a, b| path(a).cmp(path(b)));
-        self.sort_folders();
-    }
-
-    fn sort_folders(&mut self) {
-        for folders in [&mut self.unreadable, &mut self.repositories, &mut self.ignored] {
-            folders.sort_unstable();
-        }
-    }
-
-    /// Both walks as one; each is sorted, and so is the result.
-    fn merged(mut self, mut other: Self) -> Self {
-        self.unreadable.append(&mut other.unreadable);
-        self.repositories.append(&mut other.repositories);
-        self.ignored.append(&mut other.ignored);
-        self.sort_folders();
-        if other.entries.is_empty() {
-            return self;
-        }
-        let Ok(offset) = u32::try_from(self.names.len()) else { return self };
-        self.names.push_str(&other.names);
-        let moved = other.entries.iter().map(|e| Entry {
-            start: e.start + offset,
-            end: e.end + offset,
-            ..*e
-        });
-        let mut left = std::mem::take(&mut self.entries).into_iter().peekable();
-        let mut right = moved.peekable();
-        let mut entries = Vec::with_capacity(left.len() + right.len());
-        while let (Some(l), Some(r)) = (left.peek(), right.peek()) {
-            let from_left = self.path(l) <= self.path(r);
-            entries.extend(if from_left { left.next() } else { right.next() });
-        }
-        entries.extend(left);
-        entries.extend(right);
-        self.entries = entries;
-        self
-    }
-}
 
 /// A folder still to be walked.
 struct Job {
@@ -321,8 +177,11 @@ impl Walker<'_> {
             let Ok((kind, size)) = handle.look(name, *kind) else { continue };
             let below = || below(prefix, exact, name, &text);
             if rules.is_some_and(|rules| rules.ignores(prefix, &text, kind.is_none())) {
-                if kind.is_none() {
-                    walk.ignored.push(below().unwrap_or_else(|| format!("{prefix}{text}/")));
+                match kind {
+                    None => {
+                        walk.ignored.push(below().unwrap_or_else(|| format!("{prefix}{text}/")));
+                    }
+                    Some(_) => walk.ignored_files.file(size),
                 }
                 continue;
             }

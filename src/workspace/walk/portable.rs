@@ -51,10 +51,15 @@ impl Handle {
 
     /// Reads a file, a little more than [`SIZE_LIMIT`] where it is longer.
     pub(super) fn read_small(&self, name: &[u8]) -> io::Result<Vec<u8>> {
+        let name = String::from_utf8_lossy(name);
+        let mut bytes = Vec::new();
+        // Opening a FIFO for reading would wait for a writer.
+        if !self.0.symlink_metadata(&*name)?.is_file() {
+            return Ok(bytes);
+        }
         let mut options = OpenOptions::new();
         options.read(true).follow(FollowSymlinks::No);
-        let file = self.0.open_with(&*String::from_utf8_lossy(name), &options)?;
-        let mut bytes = Vec::new();
+        let file = self.0.open_with(&*name, &options)?;
         file.take(SIZE_LIMIT + 1).read_to_end(&mut bytes)?;
         Ok(bytes)
     }

@@ -7,6 +7,7 @@ use super::walk::{Bounds, within};
 use super::{about, command};
 use crate::protocol::rpc::{ExecResult, FileEntry};
 use crate::protocol::{Ending, Output, ShellCommand, Streams};
+use crate::workspace::walk::Count;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -101,9 +102,10 @@ fn a_walk_ends_also_in_a_circle_and_obeys_ignore_files() {
                 entry("src", true),
                 entry("shut", true),
                 entry("a.log", false),
+                entry("node_modules", true),
             ]),
             "src" => Some(vec![entry(".ignore", false), entry("b.log", false), entry("c", false)]),
-            "out" | ".git" => panic!("{folder} was listed"),
+            "out" | ".git" | "node_modules" => panic!("{folder} was listed"),
             _ => None,
         })
     };
@@ -118,4 +120,7 @@ fn a_walk_ends_also_in_a_circle_and_obeys_ignore_files() {
     let files: Vec<_> = walk.files().map(|file| file.path).collect();
     assert_eq!(files, [".gitignore", "src/.ignore", "src/b.log"]);
     assert_eq!(walk.unreadable(), ["shut/"]);
+    assert_eq!(walk.ignored_files(), Count { files: 2, bytes: 2, is_whole: true });
+    let left_out: Vec<_> = walk.left_out().iter().map(|one| (&*one.folder, one.count)).collect();
+    assert_eq!(left_out, [("node_modules/", Count::UNKNOWN), ("out/", Count::UNKNOWN)]);
 }

@@ -1,6 +1,6 @@
 //! The files of a plain agent's guest, listed folder by folder, those nearest to the root first, and
 //! within bounds: links are not told from folders, so there may be a circle, and each folder costs a
-//! question. What is left out is named.
+//! question. What is left out is named; ignored folders and build products are not counted.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -13,8 +13,9 @@ use super::files::{content, list};
 use crate::error::Result;
 use crate::protocol::rpc::FileEntry;
 use crate::text::count;
+use crate::workspace::products::is_named_product;
 use crate::workspace::walk::ignoring::{self, Budget, Rules};
-use crate::workspace::walk::{EntryKind, Walk};
+use crate::workspace::walk::{Count, EntryKind, LeftOut, Walk};
 
 /// How far is looked.
 pub(super) struct Bounds {
@@ -50,6 +51,7 @@ pub(super) fn within(
 ) -> Result<Walk> {
     let (begun, budget) = (Instant::now(), Budget::new());
     let (mut files, mut unreadable) = (Vec::new(), Vec::new());
+    let (mut ignored_files, mut ignored) = (Count::NONE, Vec::new());
     let (mut folders, mut entries) = (0, 0);
     let mut left_out: (usize, Option<String>) = (0, None);
     let mut queue = VecDeque::from([Job { prefix: String::new(), depth: 0, rules: None }]);
@@ -95,13 +97,18 @@ pub(super) fn within(
         }
         let rules = own.or(rules);
         for FileEntry { name, is_dir, size } in found {
-            if matches!(&*name, ".git" | ".gitkeep")
-                || rules.as_ref().is_some_and(|rules| rules.ignores(&prefix, &name, is_dir))
-            {
+            if matches!(&*name, ".git" | ".gitkeep") {
                 continue;
             }
+            let is_ignored =
+                rules.as_ref().is_some_and(|rules| rules.ignores(&prefix, &name, is_dir));
             let path = format!("{prefix}{name}");
-            if is_dir {
+            if is_dir && (is_ignored || is_named_product(&name)) {
+                // Each folder in it would cost a question.
+                ignored.push(LeftOut { folder: path + "/", count: Count::UNKNOWN });
+            } else if is_ignored {
+                ignored_files.file(size);
+            } else if is_dir {
                 let rules = rules.clone();
                 queue.push_back(Job { prefix: path + "/", depth: depth + 1, rules });
             } else {
@@ -115,5 +122,5 @@ pub(super) fn within(
             count(n, "folder")
         ));
     }
-    Ok(Walk::told(files, unreadable))
+    Ok(Walk::told(files, unreadable).leaving_out(ignored_files, ignored))
 }

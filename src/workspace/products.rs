@@ -1,0 +1,205 @@
+//! Which folders hold build products: what tools have made and can make again, from names alone.
+//! Pure.
+//!
+//! Sources must never be hidden behind one line, so a folder counts as made by a tool only where
+//! - nobody but a tool gives that name ([`is_named_product`]): `node_modules`, `__pycache__`, …;
+//! - the project itself says that it is no source, by an ignore file, and the name is a usual one
+//!   ([`is_ignored_product`]): `dist`, `build`, `target`, …;
+//! - a file in it is the tool's own mark ([`is_mark`]), as `CACHEDIR.TAG` is; or
+//! - the name is a usual one and what stands beside it or in it is what the tool needs or makes
+//!   ([`signs`]): `target` beside `Cargo.toml`, `dist` beside `package.json` with source maps in it.
+//!
+//! A `build/`, `dist/` or `bin/` with nothing but a usual name is source.
+
+/// Names that only tools give.
+const NAMED: [&str; 28] = [
+    ".dart_tool",
+    ".eggs",
+    ".gradle",
+    ".hypothesis",
+    ".ipynb_checkpoints",
+    ".mypy_cache",
+    ".next",
+    ".nox",
+    ".nuxt",
+    ".nyc_output",
+    ".parcel-cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".stack-work",
+    ".svelte-kit",
+    ".terraform",
+    ".tox",
+    ".turbo",
+    ".venv",
+    ".zig-cache",
+    "__pycache__",
+    "bower_components",
+    "dist-newstyle",
+    "elm-stuff",
+    "jspm_packages",
+    "node_modules",
+    "zig-cache",
+    "zig-out",
+];
+
+/// Names that tools and people give: of a folder that is ignored, it was a tool.
+const USUAL: [&str; 18] = [
+    ".build",
+    ".cache",
+    "DerivedData",
+    "Pods",
+    "_build",
+    "bin",
+    "build",
+    "coverage",
+    "debug",
+    "dist",
+    "env",
+    "htmlcov",
+    "obj",
+    "out",
+    "release",
+    "target",
+    "venv",
+    "virtualenv",
+];
+
+/// What shows that a folder of a usual name is made by a tool. A pattern is a name, or begins or ends
+/// with a `*`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Sign {
+    folder: &'static str,
+    /// One of these stands beside it; empty: whatever does.
+    pub(crate) beside: &'static [&'static str],
+    /// One of these stands in it; empty: whatever does.
+    pub(crate) within: &'static [&'static str],
+}
+
+const PYTHON: &[&str] = &["pyproject.toml", "setup.py", "setup.cfg"];
+const DOTNET: &[&str] = &["*.csproj", "*.fsproj", "*.vbproj"];
+
+const SIGNS: [Sign; 17] = [
+    Sign {
+        folder: "target",
+        beside: &["Cargo.toml", "pom.xml", "build.sbt", "project.clj"],
+        within: &[],
+    },
+    Sign { folder: "obj", beside: DOTNET, within: &[] },
+    Sign { folder: "bin", beside: DOTNET, within: &["Debug", "Release", "*.dll"] },
+    Sign { folder: "build", beside: &["build.gradle", "build.gradle.kts"], within: &[] },
+    Sign { folder: "build", beside: &["pubspec.yaml"], within: &[".last_build_id"] },
+    Sign { folder: "build", beside: PYTHON, within: &["lib", "lib.*", "bdist.*"] },
+    Sign { folder: "build", beside: &["package.json"], within: &["asset-manifest.json", "*.map"] },
+    Sign {
+        folder: "build",
+        beside: &[],
+        within: &["build.ninja", ".ninja_log", "meson-private", "CMakeFiles"],
+    },
+    Sign { folder: "dist", beside: PYTHON, within: &["*.whl", "*.tar.gz"] },
+    Sign {
+        folder: "dist",
+        beside: &["package.json"],
+        within: &["*.map", "*.min.js", "*.bundle.js", "*.d.ts", "*.tsbuildinfo"],
+    },
+    Sign { folder: "_build", beside: &["mix.exs", "dune-project", "rebar.config"], within: &[] },
+    Sign { folder: "_build", beside: &[], within: &["doctrees", ".doctrees"] },
+    Sign { folder: ".build", beside: &["Package.swift"], within: &[] },
+    Sign { folder: "Pods", beside: &["Podfile"], within: &[] },
+    Sign { folder: "coverage", beside: &[], within: &["lcov.info", "lcov-report"] },
+    Sign { folder: "htmlcov", beside: &[], within: &["status.json", "index.html"] },
+    Sign { folder: "out", beside: &["package.json"], within: &["_next"] },
+];
+
+/// Whether only tools give a folder this name.
+pub(crate) fn is_named_product(name: &str) -> bool {
+    NAMED.contains(&name) || name.strip_suffix(".egg-info").is_some_and(|of| !of.is_empty())
+}
+
+/// Whether a folder that an ignore file names holds build products; `path` is its path, with or
+/// without a `/` at the end.
+pub(crate) fn is_ignored_product(path: &str) -> bool {
+    let name = last(path);
+    is_named_product(name) || USUAL.contains(&name) || name.starts_with("cmake-build-")
+}
+
+/// Whether a file of this name can be a tool's own mark in what it makes.
+pub(crate) fn is_mark(name: &str) -> bool {
+    matches!(name, "CACHEDIR.TAG" | "CMakeCache.txt" | "pyvenv.cfg")
+}
+
+/// Whether the file `mark` shows that the folder `path` is a tool's; `has` says whether that is in it
+/// too.
+pub(crate) fn is_marked(path: &str, mark: &str, has: impl Fn(&str) -> bool) -> bool {
+    match mark {
+        "CACHEDIR.TAG" => true,
+        // Some build beside the sources, and make the environment where the project is.
+        "CMakeCache.txt" => !has("CMakeLists.txt"),
+        "pyvenv.cfg" => last(path).contains("env"),
+        _ => false,
+    }
+}
+
+/// The signs by which a folder of this name is known.
+pub(crate) fn signs(name: &str) -> impl Iterator<Item = &'static Sign> {
+    SIGNS.iter().filter(move |sign| sign.folder == name)
+}
+
+/// Whether a name fits a pattern of a [`Sign`].
+pub(crate) fn fits(name: &str, pattern: &str) -> bool {
+    match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
+        (Some(end), _) => name.len() > end.len() && name.ends_with(end),
+        (_, Some(start)) => name.starts_with(start),
+        _ => name == pattern,
+    }
+}
+
+fn last(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_usual_name_alone_is_no_product() {
+        for name in ["node_modules", "__pycache__", ".venv", "x.egg-info"] {
+            assert!(is_named_product(name) && is_ignored_product(name), "{name}");
+        }
+        for name in ["dist", "build", "target", "bin", "obj", "out", "venv"] {
+            assert!(!is_named_product(name), "{name}");
+            assert!(is_ignored_product(&format!("a/{name}/")), "{name}");
+        }
+        for name in [".egg-info", "node_modules2", "Node_Modules", "src", "vendor", "data/x", ""] {
+            assert!(!is_named_product(name) && !is_ignored_product(name), "{name}");
+        }
+        assert!(is_ignored_product("a/cmake-build-debug/") && !is_ignored_product("target/src/"));
+    }
+
+    #[test]
+    fn marks_do_not_hide_what_stands_beside_sources() {
+        let none = |_: &str| false;
+        assert!(is_marked("a/cache/", "CACHEDIR.TAG", none));
+        assert!(is_marked("o/", "CMakeCache.txt", none));
+        assert!(!is_marked("o/", "CMakeCache.txt", |name| name == "CMakeLists.txt"));
+        assert!(is_marked("my-venv/", "pyvenv.cfg", none));
+        assert!(!is_marked("project/", "pyvenv.cfg", none));
+        assert!(!is_mark("Makefile") && !is_marked("a", "Makefile", none));
+    }
+
+    #[test]
+    fn patterns_have_one_star_at_most() {
+        for (name, pattern, is) in [
+            ("a.csproj", "*.csproj", true),
+            (".csproj", "*.csproj", false),
+            ("lib.linux", "lib.*", true),
+            ("libs", "lib.*", false),
+            ("libs", "lib", false),
+        ] {
+            assert_eq!(fits(name, pattern), is, "{name} {pattern}");
+        }
+        assert!(signs("src").next().is_none() && signs("build").count() == 5);
+    }
+}

@@ -1,0 +1,180 @@
+//! How much lies in folders that a walk left out: only counted, on one thread, in the order of their
+//! paths and up to a bound, so that the same files always give the same numbers.
+
+use std::sync::Arc;
+
+use super::found::{Count, LeftOut, Walk};
+use super::system::Handle;
+use crate::protocol::RelPath;
+use crate::workspace::names::{shown, unescaped};
+use crate::workspace::{Workspace, products};
+
+/// So many entries of left out folders are looked at in one walk, folders among them; what is beyond
+/// is not counted.
+pub(super) const ENTRIES: usize = 20_000;
+
+/// Counts what is in the folders that `walk` left out, build products first.
+pub(in super::super) fn count(workspace: &Workspace, walk: &mut Walk) {
+    count_up_to(ENTRIES, workspace, walk);
+}
+
+fn count_up_to(room: usize, workspace: &Workspace, walk: &mut Walk) {
+    let Ok(top) = Handle::root(&workspace.root) else { return };
+    let (top, mut buffer) = (Arc::new(top), Vec::with_capacity(32 << 10));
+    let mut counter = Counter { room, buffer: &mut buffer, state: &workspace.state };
+    let mut left_out: Vec<LeftOut> = walk
+        .ignored
+        .iter()
+        .map(|folder| LeftOut { folder: shown(folder), count: Count::UNKNOWN })
+        .collect();
+    let is_product = |folder: &LeftOut| products::is_ignored_product(&folder.folder);
+    for products in [true, false] {
+        for (exact, folder) in walk.ignored.iter().zip(&mut left_out) {
+            if counter.room > 0 && is_product(folder) == products {
+                folder.count = counter.within(&top, exact, &folder.folder);
+            }
+        }
+    }
+    left_out.sort_unstable_by(|a, b| a.folder.cmp(&b.folder));
+    walk.left_out = left_out;
+}
+
+struct Counter<'a> {
+    room: usize,
+    buffer: &'a mut Vec<u8>,
+    state: &'a [RelPath],
+}
+
+impl Counter<'_> {
+    /// What is in the folder of that name, escaped and for readers. What cannot be opened is not
+    /// counted.
+    fn within(&mut self, root: &Arc<Handle>, exact: &str, shown: &str) -> Count {
+        let mut handle = Arc::clone(root);
+        for name in exact.trim_end_matches('/').split('/') {
+            match handle.child(unescaped(name).as_encoded_bytes()) {
+                Ok(child) => handle = Arc::new(child),
+                Err(_) => return Count::UNKNOWN,
+            }
+        }
+        // Hardly ever is some of deaddrop's own state in there.
+        let state: Vec<&str> =
+            self.state.iter().map(RelPath::as_str).filter(|path| path.starts_with(shown)).collect();
+        self.tree(handle, shown, &state)
+    }
+
+    fn tree(&mut self, top: Arc<Handle>, prefix: &str, state: &[&str]) -> Count {
+        let mut count = Count::NONE;
+        let mut folders: Vec<(Arc<Handle>, Vec<u8>, String)> = Vec::new();
+        let mut next = Some((top, prefix.to_owned()));
+        while let Some((handle, prefix)) = next.take() {
+            match handle.entries(self.buffer) {
+                Ok(entries) => {
+                    for (name, kind) in entries {
+                        if self.room == 0 {
+                            return Count { is_whole: false, ..count };
+                        }
+                        self.room -= 1;
+                        let path = || format!("{prefix}{}", String::from_utf8_lossy(&name));
+                        if matches!(name.as_slice(), b".git" | b".gitkeep")
+                            || !state.is_empty() && state.contains(&path().as_str())
+                        {
+                            continue;
+                        }
+                        match handle.look(&name, kind) {
+                            Ok((None, _)) => {
+                                let below =
+                                    if state.is_empty() { String::new() } else { path() + "/" };
+                                folders.push((Arc::clone(&handle), name, below));
+                            }
+                            Ok((Some(_), size)) => count.file(size),
+                            // It is gone meanwhile.
+                            Err(_) => {}
+                        }
+                    }
+                }
+                Err(_) => count.is_whole = false,
+            }
+            // The last found first, so that few folders are open at a time.
+            while let Some((parent, name, prefix)) = folders.pop() {
+                match parent.child(&name) {
+                    Ok(handle) => {
+                        next = Some((Arc::new(handle), prefix));
+                        break;
+                    }
+                    Err(_) => count.is_whole = false,
+                }
+            }
+        }
+        count
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn counted(workspace: &Workspace, room: usize) -> Vec<(String, u64, u64, bool)> {
+        let mut walk = workspace.walk().unwrap();
+        count_up_to(room, workspace, &mut walk);
+        let told = |one: &LeftOut| {
+            let Count { files, bytes, is_whole } = one.count;
+            (one.folder.clone(), files, bytes, is_whole)
+        };
+        walk.left_out().iter().map(told).collect()
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted_up_to_a_bound_products_first() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        for (path, text) in [
+            (".gitignore", "data/\ndist/\n*.log\n"),
+            ("data/a/b", "12345"),
+            ("data/c.log", "1"),
+            ("data/state/secret", "1234567"),
+            ("data/.git/config", "x"),
+            ("sub/dist/o", "123"),
+            ("sub/x.log", "1234"),
+        ] {
+            fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+            fs::write(root.join(path), text).unwrap();
+        }
+        std::os::unix::fs::symlink("../sub", root.join("data/link")).unwrap();
+        let workspace = Workspace::open(root, &[root.join("data/state")], &[]).unwrap();
+        let link = 6;
+        let of = |folder: &str, files, bytes, whole| (folder.to_owned(), files, bytes, whole);
+        assert_eq!(
+            counted(&workspace, 100),
+            [of("data/", 3, 6 + link, true), of("sub/dist/", 1, 3, true)]
+        );
+        let few = counted(&workspace, 2);
+        assert_eq!((few[1].clone(), few[0].3), (of("sub/dist/", 1, 3, true), false));
+        assert_eq!(counted(&workspace, 1)[0], of("data/", 0, 0, false));
+        let mut walk = workspace.walk().unwrap();
+        assert_eq!(walk.ignored_files(), Count { files: 1, bytes: 4, is_whole: true });
+        walk.list_too("sub/dist/o", 3);
+        walk.list_too("sub/dist/o", 4);
+        let files: Vec<_> = walk.files().map(|file| (file.path, file.size)).collect();
+        assert_eq!(files, [(".gitignore", 18), ("sub/dist/o", 3)]);
+    }
+
+    #[test]
+    fn a_folder_of_any_name_is_counted_and_a_link_in_its_place_is_not_followed() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt;
+        let dir = tempfile::tempdir().unwrap();
+        let (root, name) = (dir.path().join("w"), OsStr::from_bytes(b"o\xff%41"));
+        fs::create_dir_all(root.join(name).join("in")).unwrap();
+        fs::write(root.join(name).join("in/x"), "12").unwrap();
+        fs::write(root.join(".ignore"), "o*/\n").unwrap();
+        let workspace = Workspace::open(&root, &[], &[]).unwrap();
+        assert_eq!(counted(&workspace, 9), [("o\u{fffd}%41/".to_owned(), 1, 2, true)]);
+        let mut walk = workspace.walk().unwrap();
+        fs::rename(root.join(name), dir.path().join("away")).unwrap();
+        std::os::unix::fs::symlink("../away", root.join(name)).unwrap();
+        count(&workspace, &mut walk);
+        assert_eq!(walk.left_out()[0].count, Count::UNKNOWN);
+    }
+}

@@ -1,0 +1,249 @@
+//! What a walk found, as compact as there are many files of it.
+
+use std::ops::Range;
+
+/// What stands in the workspace.
+#[derive(Debug, Default)]
+pub struct Walk {
+    /// All paths, one after another.
+    pub(super) names: String,
+    pub(super) entries: Vec<Entry>,
+    /// Folders that could not be read.
+    pub(super) unreadable: Vec<String>,
+    /// Folders that hold a `.git`, in their escaped form with a `/` at the end; the root is empty.
+    pub(super) repositories: Vec<String>,
+    /// Folders that were left out, in the same form.
+    pub(super) ignored: Vec<String>,
+    /// What is in folders that were left out, as far as somebody has counted.
+    pub(super) left_out: Vec<LeftOut>,
+    /// Single files that were left out.
+    pub(super) ignored_files: Count,
+}
+
+/// How many files there are, and how large they are together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    /// How many files, links and the like.
+    pub files: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+    /// Whether these are all; else there may be more.
+    pub is_whole: bool,
+}
+
+/// A folder that rules leave out of the listing, with all that is in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its path, with a `/` at the end.
+    pub folder: String,
+    /// What is in it.
+    pub count: Count,
+}
+
+impl Count {
+    /// Nothing, and that is all.
+    pub const NONE: Self = Self { files: 0, bytes: 0, is_whole: true };
+    /// Nobody has counted.
+    pub const UNKNOWN: Self = Self { files: 0, bytes: 0, is_whole: false };
+
+    /// One more file.
+    pub fn file(&mut self, bytes: u64) {
+        self.files += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    /// Both together.
+    pub fn add(&mut self, other: Self) {
+        self.files = self.files.saturating_add(other.files);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.is_whole &= other.is_whole;
+    }
+}
+
+impl Default for Count {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    start: u32,
+    end: u32,
+    size: u64,
+    kind: EntryKind,
+}
+
+/// What an entry of a walk is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A symbolic link, not followed.
+    Link,
+    /// Neither: a FIFO, a socket, a device.
+    Other,
+}
+
+/// One file of a [`Walk`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listed<'a> {
+    /// Its path from the root, `/` between components.
+    pub path: &'a str,
+    /// Its size in bytes.
+    pub size: u64,
+    /// What it is.
+    pub kind: EntryKind,
+}
+
+impl Walk {
+    /// The files, sorted by path (byte order).
+    pub fn files(&self) -> impl ExactSizeIterator<Item = Listed<'_>> {
+        self.entries.iter().map(|e| Listed { path: self.path(e), size: e.size, kind: e.kind })
+    }
+
+    /// The file of that number, in the order of [`Walk::files`].
+    pub(in super::super) fn file(&self, n: usize) -> Listed<'_> {
+        let entry = &self.entries[n];
+        Listed { path: self.path(entry), size: entry.size, kind: entry.kind }
+    }
+
+    /// The number of the first file of `range` whose path is not `before` what is looked for, or the
+    /// end of the range.
+    pub(in super::super) fn first(
+        &self,
+        range: Range<usize>,
+        before: impl Fn(&str) -> bool,
+    ) -> usize {
+        range.start + self.entries[range].partition_point(|entry| before(self.path(entry)))
+    }
+
+    /// Folders that could not be read, sorted.
+    pub fn unreadable(&self) -> &[String] {
+        &self.unreadable
+    }
+
+    /// The folders that hold a `.git` of whatever sort, outside of ignored folders, sorted. Their
+    /// names are escaped (see `names`), since they must be found again, whatever their bytes.
+    pub(in super::super) fn repositories(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.repositories.iter().map(|path| path.trim_end_matches('/'))
+    }
+
+    /// The folders that were left out because rules say so, in the same form, sorted.
+    pub(in super::super) fn ignored(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.ignored.iter().map(|path| path.trim_end_matches('/'))
+    }
+
+    /// A walk of files that are given, for previews and tests.
+    pub fn of<'a>(files: impl IntoIterator<Item = (&'a str, u64)>) -> Self {
+        let mut walk = Self::default();
+        for (path, size) in files {
+            walk.push("", path, size, EntryKind::File);
+        }
+        walk.sort();
+        walk
+    }
+
+    /// What another machine tells of its files, and of folders that cannot be read.
+    pub fn told(
+        files: impl IntoIterator<Item = (String, u64, EntryKind)>,
+        unreadable: Vec<String>,
+    ) -> Self {
+        let mut walk = Self { unreadable, ..Self::default() };
+        for (path, size, kind) in files {
+            walk.push("", &path, size, kind);
+        }
+        walk.sort();
+        walk
+    }
+
+    /// The same, where this is known of what was left out; `files` are those beside `folders`.
+    #[must_use]
+    pub fn leaving_out(mut self, files: Count, mut folders: Vec<LeftOut>) -> Self {
+        folders.sort_unstable_by(|a, b| a.folder.cmp(&b.folder));
+        (self.ignored_files, self.left_out) = (files, folders);
+        self
+    }
+
+    /// The files that were left out singly, not with a folder.
+    pub fn ignored_files(&self) -> Count {
+        self.ignored_files
+    }
+
+    /// The folders that were left out and looked into (see [`Workspace::count_ignored`]), sorted.
+    ///
+    /// [`Workspace::count_ignored`]: super::super::Workspace::count_ignored
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
+    }
+
+    /// Lists a file too that was left out with its folder. One that is listed stays as it is.
+    pub fn list_too(&mut self, path: &str, size: u64) {
+        let Err(at) = self.entries.binary_search_by(|e| self.path(e).cmp(path)) else { return };
+        let before = self.entries.len();
+        self.push("", path, size, EntryKind::File);
+        if self.entries.len() > before {
+            self.entries[at..].rotate_right(1);
+        }
+    }
+
+    fn path(&self, entry: &Entry) -> &str {
+        &self.names[entry.start as usize..entry.end as usize]
+    }
+
+    pub(super) fn push(&mut self, prefix: &str, name: &str, size: u64, kind: EntryKind) {
+        let start = self.names.len();
+        self.names.push_str(prefix);
+        self.names.push_str(name);
+        // 4 GiB of names is more than any listing could use.
+        if let (Ok(start), Ok(end)) = (u32::try_from(start), u32::try_from(self.names.len())) {
+            self.entries.push(Entry { start, end, size, kind });
+        } else {
+            self.names.truncate(start);
+        }
+    }
+
+    pub(super) fn sort(&mut self) {
+        let names = &self.names;
+        let path = |e: &Entry| &names.as_bytes()[e.start as usize..e.end as usize];
+        self.entries.sort_unstable_by(|a, b| path(a).cmp(path(b)));
+        self.sort_folders();
+    }
+
+    fn sort_folders(&mut self) {
+        for folders in [&mut self.unreadable, &mut self.repositories, &mut self.ignored] {
+            folders.sort_unstable();
+        }
+    }
+
+    /// Both walks as one; each is sorted, and so is the result.
+    pub(super) fn merged(mut self, mut other: Self) -> Self {
+        self.unreadable.append(&mut other.unreadable);
+        self.repositories.append(&mut other.repositories);
+        self.ignored.append(&mut other.ignored);
+        self.left_out.append(&mut other.left_out);
+        self.ignored_files.add(other.ignored_files);
+        self.sort_folders();
+        if other.entries.is_empty() {
+            return self;
+        }
+        let Ok(offset) = u32::try_from(self.names.len()) else { return self };
+        self.names.push_str(&other.names);
+        let moved = other.entries.iter().map(|e| Entry {
+            start: e.start + offset,
+            end: e.end + offset,
+            ..*e
+        });
+        let mut left = std::mem::take(&mut self.entries).into_iter().peekable();
+        let mut right = moved.peekable();
+        let mut entries = Vec::with_capacity(left.len() + right.len());
+        while let (Some(l), Some(r)) = (left.peek(), right.peek()) {
+            let from_left = self.path(l) <= self.path(r);
+            entries.extend(if from_left { left.next() } else { right.next() });
+        }
+        entries.extend(left);
+        entries.extend(right);
+        self.entries = entries;
+        self
+    }
+}
