@@ -8,6 +8,7 @@ mod boundaries;
 mod contents;
 mod events;
 mod listing;
+mod parts;
 
 use crate::protocol::{Detail, Dialect, Outcome, operations, tags};
 use crate::session::Session;
@@ -138,7 +139,7 @@ fn results(session: &Session, requested: &[Requested], out: &mut String) {
     for outcome in &session.last_results {
         let (success, summary) = match &outcome.detail {
             Detail::ReadLater { .. } => match reads.next() {
-                Some(file) => file.told(),
+                Some(file) => file.told(requested),
                 None => (false, "the file was not read".to_owned()),
             },
             _ => (outcome.success(), tags::summary(outcome)),
@@ -147,6 +148,9 @@ fn results(session: &Session, requested: &[Requested], out: &mut String) {
         out.push_str(&format!("{mark} {}: {summary}\n", tags::name(outcome.kind)));
         for warning in &outcome.warnings {
             out.push_str(&format!("  Warning: {}\n", visible_line(warning)));
+        }
+        if let Detail::Listed { shown, .. } | Detail::Found { shown, .. } = &outcome.detail {
+            out.push_str(&indented(&visible(shown)));
         }
         if let Detail::Ran(execution) = &outcome.detail {
             let output = tags::output(&execution.output);
@@ -187,7 +191,7 @@ fn rest(session: &Session, requested: &[Requested], out: &mut String) {
 fn failed_before(session: &Session, requested: &[Requested], count: usize) -> usize {
     let mut reads = requested.iter();
     let failed = |outcome: &&Outcome| match &outcome.detail {
-        Detail::ReadLater { .. } => !reads.next().is_some_and(|file| file.told().0),
+        Detail::ReadLater { .. } => !reads.next().is_some_and(|file| file.told(requested).0),
         _ => !outcome.success(),
     };
     session.last_results.iter().take(count).filter(failed).count()

@@ -31,6 +31,8 @@ pub enum WarningSort {
     Done,
     /// The connection to a guest broke.
     Guest,
+    /// Not all was looked at that was to be listed or searched.
+    Search,
 }
 
 impl Warning {

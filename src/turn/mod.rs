@@ -13,7 +13,7 @@ use crate::place::{Coming, Place};
 use crate::policy::Decision;
 use crate::protocol::operations::UtcTime;
 use crate::protocol::{
-    Asks, Detail, Effect, Ending, Execution, Failure, FailureKind, Kind, Operation, Outcome,
+    Asks, Detail, Effect, Ending, Execution, Failure, FailureKind, Kind, Operation, Outcome, Part,
     Reading, RelPath, Step, Warning, WarningSort,
 };
 use crate::session::{Question, Verdict};
@@ -298,16 +298,17 @@ fn judge_reads(
     ledger: &mut dyn Ledger,
     observer: &mut dyn Observer,
 ) -> Result<()> {
-    let mut judged: HashMap<RelPath, Result<(), Failure>> = HashMap::new();
+    let mut judged: HashMap<(RelPath, Part), Result<(), Failure>> = HashMap::new();
     let mut room = SHOWN_LIMIT;
     let is_over = outcomes.iter().any(|o| matches!(o.detail, Detail::Completed { .. }));
     for (n, outcome) in outcomes.iter_mut().enumerate() {
-        let Detail::ReadLater { path, .. } = &outcome.detail else { continue };
+        let Detail::ReadLater { path, part } = &outcome.detail else { continue };
+        let asked = (path.clone(), *part);
         if known.contains_key(&n) {
             continue;
         }
-        if !is_over && !judged.contains_key(path) {
-            let judgement = place.read(path)?.and_then(|contents| {
+        if !is_over && !judged.contains_key(&asked) {
+            let judgement = place.read(path, *part)?.and_then(|contents| {
                 room = room.checked_sub(contents.bytes.len() as u64).ok_or_else(|| {
                     Failure::execution(format!(
                         "'{path}' is not shown: one message shows {SHOWN_LIMIT} bytes of files at most; ask for it again by itself"
@@ -315,11 +316,11 @@ fn judge_reads(
                 })?;
                 Ok(())
             });
-            judged.insert(path.clone(), judgement);
+            judged.insert(asked.clone(), judgement);
         }
         if is_over {
             outcome.detail = not_shown(path);
-        } else if let Some(Err(failure)) = judged.get(path) {
+        } else if let Some(Err(failure)) = judged.get(&asked) {
             outcome.detail = place.unreadable(failure.clone());
         }
         ledger.result(n, outcome)?;

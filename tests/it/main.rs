@@ -16,6 +16,8 @@ mod confinement;
 mod decided_elsewhere;
 mod dialects;
 mod events_shown;
+#[cfg(target_os = "linux")]
+mod finding;
 #[cfg(unix)]
 mod guest;
 #[cfg(target_os = "linux")]
@@ -30,6 +32,8 @@ mod handing_over;
 #[cfg(unix)]
 mod inbox;
 mod messages;
+#[cfg(target_os = "linux")]
+mod moves;
 #[cfg(target_os = "linux")]
 mod operations;
 mod outboxes;
