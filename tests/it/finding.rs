@@ -75,7 +75,7 @@ fn a_search_in_a_swapped_folder_finds_nothing_outside() {
             }
             match workspace.list_below(path, &terms) {
                 Ok((Detail::Listed { shown, .. }, _)) => {
-                    assert!(!shown.contains("secret"), "{shown}")
+                    assert!(!shown.contains("secret"), "{shown}");
                 }
                 other => assert!(other.is_err(), "{other:?}"),
             }
