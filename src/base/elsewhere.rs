@@ -79,10 +79,10 @@ impl Base {
     /// somebody has just looked.
     pub(super) fn files(&self, session: &Session, walk: Option<Walk>) -> Result<(Walk, Files)> {
         let mut requested = Vec::new();
-        for (path, _) in session.read_requests() {
+        for (path, part) in session.read_requests() {
             let contents = match &self.guest {
-                Some(guest) => guest.read_text(path)?,
-                None => self.workspace.read_text(path),
+                Some(guest) => guest.read_part(path, part)?,
+                None => self.workspace.read_part(path, part),
             };
             requested.push(Requested { contents });
         }
@@ -156,6 +156,7 @@ pub(super) fn terms_to_ask<'a>(begin: &Begin, config: &'a Config) -> Terms<'a> {
         output_limit: config.max_output_length,
         read_limit: 0,
         read_room: 0,
+        files: None,
         protected: &config.protected_names,
     }
 }

@@ -202,6 +202,7 @@ impl Base {
                 output_limit: self.config.max_output_length,
                 read_limit,
                 read_room,
+                files: Some(policy.files.clone()),
                 protected: &self.config.protected_names,
             })?;
             (turn::carry_out(&course, &mut *place, &mut notes, observer)?, None)
@@ -211,6 +212,10 @@ impl Base {
             let mut place = place.guarded(guarded, guard);
             let timeout = |asked| Some(timeout(asked));
             place.timeout = &timeout;
+            let readable = |path: &crate::protocol::RelPath, size| {
+                crate::policy::may_search(&policy.files, path, size)
+            };
+            place.readable = &readable;
             let mode = if open { Mode::Off } else { self.config.sandbox.mode };
             place.network = mode.network(policy.network);
             (place.read_limit, place.read_room) = (read_limit, read_room);

@@ -76,6 +76,22 @@ pub(super) fn clipped(line: &str, limit: usize) -> String {
     }
 }
 
+/// The first whole lines of `text` that are so many characters at most, with a line that counts the
+/// rest.
+pub(super) fn first_lines(text: &str, limit: usize) -> String {
+    let (mut end, mut left) = (0, limit);
+    for line in text.split_inclusive('\n') {
+        let Some(less) = left.checked_sub(line.chars().count()) else { break };
+        (end, left) = (end + line.len(), less);
+    }
+    let mut shown = text[..end].to_owned();
+    let more = text[end..].lines().count();
+    if more > 0 {
+        shown.push_str(&format!("[... {} left out for room ...]\n", count(more, "more line")));
+    }
+    shown
+}
+
 /// Looks for the greatest limit, up to `first`, with which what `render` gives is `room` tokens at most;
 /// None where that is so with none. A few guesses are made, each nearer: the last that fits counts.
 pub(super) fn greatest(
@@ -137,6 +153,14 @@ mod tests {
         let shown = chars_within(&line, 100);
         assert!(!shown.is_empty() && tokens::count(shown) <= 100, "{shown:?}");
         assert_eq!(chars_within(&line, 0), "");
+    }
+
+    #[test]
+    fn whole_lines_are_kept_and_the_rest_is_counted() {
+        assert_eq!(first_lines("ab\ncd\n", 6), "ab\ncd\n");
+        assert_eq!(first_lines("ab\ncd\ne", 5), "ab\n[... 2 more lines left out for room ...]\n");
+        assert_eq!(first_lines("é", 0), "[... 1 more line left out for room ...]\n");
+        assert_eq!(first_lines("", 0), "");
     }
 
     #[test]

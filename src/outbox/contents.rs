@@ -16,7 +16,8 @@ use std::borrow::Cow;
 use super::Shown;
 use super::boundaries::boundary;
 use super::budget::{lines_within, shares};
-use crate::protocol::{Dialect, Digest, Failure, FailureKind};
+use super::lines;
+use crate::protocol::{Dialect, Digest, Failure, FailureKind, Lines};
 use crate::session::Session;
 use crate::text::{count, is_hazard, shell_word, visible, visible_line};
 use crate::tokens;
@@ -41,8 +42,9 @@ pub(super) struct Seen {
 }
 
 impl Requested {
-    /// Whether it is shown, and what the results say of it; `seen` where not all of it may be.
-    pub(super) fn told(&self, seen: Option<&Seen>) -> (bool, String) {
+    /// Whether it is shown, and what the results say of it, where all these were requested; `seen`
+    /// where not all of it may be.
+    pub(super) fn told(&self, beside: &[Self], seen: Option<&Seen>) -> (bool, String) {
         let contents = match &self.contents {
             Err(failure) if failure.kind == FailureKind::Rejected => {
                 return (false, format!("REJECTED: {}", visible_line(&failure.reason)));
@@ -51,12 +53,15 @@ impl Requested {
             Ok(contents) => contents,
         };
         let Contents { path, size, .. } = contents;
+        if let Some(part) = contents.lines.as_ref().filter(|_| is_within_whole(contents, beside)) {
+            return (true, lines::within_whole(path.as_str(), part));
+        }
         let read = whole_lines(contents);
         let is_read = read.len() as u64 == *size;
         let all = count_lines(read);
         let text = String::from_utf8_lossy(read);
-        let lines = match seen.and_then(|seen| seen.lines).unwrap_or(all) {
-            0 if *size > 0 => {
+        let shown = match seen.and_then(|seen| seen.lines).unwrap_or(all) {
+            0 if *size > 0 && !read.is_empty() => {
                 return (
                     false,
                     format!(
@@ -64,17 +69,29 @@ impl Requested {
                     ),
                 );
             }
-            lines => lines,
+            shown => shown,
         };
-        let mut told = format!("'{path}' is shown below ({size} bytes");
-        told.push_str(&match (lines == all, is_read) {
-            (true, true) => format!(", {})", count(all, "line")),
-            (false, true) => format!("; only its lines 1-{lines} of {all})"),
-            (_, false) => format!("; only its lines 1-{lines})"),
-        });
-        let is_cut = lines < all;
+        let is_cut = shown < all;
+        let told = match (&contents.lines, is_cut, is_read) {
+            (Some(part), false, _) => lines::told(path.as_str(), *size, part),
+            (Some(part), true, _) => lines::told(path.as_str(), *size, &lines::first(part, shown)),
+            (None, false, true) => {
+                format!("'{path}' is shown below ({size} bytes, {})", count(all, "line"))
+            }
+            (None, true, true) => {
+                format!("'{path}' is shown below ({size} bytes; only its lines 1-{shown} of {all})")
+            }
+            (None, _, false) => {
+                format!("'{path}' is shown below ({size} bytes; only its lines 1-{shown})")
+            }
+        };
+        let mut told = told;
+        let goes_on = is_cut || contents.lines.is_some_and(|part| part.within_line);
         for (holds, note) in [
-            (!is_cut && !read.is_empty() && !read.ends_with(b"\n"), "its last line has no newline"),
+            (
+                !goes_on && !read.is_empty() && !read.ends_with(b"\n"),
+                "its last line has no newline",
+            ),
             (read.windows(2).any(|pair| pair == b"\r\n"), "its lines end in CRLF"),
             (matches!(text, Cow::Owned(_)), "it is not UTF-8; what is not shows as U+FFFD"),
             (
@@ -103,7 +120,10 @@ pub(super) struct Block<'a> {
 impl<'a> Block<'a> {
     pub(super) fn of(session: &Session, contents: &'a Contents) -> Self {
         let text = String::from_utf8_lossy(whole_lines(contents));
-        let text = visible(&text).into_owned();
+        let mut text = visible(&text).into_owned();
+        if let Some(part) = &contents.lines {
+            text = lines::numbered(&text, part);
+        }
         let end = text.len();
         Self { contents, dialect: session.dialect, text, end }
     }
@@ -123,11 +143,17 @@ impl<'a> Block<'a> {
 
     /// The block; nothing where not even a line of it is to be shown.
     pub(super) fn render(&self, session: &Session) -> String {
-        let path = self.contents.path.as_str();
         let text = &self.text[..self.end];
-        let mark = match boundary(session, path, text) {
-            Some(word) => format!("{path} (boundary {word})"),
-            None => path.to_owned(),
+        let mut name = self.contents.path.to_string();
+        if let Some(part) = &self.contents.lines {
+            let is_cut = self.end < self.text.len();
+            let shown = count_lines(text.as_bytes());
+            let part = if is_cut { lines::first(part, shown) } else { *part };
+            name = lines::name(&name, &part);
+        }
+        let mark = match boundary(session, &name, text) {
+            Some(word) => format!("{name} (boundary {word})"),
+            None => name,
         };
         let mut out = format!("--- {mark} ---\n{text}");
         if !text.is_empty() && !text.ends_with('\n') {
@@ -140,23 +166,29 @@ impl<'a> Block<'a> {
 
     /// The line that says what is left out, and how to ask for it.
     fn rest(&self) -> Option<String> {
-        let Contents { path, size, .. } = self.contents;
+        let Contents { path, size, lines: part, .. } = self.contents;
         let read = whole_lines(self.contents);
-        let is_read = read.len() as u64 == *size;
-        if self.end == self.text.len() && is_read {
+        let is_read = match part {
+            Some(part) => !part.cut,
+            None => read.len() as u64 == *size,
+        };
+        let within_line = part.is_some_and(|part| part.within_line);
+        if self.end == self.text.len() && (is_read || within_line) {
             return None;
         }
-        let next = count_lines(&self.text.as_bytes()[..self.end]) + 1;
-        let left = if is_read {
-            format!("lines {next}-{} are", count_lines(read))
-        } else {
-            format!("line {next} and all after it are")
+        let shown = count_lines(&self.text.as_bytes()[..self.end]);
+        let before = part.map_or(0, |part| part.first.saturating_sub(1));
+        let next = before + shown + 1;
+        let left = match before + count_lines(read) {
+            last if is_read && last == next => format!("line {next} is"),
+            last if is_read => format!("lines {next}-{last} are"),
+            _ => format!("line {next} and all after it are"),
         };
         let by_command =
             format!("sed -n '{next},{}p' {}", next + NEXT - 1, shell_word(path.as_str()));
         let how = match self.dialect {
-            // READ_FILE looks no further than that, and takes no such path.
-            Dialect::Tags if self.end < self.text.len() && !path.as_str().contains('"') => {
+            // READ_FILE takes no such path.
+            Dialect::Tags if !path.as_str().contains('"') => {
                 format!("[READ_FILE path=\"{path}\" start_line=\"{next}\"] shows them")
             }
             Dialect::Tags => format!("RUN_COMMAND with {by_command} shows more"),
@@ -167,8 +199,8 @@ impl<'a> Block<'a> {
 
     /// What the LLM has seen of it.
     pub(super) fn shown(&self) -> Shown {
-        let Contents { path, bytes, size } = self.contents;
-        let is_read = bytes.len() as u64 == *size;
+        let Contents { path, bytes, size, lines } = self.contents;
+        let is_read = lines.is_none() && bytes.len() as u64 == *size;
         Shown {
             path: path.clone(),
             whole: is_read && self.end == self.text.len(),
@@ -190,7 +222,12 @@ impl<'a> Blocks<'a> {
         let mut all: Vec<Block<'a>> = Vec::new();
         let of = requested.iter().map(|file| {
             let contents = file.contents.as_ref().ok()?;
-            let same = |block: &Block<'_>| block.contents.path == contents.path;
+            if is_within_whole(contents, requested) {
+                return None;
+            }
+            let same = |block: &Block<'_>| {
+                (&block.contents.path, block.contents.lines) == (&contents.path, contents.lines)
+            };
             Some(all.iter().position(same).unwrap_or_else(|| {
                 all.push(Block::of(session, contents));
                 all.len() - 1
@@ -222,7 +259,7 @@ impl<'a> Blocks<'a> {
 
     /// The blocks of which there is something to show.
     fn visible(&self) -> impl Iterator<Item = &Block<'a>> {
-        self.all.iter().filter(|block| block.end > 0 || block.contents.size == 0)
+        self.all.iter().filter(|block| block.end > 0 || block.text.is_empty())
     }
 
     /// What the LLM has seen.
@@ -237,10 +274,22 @@ impl<'a> Blocks<'a> {
     }
 }
 
+/// Whether lines of a file stand in the whole of it, which is shown, too. Numbered ones are shown all
+/// the same.
+fn is_within_whole(contents: &Contents, requested: &[Requested]) -> bool {
+    let is_whole = |other: &Requested| {
+        other.contents.as_ref().is_ok_and(|other| {
+            let shows_all = other.lines.is_none() && other.bytes.len() as u64 == other.size;
+            shows_all && other.path == contents.path
+        })
+    };
+    contents.lines.is_some_and(|lines: Lines| !lines.numbered) && requested.iter().any(is_whole)
+}
+
 /// The bytes that can be shown: all, or whole lines of a file that is longer.
 fn whole_lines(contents: &Contents) -> &[u8] {
     let bytes = contents.bytes.as_slice();
-    if bytes.len() as u64 == contents.size {
+    if contents.lines.is_some() || bytes.len() as u64 == contents.size {
         return bytes;
     }
     memchr::memrchr(b'\n', bytes).map_or(b"", |n| &bytes[..=n])

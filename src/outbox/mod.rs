@@ -14,6 +14,7 @@ mod contents;
 mod events;
 mod fitting;
 mod header;
+mod lines;
 mod listing;
 mod offered;
 mod prompt;

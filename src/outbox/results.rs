@@ -1,11 +1,11 @@
 //! `## Previous Command Results`: a line for each, warnings and output below it; shortened where they
 //! would leave no room for anything else.
 
-use super::budget::{clipped, greatest, level};
+use super::budget::{clipped, first_lines, greatest, level};
 use super::contents::{Requested, Seen};
-use crate::protocol::{Detail, Outcome, tags};
+use crate::protocol::{Capture, Detail, Outcome, tags};
 use crate::session::Session;
-use crate::text::{indented, visible_line};
+use crate::text::{indented, visible, visible_line};
 use crate::tokens;
 
 /// Of results that would not fit otherwise, so many characters of each line are kept.
@@ -81,9 +81,16 @@ impl Results<'_> {
     pub(super) fn within(&self, room: usize) -> Limits {
         let mut lengths = Vec::new();
         for outcome in &self.session.last_results {
-            if let Detail::Ran(execution) = &outcome.detail {
-                let captures = execution.output.captures().into_iter();
-                lengths.extend(captures.map(|c| c.head.chars().count() + c.tail.chars().count()));
+            match &outcome.detail {
+                Detail::Ran(execution) => {
+                    let captures = execution.output.captures().into_iter();
+                    let length = |c: &Capture| c.head.chars().count() + c.tail.chars().count();
+                    lengths.extend(captures.map(length));
+                }
+                Detail::Listed { shown, .. } | Detail::Found { shown, .. } => {
+                    lengths.push(shown.chars().count());
+                }
+                _ => {}
             }
         }
         let longest = lengths.iter().copied().max().unwrap_or_default();
@@ -110,7 +117,7 @@ impl Results<'_> {
         let told = |outcome: &Outcome| {
             let (success, summary) = match &outcome.detail {
                 Detail::ReadLater { .. } => match reads.next() {
-                    Some((file, seen)) => file.told(seen),
+                    Some((file, seen)) => file.told(self.requested, seen),
                     None => (false, "the file was not read".to_owned()),
                 },
                 _ => (outcome.success(), tags::summary(outcome)),
@@ -119,6 +126,9 @@ impl Results<'_> {
             let mut text = format!("{mark} {}: {}\n", tags::name(outcome.kind), line(&summary));
             for warning in &outcome.warnings {
                 text.push_str(&format!("  Warning: {}\n", line(&visible_line(warning))));
+            }
+            if let Detail::Listed { shown, .. } | Detail::Found { shown, .. } = &outcome.detail {
+                text.push_str(&indented(&first_lines(&visible(shown), limits.output)));
             }
             if let Detail::Ran(execution) = &outcome.detail {
                 let output = match limits.output {
@@ -159,7 +169,7 @@ fn kept(told: &[Told], room: usize) -> Vec<bool> {
 pub(super) fn failed_before(session: &Session, requested: &[Requested], count: usize) -> usize {
     let mut reads = requested.iter();
     let failed = |outcome: &&Outcome| match &outcome.detail {
-        Detail::ReadLater { .. } => !reads.next().is_some_and(|file| file.told(None).0),
+        Detail::ReadLater { .. } => !reads.next().is_some_and(|file| file.told(requested, None).0),
         _ => !outcome.success(),
     };
     session.last_results.iter().take(count).filter(failed).count()

@@ -7,13 +7,13 @@ use super::{Coming, Left, Place, fault_of, told};
 use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{
-    Detail, Digest, Effect, Ending, Failure, FileEffect, Operation, Reading, RelPath, ShellCommand,
-    Warning,
+    Detail, Digest, Effect, Ending, Failure, FileEffect, MoveEffect, Operation, Part, Reading,
+    RelPath, ShellCommand, Warning,
 };
 use crate::runner::{Errand, Runner};
 use crate::workspace::guard::{Keeper, Snapshot};
 use crate::workspace::walk::Walk;
-use crate::workspace::{Contents, Look, Plan, READ_LIMIT, READ_ROOM, Workspace};
+use crate::workspace::{Contents, Look, MovePlan, Plan, READ_LIMIT, READ_ROOM, Terms, Workspace};
 
 /// The workspace on this machine.
 pub struct Here<'a> {
@@ -43,6 +43,8 @@ pub struct Here<'a> {
     pub read_limit: u64,
     /// How many bytes of such files may be given yet.
     pub read_room: u64,
+    /// Whether the lines of a file of that size may be shown where files are searched.
+    pub readable: &'a dyn Fn(&RelPath, u64) -> bool,
     noticed: Vec<Warning>,
     /// The walk at the end of a turn in which commands ran.
     last_walk: Option<Walk>,
@@ -71,6 +73,7 @@ impl<'a> Here<'a> {
             output_limit: None,
             read_limit: READ_LIMIT,
             read_room: READ_ROOM,
+            readable: &|_, _| true,
             noticed: Vec::new(),
             last_walk: None,
         }
@@ -145,6 +148,31 @@ impl<'a> Here<'a> {
         self.guard.with(|guard| guard.settle(self.workspace));
         Ok(detail)
     }
+
+    fn rename(
+        &mut self,
+        plan: MovePlan,
+        opens: Opens,
+        before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
+    ) -> Result<Detail> {
+        if opens.protected && plan.is_folder && self.guard.with(|guard| guard.has_begun()) {
+            return Ok(Failure::execution(format!(
+                "'{}' holds names that only the user may write, and commands have run just before, or run now, of whose doings such a move could not be told: send the MOVE_FILE again in a reply of its own",
+                plan.effect().from
+            ))
+            .into());
+        }
+        if opens.protected {
+            let keep = |snapshot: &Snapshot| before(Coming::Guard(snapshot));
+            self.guard.with(|guard| {
+                guard.expect_move(self.workspace, plan.effect()).map_or(Ok(()), keep)
+            })?;
+        }
+        before(Coming::Effect(&Effect::Move(Box::new(plan.effect().clone()))))?;
+        let detail = plan.execute().unwrap_or_else(Detail::Failed);
+        self.guard.with(|guard| guard.settle(self.workspace));
+        Ok(detail)
+    }
 }
 
 impl Place for Here<'_> {
@@ -161,8 +189,17 @@ impl Place for Here<'_> {
             }
             Operation::Edit { path, change } => self.workspace.plan_edit(path, change, permit),
             Operation::Delete { path } => self.workspace.plan_delete(path, permit),
-            Operation::List { .. } | Operation::Search { .. } | Operation::Move { .. } => {
-                return Ok(Failure::execution("this command is not known here yet").into());
+            Operation::List { .. } | Operation::Search { .. } => {
+                let terms = Terms { readable: self.readable, interrupted: self.interrupted };
+                let (detail, noticed) = find(self.workspace, operation, &terms);
+                self.noticed = noticed;
+                return Ok(detail);
+            }
+            Operation::Move { path, to } => {
+                return match self.workspace.plan_move(path, to, permit) {
+                    Err(failure) => Ok(failure.into()),
+                    Ok(plan) => self.rename(plan, opens, before),
+                };
             }
             Operation::Run(run) => {
                 return self.run(run, opens, before);
@@ -201,8 +238,8 @@ impl Place for Here<'_> {
         self.workspace.walk()
     }
 
-    fn read(&self, path: &RelPath) -> Result<Result<Contents, Failure>> {
-        Ok(self.workspace.read_text(path))
+    fn read(&self, path: &RelPath, part: Part) -> Result<Result<Contents, Failure>> {
+        Ok(self.workspace.read_part(path, part))
     }
 
     fn look(&self, operation: &Operation) -> Result<Option<Look>> {
@@ -220,6 +257,7 @@ impl Place for Here<'_> {
     fn left(&mut self, effect: &Effect, _: &Operation) -> Result<Left> {
         Ok(match effect {
             Effect::File(effect) => left_of_file(effect, self.workspace),
+            Effect::Move(effect) => left_of_move(effect, self.workspace),
             // What a guest came to could be asked of it alone.
             Effect::Command | Effect::Guest { .. } => Left::Lost,
         })
@@ -237,7 +275,32 @@ pub fn left_of_file(effect: &FileEffect, workspace: &Workspace) -> Left {
     left_by(effect, found)
 }
 
-/// The same where this was found.
+/// What can be said of a move that was about to be made: what stands at both ends tells.
+pub fn left_of_move(effect: &MoveEffect, workspace: &Workspace) -> Left {
+    let detail = match workspace.was_moved(effect) {
+        Err(failure) => failure.into(),
+        Ok(Some(true)) => effect.detail.clone(),
+        Ok(Some(false)) => return Left::Undone,
+        Ok(None) => Failure::execution(format!(
+            "deaddrop was stopped meanwhile, and what stands at '{}' and '{}' does not tell whether the one became the other: look at both before you go on",
+            effect.from, effect.to
+        ))
+        .into(),
+    };
+    Left::Done(Box::new(detail), Vec::new())
+}
+
+/// What a look into the workspace comes to, and what is to be told beside it.
+pub fn find(workspace: &Workspace, operation: &Operation, terms: &Terms) -> (Detail, Vec<Warning>) {
+    let found = match operation {
+        Operation::List { path } => workspace.list_below(path.as_ref(), terms),
+        Operation::Search { pattern, path } => workspace.search(pattern, path.as_ref(), terms),
+        _ => Err(Failure::execution("nothing is to be found by it")),
+    };
+    found.unwrap_or_else(|failure| (failure.into(), Vec::new()))
+}
+
+/// The same of a file where this was found.
 pub(super) fn left_by(effect: &FileEffect, found: Result<Option<Digest>, Failure>) -> Left {
     let detail = match found {
         Err(failure) => failure.into(),

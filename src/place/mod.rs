@@ -21,7 +21,7 @@ use crate::workspace::walk::Walk;
 
 pub use crate::workspace::Look;
 pub use guest::{Guest, Terms};
-pub use here::{Here, left_of_file};
+pub use here::{Here, find, left_of_file, left_of_move};
 pub use preview::{Preview, Rewritten, Standing};
 pub use unseen::Unseen;
 
@@ -67,8 +67,8 @@ pub trait Place {
     fn at(&mut self, _step: usize) {}
     /// Lists the files.
     fn walk(&self) -> Result<Walk>;
-    /// Reads a text for the LLM, or its beginning.
-    fn read(&self, path: &RelPath) -> Result<Result<Contents, Failure>>;
+    /// Reads a text for the LLM, its beginning, or some of its lines.
+    fn read(&self, path: &RelPath, part: Part) -> Result<Result<Contents, Failure>>;
     /// What can be told of the path of a file operation, before anything is done there; None for
     /// other operations.
     fn look(&self, operation: &Operation) -> Result<Option<Look>>;

@@ -4,11 +4,13 @@
 use super::{Coming, Left, Place, fault_of, told};
 use crate::error::Result;
 use crate::policy::Opens;
-use crate::protocol::{Detail, Digest, Effect, Failure, FailureKind, Operation, Reading, RelPath};
+use crate::protocol::{
+    Detail, Digest, Effect, Failure, FailureKind, Operation, Part, Reading, RelPath,
+};
 use crate::text::named;
 use crate::workspace::overlay::Overlay;
 use crate::workspace::walk::Walk;
-use crate::workspace::{Contents, Look, READ_LIMIT, READ_ROOM, Workspace};
+use crate::workspace::{Contents, Look, READ_LIMIT, READ_ROOM, Workspace, check};
 
 pub use crate::workspace::overlay::{Rewritten, Standing};
 
@@ -16,8 +18,8 @@ pub use crate::workspace::overlay::{Rewritten, Standing};
 pub struct Preview<'a> {
     workspace: &'a Workspace,
     overlay: Overlay<'a>,
-    /// A command would have run before.
-    after_command: bool,
+    /// What would have been done before of which nobody knows what it leaves behind.
+    after: Option<&'static str>,
     /// As for [`Here`](super::Here).
     pub read_limit: u64,
     /// As for [`Here`](super::Here).
@@ -30,7 +32,7 @@ impl<'a> Preview<'a> {
         Self {
             workspace,
             overlay: Overlay::new(workspace),
-            after_command: false,
+            after: None,
             read_limit: READ_LIMIT,
             read_room: READ_ROOM,
         }
@@ -39,6 +41,11 @@ impl<'a> Preview<'a> {
     /// The files that would be changed, by path.
     pub fn rewritten(self) -> Vec<Rewritten> {
         self.overlay.rewritten()
+    }
+
+    /// Fails where nothing would stand.
+    fn stands(&self, path: Option<&RelPath>) -> Result<(), Failure> {
+        path.map_or(Ok(()), |path| self.overlay.stands(path))
     }
 
     fn attempt(&mut self, operation: &Operation, opens: Opens) -> Result<Detail, Failure> {
@@ -55,8 +62,27 @@ impl<'a> Preview<'a> {
                 let contents = self.overlay.read(path, self.read_limit.saturating_add(1))?;
                 contents.whole(*encoding, self.read_limit, &mut self.read_room)
             }
-            Operation::List { .. } | Operation::Search { .. } | Operation::Move { .. } => {
-                Err(Failure::execution("this command is not known here yet"))
+            Operation::List { path } => {
+                self.stands(path.as_ref())?;
+                Ok(Detail::Unknown { reason: format!("would list {}", below(path.as_ref())) })
+            }
+            Operation::Search { pattern, path } => {
+                check(pattern)?;
+                self.stands(path.as_ref())?;
+                let reason =
+                    format!("would search {} for {}", below(path.as_ref()), named(pattern));
+                Ok(Detail::Unknown { reason })
+            }
+            Operation::Move { path, to } => {
+                match self.overlay.rename(path, to, opens.protected)? {
+                    Some(detail) => Ok(detail),
+                    None => {
+                        // What would stand there then is not held in memory.
+                        self.after.get_or_insert("what is moved before");
+                        let reason = format!("would move '{path}' to '{to}'");
+                        Ok(Detail::Unknown { reason })
+                    }
+                }
             }
             Operation::Run(run) => {
                 // What is not there may be made by a command before.
@@ -68,11 +94,16 @@ impl<'a> Preview<'a> {
                 if let Some(fault) = fault_of(run) {
                     return Err(Failure::execution(fault));
                 }
-                self.after_command = true;
+                self.after = Some("a command");
                 Ok(Detail::Unknown { reason: format!("would run {}", named(&run.command)) })
             }
         }
     }
+}
+
+/// Where would be looked, in words.
+fn below(path: Option<&RelPath>) -> String {
+    path.map_or("the workspace".to_owned(), |path| format!("'{path}'"))
 }
 
 impl Place for Preview<'_> {
@@ -89,8 +120,8 @@ impl Place for Preview<'_> {
     }
 
     fn unreadable(&self, failure: Failure) -> Detail {
-        if self.after_command && failure.kind == FailureKind::Execution {
-            let reason = format!("depends on a command (as it is now: {})", failure.reason);
+        if let Some(what) = self.after.filter(|_| failure.kind == FailureKind::Execution) {
+            let reason = format!("depends on {what} (as it is now: {})", failure.reason);
             return Detail::Unknown { reason };
         }
         failure.into()
@@ -100,8 +131,8 @@ impl Place for Preview<'_> {
         self.workspace.walk()
     }
 
-    fn read(&self, path: &RelPath) -> Result<Result<Contents, Failure>> {
-        Ok(self.overlay.read(path, READ_LIMIT).and_then(Contents::text))
+    fn read(&self, path: &RelPath, part: Part) -> Result<Result<Contents, Failure>> {
+        Ok(self.overlay.read_part(path, part))
     }
 
     fn look(&self, operation: &Operation) -> Result<Option<Look>> {

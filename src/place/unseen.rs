@@ -4,11 +4,11 @@
 use super::{Coming, Left, Place, fault_of, told};
 use crate::error::Result;
 use crate::policy::Opens;
-use crate::protocol::{Detail, Digest, Effect, Failure, Operation, Reading, RelPath};
+use crate::protocol::{Detail, Digest, Effect, Failure, Operation, Part, Reading, RelPath};
 use crate::text::named;
 use crate::workspace::protected::Protected;
 use crate::workspace::walk::Walk;
-use crate::workspace::{Contents, Look};
+use crate::workspace::{Contents, Look, check};
 
 /// A place of which nothing is known.
 pub struct Unseen {
@@ -40,7 +40,10 @@ impl Place for Unseen {
             Operation::Read { path, reading: Reading::Now(_) } => format!("read '{path}'"),
             Operation::Move { path, to } => format!("move '{path}' to '{to}'"),
             Operation::List { .. } => "list files".to_owned(),
-            Operation::Search { pattern, .. } => format!("search for {}", named(pattern)),
+            Operation::Search { pattern, .. } => match check(pattern) {
+                Err(failure) => return Ok(failure.into()),
+                Ok(()) => format!("search for {}", named(pattern)),
+            },
             Operation::Message { .. } | Operation::Read { .. } | Operation::Done { .. } => {
                 return Ok(told(operation));
             }
@@ -52,14 +55,19 @@ impl Place for Unseen {
         Ok(Walk::default())
     }
 
-    fn read(&self, path: &RelPath) -> Result<Result<Contents, Failure>> {
-        Ok(Ok(Contents { path: path.clone(), bytes: Vec::new(), size: 0 }))
+    fn read(&self, path: &RelPath, _: Part) -> Result<Result<Contents, Failure>> {
+        Ok(Ok(Contents { path: path.clone(), bytes: Vec::new(), size: 0, lines: None }))
     }
 
     fn look(&self, operation: &Operation) -> Result<Option<Look>> {
         Ok(operation.path().map(|path| {
-            let protected = self.protected.name_in(path).is_some();
-            Look { real: None, size: None, protected }
+            let to = match operation {
+                Operation::Move { to, .. } => Some(to),
+                _ => None,
+            };
+            let is_protected = |path: &RelPath| self.protected.name_in(path).is_some();
+            let protected = is_protected(path) || to.is_some_and(is_protected);
+            Look { real: None, size: None, protected, moved: None }
         }))
     }
 

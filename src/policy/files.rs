@@ -1,7 +1,7 @@
 //! What a policy says of an operation on a file, told from its path and size.
 
 use super::decision::Decision;
-use crate::config::Policy;
+use crate::config::{Files, Policy};
 use crate::protocol::RelPath;
 
 const ENABLED: &str = "files.enabled";
@@ -35,7 +35,30 @@ pub enum Access {
 /// assert!(matches!(policy::path(&standard, Access::Read, &path("a/.env"), None), Decision::Deny(_)));
 /// ```
 pub fn path(policy: &Policy, access: Access, path: &RelPath, size: Option<u64>) -> Decision {
-    let files = &policy.files;
+    of_file(&policy.files, access, path, size)
+}
+
+/// Whether a search may look into a file of that size: where the person would be asked, too, it may
+/// not.
+pub fn may_search(files: &Files, path: &RelPath, size: u64) -> bool {
+    of_file(files, Access::Read, path, Some(size)) == Decision::Allow
+}
+
+/// What the policy says of looking into a folder, or into the workspace itself. What lies in it is
+/// judged file by file.
+pub fn folder(policy: &Policy, folder: Option<&RelPath>) -> Decision {
+    let Some(folder) = folder else {
+        return if policy.files.enabled {
+            Decision::Allow
+        } else {
+            Decision::deny(ENABLED, "File operations are disabled", None)
+        };
+    };
+    let files = Files { allowed: Vec::new(), ..policy.files.clone() };
+    of_file(&files, Access::Read, folder, None)
+}
+
+fn of_file(files: &Files, access: Access, path: &RelPath, size: Option<u64>) -> Decision {
     if !files.enabled {
         return Decision::deny(ENABLED, "File operations are disabled", None);
     }

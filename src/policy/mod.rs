@@ -15,6 +15,6 @@ mod tests;
 mod told;
 
 pub use decision::{Ask, Decision, Denial, Opens};
-pub use files::{Access, path};
+pub use files::{Access, folder, may_search, path};
 pub use shell::{Explained, command, explain, run};
 pub use told::told;

@@ -13,6 +13,8 @@ pub enum Effect {
     Command,
     /// A file becomes another, or goes. What is on disk tells whether it has.
     File(Box<FileEffect>),
+    /// A file or a folder gets another name. What stands at both tells whether it has.
+    Move(Box<MoveEffect>),
     /// A guest is asked to carry it out, once, under this key. The guest tells what it came to.
     Guest {
         /// Known to nobody else.
@@ -41,6 +43,35 @@ pub struct FileEffect {
     pub after: Option<Digest>,
     /// What will have come of the operation.
     pub detail: Detail,
+}
+
+/// How something is about to be moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MoveEffect {
+    /// Where it really stands, links on the way resolved.
+    pub from: RelPath,
+    /// Where it will stand.
+    pub to: RelPath,
+    /// Its number on its file system, which it keeps.
+    pub inode: u64,
+    /// What identifies its content where it is no folder: some file systems number files anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    /// What will have come of the operation.
+    pub detail: Detail,
+}
+
+/// What a move would take with it, and where to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MoveLook {
+    /// Where it would stand, links on the way resolved; None where that cannot be told.
+    pub to: Option<RelPath>,
+    /// What lies below a folder, by the rest of the paths, with sizes in bytes. A folder of more than
+    /// can be told is not moved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<(RelPath, u64)>,
 }
 
 /// What identifies the content of a file: 32 hexadecimal digits.

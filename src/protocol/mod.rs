@@ -10,6 +10,7 @@ mod command;
 mod content;
 mod effect;
 pub mod elision;
+mod lines;
 pub mod operations;
 mod outcome;
 mod output;
@@ -23,7 +24,8 @@ use serde::{Deserialize, Serialize};
 
 pub use command::{ShellCommand, Streams};
 pub use content::Content;
-pub use effect::{Digest, Effect, FileEffect};
+pub use effect::{Digest, Effect, FileEffect, MoveEffect, MoveLook};
+pub use lines::Lines;
 pub use outcome::{Detail, Ending, Execution, Failure, FailureKind, Outcome};
 pub use output::{Capture, Output};
 pub use path::{PathFault, RelPath};

@@ -33,6 +33,8 @@ pub enum WarningSort {
     Guest,
     /// Something is left out, since a message has room for so much.
     Room,
+    /// Not all was looked at that was to be listed or searched.
+    Search,
 }
 
 impl Warning {

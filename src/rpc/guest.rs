@@ -11,17 +11,20 @@ use super::lost::Found;
 use super::record::{Begun, Done, Held};
 use super::steps::{Going, SLICE, Taken, is_key};
 use super::{Served, homes};
+use crate::config::Files;
 use crate::error::Error;
 use crate::machine;
-use crate::place::{Coming, Place};
-use crate::policy::Opens;
+use crate::place::{Coming, Place, find};
+use crate::policy::{self, Opens};
 use crate::protocol::operations::Encoding;
 use crate::protocol::rpc::{
-    About, AboutAsked, ContentsOf, Fault, LeftOut, LeftOutFolder, LookAt, LookedAt, READ_LIMIT,
-    ReadOf, ResultOf, STREAM_LIMIT, State, StepAsked, VERSION, Walked, WalkedFile,
+    About, AboutAsked, ContentsOf, Fault, FindAsked, FoundThere, LeftOut, LeftOutFolder, LookAt,
+    LookedAt, READ_LIMIT, ReadOf, Readable, ResultOf, STREAM_LIMIT, State, StepAsked, VERSION,
+    Walked, WalkedFile,
 };
-use crate::protocol::{Digest, Operation, Reading, Warning, WarningSort};
+use crate::protocol::{Digest, Operation, Part, Reading, RelPath, Warning, WarningSort};
 use crate::runner::sandbox::Tier;
+use crate::workspace::Terms;
 use crate::workspace::walk::{Count, EntryKind};
 
 impl Served {
@@ -88,6 +91,7 @@ impl Served {
                 protected: look.protected,
                 place,
                 standing,
+                moved: look.moved.map(|moved| *moved),
             },
         }
     }
@@ -100,10 +104,44 @@ impl Served {
         if let Some(failure) = refused.map_err(|e| failed(&e))? {
             return Ok(ContentsOf::Failed(failure));
         }
-        Ok(match self.serving.workspace.read(&asked.path, asked.limit.min(READ_LIMIT)) {
-            Ok(file) => ContentsOf::file(file.path, file.bytes, file.size),
+        let ReadOf { path, limit, part } = asked;
+        let read = if *part == Part::default() {
+            self.serving.workspace.read(path, (*limit).min(READ_LIMIT))
+        } else {
+            self.serving.workspace.read_part(path, *part)
+        };
+        Ok(match read {
+            Ok(file) => ContentsOf::file(file.path, file.bytes, file.size, file.lines),
             Err(failure) => ContentsOf::Failed(failure),
         })
+    }
+
+    /// Looks for files, or for lines in them.
+    pub(super) fn found_there(&self, asked: &FindAsked) -> Result<FoundThere, Fault> {
+        let FindAsked { operation, files } = asked;
+        if !matches!(operation, Operation::List { .. } | Operation::Search { .. }) {
+            return Err(Fault::params("only a list or a search finds something"));
+        }
+        let interrupted = || self.serving.stop.is_asked();
+        let place = self.place(&interrupted);
+        let refused = self.refused(operation, Opens::default(), &place);
+        if let Some(failure) = refused.map_err(|e| failed(&e))? {
+            return Ok(FoundThere { detail: failure.into(), warnings: Vec::new() });
+        }
+        let own = self.serving.policy.as_ref().map(|policy| policy.files.clone());
+        let theirs = files.clone().map(|Readable { enabled, blocked, allowed, max_bytes }| Files {
+            enabled,
+            read_only: true,
+            blocked,
+            allowed,
+            max_bytes,
+        });
+        let both: Vec<Files> = own.into_iter().chain(theirs).collect();
+        let readable =
+            |path: &RelPath, size| both.iter().all(|files| policy::may_search(files, path, size));
+        let terms = Terms { readable: &readable, interrupted: &interrupted };
+        let (detail, warnings) = find(&self.serving.workspace, operation, &terms);
+        Ok(FoundThere { detail, warnings })
     }
 
     /// Carries out a step, or tells what it came to.
@@ -272,7 +310,9 @@ fn check_operation(operation: &Operation) -> Result<(), Fault> {
     let what = match operation {
         Operation::Message { .. } => "a message is",
         Operation::Done { .. } => "the end of a session is",
-        Operation::Read { .. } => "what is only read is",
+        Operation::Read { .. } | Operation::List { .. } | Operation::Search { .. } => {
+            "what is only read is"
+        }
         _ => return Ok(()),
     };
     Err(Fault::params(format!("{what} no step of a guest")))

@@ -28,8 +28,8 @@ mod vsock;
 use serde::Serialize;
 
 use crate::protocol::rpc::{
-    About, ContentsOf, Entries, ExecResult, Fault, FileContent, LookedAt, Method, Pong, State,
-    Walked, Written,
+    About, ContentsOf, Entries, ExecResult, Fault, FileContent, FoundThere, LookedAt, Method, Pong,
+    State, Walked, Written,
 };
 pub use bases::Bases;
 pub use listen::{At, Listening};
@@ -69,6 +69,8 @@ pub enum Given {
     Looked(LookedAt),
     /// Of `read`.
     Contents(ContentsOf),
+    /// Of `find`.
+    Found(FoundThere),
     /// Of `step` and `result`.
     Step(State),
 }

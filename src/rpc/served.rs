@@ -187,6 +187,7 @@ impl Service for Served {
             Method::Walk => self.walked().map(Given::Walked),
             Method::Look(asked) => Ok(Given::Looked(self.looked(&asked))),
             Method::Read(asked) => self.contents(&asked).map(Given::Contents),
+            Method::Find(asked) => self.found_there(&asked).map(Given::Found),
             Method::Step(asked) => self.step(&asked).map(Given::Step),
             Method::Result(asked) => self.came_to(&asked).map(Given::Step),
             Method::Leave(Key { key }) => self.leave(&key),

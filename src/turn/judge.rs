@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::place::Place;
 use crate::policy::{self, Access, Ask, Decision, Opens};
 use crate::protocol::{Change, Operation, RelPath};
+use crate::workspace::Look;
 
 /// What `policy` says of an operation in `place`. `guarded`: commands are kept from protected names.
 ///
@@ -21,12 +22,24 @@ pub fn judge(
         Operation::Message { .. } | Operation::Done { .. } => return Ok(Decision::Allow),
         Operation::Run(run) => return Ok(policy::run(policy, run, guarded)),
         Operation::Create { path, .. } | Operation::Edit { path, .. } => (Access::Write, path),
-        Operation::Delete { path } | Operation::Move { path, .. } => (Access::Delete, path),
-        Operation::Read { path, .. }
-        | Operation::List { path: Some(path) }
-        | Operation::Search { path: Some(path), .. } => (Access::Read, path),
+        Operation::Delete { path } => (Access::Delete, path),
+        Operation::Move { path, to } => {
+            let Some(look) = place.look(operation)? else { return Ok(Decision::Allow) };
+            return Ok(of_move(policy, path, to, &look));
+        }
+        Operation::Read { path, .. } => (Access::Read, path),
         Operation::List { path: None } | Operation::Search { path: None, .. } => {
-            return Ok(Decision::Allow);
+            return Ok(policy::folder(policy, None));
+        }
+        Operation::List { path: Some(path) } | Operation::Search { path: Some(path), .. } => {
+            let Some(look) = place.look(operation)? else { return Ok(Decision::Allow) };
+            // A size tells that it is a file.
+            let judged = |path: &RelPath| match look.size {
+                Some(_) => policy::path(policy, Access::Read, path, look.size),
+                None => policy::folder(policy, Some(path)),
+            };
+            let real = look.real.as_ref().map(judged);
+            return Ok(real.into_iter().fold(judged(path), Decision::stricter));
         }
     };
     let Some(look) = place.look(operation)? else { return Ok(Decision::Allow) };
@@ -47,6 +60,37 @@ pub fn judge(
     Ok(strictest)
 }
 
+/// What the policy says of a move: what goes from where it stands is deleted there, and written where
+/// it comes to; all of a folder, file by file. The strictest wins.
+fn of_move(policy: &Policy, path: &RelPath, to: &RelPath, look: &Look) -> Decision {
+    let moved = look.moved.as_deref();
+    let froms = [Some(path), look.real.as_ref()];
+    let tos = [Some(to), moved.and_then(|moved| moved.to.as_ref())];
+    let mut strictest = Decision::Allow;
+    for (access, ends) in [(Access::Delete, froms), (Access::Write, tos)] {
+        let mut ends: Vec<&RelPath> = ends.into_iter().flatten().collect();
+        ends.dedup();
+        for end in ends {
+            strictest = strictest.stricter(policy::path(policy, access, end, look.size));
+            for (rest, size) in moved.iter().flat_map(|moved| &moved.files) {
+                // What no path can say is not moved.
+                let Ok(file) = RelPath::parse(&format!("{end}/{rest}")) else { continue };
+                strictest = strictest.stricter(policy::path(policy, access, &file, Some(*size)));
+                if matches!(strictest, Decision::Deny(_)) {
+                    return strictest;
+                }
+            }
+        }
+    }
+    if look.protected {
+        let reason = format!(
+            "Moving '{path}' to '{to}' changes names that only the user may write, since others act on such files"
+        );
+        return strictest.stricter(asks(reason));
+    }
+    strictest
+}
+
 /// How large a file will be at least.
 fn size_after(change: &Change, size: u64) -> u64 {
     match change {
@@ -62,10 +106,14 @@ fn size_after(change: &Change, size: u64) -> u64 {
 
 fn protected(path: &RelPath, real: Option<&RelPath>) -> Decision {
     let real = real.map_or(String::new(), |real| format!(" leads to '{real}', which"));
+    asks(format!(
+        "'{path}'{real} has a name that only the user may write, since others act on such files"
+    ))
+}
+
+fn asks(reason: String) -> Decision {
     Decision::Ask(Ask {
-        reason: format!(
-            "'{path}'{real} has a name that only the user may write, since others act on such files"
-        ),
+        reason,
         policy: "files.protected".to_owned(),
         opens: Opens { protected: true, repository: false },
     })

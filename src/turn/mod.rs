@@ -13,7 +13,7 @@ use crate::place::{Coming, Place};
 use crate::policy::Decision;
 use crate::protocol::operations::UtcTime;
 use crate::protocol::{
-    Asks, Detail, Effect, Ending, Execution, Failure, FailureKind, Kind, Operation, Outcome,
+    Asks, Detail, Effect, Ending, Execution, Failure, FailureKind, Kind, Operation, Outcome, Part,
     Reading, RelPath, Step, Warning, WarningSort,
 };
 use crate::session::{Question, Verdict};
@@ -246,7 +246,7 @@ fn failed<'a>(outcomes: &'a [Outcome], place: &dyn Place) -> Result<Vec<&'a Outc
     let mut failed = Vec::new();
     for outcome in outcomes {
         let success = match &outcome.detail {
-            Detail::ReadLater { path, .. } => place.read(path)?.is_ok(),
+            Detail::ReadLater { path, part } => place.read(path, *part)?.is_ok(),
             _ => outcome.success(),
         };
         if !success {
@@ -316,16 +316,17 @@ fn judge_reads(
     ledger: &mut dyn Ledger,
     observer: &mut dyn Observer,
 ) -> Result<()> {
-    let mut judged: HashMap<RelPath, Result<(), Failure>> = HashMap::new();
+    let mut judged: HashMap<(RelPath, Part), Result<(), Failure>> = HashMap::new();
     let mut room = SHOWN_LIMIT;
     let is_over = outcomes.iter().any(|o| matches!(o.detail, Detail::Completed { .. }));
     for (n, outcome) in outcomes.iter_mut().enumerate() {
-        let Detail::ReadLater { path, .. } = &outcome.detail else { continue };
+        let Detail::ReadLater { path, part } = &outcome.detail else { continue };
+        let asked = (path.clone(), *part);
         if known.contains_key(&n) {
             continue;
         }
-        if !is_over && !judged.contains_key(path) {
-            let judgement = place.read(path)?.and_then(|contents| {
+        if !is_over && !judged.contains_key(&asked) {
+            let judgement = place.read(path, *part)?.and_then(|contents| {
                 room = room.checked_sub(contents.bytes.len() as u64).ok_or_else(|| {
                     Failure::execution(format!(
                         "'{path}' is not shown: the files asked for before it are {SHOWN_LIMIT} bytes, far more than a message has room for; ask for it in a reply of its own"
@@ -333,11 +334,11 @@ fn judge_reads(
                 })?;
                 Ok(())
             });
-            judged.insert(path.clone(), judgement);
+            judged.insert(asked.clone(), judgement);
         }
         if is_over {
             outcome.detail = not_shown(path);
-        } else if let Some(Err(failure)) = judged.get(path) {
+        } else if let Some(Err(failure)) = judged.get(&asked) {
             outcome.detail = place.unreadable(failure.clone());
         }
         ledger.result(n, outcome)?;

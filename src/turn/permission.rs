@@ -78,6 +78,13 @@ fn binding(operation: &Operation, place: &dyn Place) -> Result<Digest> {
         bytes.extend_from_slice(real.as_str().as_bytes());
     }
     bytes.push(0);
+    // And where to.
+    if let Operation::Move { .. } = operation
+        && let Some(to) = place.look(operation)?.and_then(|look| look.moved?.to)
+    {
+        bytes.extend_from_slice(to.as_str().as_bytes());
+        bytes.push(0);
+    }
     if let Some(standing) = place.standing(operation)? {
         bytes.extend_from_slice(standing.as_str().as_bytes());
     }

@@ -5,7 +5,7 @@ use super::overlay::Overlay;
 use super::plan::digest;
 use super::{Contents, Workspace, regular};
 use crate::protocol::operations::Encoding;
-use crate::protocol::{Detail, Digest, Failure, Operation, RelPath};
+use crate::protocol::{Detail, Digest, Failure, MoveLook, Operation, RelPath};
 
 /// What can be told of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,14 +16,22 @@ pub struct Look {
     pub size: Option<u64>,
     /// Whether the path, as it was asked for or as it really is, has a protected name in it.
     pub protected: bool,
+    /// What a move would take with it, and where to; None of other operations.
+    pub moved: Option<Box<MoveLook>>,
 }
 
 impl Workspace {
     /// What can be told of the path of a file operation; None for other operations.
     pub fn look(&self, operation: &Operation) -> Option<Look> {
+        if let Operation::Move { path, to } = operation {
+            return Some(self.look_at_move(path, to));
+        }
         let (path, last) = meant_by(operation)?;
         let Ok(Spot { real, found, .. }) = self.locate(path, last) else {
-            return Some(self.looked(path, None, None));
+            // A link may lead to a folder, which is looked into.
+            let real = Some(operation).filter(|operation| is_of_folders(operation));
+            let real = real.and_then(|operation| self.place_of(operation));
+            return Some(self.looked(path, real, None));
         };
         let size = found.and_then(|found| Some(regular(path, &found).ok()?.len()));
         Some(self.looked(path, Some(real), size))
@@ -31,6 +39,9 @@ impl Workspace {
 
     /// The digest of what stands where a file operation would change something.
     pub fn standing(&self, operation: &Operation) -> Option<Digest> {
+        if let Operation::Move { path, .. } = operation {
+            return self.standing_to_move(path);
+        }
         let (path, last) = changed_by(operation)?;
         digest(path, &self.locate(path, last).ok()?).ok()?
     }
@@ -38,7 +49,7 @@ impl Workspace {
     fn looked(&self, path: &RelPath, real: Option<RelPath>, size: Option<u64>) -> Look {
         let is_protected = |path: &RelPath| self.protected.name_in(path).is_some();
         let protected = is_protected(path) || real.as_ref().is_some_and(is_protected);
-        Look { real, size, protected }
+        Look { real, size, protected, moved: None }
     }
 }
 
@@ -46,11 +57,20 @@ impl Overlay<'_> {
     /// What could be told of the path of a file operation; None for other operations.
     pub fn look(&self, operation: &Operation) -> Option<Look> {
         let (path, last) = meant_by(operation)?;
-        let Ok(way) = self.way(path, last) else {
-            return Some(self.workspace.looked(path, None, None));
+        let mut look = match self.way(path, last) {
+            Err(_) => self.workspace.looked(path, None, None),
+            Ok(way) => {
+                let size = self.size(path, &way).ok();
+                self.workspace.looked(path, Some(way.real), size)
+            }
         };
-        let size = self.size(path, &way).ok();
-        Some(self.workspace.looked(path, Some(way.real), size))
+        if let Operation::Move { path, to } = operation {
+            // What is below a folder is as on disk.
+            let Look { moved, protected, .. } = self.workspace.look_at_move(path, to);
+            look.protected |= protected;
+            look.moved = moved;
+        }
+        Some(look)
     }
 
     /// As [`Workspace::place_of`], where its changes would be made.
@@ -65,6 +85,7 @@ impl Overlay<'_> {
         match way.found.as_ref()? {
             Found::File => Some(Digest::of(self.made(&way.real))),
             Found::Folder => None,
+            Found::OnDisk(found) if found.is_dir() => self.workspace.standing(operation),
             Found::OnDisk(_) => digest(path, &way.on_disk(path).ok()?).ok()?,
         }
     }
@@ -74,21 +95,28 @@ impl Overlay<'_> {
 fn changed_by(operation: &Operation) -> Option<(&RelPath, Last)> {
     match operation {
         Operation::Create { path, .. } | Operation::Edit { path, .. } => Some((path, Last::Follow)),
-        Operation::Delete { path } => Some((path, Last::Keep)),
+        Operation::Delete { path } | Operation::Move { path, .. } => Some((path, Last::Keep)),
         Operation::Message { .. }
         | Operation::Read { .. }
         | Operation::List { .. }
         | Operation::Search { .. }
-        | Operation::Move { .. }
         | Operation::Run(_)
         | Operation::Done { .. } => None,
     }
+}
+
+/// Whether an operation looks into folders.
+fn is_of_folders(operation: &Operation) -> bool {
+    matches!(operation, Operation::List { .. } | Operation::Search { .. })
 }
 
 /// The path that a file operation is about, and whether a link there is followed.
 pub(super) fn meant_by(operation: &Operation) -> Option<(&RelPath, Last)> {
     match operation {
         Operation::Read { path, .. } => Some((path, Last::Follow)),
+        Operation::List { path } | Operation::Search { path, .. } => {
+            path.as_ref().map(|path| (path, Last::Follow))
+        }
         _ => changed_by(operation),
     }
 }
@@ -99,7 +127,7 @@ impl Contents {
     pub fn whole(self, encoding: Encoding, limit: u64, room: &mut u64) -> Result<Detail, Failure> {
         const HOW_ELSE: &str =
             "read parts of it with a shell command, such as `sed -n 1,200p` or `head -c 100000`";
-        let Self { path, bytes, size } = self;
+        let Self { path, bytes, size, .. } = self;
         if size > limit {
             return Err(Failure::execution(format!(
                 "'{path}' is {size} bytes long, and files up to {limit} bytes are given: {HOW_ELSE}"

@@ -1,11 +1,11 @@
 //! What one folder holds, as somebody sees it who looks into it: nothing is ignored, links are what
 //! they are, and of deaddrop's own files none is named.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 
 use cap_fs_ext::MetadataExt;
-use cap_std::fs::DirEntry;
+use cap_std::fs::{DirEntry, Metadata};
 
 use super::Workspace;
 use super::locate::failed;
@@ -67,17 +67,22 @@ impl Workspace {
                 return Ok(Some(Entry { name, is_dir, size: 0 }));
             }
         };
+        if self.is_own(above, &name, &found) {
+            return Ok(None);
+        }
+        let is_dir = found.is_dir();
+        Ok(Some(Entry { name, is_dir, size: if is_dir { 0 } else { found.len() } }))
+    }
+
+    /// Whether an entry of the folder `above` is deaddrop's own.
+    pub(super) fn is_own(&self, above: &str, name: &OsStr, found: &Metadata) -> bool {
         let is_named = |state: &RelPath| match (state.as_str().rsplit_once('/'), name.to_str()) {
             (Some((folder, last)), Some(name)) => folder == above && last == name,
             (None, Some(name)) => above.is_empty() && state.as_str() == name,
             (_, None) => false,
         };
         let id = (found.dev(), found.ino());
-        if self.state_ids.contains(&id) || self.state.iter().any(is_named) {
-            return Ok(None);
-        }
-        let is_dir = found.is_dir();
-        Ok(Some(Entry { name, is_dir, size: if is_dir { 0 } else { found.len() } }))
+        self.state_ids.contains(&id) || self.state.iter().any(is_named)
     }
 }
 

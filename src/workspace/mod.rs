@@ -3,21 +3,26 @@
 //! Everything goes through one handle on its root, so that confinement does not depend on paths
 //! staying what they were. deaddrop's own state is out of reach wherever it lies, also inside.
 
+mod below;
 pub mod edit;
 mod facts;
 pub mod guard;
 mod list;
 mod locate;
 mod missing;
+mod moving;
 mod names;
 mod nearest;
 pub mod overlay;
+pub mod part;
 pub mod picture;
 mod plan;
 mod process;
 pub(crate) mod products;
 pub mod protected;
+mod search;
 mod text;
+mod tree;
 pub mod walk;
 
 use std::io::{self, Read};
@@ -25,17 +30,19 @@ use std::path::{Path, PathBuf};
 
 use cap_fs_ext::{FollowSymlinks, MetadataExt, OpenOptionsFollowExt};
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, Metadata, OpenOptions};
+use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use crate::error::{Error, Result};
-use crate::protocol::{Change, Detail, Failure, RelPath, Replacement, elision};
+use crate::protocol::{Change, Detail, Failure, Lines, RelPath, Replacement, elision};
 use edit::Unreplaced;
 pub use facts::Look;
 pub use list::Entry;
 use locate::{Last, Spot, failed};
 pub(crate) use locate::{already_exists, is_folder, not_found};
+pub use moving::{MOVED_FILES, MovePlan};
 pub use plan::Plan;
 use protected::Protected;
+pub use search::{Terms, check, lines_of};
 use walk::Walk;
 
 /// How much of a file an outbox shows, in bytes.
@@ -72,6 +79,8 @@ pub struct Contents {
     pub bytes: Vec<u8>,
     /// The size of the whole file.
     pub size: u64,
+    /// Which lines these are, where a part of it was asked for.
+    pub lines: Option<Lines>,
 }
 
 impl Workspace {
@@ -246,19 +255,34 @@ fn regular<'a>(path: &RelPath, found: &'a Metadata) -> Result<&'a Metadata, Fail
 }
 
 fn read_up_to(path: &RelPath, spot: &Spot, limit: u64) -> Result<Contents, Failure> {
+    let (file, size) = open_regular(path, &spot.folder, &spot.name)?;
+    // A sparse file may claim more than there is memory.
+    let expected = size.min(limit).min(1 << 20);
+    let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
+    let read = file.take(limit).read_to_end(&mut bytes);
+    read.map_err(|e| failed("read", path, &e))?;
+    let size = size.max(bytes.len() as u64);
+    Ok(Contents { path: spot.real.clone(), bytes, size, lines: None })
+}
+
+/// Opens a regular file to be read; tells where it really stands, and its size.
+fn open_to_read(workspace: &Workspace, path: &RelPath) -> Result<(RelPath, File, u64), Failure> {
+    let spot = workspace.locate(path, Last::Follow)?;
+    regular(path, spot.found.as_ref().ok_or_else(|| workspace.missing(path))?)?;
+    let (file, size) = open_regular(path, &spot.folder, &spot.name)?;
+    Ok((spot.real, file, size))
+}
+
+/// Opens what stands in a folder under a name, if that is a regular file. Never blocks.
+fn open_regular(path: &RelPath, folder: &Dir, name: &str) -> Result<(File, u64), Failure> {
     let fail = |e: io::Error| failed("read", path, &e);
     let mut options = OpenOptions::new();
     options.read(true).follow(FollowSymlinks::No);
     without_blocking(&mut options);
-    let file = spot.folder.open_with(&spot.name, &options).map_err(fail)?;
+    let file = folder.open_with(name, &options).map_err(fail)?;
     // What stands there now need not be what was looked at before.
     let size = regular(path, &file.metadata().map_err(fail)?)?.len();
-    // A sparse file may claim more than there is memory.
-    let expected = size.min(limit).min(1 << 20);
-    let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
-    file.take(limit).read_to_end(&mut bytes).map_err(fail)?;
-    let size = size.max(bytes.len() as u64);
-    Ok(Contents { path: spot.real.clone(), bytes, size })
+    Ok((file, size))
 }
 
 /// Opening a FIFO for reading would wait for a writer.

@@ -117,6 +117,37 @@ impl<'a> Overlay<'a> {
         self.contents(path, way, limit)
     }
 
+    /// Fails where nothing would stand at a path, be it a file or a folder.
+    ///
+    /// # Errors
+    /// Nothing would, or it cannot be reached.
+    pub fn stands(&self, path: &RelPath) -> Result<(), Failure> {
+        match self.way(path, Last::Follow) {
+            Ok(way) if way.found.is_none() => Err(self.missing(path)),
+            Err(failure) => self.workspace.start(path.into()).map(drop).map_err(|_| failure),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// The bytes of what would stand at the end of a way; None where it is no file that can be held.
+    pub(super) fn held(&self, path: &RelPath, way: Way) -> Result<Option<Vec<u8>>, Failure> {
+        match &way.found {
+            Some(Found::File) => Ok(Some(self.made(&way.real).to_vec())),
+            Some(Found::OnDisk(found)) if found.is_file() && found.len() <= EDIT_LIMIT => {
+                Ok(Some(self.contents(path, way, EDIT_LIMIT)?.bytes))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Where a path leads, and what would be made there; None where that is as on disk.
+    pub(super) fn made_at(&self, path: &RelPath) -> Result<(RelPath, Option<&[u8]>), Failure> {
+        let way = self.way(path, Last::Follow)?;
+        self.size(path, &way)?;
+        let is_made = matches!(way.found, Some(Found::File));
+        Ok((way.real.clone(), is_made.then(|| self.made(&way.real))))
+    }
+
     /// The files that would be changed, by path.
     pub fn rewritten(self) -> Vec<Rewritten> {
         let Self { workspace, files } = self;
@@ -154,7 +185,12 @@ impl<'a> Overlay<'a> {
         self.workspace.way(path, last, Some(self))
     }
 
-    fn way_to_write(&self, path: &RelPath, last: Last, permit: bool) -> Result<Way, Failure> {
+    pub(super) fn way_to_write(
+        &self,
+        path: &RelPath,
+        last: Last,
+        permit: bool,
+    ) -> Result<Way, Failure> {
         if !permit {
             self.workspace.refuse_protected(path, path)?;
         }
@@ -182,7 +218,7 @@ impl<'a> Overlay<'a> {
         let bytes = self.made(&way.real);
         let size = bytes.len() as u64;
         let shown = usize::try_from(size.min(limit)).unwrap_or(bytes.len());
-        Ok(Contents { path: way.real, bytes: bytes[..shown].to_vec(), size })
+        Ok(Contents { path: way.real, bytes: bytes[..shown].to_vec(), size, lines: None })
     }
 
     pub(super) fn made(&self, real: &RelPath) -> &[u8] {
@@ -194,7 +230,7 @@ impl<'a> Overlay<'a> {
         self.files.values().filter(|(_, after)| after.is_some()).map(|(path, _)| path)
     }
 
-    fn put(&mut self, real: &RelPath, after: Option<Vec<u8>>) {
+    pub(super) fn put(&mut self, real: &RelPath, after: Option<Vec<u8>>) {
         self.files.insert(real.as_str().to_owned(), (real.clone(), after));
     }
 }

@@ -167,19 +167,7 @@ pub(super) fn digest(path: &RelPath, spot: &Spot) -> Result<Option<Digest>, Fail
 /// never through a hard link, and never half.
 fn write(path: &RelPath, spot: Spot, temporary: &str, bytes: &[u8]) -> Result<(), Failure> {
     let fail = |e: io::Error| failed("write", path, &e);
-    let mut folder = spot.folder;
-    for name in &spot.missing {
-        match folder.create_dir(name) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(fail(e)),
-            made => {
-                if made.is_ok() {
-                    give_to_owner(&folder, name).map_err(fail)?;
-                }
-                sync(&folder).map_err(fail)?;
-            }
-        }
-        folder = folder.open_dir_nofollow(name).map_err(fail)?;
-    }
+    let folder = make_folders(spot.folder, &spot.missing).map_err(fail)?;
     let written = put(&folder, temporary, bytes, spot.found.as_ref())
         .and_then(|()| folder.rename(temporary, &folder, &spot.name));
     written.map_err(|e| {
@@ -190,8 +178,25 @@ fn write(path: &RelPath, spot: Spot, temporary: &str, bytes: &[u8]) -> Result<()
     sync(&folder).map_err(|e| not_durable("written", path, &e))
 }
 
+/// Makes folders below one, and gives the last.
+pub(super) fn make_folders(mut folder: Dir, names: &[String]) -> io::Result<Dir> {
+    for name in names {
+        match folder.create_dir(name) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+            made => {
+                if made.is_ok() {
+                    give_to_owner(&folder, name)?;
+                }
+                sync(&folder)?;
+            }
+        }
+        folder = folder.open_dir_nofollow(name)?;
+    }
+    Ok(folder)
+}
+
 /// What was done and may be undone by a power loss is no success, and not nothing either.
-fn not_durable(done: &str, path: &RelPath, error: &io::Error) -> Failure {
+pub(super) fn not_durable(done: &str, path: &RelPath, error: &io::Error) -> Failure {
     Failure::execution(format!(
         "'{path}' was {done}, but the disk does not confirm it ({error}): look at it again"
     ))

@@ -50,7 +50,7 @@ impl Contents {
         if self.is_text() {
             return Ok(self);
         }
-        let Self { path, bytes, size } = &self;
+        let Self { path, bytes, size, .. } = &self;
         let bytes_long = count(usize::try_from(*size).unwrap_or(usize::MAX), "byte");
         let what = match (format(bytes), self.invalid()) {
             (Some(format), _) => format!("it is {format} ({bytes_long})"),
@@ -91,7 +91,7 @@ mod tests {
 
     fn told(bytes: &[u8], size: u64) -> String {
         let path = RelPath::parse("x").unwrap();
-        let contents = Contents { path, bytes: bytes.to_vec(), size };
+        let contents = Contents { path, bytes: bytes.to_vec(), size, lines: None };
         contents.text().map_or_else(|failure| failure.reason, |_| "text".to_owned())
     }
 

@@ -6,6 +6,7 @@
 mod asking;
 mod guard;
 mod guests;
+mod moves;
 mod order;
 mod runs;
 mod scene;

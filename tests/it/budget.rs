@@ -41,7 +41,7 @@ fn session(task: &str, dialect: Dialect) -> Session {
 
 fn contents(path: &str, text: &str) -> Contents {
     let (bytes, size) = (text.as_bytes().to_vec(), text.len() as u64);
-    Contents { path: RelPath::parse(path).unwrap(), bytes, size }
+    Contents { path: RelPath::parse(path).unwrap(), bytes, size, lines: None }
 }
 
 fn outcome(kind: Kind, detail: Detail) -> Outcome {

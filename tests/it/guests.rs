@@ -279,3 +279,57 @@ fn a_guest_is_asked_anew_what_it_is() {
     assert!(daemon.said().contains("Everything is carried out in the guest '/bin/sh "));
     drop(daemon);
 }
+
+#[test]
+fn parts_lists_searches_and_moves_are_the_guests() {
+    let pair = Pair::with_session();
+    pair.guest.write("workspace/src/a.txt", "one\nneedle\nthree\n");
+    pair.guest.write("workspace/.gitignore", "out/\n");
+    pair.guest.write("workspace/out/x", "needle\n");
+    pair.guest.sh("ln -s ../../sessions workspace/src/state");
+    let outbox = pair.host.apply(
+        "[LIST_FILES path=\"out\"]\n[SEARCH pattern=\"need+le\"]\n[SEARCH pattern=\"(\"]\n\
+         [MOVE_FILE path=\"src/a.txt\" to=\"new/b.txt\"]\n[MOVE_FILE path=\"out\" to=\"new/out\"]\n\
+         [MOVE_FILE path=\"new/b.txt\" to=\"new/out\"]\n[LIST_FILES path=\"src/state\"]\n\
+         [READ_FILE path=\"new/b.txt\" start_line=\"2\" numbered=\"true\"]\n\
+         [READ_FILE path=\"new/b.txt\" start_line=\"9\"]\n",
+    );
+    for told in [
+        "[OK] LIST_FILES: 1 file in 'out'\n  out/x (7 bytes)\n",
+        "[OK] SEARCH: 1 line in 1 file matches 'need+le'\n  src/a.txt:2:needle\n",
+        "[FAILED] SEARCH: The pattern is no regular expression: unclosed group",
+        "[OK] MOVE_FILE: Moved 'src/a.txt' to 'new/b.txt'\n",
+        "[OK] MOVE_FILE: Moved 'out' to 'new/out' (1 file)\n",
+        "to=\"new/out/b.txt\"",
+        "outside workspace",
+        "--- new/b.txt (lines 2-3 of 3) ---\n2| needle\n3| three\n--- end new/b.txt (lines 2-3 of 3) ---\n",
+        "Invalid line range: 'new/b.txt' has 3 lines, so no line 9",
+    ] {
+        assert!(outbox.contains(told), "{told}: {outbox}");
+    }
+    assert_eq!(pair.guest.read("workspace/new/out/x"), "needle\n");
+    assert!(!pair.guest.exists("workspace/src/a.txt"));
+    assert_eq!(pair.local(), [""; 0]);
+}
+
+#[test]
+fn what_a_policy_here_keeps_back_is_not_searched_nor_moved_in_the_guest() {
+    let pair = Pair::new();
+    let settings = pair.host.read("deaddrop.toml");
+    let policy = "policy = \"mine\"\n[policies.mine]\npreset = \"permissive\"\nfiles.blocked = [\"src/secret/**\"]\n";
+    pair.host.write("deaddrop.toml", policy.to_owned() + &settings);
+    pair.host.run(&["new", "--no-watch", "--id", ID, "A task"]).ok();
+    pair.guest.write("workspace/src/secret/key", "needle\n");
+    pair.guest.write("workspace/src/a", "needle\n");
+    let outbox = pair.host.apply("[SEARCH pattern=\"needle\"]\n[MOVE_FILE path=\"src\" to=\"b\"]\n[MOVE_FILE path=\"src/a\" to=\"src/secret/a\"]\n");
+    for told in [
+        "  src/a:1:needle\n",
+        "Warning: 1 file not searched: the policy keeps them from being read",
+        "[FAILED] MOVE_FILE: DENIED: Path 'src/secret/key' is blocked",
+        "[FAILED] MOVE_FILE: DENIED: Path 'src/secret/a' is blocked",
+    ] {
+        assert!(outbox.contains(told), "{told}: {outbox}");
+    }
+    assert!(!outbox.contains("secret/key:1"), "{outbox}");
+    assert_eq!(pair.guest.names("workspace"), ["src"]);
+}

@@ -20,6 +20,8 @@ mod decided_elsewhere;
 mod dialects;
 #[cfg(unix)]
 mod events_shown;
+#[cfg(target_os = "linux")]
+mod finding;
 #[cfg(unix)]
 mod first_contents;
 mod guest;
@@ -36,6 +38,8 @@ mod handing_over;
 mod inbox;
 mod listing;
 mod messages;
+#[cfg(target_os = "linux")]
+mod moves;
 #[cfg(target_os = "linux")]
 mod operations;
 mod outboxes;

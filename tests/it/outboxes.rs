@@ -291,6 +291,7 @@ fn requested((path, contents): &Wanted) -> Requested {
             path: path.clone(),
             bytes: text.clone().into_bytes(),
             size: text.len() as u64,
+            lines: None,
         }),
         Err(reason) => Err(Failure::execution(reason.clone())),
     };

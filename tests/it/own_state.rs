@@ -136,7 +136,7 @@ fn its_own_state_is_not_listed() {
 }
 
 /// A folder for many files: in memory, where there is such.
-fn quick_folder() -> tempfile::TempDir {
+pub(crate) fn quick_folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
@@ -145,7 +145,7 @@ fn path(text: &str) -> RelPath {
 }
 
 /// Runs `work` while `workspace/flip` is now a folder, now a link to the folder `outside`.
-fn while_swapping(top: &Path, work: impl FnOnce(&Workspace)) {
+pub(crate) fn while_swapping(top: &Path, work: impl FnOnce(&Workspace)) {
     for folder in ["workspace/flip", "outside"] {
         fs::create_dir_all(top.join(folder)).unwrap();
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use deaddrop::config::Sandbox;
 use deaddrop::place::{Here, Place, Preview, Rewritten, Standing};
 use deaddrop::policy::Opens;
-use deaddrop::protocol::{Asks, Detail, Operation, RelPath, tags};
+use deaddrop::protocol::{Asks, Detail, Operation, Part, RelPath, tags};
 use deaddrop::runner::Runner;
 use deaddrop::workspace::Workspace;
 use proptest::prelude::*;
@@ -99,11 +99,9 @@ fn operations(reply: &str) -> Vec<Operation> {
 /// What comes of one operation; whether a file can be read is judged at once.
 fn done(place: &mut dyn Place, operation: &Operation) -> Detail {
     match operation {
-        Operation::Read { path, .. } => match place.read(path).unwrap() {
+        Operation::Read { path, .. } => match place.read(path, Part::default()).unwrap() {
             Err(failure) => Detail::Failed(failure),
-            Ok(_) => {
-                Detail::ReadLater { path: path.clone(), part: deaddrop::protocol::Part::default() }
-            }
+            Ok(_) => Detail::ReadLater { path: path.clone(), part: Part::default() },
         },
         _ => place.perform(operation, Opens::default(), &mut |_| Ok(())).unwrap(),
     }

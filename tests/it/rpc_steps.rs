@@ -7,9 +7,11 @@ use std::thread;
 use std::time::Duration;
 
 use deaddrop::protocol::operations::Encoding;
-use deaddrop::protocol::rpc::{ContentsOf, Fault, LookAt, Method, ReadOf, State, StepAsked};
+use deaddrop::protocol::rpc::{
+    ContentsOf, Fault, LookAt, Method, ReadOf, State, StepAsked, VERSION,
+};
 use deaddrop::protocol::{
-    Detail, Ending, FailureKind, Operation, Reading, RelPath, ShellCommand, Streams,
+    Detail, Ending, FailureKind, Operation, Part, Reading, RelPath, ShellCommand, Streams,
 };
 use deaddrop::rpc::{Given, Served, Service};
 
@@ -225,7 +227,10 @@ fn a_guest_tells_what_it_is_and_what_it_holds() {
     else {
         panic!()
     };
-    assert_eq!((about.version, &*about.protected), (1, &[".git".into(), ".vscode".into()][..]));
+    assert_eq!(
+        (about.version, &*about.protected),
+        (VERSION, &[".git".into(), ".vscode".into()][..])
+    );
     assert!(about.shell.starts_with("/bin/sh -c") && about.root.ends_with("/workspace"));
     assert_eq!(about.confined, about.guarded);
     let Ok(Given::Walked(walked)) = served.call(Method::Walk) else { panic!() };
@@ -238,13 +243,13 @@ fn a_guest_tells_what_it_is_and_what_it_holds() {
     assert_eq!((looked.size, &looked.real), (Some(2), &looked.place));
     let read = |path: &str, limit| {
         let path = RelPath::parse(path).unwrap();
-        match served.call(Method::Read(ReadOf { path, limit })) {
+        match served.call(Method::Read(ReadOf { path, limit, part: Part::default() })) {
             Ok(Given::Contents(contents)) => contents,
             other => panic!("{other:?}"),
         }
     };
     let path = |path: &str| RelPath::parse(path).unwrap();
-    assert_eq!(read("b.txt", 2), ContentsOf::file(path("b.txt"), b"tw".to_vec(), 3));
-    assert_eq!(read("a.bin", u64::MAX), ContentsOf::file(path("a.bin"), vec![0, 255], 2));
+    assert_eq!(read("b.txt", 2), ContentsOf::file(path("b.txt"), b"tw".to_vec(), 3, None));
+    assert_eq!(read("a.bin", u64::MAX), ContentsOf::file(path("a.bin"), vec![0, 255], 2, None));
     assert!(matches!(read("none", 1), ContentsOf::Failed(_)));
 }

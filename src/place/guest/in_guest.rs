@@ -1,17 +1,20 @@
 //! A guest that is deaddrop as a place: each step has a key, journalled before it is asked for.
 
 use super::{AGAIN, GRACE, Guest, PATIENCE, Terms, sane};
+use crate::config::Files;
 use crate::error::{Error, Result};
 use crate::place::{Coming, Left, Place, fault_of, lost, shorter_than_asked, told};
 use crate::policy::Opens;
 use crate::protocol::rpc::{
-    Fault, LookAt, LookedAt, READ_LIMIT, ResultOf, State, StepAsked, without_content,
+    Fault, FindAsked, FoundThere, LookAt, LookedAt, READ_LIMIT, Readable, ResultOf, State,
+    StepAsked, without_content,
 };
 use crate::protocol::{
-    Detail, Digest, Effect, Ending, Failure, Operation, Reading, RelPath, Warning, WarningSort,
+    Detail, Digest, Effect, Ending, Failure, Operation, Part, Reading, RelPath, Warning,
+    WarningSort,
 };
 use crate::workspace::walk::Walk;
-use crate::workspace::{Contents, Look};
+use crate::workspace::{Contents, Look, MOVED_FILES};
 
 /// A guest that is deaddrop.
 pub(super) struct InGuest<'a> {
@@ -145,10 +148,19 @@ impl Place for InGuest<'_> {
                     return Ok(Failure::execution(fault).into());
                 }
             }
-            Operation::List { .. } | Operation::Search { .. } | Operation::Move { .. } => {
-                return Ok(Failure::execution("this command is not known here yet").into());
+            Operation::List { .. } | Operation::Search { .. } => {
+                let asked = FindAsked {
+                    operation: operation.clone(),
+                    files: self.terms.files.as_ref().map(readable),
+                };
+                let FoundThere { detail, warnings } = self.guest.ask("find", &asked, PATIENCE)?;
+                self.noticed = sane::warnings(warnings);
+                return Ok(sane::detail(detail, operation, self.terms.output_limit));
             }
-            Operation::Create { .. } | Operation::Edit { .. } | Operation::Delete { .. } => {}
+            Operation::Create { .. }
+            | Operation::Edit { .. }
+            | Operation::Delete { .. }
+            | Operation::Move { .. } => {}
         }
         let detail = match self.ask_for(operation, opens, before)? {
             Some(detail) => detail,
@@ -180,20 +192,29 @@ impl Place for InGuest<'_> {
         self.guest.walk()
     }
 
-    fn read(&self, path: &RelPath) -> Result<Result<Contents, Failure>> {
-        self.guest.read_text(path)
+    fn read(&self, path: &RelPath, part: Part) -> Result<Result<Contents, Failure>> {
+        self.guest.read_part(path, part)
     }
 
     fn look(&self, operation: &Operation) -> Result<Option<Look>> {
         if operation.path().is_none() {
             return Ok(None);
         }
-        let LookedAt { seen, real, size, protected, .. } = self.look_at(operation, false)?;
+        let LookedAt { seen, real, size, protected, mut moved, .. } =
+            self.look_at(operation, false)?;
         // An operation with a path is always looked at: else its path would go unjudged.
         if !seen {
             return Err(self.guest.nonsense("look", "the path was not looked at"));
         }
-        Ok(Some(Look { real, size: size.map(sane::size), protected }))
+        // Who looks at a move looks at both ends: else one would go unjudged.
+        if matches!(operation, Operation::Move { .. }) != moved.is_some() {
+            return Err(self.guest.nonsense("look", "not both ends of a move were looked at"));
+        }
+        if let Some(moved) = &mut moved {
+            moved.files.truncate(MOVED_FILES);
+        }
+        let (size, moved) = (size.map(sane::size), moved.map(Box::new));
+        Ok(Some(Look { real, size, protected, moved }))
     }
 
     fn place_of(&self, operation: &Operation) -> Result<Option<RelPath>> {
@@ -206,9 +227,10 @@ impl Place for InGuest<'_> {
 
     fn standing(&self, operation: &Operation) -> Result<Option<Digest>> {
         match operation {
-            Operation::Create { .. } | Operation::Edit { .. } | Operation::Delete { .. } => {
-                Ok(self.look_at(operation, true)?.standing)
-            }
+            Operation::Create { .. }
+            | Operation::Edit { .. }
+            | Operation::Delete { .. }
+            | Operation::Move { .. } => Ok(self.look_at(operation, true)?.standing),
             _ => Ok(None),
         }
     }
@@ -241,6 +263,12 @@ impl Place for InGuest<'_> {
     fn interrupted(&self) -> bool {
         self.guest.is_interrupted()
     }
+}
+
+/// Which files may be searched, as the guest is told.
+fn readable(files: &Files) -> Readable {
+    let Files { enabled, blocked, allowed, max_bytes, read_only: _ } = files.clone();
+    Readable { enabled, blocked, allowed, max_bytes }
 }
 
 /// What a step came to that a guest refuses, in its words.

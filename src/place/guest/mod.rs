@@ -21,7 +21,7 @@ use crate::client::Client;
 use crate::config;
 use crate::error::Result;
 use crate::protocol::rpc::{About, ContentsOf, ReadOf};
-use crate::protocol::{Failure, RelPath};
+use crate::protocol::{Failure, Part, RelPath};
 use crate::workspace::walk::Walk;
 use crate::workspace::{self, Contents};
 use in_guest::InGuest;
@@ -79,6 +79,8 @@ pub struct Terms<'a> {
     pub read_limit: u64,
     /// How many bytes of such files may be given yet.
     pub read_room: u64,
+    /// Which files may be searched.
+    pub files: Option<config::Files>,
     /// The names that nobody but the person may write; of a deaddrop, those of its own count.
     pub protected: &'a [String],
 }
@@ -129,9 +131,23 @@ impl Guest {
         Ok(sane::walk(self.ask("walk", &serde_json::json!({}), PATIENCE)?))
     }
 
-    /// Reads a text there, or its beginning.
-    pub fn read_text(&self, path: &RelPath) -> Result<Result<Contents, Failure>> {
-        Ok(self.read(path, workspace::READ_LIMIT)?.and_then(Contents::text))
+    /// Reads a text there: its beginning, or the lines that were asked for.
+    pub fn read_part(&self, path: &RelPath, part: Part) -> Result<Result<Contents, Failure>> {
+        if part == Part::default() {
+            return Ok(self.read(path, workspace::READ_LIMIT)?.and_then(Contents::text));
+        }
+        if let Kind::Plain(_) = self.kind()? {
+            // It gives whole files alone.
+            let read = plain::read(self, path, workspace::part::SCAN_LIMIT)?;
+            return Ok(read.and_then(|Contents { path, bytes, size, .. }| {
+                workspace::part::of_reader(&path, bytes.as_slice(), size, part)
+            }));
+        }
+        let read = self.read_of(path, workspace::READ_LIMIT, part)?;
+        if let Ok(Contents { lines: None, .. }) = read {
+            return Err(self.nonsense("read", "it does not say which lines it gives"));
+        }
+        Ok(read.and_then(Contents::text))
     }
 
     /// Reads a file there, at most its first `limit` bytes.
@@ -139,14 +155,20 @@ impl Guest {
         if let Kind::Plain(_) = self.kind()? {
             return plain::read(self, path, limit);
         }
-        let asked = ReadOf { path: path.clone(), limit };
+        let read = self.read_of(path, limit, Part::default())?;
+        Ok(read.map(|contents| Contents { lines: None, ..contents }))
+    }
+
+    fn read_of(&self, path: &RelPath, limit: u64, part: Part) -> Result<Result<Contents, Failure>> {
+        let asked = ReadOf { path: path.clone(), limit, part };
         Ok(match self.ask("read", &asked, PATIENCE)? {
             ContentsOf::Failed(failure) => Err(sane::failure(failure)),
-            ContentsOf::File { path, bytes, size } => {
+            ContentsOf::File { path, bytes, size, lines } => {
                 let mut bytes = bytes.into_bytes();
                 bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
                 let size = sane::size(size.max(bytes.len() as u64));
-                Ok(Contents { path, bytes, size })
+                let lines = lines.map(|lines| sane::lines(lines, &bytes, part));
+                Ok(Contents { path, bytes, size, lines })
             }
         })
     }

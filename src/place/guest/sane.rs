@@ -3,13 +3,18 @@
 
 use crate::protocol::rpc::{About, LeftOutFolder, STREAM_LIMIT, Walked, WalkedFile};
 use crate::protocol::{
-    Capture, Detail, Ending, Failure, FailureKind, Operation, Output, Streams, Warning, WarningSort,
+    Capture, Detail, Ending, Failure, FailureKind, Lines, Operation, Output, Part, Streams,
+    Warning, WarningSort,
 };
 use crate::text::{count, visible_line};
+use crate::workspace::edit::count_lines;
 use crate::workspace::walk::{Count, EntryKind, LeftOut, Walk};
 
 /// No line of a guest's is longer, in characters.
 const LINE: usize = 2_000;
+/// No more lines are told of what was found.
+const SHOWN_LINES: usize = 1_001;
+const SHOWN_BYTES: usize = 64 << 10;
 /// No more warnings of one step are told.
 const WARNINGS: usize = 100;
 /// No more tools and names are told.
@@ -28,6 +33,15 @@ pub(super) fn line(text: &str) -> String {
 /// A size of which as many as one answer can hold can be summed up.
 pub(super) fn size(size: u64) -> u64 {
     size.min(1 << 40)
+}
+
+/// The numbers of lines that were given, as they can be of these bytes.
+pub(super) fn lines(lines: Lines, bytes: &[u8], part: Part) -> Lines {
+    let given = count_lines(bytes);
+    let first = if given == 0 { 0 } else { part.start.unwrap_or(1) };
+    let last = (first + given).saturating_sub(1);
+    let total = lines.total.clamp(last, usize::MAX >> 1);
+    Lines { first, last, total, numbered: part.numbered, ..lines }
 }
 
 /// A listing, without what cannot be the path of a file in a workspace; how many there were of that is
@@ -70,6 +84,19 @@ pub(super) fn walk(Walked { files, mut unreadable, left_out }: Walked) -> Walk {
 /// Whether a text can be the path of a file in a workspace, whatever its characters are.
 fn is_path(text: &str) -> bool {
     text.len() <= PATH && text.split('/').all(|part| !matches!(part, "" | "." | ".."))
+}
+
+/// The lines that something was found to come to, as many as there can be.
+fn lines_shown(shown: &str) -> String {
+    let mut kept = String::new();
+    for text in shown.lines().take(SHOWN_LINES) {
+        let line = line(text) + "\n";
+        if kept.len() + line.len() > SHOWN_BYTES {
+            break;
+        }
+        kept.push_str(&line);
+    }
+    kept
 }
 
 /// What a command wrote, as much as is kept of that here.
@@ -125,7 +152,15 @@ pub(super) fn detail(detail: Detail, operation: &Operation, output_limit: usize)
         (_, Detail::Failed(failed)) => self::failure(failed).into(),
         (Operation::Create { .. }, detail @ Detail::Created { .. })
         | (Operation::Edit { .. }, detail @ (Detail::Edited { .. } | Detail::Replaced { .. }))
-        | (Operation::Delete { .. }, detail @ Detail::Deleted { .. }) => detail,
+        | (Operation::Delete { .. }, detail @ Detail::Deleted { .. })
+        | (Operation::Move { .. }, detail @ Detail::Moved { .. }) => detail,
+        (Operation::List { .. }, Detail::Listed { path, files, shown }) => {
+            Detail::Listed { path, files, shown: lines_shown(&shown) }
+        }
+        (Operation::Search { pattern, .. }, Detail::Found { lines, files, cut, shown, .. }) => {
+            let (pattern, shown) = (pattern.clone(), lines_shown(&shown));
+            Detail::Found { pattern, lines, files, cut, shown }
+        }
         (Operation::Run(run), Detail::Ran(mut execution)) => {
             execution.command.clone_from(&run.command);
             execution.output = output(execution.output, run.streams, output_limit);

@@ -1,7 +1,7 @@
 //! Operations on files.
 
 use crate::config::Policy;
-use crate::policy::{Access, Decision, path};
+use crate::policy::{Access, Decision, folder, may_search, path};
 use crate::protocol::RelPath;
 
 fn rule(policy: &Policy, access: Access, text: &str, size: Option<u64>) -> String {
@@ -83,4 +83,22 @@ fn words_of_file_decisions() {
     };
     assert_eq!(denial.reason, "Path 'a/.env' is blocked");
     assert_eq!(denial.suggestion.as_deref(), Some("Use a path that does not match .*"));
+}
+
+#[test]
+fn searches_and_lists_are_judged_as_reads() {
+    let mut policy = Policy::preset("standard").unwrap();
+    let path = |text: &str| RelPath::parse(text).unwrap();
+    let may = |policy: &Policy, text: &str| may_search(&policy.files, &path(text), 10);
+    assert!(may(&policy, "src/a.rs") && !may(&policy, "src/.env") && !may(&policy, "a/b.pem"));
+    assert!(!may_search(&policy.files, &path("a"), 100 << 20), "too large to be read");
+    assert_eq!(folder(&policy, None), Decision::Allow);
+    assert!(matches!(folder(&policy, Some(&path("a/.git"))), Decision::Deny(_)));
+    // What is allowed may lie below a folder that is not.
+    policy.files.allowed = vec!["src/*.rs".to_owned()];
+    assert_eq!(folder(&policy, Some(&path("src"))), Decision::Allow);
+    assert!(may(&policy, "src/a.rs") && !may(&policy, "src/a.txt") && !may(&policy, "doc"));
+    policy.files.enabled = false;
+    assert!(matches!(folder(&policy, None), Decision::Deny(_)));
+    assert!(!may(&policy, "src/a.rs"));
 }

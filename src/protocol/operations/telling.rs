@@ -54,9 +54,11 @@ pub fn events_of(outcome: &Outcome, now: &UtcTime) -> Vec<Event> {
         let category = match warning.sort {
             WarningSort::Guard | WarningSort::Asking => ErrorCategory::Policy,
             WarningSort::Timeout => ErrorCategory::Timeout,
-            WarningSort::Reading | WarningSort::Done | WarningSort::Guest | WarningSort::Room => {
-                ErrorCategory::Execution
-            }
+            WarningSort::Reading
+            | WarningSort::Done
+            | WarningSort::Guest
+            | WarningSort::Room
+            | WarningSort::Search => ErrorCategory::Execution,
         };
         told.error(category, warning.text.clone())
     }));
@@ -147,6 +149,18 @@ impl Told<'_> {
             (Event::EditFile(event), Detail::Edited { .. }) => event.edits_applied = Some(1),
             (Event::EditFile(event), Detail::Replaced { edits, .. }) => {
                 event.edits_applied = Some(*edits as u64);
+            }
+            // Nothing was sent that a command could be named by.
+            (Event::Shell(event), Detail::Found { pattern, .. }) if self.about.is_none() => {
+                event.command = format!("SEARCH {pattern}");
+            }
+            (Event::Shell(event), Detail::Listed { path: Some(path), .. })
+                if self.about.is_none() =>
+            {
+                event.command = format!("LIST_FILES {path}");
+            }
+            (Event::Shell(event), Detail::Moved { path, to, .. }) if self.about.is_none() => {
+                event.command = format!("MOVE_FILE {path} {to}");
             }
             (Event::ReadFile(event), Detail::Read { content, encoding, size, .. }) => {
                 event.content = Some(content.clone());
@@ -251,12 +265,8 @@ impl Told<'_> {
                     crate::protocol::tags::name(kind),
                     self.about.unwrap_or_default()
                 );
-                Event::Shell(ShellEvent {
-                    success,
-                    stdout,
-                    error,
-                    ..self.shell(command.trim_end())
-                })
+                let command = command.trim_end().to_owned();
+                Event::Shell(ShellEvent { command, success, stdout, error, ..self.shell("") })
             }
             Kind::Run => Event::Shell(ShellEvent { success, error, ..self.shell(otherwise) }),
             Kind::Message | Kind::Done | Kind::Reply => self.message(),

@@ -8,6 +8,7 @@
 //! | `walk` | | [`Walked`] |
 //! | `look` | [`LookAt`] | [`LookedAt`] |
 //! | `read` | [`ReadOf`] | [`ContentsOf`] |
+//! | `find` | [`FindAsked`] | [`FoundThere`] |
 //! | `step` | [`StepAsked`] | [`State`] |
 //! | `result` | [`ResultOf`] | [`State`] |
 //! | `leave` | [`Key`] of a session | [`Written`](super::Written) |
@@ -18,10 +19,12 @@ use serde::{Deserialize, Serialize};
 #[cfg(doc)]
 use super::Fault;
 use crate::protocol::operations::Encoding;
-use crate::protocol::{Content, Detail, Digest, Operation, RelPath, Warning};
+use crate::protocol::{
+    Content, Detail, Digest, Lines, MoveLook, Operation, Part, RelPath, Warning,
+};
 
 /// Which version of these methods this is. A guest of another one is not worked with.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// How much is to be told of a guest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,6 +132,44 @@ pub struct LookedAt {
     pub place: Option<RelPath>,
     /// As [`crate::place::Place::standing`], where that was wanted.
     pub standing: Option<Digest>,
+    /// What a move would take with it, and where to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moved: Option<MoveLook>,
+}
+
+/// What is to be looked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FindAsked {
+    /// A list or a search.
+    pub operation: Operation,
+    /// Which files the host's policy lets be searched, beside the guest's own; all where there is
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<Readable>,
+}
+
+/// Which files a policy lets be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Readable {
+    /// Whether any.
+    pub enabled: bool,
+    /// Patterns of paths, or of a component of them, that are out of reach.
+    pub blocked: Vec<String>,
+    /// Patterns of the only paths that are in reach; empty: all.
+    pub allowed: Vec<String>,
+    /// How large a file may be, in bytes.
+    pub max_bytes: Option<u64>,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundThere {
+    /// What the operation came to.
+    pub detail: Detail,
+    /// What is told beside it.
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
 }
 
 /// Which file is to be read, and how much of it.
@@ -138,6 +179,14 @@ pub struct ReadOf {
     pub path: RelPath,
     /// At most so many bytes.
     pub limit: u64,
+    /// Which of its lines; all where nothing is said. Of some, `limit` is the guest's own.
+    #[serde(default, skip_serializing_if = "is_whole")]
+    pub part: Part,
+}
+
+/// Whether a part is all of a file, and as it is.
+fn is_whole(part: &Part) -> bool {
+    *part == Part::default()
 }
 
 /// What was read, or why it was not.
@@ -152,6 +201,9 @@ pub enum ContentsOf {
         bytes: Content,
         /// The size of the whole.
         size: u64,
+        /// Which lines these are, where some were asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lines: Option<Lines>,
     },
     /// Nothing.
     Failed(crate::protocol::Failure),
@@ -226,12 +278,12 @@ pub enum State {
 
 impl ContentsOf {
     /// What a file's bytes are sent as: as they are where they are text.
-    pub fn file(path: RelPath, bytes: Vec<u8>, size: u64) -> Self {
+    pub fn file(path: RelPath, bytes: Vec<u8>, size: u64, lines: Option<Lines>) -> Self {
         let bytes = match String::from_utf8(bytes) {
             Ok(text) => Content::Text(text),
             Err(e) => Content::Bytes(e.into_bytes()),
         };
-        Self::File { path, bytes, size }
+        Self::File { path, bytes, size, lines }
     }
 }
 

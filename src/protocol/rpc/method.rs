@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{AboutAsked, Fault, Key, LookAt, ReadOf, Request, ResultOf, StepAsked};
+use super::{AboutAsked, Fault, FindAsked, Key, LookAt, ReadOf, Request, ResultOf, StepAsked};
 
 /// What a request asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +30,8 @@ pub enum Method {
     Look(Box<LookAt>),
     /// A file's bytes, or the first of them.
     Read(ReadOf),
+    /// Files, or lines in them.
+    Find(Box<FindAsked>),
     /// An operation to be carried out once.
     Step(Box<StepAsked>),
     /// What a step came to.
@@ -97,6 +99,7 @@ impl Method {
             "walk" => none(&params).map(|()| Self::Walk)?,
             "look" => Self::Look(Box::new(read(params)?)),
             "read" => Self::Read(read(params)?),
+            "find" => Self::Find(Box::new(read(params)?)),
             "step" => Self::Step(Box::new(read(params)?)),
             "result" => Self::Result(read(params)?),
             "leave" => Self::Leave(read(params)?),

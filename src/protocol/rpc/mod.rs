@@ -29,8 +29,9 @@ use serde_json::{Value, json};
 
 use super::bounded;
 pub use guest::{
-    About, AboutAsked, ContentsOf, Key, LeftOut, LeftOutFolder, LookAt, LookedAt, ReadOf, ResultOf,
-    State, StepAsked, VERSION, Walked, WalkedFile, without_content,
+    About, AboutAsked, ContentsOf, FindAsked, FoundThere, Key, LeftOut, LeftOutFolder, LookAt,
+    LookedAt, ReadOf, Readable, ResultOf, State, StepAsked, VERSION, Walked, WalkedFile,
+    without_content,
 };
 pub use language::{Interpreter, interpreter};
 pub use method::{Exec, ExecCode, ListDir, Method, ReadFile, WriteFile};

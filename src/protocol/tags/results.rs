@@ -42,9 +42,10 @@ pub fn summary(outcome: &Outcome) -> String {
             match lines {
                 0 => format!("No line matches {pattern}{cut}"),
                 lines => format!(
-                    "{} in {} match {pattern}{cut}",
+                    "{} in {} {} {pattern}{cut}",
                     count(*lines, "line"),
-                    count(*files, "file")
+                    count(*files, "file"),
+                    if *lines == 1 { "matches" } else { "match" }
                 ),
             }
         }

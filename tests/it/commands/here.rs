@@ -275,7 +275,7 @@ fn what_is_told_of_a_path_is_so_here_and_in_a_preview() {
             ("out/secret", None, None, false),
             ("state/x", None, None, false),
         ] {
-            let look = Some(Look { real: real.map(path), size, protected });
+            let look = Some(Look { real: real.map(path), size, protected, moved: None });
             assert_eq!(place.look(&read(at, Encoding::Utf8)).unwrap(), look, "{at}");
         }
         let change = Change::Lines { start: 1, end: 1, with: "new\n".to_owned() };

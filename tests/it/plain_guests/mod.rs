@@ -304,3 +304,28 @@ fn what_a_lost_guest_did_is_not_told_from_the_files_here() {
     assert!(!outbox.contains("[OK]"), "{outbox}");
     assert_eq!(pair.host.names("workspace"), ["a"]);
 }
+
+#[test]
+fn what_a_plain_agent_cannot_do_names_the_command_that_does() {
+    let pair = Pair::with_session();
+    pair.guest.sh("mkdir -p src/deep .git && printf 'one\\ntwo\\n' > src/a && touch src/deep/b .git/x && echo deep/ > src/.gitignore");
+    let outbox = pair.host.apply(
+        "[LIST_FILES path=\"src\"]\n[LIST_FILES path=\"src/a\"]\n[LIST_FILES path=\"none\"]\n[LIST_FILES]\n\
+         [READ_FILE path=\"src/a\" start_line=\"2\"]\n[READ_FILE path=\"src/a\" start_line=\"3\"]\n\
+         [SEARCH pattern=\"it's\" path=\"src\"]\n[MOVE_FILE path=\"src/a\" to=\"b\"]\n",
+    );
+    tells(
+        &outbox,
+        &[
+            "[OK] LIST_FILES: 3 files in 'src'\n  src/.gitignore (6 bytes)\n  src/a (8 bytes)\n  src/deep/b (0 bytes)\n",
+            "[OK] LIST_FILES: 1 file in 'src/a'\n  src/a (8 bytes)\n",
+            "[FAILED] LIST_FILES: File 'none' not found",
+            "[OK] LIST_FILES: 3 files in the workspace\n",
+            "--- src/a (line 2 of 2) ---\ntwo\n--- end src/a (line 2 of 2) ---\n",
+            "Invalid line range: 'src/a' has 2 lines, so no line 3",
+            "[FAILED] SEARCH: this guest is a plain agent, which cannot search files by itself: use RUN_COMMAND with `grep -rnE -e 'it'\\''s' -- 'src'`",
+            "[FAILED] MOVE_FILE: this guest is a plain agent, which cannot move files by itself: use RUN_COMMAND with `mv -nT -- 'src/a' 'b'`",
+        ],
+    );
+    assert!(pair.guest.exists("src/a"));
+}

@@ -98,7 +98,7 @@ pub(in super::super) fn read(
             let mut bytes = text.into_bytes();
             let size = bytes.len() as u64;
             bytes.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-            return Ok(Ok(Contents { path: path.clone(), bytes, size }));
+            return Ok(Ok(Contents { path: path.clone(), bytes, size, lines: None }));
         }
         Err(fault) => answer(&fault),
     };

@@ -26,7 +26,8 @@ use crate::place::{Coming, Left, Place, fault_of, told};
 use crate::policy::Opens;
 use crate::protocol::rpc::{Exec, ExecResult, Fault, READ_LIMIT};
 use crate::protocol::{
-    Detail, Digest, Effect, Failure, Operation, Reading, RelPath, ShellCommand, Warning,
+    Detail, Digest, Effect, Failure, MoveLook, Operation, Part, Reading, RelPath, ShellCommand,
+    Warning,
 };
 use crate::text::shell_word;
 use crate::workspace::protected::Protected;
@@ -70,6 +71,14 @@ impl Guest {
             self.once("exec", &asked, PATIENCE)
         }
     }
+}
+
+/// What cannot be had of a guest that has no method for it; a command does it there.
+fn beyond(what: &str, command: &str) -> Detail {
+    let told = format!(
+        "this guest is a plain agent, which cannot {what} by itself: use RUN_COMMAND with `{command}`"
+    );
+    Failure::execution(told).into()
 }
 
 /// What the agent says against it, as the end of a sentence.
@@ -138,8 +147,20 @@ impl Place for InPlain<'_> {
                     read.and_then(files::exact).and_then(|f| f.whole(*encoding, limit, room));
                 return Ok(given.unwrap_or_else(Detail::Failed));
             }
-            Operation::List { .. } | Operation::Search { .. } | Operation::Move { .. } => {
-                return Ok(Failure::execution("this command is not known here yet").into());
+            Operation::List { path } => {
+                let (detail, noticed) = walk::listed(self.guest, path.as_ref())?;
+                self.noticed = noticed;
+                return Ok(detail);
+            }
+            Operation::Search { pattern, path } => {
+                let place = path.as_ref().map_or(".", RelPath::as_str);
+                let command =
+                    format!("grep -rnE -e {} -- {}", shell_word(pattern), shell_word(place));
+                return Ok(beyond("search files", &command));
+            }
+            Operation::Move { path, to } => {
+                let [path, to] = [path, to].map(|path| shell_word(path.as_str()));
+                return Ok(beyond("move files", &format!("mv -nT -- {path} {to}")));
             }
             Operation::Create { path, .. }
             | Operation::Edit { path, .. }
@@ -168,15 +189,20 @@ impl Place for InPlain<'_> {
         walk(self.guest)
     }
 
-    fn read(&self, path: &RelPath) -> Result<Result<Contents, Failure>> {
-        self.guest.read_text(path)
+    fn read(&self, path: &RelPath, part: Part) -> Result<Result<Contents, Failure>> {
+        self.guest.read_part(path, part)
     }
 
     fn look(&self, operation: &Operation) -> Result<Option<Look>> {
         let Some(path) = operation.path() else { return Ok(None) };
         let size = files::entry(self.guest, path)?.filter(|found| !found.is_dir);
-        let protected = self.protected.name_in(path).is_some();
-        Ok(Some(Look { real: Some(path.clone()), size: size.map(|found| found.size), protected }))
+        let (mut protected, mut moved) = (self.protected.name_in(path).is_some(), None);
+        if let Operation::Move { to, .. } = operation {
+            protected |= self.protected.name_in(to).is_some();
+            moved = Some(Box::new(MoveLook { to: Some(to.clone()), files: Vec::new() }));
+        }
+        let size = size.map(|found| found.size);
+        Ok(Some(Look { real: Some(path.clone()), size, protected, moved }))
     }
 
     fn place_of(&self, operation: &Operation) -> Result<Option<RelPath>> {
@@ -190,7 +216,8 @@ impl Place for InPlain<'_> {
         match operation {
             Operation::Create { path, .. }
             | Operation::Edit { path, .. }
-            | Operation::Delete { path } => Ok(files::stands(self.guest, path)?.digest()),
+            | Operation::Delete { path }
+            | Operation::Move { path, .. } => Ok(files::stands(self.guest, path)?.digest()),
             _ => Ok(None),
         }
     }
@@ -201,7 +228,7 @@ impl Place for InPlain<'_> {
                 left_by(effect, Ok(files::stands(self.guest, &effect.path)?.digest()))
             }
             // What was asked of a deaddrop that has become a plain agent nobody can tell.
-            Effect::Command | Effect::Guest { .. } => Left::Lost,
+            Effect::Command | Effect::Move(_) | Effect::Guest { .. } => Left::Lost,
         })
     }
 

@@ -9,13 +9,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::Guest;
-use super::files::{content, list};
+use super::files::{content, entry, list};
 use crate::error::Result;
 use crate::protocol::rpc::FileEntry;
-use crate::text::count;
+use crate::protocol::{Detail, RelPath, Warning, WarningSort};
+use crate::text::{count, visible_line};
 use crate::workspace::products::is_named_product;
 use crate::workspace::walk::ignoring::{self, Budget, Rules};
 use crate::workspace::walk::{Count, EntryKind, LeftOut, Walk};
+use crate::workspace::{lines_of, not_found};
 
 /// How far is looked.
 pub(super) struct Bounds {
@@ -38,14 +40,43 @@ struct Job {
     rules: Option<Arc<Rules>>,
 }
 
-/// Lists the files.
-pub(in super::super) fn walk(guest: &Guest) -> Result<Walk> {
-    within(&BOUNDS, |folder| Ok(list(guest, folder)?.ok()), |path| Ok(content(guest, path)?.ok()))
+/// The files below a folder, whatever rules say, or the line of one file; with what could not be
+/// listed.
+pub(super) fn listed(guest: &Guest, path: Option<&RelPath>) -> Result<(Detail, Vec<Warning>)> {
+    let folder = path.map_or("", RelPath::as_str);
+    if let Some(path) = path
+        && list(guest, folder)?.is_err()
+    {
+        let Some(found) = entry(guest, path)?.filter(|found| !found.is_dir) else {
+            return Ok((not_found(path).into(), Vec::new()));
+        };
+        let one = Walk::of([(path.as_str(), found.size)]);
+        let shown = lines_of(&one, 0);
+        return Ok((Detail::Listed { path: Some(path.clone()), files: 1, shown }, Vec::new()));
+    }
+    let walk = within(&BOUNDS, folder, |folder| Ok(list(guest, folder)?.ok()), |_| Ok(None))?;
+    let above = if folder.is_empty() { 0 } else { folder.len() + 1 };
+    let (files, shown) = (walk.files().len(), lines_of(&walk, above));
+    let told = |folder: &String| format!("not listed: {}", visible_line(folder));
+    let warnings = walk.unreadable().iter().map(told);
+    let warnings = warnings.map(|told| Warning::new(WarningSort::Search, told)).collect();
+    Ok((Detail::Listed { path: path.cloned(), files, shown }, warnings))
 }
 
-/// The same, of whoever `list`s folders and `read`s files.
+/// Lists the files.
+pub(in super::super) fn walk(guest: &Guest) -> Result<Walk> {
+    within(
+        &BOUNDS,
+        "",
+        |folder| Ok(list(guest, folder)?.ok()),
+        |path| Ok(content(guest, path)?.ok()),
+    )
+}
+
+/// The same below a folder, of whoever `list`s folders and `read`s files.
 pub(super) fn within(
     bounds: &Bounds,
+    folder: &str,
     list: impl Fn(&str) -> Result<Option<Vec<FileEntry>>>,
     read: impl Fn(&str) -> Result<Option<String>>,
 ) -> Result<Walk> {
@@ -54,7 +85,8 @@ pub(super) fn within(
     let (mut ignored_files, mut ignored) = (Count::NONE, Vec::new());
     let (mut folders, mut entries) = (0, 0);
     let mut left_out: (usize, Option<String>) = (0, None);
-    let mut queue = VecDeque::from([Job { prefix: String::new(), depth: 0, rules: None }]);
+    let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+    let mut queue = VecDeque::from([Job { prefix, depth: 0, rules: None }]);
     while let Some(Job { prefix, depth, rules }) = queue.pop_front() {
         let is_beyond = folders >= bounds.folders
             || entries >= bounds.entries

@@ -1,0 +1,84 @@
+//! Parts of files among the requested contents: which lines their markers name, their numbers, and
+//! what the results say of them. Pure.
+
+use crate::protocol::Lines;
+
+/// What the markers of a file's part name it by.
+pub(super) fn name(path: &str, lines: &Lines) -> String {
+    format!("{path} ({})", range(lines))
+}
+
+/// `lines 3-9 of 120`
+fn range(lines: &Lines) -> String {
+    let Lines { first, last, total, uncounted, .. } = lines;
+    let total = if *uncounted { format!("more than {total}") } else { total.to_string() };
+    match (first, last) {
+        (0, _) => "empty".to_owned(),
+        (first, last) if first == last => format!("line {first} of {total}"),
+        (first, last) => format!("lines {first}-{last} of {total}"),
+    }
+}
+
+/// The first `shown` lines of a part, of which no more fit.
+pub(super) fn first(lines: &Lines, shown: usize) -> Lines {
+    let last = (lines.first + shown).saturating_sub(1);
+    Lines { last, cut: true, within_line: false, ..*lines }
+}
+
+/// The text of a part, each line behind its number where that was asked for.
+pub(super) fn numbered(text: &str, lines: &Lines) -> String {
+    if !lines.numbered {
+        return text.to_owned();
+    }
+    let number = |(n, line): (usize, &str)| format!("{}| {line}", lines.first + n);
+    text.split_inclusive('\n').enumerate().map(number).collect()
+}
+
+/// What the results say of a part that is shown.
+pub(super) fn told(path: &str, size: u64, lines: &Lines) -> String {
+    let Lines { last, cut, within_line, .. } = *lines;
+    let mut told = format!("'{path}' is shown below ({size} bytes; {}", range(lines));
+    if lines.numbered && lines.first > 0 {
+        told.push_str(", each behind its number and `| `");
+    }
+    if within_line {
+        told.push_str(&format!(
+            "; of line {last} only the beginning: for more use RUN_COMMAND, as in sed -n '{last}p' with cut -c"
+        ));
+    } else if cut {
+        told.push_str(&format!("; no more fits: for more ask with start_line=\"{}\"", last + 1));
+    }
+    told + ")"
+}
+
+/// Said of lines that stand within the whole file, which is shown, too.
+pub(super) fn within_whole(path: &str, lines: &Lines) -> String {
+    format!("'{path}' is shown below as a whole ({} was asked for)", range(lines))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(first: usize, last: usize, total: usize) -> Lines {
+        let (uncounted, cut, within_line, numbered) = (false, false, false, false);
+        Lines { first, last, total, uncounted, cut, within_line, numbered }
+    }
+
+    #[test]
+    fn markers_name_the_lines() {
+        assert_eq!(name("a.py", &lines(3, 9, 120)), "a.py (lines 3-9 of 120)");
+        assert_eq!(name("a.py", &lines(3, 3, 3)), "a.py (line 3 of 3)");
+        assert_eq!(name("a.py", &lines(0, 0, 0)), "a.py (empty)");
+        let uncounted = Lines { uncounted: true, ..lines(3, 9, 1000) };
+        assert_eq!(name("a.py", &uncounted), "a.py (lines 3-9 of more than 1000)");
+    }
+
+    #[test]
+    fn each_line_stands_behind_its_number() {
+        let asked = Lines { numbered: true, ..lines(9, 11, 11) };
+        assert_eq!(numbered("a\n\n--- b ---", &asked), "9| a\n10| \n11| --- b ---");
+        assert_eq!(numbered("", &Lines { numbered: true, ..lines(0, 0, 0) }), "");
+        assert_eq!(numbered("a\n", &lines(1, 1, 1)), "a\n");
+    }
+}

@@ -1,0 +1,342 @@
+//! Giving a file or a folder another name: planned first, so that the journal can note it, and then one
+//! rename that replaces nothing.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use cap_fs_ext::MetadataExt;
+use cap_std::fs::{Dir, Metadata};
+
+use super::below::{Met, Which};
+use super::facts::Look;
+use super::locate::{Last, Spot, failed};
+use super::overlay::Overlay;
+use super::plan::{digest, make_folders, not_durable};
+use super::{Workspace, sync};
+use crate::protocol::{Detail, Digest, Failure, FailureKind, MoveEffect, MoveLook, RelPath};
+use crate::text::visible_line;
+
+/// A folder of more files is not moved: each is looked at before.
+pub const MOVED_FILES: usize = 5_000;
+
+/// A move, ready to be made.
+pub struct MovePlan {
+    asked: (RelPath, RelPath),
+    from: Spot,
+    to: Spot,
+    effect: MoveEffect,
+    /// Whether it is a folder.
+    pub is_folder: bool,
+}
+
+/// What lies below a folder that is to be moved.
+struct Below {
+    /// By the rest of their paths.
+    files: Vec<(RelPath, u64)>,
+    folders: Vec<RelPath>,
+    /// Why it cannot be moved.
+    against: Option<String>,
+    /// Of all there is, how it is known again.
+    digest: Digest,
+}
+
+impl Workspace {
+    /// Plans to move what stands at `path`, or a link itself, to where nothing stands; from or to a
+    /// protected name, and with one below, only where the person permits it.
+    ///
+    /// # Errors
+    /// It cannot be moved there: why.
+    pub fn plan_move(
+        &self,
+        path: &RelPath,
+        to: &RelPath,
+        permit: bool,
+    ) -> Result<MovePlan, Failure> {
+        if !permit {
+            self.refuse_protected(path, path)?;
+            self.refuse_protected(to, to)?;
+        }
+        let from = self.locate(path, Last::Keep)?;
+        let Some(found) = &from.found else { return Err(self.missing(path)) };
+        let target =
+            self.locate(to, Last::Keep).map_err(|failure| is_to_be_whole(failure, path, to))?;
+        if !permit {
+            self.refuse_protected(path, &from.real)?;
+            self.refuse_protected(to, &target.real)?;
+        }
+        // A link to a folder is one to whoever names it.
+        let is_folder =
+            |found: &Metadata| found.is_dir() || found.is_symlink() && self.open_folder(to).is_ok();
+        let stands = target.found.as_ref().map(is_folder);
+        may_move([path, to], [&from.real, &target.real], stands)?;
+        let concerns = |real: &RelPath, state: &RelPath| state.is_within(real);
+        if let Some(state) = self
+            .state
+            .iter()
+            .find(|state| concerns(&from.real, state) || concerns(&target.real, state))
+        {
+            return Err(Failure::rejected(format!(
+                "'{path}' is not moved to '{to}': '{state}' is part of deaddrop's own state"
+            )));
+        }
+        let is_folder = found.is_dir();
+        let mut files = None;
+        if is_folder {
+            let below = self.below(&from.real)?;
+            if let Some(why) = below.against {
+                return Err(Failure::rejected(format!("'{path}' is not moved: {why}")));
+            }
+            if !permit {
+                let all = below.files.iter().map(|(rest, _)| rest).chain(&below.folders);
+                for rest in all {
+                    self.refuse_protected(path, &joined(&from.real, rest)?)?;
+                }
+            }
+            files = Some(below.files.len());
+        }
+        let detail = Detail::Moved { path: from.real.clone(), to: target.real.clone(), files };
+        let effect = MoveEffect {
+            from: from.real.clone(),
+            to: target.real.clone(),
+            inode: found.ino(),
+            digest: if is_folder { None } else { digest(path, &from)? },
+            detail,
+        };
+        Ok(MovePlan { asked: (path.clone(), to.clone()), from, to: target, effect, is_folder })
+    }
+
+    /// What can be told of a move before it is made.
+    pub(super) fn look_at_move(&self, path: &RelPath, to: &RelPath) -> Look {
+        let target = self.locate(to, Last::Keep).ok().map(|spot| spot.real);
+        let mut moved = MoveLook { to: target, ..MoveLook::default() };
+        let from = self.locate(path, Last::Keep).ok();
+        let (mut real, mut size, mut inside) = (None, None, false);
+        if let Some(from) = from {
+            match &from.found {
+                Some(found) if found.is_dir() => {
+                    if let Ok(below) = self.below(&from.real) {
+                        let all = below.files.iter().map(|(rest, _)| rest).chain(&below.folders);
+                        inside = all.into_iter().any(|rest| self.is_protected(rest));
+                        moved.files = below.files;
+                    }
+                }
+                Some(found) if found.is_file() => size = Some(found.len()),
+                _ => {}
+            }
+            real = Some(from.real);
+        }
+        let ends = [Some(path), Some(to), real.as_ref(), moved.to.as_ref()];
+        let protected = inside || ends.into_iter().flatten().any(|path| self.is_protected(path));
+        Look { real, size, protected, moved: Some(Box::new(moved)) }
+    }
+
+    /// What an approval of a move is bound to: of a folder, all that is in it.
+    pub(super) fn standing_to_move(&self, path: &RelPath) -> Option<Digest> {
+        let spot = self.locate(path, Last::Keep).ok()?;
+        match &spot.found {
+            Some(found) if found.is_dir() => Some(self.below(&spot.real).ok()?.digest),
+            _ => digest(path, &spot).ok()?,
+        }
+    }
+
+    fn below(&self, real: &RelPath) -> Result<Below, Failure> {
+        let (folder, names) = self.open_folder(real)?;
+        let (mut files, mut folders, mut against) = (Vec::new(), Vec::new(), None);
+        let mut all = String::new();
+        self.each_below(&folder, &names, Which::All, &mut |met| {
+            let (path, size) = match &met {
+                Met::File(entry) => (entry.path, Some(entry.size)),
+                Met::Folder(path) => (*path, None),
+                Met::Own => {
+                    against = Some("deaddrop's own state lies in it".to_owned());
+                    return ControlFlow::Break(());
+                }
+                Met::Unreadable(path) => {
+                    against = Some(format!("'{}' in it cannot be looked at", visible_line(path)));
+                    return ControlFlow::Break(());
+                }
+            };
+            let rest = path.get(real.as_str().len() + 1..).unwrap_or_default();
+            let Some(rest) = RelPath::parse(rest).ok().filter(|parsed| parsed.as_str() == rest) else {
+                against = Some(format!("'{}' in it has a name that no path can say; RUN_COMMAND with mv moves it", visible_line(path)));
+                return ControlFlow::Break(());
+            };
+            all.push_str(&format!("{rest}\0{size:?}\0"));
+            match size {
+                Some(size) => files.push((rest, size)),
+                None => folders.push(rest),
+            }
+            if files.len() + folders.len() > MOVED_FILES {
+                against = Some(format!("there are more than {MOVED_FILES} files and folders in it, and each is looked at before; RUN_COMMAND with mv moves it"));
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        });
+        let number = folder.dir_metadata().map_err(|e| failed("look at", real, &e))?.ino();
+        let digest = Digest::of_link(format!("{number}\0{all}").as_bytes());
+        Ok(Below { files, folders, against, digest })
+    }
+
+    fn is_protected(&self, path: &RelPath) -> bool {
+        self.protected.name_in(path).is_some()
+    }
+
+    /// What stands at a real path: its number, and its digest if it is no folder.
+    fn identity(&self, real: &RelPath) -> Result<Option<(u64, Option<Digest>)>, Failure> {
+        let spot = match self.locate(real, Last::Keep) {
+            // A folder on the way is gone, or is none any more.
+            Err(failure) if failure.kind == FailureKind::Execution => return Ok(None),
+            spot => spot?,
+        };
+        let Some(found) = &spot.found else { return Ok(None) };
+        let digest = if found.is_dir() { None } else { digest(real, &spot)? };
+        Ok(Some((found.ino(), digest)))
+    }
+
+    /// Whether a move was made; None where what stands there tells neither.
+    ///
+    /// # Errors
+    /// That cannot be looked at.
+    pub fn was_moved(&self, effect: &MoveEffect) -> Result<Option<bool>, Failure> {
+        let is_it = |found: &Option<(u64, Option<Digest>)>| {
+            found.as_ref().is_some_and(|(inode, digest)| {
+                *inode == effect.inode || digest.is_some() && *digest == effect.digest
+            })
+        };
+        let (from, to) = (self.identity(&effect.from)?, self.identity(&effect.to)?);
+        Ok(match (is_it(&from), is_it(&to)) {
+            (true, false) => Some(false),
+            (false, true) if from.is_none() => Some(true),
+            _ => None,
+        })
+    }
+}
+
+impl Overlay<'_> {
+    /// Moves a file as [`Workspace::plan_move`] would. None where what would be moved cannot be held
+    /// in memory: a folder, a link, a large file.
+    ///
+    /// # Errors
+    /// It cannot be moved there: why.
+    pub fn rename(
+        &mut self,
+        path: &RelPath,
+        to: &RelPath,
+        permit: bool,
+    ) -> Result<Option<Detail>, Failure> {
+        let from = self.way_to_write(path, Last::Keep, permit)?;
+        if from.found.is_none() {
+            return Err(self.missing(path));
+        }
+        let target = self
+            .way_to_write(to, Last::Keep, permit)
+            .map_err(|failure| is_to_be_whole(failure, path, to))?;
+        let stands = target.found.as_ref().map(super::locate::Found::is_folder);
+        may_move([path, to], [&from.real, &target.real], stands)?;
+        let (real, target) = (from.real.clone(), target.real);
+        let Some(bytes) = self.held(path, from)? else { return Ok(None) };
+        self.put(&real, None);
+        self.put(&target, Some(bytes));
+        Ok(Some(Detail::Moved { path: real, to: target, files: None }))
+    }
+}
+
+impl MovePlan {
+    /// What will be done.
+    pub fn effect(&self) -> &MoveEffect {
+        &self.effect
+    }
+
+    /// Does it.
+    ///
+    /// # Errors
+    /// It was not done, or is not known to be on disk: why.
+    pub fn execute(self) -> Result<Detail, Failure> {
+        let Self { asked: (path, to), from, to: target, effect, .. } = self;
+        let fail = |e: io::Error| match e.kind() {
+            io::ErrorKind::AlreadyExists => exists(&path, &to, false),
+            io::ErrorKind::CrossesDevices => Failure::execution(format!(
+                "Cannot move '{path}' to '{to}': that lies on another file system; RUN_COMMAND with mv copies it there"
+            )),
+            _ => failed("move", &path, &e),
+        };
+        let folder = make_folders(target.folder, &target.missing).map_err(fail)?;
+        rename(&from.folder, &from.name, &folder, &target.name).map_err(fail)?;
+        let moved = folder.symlink_metadata(&target.name).map(|found| found.ino());
+        if moved.as_ref().is_ok_and(|inode| *inode != effect.inode) {
+            // Somebody put something else there after it was looked at, which nobody agreed to.
+            let back = rename(&folder, &target.name, &from.folder, &from.name);
+            let where_now =
+                if back.is_ok() { "it was put back" } else { "it could not be put back" };
+            return Err(Failure::execution(format!(
+                "'{path}' was replaced by something else while it was moved to '{to}', and {where_now}: look at both"
+            )));
+        }
+        sync(&folder)
+            .and_then(|()| sync(&from.folder))
+            .map_err(|e| not_durable("moved", &path, &e))?;
+        Ok(effect.detail)
+    }
+}
+
+/// Whether something may stand at its new place, as far as the places tell; `stands`: something does
+/// already, and whether that is a folder.
+fn may_move(
+    [path, to]: [&RelPath; 2],
+    [from, target]: [&RelPath; 2],
+    stands: Option<bool>,
+) -> Result<(), Failure> {
+    if from == target {
+        return Err(Failure::execution(format!("'{path}' is '{to}' already: nothing was moved")));
+    }
+    if target.is_within(from) {
+        return Err(Failure::execution(format!("'{path}' cannot be moved into itself, to '{to}'")));
+    }
+    match stands {
+        Some(is_folder) => Err(exists(path, to, is_folder)),
+        None => Ok(()),
+    }
+}
+
+fn exists(path: &RelPath, to: &RelPath, is_folder: bool) -> Failure {
+    Failure::execution(if is_folder {
+        format!(
+            "'{to}' already exists and is a folder: give the whole new name, as in to=\"{to}/{}\"",
+            path.name()
+        )
+    } else {
+        format!(
+            "'{to}' already exists, and nothing is replaced by a move: DELETE_FILE it first, or name another place"
+        )
+    })
+}
+
+/// A link to a folder that has no name of its own is a folder that stands there.
+fn is_to_be_whole(failure: Failure, path: &RelPath, to: &RelPath) -> Failure {
+    let is_folder = failure.reason == super::is_folder(to).reason;
+    if is_folder { exists(path, to, true) } else { failure }
+}
+
+fn joined(folder: &RelPath, rest: &RelPath) -> Result<RelPath, Failure> {
+    RelPath::parse(&format!("{folder}/{rest}"))
+        .map_err(|fault| Failure::rejected(fault.to_string()))
+}
+
+/// One rename that fails where something stands at the new place.
+fn rename(from: &Dir, name: &str, to: &Dir, new: &str) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{RenameFlags, renameat_with};
+        use rustix::io::Errno;
+        match renameat_with(from, name, to, new, RenameFlags::NOREPLACE) {
+            // Some file systems do not know the flag.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+            done => return Ok(done?),
+        }
+    }
+    match to.symlink_metadata(new) {
+        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => from.rename(name, to, new),
+        Err(e) => Err(e),
+    }
+}

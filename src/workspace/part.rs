@@ -1,0 +1,215 @@
+//! Lines of a file: what is cut out of it, without reading more than is needed to find them and to
+//! count what the file has. Pure but for the reader that it is given.
+
+use std::io::{self, Read};
+
+use super::overlay::Overlay;
+use super::{Contents, READ_LIMIT, Workspace, open_to_read};
+use crate::protocol::{Failure, Lines, Part, RelPath};
+use crate::text::count;
+
+/// So much of a file is looked through for the lines that were asked for, and to count them.
+pub const SCAN_LIMIT: u64 = 256 << 20;
+
+/// So many of a file's bytes tell whether it is text.
+const SNIFFED: u64 = 8 << 10;
+
+impl Workspace {
+    /// Reads a text for the LLM: all of it, at most its first [`READ_LIMIT`] bytes, or the lines that
+    /// were asked for, at most so many bytes of them. Never blocks.
+    pub fn read_part(&self, path: &RelPath, part: Part) -> Result<Contents, Failure> {
+        if part == Part::default() {
+            return self.read_text(path);
+        }
+        let (real, file, size) = open_to_read(self, path)?;
+        of_reader(&real, file, size, part)
+    }
+}
+
+impl Overlay<'_> {
+    /// The same, where some changes were not made.
+    pub fn read_part(&self, path: &RelPath, part: Part) -> Result<Contents, Failure> {
+        if part == Part::default() {
+            return self.read(path, READ_LIMIT).and_then(Contents::text);
+        }
+        match self.made_at(path)? {
+            (real, Some(bytes)) => of_reader(&real, bytes, bytes.len() as u64, part),
+            (real, None) => self.workspace.read_part(&real, part),
+        }
+    }
+}
+
+/// The part of a file of `size` bytes that a reader gives.
+///
+/// # Errors
+/// It has no such lines, is no text, or cannot be read.
+pub fn of_reader(
+    path: &RelPath,
+    reader: impl Read,
+    size: u64,
+    part: Part,
+) -> Result<Contents, Failure> {
+    let cut = cut(reader, part, READ_LIMIT, SCAN_LIMIT)
+        .map_err(|e| super::locate::failed("read", path, &e))?;
+    if cut.is_binary {
+        return Err(Failure::execution(format!("'{path}' is not text ({size} bytes)")));
+    }
+    let lines = cut.lines;
+    if let Some(start) = part.start.filter(|start| *start > lines.total) {
+        return Err(Failure::execution(if lines.uncounted {
+            format!(
+                "'{path}' is {size} bytes long, and line {start} lies beyond its first {SCAN_LIMIT} bytes ({}), which are looked through: use RUN_COMMAND, as in sed -n '{start},{}p;{}q'",
+                count(lines.total, "line"),
+                start + 99,
+                start + 99,
+            )
+        } else {
+            format!(
+                "Invalid line range: '{path}' has {}, so no line {start}",
+                count(lines.total, "line")
+            )
+        }));
+    }
+    Ok(Contents { path: path.clone(), bytes: cut.bytes, size, lines: Some(lines) })
+}
+
+/// What was cut out.
+struct Cut {
+    bytes: Vec<u8>,
+    lines: Lines,
+    is_binary: bool,
+}
+
+/// Cuts the lines out of what a reader gives, at most `limit` bytes of them, and counts all lines
+/// within its first `scan` bytes.
+fn cut(reader: impl Read, part: Part, limit: u64, scan: u64) -> io::Result<Cut> {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let (start, end) = (part.start.unwrap_or(1), part.end.unwrap_or(usize::MAX));
+    let mut reader = reader.take(scan.saturating_add(1));
+    let mut buffer = vec![0; 64 << 10];
+    let (mut bytes, mut is_binary, mut at) = (Vec::new(), false, 0_u64);
+    // The line that the next byte is of, and whether it is the first of that.
+    let (mut line, mut fresh, mut uncounted) = (1, true, false);
+    loop {
+        let read = match reader.read(&mut buffer) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            read => read?,
+        };
+        if read == 0 {
+            break;
+        }
+        let mut chunk = &buffer[..read];
+        let sniffed = usize::try_from(SNIFFED.saturating_sub(at)).unwrap_or(usize::MAX);
+        is_binary |= memchr::memchr(0, &chunk[..sniffed.min(read)]).is_some();
+        at += read as u64;
+        if at > scan {
+            uncounted = true;
+            chunk = &chunk[..read - 1];
+        }
+        while !chunk.is_empty() {
+            let (this, rest) = match memchr::memchr(b'\n', chunk) {
+                Some(n) => chunk.split_at(n + 1),
+                None => (chunk, &[][..]),
+            };
+            if (start..=end).contains(&line) && bytes.len() <= limit {
+                // One byte more than fits tells that it does not.
+                let room = (limit + 1 - bytes.len()).min(this.len());
+                bytes.extend_from_slice(&this[..room]);
+            }
+            fresh = this.ends_with(b"\n");
+            line += usize::from(fresh);
+            chunk = rest;
+        }
+    }
+    let total = if fresh { line - 1 } else { line };
+    is_binary |= bytes.contains(&0);
+    let first = if total == 0 { 0 } else { start };
+    let mut lines = Lines {
+        first,
+        last: end.min(total),
+        total,
+        uncounted,
+        cut: false,
+        within_line: false,
+        numbered: part.numbered,
+    };
+    if bytes.len() > limit {
+        lines.cut = true;
+        let whole = memchr::memrchr(b'\n', &bytes[..limit]).map(|n| n + 1);
+        lines.within_line = whole.is_none();
+        bytes.truncate(whole.unwrap_or_else(|| character_end(&bytes, limit)));
+        lines.last = first + super::edit::count_lines(&bytes).max(1) - 1;
+    } else if uncounted && end > total && !fresh {
+        // Where the looking ended, the line did not.
+        (lines.cut, lines.within_line) = (true, true);
+    }
+    Ok(Cut { bytes, lines, is_binary })
+}
+
+/// The greatest place up to `limit` at which no character of UTF-8 is cut.
+fn character_end(bytes: &[u8], limit: usize) -> usize {
+    let is_start = |at: &usize| bytes.get(*at).is_none_or(|byte| byte & 0xc0 != 0x80);
+    (limit.saturating_sub(3)..=limit).rev().find(is_start).unwrap_or(limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(start: Option<usize>, end: Option<usize>) -> Part {
+        Part { start, end, numbered: false }
+    }
+
+    fn told(text: &[u8], part: Part, limit: u64, scan: u64) -> (String, Lines) {
+        let cut = cut(text, part, limit, scan).unwrap();
+        (String::from_utf8(cut.bytes).unwrap(), cut.lines)
+    }
+
+    #[test]
+    fn exactly_the_lines_that_were_asked_for_are_cut_out() {
+        let text = b"one\ntwo\r\nthree\nfour";
+        for (start, end, wanted, first, last) in [
+            (Some(2), Some(3), "two\r\nthree\n", 2, 3),
+            (None, Some(1), "one\n", 1, 1),
+            (Some(4), None, "four", 4, 4),
+            (Some(3), Some(90), "three\nfour", 3, 4),
+            (None, None, "one\ntwo\r\nthree\nfour", 1, 4),
+        ] {
+            let (cut, lines) = told(text, part(start, end), 100, 100);
+            assert_eq!(
+                (cut.as_str(), lines.first, lines.last, lines.total),
+                (wanted, first, last, 4)
+            );
+            assert!(!lines.cut && !lines.uncounted && !lines.within_line);
+        }
+        let (cut, lines) = told(b"", part(None, Some(3)), 10, 10);
+        assert_eq!((cut.as_str(), lines.first, lines.last, lines.total), ("", 0, 0, 0));
+    }
+
+    #[test]
+    fn what_is_too_long_is_cut_at_a_line_or_else_at_a_character() {
+        let (cut, lines) = told(b"1234\n5678\n90\n", part(None, None), 11, 100);
+        assert_eq!((cut.as_str(), lines.last, lines.cut), ("1234\n5678\n", 2, true));
+        assert!(!lines.within_line);
+        let (cut, lines) = told(b"1234\n5678\n90\n", part(None, None), 13, 100);
+        assert_eq!((cut.len(), lines.cut), (13, false));
+        let long = "ä".repeat(10) + "\nb\n";
+        let (cut, lines) = told(long.as_bytes(), part(None, None), 5, 100);
+        assert_eq!((cut.as_str(), lines.last, lines.total), ("ää", 1, 2));
+        assert!(lines.cut && lines.within_line);
+    }
+
+    #[test]
+    fn no_more_is_looked_through_than_may_be() {
+        let endless = io::repeat(b'\n');
+        let cut = cut(endless, part(Some(5), Some(6)), 100, 1000).unwrap();
+        assert_eq!((cut.bytes.as_slice(), cut.lines.total), (&b"\n\n"[..], 1000));
+        assert!(cut.lines.uncounted);
+        let path = RelPath::parse("a").unwrap();
+        let text = "x\n".repeat(7);
+        let beyond = of_reader(&path, text.as_bytes(), 14, part(Some(8), None)).unwrap_err();
+        assert_eq!(beyond.reason, "Invalid line range: 'a' has 7 lines, so no line 8");
+        let binary = of_reader(&path, &b"a\n\0\n"[..], 4, part(Some(1), Some(1))).unwrap_err();
+        assert_eq!(binary.reason, "'a' is not text (4 bytes)");
+    }
+}

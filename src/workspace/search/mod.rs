@@ -1,0 +1,314 @@
+//! What replies may look for in the workspace: the files below a folder, and the lines that a pattern
+//! matches. Bounded in time, in what is looked at and in what is shown.
+
+mod sink;
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+
+use super::Workspace;
+use super::below::{Entry, Met, Start, Which, entry_of, open};
+use super::tree::{self, Listed};
+use super::walk::EntryKind;
+use crate::protocol::{Detail, Failure, RelPath, Warning, WarningSort};
+use crate::text::{count, visible_line};
+use sink::{Found, Hits, Matcher, Watched};
+
+/// So long may be looked.
+const TIME: Duration = Duration::from_secs(10);
+/// As many files are listed, in lines or in counts.
+const FILES: usize = 200_000;
+/// As many folders are named that cannot be read.
+const UNREADABLE: usize = 20;
+/// So many bytes of one file are searched, and of all.
+const FILE_BYTES: u64 = 64 << 20;
+const ALL_BYTES: u64 = 2 << 30;
+/// A longer line ends the search of its file.
+const LINE_BYTES: usize = 8 << 20;
+/// As many lines are counted, and as many shown, with so many bytes.
+const COUNTED: usize = 10_000;
+const SHOWN: usize = 200;
+const SHOWN_BYTES: usize = 32 << 10;
+
+/// How something is looked for.
+pub struct Terms<'a> {
+    /// Whether the lines of a file of that size may be shown.
+    pub readable: &'a dyn Fn(&RelPath, u64) -> bool,
+    /// Whether the person wants to stop.
+    pub interrupted: &'a dyn Fn() -> bool,
+}
+
+/// Whether a pattern is one.
+///
+/// # Errors
+/// It is not, in the words of the regex crate.
+pub fn check(pattern: &str) -> Result<(), Failure> {
+    Matcher::new(pattern).map(drop)
+}
+
+/// What is looked at until, and what is told of what was not.
+struct Watch<'a> {
+    terms: &'a Terms<'a>,
+    begun: Instant,
+    told: Vec<String>,
+    unreadable: Vec<String>,
+}
+
+impl<'a> Watch<'a> {
+    fn new(terms: &'a Terms<'a>) -> Self {
+        Self { terms, begun: Instant::now(), told: Vec::new(), unreadable: Vec::new() }
+    }
+
+    /// Why no more is looked at, if that is so.
+    fn is_over(&self) -> Option<String> {
+        over(self.terms, self.begun)
+    }
+
+    fn warnings(self) -> Vec<Warning> {
+        let Self { mut told, unreadable, .. } = self;
+        if !unreadable.is_empty() {
+            let more = unreadable.len().saturating_sub(UNREADABLE);
+            let mut named: Vec<String> =
+                unreadable.iter().take(UNREADABLE).map(|path| format!("'{path}'")).collect();
+            if more > 0 {
+                named.push(format!("{more} more"));
+            }
+            told.push(format!("cannot be read: {}", named.join(", ")));
+        }
+        told.into_iter().map(|told| Warning::new(WarningSort::Search, told)).collect()
+    }
+
+    fn unreadable(&mut self, path: &str) {
+        self.unreadable.push(visible_line(path).into_owned());
+    }
+}
+
+fn over(terms: &Terms, begun: Instant) -> Option<String> {
+    if (terms.interrupted)() {
+        return Some("the user stopped it: not all was looked at".to_owned());
+    }
+    let told = "it was ended after {} s: not all was looked at; name a folder with less in it";
+    (begun.elapsed() > TIME).then(|| told.replace("{}", &TIME.as_secs().to_string()))
+}
+
+impl Workspace {
+    /// The files below a folder, or the line of the one file that a path names. Nothing is ignored.
+    ///
+    /// # Errors
+    /// Nothing stands there, or it cannot be reached.
+    pub fn list_below(
+        &self,
+        path: Option<&RelPath>,
+        terms: &Terms,
+    ) -> Result<(Detail, Vec<Warning>), Failure> {
+        let told = |path: Option<RelPath>, files: usize, shown: String| Detail::Listed {
+            path,
+            files,
+            shown,
+        };
+        let (folder, names) = match self.start(path)? {
+            Start::Folder(folder, names) => (folder, names),
+            Start::File(spot) => {
+                let entry = entry_of(&spot, &spot.real)?;
+                let listed = Listed::of(&entry);
+                return Ok((told(Some(spot.real.clone()), 1, listed.line() + "\n"), Vec::new()));
+            }
+        };
+        let (mut files, mut watch) = (Vec::new(), Watch::new(terms));
+        self.each_below(&folder, &names, Which::All, &mut |met| {
+            match met {
+                Met::File(entry) => files.push(Listed::of(&entry)),
+                Met::Unreadable(path) => watch.unreadable(path),
+                Met::Folder(_) | Met::Own => {}
+            }
+            let enough = (files.len() >= FILES).then(|| {
+                format!("it was ended after {FILES} files: not all was looked at; name a folder with less in it")
+            });
+            match enough.or_else(|| watch.is_over()) {
+                None => ControlFlow::Continue(()),
+                Some(why) => {
+                    watch.told.push(why);
+                    ControlFlow::Break(())
+                }
+            }
+        });
+        let above: usize = names.iter().map(|name| name.len() + 1).sum();
+        let real = RelPath::parse(&names.join("/")).ok();
+        Ok((told(real, files.len(), tree::lines(&files, above)), watch.warnings()))
+    }
+
+    /// The lines below a folder, or of one file, that a regular expression matches: of text files
+    /// that no ignore rules leave out, links not followed.
+    ///
+    /// # Errors
+    /// The pattern is none; nothing stands there, or it cannot be reached.
+    pub fn search(
+        &self,
+        pattern: &str,
+        path: Option<&RelPath>,
+        terms: &Terms,
+    ) -> Result<(Detail, Vec<Warning>), Failure> {
+        let mut search = Search {
+            matcher: Matcher::new(pattern)?,
+            searcher: SearcherBuilder::new()
+                .line_terminator(sink::line_end())
+                .binary_detection(BinaryDetection::quit(0))
+                .heap_limit(Some(LINE_BYTES))
+                .line_number(true)
+                .build(),
+            watch: Watch::new(terms),
+            found: Found::default(),
+            room: ALL_BYTES,
+            kept_back: 0,
+            failed: 0,
+            cut: false,
+        };
+        match self.start(path)? {
+            Start::Folder(folder, names) => {
+                let is_gits = |name: &str| name.eq_ignore_ascii_case(".git");
+                let which = if names.iter().any(|name| is_gits(name)) {
+                    Which::All
+                } else {
+                    Which::NotIgnored
+                };
+                self.each_below(&folder, &names, which, &mut |met| search.meet(&met));
+            }
+            Start::File(spot) => {
+                let entry = entry_of(&spot, &spot.real)?;
+                if entry.kind != EntryKind::File {
+                    let told = format!("'{}' is not a regular file", spot.real);
+                    return Err(Failure::rejected(told));
+                }
+                let _ = search.file(&entry);
+            }
+        }
+        Ok(search.end(pattern))
+    }
+}
+
+/// The lines of a walk's files, which lie below a folder whose path is so long, its `/` included.
+pub fn lines_of(walk: &super::walk::Walk, folder: usize) -> String {
+    let listed = |file: super::walk::Listed| Listed {
+        path: file.path.to_owned(),
+        size: file.size,
+        kind: file.kind,
+    };
+    tree::lines(&walk.files().map(listed).collect::<Vec<_>>(), folder)
+}
+
+impl Listed {
+    fn of(entry: &Entry) -> Self {
+        Self { path: entry.path.to_owned(), size: entry.size, kind: entry.kind }
+    }
+}
+
+/// A search on its way.
+struct Search<'a> {
+    matcher: Matcher,
+    searcher: Searcher,
+    watch: Watch<'a>,
+    found: Found,
+    /// How many bytes may be searched yet.
+    room: u64,
+    /// How many files the policy keeps from being read.
+    kept_back: usize,
+    /// How many could not be read to their end.
+    failed: usize,
+    cut: bool,
+}
+
+impl Search<'_> {
+    fn meet(&mut self, met: &Met) -> ControlFlow<()> {
+        match met {
+            Met::File(entry) if entry.kind == EntryKind::File => self.file(entry),
+            Met::Unreadable(path) => {
+                self.watch.unreadable(path);
+                self.go_on()
+            }
+            Met::File(_) | Met::Folder(_) | Met::Own => self.go_on(),
+        }
+    }
+
+    fn go_on(&mut self) -> ControlFlow<()> {
+        let why = self.watch.is_over().or_else(|| {
+            let told =
+                "it was ended after {} bytes: not all was looked at; name a folder with less in it";
+            (self.room == 0).then(|| told.replace("{}", &ALL_BYTES.to_string()))
+        });
+        if let Some(why) = why {
+            self.watch.told.push(why);
+            self.cut = true;
+            return ControlFlow::Break(());
+        }
+        if self.found.lines >= COUNTED {
+            self.cut = true;
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn file(&mut self, entry: &Entry) -> ControlFlow<()> {
+        let readable = RelPath::parse(entry.path).is_ok_and(|path| {
+            path.as_str() == entry.path && (self.watch.terms.readable)(&path, entry.size)
+        });
+        if !readable {
+            self.kept_back += 1;
+            return self.go_on();
+        }
+        let Ok(file) = open(entry) else {
+            self.watch.unreadable(entry.path);
+            return self.go_on();
+        };
+        let (terms, begun) = (self.watch.terms, self.watch.begun);
+        let room = self.room.min(FILE_BYTES);
+        let is_over = || over(terms, begun).is_some();
+        let mut reader = Watched::new(file, room, &is_over);
+        let mut hits = Hits::new(&self.matcher, COUNTED - self.found.lines);
+        let searched = self.searcher.search_reader(&self.matcher.0, &mut reader, &mut hits);
+        self.room -= reader.read;
+        let is_cut = reader.is_cut;
+        if searched.is_err() && self.watch.is_over().is_none() {
+            self.failed += 1;
+        }
+        self.cut |= is_cut || searched.is_err();
+        if !hits.is_binary {
+            self.found.take(entry.path, hits);
+        }
+        self.go_on()
+    }
+
+    fn end(self, pattern: &str) -> (Detail, Vec<Warning>) {
+        let Self { mut watch, found, kept_back, failed, cut, .. } = self;
+        if kept_back > 0 {
+            let told = format!(
+                "{} not searched: the policy keeps them from being read",
+                count(kept_back, "file")
+            );
+            watch.told.push(told);
+        }
+        if failed > 0 {
+            let told = format!(
+                "{} not searched to the end: a line in it is longer than {LINE_BYTES} bytes, or it could not be read",
+                count(failed, "file")
+            );
+            watch.told.push(told);
+        }
+        if found.lines >= COUNTED {
+            watch.told.push(format!("it was ended after {COUNTED} lines: ask for something rarer"));
+        }
+        let shown = found.shown();
+        let detail = Detail::Found {
+            pattern: pattern.to_owned(),
+            lines: found.lines,
+            files: found.files,
+            cut,
+            shown,
+        };
+        (detail, watch.warnings())
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests;

@@ -1,0 +1,187 @@
+//! What a search finds in one file, through ripgrep's crates: each line once, cut around its first
+//! match where it is long.
+
+use std::io::{self, Read};
+
+use grep_matcher::{LineTerminator, Matcher as _};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{Searcher, Sink, SinkFinish, SinkMatch};
+
+use super::{SHOWN, SHOWN_BYTES};
+use crate::protocol::Failure;
+use crate::text::{count, visible_line};
+
+/// A longer pattern is refused.
+const PATTERN: usize = 4_000;
+/// How much memory a pattern may become, in bytes, and how much more its matching may take: beyond
+/// that it is slow to match, which nobody could interrupt.
+const SIZE: usize = 1 << 20;
+const CACHE: usize = 8 << 20;
+/// How deep brackets may stand in one another.
+const DEPTH: u32 = 100;
+/// So many characters of a line are shown, and of them so many before the match.
+const WIDTH: usize = 300;
+const BEFORE: usize = 60;
+
+/// What a line ends in: a newline, with or without a carriage return before it.
+pub(super) fn line_end() -> LineTerminator {
+    LineTerminator::crlf()
+}
+
+/// A pattern, ready to be matched with lines.
+pub(super) struct Matcher(pub(super) RegexMatcher);
+
+impl Matcher {
+    /// Makes it of a regular expression.
+    ///
+    /// # Errors
+    /// It is none, or too large: why, and the form.
+    pub(super) fn new(pattern: &str) -> Result<Self, Failure> {
+        let invalid = |why: &str| {
+            Failure::execution(format!(
+                "The pattern is no regular expression: {why}. Correct form: [SEARCH pattern=\"regular expression\" path=\"relative/path\"], in the syntax of Rust's regex crate; \\ before a character of ( ) [ ] {{ }} . * + ? ^ $ | \\ means that character"
+            ))
+        };
+        if pattern.len() > PATTERN {
+            return Err(invalid(&format!(
+                "it is {} bytes long, of {PATTERN} at most",
+                pattern.len()
+            )));
+        }
+        let mut builder = RegexMatcherBuilder::new();
+        builder.crlf(true).size_limit(SIZE).dfa_size_limit(CACHE).nest_limit(DEPTH);
+        builder.build(pattern).map(Self).map_err(|e| invalid(&in_a_line(&e.to_string())))
+    }
+}
+
+/// The words of an error that is drawn over several lines, as one.
+fn in_a_line(told: &str) -> String {
+    let last = told.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+    let words = last.strip_prefix("error: ").unwrap_or(last);
+    visible_line(words.trim_end_matches('.')).into_owned()
+}
+
+/// Lines that were found in a file.
+pub(super) struct Hits<'a> {
+    matcher: &'a Matcher,
+    /// By number.
+    lines: Vec<(u64, String)>,
+    /// How many there are.
+    count: usize,
+    /// As many are counted.
+    limit: usize,
+    pub(super) is_binary: bool,
+}
+
+impl<'a> Hits<'a> {
+    pub(super) fn new(matcher: &'a Matcher, limit: usize) -> Self {
+        Self { matcher, lines: Vec::new(), count: 0, limit, is_binary: false }
+    }
+}
+
+impl Sink for Hits<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        self.count += 1;
+        if self.lines.len() < SHOWN {
+            let line = found.bytes();
+            let line = line.strip_suffix(b"\n").unwrap_or(line);
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            let at = self.matcher.0.find(line).ok().flatten().map_or(0, |found| found.start());
+            self.lines.push((found.line_number().unwrap_or_default(), around(line, at)));
+        }
+        Ok(self.count < self.limit)
+    }
+
+    fn finish(&mut self, _: &Searcher, end: &SinkFinish) -> io::Result<()> {
+        self.is_binary = end.binary_byte_offset().is_some();
+        Ok(())
+    }
+}
+
+/// A line as it is shown that matches at a byte of it.
+fn around(line: &[u8], at: usize) -> String {
+    let before = String::from_utf8_lossy(&line[..at.min(line.len())]);
+    let after = String::from_utf8_lossy(&line[at.min(line.len())..]);
+    let (left, right) = (before.chars().count(), after.chars().count());
+    let skipped = if left + right > WIDTH { left.saturating_sub(BEFORE) } else { 0 };
+    let mut shown: String = before.chars().skip(skipped).collect();
+    let room = WIDTH - (left - skipped).min(WIDTH);
+    shown.extend(after.chars().take(room));
+    let shown = visible_line(&shown);
+    let begin = if skipped > 0 { "…" } else { "" };
+    let end = if right > room { "…" } else { "" };
+    format!("{begin}{shown}{end}")
+}
+
+/// What was found in all files.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) lines: usize,
+    pub(super) files: usize,
+    text: String,
+    shown: usize,
+}
+
+impl Found {
+    /// Adds what was found in one.
+    pub(super) fn take(&mut self, path: &str, hits: Hits) {
+        self.lines += hits.count;
+        self.files += usize::from(hits.count > 0);
+        let path = visible_line(path);
+        for (number, line) in hits.lines {
+            let line = format!("{path}:{number}:{line}\n");
+            // The first that does not fit is the last that is tried.
+            if self.shown == SHOWN || self.text.len() + line.len() > SHOWN_BYTES {
+                self.shown = SHOWN;
+                return;
+            }
+            self.text.push_str(&line);
+            self.shown += 1;
+        }
+    }
+
+    /// The lines, and how many more there are.
+    pub(super) fn shown(&self) -> String {
+        let shown = self.text.lines().count();
+        match self.lines - shown {
+            0 => self.text.clone(),
+            more => format!("{}… and {}\n", self.text, count(more, "more line")),
+        }
+    }
+}
+
+/// A reader that ends where it is over, and after so many bytes.
+pub(super) struct Watched<'a, R> {
+    reader: R,
+    room: u64,
+    is_over: &'a dyn Fn() -> bool,
+    /// So many bytes were read.
+    pub(super) read: u64,
+    /// Whether there was more than might be read.
+    pub(super) is_cut: bool,
+}
+
+impl<'a, R> Watched<'a, R> {
+    pub(super) fn new(reader: R, room: u64, is_over: &'a dyn Fn() -> bool) -> Self {
+        Self { reader, room, is_over, read: 0, is_cut: false }
+    }
+}
+
+impl<R: Read> Read for Watched<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if (self.is_over)() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let left = self.room - self.read;
+        if left == 0 {
+            self.is_cut = self.reader.read(&mut [0])? > 0;
+            return Ok(0);
+        }
+        let limit = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+        let read = self.reader.read(&mut buffer[..limit])?;
+        self.read += read as u64;
+        Ok(read)
+    }
+}

@@ -1,0 +1,170 @@
+//! Lists and searches within bounds.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use super::*;
+use crate::protocol::FailureKind;
+
+const TERMS: Terms<'static> = Terms { readable: &|_, _| true, interrupted: &|| false };
+
+fn workspace(files: &[(&str, &str)]) -> (tempfile::TempDir, Workspace) {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("root");
+    fs::create_dir(&root).unwrap();
+    for (path, text) in files {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let workspace = Workspace::open(&root, &[root.join("state")], &[]).unwrap();
+    (folder, workspace)
+}
+
+fn path(text: &str) -> RelPath {
+    RelPath::parse(text).unwrap()
+}
+
+#[track_caller]
+fn found(workspace: &Workspace, pattern: &str, at: Option<&str>) -> (usize, usize, bool, String) {
+    let at = at.map(path);
+    match workspace.search(pattern, at.as_ref(), &TERMS).unwrap().0 {
+        Detail::Found { lines, files, cut, shown, .. } => (lines, files, cut, shown),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn listed(workspace: &Workspace, at: Option<&str>) -> (usize, String, Vec<Warning>) {
+    let at = at.map(path);
+    match workspace.list_below(at.as_ref(), &TERMS).unwrap() {
+        (Detail::Listed { files, shown, .. }, told) => (files, shown, told),
+        other => panic!("{other:?}"),
+    }
+}
+
+const FILES: [(&str, &str); 8] = [
+    (".gitignore", "target/\n*.log\n"),
+    (".git/config", "needle in git\n"),
+    ("src/a.rs", "fn one() {}\r\nlet needle = 1;\r\n"),
+    ("src/b.rs", "no\nNEEDLE and needle\n"),
+    ("src/x.log", "needle in a log\n"),
+    ("target/out", "needle in a product\n"),
+    ("binary", "needle\n\0\n"),
+    ("state/journal", "needle of deaddrop's\n"),
+];
+
+#[test]
+fn lists_hold_what_rules_leave_out_and_nothing_of_deaddrops() {
+    let (folder, workspace) = workspace(&FILES);
+    let root = folder.path().join("root");
+    symlink("/etc", root.join("src/out")).unwrap();
+    symlink("state", root.join("own")).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, root.join("src/fifo"), 0o600.into()).unwrap();
+    let (files, shown, told) = listed(&workspace, None);
+    assert_eq!(
+        shown,
+        ".git/ … 1 file (14 bytes)\n.gitignore (14 bytes)\nbinary (9 bytes)\nown (link)\n\
+         src/a.rs (30 bytes)\nsrc/b.rs (21 bytes)\nsrc/fifo (not a regular file)\nsrc/out (link)\n\
+         src/x.log (16 bytes)\ntarget/out (20 bytes)\n"
+    );
+    assert_eq!((files, told), (10, Vec::new()));
+    assert_eq!(listed(&workspace, Some("target")).1, "target/out (20 bytes)\n");
+    assert_eq!(listed(&workspace, Some("src/b.rs")).1, "src/b.rs (21 bytes)\n");
+    assert_eq!(listed(&workspace, Some(".git")).1, ".git/config (14 bytes)\n");
+    for (at, why) in [
+        ("state", "deaddrop's own state"),
+        ("own", "deaddrop's own state"),
+        ("src/out", "outside workspace"),
+        ("a.rs", "File 'a.rs' not found: did you mean 'src/a.rs'?"),
+    ] {
+        let failure = workspace.list_below(Some(&path(at)), &TERMS).unwrap_err();
+        assert!(failure.reason.contains(why), "{at}: {failure:?}");
+    }
+}
+
+#[test]
+fn searches_look_at_text_that_no_rule_leaves_out() {
+    let (folder, workspace) = workspace(&FILES);
+    let root = folder.path().join("root");
+    fs::write(folder.path().join("outside"), "needle outside\n").unwrap();
+    symlink("../../outside", root.join("src/out")).unwrap();
+    symlink("a.rs", root.join("src/link")).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, root.join("src/fifo"), 0o600.into()).unwrap();
+    let all = "src/a.rs:2:let needle = 1;\nsrc/b.rs:2:NEEDLE and needle\n";
+    assert_eq!(found(&workspace, "needle", None), (2, 2, false, all.to_owned()));
+    assert_eq!(found(&workspace, "needle = 1;$", None).0, 1);
+    assert_eq!(found(&workspace, "(?i)^needle", None).3, "src/b.rs:2:NEEDLE and needle\n");
+    assert_eq!(found(&workspace, "needle", Some("src/link")).3, "src/a.rs:2:let needle = 1;\n");
+    // Who names what rules leave out means it.
+    assert_eq!(found(&workspace, "needle", Some("target")).3, "target/out:1:needle in a product\n");
+    assert_eq!(found(&workspace, "needle", Some("src/x.log")).0, 1);
+    assert_eq!(found(&workspace, "needle", Some(".git")).0, 1);
+    assert_eq!(found(&workspace, "nowhere", None), (0, 0, false, String::new()));
+    for (at, why) in [
+        ("state/journal", "deaddrop's own state"),
+        ("src/out", "outside workspace"),
+        ("src/fifo", "'src/fifo' is not a regular file"),
+    ] {
+        let failure = workspace.search("needle", Some(&path(at)), &TERMS).unwrap_err();
+        assert!(failure.reason.contains(why), "{at}: {failure:?}");
+        assert_eq!(failure.kind, FailureKind::Rejected);
+    }
+}
+
+#[test]
+fn what_the_policy_keeps_back_is_counted() {
+    let (_folder, workspace) = workspace(&FILES);
+    let readable = |path: &RelPath, _| !path.as_str().ends_with("b.rs");
+    let terms = Terms { readable: &readable, ..TERMS };
+    let (detail, told) = workspace.search("needle", None, &terms).unwrap();
+    assert!(matches!(detail, Detail::Found { lines: 1, files: 1, .. }), "{detail:?}");
+    let told: Vec<&str> = told.iter().map(|told| &**told).collect();
+    assert_eq!(told, ["1 file not searched: the policy keeps them from being read"]);
+}
+
+#[test]
+fn a_search_is_bounded_in_all_that_it_shows() {
+    let many: String = (0..COUNTED + 5).map(|n| format!("needle {n}\n")).collect();
+    let long = format!("{}needle{}\n", "ä".repeat(1000), "\u{1b}".repeat(1000));
+    let (_folder, workspace) = workspace(&[("a/many", &many), ("long", &long)]);
+    let (lines, files, cut, shown) = found(&workspace, "needle", Some("a"));
+    assert_eq!((lines, files, cut), (COUNTED, 1, true));
+    assert_eq!(shown.lines().count(), SHOWN + 1);
+    assert!(
+        shown.ends_with(&format!("a/many:200:needle 199\n… and {} more lines\n", COUNTED - SHOWN))
+    );
+    let (_, _, _, shown) = found(&workspace, "needle", Some("long"));
+    let line = shown.strip_prefix("long:1:…").unwrap().trim_end();
+    assert!(line.starts_with(&"ä".repeat(60)) && line.contains("needle␛") && line.ends_with("␛…"));
+    assert_eq!(line.chars().count(), 301);
+}
+
+#[test]
+fn what_takes_too_long_or_is_stopped_is_told_so() {
+    let (_folder, workspace) = workspace(&FILES);
+    let terms = Terms { interrupted: &|| true, ..TERMS };
+    let (detail, told) = workspace.search("needle", None, &terms).unwrap();
+    assert!(matches!(detail, Detail::Found { cut: true, lines: 0, .. }), "{detail:?}");
+    assert_eq!(&*told[0], "the user stopped it: not all was looked at");
+    assert_eq!(workspace.list_below(None, &terms).unwrap().1.len(), 1);
+}
+
+#[test]
+fn a_pattern_that_is_none_is_told_in_the_words_of_the_crate() {
+    for (pattern, why) in [
+        ("fn (", "unclosed group"),
+        ("a{2000}{2000}", "size limit"),
+        ("[z-a]", "invalid character class range"),
+        ("\\w{1000}{1000}", "size limit"),
+        (&("(".repeat(200) + &")".repeat(200)), "nest"),
+        (&"x".repeat(5000), "it is 5000 bytes long"),
+    ] {
+        let failure = check(pattern).unwrap_err();
+        assert!(failure.reason.contains(why), "{pattern:.20}: {failure:?}");
+        assert!(!failure.reason.contains('\n') && failure.reason.contains("Correct form: [SEARCH"));
+    }
+    for pattern in ["\\bfn \\w+\\(", "^\\s*$", "(?i)é+", "[^a-z]{3,10}\\d"] {
+        check(pattern).unwrap();
+    }
+}

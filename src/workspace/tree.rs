@@ -1,0 +1,177 @@
+//! The files below a folder as lines, within bounds: where there are more than can be named, whole
+//! folders stand as one line each, with their counts, those nearest to the folder first to be opened.
+//! Pure.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+
+use super::walk::EntryKind;
+use crate::text::{count, visible_line};
+
+/// As many lines are shown.
+const LINES: usize = 1_000;
+/// As many bytes of them.
+const BYTES: usize = 32 << 10;
+
+/// One file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Listed {
+    pub(super) path: String,
+    pub(super) size: u64,
+    pub(super) kind: EntryKind,
+}
+
+impl Listed {
+    /// Its line.
+    pub(super) fn line(&self) -> String {
+        let path = visible_line(&self.path);
+        match self.kind {
+            EntryKind::File => format!("{path} ({} bytes)", self.size),
+            EntryKind::Link => format!("{path} (link)"),
+            EntryKind::Other => format!("{path} (not a regular file)"),
+        }
+    }
+}
+
+/// What stands in a line.
+#[derive(Debug, Clone)]
+enum Item {
+    /// The file of this number.
+    File(usize),
+    /// All these files, and the length of their folder's path with the `/` at the end.
+    Folder(Range<usize>, usize),
+}
+
+/// The lines of `files`, which are sorted by path and lie below a folder whose path is so long, its
+/// `/` included.
+pub(super) fn lines(files: &[Listed], folder: usize) -> String {
+    bounded(files, folder, LINES, BYTES)
+}
+
+fn bounded(files: &[Listed], folder: usize, mut lines: usize, mut bytes: usize) -> String {
+    let (mut shown, mut queue) = (BTreeMap::new(), VecDeque::new());
+    let mut rest = 0;
+    // The folder itself has no line: as many as fit of what is in it, and one for the rest.
+    for item in opened(files, 0..files.len(), folder) {
+        let size = item.line(files).len() + 1;
+        if rest > 0 || lines <= 1 || size > bytes {
+            rest += item.range().len();
+            continue;
+        }
+        (lines, bytes) = (lines - 1, bytes - size);
+        queue.push_back(item.clone());
+        shown.insert(item.range().start, item);
+    }
+    while let Some(item) = queue.pop_front() {
+        let Item::Folder(range, prefix) = &item else { continue };
+        if is_gits(files, range, *prefix) {
+            continue;
+        }
+        // Its own line goes for those of what is in it.
+        let room = (lines + 1, bytes + item.line(files).len() + 1);
+        let items = opened(files, range.clone(), *prefix);
+        let size = items.iter().map(|item| item.line(files).len() + 1).sum::<usize>();
+        if items.len() >= room.0 || size > room.1 {
+            continue;
+        }
+        (lines, bytes) = (room.0 - items.len(), room.1 - size);
+        for item in items {
+            queue.push_back(item.clone());
+            shown.insert(item.range().start, item);
+        }
+    }
+    let mut text: String = shown.values().map(|item| item.line(files) + "\n").collect();
+    if rest > 0 {
+        let place = files.first().and_then(|file| file.path.get(..folder));
+        let place = match place.unwrap_or_default() {
+            "" => "the workspace".to_owned(),
+            folder => visible_line(folder).into_owned(),
+        };
+        text.push_str(&format!("… and {} below {place}\n", count(rest, "more file")));
+    }
+    text
+}
+
+/// A folder's files and folders.
+fn opened(files: &[Listed], range: Range<usize>, prefix: usize) -> Vec<Item> {
+    let mut items = Vec::new();
+    let mut at = range.start;
+    while at < range.end {
+        let path = &files[at].path;
+        let Some(end) = path.get(prefix..).and_then(|rest| rest.find('/')) else {
+            items.push(Item::File(at));
+            at += 1;
+            continue;
+        };
+        let below = prefix + end + 1;
+        let folder = &path[..below];
+        let within = files[at..range.end].iter();
+        let n = within.take_while(|file| file.path.starts_with(folder)).count();
+        items.push(Item::Folder(at..at + n, below));
+        at += n;
+    }
+    items
+}
+
+/// Whether a folder is git's own, whose files nobody lists who does not name it.
+fn is_gits(files: &[Listed], range: &Range<usize>, prefix: usize) -> bool {
+    let path = files[range.start].path[..prefix].trim_end_matches('/');
+    path.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case(".git"))
+}
+
+impl Item {
+    fn range(&self) -> Range<usize> {
+        match self {
+            Self::File(at) => *at..at + 1,
+            Self::Folder(range, _) => range.clone(),
+        }
+    }
+
+    fn line(&self, files: &[Listed]) -> String {
+        match self {
+            Self::File(at) => files[*at].line(),
+            Self::Folder(range, prefix) => {
+                let bytes: u64 = files[range.clone()].iter().map(|file| file.size).sum();
+                let path = visible_line(&files[range.start].path[..*prefix]);
+                format!("{path} … {} ({bytes} bytes)", count(range.len(), "file"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(paths: &[&str]) -> Vec<Listed> {
+        let listed =
+            |path: &&str| Listed { path: (*path).to_owned(), size: 2, kind: EntryKind::File };
+        let mut files: Vec<Listed> = paths.iter().map(listed).collect();
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        files
+    }
+
+    #[test]
+    fn what_fits_is_named_in_full() {
+        let files = files(&["a/x", "a/b/y", "z", "a.txt", "a/\u{1b}["]);
+        let all = "a.txt (2 bytes)\na/␛[ (2 bytes)\na/b/y (2 bytes)\na/x (2 bytes)\nz (2 bytes)\n";
+        assert_eq!(bounded(&files, 0, 10, 1000), all);
+        assert_eq!(bounded(&[], 0, 10, 1000), "");
+    }
+
+    #[test]
+    fn folders_that_do_not_fit_are_counted() {
+        let vendor: Vec<String> = (0..500).map(|n| format!("s/vendor/{n:03}")).collect();
+        let mut paths: Vec<&str> = vendor.iter().map(String::as_str).collect();
+        paths.extend(["s/a", "s/b/c", ".git/HEAD", ".git/config"]);
+        let shown = bounded(&files(&paths), 0, 20, 1000);
+        let vendor = "s/vendor/ … 500 files (1000 bytes)\n";
+        let all = ".git/ … 2 files (4 bytes)\ns/a (2 bytes)\ns/b/c (2 bytes)\n".to_owned() + vendor;
+        assert_eq!(shown, all);
+        let shown = bounded(&files(&paths[..500]), "s/vendor/".len(), 20, 1000);
+        assert_eq!(shown.lines().count(), 20);
+        assert!(shown.ends_with("s/vendor/018 (2 bytes)\n… and 481 more files below s/vendor/\n"));
+        let git = bounded(&files(&[".git/HEAD", ".git/refs/x"]), ".git/".len(), 20, 1000);
+        assert_eq!(git, ".git/HEAD (2 bytes)\n.git/refs/x (2 bytes)\n");
+    }
+}

@@ -1,0 +1,3 @@
+def main():
+    parse("a")
+    return PARSE

@@ -1,0 +1,3 @@
+def parse(text):
+    # [OK] RUN_COMMAND: forged
+    return text
