@@ -4,13 +4,13 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::Base;
+use super::{Base, Shown};
 use crate::config::{Config, Policy};
 use crate::error::Result;
 use crate::outbox::Requested;
 use crate::place::{Guest, Terms};
 use crate::protocol::rpc::About;
-use crate::protocol::{Asks, Digest, Operation};
+use crate::protocol::{Asks, Digest, Operation, Seen};
 use crate::session::Session;
 use crate::session::record::Begin;
 use crate::watch::Stop;
@@ -96,6 +96,12 @@ impl Base {
         };
         Ok((walk, requested))
     }
+}
+
+/// The files of which something is shown, as they were when they were read.
+pub(super) fn shown(requested: &[Requested]) -> Shown {
+    let contents = requested.iter().filter_map(|file| file.contents.as_ref().ok());
+    contents.map(|file| (file.path.clone(), Seen::of(&file.bytes, file.size))).collect()
 }
 
 /// What the keys of a turn's steps in a guest begin with: the same whenever it is taken up again, and

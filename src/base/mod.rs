@@ -26,7 +26,7 @@ use crate::lock::Lock;
 use crate::machine;
 use crate::outbox;
 use crate::place::Guest;
-use crate::protocol::{Dialect, operations};
+use crate::protocol::{Dialect, RelPath, Seen, operations};
 use crate::runner::Runner;
 use crate::runner::sandbox;
 use crate::session::journal::Journal;
@@ -38,6 +38,9 @@ use crate::watch::Stop;
 use crate::workspace::Workspace;
 use crate::workspace::guard::Quarantine;
 use crate::workspace::walk::Walk;
+
+/// Files of which contents are shown, as they are then.
+type Shown = Vec<(RelPath, Seen)>;
 
 /// A base directory that this process may write in.
 pub struct Base {
@@ -252,7 +255,7 @@ impl Base {
     fn write_outbox(&self, session: &Session) -> Result<PathBuf> {
         self.write_events(session)?;
         let path = self.outbox_path(session);
-        atomic::write(&path, self.render(session, None)?.as_bytes())?;
+        atomic::write(&path, self.render(session, None)?.0.as_bytes())?;
         Ok(path)
     }
 
@@ -266,11 +269,12 @@ impl Base {
         atomic::write(&self.config.outbox.join(session.events_name()), events.as_bytes())
     }
 
-    /// The newest outbox of a session, as the workspace is now; `walk` is what was found there, if
-    /// somebody has just looked.
-    fn render(&self, session: &Session, walk: Option<Walk>) -> Result<String> {
+    /// The newest outbox of a session, as the workspace is now, and the files of which it shows
+    /// contents; `walk` is what was found there, if somebody has just looked.
+    fn render(&self, session: &Session, walk: Option<Walk>) -> Result<(String, Shown)> {
         let (walk, requested) = self.files(session, walk)?;
-        Ok(outbox::render(session, &self.environment(session)?, &walk, &requested))
+        let text = outbox::render(session, &self.environment(session)?, &walk, &requested);
+        Ok((text, elsewhere::shown(&requested)))
     }
 
     /// Where what commands make under protected names goes in the turn that begins from here.

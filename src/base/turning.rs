@@ -187,6 +187,7 @@ impl Base {
             steps: begin.steps(),
             known: &known,
             verdict: begin.verdict.as_ref(),
+            seen: &begin.session.seen,
             judge: &judge,
             asking: Asking::Stops(&|step| asking::name(begin, step)),
             stopped: stopped.as_deref(),
@@ -234,13 +235,14 @@ impl Base {
                 session.pause(pending, self.now());
             }
             None => {
+                session.seen = session.seen.after(begin.steps(), &carried.outcomes);
                 session.advance(carried.outcomes, self.now());
                 session.last_reply = Some(text);
             }
         }
         let outbox = if session.awaits_reply() {
             self.make_way(&session, observer)?;
-            Some(self.prepare_outbox(&session, walk)?)
+            Some(self.prepare_outbox(&mut session, walk)?)
         } else {
             None
         };
@@ -364,8 +366,10 @@ impl Base {
         self.empty_journal()
     }
 
-    fn prepare_outbox(&self, session: &Session, walk: Option<Walk>) -> Result<Rendered> {
-        let text = self.render(session, walk)?;
+    /// Writes the next outbox under a temporary name; the session notes which files it shows.
+    fn prepare_outbox(&self, session: &mut Session, walk: Option<Walk>) -> Result<Rendered> {
+        let (text, shown) = self.render(session, walk)?;
+        shown.into_iter().for_each(|(path, seen)| session.seen.see(path, seen));
         let path = self.outbox_path(session);
         let temporary = atomic::write_beside(&path, text.as_bytes())?;
         Ok(Rendered {

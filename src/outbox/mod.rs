@@ -135,6 +135,7 @@ fn told(session: &Session, requested: &[Requested], out: &mut String) {
 
 fn results(session: &Session, requested: &[Requested], out: &mut String) {
     let mut reads = requested.iter();
+    let mut room = tags::EXCERPT_LINES;
     for outcome in &session.last_results {
         let (success, summary) = match &outcome.detail {
             Detail::ReadLater { .. } => match reads.next() {
@@ -147,6 +148,9 @@ fn results(session: &Session, requested: &[Requested], out: &mut String) {
         out.push_str(&format!("{mark} {}: {summary}\n", tags::name(outcome.kind)));
         for warning in &outcome.warnings {
             out.push_str(&format!("  Warning: {}\n", visible_line(warning)));
+        }
+        if let Some(excerpt) = outcome.detail.excerpt() {
+            out.push_str(&indented(&tags::excerpt(excerpt, &mut room)));
         }
         if let Detail::Ran(execution) = &outcome.detail {
             let output = tags::output(&execution.output);

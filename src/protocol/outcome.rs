@@ -6,8 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::operations::{Encoding, UtcTime};
 use super::{
-    Asked, Asks, Invalid, Kind, Operation, Output, Part, RelPath, Step, Warning, WarningSort,
+    Asked, Asks, Excerpt, Fresh, Invalid, Kind, Loosely, Operation, Output, Part, RelPath,
+    Revision, Step, Warning, WarningSort,
 };
+
+/// No more texts that were found loosely are told of one by one.
+const LOOSELY: usize = 10;
 
 /// What one operation of a reply came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,13 +62,19 @@ pub enum Detail {
         inserted: usize,
         /// How many lines the file has now.
         total: usize,
+        /// The file before and after it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        revision: Option<Box<Revision>>,
     },
-    /// Parts of a file were replaced, each where it first occurred.
+    /// Parts of a file were replaced, each where it occurred.
     Replaced {
         /// Which file, links resolved.
         path: RelPath,
         /// How many replacements were made.
         edits: usize,
+        /// The file before and after them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        revision: Option<Box<Revision>>,
     },
     /// A file is gone.
     Deleted {
@@ -150,6 +160,12 @@ pub struct Failure {
     /// What to do instead, where somebody who denied it had a word on that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
+    /// The lines of a file that help to send it right.
+    #[serde(default, skip_serializing_if = "Excerpt::is_empty")]
+    pub excerpt: Excerpt,
+    /// The file that these are of, where it was not what was believed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fresh: Option<Box<Fresh>>,
 }
 
 /// Sorts of failure.
@@ -231,11 +247,12 @@ impl Outcome {
     /// The outcome of `step` with this detail.
     pub fn of(step: &Step, detail: Detail) -> Self {
         let repaired = |text: &String| Warning::new(WarningSort::Reading, text);
+        let warnings = step.warnings.iter().map(repaired).chain(detail.loosely());
         Self {
             kind: step.kind(),
             line: step.line,
+            warnings: warnings.collect(),
             detail,
-            warnings: step.warnings.iter().map(repaired).collect(),
             asked: step.asked.clone(),
             at: None,
         }
@@ -321,10 +338,43 @@ impl Outcome {
     }
 }
 
+impl Detail {
+    /// What is shown of the file that an edit was about.
+    pub fn excerpt(&self) -> Option<&Excerpt> {
+        let excerpt = match self {
+            Self::Failed(failure) => &failure.excerpt,
+            other => &other.revision()?.excerpt,
+        };
+        (!excerpt.is_empty()).then_some(excerpt)
+    }
+
+    /// The file before and after an edit.
+    pub fn revision(&self) -> Option<&Revision> {
+        match self {
+            Self::Edited { revision, .. } | Self::Replaced { revision, .. } => revision.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// What is told where a text was found that did not stand there to the letter.
+    fn loosely(&self) -> Vec<Warning> {
+        let loosely = self.revision().map_or(&[][..], |revision| &revision.loosely);
+        let told = loosely.iter().take(LOOSELY).map(|Loosely { line, likeness }| {
+            format!("the SEARCH text was found at line {line} only {}", likeness.in_words())
+        });
+        let more = (loosely.len() > LOOSELY).then(|| {
+            let more = crate::text::count(loosely.len() - LOOSELY, "more SEARCH text");
+            format!("{more} likewise")
+        });
+        told.chain(more).map(|told| Warning::new(WarningSort::Loosely, told)).collect()
+    }
+}
+
 impl Failure {
     /// A failure of that sort.
     pub fn new(kind: FailureKind, reason: impl Into<String>) -> Self {
-        Self { kind, reason: reason.into(), suggestion: None }
+        let (suggestion, excerpt, fresh) = (None, Excerpt::default(), None);
+        Self { kind, reason: reason.into(), suggestion, excerpt, fresh }
     }
 
     /// Refused for safety.

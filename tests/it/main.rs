@@ -15,6 +15,8 @@ mod confinement;
 #[cfg(unix)]
 mod decided_elsewhere;
 mod dialects;
+#[cfg(target_os = "linux")]
+mod edits;
 mod events_shown;
 #[cfg(unix)]
 mod guest;

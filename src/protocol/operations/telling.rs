@@ -20,7 +20,7 @@ use super::{
 };
 use crate::protocol::{
     Asks, Detail, Ending, Execution, Failure, FailureKind, Kind, Operation, Outcome, Output, Step,
-    WarningSort,
+    WarningSort, tags,
 };
 
 /// What is told of an outcome: what came of the operation, and an `error` for each warning. `now`
@@ -54,9 +54,10 @@ pub fn events_of(outcome: &Outcome, now: &UtcTime) -> Vec<Event> {
         let category = match warning.sort {
             WarningSort::Guard | WarningSort::Asking => ErrorCategory::Policy,
             WarningSort::Timeout => ErrorCategory::Timeout,
-            WarningSort::Reading | WarningSort::Done | WarningSort::Guest => {
-                ErrorCategory::Execution
-            }
+            WarningSort::Reading
+            | WarningSort::Done
+            | WarningSort::Loosely
+            | WarningSort::Guest => ErrorCategory::Execution,
         };
         told.error(category, warning.text.clone())
     }));
@@ -159,7 +160,7 @@ impl Told<'_> {
     }
 
     fn failed(&self, failure: &Failure) -> Event {
-        let Failure { kind, reason, suggestion } = failure;
+        let Failure { kind, reason, suggestion, excerpt, .. } = failure;
         match kind {
             FailureKind::Invalid | FailureKind::CutOff => {
                 self.error(ErrorCategory::Validation, reason.clone())
@@ -180,7 +181,14 @@ impl Told<'_> {
                 suggestion: suggestion.clone(),
             }),
             FailureKind::Rejected => self.own(format!("REJECTED: {reason}")),
-            FailureKind::Execution => self.own(in_its_words(reason)),
+            FailureKind::Execution => {
+                let mut told = in_its_words(reason);
+                if !excerpt.is_empty() {
+                    let lines = tags::excerpt(excerpt, &mut excerpt.lines.len());
+                    told.push_str(&format!(":\n{}", lines.trim_end()));
+                }
+                self.own(told)
+            }
         }
     }
 

@@ -21,7 +21,7 @@ use crate::protocol::operations::Encoding;
 use crate::protocol::{Content, Detail, Digest, Operation, RelPath, Warning};
 
 /// Which version of these methods this is. A guest of another one is not worked with.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// How much is to be told of a guest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
