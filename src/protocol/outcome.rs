@@ -6,12 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::operations::{Encoding, UtcTime};
 use super::{
-    Asked, Asks, Excerpt, Fresh, Invalid, Kind, Loosely, Operation, Output, Part, RelPath,
-    Revision, Step, Warning, WarningSort,
+    Asked, Asks, Excerpt, Fresh, Invalid, Kind, Operation, Output, Part, RelPath, Revision, Step,
+    Warning, WarningSort,
 };
-
-/// No more texts that were found loosely are told of one by one.
-const LOOSELY: usize = 10;
 
 /// What one operation of a reply came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -335,38 +332,6 @@ impl Outcome {
             Detail::Ran(execution) => execution.ending == Ending::Exited(0),
             _ => true,
         }
-    }
-}
-
-impl Detail {
-    /// What is shown of the file that an edit was about.
-    pub fn excerpt(&self) -> Option<&Excerpt> {
-        let excerpt = match self {
-            Self::Failed(failure) => &failure.excerpt,
-            other => &other.revision()?.excerpt,
-        };
-        (!excerpt.is_empty()).then_some(excerpt)
-    }
-
-    /// The file before and after an edit.
-    pub fn revision(&self) -> Option<&Revision> {
-        match self {
-            Self::Edited { revision, .. } | Self::Replaced { revision, .. } => revision.as_deref(),
-            _ => None,
-        }
-    }
-
-    /// What is told where a text was found that did not stand there to the letter.
-    fn loosely(&self) -> Vec<Warning> {
-        let loosely = self.revision().map_or(&[][..], |revision| &revision.loosely);
-        let told = loosely.iter().take(LOOSELY).map(|Loosely { line, likeness }| {
-            format!("the SEARCH text was found at line {line} only {}", likeness.in_words())
-        });
-        let more = (loosely.len() > LOOSELY).then(|| {
-            let more = crate::text::count(loosely.len() - LOOSELY, "more SEARCH text");
-            format!("{more} likewise")
-        });
-        told.chain(more).map(|told| Warning::new(WarningSort::Loosely, told)).collect()
     }
 }
 

@@ -3,7 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Digest, RelPath};
+use super::{Detail, Digest, RelPath, Warning, WarningSort};
+
+/// No more texts that were found loosely are told of one by one.
+const LOOSELY: usize = 10;
 
 /// What tells whether a file is still as it was when its contents were shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,6 +139,38 @@ pub struct Fresh {
     pub path: RelPath,
     /// What it is like.
     pub seen: Seen,
+}
+
+impl Detail {
+    /// What is shown of the file that an edit was about.
+    pub fn excerpt(&self) -> Option<&Excerpt> {
+        let excerpt = match self {
+            Self::Failed(failure) => &failure.excerpt,
+            other => &other.revision()?.excerpt,
+        };
+        (!excerpt.is_empty()).then_some(excerpt)
+    }
+
+    /// The file before and after an edit.
+    pub fn revision(&self) -> Option<&Revision> {
+        match self {
+            Self::Edited { revision, .. } | Self::Replaced { revision, .. } => revision.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// What is told where a text was found that did not stand there to the letter.
+    pub(super) fn loosely(&self) -> Vec<Warning> {
+        let loosely = self.revision().map_or(&[][..], |revision| &revision.loosely);
+        let told = loosely.iter().take(LOOSELY).map(|Loosely { line, likeness }| {
+            format!("the SEARCH text was found at line {line} only {}", likeness.in_words())
+        });
+        let more = (loosely.len() > LOOSELY).then(|| {
+            let more = crate::text::count(loosely.len() - LOOSELY, "more SEARCH text");
+            format!("{more} likewise")
+        });
+        told.chain(more).map(|told| Warning::new(WarningSort::Loosely, told)).collect()
+    }
 }
 
 #[cfg(test)]

@@ -57,19 +57,14 @@ fn lines(
         lines: (start, end),
         inserted: edited.inserted,
         total: edited.total,
-        revision: revision(old, &edited.bytes, excerpt, Vec::new()),
+        revision: Some(revision(old, &edited.bytes, excerpt, Vec::new())),
     };
     Ok((edited.bytes, detail))
 }
 
-fn revision(
-    old: &[u8],
-    new: &[u8],
-    excerpt: Excerpt,
-    loosely: Vec<Loosely>,
-) -> Option<Box<Revision>> {
+fn revision(old: &[u8], new: &[u8], excerpt: Excerpt, loosely: Vec<Loosely>) -> Box<Revision> {
     let (before, after) = (Seen::whole(old), Seen::whole(new));
-    Some(Box::new(Revision { before, after, excerpt, loosely }))
+    Box::new(Revision { before, after, excerpt, loosely })
 }
 
 /// An edit by line numbers of a file that is not what who sent it believes: the lines that it has
@@ -109,7 +104,7 @@ fn first(
     let edits = replacements.len();
     match edit::replace_first(old, replacements, EDITS_LIMIT) {
         Ok(bytes) => {
-            let revision = revision(old, &bytes, Excerpt::default(), Vec::new());
+            let revision = Some(revision(old, &bytes, Excerpt::default(), Vec::new()));
             Ok((bytes, Detail::Replaced { path: real.clone(), edits, revision }))
         }
         Err(Unreplaced::NotFound { n, bytes }) => Err(not_in_it(real, replacements, n, &bytes)),
@@ -182,7 +177,7 @@ fn once(
     }
     let mut excerpt = around(&bytes, &places, CHANGED);
     excerpt.more += more;
-    let revision = revision(old, &bytes, excerpt, loosely);
+    let revision = Some(revision(old, &bytes, excerpt, loosely));
     Ok((bytes, Detail::Replaced { path: real.clone(), edits, revision }))
 }
 
