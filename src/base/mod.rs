@@ -27,7 +27,7 @@ use crate::lock::Lock;
 use crate::machine;
 use crate::outbox;
 use crate::place::Guest;
-use crate::protocol::{Dialect, operations};
+use crate::protocol::{Dialect, Seen, operations};
 use crate::runner::Runner;
 use crate::runner::sandbox;
 use crate::session::journal::Journal;
@@ -36,9 +36,9 @@ use crate::session::store::Store;
 use crate::session::{Offer, Session, new_id};
 use crate::turn::Observer;
 use crate::watch::Stop;
-use crate::workspace::Workspace;
 use crate::workspace::guard::Quarantine;
 use crate::workspace::walk::Walk;
+use crate::workspace::{READ_LIMIT, Workspace};
 
 /// A base directory that this process may write in.
 pub struct Base {
@@ -194,8 +194,10 @@ impl Base {
         session.policy.clone_from(policy);
         let walk = self.walk()?;
         offering::names_something(&session, &walk)?;
+        let rendered = self.render(&session, Some(walk))?;
+        self.note_seen(&mut session, rendered.shown)?;
         self.save(&session)?;
-        let outbox = self.write_outbox(&session, Some(walk))?;
+        let outbox = self.write(&session, &rendered.text)?;
         Ok(Turn { session, outbox: Some(outbox) })
     }
 
@@ -245,22 +247,52 @@ impl Base {
     pub fn restore_outbox(&self, session: &Session) -> Result<bool> {
         let missing = !self.outbox_path(session).exists();
         if missing {
-            self.write_outbox(session, None)?;
+            self.write_outbox(session)?;
         }
         Ok(missing)
     }
 
     /// Saves a session that the person changed, and writes its newest outbox.
-    pub fn save_and_write(&mut self, session: &Session) -> Result<PathBuf> {
+    pub fn save_and_write(&mut self, session: &mut Session) -> Result<PathBuf> {
+        let rendered = self.render(session, None)?;
+        self.note_seen(session, rendered.shown)?;
         self.save(session)?;
-        self.write_outbox(session, None)
+        self.write(session, &rendered.text)
     }
 
-    fn write_outbox(&self, session: &Session, walk: Option<Walk>) -> Result<PathBuf> {
+    /// Writes the newest outbox of a session, of which nobody notes what it shows.
+    fn write_outbox(&self, session: &Session) -> Result<PathBuf> {
+        self.write(session, &self.render(session, None)?.text)
+    }
+
+    fn write(&self, session: &Session, text: &str) -> Result<PathBuf> {
         self.write_events(session)?;
         let path = self.outbox_path(session);
-        atomic::write(&path, self.render(session, walk)?.text.as_bytes())?;
+        atomic::write(&path, text.as_bytes())?;
         Ok(path)
+    }
+
+    /// Notes in a session which files its newest outbox shows.
+    fn note_seen(&self, session: &mut Session, shown: Vec<outbox::Shown>) -> Result<()> {
+        for outbox::Shown { path, seen, .. } in shown {
+            // Of a part of a file all of it is looked at, if it is not too large.
+            let seen = match seen {
+                Some(seen) => Some(seen),
+                None => {
+                    let read = match &self.guest {
+                        Some(guest) => guest.read(&path, READ_LIMIT)?,
+                        None => self.workspace.read(&path, READ_LIMIT),
+                    };
+                    let whole = read.ok().filter(|file| file.bytes.len() as u64 == file.size);
+                    whole.map(|file| Seen::whole(&file.bytes))
+                }
+            };
+            match seen {
+                Some(seen) => session.seen.see(path, seen),
+                None => session.seen.forget(&path),
+            }
+        }
+        Ok(())
     }
 
     /// Writes what the newest outbox of a session tells as events, for programs, beside it: first,

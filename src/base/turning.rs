@@ -13,6 +13,7 @@ use crate::atomic;
 use crate::config::Mode;
 use crate::error::{Error, Result};
 use crate::inbox::Claimed;
+use crate::outbox;
 use crate::place::{Here, Place, Terms};
 use crate::protocol::{self, Digest, Effect, Kind, Operation, Outcome, Step};
 use crate::session::journal::Journal;
@@ -187,6 +188,7 @@ impl Base {
             steps: begin.steps(),
             known: &known,
             verdict: begin.verdict.as_ref(),
+            seen: &begin.session.seen,
             judge: &judge,
             asking: Asking::Stops(&|step| asking::name(begin, step)),
             stopped: stopped.as_deref(),
@@ -239,13 +241,14 @@ impl Base {
                 session.pause(pending, self.now());
             }
             None => {
+                session.seen = session.seen.after(begin.steps(), &carried.outcomes);
                 session.advance(carried.outcomes, self.now());
                 session.last_reply = Some(text);
             }
         }
         let outbox = if session.awaits_reply() {
             self.make_way(&session, observer)?;
-            Some(self.prepare_outbox(&session, walk)?)
+            Some(self.prepare_outbox(&mut session, walk)?)
         } else {
             None
         };
@@ -269,7 +272,7 @@ impl Base {
                     self.write_events(&session)?;
                     fs::rename(&temporary, &path).map_err(|e| Error::io("write", &path, e))?;
                 } else {
-                    self.write_outbox(&session, None)?;
+                    self.write_outbox(&session)?;
                 }
                 atomic::sync_folder(&self.config.outbox)?;
                 Some(path)
@@ -369,8 +372,10 @@ impl Base {
         self.empty_journal()
     }
 
-    fn prepare_outbox(&self, session: &Session, walk: Option<Walk>) -> Result<Rendered> {
-        let text = self.render(session, walk)?.text;
+    /// Writes the next outbox under a temporary name; the session notes which files it shows.
+    fn prepare_outbox(&self, session: &mut Session, walk: Option<Walk>) -> Result<Rendered> {
+        let outbox::Rendered { text, shown, .. } = self.render(session, walk)?;
+        self.note_seen(session, shown)?;
         let path = self.outbox_path(session);
         let temporary = atomic::write_beside(&path, text.as_bytes())?;
         Ok(Rendered {

@@ -67,7 +67,7 @@ fn written(operation: &Operation, width: usize) -> Vec<String> {
     };
     match operation {
         Operation::Create { content, .. } => part("becomes", &content.to_text()),
-        Operation::Edit { change: Change::Lines { start, end, with }, .. } => {
+        Operation::Edit { change: Change::Lines { start, end, with, .. }, .. } => {
             part(&format!("its lines {start} to {end} become"), with);
         }
         Operation::Edit {

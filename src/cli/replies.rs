@@ -119,6 +119,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
         steps: &reply.steps,
         known: &BTreeMap::new(),
         verdict: None,
+        seen: &session.as_ref().map(|session| session.seen.clone()).unwrap_or_default(),
         judge: &|operation, place| turn::judge(&policy, guarded, operation, place),
         asking: Asking::Foretells,
         stopped: None,

@@ -147,7 +147,7 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
         }
         Some(text) => {
             session.reopen(text, base.now());
-            base.save_and_write(&session)?;
+            base.save_and_write(&mut session)?;
         }
         None if session.is_complete => {
             return Err(Error::complete(&session.id));

@@ -189,7 +189,7 @@ fn foretold(outcome: &Outcome) -> String {
         Detail::Created { path, replaced, .. } => {
             format!("{} '{path}'", if *replaced { "replace" } else { "create" })
         }
-        Detail::Edited { path, lines: (start, end), inserted, total } => {
+        Detail::Edited { path, lines: (start, end), inserted, total, .. } => {
             let lines =
                 if start == end { format!("line {start}") } else { format!("lines {start}-{end}") };
             let change = match inserted {
@@ -198,7 +198,7 @@ fn foretold(outcome: &Outcome) -> String {
             };
             format!("edit '{path}' ({change}; the file has {} then)", count(*total, "line"))
         }
-        Detail::Replaced { path, edits } => {
+        Detail::Replaced { path, edits, .. } => {
             format!("edit '{path}' ({})", count(*edits, "replacement"))
         }
         Detail::Read { path, size, .. } => format!("read '{path}' ({size} bytes)"),

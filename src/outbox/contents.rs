@@ -17,7 +17,7 @@ use super::Shown;
 use super::boundaries::boundary;
 use super::budget::{lines_within, shares};
 use super::lines;
-use crate::protocol::{Dialect, Digest, Failure, FailureKind, Lines};
+use crate::protocol::{self, Dialect, Failure, FailureKind, Lines};
 use crate::session::Session;
 use crate::text::{count, is_hazard, shell_word, visible, visible_line};
 use crate::tokens;
@@ -201,11 +201,9 @@ impl<'a> Block<'a> {
     pub(super) fn shown(&self) -> Shown {
         let Contents { path, bytes, size, lines } = self.contents;
         let is_read = lines.is_none() && bytes.len() as u64 == *size;
-        Shown {
-            path: path.clone(),
-            whole: is_read && self.end == self.text.len(),
-            digest: is_read.then(|| Digest::of(bytes)),
-        }
+        let whole = is_read && self.end == self.text.len();
+        let seen = lines.is_none().then(|| protocol::Seen::of(bytes, *size));
+        Shown { path: path.clone(), whole, seen }
     }
 }
 

@@ -14,7 +14,7 @@ use super::header::{facts, frame_tokens, header};
 use super::offered::Offer;
 use super::results::{Limits, Results};
 use super::{Environment, Files, Rendered, Shown, listing, prompt};
-use crate::protocol::{Detail, Dialect, Digest, operations, tags};
+use crate::protocol::{Detail, Dialect, Seen, operations, tags};
 use crate::session::Session;
 use crate::tokens;
 use crate::workspace::picture::Picture;
@@ -233,12 +233,10 @@ impl<'a> Values<'a> {
                     let Detail::Read { path, content, encoding, .. } = &outcome.detail else {
                         continue;
                     };
-                    let bytes = encoding.decode(content);
-                    shown.push(Shown {
-                        path: path.clone(),
-                        whole: content.chars().nth(parts.read).is_none(),
-                        digest: bytes.ok().map(|bytes| Digest::of(&bytes)),
-                    });
+                    let bytes = encoding.decode(content).ok();
+                    let seen = bytes.map(|bytes| Seen::whole(&bytes));
+                    let whole = content.chars().nth(parts.read).is_none();
+                    shown.push(Shown { path: path.clone(), whole, seen });
                 }
             }
         }

@@ -20,7 +20,7 @@ mod offered;
 mod prompt;
 mod results;
 
-use crate::protocol::{Digest, RelPath};
+use crate::protocol::{RelPath, Seen};
 use crate::session::Session;
 use crate::workspace::walk::Walk;
 
@@ -84,8 +84,8 @@ pub struct Shown {
     pub path: RelPath,
     /// Whether all of it is shown.
     pub whole: bool,
-    /// What it was; None where it was not read to its end.
-    pub digest: Option<Digest>,
+    /// What it was like; None where only a part of it was read for this.
+    pub seen: Option<Seen>,
 }
 
 /// Renders a session's newest outbox.

@@ -113,6 +113,7 @@ impl Results<'_> {
     fn told(&self, limits: &Limits) -> Vec<Told> {
         let mut reads =
             self.requested.iter().zip(self.seen.iter().map(Some).chain(std::iter::repeat(None)));
+        let mut excerpts = tags::EXCERPT_LINES;
         let line = |text: &str| clipped(text, limits.line);
         let told = |outcome: &Outcome| {
             let (success, summary) = match &outcome.detail {
@@ -126,6 +127,10 @@ impl Results<'_> {
             let mut text = format!("{mark} {}: {}\n", tags::name(outcome.kind), line(&summary));
             for warning in &outcome.warnings {
                 text.push_str(&format!("  Warning: {}\n", line(&visible_line(warning))));
+            }
+            if let Some(excerpt) = outcome.detail.excerpt() {
+                let shown = tags::excerpt(excerpt, &mut excerpts);
+                text.push_str(&indented(&first_lines(&shown, limits.output)));
             }
             if let Detail::Listed { shown, .. } | Detail::Found { shown, .. } = &outcome.detail {
                 text.push_str(&indented(&first_lines(&visible(shown), limits.output)));

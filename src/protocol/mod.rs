@@ -17,6 +17,7 @@ mod output;
 mod path;
 mod reply;
 pub mod rpc;
+mod seen;
 pub mod tags;
 mod warning;
 
@@ -30,6 +31,7 @@ pub use outcome::{Detail, Ending, Execution, Failure, FailureKind, Outcome};
 pub use output::{Capture, Output};
 pub use path::{PathFault, RelPath};
 pub use reply::{Address, Reply, answers, ends_early, read, read_run};
+pub use seen::{Excerpt, Fresh, Likeness, Loosely, Revision, Seen};
 pub use warning::{Warning, WarningSort};
 
 /// The language between deaddrop and an LLM: what its outboxes teach and how they tell results.
@@ -179,10 +181,15 @@ pub enum Change {
         end: usize,
         /// Whole lines, each with its `\n`; empty to remove the range.
         with: String,
+        /// What the file was like when who sent this last saw it: it fails on another one. None where
+        /// they never did. Filled in when it is about to be carried out.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seen: Option<Seen>,
     },
     /// Each of these, in order, replaces the first occurrence of a text, literally: all or none.
     First(Vec<Replacement>),
-    /// Each of these, in order, replaces a text that occurs once: all or none.
+    /// Each of these, in order, replaces whole lines that occur once, be it only with white space at
+    /// their ends or look-alike punctuation left out of account: all or none.
     Once(Vec<Replacement>),
 }
 

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::operations::{Encoding, UtcTime};
 use super::{
-    Asked, Asks, Invalid, Kind, Operation, Output, Part, RelPath, Step, Warning, WarningSort,
+    Asked, Asks, Excerpt, Fresh, Invalid, Kind, Operation, Output, Part, RelPath, Revision, Step,
+    Warning, WarningSort,
 };
 
 /// What one operation of a reply came to.
@@ -58,13 +59,19 @@ pub enum Detail {
         inserted: usize,
         /// How many lines the file has now.
         total: usize,
+        /// The file before and after it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        revision: Option<Box<Revision>>,
     },
-    /// Parts of a file were replaced, each where it first occurred.
+    /// Parts of a file were replaced, each where it occurred.
     Replaced {
         /// Which file, links resolved.
         path: RelPath,
         /// How many replacements were made.
         edits: usize,
+        /// The file before and after them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        revision: Option<Box<Revision>>,
     },
     /// A file is gone.
     Deleted {
@@ -150,6 +157,12 @@ pub struct Failure {
     /// What to do instead, where somebody who denied it had a word on that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
+    /// The lines of a file that help to send it right.
+    #[serde(default, skip_serializing_if = "Excerpt::is_empty")]
+    pub excerpt: Excerpt,
+    /// The file that these are of, where it was not what was believed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fresh: Option<Box<Fresh>>,
 }
 
 /// Sorts of failure.
@@ -231,11 +244,12 @@ impl Outcome {
     /// The outcome of `step` with this detail.
     pub fn of(step: &Step, detail: Detail) -> Self {
         let repaired = |text: &String| Warning::new(WarningSort::Reading, text);
+        let warnings = step.warnings.iter().map(repaired).chain(detail.loosely());
         Self {
             kind: step.kind(),
             line: step.line,
+            warnings: warnings.collect(),
             detail,
-            warnings: step.warnings.iter().map(repaired).collect(),
             asked: step.asked.clone(),
             at: None,
         }
@@ -324,7 +338,8 @@ impl Outcome {
 impl Failure {
     /// A failure of that sort.
     pub fn new(kind: FailureKind, reason: impl Into<String>) -> Self {
-        Self { kind, reason: reason.into(), suggestion: None }
+        let (suggestion, excerpt, fresh) = (None, Excerpt::default(), None);
+        Self { kind, reason: reason.into(), suggestion, excerpt, fresh }
     }
 
     /// Refused for safety.

@@ -29,6 +29,8 @@ pub enum WarningSort {
     Asking,
     /// The end of the session does not count.
     Done,
+    /// A text was found that did not stand there to the letter.
+    Loosely,
     /// The connection to a guest broke.
     Guest,
     /// Something is left out, since a message has room for so much.

@@ -4,11 +4,13 @@ pub mod journal;
 pub mod log;
 mod pending;
 pub mod record;
+mod seen;
 pub mod store;
 
 use serde::{Deserialize, Serialize};
 
 pub use pending::{Pending, Question, Verdict};
+pub use seen::SeenFiles;
 
 use crate::clock::Timestamp;
 use crate::config::Policy;
@@ -61,6 +63,9 @@ pub struct Session {
     /// What operations were called that the person was asked about: no name counts twice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub asked: Vec<String>,
+    /// What the LLM last saw of files.
+    #[serde(default, skip_serializing_if = "SeenFiles::is_empty")]
+    pub seen: SeenFiles,
     /// The turn that waits for the person to approve an operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<Box<Pending>>,
@@ -90,6 +95,7 @@ impl Session {
             policy: workspace_policy(),
             run: None,
             asked: Vec::new(),
+            seen: SeenFiles::default(),
             pending: None,
             secret: uuid::Uuid::new_v4().simple().to_string(),
         }

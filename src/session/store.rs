@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Offer, Pending, Run, Session, is_id, run_id, run_stem};
+use super::{Offer, Pending, Run, SeenFiles, Session, is_id, run_id, run_stem};
 use crate::atomic;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -209,6 +209,8 @@ struct Record {
     run: Option<Run>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     asked: Vec<String>,
+    #[serde(default, skip_serializing_if = "SeenFiles::is_empty")]
+    seen: SeenFiles,
     #[serde(default = "super::workspace_policy")]
     policy: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -255,6 +257,7 @@ fn write(session: &Session) -> Vec<u8> {
         dialect: session.dialect,
         run: session.run.clone(),
         asked: session.asked.clone(),
+        seen: session.seen.clone(),
         policy: session.policy.clone(),
         pending: session.pending.clone(),
         secret: session.secret.clone(),
@@ -287,6 +290,7 @@ fn read(bytes: &[u8], id: &str) -> Result<Session, String> {
         dialect: record.dialect,
         run: record.run,
         asked: record.asked,
+        seen: record.seen,
         policy: record.policy,
         pending: record.pending,
         secret: record.secret,

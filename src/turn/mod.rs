@@ -4,6 +4,7 @@
 mod judge;
 mod permission;
 pub mod recover;
+mod sight;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -16,7 +17,7 @@ use crate::protocol::{
     Asks, Detail, Effect, Ending, Execution, Failure, FailureKind, Kind, Operation, Outcome, Part,
     Reading, RelPath, Step, Warning, WarningSort,
 };
-use crate::session::{Question, Verdict};
+use crate::session::{Question, SeenFiles, Verdict};
 use crate::text::{count, visible_line};
 use crate::workspace::guard::Snapshot;
 pub use judge::judge;
@@ -78,6 +79,8 @@ pub struct Course<'a> {
     pub known: &'a BTreeMap<usize, Outcome>,
     /// What the person decided about one of the steps.
     pub verdict: Option<&'a Verdict>,
+    /// What was seen of files by whoever sent it, before it.
+    pub seen: &'a SeenFiles,
     /// What the policy says of an operation.
     pub judge: &'a dyn Fn(&Operation, &dyn Place) -> Result<Decision>,
     /// What to do where the policy asks.
@@ -127,6 +130,7 @@ pub fn carry_out(
     let done_at = tried.iter().position(completes);
     let mut outcomes: Vec<Outcome> = Vec::with_capacity(tried.len());
     let mut stopped = course.stopped;
+    let mut seen = course.seen.clone();
     for (n, step) in tried.iter().enumerate() {
         if let Some(outcome) = known.get(&n) {
             if matches!(outcome.detail, Detail::Completed { .. }) {
@@ -135,6 +139,7 @@ pub fn carry_out(
             if course.halts && is_of_the_system(outcome) {
                 stopped = Some(HALTED);
             }
+            take_in(&mut seen, step, outcome);
             outcomes.push(outcome.clone());
             continue;
         }
@@ -164,7 +169,10 @@ pub fn carry_out(
                             Coming::Effect(effect) => ledger.intent(n, effect),
                         };
                         let detail = match instead(operation, &outcomes, place)? {
-                            None => place.perform(operation, opens, before)?,
+                            None => {
+                                let operation = sight::with_seen(operation, &seen, place)?;
+                                place.perform(&operation, opens, before)?
+                            }
                             Some(detail) => detail,
                         };
                         let mut outcome = Outcome::of(step, detail);
@@ -190,6 +198,7 @@ pub fn carry_out(
             }
             _ => {}
         }
+        take_in(&mut seen, step, &outcome);
         settle(n, outcome, course, ledger, observer, &mut outcomes)?;
     }
     finish(&mut outcomes, place, ledger, observer)?;
@@ -200,6 +209,13 @@ pub fn carry_out(
         outcomes.push(outcome);
     }
     Ok(Carried { outcomes, question: None })
+}
+
+/// What steps of the same reply mean by a file after this outcome.
+fn take_in(seen: &mut SeenFiles, step: &Step, outcome: &Outcome) {
+    if let Asks::Operation(operation) = &step.asks {
+        seen.take_in(operation, &outcome.detail);
+    }
 }
 
 /// Notes and tells what a step came to; of a file that is to be shown, that is known later.

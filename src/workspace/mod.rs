@@ -4,7 +4,10 @@
 //! staying what they were. deaddrop's own state is out of reach wherever it lies, also inside.
 
 mod below;
+mod changing;
+mod closest;
 pub mod edit;
+mod excerpt;
 mod facts;
 pub mod guard;
 mod list;
@@ -21,6 +24,7 @@ mod process;
 pub(crate) mod products;
 pub mod protected;
 mod search;
+mod search_edit;
 mod text;
 mod tree;
 pub mod walk;
@@ -33,8 +37,8 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use crate::error::{Error, Result};
-use crate::protocol::{Change, Detail, Failure, Lines, RelPath, Replacement, elision};
-use edit::Unreplaced;
+use crate::protocol::{Failure, Lines, RelPath, elision};
+pub use changing::changed;
 pub use facts::Look;
 pub use list::Entry;
 use locate::{Last, Spot, failed};
@@ -51,10 +55,6 @@ pub const READ_LIMIT: u64 = 200_000;
 pub const READ_ROOM: u64 = 1_000_000;
 /// The largest file that an edit reads, in bytes.
 pub const EDIT_LIMIT: u64 = 64 << 20;
-
-/// How many bytes all edits of one operation may look at and move together: a second or two, in
-/// which nobody can interrupt them.
-const EDITS_LIMIT: u64 = 1 << 30;
 
 /// A handle on the workspace's root.
 #[derive(Debug)]
@@ -171,67 +171,6 @@ fn nothing_left_out(path: &RelPath, new: &[u8], old: &[u8]) -> Result<(), Failur
         "Line {line} of the new content, `{}`, stands for lines that '{path}' would lose; nothing was changed. Send all of the file, or EDIT_FILE the lines that change",
         crate::text::visible_line(text)
     )))
-}
-
-/// What a change makes of a file's bytes, and how that is told. Pure.
-pub fn changed(real: &RelPath, old: &[u8], change: &Change) -> Result<(Vec<u8>, Detail), Failure> {
-    let (start, end, with) = match change {
-        Change::Lines { start, end, with } => (start, end, with),
-        Change::First(replacements) | Change::Once(replacements) => {
-            let edits = replacements.len();
-            return match edit::replace_first(old, replacements, EDITS_LIMIT) {
-                Ok(bytes) => Ok((bytes, Detail::Replaced { path: real.clone(), edits })),
-                Err(Unreplaced::NotFound { n, bytes }) => {
-                    Err(not_in_it(real, replacements, n, &bytes))
-                }
-                Err(Unreplaced::TooMuch) => Err(Failure::execution(format!(
-                    "{edits} edits are too many for '{real}' at once ({} bytes): send them in several operations, or the whole file anew",
-                    old.len()
-                ))),
-            };
-        }
-    };
-    match edit::replace_lines(old, *start, *end, with) {
-        Ok(edited) => {
-            if let Some((line, text)) = elision::left_out(with, old) {
-                return Err(Failure::execution(format!(
-                    "Line {line} of the new lines, `{}`, stands for lines that '{real}' would lose; nothing was changed. Send all of the lines from {start} to {end}, or a range for each change (where it is meant as it is, write it with RUN_COMMAND)",
-                    crate::text::visible_line(text)
-                )));
-            }
-            let detail = Detail::Edited {
-                path: real.clone(),
-                lines: (*start, *end),
-                inserted: edited.inserted,
-                total: edited.total,
-            };
-            Ok((edited.bytes, detail))
-        }
-        Err(total) => Err(Failure::execution(format!(
-            "Invalid line range {start}-{end}: '{real}' has {}",
-            crate::text::count(total, "line")
-        ))),
-    }
-}
-
-/// Replacement `n` finds nothing to replace in `bytes`.
-fn not_in_it(real: &RelPath, replacements: &[Replacement], n: usize, bytes: &[u8]) -> Failure {
-    let which = match replacements.len() {
-        1 => String::new(),
-        all => format!("edit {} of {all}: ", n + 1),
-    };
-    let old = &replacements[n].old;
-    let after = if n > 0 { ", as the edits before it left the file" } else { "" };
-    Failure::execution(if old.is_empty() {
-        format!("{which}oldContent is empty, so there is nothing to replace in '{real}'")
-    } else {
-        let nearest =
-            nearest::nearest(bytes, old).map_or(String::new(), |told| format!("; {told}"));
-        format!(
-            "{which}oldContent not found in '{real}'{after}; nothing was changed. It must stand there to the letter, with its white space: {}{nearest}",
-            nearest::quoted(old)
-        )
-    })
 }
 
 /// Fails where a file of this size is too large to be edited.

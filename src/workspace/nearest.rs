@@ -15,16 +15,7 @@ const LINES: usize = 3;
 /// The place in `bytes` that is most like `text`, in words: `the nearest is line 3: "a\tb"`.
 pub(super) fn nearest(bytes: &[u8], text: &str) -> Option<String> {
     let bytes = String::from_utf8_lossy(bytes);
-    let sought = squeezed(text);
-    if sought.is_empty() {
-        return None;
-    }
-    let all = squeezed(&bytes);
-    let found = match memmem::find(all.as_bytes(), sought.as_bytes()) {
-        Some(at) => unsqueezed(&bytes, at, sought.len()),
-        None => first_line(&bytes, text)?,
-    };
-    drop(all);
+    let found = same_but_for_blanks(&bytes, text).or_else(|| first_line(&bytes, text))?;
     let ends = text.ends_with('\n');
     let begin = bytes[..found.start].rfind('\n').map_or(0, |at| at + 1);
     let end = bytes[found.end..].find('\n').map_or(bytes.len(), |at| found.end + at + 1);
@@ -52,6 +43,16 @@ pub(super) fn nearest(bytes: &[u8], text: &str) -> Option<String> {
     Some(format!("the nearest {verb} {lines}: {}", quoted(shown)))
 }
 
+/// Where a text stands when white space is left out of account.
+pub(super) fn same_but_for_blanks(bytes: &str, text: &str) -> Option<Range<usize>> {
+    let sought = squeezed(text);
+    if sought.is_empty() {
+        return None;
+    }
+    let at = memmem::find(squeezed(bytes).as_bytes(), sought.as_bytes())?;
+    Some(unsqueezed(bytes, at, sought.len()))
+}
+
 /// The first line that equals the first of `text` that is not blank.
 fn first_line(bytes: &str, text: &str) -> Option<Range<usize>> {
     let sought = text.lines().map(squeezed).find(|line| !line.is_empty())?;
@@ -70,7 +71,7 @@ fn first_line(bytes: &str, text: &str) -> Option<Range<usize>> {
     None
 }
 
-fn squeezed(text: &str) -> String {
+pub(super) fn squeezed(text: &str) -> String {
     text.chars().filter(|c| !is_left_out(*c)).collect()
 }
 

@@ -209,6 +209,7 @@ fn workspace(scene: &Scene, reference: &Reference, reported: &Reported, wrong: &
 fn masked(text: &str, reported: &Reported) -> String {
     let mut kept = String::new();
     let mut block: Option<String> = None;
+    let mut is_about_file = false;
     for line in text.lines() {
         if let Some(end) = &block {
             if line.starts_with(end.as_str()) {
@@ -225,6 +226,13 @@ fn masked(text: &str, reported: &Reported) -> String {
             if line.starts_with("--- ") {
                 block = Some(format!("--- end {file}"));
             }
+            is_about_file = true;
+            continue;
+        }
+        // What an edit shows of it.
+        let number = line.trim_start().split_once('|').map(|(number, _)| number);
+        is_about_file &= number.is_some_and(|number| number.parse::<usize>().is_ok());
+        if is_about_file {
             continue;
         }
         // A failure can take away the only block of its section.

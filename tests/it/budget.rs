@@ -200,7 +200,7 @@ fn events_are_shortened_in_the_outbox_and_say_so() {
     assert!(
         json.contains(",400}p' 'big.py' shows more") || json.contains("p' 'big.py' shows more")
     );
-    assert!(!shown[0].whole && shown[0].digest.is_some());
+    assert!(!shown[0].whole && shown[0].seen.is_some());
 
     // So many that not all of them can be told.
     let many = session.last_results[1..].iter().cycle().take(1000).cloned().collect();

@@ -63,9 +63,11 @@ fn decent(method: &str, params: &Value) -> Value {
     let path = &params["operation"]["path"];
     match method {
         "ping" => json!({"pong": true}),
-        "about" => json!({"version": VERSION, "program": "p", "system": "s", "shell": "sh",
+        "about" => {
+            json!({"version": VERSION, "program": "p", "system": "s", "shell": "sh",
             "sandbox": "b", "network": "n", "confined": true, "guarded": true,
-            "protected": [".git"], "tools": ["t 1"], "root": "/w"}),
+            "protected": [".git"], "tools": ["t 1"], "root": "/w"})
+        }
         "walk" => json!({"files": [["a", 6, "f"]], "unreadable": []}),
         "look" => json!({"seen": true, "real": path, "size": null, "protected": false,
             "place": path, "standing": null}),

@@ -18,6 +18,8 @@ mod confinement;
 #[cfg(unix)]
 mod decided_elsewhere;
 mod dialects;
+#[cfg(target_os = "linux")]
+mod edits;
 #[cfg(unix)]
 mod events_shown;
 #[cfg(target_os = "linux")]

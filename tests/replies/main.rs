@@ -109,7 +109,7 @@ fn asked(operation: &Operation) -> String {
             let whole = if *existing == Existing::ReplaceWhole { " whole" } else { "" };
             format!("create{whole} {path} {:?}", content.to_text())
         }
-        Operation::Edit { path, change: Change::Lines { start, end, with } } => {
+        Operation::Edit { path, change: Change::Lines { start, end, with, .. } } => {
             format!("edit {path} {start}-{end} {with:?}")
         }
         Operation::Delete { path } => format!("delete {path}"),

@@ -3,8 +3,8 @@
 
 use crate::protocol::rpc::{About, LeftOutFolder, STREAM_LIMIT, Walked, WalkedFile};
 use crate::protocol::{
-    Capture, Detail, Ending, Failure, FailureKind, Lines, Operation, Output, Part, Streams,
-    Warning, WarningSort,
+    Capture, Change, Detail, Ending, Excerpt, Failure, FailureKind, Lines, Operation, Output, Part,
+    Revision, Streams, Warning, WarningSort,
 };
 use crate::text::{count, visible_line};
 use crate::workspace::edit::count_lines;
@@ -135,8 +135,24 @@ pub(super) fn failure(failure: Failure) -> Failure {
     Failure {
         reason: line(&failure.reason),
         suggestion: failure.suggestion.map(|text| line(&text)),
+        excerpt: excerpt(failure.excerpt),
         ..failure
     }
+}
+
+/// Lines of a file, no more and no longer than deaddrop shows them.
+fn excerpt(excerpt: Excerpt) -> Excerpt {
+    let lines = excerpt.lines.into_iter().take(Excerpt::LINES);
+    // What is said of a line that was cut has room, too.
+    let cut = |text: String| text.chars().take(Excerpt::LENGTH + 40).collect();
+    Excerpt { lines: lines.map(|(number, text)| (number, cut(text))).collect(), ..excerpt }
+}
+
+fn revision(revision: Option<Box<Revision>>) -> Option<Box<Revision>> {
+    let mut revision = revision?;
+    revision.excerpt = excerpt(revision.excerpt);
+    revision.loosely.truncate(WARNINGS);
+    Some(revision)
 }
 
 pub(super) fn warnings(warnings: Vec<Warning>) -> Vec<Warning> {
@@ -149,9 +165,22 @@ pub(super) fn warnings(warnings: Vec<Warning>) -> Vec<Warning> {
 /// What an operation came to, if that is something that it can come to.
 pub(super) fn detail(detail: Detail, operation: &Operation, output_limit: usize) -> Detail {
     match (operation, detail) {
-        (_, Detail::Failed(failed)) => self::failure(failed).into(),
+        (operation, Detail::Failed(failed)) => {
+            let mut failure = self::failure(failed);
+            // Only an edit by lines can have been of another file than was believed.
+            let by_lines =
+                matches!(operation, Operation::Edit { change: Change::Lines { .. }, .. });
+            failure.fresh = failure.fresh.filter(|_| by_lines);
+            failure.into()
+        }
+        (Operation::Edit { .. }, Detail::Edited { path, lines, inserted, total, revision }) => {
+            let revision = self::revision(revision);
+            Detail::Edited { path, lines, inserted, total, revision }
+        }
+        (Operation::Edit { .. }, Detail::Replaced { path, edits, revision }) => {
+            Detail::Replaced { path, edits, revision: self::revision(revision) }
+        }
         (Operation::Create { .. }, detail @ Detail::Created { .. })
-        | (Operation::Edit { .. }, detail @ (Detail::Edited { .. } | Detail::Replaced { .. }))
         | (Operation::Delete { .. }, detail @ Detail::Deleted { .. })
         | (Operation::Move { .. }, detail @ Detail::Moved { .. }) => detail,
         (Operation::List { .. }, Detail::Listed { path, files, shown }) => {

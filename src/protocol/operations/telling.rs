@@ -20,7 +20,7 @@ use super::{
 };
 use crate::protocol::{
     Asks, Detail, Ending, Execution, Failure, FailureKind, Kind, Operation, Outcome, Output, Step,
-    WarningSort,
+    WarningSort, tags,
 };
 
 /// What is told of an outcome: what came of the operation, and an `error` for each warning. `now`
@@ -56,6 +56,7 @@ pub fn events_of(outcome: &Outcome, now: &UtcTime) -> Vec<Event> {
             WarningSort::Timeout => ErrorCategory::Timeout,
             WarningSort::Reading
             | WarningSort::Done
+            | WarningSort::Loosely
             | WarningSort::Guest
             | WarningSort::Room
             | WarningSort::Search => ErrorCategory::Execution,
@@ -173,7 +174,7 @@ impl Told<'_> {
     }
 
     fn failed(&self, failure: &Failure) -> Event {
-        let Failure { kind, reason, suggestion } = failure;
+        let Failure { kind, reason, suggestion, excerpt, .. } = failure;
         match kind {
             FailureKind::Invalid | FailureKind::CutOff => {
                 self.error(ErrorCategory::Validation, reason.clone())
@@ -194,7 +195,14 @@ impl Told<'_> {
                 suggestion: suggestion.clone(),
             }),
             FailureKind::Rejected => self.own(format!("REJECTED: {reason}")),
-            FailureKind::Execution => self.own(in_its_words(reason)),
+            FailureKind::Execution => {
+                let mut told = in_its_words(reason);
+                if !excerpt.is_empty() {
+                    let lines = tags::excerpt(excerpt, &mut excerpt.lines.len());
+                    told.push_str(&format!(":\n{}", lines.trim_end()));
+                }
+                self.own(told)
+            }
         }
     }
 

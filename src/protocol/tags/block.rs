@@ -115,7 +115,7 @@ fn operation<'a>(
         }
         (Kind::Edit, Some(path)) => {
             let (start, end) = (number("start_line")?, number("end_line")?);
-            Operation::Edit { path, change: Change::Lines { start, end, with: body } }
+            Operation::Edit { path, change: Change::Lines { start, end, with: body, seen: None } }
         }
         (Kind::Delete, Some(path)) => Operation::Delete { path },
         (Kind::Read, Some(path)) => {

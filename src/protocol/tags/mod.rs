@@ -45,7 +45,7 @@ pub use catalogue::name;
 pub use printer::print;
 pub use reader::parse;
 pub(in crate::protocol) use reader::{Blocks, NO_COMMAND, blocks};
-pub use results::{output, summary};
+pub use results::{EXCERPT_LINES, excerpt, output, summary};
 
 /// What an LLM is told about this dialect: the PROTOCOL section of every outbox.
 pub const PROMPT: &str = include_str!("../../../protocol-prompt/tags.md");

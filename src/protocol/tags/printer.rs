@@ -23,7 +23,7 @@ pub fn print<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> String 
             Operation::Create { path: at, content, .. } => {
                 block(&mut out, name, &path(at), &content.to_text())
             }
-            Operation::Edit { path: at, change: Change::Lines { start, end, with } } => {
+            Operation::Edit { path: at, change: Change::Lines { start, end, with, .. } } => {
                 let range = format!(" start_line=\"{start}\" end_line=\"{end}\"");
                 block(&mut out, name, &(path(at) + &range), with)
             }

@@ -1,6 +1,6 @@
 //! How outcomes are told in this dialect (tag protocol, "Previous Command Results").
 
-use crate::protocol::{Capture, Detail, Ending, Execution, FailureKind, Outcome, Output};
+use crate::protocol::{Capture, Detail, Ending, Excerpt, Execution, FailureKind, Outcome, Output};
 use crate::text::{count, named, visible, visible_line};
 
 /// What came of an operation, in one line without its `[OK] NAME: `.
@@ -10,7 +10,7 @@ pub fn summary(outcome: &Outcome) -> String {
         Detail::Created { path, replaced, .. } => {
             format!("{} '{path}'", if *replaced { "Replaced" } else { "Created" })
         }
-        Detail::Edited { path, lines: (start, end), inserted, total } => {
+        Detail::Edited { path, lines: (start, end), inserted, total, .. } => {
             let lines =
                 if start == end { format!("line {start}") } else { format!("lines {start}-{end}") };
             let became = match inserted {
@@ -22,7 +22,7 @@ pub fn summary(outcome: &Outcome) -> String {
                 count(*total, "line")
             )
         }
-        Detail::Replaced { path, edits } => {
+        Detail::Replaced { path, edits, .. } => {
             format!("Edited '{path}' ({})", count(*edits, "replacement"))
         }
         Detail::Read { path, size, .. } => format!("Read '{path}' ({size} bytes)"),
@@ -80,6 +80,47 @@ fn ran(execution: &Execution) -> String {
 pub fn output(output: &Output) -> String {
     let shown = output.captures().into_iter().map(captured).filter(|text| !text.is_empty());
     shown.collect::<Vec<_>>().join("\n")
+}
+
+/// How many lines of files all results of one outbox show.
+pub const EXCERPT_LINES: usize = 400;
+
+/// Lines of a file as they are shown, each behind its number: `12| text`. `room` is how many lines can
+/// be shown yet; beyond that there is only a line that says so.
+///
+/// # Examples
+/// ```
+/// use deaddrop::protocol::{Excerpt, tags};
+/// let excerpt = Excerpt { lines: vec![(9, "a".into()), (10, "".into()), (13, "\x1b".into())], more: 2 };
+/// let shown = " 9| a\n10|\n  ...\n13| ␛\n  ... (2 more places)\n";
+/// assert_eq!(tags::excerpt(&excerpt, &mut 3), shown);
+/// assert_eq!(tags::excerpt(&excerpt, &mut 2), "(lines 9-13 are not shown: too many for one outbox)\n");
+/// ```
+pub fn excerpt(excerpt: &Excerpt, room: &mut usize) -> String {
+    let Excerpt { lines, more } = excerpt;
+    let (Some((first, _)), Some((last, _))) = (lines.first(), lines.last()) else {
+        return String::new();
+    };
+    let Some(left) = room.checked_sub(lines.len()) else {
+        return format!("(lines {first}-{last} are not shown: too many for one outbox)\n");
+    };
+    *room = left;
+    let width = last.to_string().len();
+    let mut shown = String::new();
+    let mut next = *first;
+    for (number, line) in lines {
+        if *number != next {
+            shown.push_str(&format!("{:>width$}...\n", ""));
+        }
+        next = number.saturating_add(1);
+        let line = visible(line).replace('\n', "␊");
+        let blank = if line.is_empty() { "" } else { " " };
+        shown.push_str(&format!("{number:>width$}|{blank}{line}\n"));
+    }
+    if *more > 0 {
+        shown.push_str(&format!("{:>width$}... ({})\n", "", count(*more, "more place")));
+    }
+    shown
 }
 
 /// A stream as it is shown: head and tail, with a line between them that counts what was left out;

@@ -278,7 +278,7 @@ fn what_is_told_of_a_path_is_so_here_and_in_a_preview() {
             let look = Some(Look { real: real.map(path), size, protected, moved: None });
             assert_eq!(place.look(&read(at, Encoding::Utf8)).unwrap(), look, "{at}");
         }
-        let change = Change::Lines { start: 1, end: 1, with: "new\n".to_owned() };
+        let change = Change::Lines { start: 1, end: 1, with: "new\n".to_owned(), seen: None };
         let edit = Operation::Edit { path: path("link/file"), change };
         assert_eq!(place.standing(&edit).unwrap(), Some(Digest::of(b"text\n")));
         place.perform(&edit, Opens::default(), &mut |_| Ok(())).unwrap();

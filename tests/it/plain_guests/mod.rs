@@ -329,3 +329,24 @@ fn what_a_plain_agent_cannot_do_names_the_command_that_does() {
     );
     assert!(pair.guest.exists("src/a"));
 }
+
+#[test]
+fn an_edit_by_lines_means_the_file_that_was_seen() {
+    let pair = Pair::with_session();
+    pair.guest.write("a", "1\n2\n");
+    pair.host.apply("[READ_FILE path=\"a\"]\n");
+    pair.guest.write("a", "0\n1\n2\n");
+    let edit = |line: u8| {
+        format!(
+            "[EDIT_FILE path=\"a\" start_line=\"{line}\" end_line=\"{line}\"]\ntwo\n[/EDIT_FILE]\n"
+        )
+    };
+    let outbox = pair.host.apply(&edit(2));
+    tells(&outbox, &["[FAILED] EDIT_FILE: 'a' has changed since", "\n  1| 0\n  2| 1\n  3| 2\n"]);
+    assert_eq!(pair.guest.read("a"), "0\n1\n2\n");
+    tells(&pair.host.apply(&edit(3)), &["[OK] EDIT_FILE", "\n  1| 0\n  2| 1\n  3| two\n"]);
+    let search = "<<<<<<< SEARCH\ntwo \n=======\nthree\n>>>>>>> REPLACE\n";
+    let outbox = pair.host.apply(&format!("[EDIT_FILE path=\"a\"]\n{search}[/EDIT_FILE]\n"));
+    tells(&outbox, &["(1 replacement)\n  Warning: the SEARCH text was found at line 3 only"]);
+    assert_eq!(pair.guest.read("a"), "0\n1\nthree\n");
+}

@@ -102,7 +102,7 @@ fn again(example: &Map<String, Value>) -> Event {
         }
         "editFile" => {
             let edits = usize::try_from(number("editsApplied").unwrap()).unwrap();
-            (Kind::Edit, Detail::Replaced { path, edits })
+            (Kind::Edit, Detail::Replaced { path, edits, revision: None })
         }
         "deleteFile" => (Kind::Delete, Detail::Deleted { path }),
         "shell" => {
@@ -323,7 +323,7 @@ fn any_outcome() -> impl Strategy<Value = Outcome> {
         any::<String>().prop_map(|text| Detail::Shown { text }),
         any::<String>().prop_map(|reason| Detail::Unknown { reason }),
         Just(Detail::ReadLater { path: path(), part: crate::protocol::Part::default() }),
-        Just(Detail::Edited { path: path(), lines: (1, 2), inserted: 1, total: 3 }),
+        Just(Detail::Edited { path: path(), lines: (1, 2), inserted: 1, total: 3, revision: None }),
         any::<String>().prop_map(move |content| Detail::Read {
             path: path(),
             content,

@@ -1,0 +1,256 @@
+//! What a change makes of a file's bytes, how that is told, and why it is refused. Pure.
+
+use super::edit::{self, Unreplaced, count_lines};
+use super::excerpt::around;
+use super::search_edit::{self, Searched, Unfound};
+use super::{closest, nearest};
+use crate::protocol::{
+    Change, Detail, Excerpt, Failure, Fresh, Likeness, Loosely, RelPath, Replacement, Revision,
+    Seen, elision,
+};
+use crate::text::{count, visible_line};
+
+/// How many bytes all edits of one operation may look at and move together: a second or two, in
+/// which nobody can interrupt them.
+const EDITS_LIMIT: u64 = 1 << 30;
+
+/// Of a longer place that was changed both ends are shown, in lines.
+const CHANGED: usize = 10;
+/// The same of a place that is shown so that an edit can be sent again.
+const ASKED: usize = 30;
+
+/// What a change makes of a file's bytes, and how that is told.
+pub fn changed(real: &RelPath, old: &[u8], change: &Change) -> Result<(Vec<u8>, Detail), Failure> {
+    match change {
+        Change::Lines { start, end, with, seen } => {
+            if seen.as_ref().is_some_and(|seen| !seen.is(old)) {
+                return Err(stale(real, old, (*start, *end)));
+            }
+            lines(real, old, (*start, *end), with)
+        }
+        Change::First(replacements) => first(real, old, replacements),
+        Change::Once(replacements) => once(real, old, replacements),
+    }
+}
+
+fn lines(
+    real: &RelPath,
+    old: &[u8],
+    (start, end): (usize, usize),
+    with: &str,
+) -> Result<(Vec<u8>, Detail), Failure> {
+    let edited = edit::replace_lines(old, start, end, with).map_err(|total| {
+        Failure::execution(format!(
+            "Invalid line range {start}-{end}: '{real}' has {}",
+            count(total, "line")
+        ))
+    })?;
+    if let Some((line, text)) = elision::left_out(with, old) {
+        return Err(Failure::execution(format!(
+            "Line {line} of the new lines, `{}`, stands for lines that '{real}' would lose; nothing was changed. Send all of the lines from {start} to {end}, or a range for each change (where it is meant as it is, write it with RUN_COMMAND)",
+            visible_line(text)
+        )));
+    }
+    let excerpt = around(&edited.bytes, &[(start, edited.inserted)], CHANGED);
+    let detail = Detail::Edited {
+        path: real.clone(),
+        lines: (start, end),
+        inserted: edited.inserted,
+        total: edited.total,
+        revision: Some(revision(old, &edited.bytes, excerpt, Vec::new())),
+    };
+    Ok((edited.bytes, detail))
+}
+
+fn revision(old: &[u8], new: &[u8], excerpt: Excerpt, loosely: Vec<Loosely>) -> Box<Revision> {
+    let (before, after) = (Seen::whole(old), Seen::whole(new));
+    Box::new(Revision { before, after, excerpt, loosely })
+}
+
+/// An edit by line numbers of a file that is not what who sent it believes: the lines that it has
+/// there.
+fn stale(real: &RelPath, now: &[u8], (start, end): (usize, usize)) -> Failure {
+    let total = count_lines(now);
+    let asked = match total {
+        0 => (1, 0),
+        _ => {
+            let first = start.clamp(1, total);
+            (first, end.clamp(first, total) + 1 - first)
+        }
+    };
+    let excerpt = around(now, &[asked], ASKED);
+    let lines = match (excerpt.lines.first(), excerpt.lines.last()) {
+        (Some((first, _)), Some((last, _))) => {
+            format!("its lines {first}-{last}, of {total}, as they are now are shown with this")
+        }
+        _ => "it is empty now".to_owned(),
+    };
+    let range = if start == end { format!("line {start}") } else { format!("lines {start}-{end}") };
+    let verb = if start == end { "may be another" } else { "may be others" };
+    Failure {
+        excerpt,
+        fresh: Some(Box::new(Fresh { path: real.clone(), seen: Seen::whole(now) })),
+        ..Failure::execution(format!(
+            "'{real}' has changed since you last saw it (a command or the user changed it), so {range} {verb} than you mean; nothing was changed: {lines}. Send the edit again with the line numbers as they are now, or with SEARCH and REPLACE"
+        ))
+    }
+}
+
+fn first(
+    real: &RelPath,
+    old: &[u8],
+    replacements: &[Replacement],
+) -> Result<(Vec<u8>, Detail), Failure> {
+    let edits = replacements.len();
+    match edit::replace_first(old, replacements, EDITS_LIMIT) {
+        Ok(bytes) => {
+            let revision = Some(revision(old, &bytes, Excerpt::default(), Vec::new()));
+            Ok((bytes, Detail::Replaced { path: real.clone(), edits, revision }))
+        }
+        Err(Unreplaced::NotFound { n, bytes }) => Err(not_in_it(real, replacements, n, &bytes)),
+        Err(Unreplaced::TooMuch) => Err(too_much(real, old, edits)),
+    }
+}
+
+fn too_much(real: &RelPath, old: &[u8], edits: usize) -> Failure {
+    Failure::execution(format!(
+        "{edits} edits are too many for '{real}' at once ({} bytes): send them in several operations, or the whole file anew",
+        old.len()
+    ))
+}
+
+/// Replacement `n` finds nothing to replace in `bytes`.
+fn not_in_it(real: &RelPath, replacements: &[Replacement], n: usize, bytes: &[u8]) -> Failure {
+    let which = match replacements.len() {
+        1 => String::new(),
+        all => format!("edit {} of {all}: ", n + 1),
+    };
+    let old = &replacements[n].old;
+    let after = if n > 0 { ", as the edits before it left the file" } else { "" };
+    Failure::execution(if old.is_empty() {
+        format!("{which}oldContent is empty, so there is nothing to replace in '{real}'")
+    } else {
+        let nearest =
+            nearest::nearest(bytes, old).map_or(String::new(), |told| format!("; {told}"));
+        format!(
+            "{which}oldContent not found in '{real}'{after}; nothing was changed. It must stand there to the letter, with its white space: {}{nearest}",
+            nearest::quoted(old)
+        )
+    })
+}
+
+fn once(
+    real: &RelPath,
+    old: &[u8],
+    replacements: &[Replacement],
+) -> Result<(Vec<u8>, Detail), Failure> {
+    let edits = replacements.len();
+    let Searched { bytes, places, more, loosely } =
+        search_edit::replace_once(old, replacements, EDITS_LIMIT).map_err(|why| match why {
+            Unfound::Empty { n } => Failure::execution(format!(
+                "{}The SEARCH text is empty, so there is nothing to replace in '{real}'; nothing was changed",
+                which(replacements, n)
+            )),
+            Unfound::Nowhere { n } => nowhere(real, old, replacements, n),
+            Unfound::Often { n, lines, more, likeness } => {
+                often(real, &which(replacements, n), &lines, more, likeness)
+            }
+            Unfound::TooMuch => too_much(real, old, edits),
+        })?;
+    // All at once: the lines of the file are looked at no more than once.
+    let all: String = replacements.iter().map(|pair| pair.new.as_str()).collect();
+    if let Some((line, text)) = elision::left_out(&all, old) {
+        let mut line = line;
+        let mut lengths = replacements.iter().map(|pair| pair.new.lines().count()).enumerate();
+        let n = lengths.find_map(|(n, length)| match line.checked_sub(length) {
+            None | Some(0) => Some(n),
+            Some(left) => {
+                line = left;
+                None
+            }
+        });
+        return Err(Failure::execution(format!(
+            "{}Line {line} of the REPLACE text, `{}`, stands for lines that '{real}' would lose; nothing was changed. Send all of the lines, or a pair for each change (where it is meant as it is, write it with RUN_COMMAND)",
+            which(replacements, n.unwrap_or_default()),
+            visible_line(text)
+        )));
+    }
+    let mut excerpt = around(&bytes, &places, CHANGED);
+    excerpt.more += more;
+    let revision = Some(revision(old, &bytes, excerpt, loosely));
+    Ok((bytes, Detail::Replaced { path: real.clone(), edits, revision }))
+}
+
+/// Which of several pairs it is.
+fn which(replacements: &[Replacement], n: usize) -> String {
+    match replacements.len() {
+        1 => String::new(),
+        all => format!("Pair {} of {all}: ", n + 1),
+    }
+}
+
+/// The text of pair `n` stands nowhere in a file that was `old` before the first.
+fn nowhere(real: &RelPath, old: &[u8], replacements: &[Replacement], n: usize) -> Failure {
+    let Replacement { old: sought, new } = &replacements[n];
+    let after = if n > 0 { ", as the pairs before it leave it" } else { "" };
+    let which = which(replacements, n);
+    let told = format!("{which}The SEARCH text is not in '{real}'{after}; nothing was changed");
+    let is_done = new.contains(char::is_alphanumeric);
+    if let Some(line) = search_edit::line_of(old, new).filter(|_| is_done) {
+        let place = (line, new.lines().count());
+        return Failure {
+            excerpt: around(old, &[place], ASKED),
+            ..Failure::execution(format!(
+                "{told}. It looks as if this was done already: the REPLACE text stands at line {line}"
+            ))
+        };
+    }
+    let Some((first, lines)) = closest::closest(old, sought) else {
+        return Failure::execution(format!(
+            "{told}, and nothing there is like it. READ_FILE it, and send lines as they stand there"
+        ));
+    };
+    let last = (first + lines - 1).clamp(first, count_lines(old).max(first));
+    let place =
+        if first == last { format!("line {first}") } else { format!("lines {first}-{last}") };
+    let verb = if first == last { "is" } else { "are" };
+    Failure {
+        excerpt: around(old, &[(first, last + 1 - first)], ASKED),
+        ..Failure::execution(format!(
+            "{told}. The nearest {verb} {place}, shown with this as in the file: send the lines so, without their numbers"
+        ))
+    }
+}
+
+/// A text stands in more than one place.
+fn often(
+    real: &RelPath,
+    which: &str,
+    lines: &[Option<usize>],
+    more: bool,
+    likeness: Option<Likeness>,
+) -> Failure {
+    let times = if more {
+        format!("more than {} times", lines.len())
+    } else {
+        format!("{} times", lines.len())
+    };
+    let known: Vec<String> = lines.iter().flatten().map(ToString::to_string).collect();
+    let put_in = lines.len() - known.len();
+    let mut places = Vec::new();
+    if !known.is_empty() {
+        let dots = if more { ", …" } else { "" };
+        places.push(format!("at lines {}{dots}", known.join(", ")));
+    }
+    if put_in > 0 {
+        places.push(format!("{put_in} in what pairs before it put in"));
+    }
+    let how = likeness.map_or(String::new(), |likeness| format!(" {}", likeness.in_words()));
+    Failure::execution(format!(
+        "{which}The SEARCH text stands in '{real}' {times}{how}, {}; nothing was changed. Add lines before or after it until it stands there once",
+        places.join(", ")
+    ))
+}
+
+#[cfg(test)]
+mod tests;

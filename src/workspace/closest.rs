@@ -1,0 +1,131 @@
+//! The lines of a file that are most like some that were sought in it and not found. Pure.
+
+use std::collections::{HashMap, HashSet};
+
+use memchr::memchr_iter;
+
+use super::excerpt::Place;
+use super::nearest::{same_but_for_blanks, squeezed};
+
+/// Of so many equal lines that are sought the first count.
+const EQUAL: usize = 4;
+/// So many places are weighed.
+const WEIGHED: usize = 100_000;
+/// Words are compared in files up to that size, in bytes.
+const COMPARED: usize = 4 << 20;
+
+/// Where `bytes` are most like `text`, which is whole lines: the same but for white space, else where
+/// most of its lines are, else the line with most of its words. None where nothing is like it.
+pub(super) fn closest(bytes: &[u8], text: &str) -> Option<Place> {
+    let bytes = String::from_utf8_lossy(bytes);
+    if let Some(found) = same_but_for_blanks(&bytes, text) {
+        let lines = |part: &str| memchr_iter(b'\n', part.as_bytes()).count();
+        let first = lines(&bytes[..found.start]) + 1;
+        return Some((first, lines(bytes[found].trim_end_matches('\n')) + 1));
+    }
+    let sought: Vec<String> = text.lines().map(squeezed).collect();
+    let begin = by_lines(&bytes, &sought).or_else(|| by_words(&bytes, text))?;
+    // The place may reach beyond the beginning of the file.
+    let first = begin.max(0).unsigned_abs();
+    let count = sought.len() - begin.min(0).unsigned_abs().min(sought.len() - 1);
+    Some((first + 1, count))
+}
+
+/// The line, from 0, on which the text would begin so that most of its lines stand where they are.
+fn by_lines(bytes: &str, sought: &[String]) -> Option<isize> {
+    let mut at: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (n, line) in sought.iter().enumerate() {
+        // A bracket alone is like many others.
+        if line.contains(char::is_alphanumeric) {
+            let places = at.entry(line).or_default();
+            if places.len() < EQUAL {
+                places.push(n);
+            }
+        }
+    }
+    let mut votes: HashMap<isize, usize> = HashMap::new();
+    for (n, line) in bytes.lines().enumerate() {
+        for place in at.get(&*squeezed(line)).into_iter().flatten() {
+            let begin = n.cast_signed() - place.cast_signed();
+            if votes.len() < WEIGHED || votes.contains_key(&begin) {
+                *votes.entry(begin).or_default() += 1;
+            }
+        }
+    }
+    let most = votes.values().max()?;
+    votes.iter().filter(|(_, count)| *count == most).map(|(begin, _)| *begin).min()
+}
+
+/// The same so that the longest of its lines meets the line which shares most words with it, if that is
+/// half of them.
+fn by_words(bytes: &str, text: &str) -> Option<isize> {
+    if bytes.len() > COMPARED {
+        return None;
+    }
+    let (place, line) = text.lines().enumerate().max_by_key(|(_, line)| line.trim().len())?;
+    let sought: HashSet<&str> = words(line).collect();
+    let mut best: Option<(usize, usize, usize)> = None;
+    for (n, line) in bytes.lines().enumerate() {
+        let found: HashSet<&str> = words(line).collect();
+        let shared = found.intersection(&sought).count();
+        let all = found.len() + sought.len();
+        // 2 · shared / all is 1 where they are the same.
+        if 4 * shared >= all
+            && shared > 0
+            && best.is_none_or(|(_, most, of)| shared * of > most * all)
+        {
+            best = Some((n, shared, all));
+        }
+    }
+    best.map(|(n, ..)| n.cast_signed() - place.cast_signed())
+}
+
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const FILE: &str =
+        "fn a() {\n    one();\n    two();\n}\n\nfn b() {\n    one();\n    three(1, 2);\n}\n";
+
+    #[track_caller]
+    fn check(text: &str, place: Option<Place>) {
+        assert_eq!(closest(FILE.as_bytes(), text), place);
+    }
+
+    #[test]
+    fn the_place_that_differs_least_is_found() {
+        // White space.
+        check("fn a() {\n\tone();\n\ttwo();\n", Some((1, 3)));
+        // One line of several.
+        check("fn b() {\n    one();\n    three(1, 3);\n}\n", Some((6, 4)));
+        check("// the first\nfn a() {\n    one();\n", Some((1, 2)));
+        // A word of one.
+        check("    three(1, 3);\n", Some((8, 1)));
+        check("    three(1, 3);\n}\n", Some((8, 2)));
+    }
+
+    #[test]
+    fn where_nothing_is_like_it_none_is() {
+        for text in ["nothing of it\n", "}}\n", "\n", "  \n\n"] {
+            check(text, None);
+        }
+        assert_eq!(closest(b"", "a\n"), None);
+        assert_eq!(closest(b"\xff\n", "a\n"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_place_begins_in_the_file(bytes in "[ab(\n ]{0,60}", text in "[ab(\n ]{1,20}") {
+            if let Some((first, count)) = closest(bytes.as_bytes(), &text) {
+                prop_assert!(first >= 1 && count >= 1);
+                prop_assert!(first <= bytes.lines().count());
+            }
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Edits by search, as a pure function of bytes: whole lines that occur once become others. Sought to
+//! the letter, then without white space at the ends of lines, then with punctuation that looks alike
+//! taken for the same; never with less care. Line endings are no part of what is sought: a file keeps
+//! its own, and a last line without one stays so.
+
+use std::borrow::Cow;
+
+use memchr::{memchr_iter, memmem};
+
+use super::excerpt::Place;
+use crate::protocol::{Likeness, Loosely, Replacement};
+
+/// So many lines are told of a text that occurs more than once.
+pub(super) const TOLD: usize = 10;
+/// So many places are kept of those that were changed.
+const PLACES: usize = 64;
+
+/// A file after its edits.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Searched {
+    /// All of its bytes.
+    pub(super) bytes: Vec<u8>,
+    /// Where lines were put in or taken out, in what it is now; of many edits the first.
+    pub(super) places: Vec<Place>,
+    /// How many places that leaves out.
+    pub(super) more: usize,
+    /// What was not found to the letter, in order.
+    pub(super) loosely: Vec<Loosely>,
+}
+
+/// Why nothing was replaced.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unfound {
+    /// Replacement `n`, from 0, has no text to search for.
+    Empty {
+        /// Which.
+        n: usize,
+    },
+    /// Its text stands nowhere.
+    Nowhere {
+        /// Which.
+        n: usize,
+    },
+    /// Its text stands in more than one place.
+    Often {
+        /// Which.
+        n: usize,
+        /// The first [`TOLD`] lines, from 1, that it begins on, as they are in the file; None for one
+        /// that an edit before it put in.
+        lines: Vec<Option<usize>>,
+        /// Whether there are more.
+        more: bool,
+        /// What was left out of account; None for nothing.
+        likeness: Option<Likeness>,
+    },
+    /// All of them together would look at and move too many bytes.
+    TooMuch,
+}
+
+/// Replaces each text, in order, in what the ones before it made: all or none. At most about `limit`
+/// bytes are looked at, moved and put in by all of them together.
+///
+/// # Errors
+/// Where a text does not stand there once, or that is too little.
+pub(super) fn replace_once(
+    old: &[u8],
+    replacements: &[Replacement],
+    limit: u64,
+) -> Result<Searched, Unfound> {
+    let mut left = limit;
+    let mut spend = |n: usize| -> Result<(), Unfound> {
+        left = left.checked_sub(n as u64).ok_or(Unfound::TooMuch)?;
+        Ok(())
+    };
+    let mut lines = Lines::of(old);
+    let mut splices: Vec<(usize, usize, usize)> = Vec::new();
+    let mut changed = Changed::default();
+    let mut loosely = Vec::new();
+    for (n, Replacement { old, new }) in replacements.iter().enumerate() {
+        if old.is_empty() {
+            return Err(Unfound::Empty { n });
+        }
+        spend(lines.text.len() + old.len() + new.len())?;
+        let sought = sought(old);
+        let count = memchr_iter(b'\n', &sought).count() - 1;
+        let mut found = (None, lines.find(&sought));
+        for likeness in [Likeness::TrailingBlanks, Likeness::Punctuation] {
+            if found.1.is_empty() {
+                spend(2 * lines.text.len() + old.len())?;
+                let alike =
+                    Lines::find_in(&folded(&lines.text, likeness), &folded(&sought, likeness));
+                found = (Some(likeness), alike);
+            }
+        }
+        let (likeness, found) = found;
+        let line = match found[..] {
+            [] => return Err(Unfound::Nowhere { n }),
+            [line] => line,
+            _ => {
+                let origin = |line: &usize| before(&splices, *line).map(|line| line + 1);
+                let more = found.len() > TOLD;
+                let lines = found.iter().take(TOLD).map(origin).collect();
+                return Err(Unfound::Often { n, lines, more, likeness });
+            }
+        };
+        if let Some(likeness) = likeness {
+            loosely.push(Loosely { line: line + 1, likeness });
+        }
+        let put = lines.replace(line, count, new);
+        splices.push((line, count, put));
+        changed.add(line, count, put);
+    }
+    let Changed { places, more } = changed;
+    let places = places.into_iter().map(|(line, count)| (line + 1, count)).collect();
+    Ok(Searched { bytes: lines.into_bytes(), places, more, loosely })
+}
+
+/// The line that the only occurrence of a text begins on, from 1, found to the letter.
+pub(super) fn line_of(bytes: &[u8], text: &str) -> Option<usize> {
+    match Lines::of(bytes).find(&sought(text))[..] {
+        [line] if !text.is_empty() => Some(line + 1),
+        _ => None,
+    }
+}
+
+/// A file as lines whose endings are kept beside them.
+struct Lines {
+    /// A line feed, then each line with one.
+    text: Vec<u8>,
+    /// Whether a line ends in CRLF.
+    crlf: Vec<bool>,
+    /// Whether the last line has a line ending.
+    ended: bool,
+}
+
+impl Lines {
+    fn of(bytes: &[u8]) -> Self {
+        let mut text = Vec::with_capacity(bytes.len() + 2);
+        text.push(b'\n');
+        let mut crlf = Vec::new();
+        let mut begin = 0;
+        for end in memchr_iter(b'\n', bytes) {
+            let line = &bytes[begin..end];
+            let content = line.strip_suffix(b"\r");
+            crlf.push(content.is_some());
+            text.extend_from_slice(content.unwrap_or(line));
+            text.push(b'\n');
+            begin = end + 1;
+        }
+        let ended = begin == bytes.len();
+        if !ended {
+            // The file's first line tells what would follow it.
+            crlf.push(crlf.first().is_some_and(|crlf| *crlf));
+            text.extend_from_slice(&bytes[begin..]);
+            text.push(b'\n');
+        }
+        Self { text, crlf, ended }
+    }
+
+    fn into_bytes(self) -> Vec<u8> {
+        let Self { text, crlf, ended } = self;
+        let mut bytes = Vec::with_capacity(text.len());
+        let mut begin = 1;
+        let last = crlf.len().wrapping_sub(1);
+        for (n, (end, crlf)) in memchr_iter(b'\n', &text).skip(1).zip(crlf).enumerate() {
+            bytes.extend_from_slice(&text[begin..end]);
+            if ended || n != last {
+                bytes.extend_from_slice(if crlf { b"\r\n" } else { b"\n" });
+            }
+            begin = end + 1;
+        }
+        bytes
+    }
+
+    /// The lines, from 0, on which a text begins that opens with a line feed and ends in one: all, or
+    /// one more than are told.
+    fn find(&self, sought: &[u8]) -> Vec<usize> {
+        Self::find_in(&self.text, sought)
+    }
+
+    fn find_in(text: &[u8], sought: &[u8]) -> Vec<usize> {
+        let finder = memmem::Finder::new(sought);
+        let (mut found, mut at, mut line) = (Vec::new(), 0, 0);
+        while found.len() <= TOLD
+            && let Some(next) = finder.find(&text[at..])
+        {
+            line += memchr_iter(b'\n', &text[at..at + next]).count();
+            found.push(line);
+            // Others may begin within this one.
+            at += next + 1;
+            line += 1;
+        }
+        found
+    }
+
+    /// Replaces `count` lines from `line` on, and tells by how many.
+    fn replace(&mut self, line: usize, count: usize, new: &str) -> usize {
+        let mut ends = memchr_iter(b'\n', &self.text);
+        let begin = ends.nth(line).map_or(self.text.len(), |at| at + 1);
+        let end = ends.nth(count - 1).map_or(self.text.len(), |at| at + 1);
+        let crlf = self.crlf[line];
+        let mut new = if crlf { without_cr(new) } else { Cow::Borrowed(new) };
+        if !new.is_empty() && !new.ends_with('\n') {
+            new.to_mut().push('\n');
+        }
+        let put = memchr_iter(b'\n', new.as_bytes()).count();
+        self.text.splice(begin..end, new.bytes());
+        self.crlf.splice(line..line + count, std::iter::repeat_n(crlf, put));
+        put
+    }
+}
+
+fn without_cr(text: &str) -> Cow<'_, str> {
+    if text.contains("\r\n") { text.replace("\r\n", "\n").into() } else { text.into() }
+}
+
+/// A text as it is sought in [`Lines`].
+fn sought(text: &str) -> Vec<u8> {
+    let mut sought = format!("\n{}", without_cr(text)).into_bytes();
+    if !sought.ends_with(b"\n") || sought.len() == 1 {
+        sought.push(b'\n');
+    }
+    sought
+}
+
+/// Each line without what is left out of account.
+fn folded(text: &[u8], likeness: Likeness) -> Vec<u8> {
+    let mut folded = Vec::with_capacity(text.len());
+    for line in text.split_inclusive(|b| *b == b'\n') {
+        let line = &line[..line.len() - 1];
+        match std::str::from_utf8(line) {
+            Err(_) => folded.extend_from_slice(line.trim_ascii_end()),
+            Ok(line) if likeness == Likeness::TrailingBlanks || line.is_ascii() => {
+                folded.extend_from_slice(line.trim_end().as_bytes());
+            }
+            Ok(line) => {
+                let mut buffer = [0; 4];
+                for c in line.trim_end().chars() {
+                    let plain = plain(c).unwrap_or_else(|| &*c.encode_utf8(&mut buffer));
+                    folded.extend_from_slice(plain.as_bytes());
+                }
+            }
+        }
+        folded.push(b'\n');
+    }
+    folded
+}
+
+/// The plain form of punctuation that looks like it.
+fn plain(c: char) -> Option<&'static str> {
+    const WIDE: &str = "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~";
+    Some(match c {
+        '\u{2018}' | '\u{2019}' | '\u{201b}' | '\u{2032}' | '\u{2bc}' => "'",
+        '\u{201c}' | '\u{201d}' | '\u{201f}' | '\u{2033}' => "\"",
+        '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{fe58}' | '\u{fe63}' => "-",
+        '\u{2026}' => "...",
+        '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => " ",
+        '\u{ff01}'..='\u{ff5e}' => {
+            let at = (u32::from(c) - 0xff01) as usize;
+            WIDE.get(at..=at).filter(|plain| !plain.contains(char::is_alphanumeric))?
+        }
+        _ => return None,
+    })
+}
+
+/// Which line of the file a line was before these edits; None for one that they put in.
+fn before(splices: &[(usize, usize, usize)], mut line: usize) -> Option<usize> {
+    for (at, taken, put) in splices.iter().rev() {
+        if line >= at + put {
+            line = line - put + taken;
+        } else if line >= *at {
+            return None;
+        }
+    }
+    Some(line)
+}
+
+/// Where lines were changed, as line (from 0) and number of lines.
+#[derive(Default)]
+struct Changed {
+    places: Vec<Place>,
+    more: usize,
+}
+
+impl Changed {
+    fn add(&mut self, line: usize, taken: usize, put: usize) {
+        let (mut first, mut end) = (line, line + put);
+        self.places.retain_mut(|(at, count)| {
+            if *at >= line + taken {
+                *at = *at - taken + put;
+            } else if *at + *count > line {
+                first = first.min(*at);
+                end = end.max((*at + *count).max(line + taken) - taken + put);
+                return false;
+            }
+            true
+        });
+        if self.places.len() < PLACES {
+            self.places.push((first, end - first));
+        } else {
+            self.more += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

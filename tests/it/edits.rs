@@ -1,0 +1,108 @@
+//! Edits by line numbers of files that somebody else changed meanwhile.
+
+use crate::guests::Pair;
+use crate::scene::results;
+use crate::support::{Base, ID};
+
+const READ: &str = "[READ_FILE path=\"a\"]\n";
+const OLD: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+/// The same with a line put in by a person.
+const NEW: &str = "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+
+fn edit(line: usize, text: &str) -> String {
+    format!(
+        "[EDIT_FILE path=\"a\" start_line=\"{line}\" end_line=\"{line}\"]\n{text}\n[/EDIT_FILE]\n"
+    )
+}
+
+/// A person changes a file between the turn that showed it and an edit by line numbers.
+fn is_refused_once(host: &Base, files: &Base) {
+    files.write("workspace/a", OLD);
+    host.apply(READ);
+    files.write("workspace/a", NEW);
+    let told = results(&host.apply(&edit(5, "five")));
+    assert_eq!(
+        told,
+        "[FAILED] EDIT_FILE: 'a' has changed since you last saw it (a command or the user changed it), so line 5 may be another than you mean; nothing was changed: its lines 2-8, of 10, as they are now are shown with this. Send the edit again with the line numbers as they are now, or with SEARCH and REPLACE\n  2| 1\n  3| 2\n  4| 3\n  5| 4\n  6| 5\n  7| 6\n  8| 7\n"
+    );
+    assert_eq!(files.read("workspace/a"), NEW);
+    // These lines were shown, and what the edit itself wrote is known.
+    let told = results(&host.apply(&(edit(6, "five") + &edit(7, "six"))));
+    assert_eq!(told.matches("[OK] EDIT_FILE").count(), 2, "{told}");
+    assert_eq!(files.read("workspace/a"), NEW.replace("5\n6\n", "five\nsix\n"));
+    // An edit by search needs no numbers; it does not make the rest of the file seen.
+    files.write("workspace/a", OLD);
+    let search =
+        "[EDIT_FILE path=\"a\"]\n<<<<<<< SEARCH\n9\n=======\nnine\n>>>>>>> REPLACE\n[/EDIT_FILE]\n";
+    let told = results(&host.apply(&(search.to_owned() + &edit(1, "one"))));
+    assert!(told.starts_with("[OK] EDIT_FILE: Edited 'a' (1 replacement)\n  6| 6\n"), "{told}");
+    assert!(told.contains("\n[FAILED] EDIT_FILE: 'a' has changed"), "{told}");
+    // What nobody was shown is edited as it stands.
+    files.write("workspace/b", "x\n");
+    let told = results(&host.apply(&edit(1, "y").replace("\"a\"", "\"b\"")));
+    assert_eq!(
+        told,
+        "[OK] EDIT_FILE: Edited 'b' (line 1 replaced by 1 line; the file has 1 line now)\n  1| y\n"
+    );
+}
+
+#[test]
+fn what_a_person_changed_meanwhile_is_not_edited_by_old_numbers() {
+    let base = Base::with_session();
+    is_refused_once(&base, &base);
+}
+
+#[test]
+fn nor_is_it_in_a_guest() {
+    let pair = Pair::with_session();
+    is_refused_once(&pair.host, &pair.guest);
+}
+
+#[test]
+fn the_same_edit_sent_again_is_carried_out_and_a_check_foretells_both() {
+    let base = Base::with_session();
+    base.write("workspace/a", OLD);
+    base.apply(READ);
+    let reply = base.write("reply.txt", edit(5, "five"));
+    let reply = reply.to_str().unwrap();
+    base.run(&["check", reply]).ok();
+    base.write("workspace/a", NEW);
+    let told = base.run(&["check", reply]).with_code(1).stdout;
+    assert!(told.contains("'a' has changed since you last saw it"), "{told}");
+    assert!(base.apply(&edit(5, "five")).contains("[FAILED] EDIT_FILE: 'a' has changed"));
+    base.run(&["check", reply]).ok();
+    base.run(&["apply", "--again", "--session", ID, reply]).ok();
+    assert_eq!(base.read("workspace/a"), NEW.replace("4\n", "five\n"));
+}
+
+#[test]
+fn what_is_seen_does_not_count_before_it_is_shown() {
+    let base = Base::with_session();
+    base.write("workspace/a", OLD);
+    base.apply(READ);
+    base.write("workspace/a", NEW);
+    // The file is read for the outbox after this edit was written.
+    let outbox = base.apply(&(READ.to_owned() + &edit(5, "five")));
+    assert!(outbox.contains("[FAILED] EDIT_FILE: 'a' has changed"), "{outbox}");
+    assert!(outbox.contains(&format!("--- a ---\n{NEW}--- end a ---")), "{outbox}");
+    assert!(base.apply(&edit(6, "five")).contains("[OK] EDIT_FILE"));
+    // Nobody knows a file that was removed and made anew.
+    base.apply("[DELETE_FILE path=\"a\"]\n");
+    base.write("workspace/a", OLD);
+    assert!(base.apply(&edit(1, "one")).contains("[OK] EDIT_FILE"));
+}
+
+#[test]
+fn a_large_file_is_known_by_what_was_read_of_it_and_its_size() {
+    let base = Base::with_session();
+    let lines = |n: usize| (0..n).map(|n| format!("{n}\n")).collect::<String>();
+    let large = lines(50_000);
+    assert!(large.len() > 200_000);
+    base.write("workspace/a", &large);
+    base.apply(READ);
+    assert!(base.apply(&edit(1, "zero")).contains("[OK] EDIT_FILE"));
+    assert!(base.apply(&edit(2, "one")).contains("[OK] EDIT_FILE"));
+    base.apply(READ);
+    base.write("workspace/a", large + "more\n");
+    assert!(base.apply(&edit(3, "two")).contains("[FAILED] EDIT_FILE: 'a' has changed"));
+}

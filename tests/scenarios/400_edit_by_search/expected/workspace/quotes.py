@@ -1,0 +1,2 @@
+say("done")
+keep — this

@@ -1,0 +1,2 @@
+say(“it’s done”)
+keep — this
