@@ -132,7 +132,7 @@ fn a_newline_or_a_quote_cannot_be_in_a_path() {
 #[test]
 fn odd_names_that_stay_inside_are_only_names() {
     let base = scene();
-    for path in ["a..b", "%2e%2e/x", "...", "-rf", "a b/c d", "é", "$HOME", "NUL", "a;b", "~"] {
+    for path in ["a..b", "%2e%2e/x", "-rf", "a b/c d", "é", "$HOME", "NUL", "a;b", "~"] {
         let outbox = base.apply(&create(path));
         assert_eq!(results(&outbox), [format!("[OK] CREATE_FILE: Created '{path}'")]);
         assert_eq!(base.read(&format!("workspace/{path}")), "owned\n");

@@ -282,10 +282,6 @@ impl<'a> Cursor<'a, '_> {
     /// A value without what the way here did to it.
     fn cleaned(&mut self, value: &str) -> String {
         let mut value = value.to_owned();
-        if value.contains(is_zero_width) {
-            self.repairs.add(Repairs::INVISIBLE);
-            value.retain(|c| !is_zero_width(c));
-        }
         if value.contains('&') {
             let decoded =
                 ENTITIES.iter().fold(value.clone(), |text, (entity, c)| text.replace(entity, c));
