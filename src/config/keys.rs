@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use super::sandbox::Mode;
+use super::secrets::SecretsMode;
 use crate::error::{Error, Result};
 use crate::text::nearest;
 
@@ -35,6 +36,8 @@ pub(super) enum Kind {
     },
     Switch,
     Mode,
+    /// What is done about secrets.
+    Secrets,
     /// The name of a policy, or nothing.
     Policy,
     /// Files and folders outside the workspace.
@@ -43,6 +46,8 @@ pub(super) enum Kind {
     Variables,
     /// Names of files and folders, wherever they lie.
     Names,
+    /// Patterns of files in the workspace.
+    Patterns,
 }
 
 const fn bytes(least: u64) -> Kind {
@@ -54,7 +59,7 @@ pub(crate) const PROTECTED: &str = ".git,.gitmodules,.husky,.vscode,.idea,.curso
     .mcp.json,.envrc,.bashrc,.bash_profile,.bash_login,.bash_logout,.profile,.zshrc,.zprofile,\
     .zshenv,.zlogin,.zlogout,.kshrc,.cshrc,.tcshrc,.login,.inputrc";
 
-pub(super) static KEYS: [Key; 18] = [
+pub(super) static KEYS: [Key; 20] = [
     Key { name: "workspace_dir", kind: Kind::Folder, default: "workspace" },
     Key { name: "inbox_dir", kind: Kind::Folder, default: "inbox" },
     Key { name: "outbox_dir", kind: Kind::Folder, default: "outbox" },
@@ -89,6 +94,8 @@ pub(super) static KEYS: [Key; 18] = [
     },
     Key { name: "sandbox.min_free_bytes", kind: bytes(0), default: "104857600" },
     Key { name: "protected_names", kind: Kind::Names, default: PROTECTED },
+    Key { name: "secrets", kind: Kind::Secrets, default: "withhold" },
+    Key { name: "secrets_allow", kind: Kind::Patterns, default: "" },
 ];
 
 impl Key {
@@ -102,12 +109,16 @@ impl Key {
             }
             Kind::Switch => "true or false".to_owned(),
             Kind::Mode => format!("one of {}", Mode::ALL.map(|(name, _)| name).join(", ")),
+            Kind::Secrets => {
+                format!("one of {}", SecretsMode::ALL.map(|(name, _)| name).join(", "))
+            }
             Kind::Policy => {
                 "the name of a policy, as a string; [policies.NAME] changes one".to_owned()
             }
             Kind::Paths => "a list of files and folders, as strings".to_owned(),
             Kind::Variables => "a list of strings NAME or NAME=VALUE".to_owned(),
             Kind::Names => "a list of names of files and folders, as strings".to_owned(),
+            Kind::Patterns => "a list of patterns of files, as strings".to_owned(),
         }
     }
 
@@ -223,7 +234,7 @@ impl Value {
             Error::config(origin, problem)
         })?;
         Ok(match key.kind {
-            Kind::Variables | Kind::Names => {
+            Kind::Variables | Kind::Names | Kind::Patterns => {
                 let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
                 Self::List(items.map(OsString::from).collect())
             }
