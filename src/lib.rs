@@ -6,6 +6,7 @@
 //! | module | what it is for |
 //! |---|---|
 //! | [`text`] [`tokens`] [`error`] [`clock`] [`atomic`] [`config`] [`lock`] | the ground: words, tokens, errors, times, whole files, settings, one writer |
+//! | [`secrets`] | what must not leave this machine, found in a text and left out of it (PURE) |
 //! | [`protocol`] | PURE: what replies say and what came of it, as values; the dialects |
 //! | [`workspace`] | the only toucher of workspace files, beneath one handle |
 //! | [`runner`] | a shell command → how it went; the helper that holds its processes together |
@@ -40,6 +41,7 @@ pub mod policy;
 pub mod protocol;
 pub mod rpc;
 pub mod runner;
+pub mod secrets;
 pub mod session;
 pub mod space;
 pub mod text;

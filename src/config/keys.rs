@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use super::sandbox::Mode;
+use super::secrets::SecretsMode;
 use crate::error::{Error, Result};
 use crate::text::nearest;
 
@@ -35,6 +36,8 @@ pub(super) enum Kind {
     },
     Switch,
     Mode,
+    /// What is done about secrets.
+    Secrets,
     /// The name of a policy, or nothing.
     Policy,
     /// Files and folders outside the workspace.
@@ -43,6 +46,8 @@ pub(super) enum Kind {
     Variables,
     /// Names of files and folders, wherever they lie.
     Names,
+    /// Patterns of files in the workspace.
+    Patterns,
 }
 
 const fn bytes(least: u64) -> Kind {
@@ -95,6 +100,8 @@ pub(super) static KEYS: [Key; 20] = [
     },
     Key { name: "sandbox.min_free_bytes", kind: bytes(0), default: "104857600" },
     Key { name: "protected_names", kind: Kind::Names, default: PROTECTED },
+    Key { name: "secrets", kind: Kind::Secrets, default: "withhold" },
+    Key { name: "secrets_allow", kind: Kind::Patterns, default: "" },
 ];
 
 impl Key {
@@ -108,12 +115,16 @@ impl Key {
             }
             Kind::Switch => "true or false".to_owned(),
             Kind::Mode => format!("one of {}", Mode::ALL.map(|(name, _)| name).join(", ")),
+            Kind::Secrets => {
+                format!("one of {}", SecretsMode::ALL.map(|(name, _)| name).join(", "))
+            }
             Kind::Policy => {
                 "the name of a policy, as a string; [policies.NAME] changes one".to_owned()
             }
             Kind::Paths => "a list of files and folders, as strings".to_owned(),
             Kind::Variables => "a list of strings NAME or NAME=VALUE".to_owned(),
             Kind::Names => "a list of names of files and folders, as strings".to_owned(),
+            Kind::Patterns => "a list of patterns of files, as strings".to_owned(),
         }
     }
 
@@ -229,7 +240,7 @@ impl Value {
             Error::config(origin, problem)
         })?;
         Ok(match key.kind {
-            Kind::Variables | Kind::Names => {
+            Kind::Variables | Kind::Names | Kind::Patterns => {
                 let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
                 Self::List(items.map(OsString::from).collect())
             }

@@ -4,9 +4,11 @@
 
 mod guest;
 mod keys;
+mod pattern;
 mod policy;
 mod raw;
 mod sandbox;
+mod secrets;
 mod setting;
 #[cfg(test)]
 mod tests;
@@ -26,6 +28,7 @@ pub(crate) use keys::PROTECTED;
 pub use policy::{Files, Policy, Shell};
 pub use raw::Raw;
 pub use sandbox::{Mode, Sandbox};
+pub use secrets::{Secrets, SecretsMode};
 
 /// The settings file of a base directory.
 pub const FILE: &str = "deaddrop.toml";
@@ -57,6 +60,8 @@ pub struct Config {
     pub sandbox: Sandbox,
     /// Names of files and folders that neither replies nor commands may write.
     pub protected_names: Vec<String>,
+    /// How what an outbox shows is screened.
+    pub secrets: Secrets,
     /// The other machine that operations are carried out on, if not on this one.
     pub guest: Option<Guest>,
     /// Which policy is in force, if that is set; else `new` and `run` have defaults of their own.
@@ -100,6 +105,7 @@ impl Config {
             first_contents: raw.setting("first_contents").switch()?,
             sandbox: Sandbox::resolve(raw, &base, home)?,
             protected_names: raw.setting("protected_names").names()?,
+            secrets: Secrets::resolve(raw)?,
             guest: raw.guest.as_ref().map(|guest| guest.resolve(&base)).transpose()?,
             policy: raw.setting("policy").policy(),
             policies: policy::resolve(&raw.policies)?,

@@ -128,12 +128,12 @@ impl Raw {
 /// What a settings file says, if it is of the type that the setting is of.
 fn from_toml(key: &Key, value: &DeValue<'_>, origin: &str) -> Result<Value> {
     match (key.kind, value) {
-        (Kind::Folder | Kind::Mode | Kind::Policy, DeValue::String(text)) => {
+        (Kind::Folder | Kind::Mode | Kind::Secrets | Kind::Policy, DeValue::String(text)) => {
             Ok(Value::Text(text.to_string()))
         }
         (Kind::Switch, DeValue::Boolean(on)) => Ok(Value::Text(on.to_string())),
         (Kind::Number { .. }, DeValue::Integer(number)) => Ok(Value::Text(whole(number))),
-        (Kind::Paths | Kind::Variables | Kind::Names, DeValue::Array(items)) => {
+        (Kind::Paths | Kind::Variables | Kind::Names | Kind::Patterns, DeValue::Array(items)) => {
             let items = items.iter().map(|item| match item.get_ref() {
                 DeValue::String(text) => Ok(OsString::from(text.as_ref())),
                 other => Err(Error::config(

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use super::keys::{Key, Kind, Value};
 use super::normal;
 use super::sandbox::Mode;
+use super::secrets::SecretsMode;
 use crate::error::{Error, Result};
 
 pub(super) struct Setting {
@@ -42,6 +43,12 @@ impl Setting {
     pub(super) fn mode(&self) -> Result<Mode> {
         let text = self.text().trim();
         let mode = Mode::ALL.into_iter().find(|(name, _)| *name == text);
+        mode.map(|(_, mode)| mode).ok_or_else(|| self.wrong())
+    }
+
+    pub(super) fn secrets(&self) -> Result<SecretsMode> {
+        let text = self.text().trim();
+        let mode = SecretsMode::ALL.into_iter().find(|(name, _)| *name == text);
         mode.map(|(_, mode)| mode).ok_or_else(|| self.wrong())
     }
 
@@ -130,6 +137,25 @@ impl Setting {
             None => Ok(names),
             Some(name) => Err(self.error(format!(
                 "{} holds '{name}' but each item must be the name of a file or folder, without '/'",
+                self.key.name
+            ))),
+        }
+    }
+
+    /// Patterns of files in the workspace.
+    pub(super) fn patterns(&self) -> Result<Vec<String>> {
+        let patterns: Vec<String> = self.texts().collect();
+        let wrong = patterns.iter().find(|pattern| {
+            pattern.trim().is_empty()
+                || pattern.starts_with('/')
+                || pattern.contains('\0')
+                || pattern.split('/').any(|part| part == "..")
+        });
+        match wrong {
+            None => Ok(patterns),
+            Some(wrong) => Err(self.error(format!(
+                "{} holds '{wrong}', but each item must be a path in the workspace without '..', \
+                 in which * and ? stand for other characters and ** for folders",
                 self.key.name
             ))),
         }

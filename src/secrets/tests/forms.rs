@@ -1,0 +1,137 @@
+//! Tokens of the well-known services.
+
+use super::*;
+use crate::secrets::forms::{Alphabet, FORMS, Form, OF_TELEGRAM};
+
+fn letters(alphabet: Alphabet) -> &'static [u8] {
+    match alphabet {
+        Alphabet::Hex => HEX,
+        Alphabet::Base32 => BASE32,
+        Alphabet::Base62 | Alphabet::Word | Alphabet::Url | Alphabet::Wide => BASE62,
+        Alphabet::Base64 => BASE64,
+    }
+}
+
+fn token(form: &Form, seed: u64) -> (String, String) {
+    let of = letters(form.alphabet);
+    let before = drawn(of, form.before, seed + 1_000);
+    let body = format!("{}{}", form.prefix, drawn(of, form.least, seed));
+    let secret =
+        if form.shows { body[form.prefix.len()..].to_owned() } else { format!("{before}{body}") };
+    (format!("{before}{body}"), secret)
+}
+
+#[test]
+fn nearly_every_token_of_every_form_is_found() {
+    let (mut missed, mut all) = (0, 0);
+    for form in &FORMS {
+        let mut missed_here = 0;
+        for seed in 0..200 {
+            let (token, _) = token(form, seed * 7 + 1);
+            missed_here += u32::from(sorts(&token, None) != [form.sort.to_string()]);
+        }
+        assert!(missed_here <= 6, "{}: {missed_here} of 200 are not found", form.prefix);
+        (missed, all) = (missed + missed_here, all + 200);
+    }
+    eprintln!("{missed} of {all} drawn tokens are not found");
+    assert!(missed * 200 <= all, "{missed} of {all} are not found");
+}
+
+#[test]
+fn a_token_is_found_wherever_it_stands() {
+    for form in &FORMS {
+        let (token, secret) = token(form, 5);
+        let sort = form.sort.to_string();
+        for (before, after) in [
+            ("x = \"", "\""),
+            ("line one\nthen ", " and more\nline three\n"),
+            ("a\r\nb ", "\r\nc\r\n"),
+            ("{\\\"k\\\": \\\"", "\\\"}"),
+            ("first\\n", "\\nlast"),
+            ("https://x.example/?q%3D", "&r=1"),
+            ("\x1b[01;31m", "\x1b[0m"),
+            ("<b>", "</b>"),
+            ("é", "é"),
+            ("(", ")"),
+            ("`", "`"),
+        ] {
+            withheld(&format!("{before}{token}{after}"), None, &secret, &sort);
+            withheld(&format!("{before}{token}{after}"), Some("src/main.rs"), &secret, &sort);
+        }
+        if !form.shows {
+            shown(&format!("q{token}"), None);
+        }
+        // Too short for one.
+        shown(&token[..token.len() - form.least + 8], Some("a.rs"));
+    }
+}
+
+#[test]
+fn what_stands_for_a_token_is_shown() {
+    for form in &FORMS {
+        for stand_in in ["x", "ab", "0", "your-token-here-", "EXAMPLE", "1234567890abcdef"] {
+            let body = &stand_in.repeat(form.least)[..form.least];
+            shown(&format!("{}{body}", form.prefix), Some("README.md"));
+        }
+    }
+    for text in [
+        concat!("AKIA", "IOSFODNN7EXAMPLE"),
+        "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "AIzaSyXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX",
+        "SKIP, task-0123, ask-for-it, key-value-store, eyJust a word",
+        "sk-learn-contrib-and-some-more-words-after-it",
+    ] {
+        shown(text, None);
+    }
+}
+
+#[test]
+fn the_secret_beside_an_aws_key_goes_with_it() {
+    let id = format!("AKIA{}", drawn(BASE32, 16, 9));
+    let secret = drawn(BASE64, 40, 9);
+    for text in [
+        format!("Access key ID,Secret access key\n{id},{secret}\n"),
+        format!("{id}\n{secret}\n"),
+        format!("(\"{id}\", \"{secret}\")"),
+    ] {
+        let screened = screen(&text, None);
+        assert_eq!(screened.found.len(), 2, "{text}");
+        assert!(!screened.text.contains(&secret) && !screened.text.contains(&id));
+    }
+    for name in ["aws_secret_access_key", "AWS_SECRET_ACCESS_KEY", "secretAccessKey"] {
+        withheld(&format!("{name} = {secret}\n"), None, &secret, "AWS key");
+        withheld(&format!("\"{name}\": \"{secret}\"\n"), Some("a.json"), &secret, "AWS key");
+    }
+}
+
+#[test]
+fn a_bot_of_telegram_keeps_its_number() {
+    let secret = format!("AA{}", drawn(BASE62, OF_TELEGRAM.least, 4));
+    withheld(&format!("bot 123456789:{secret}!"), None, &secret, "Telegram bot token");
+    shown(&format!("12:{secret}"), None);
+}
+
+#[test]
+fn a_bot_of_discord_is_found_where_discord_is_named() {
+    let id = format!("M{}", drawn(BASE62, 23, 6));
+    let token = format!("{id}.{}.{}", drawn(BASE62, 6, 7), drawn(BASE62, 38, 8));
+    withheld(&format!("discord.login('{token}')"), None, &token, "Discord token");
+    shown(&format!("f('{token}')"), None);
+}
+
+#[test]
+fn a_web_token_is_found_whole() {
+    use base64::Engine;
+    let encode = |text: &str| base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(text);
+    let token = |header: &str, claims: &str| {
+        format!("{}.{}.{}", encode(header), encode(claims), drawn(BASE62, 43, 11))
+    };
+    let header = "{\"alg\":\"HS256\",\"typ\":\"JWT\"}";
+    let real = token(header, "{\"sub\":\"u-481\",\"exp\":1893456000}");
+    for around in ["Authorization: Bearer @", "\"@\"", "t=@.", "\\n@\\n", "%22@%22"] {
+        withheld(&around.replace('@', &real), None, &real, "JWT");
+    }
+    shown(&token(header, "{\"sub\":\"1234567890\",\"name\":\"John Doe\"}"), None);
+    shown(&token("{\"kid\":\"1\"}", "{\"sub\":\"u-481\"}"), None);
+    shown(&format!("{}.{}", encode(header), encode("{}")), None);
+}

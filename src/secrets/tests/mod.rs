@@ -1,0 +1,61 @@
+//! What is a secret and what is none. No sample stands here as it would be found: all are put
+//! together as the tests run.
+
+mod forms;
+mod held;
+mod keys;
+mod named;
+mod properties;
+
+use super::shape::is_word;
+use super::{Screened, screen};
+
+pub(super) const BASE62: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+pub(super) const BASE64: &[u8] =
+    b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+/";
+pub(super) const HEX: &[u8] = b"0123456789abcdef";
+pub(super) const BASE32: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+/// `length` characters, the same for the same seed.
+pub(super) fn drawn(of: &[u8], length: usize, seed: u64) -> String {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x2545_f491_4f6c_dd1d;
+    (0..length)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            let n = (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % of.len() as u64;
+            char::from(of[usize::try_from(n).unwrap()])
+        })
+        .collect()
+}
+
+/// What was found in a text, by name.
+pub(super) fn sorts(text: &str, name: Option<&str>) -> Vec<String> {
+    screen(text, name).found.iter().map(|found| found.sort.to_string()).collect()
+}
+
+/// Screens a text that holds `secret` once: it goes, and all else stays.
+#[track_caller]
+pub(super) fn withheld(text: &str, name: Option<&str>, secret: &str, sort: &str) {
+    let Screened { text: shown, found } = screen(text, name);
+    assert_eq!(shown, text.replace(secret, &format!("[withheld: {sort}]")), "in {text}");
+    assert_eq!(found.len(), 1, "{found:?} in {text}");
+    let before = &text[..text.find(secret).unwrap()];
+    assert_eq!(found[0].line, before.matches('\n').count() + 1, "{text}");
+    assert_eq!(screen(&shown, name).text, shown);
+}
+
+#[track_caller]
+pub(super) fn shown(text: &str, name: Option<&str>) {
+    let screened = screen(text, name);
+    assert_eq!(screened.text, text, "{:?}", screened.found);
+    assert!(screened.found.is_empty());
+}
+
+#[test]
+fn what_is_drawn_is_mixed() {
+    assert_eq!(drawn(HEX, 8, 1), drawn(HEX, 8, 1));
+    assert_ne!(drawn(HEX, 8, 1), drawn(HEX, 8, 2));
+    assert!(drawn(BASE62, 500, 3).bytes().all(is_word));
+}

@@ -1,0 +1,179 @@
+//! Secrets that are known by their names, their files or their addresses.
+
+use super::*;
+
+#[test]
+fn random_values_under_telling_names_go() {
+    let (mixed, hex) = (drawn(BASE62, 24, 31), drawn(HEX, 40, 32));
+    for (text, name, sort) in [
+        ("password = \"@\"", "a.py", "password"),
+        ("DB_PASSWORD: '@'", "a.yml", "password"),
+        ("  db-password: @  # old", "a.yml", "password"),
+        ("{\"apiKey\": \"@\"}", "a.json", "API key"),
+        ("{\\\"client_secret\\\": \\\"@\\\"}", "a.txt", "secret"),
+        ("let token: &str = \"@\";", "a.rs", "token"),
+        ("const SECRET_KEY: String = String::from(\"@\");", "a.rs", "secret"),
+        ("secret := `@`", "a.go", "secret"),
+        ("config.set('auth_token', '@')", "a.rb", "token"),
+        ("os.environ[\"API_TOKEN\"] = \"@\"", "a.py", "token"),
+        ("api_key=@", "a.ini", "API key"),
+        ("api_key=@\r\nnext=1", "a.ini", "API key"),
+        ("GET /x?access_token=@&y=1", "log", "token"),
+        ("fetch('https://x.example/?api_key=@')", "a.js", "API key"),
+        ("export MY_TOKEN=@", "a.sh", "token"),
+        ("tool --token @ --verbose", "a.sh", "token"),
+        ("curl -H \"Authorization: Bearer @\" https://x.example", "a.md", "token"),
+        ("//registry.example/:_authToken=@", ".npmrc", "token"),
+    ] {
+        for value in [&mixed, &hex] {
+            withheld(&text.replace('@', value), Some(name), value, sort);
+        }
+        shown(&text.replace('@', "${VALUE}"), Some(name));
+        shown(&text.replace('@', "changeme"), Some(name));
+    }
+    for password in ["vK7#pq!Zr2", "T9x_qLw4z", "8dKq-w2Zp@v"] {
+        withheld(&format!("password = \"{password}\""), Some("a.py"), password, "password");
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_setting_is_shown() {
+    let hex = drawn(HEX, 64, 33);
+    for text in [
+        "password = \"P@ssw0rd1!\"",
+        "password = \"<your-password>\"",
+        "token = \"xxxxxxxxxxxxxxxxxxxxxxxx\"",
+        "api_key = os.environ[\"MY_API_KEY_2\"]",
+        "let token = self.tokens.next2().unwrap_or(Token::Eof1);",
+        "secret: ${{ secrets.DEPLOY_TOKEN_2 }}",
+        "password = getPassword(\"Enter your password 2 times: \")",
+        "token_type = \"urn:ietf:params:oauth:token-type:jwt2\"",
+        "api_key_id = \"550e8400-e29b-41d4-a716-446655440000\"",
+        "token = \"550e8400-e29b-41d4-a716-446655440000\"",
+        "secret = \"not_exists_file_1123\"",
+        "tokenizer = \"aB3dE5gH7jK9mN1pQ3sT5vX7\"",
+        "\"NextToken\": \"aB3dE5gH7jK9mN1pQ3sT5vX7\"",
+        "password: bm90IG15IHJlYWwgcGFzc3dvcmQ=",
+        "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
+        "Authorization: Bearer mytoken123",
+    ] {
+        shown(text, Some("README.md"));
+        shown(text, None);
+    }
+    shown(&format!("\"src/token.rs\":\"{hex}\""), Some(".cargo-checksum.json"));
+    shown(&format!("checksum = \"{hex}\""), Some("Cargo.lock"));
+    // In a source what has no quotes is an expression.
+    shown(&format!("token = {}", drawn(BASE62, 24, 34)), Some("a.py"));
+}
+
+#[test]
+fn the_values_of_an_environment_go_and_the_harmless_stay() {
+    let text = "# a comment\n\
+        PORT=8080\nDEBUG=true\nNODE_ENV=production\nEMPTY=\nQUOTED_EMPTY=\"\"\n\
+        HOME_DIR=/srv/app\nREDIS=redis://localhost:6379/0\nREF=${OTHER}\nTTL=30s\n\
+        DB_PASSWORD=12345678\nNAME=internal thing\nexport KEY='a b' # why\nURL=https://internal.corp/x\r\n\
+        PASSWORD_MIN_LENGTH=8\nMULTI=\"one\ntwo\nthree\"\nLAST=letmein";
+    let expected = "# a comment\n\
+        PORT=8080\nDEBUG=true\nNODE_ENV=production\nEMPTY=\nQUOTED_EMPTY=\"\"\n\
+        HOME_DIR=/srv/app\nREDIS=redis://localhost:6379/0\nREF=${OTHER}\nTTL=30s\n\
+        DB_PASSWORD=@\nNAME=@\nexport KEY='@' # why\nURL=@\r\n\
+        PASSWORD_MIN_LENGTH=8\nMULTI=\"@\n\n\"\nLAST=@"
+        .replace('@', "[withheld: .env value]");
+    for name in [".env", "app/.env.local", ".env.production", "prod.env", ".ENV", ".envrc"] {
+        let screened = screen(text, Some(name));
+        assert_eq!(screened.text, expected, "{name}");
+        assert_eq!(screen(&expected, Some(name)).text, expected);
+    }
+    for name in [".env.example", ".env.sample", ".env.local.template", ".env.dist", "env", "env.py"]
+    {
+        shown(text, Some(name));
+    }
+    // What is known by its own form is told as that, and the whole value goes.
+    let token = format!("ghp_{}", drawn(BASE62, 36, 41));
+    withheld(&format!("T={token}\n"), Some(".env"), &token, "GitHub token");
+    let url = format!("postgres://app:{}@db.corp/x", drawn(BASE62, 16, 42));
+    withheld(&format!("U={url}\n"), Some(".env"), &url, "password in an address");
+}
+
+#[test]
+fn passwords_in_addresses_go() {
+    let password = drawn(BASE62, 16, 51);
+    for text in [
+        "postgres://app:@@db.internal.corp:5432/x",
+        "git clone https://me:@@github.com/x/y.git",
+        "\"redis://:@@cache.corp/0\"",
+        "amqp://u:@@localhost/",
+    ] {
+        let (before, after) = text.split_once('@').unwrap();
+        withheld(&format!("{before}{password}{after}"), None, &password, "password in an address");
+    }
+    for text in [
+        "postgres://user:password@host/db",
+        "postgres://postgres:postgres@localhost/db",
+        "https://user:pass@example.com/",
+        "https://$USER:$TOKEN@github.com/x",
+        "https://user:<token>@github.com/x",
+        "https://user:${TOKEN}@github.com/x",
+        "https://example.com:8080/a@b",
+        "http://[::1]:80/x:y@z",
+        "mailto://a:b@c",
+        "ssh://git@github.com/x",
+    ] {
+        shown(text, None);
+        shown(text, Some("README.md"));
+    }
+}
+
+#[test]
+fn files_that_hold_passwords_are_known() {
+    let password = drawn(BASE62, 12, 61);
+    withheld(
+        &format!("machine api.corp login me password {password}\n"),
+        None,
+        &password,
+        "netrc password",
+    );
+    withheld(
+        &format!("machine api.corp\n  login me\n  password {password}\n"),
+        Some("home/.netrc"),
+        &password,
+        "netrc password",
+    );
+    shown("machine host login me password <password>\n", None);
+    shown("The login page of a machine asks for your password again.\n", None);
+    withheld(
+        &format!("h:5432:db:me:{password}\n"),
+        Some(".pgpass"),
+        &password,
+        "database password",
+    );
+    withheld(
+        &format!("me:$apr1${password}\n"),
+        Some(".htpasswd"),
+        &format!("$apr1${password}"),
+        "password hash",
+    );
+    use base64::Engine;
+    let login = base64::engine::general_purpose::STANDARD.encode(format!("me:{password}"));
+    withheld(
+        &format!("{{\"auths\": {{\"r.corp\": {{\"auth\": \"{login}\"}}}}}}"),
+        Some("config.json"),
+        &login,
+        "registry login",
+    );
+    withheld(&format!("Authorization: Basic {login}"), None, &login, "login");
+}
+
+#[test]
+fn the_entries_of_a_secret_of_kubernetes_go() {
+    let text = "kind: ConfigMap\ndata:\n  a: plain\n---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: x\ndata:\n  user: YWRtaW4=\n  pw: \"MWYyZDFlMmU2N2Rm\"\nstringData:\n  conf: |\n    one\n    two\n  tpl: {{ .Values.pw }}\ntype: Opaque\n";
+    let shown_text = screen(text, Some("secret.yaml")).text.into_owned();
+    let mark = "[withheld: Kubernetes secret]";
+    let expected = text
+        .replace("YWRtaW4=", mark)
+        .replace("MWYyZDFlMmU2N2Rm", mark)
+        .replace("    one", &format!("    {mark}"))
+        .replace("    two", &format!("    {mark}"));
+    assert_eq!(shown_text, expected);
+    shown(&text.replace("kind: Secret", "kind: SealedSecret"), Some("secret.yaml"));
+}

@@ -1,0 +1,182 @@
+//! What holds for any text.
+
+#[cfg(unix)]
+use std::time::Duration;
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::*;
+
+/// What secrets are made of and stand in, in any disorder.
+fn pieces() -> impl Strategy<Value = String> {
+    let dashes = "-".repeat(5);
+    let mut pieces: Vec<String> = [
+        "\n",
+        "\r\n",
+        " ",
+        "\"",
+        "'",
+        "\\n",
+        "\\\"",
+        "=",
+        ":",
+        ": ",
+        "é",
+        "\u{1b}[1m",
+        "://",
+        "@",
+        "%3D",
+        "&",
+        "?",
+        "password",
+        "token",
+        "API_KEY",
+        "secret = ",
+        "--token ",
+        "Bearer ",
+        "Authorization: Basic ",
+        "export A=",
+        "machine m login l password ",
+        "kind: Secret\ndata:\n  a: ",
+        "\"auth\": \"",
+        "postgres://u:",
+        "@h.corp/x",
+        "eyJ",
+        ".",
+        "-",
+        "/",
+        "Private-Lines: 2\n",
+        "LS0tLS1CRUdJTi",
+        "[withheld: AWS key]",
+        "[withheld: ",
+        "]",
+        "Proc-Type: 4,E\n",
+        "x",
+        "discord",
+        "${A}",
+        "---\n",
+        "`",
+    ]
+    .map(str::to_owned)
+    .into();
+    pieces.extend([
+        format!("{dashes}BEGIN RSA PRIVATE KEY{dashes}"),
+        format!("{dashes}END RSA PRIVATE KEY{dashes}"),
+        format!("{dashes}BEGIN PRIVATE KEY{dashes}\n"),
+    ]);
+    for seed in 0..6 {
+        pieces.extend([
+            drawn(BASE64, 64, seed),
+            drawn(BASE64, 40, seed),
+            drawn(BASE62, 22, seed),
+            drawn(HEX, 32, seed),
+            format!("AKIA{}", drawn(BASE32, 16, seed)),
+            format!("ghp_{}", drawn(BASE62, 36, seed)),
+            format!("sk-ant-{}", drawn(BASE62, 40, seed)),
+            format!("12345678:AA{}", drawn(BASE62, 33, seed)),
+        ]);
+    }
+    prop::collection::vec(select(pieces), 0..40).prop_map(|pieces| pieces.concat())
+}
+
+fn names() -> impl Strategy<Value = Option<&'static str>> {
+    select(vec![
+        None,
+        Some(".env"),
+        Some("a.rs"),
+        Some("x/.netrc"),
+        Some("a.yml"),
+        Some(".pgpass"),
+        Some("README.md"),
+    ])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn lines_stay_and_twice_is_once(text in pieces(), name in names()) {
+        let once = screen(&text, name);
+        prop_assert_eq!(once.text.matches('\n').count(), text.matches('\n').count());
+        let twice = screen(&once.text, name);
+        prop_assert_eq!(&twice.text, &once.text);
+        prop_assert!(twice.found.is_empty());
+        prop_assert_eq!(once.found.is_empty(), once.text == text);
+        let lines = text.matches('\n').count() + 1;
+        prop_assert!(once.found.iter().all(|found| (1..=lines).contains(&found.line)));
+    }
+
+    #[test]
+    fn any_text_is_taken(text in any::<String>(), name in names()) {
+        screen(&text, name);
+    }
+
+    #[test]
+    fn a_token_between_any_texts_is_gone(before in pieces(), after in pieces(), seed in 0..1_000_u64, name in names()) {
+        let token = format!("ghp_{}", drawn(BASE62, 36, seed + 100));
+        prop_assume!(!sorts(&token, None).is_empty());
+        let text = format!("{before}\n{token}\n{after}");
+        prop_assert!(!screen(&text, name).text.contains(&token));
+    }
+}
+
+/// The time that so many bytes of `piece` take, of three the shortest. It is this thread's own:
+/// other tests run beside it.
+#[cfg(unix)]
+fn time(piece: &str, bytes: usize) -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+    let now = || {
+        let now = clock_gettime(ClockId::ThreadCPUTime);
+        let seconds = u64::try_from(now.tv_sec).unwrap();
+        Duration::new(seconds, u32::try_from(now.tv_nsec).unwrap())
+    };
+    let text = piece.repeat(bytes / piece.len());
+    let once = || {
+        let begun = now();
+        std::hint::black_box(screen(&text, Some("a.txt")).found.len());
+        now().saturating_sub(begun)
+    };
+    (0..3).map(|_| once()).min().unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn time_grows_with_the_text_and_no_faster() {
+    let begin = format!("{}BEGIN RSA PRIVATE KEY-----", "-".repeat(5));
+    let end = format!("{}END RSA PRIVATE KEY-----", "-".repeat(5));
+    let line = format!("{}\n", drawn(BASE64, 64, 1));
+    for piece in [
+        "let x = 1;\n",
+        "a",
+        "eyJ",
+        "eyJ-",
+        "sk-",
+        "ghp_",
+        "://a:",
+        "://a:b@",
+        "token=",
+        "password ",
+        "machine login password ",
+        "-----",
+        "\"auth\"",
+        "PRIVATE KEY",
+        "LS0tLS1CRUdJTi",
+        "Private-Lines:\n",
+        &begin,
+        &end,
+        &line,
+        "kind: Secret\n---\n",
+        "key\\\\\\",
+        ".atlasv1.",
+        "Q~",
+        "1:AA",
+        "\x1b[1",
+        "discord M.",
+        "AKIAAAAAAAAAAAAAAAAA ",
+    ] {
+        let (small, large) = (time(piece, 25_000), time(piece, 200_000));
+        let bound = small.max(Duration::from_millis(5)) * 8 * 4;
+        assert!(large < bound, "{piece:?}: {small:?} for 25 kB, {large:?} for 200 kB");
+    }
+}
