@@ -38,6 +38,7 @@ fn environment() -> Environment {
         longest: 30,
         output_limit: 4000,
         max_tokens: 24_000,
+        secrets: deaddrop::config::Secrets::default(),
     }
 }
 
@@ -95,7 +96,7 @@ fn render_with_contents(bencher: divan::Bencher) {
     let session = Session::new("a1b2c3d4".into(), "A task", vec![], Timestamp::now());
     let path = RelPath::parse("a.rs").unwrap();
     let contents = workspace.read(&path, 1 << 20);
-    let files = Files { requested: vec![Requested { contents }], offered: None };
+    let files = Files { requested: vec![Requested { contents }], ..Files::default() };
     let walk = workspace.walk().unwrap();
     bencher.bench(|| render(&session, &environment(), &walk, divan::black_box(&files)));
 }

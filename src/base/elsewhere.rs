@@ -14,6 +14,7 @@ use crate::protocol::{Asks, Digest, Operation, RelPath};
 use crate::session::Session;
 use crate::session::record::Begin;
 use crate::watch::Stop;
+use crate::workspace::READ_LIMIT;
 use crate::workspace::picture::is_ignored_product_file;
 use crate::workspace::walk::Walk;
 
@@ -78,12 +79,19 @@ impl Base {
     /// The files as they are where operations are carried out; `walk` is what was found there, if
     /// somebody has just looked.
     pub(super) fn files(&self, session: &Session, walk: Option<Walk>) -> Result<(Walk, Files)> {
-        let mut requested = Vec::new();
+        let (mut requested, mut wholes) = (Vec::new(), Vec::new());
         for (path, part) in session.read_requests() {
             let contents = match &self.guest {
                 Some(guest) => guest.read_part(path, part)?,
                 None => self.workspace.read_part(path, part),
             };
+            if contents.as_ref().is_ok_and(|contents| contents.lines.is_some()) {
+                let whole = match &self.guest {
+                    Some(guest) => guest.read(path, READ_LIMIT)?,
+                    None => self.workspace.read(path, READ_LIMIT),
+                };
+                wholes.extend(whole.ok().filter(|file| file.bytes.len() as u64 == file.size));
+            }
             requested.push(Requested { contents });
         }
         let mut walk = walk.map_or_else(|| self.walk(), Ok)?;
@@ -92,7 +100,7 @@ impl Base {
         }
         self.list_touched(session, &mut walk)?;
         let offered = self.offered(session, &walk)?;
-        Ok((walk, Files { requested, offered }))
+        Ok((walk, Files { requested, offered, wholes }))
     }
 
     /// Lists the files where operations are carried out.

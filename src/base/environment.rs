@@ -108,6 +108,7 @@ impl Base {
                 longest,
                 output_limit,
                 max_tokens: self.config.max_tokens,
+                secrets: self.config.secrets.clone(),
             });
         }
         let confinement = self.confinement();
@@ -130,6 +131,7 @@ impl Base {
             longest,
             output_limit,
             max_tokens: self.config.max_tokens,
+            secrets: self.config.secrets.clone(),
         })
     }
 }

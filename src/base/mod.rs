@@ -195,9 +195,9 @@ impl Base {
         let walk = self.walk()?;
         offering::names_something(&session, &walk)?;
         let rendered = self.render(&session, Some(walk))?;
-        self.note_seen(&mut session, rendered.shown)?;
+        let text = self.note_shown(&mut session, rendered)?;
         self.save(&session)?;
-        let outbox = self.write(&session, &rendered.text)?;
+        let outbox = self.write(&session, &text)?;
         Ok(Turn { session, outbox: Some(outbox) })
     }
 
@@ -255,9 +255,9 @@ impl Base {
     /// Saves a session that the person changed, and writes its newest outbox.
     pub fn save_and_write(&mut self, session: &mut Session) -> Result<PathBuf> {
         let rendered = self.render(session, None)?;
-        self.note_seen(session, rendered.shown)?;
+        let text = self.note_shown(session, rendered)?;
         self.save(session)?;
-        self.write(session, &rendered.text)
+        self.write(session, &text)
     }
 
     /// Writes the newest outbox of a session, of which nobody notes what it shows.
@@ -272,8 +272,10 @@ impl Base {
         Ok(path)
     }
 
-    /// Notes in a session which files its newest outbox shows.
-    fn note_seen(&self, session: &mut Session, shown: Vec<outbox::Shown>) -> Result<()> {
+    /// Notes in a session what its newest outbox shows and what it does not. Returns its text.
+    fn note_shown(&self, session: &mut Session, rendered: outbox::Rendered) -> Result<String> {
+        let outbox::Rendered { text, shown, withheld, .. } = rendered;
+        session.withheld = withheld;
         for outbox::Shown { path, seen, .. } in shown {
             // Of a part of a file all of it is looked at, if it is not too large.
             let seen = match seen {
@@ -292,7 +294,7 @@ impl Base {
                 None => session.seen.forget(&path),
             }
         }
-        Ok(())
+        Ok(text)
     }
 
     /// Writes what the newest outbox of a session tells as events, for programs, beside it: first,

@@ -13,7 +13,6 @@ use crate::atomic;
 use crate::config::Mode;
 use crate::error::{Error, Result};
 use crate::inbox::Claimed;
-use crate::outbox;
 use crate::place::{Here, Place, Terms};
 use crate::protocol::{self, Digest, Effect, Kind, Operation, Outcome, Step};
 use crate::session::journal::Journal;
@@ -374,8 +373,8 @@ impl Base {
 
     /// Writes the next outbox under a temporary name; the session notes which files it shows.
     fn prepare_outbox(&self, session: &mut Session, walk: Option<Walk>) -> Result<Rendered> {
-        let outbox::Rendered { text, shown, .. } = self.render(session, walk)?;
-        self.note_seen(session, shown)?;
+        let rendered = self.render(session, walk)?;
+        let text = self.note_shown(session, rendered)?;
         let path = self.outbox_path(session);
         let temporary = atomic::write_beside(&path, text.as_bytes())?;
         Ok(Rendered {

@@ -30,6 +30,7 @@ use crate::config::{Config, Raw};
 use crate::error::{Error, Result};
 use crate::runner::Runner;
 use crate::runner::sandbox::Confinement;
+use crate::session::Session;
 use crate::tokens;
 use crate::watch::Stop;
 use talk::Talk;
@@ -253,8 +254,9 @@ impl Context {
     }
 
     /// ` (≈ 5,300 tokens)`, for a line that tells of an outbox. One that is more than it may be is
-    /// warned of.
-    fn weighed(&self, outbox: &Path) -> String {
+    /// warned of, and so is what it does not show since it is secret.
+    fn weighed(&self, outbox: &Path, session: &Session) -> String {
+        session.withheld.iter().for_each(|told| self.talk.warning(told));
         let Some(tokens) = self.tokens(outbox) else { return String::new() };
         let most = self.config.max_tokens;
         if tokens > most {

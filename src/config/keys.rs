@@ -59,7 +59,7 @@ pub(crate) const PROTECTED: &str = ".git,.gitmodules,.husky,.vscode,.idea,.curso
     .mcp.json,.envrc,.bashrc,.bash_profile,.bash_login,.bash_logout,.profile,.zshrc,.zprofile,\
     .zshenv,.zlogin,.zlogout,.kshrc,.cshrc,.tcshrc,.login,.inputrc";
 
-pub(super) static KEYS: [Key; 20] = [
+pub(super) static KEYS: [Key; 22] = [
     Key { name: "workspace_dir", kind: Kind::Folder, default: "workspace" },
     Key { name: "inbox_dir", kind: Kind::Folder, default: "inbox" },
     Key { name: "outbox_dir", kind: Kind::Folder, default: "outbox" },

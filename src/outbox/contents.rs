@@ -17,6 +17,7 @@ use super::Shown;
 use super::boundaries::boundary;
 use super::budget::{lines_within, shares};
 use super::lines;
+use super::screening::Texts;
 use crate::protocol::{self, Dialect, Failure, FailureKind, Lines};
 use crate::session::Session;
 use crate::text::{count, is_hazard, shell_word, visible, visible_line};
@@ -118,8 +119,8 @@ pub(super) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    pub(super) fn of(session: &Session, contents: &'a Contents) -> Self {
-        let text = String::from_utf8_lossy(whole_lines(contents));
+    pub(super) fn of(session: &Session, contents: &'a Contents, texts: &Texts) -> Self {
+        let text = texts.of(contents);
         let mut text = visible(&text).into_owned();
         if let Some(part) = &contents.lines {
             text = lines::numbered(&text, part);
@@ -216,7 +217,7 @@ pub(super) struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    pub(super) fn of(session: &'a Session, requested: &'a [Requested]) -> Self {
+    pub(super) fn of(session: &'a Session, requested: &'a [Requested], texts: &Texts) -> Self {
         let mut all: Vec<Block<'a>> = Vec::new();
         let of = requested.iter().map(|file| {
             let contents = file.contents.as_ref().ok()?;
@@ -227,7 +228,7 @@ impl<'a> Blocks<'a> {
                 (&block.contents.path, block.contents.lines) == (&contents.path, contents.lines)
             };
             Some(all.iter().position(same).unwrap_or_else(|| {
-                all.push(Block::of(session, contents));
+                all.push(Block::of(session, contents, texts));
                 all.len() - 1
             }))
         });
@@ -285,7 +286,7 @@ fn is_within_whole(contents: &Contents, requested: &[Requested]) -> bool {
 }
 
 /// The bytes that can be shown: all, or whole lines of a file that is longer.
-fn whole_lines(contents: &Contents) -> &[u8] {
+pub(super) fn whole_lines(contents: &Contents) -> &[u8] {
     let bytes = contents.bytes.as_slice();
     if contents.lines.is_some() || bytes.len() as u64 == contents.size {
         return bytes;

@@ -8,13 +8,18 @@
 //! Most outboxes are far from the limit, which an estimate says. Only where it could be exceeded is
 //! anything counted, and what is put together then is counted as a whole, last.
 
+use std::borrow::Cow;
+use std::cell::RefCell;
+
 use super::contents::Blocks;
 use super::events;
 use super::header::{facts, frame_tokens, header};
 use super::offered::Offer;
 use super::results::{Limits, Results};
+use super::screening::Texts;
 use super::{Environment, Files, Rendered, Shown, listing, prompt};
 use crate::protocol::{Detail, Dialect, Seen, operations, tags};
+use crate::secrets::Screen;
 use crate::session::Session;
 use crate::tokens;
 use crate::workspace::picture::Picture;
@@ -35,6 +40,10 @@ pub(super) struct Values<'a> {
     pub(super) environment: &'a Environment,
     pub(super) walk: &'a Walk,
     pub(super) files: &'a Files,
+    /// What is shown of files.
+    pub(super) texts: &'a Texts,
+    /// What names in a listing are screened with.
+    pub(super) screen: &'a RefCell<Screen>,
 }
 
 /// The parts of an outbox, as they stand in it.
@@ -68,7 +77,7 @@ impl<'a> Values<'a> {
             }
             let text = self.compose(&frame, &parts, true);
             let tokens = tokens::estimate(&text).likely;
-            return Rendered { shown: self.shown(&parts), text, tokens };
+            return self.rendered(&parts, text, tokens);
         }
         self.fitted(&frame)
     }
@@ -94,9 +103,9 @@ impl<'a> Values<'a> {
         let mut parts = Parts {
             header: String::new(),
             listing: self.listing(environment.max_tokens.saturating_mul(LISTING_BYTES)),
-            offered: files.offered.as_ref().map(|offered| Offer::of(session, offered)),
+            offered: files.offered.as_ref().map(|offered| Offer::of(session, offered, self.texts)),
             results: String::new(),
-            requested: Blocks::of(session, &files.requested),
+            requested: Blocks::of(session, &files.requested, self.texts),
             read: usize::MAX,
         };
         header(session, None, &mut parts.header);
@@ -114,7 +123,10 @@ impl<'a> Values<'a> {
         let picture = Picture::of(self.walk, &listing::newest(self.session));
         let near = listing::near(self.session, &picture);
         listing::render(&picture, self.session.dialect, &near, room, &mut out);
-        out
+        match self.screen.borrow_mut().listing(&out) {
+            Cow::Owned(shown) => shown,
+            Cow::Borrowed(_) => out,
+        }
     }
 
     fn results(&self, seen: &'a [super::contents::Seen]) -> Results<'a> {
@@ -148,7 +160,7 @@ impl<'a> Values<'a> {
             let text = self.compose(frame, &parts, true);
             let tokens = tokens::count(&text);
             if tokens <= limit || tries_left == 0 || room == 0 {
-                return Rendered { shown: self.shown(&parts), text, tokens };
+                return self.rendered(&parts, text, tokens);
             }
             // What belongs together counts otherwise than its pieces do, though little.
             let more = (tokens - limit) * 2 + limit / 200;
@@ -221,6 +233,11 @@ impl<'a> Values<'a> {
             bytes = bytes.min(listing.len()) * room / tokens * 9 / 10;
         }
         self.listing(0)
+    }
+
+    fn rendered(&self, parts: &Parts<'_>, text: String, tokens: usize) -> Rendered {
+        let withheld = self.screen.borrow().told();
+        Rendered { shown: self.shown(parts), text, tokens, withheld }
     }
 
     /// The files that the model sees.

@@ -19,9 +19,15 @@ mod listing;
 mod offered;
 mod prompt;
 mod results;
+mod screening;
 
+use std::cell::RefCell;
+
+use crate::config::Secrets;
 use crate::protocol::{RelPath, Seen};
+use crate::secrets::Screen;
 use crate::session::Session;
+use crate::workspace::Contents;
 use crate::workspace::walk::Walk;
 
 pub use choosing::{Candidate, candidates, check_pattern};
@@ -53,6 +59,8 @@ pub struct Environment {
     pub output_limit: usize,
     /// How many tokens an outbox is at most.
     pub max_tokens: usize,
+    /// What is done about secrets in it.
+    pub secrets: Secrets,
 }
 
 /// The files whose contents an outbox shows.
@@ -63,6 +71,8 @@ pub struct Files {
     pub requested: Vec<Requested>,
     /// What is shown unasked, in a first outbox.
     pub offered: Option<Offered>,
+    /// All of those files of which a part was requested, as far as they are not too large.
+    pub wholes: Vec<Contents>,
 }
 
 /// An outbox, and what is known of it.
@@ -75,6 +85,8 @@ pub struct Rendered {
     pub tokens: usize,
     /// The files that the model sees in it.
     pub shown: Vec<Shown>,
+    /// What it does not show since it is secret, or shows all the same: sentences for the person.
+    pub withheld: Vec<String>,
 }
 
 /// A file whose contents stand in an outbox.
@@ -95,7 +107,11 @@ pub fn render(
     walk: &Walk,
     files: &Files,
 ) -> Rendered {
-    fitting::Values { session, environment, walk, files }.render()
+    let mut screen = Screen::new(&environment.secrets);
+    let texts = screening::texts(files, &mut screen);
+    let session = &screening::session(session, &mut screen);
+    let screen = &RefCell::new(screen);
+    fitting::Values { session, environment, walk, files, texts: &texts, screen }.render()
 }
 
 /// How many tokens a text is, as `count` says; those that are sure to be more than `room` are not

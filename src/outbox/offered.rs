@@ -2,6 +2,7 @@
 //! not be asked for. Whole files only.
 
 use super::contents::Block;
+use super::screening::Texts;
 use super::{Shown, tokens_of};
 use crate::protocol::Dialect;
 use crate::session::Session;
@@ -31,9 +32,9 @@ pub(super) struct Offer<'a> {
 }
 
 impl<'a> Offer<'a> {
-    pub(super) fn of(session: &'a Session, offered: &'a Offered) -> Self {
+    pub(super) fn of(session: &'a Session, offered: &'a Offered, texts: &Texts) -> Self {
         let blocks: Vec<Block<'_>> =
-            offered.files.iter().map(|contents| Block::of(session, contents)).collect();
+            offered.files.iter().map(|contents| Block::of(session, contents, texts)).collect();
         let texts = blocks.iter().map(|block| (block.render(session), true)).collect();
         Self { session, offered, blocks, texts }
     }

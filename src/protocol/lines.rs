@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Which lines of a file were read where only a part of it was asked for, or its lines numbered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Hash, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Lines {
     /// The first, counted from 1; 0 where the file has none.

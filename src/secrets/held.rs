@@ -52,6 +52,53 @@ impl Screen {
         self.screened(&Place::File(path.to_owned()), text, Some(path))
     }
 
+    /// The same of some of its lines, from `first` to `last` (from 1, both included); `text` is all of
+    /// it. Only what is found in them is told.
+    pub fn part(&mut self, path: &str, text: &str, first: usize, last: usize) -> Cow<'static, str> {
+        let lines = |text: &str| {
+            let lines = text.split_inclusive('\n').skip(first.saturating_sub(1));
+            Cow::Owned(lines.take((last + 1).saturating_sub(first)).collect::<String>())
+        };
+        if self.settings.releases(path) {
+            return lines(text);
+        }
+        let mut screened = screen(text, Some(path));
+        screened.found.retain(|found| (first..=last).contains(&found.line));
+        self.keep(&Place::File(path.to_owned()), &screened.found);
+        match self.settings.mode {
+            SecretsMode::Withhold => lines(&screened.text),
+            SecretsMode::Warn => lines(text),
+        }
+    }
+
+    /// A single line of a file, of which the rest is not known; None where the file is not, either.
+    pub fn line<'a>(&mut self, path: Option<&str>, number: usize, text: &'a str) -> Cow<'a, str> {
+        if path.is_some_and(|path| self.settings.releases(path)) {
+            return Cow::Borrowed(text);
+        }
+        let place = match path {
+            Some(path) => Place::File(path.to_owned()),
+            None => Place::Output("a result".to_owned()),
+        };
+        let mut screened = screen(text, path);
+        screened.found.iter_mut().for_each(|found| found.line = number);
+        self.keep(&place, &screened.found);
+        match self.settings.mode {
+            SecretsMode::Withhold => screened.text,
+            SecretsMode::Warn => Cow::Borrowed(text),
+        }
+    }
+
+    /// A listing of files, with a name on each line.
+    pub fn listing<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
+        // Few hold anything: then nothing is looked at line by line.
+        if screen(text, None).found.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let lines = text.split_inclusive('\n');
+        Cow::Owned(lines.map(|line| self.name(line).into_owned()).collect())
+    }
+
     /// What a command wrote, as it may be shown; `command` is how the person is told which. What was
     /// kept of it on both sides of a gap is screened in one piece or in two.
     pub fn output<'a>(&mut self, command: &str, text: &'a str) -> Cow<'a, str> {

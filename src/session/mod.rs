@@ -69,6 +69,10 @@ pub struct Session {
     /// The turn that waits for the person to approve an operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<Box<Pending>>,
+    /// What its newest outbox does not show since it is secret, or shows all the same: sentences for
+    /// the person.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<String>,
     /// What boundaries are derived from; never shown.
     pub secret: String,
 }
@@ -97,6 +101,7 @@ impl Session {
             asked: Vec::new(),
             seen: SeenFiles::default(),
             pending: None,
+            withheld: Vec::new(),
             secret: uuid::Uuid::new_v4().simple().to_string(),
         }
     }

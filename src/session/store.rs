@@ -211,6 +211,8 @@ struct Record {
     asked: Vec<String>,
     #[serde(default, skip_serializing_if = "SeenFiles::is_empty")]
     seen: SeenFiles,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    withheld: Vec<String>,
     #[serde(default = "super::workspace_policy")]
     policy: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -258,6 +260,7 @@ fn write(session: &Session) -> Vec<u8> {
         run: session.run.clone(),
         asked: session.asked.clone(),
         seen: session.seen.clone(),
+        withheld: session.withheld.clone(),
         policy: session.policy.clone(),
         pending: session.pending.clone(),
         secret: session.secret.clone(),
@@ -291,6 +294,7 @@ fn read(bytes: &[u8], id: &str) -> Result<Session, String> {
         run: record.run,
         asked: record.asked,
         seen: record.seen,
+        withheld: record.withheld,
         policy: record.policy,
         pending: record.pending,
         secret: record.secret,

@@ -29,6 +29,7 @@ fn environment(max_tokens: usize) -> Environment {
         longest: 30,
         output_limit: 4000,
         max_tokens,
+        secrets: deaddrop::config::Secrets::default(),
     }
 }
 
