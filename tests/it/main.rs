@@ -29,6 +29,8 @@ mod guests_hostile;
 mod handing_over;
 #[cfg(unix)]
 mod inbox;
+#[cfg(unix)]
+mod linear;
 mod messages;
 #[cfg(target_os = "linux")]
 mod operations;
