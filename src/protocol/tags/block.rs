@@ -5,9 +5,10 @@ use super::bodies::{self, Body};
 use super::catalogue::Command;
 use super::notes;
 use super::paths::{self, Refusal};
+use super::wrong::{Wrong, wrong};
 use crate::protocol::{
-    Asked, Asks, Change, Existing, Invalid, Kind, Operation, Reading, RelPath, ShellCommand, Step,
-    elision,
+    Asked, Asks, Change, Existing, Invalid, Kind, Mistake, Operation, Reading, RelPath,
+    ShellCommand, Step, Warning, elision,
 };
 
 /// A block as its tags have it.
@@ -21,7 +22,7 @@ pub(super) struct Block<'a> {
     pub(super) body: String,
     /// The line that its body begins on.
     pub(super) body_line: usize,
-    pub(super) warnings: Vec<String>,
+    pub(super) warnings: Vec<Warning>,
 }
 
 impl Block<'_> {
@@ -37,7 +38,8 @@ impl Block<'_> {
             Some((_, Ok(path))) => Some(path),
             Some((text, Err(Refusal::Fault(fault)))) => {
                 let reason = format!("{fault} (line {number})");
-                let invalid = Invalid { kind: command.kind, rejected: true, reason };
+                let (kind, sort) = (command.kind, Mistake::PathRefused);
+                let invalid = Invalid { kind, sort, rejected: true, reason };
                 let asked = Asked { id: None, about: text.to_owned() };
                 let step = Step::new(number, Asks::Invalid(invalid));
                 return Step { warnings, asked: Some(asked), ..step };
@@ -61,9 +63,9 @@ impl Block<'_> {
                 operation(command, value, path, body)
             })
             .map_or_else(
-                |what| {
-                    let reason = format!("Line {number}: {what}. Correct form: {}", command.form);
-                    Asks::Invalid(Invalid { kind: command.kind, rejected: false, reason })
+                |Wrong { sort, phrase }| {
+                    let reason = format!("Line {number}: {phrase}. Correct form: {}", command.form);
+                    Asks::Invalid(Invalid { kind: command.kind, sort, rejected: false, reason })
                 },
                 Asks::Operation,
             );
@@ -77,7 +79,7 @@ fn operation<'a>(
     value: impl Fn(&str) -> Option<&'a str>,
     path: Option<RelPath>,
     body: String,
-) -> Result<Operation, String> {
+) -> Result<Operation, Wrong> {
     Ok(match (command.kind, path) {
         (Kind::Create, Some(path)) => {
             let existing = if elision::may_leave_out(&body) {
@@ -90,15 +92,17 @@ fn operation<'a>(
         (Kind::Edit, Some(path)) => {
             let number = |key: &str| {
                 let given = value(key).unwrap_or_default();
-                let wrong = || format!("{key}=\"{}\" is no line number", brief(given));
-                given.trim().parse().map_err(|_| wrong())
+                let told = || format!("{key}=\"{}\" is no line number", brief(given));
+                given.trim().parse().map_err(|_| wrong(Mistake::LineNumber, told()))
             };
             let (start, end) = (number("start_line")?, number("end_line")?);
             Operation::Edit { path, change: Change::Lines { start, end, with: body } }
         }
         (Kind::Delete, Some(path)) => Operation::Delete { path },
         (Kind::Read, Some(path)) => Operation::Read { path, reading: Reading::Later },
-        (Kind::Run, _) if body.trim().is_empty() => return Err("the command is empty".to_owned()),
+        (Kind::Run, _) if body.trim().is_empty() => {
+            return Err(wrong(Mistake::EmptyCommand, "the command is empty"));
+        }
         (Kind::Run, _) => Operation::Run(ShellCommand::new(without_newline(body))),
         (Kind::Done, _) => Operation::Done { summary: without_newline(body), if_ok: false },
         _ => Operation::Message { text: without_newline(body) },
@@ -112,15 +116,16 @@ fn without_newline(mut body: String) -> String {
     body
 }
 
-/// An opening tag with which something is wrong, as a phrase.
-pub(super) fn tag_fault(command: &Command, number: usize, tag: &str, what: &str) -> Asks {
-    let reason =
-        format!("Line {number}: {what} in `{}`. Correct form: {}", brief(tag.trim()), command.form);
-    Asks::Invalid(Invalid { kind: command.kind, rejected: false, reason })
+/// An opening tag with which something is wrong.
+pub(super) fn tag_fault(command: &Command, number: usize, tag: &str, what: &Wrong) -> Asks {
+    let Wrong { sort, phrase } = what;
+    let tag = brief(tag.trim());
+    let reason = format!("Line {number}: {phrase} in `{tag}`. Correct form: {}", command.form);
+    Asks::Invalid(Invalid { kind: command.kind, sort: *sort, rejected: false, reason })
 }
 
 /// A block that cannot be read, as a sentence.
-pub(super) fn refused(command: &Command, number: usize, sentence: String) -> Step {
-    let invalid = Invalid { kind: command.kind, rejected: false, reason: sentence };
+pub(super) fn refused(command: &Command, number: usize, sort: Mistake, sentence: String) -> Step {
+    let invalid = Invalid { kind: command.kind, sort, rejected: false, reason: sentence };
     Step::new(number, Asks::Invalid(invalid))
 }

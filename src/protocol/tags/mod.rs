@@ -34,6 +34,7 @@ mod reader;
 mod repairs;
 mod results;
 mod sorts;
+mod wrong;
 
 pub use catalogue::name;
 pub use printer::print;

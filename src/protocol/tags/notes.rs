@@ -4,7 +4,7 @@ use memchr::memmem;
 
 use super::attributes::brief;
 use super::sorts::{Sort, sort};
-use crate::protocol::{Kind, RelPath};
+use crate::protocol::{Kind, RelPath, Warning, WarningSort};
 
 /// As many lines are named.
 const NAMED: usize = 3;
@@ -15,7 +15,7 @@ pub(super) fn tell(
     path: Option<&RelPath>,
     body: &str,
     line: usize,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Warning>,
 ) {
     let is_said = matches!(kind, Kind::Message | Kind::Done);
     let is_prose = path.is_some_and(|path| sort(path) == Sort::Prose);
@@ -30,14 +30,15 @@ pub(super) fn tell(
     }
     warnings.extend(furniture(kind, is_prose, body, line));
     if only_entities(body) {
-        warnings.push(format!(
+        let told = format!(
             "the body from line {line} on holds HTML entities (such as &lt;) and none of the characters themselves; it was kept as it is"
-        ));
+        );
+        warnings.push(Warning::new(WarningSort::EntitiesOnly, told));
     }
 }
 
 /// A button or a label of the chat page in the first lines.
-fn furniture(kind: Kind, is_prose: bool, body: &str, line: usize) -> Option<String> {
+fn furniture(kind: Kind, is_prose: bool, body: &str, line: usize) -> Option<Warning> {
     const BUTTONS: [&str; 5] = ["copy code", "copy", "edit", "copied!", "run code"];
     const LABELS: [&str; 22] = [
         "python",
@@ -74,16 +75,17 @@ fn furniture(kind: Kind, is_prose: bool, body: &str, line: usize) -> Option<Stri
         let is_label = *n == 0 && !is_prose && LABELS.contains(&word.as_str());
         BUTTONS.contains(&word.as_str()) || is_label && !(is_one_line && kind == Kind::Run)
     })?;
-    Some(format!(
+    let told = format!(
         "line {} `{}` looks like a label or a button of the chat page; it was kept",
         line + n,
         brief(shown.trim())
-    ))
+    );
+    Some(Warning::new(WarningSort::PageFurniture, told))
 }
 
 /// Characters that a chat window may have put in, by code point. Quotes and fixed spaces of texts
 /// are the writer's own.
-fn strange(body: &str, line: usize, is_prose: bool) -> Option<String> {
+fn strange(body: &str, line: usize, is_prose: bool) -> Option<Warning> {
     let is_strange = |c: char| match c {
         '\u{a0}' | '\u{202f}' | '\u{2018}'..='\u{201f}' => !is_prose,
         '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{feff}' => true,
@@ -119,16 +121,17 @@ fn strange(body: &str, line: usize, is_prose: bool) -> Option<String> {
     }
     let points: Vec<String> = points.iter().map(|c| format!("U+{:04X}", u32::from(*c))).collect();
     let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
-    Some(format!(
+    let told = format!(
         "the body holds {} (line {}{}), as a chat window may put in; it was kept as it is",
         points.join(", "),
         lines.join(", "),
         if more { "…" } else { "" }
-    ))
+    );
+    Some(Warning::new(WarningSort::StrangeCharacters, told))
 }
 
 /// A mark that a chat puts where it cites something: `【5:0†source】`.
-fn citation(body: &str, line: usize) -> Option<String> {
+fn citation(body: &str, line: usize) -> Option<Warning> {
     for at in memmem::find_iter(body.as_bytes(), "†") {
         let before: Vec<char> = body[..at].chars().rev().take(12).collect();
         let Some(begin) = before.iter().position(|c| *c == '【') else { continue };
@@ -136,9 +139,9 @@ fn citation(body: &str, line: usize) -> Option<String> {
         let ends = body[at..].chars().take(60).take_while(|c| *c != '\n').any(|c| c == '】');
         if ends && begin > 0 && before[..begin].iter().all(is_number) {
             let line = line + memchr::memchr_iter(b'\n', &body.as_bytes()[..at]).count();
-            return Some(format!(
-                "line {line} holds a citation mark of the chat (【…†…】); it was kept"
-            ));
+            let told =
+                format!("line {line} holds a citation mark of the chat (【…†…】); it was kept");
+            return Some(Warning::new(WarningSort::CitationMark, told));
         }
     }
     None

@@ -6,7 +6,7 @@ use super::block::refused;
 use super::catalogue::{COMMANDS, Command};
 use super::marks::{Mark, What};
 use super::reader::Reader;
-use crate::protocol::{Kind, Step};
+use crate::protocol::{Kind, Mistake, Step, Warning, WarningSort};
 
 impl Reader<'_> {
     /// A closing tag for which there is no open block.
@@ -19,8 +19,8 @@ impl Reader<'_> {
             // Decorated it is words about the protocol; and before the end of a summary there are
             // commands that are meant.
             if count > 0 && (!mark.is_plain() || command.kind == Kind::Done) {
-                return self
-                    .note(format!("the {closing} on line {line} closes nothing and was ignored"));
+                let told = format!("the {closing} on line {line} closes nothing and was ignored");
+                return self.note(Warning::new(WarningSort::StrayClosing, told));
             }
             // What stands before may be in its body.
             self.blocks.steps.clear();
@@ -36,7 +36,8 @@ impl Reader<'_> {
                 "Line {line}: `{shown}` closes a block whose opening tag is missing; {before}. Correct form: {}",
                 command.form
             );
-            return self.push(refused(command, line, sentence), mark.line);
+            let step = refused(command, line, Mistake::OpeningMissing, sentence);
+            return self.push(step, mark.line);
         };
         let origin = self.origins[block];
         let number = self.blocks.steps[block].line;
@@ -68,7 +69,8 @@ impl Reader<'_> {
         self.blocks.bodies.retain(|body| body.end <= begin);
         let begin = self.blocks.bodies.last().map_or(begin, |body| body.end.max(begin));
         self.pass(begin, self.text.len());
-        self.push(Step { ends: true, ..refused(command, number, sentence) }, origin);
+        let step = refused(command, number, Mistake::EndUnclear, sentence);
+        self.push(Step { ends: true, ..step }, origin);
     }
 
     /// A tag whose name is nearly one.
@@ -97,7 +99,8 @@ impl Reader<'_> {
             "Line {number}: `{tag}` is no command, so it was not carried out{after}; {} is meant, perhaps. Correct form: {}",
             command.name, command.form
         );
-        self.push(Step { ends, ..refused(command, number, sentence) }, mark.line);
+        let step = refused(command, number, Mistake::Misspelt, sentence);
+        self.push(Step { ends, ..step }, mark.line);
     }
 
     /// A section marker outside of blocks: this is no reply.
@@ -112,7 +115,7 @@ impl Reader<'_> {
         let told = format!(
             "Nothing was carried out: line {line} is `{marker}`, so this is the message to the model, or the whole page of the chat, and its examples are no commands. Save the model's reply alone; a reply holds no such line outside of its commands"
         );
-        self.push(Step::refused(line, told), mark.line);
+        self.push(Step::refused(line, Mistake::Outbox, told), mark.line);
     }
 
     /// `<think>` at the beginning of a line.
@@ -129,16 +132,18 @@ impl Reader<'_> {
                 "Line {line}: `{}` is never closed by `</think>` at the end of a line (cut off?), so nothing after it was carried out. Send again what follows your thoughts",
                 &self.text[mark.at..mark.name_end]
             );
-            return self.push(Step { ends: true, ..Step::refused(line, told) }, mark.line);
+            let step = Step::refused(line, Mistake::CutOff, told);
+            return self.push(Step { ends: true, ..step }, mark.line);
         };
         let end = rest[end].name_end;
         self.pass(mark.line, end);
         if tags > 0 {
             let last = self.number(end);
-            self.note(format!(
+            let told = format!(
                 "{} ignored: lines {line} to {last} are thoughts",
                 if tags == 1 { "a tag was".to_owned() } else { format!("{tags} tags were") }
-            ));
+            );
+            self.note(Warning::new(WarningSort::TagsInThoughts, told));
         }
     }
 
@@ -162,6 +167,6 @@ impl Reader<'_> {
                 format!("the {count} blocks before it were")
             }
         );
-        self.push(Step::refused(line, told), mark.line);
+        self.push(Step::refused(line, Mistake::ThoughtsUnopened, told), mark.line);
     }
 }

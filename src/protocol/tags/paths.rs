@@ -2,36 +2,35 @@
 //! paths could be meant, none is taken.
 
 use super::attributes::brief;
-use crate::protocol::{PathFault, RelPath};
+use super::wrong::{Wrong, wrong};
+use crate::protocol::{Mistake, PathFault, RelPath, Warning, WarningSort};
 
 /// Why a path was not taken.
 pub(super) enum Refusal {
     /// It is no path inside the workspace.
     Fault(PathFault),
-    /// It is none at all, for this reason: a phrase.
-    Unclear(String),
+    /// It is none at all, for this reason.
+    Unclear(Wrong),
 }
 
 /// Reads the value of a `path`. What was repaired is told in `warnings`.
-pub(super) fn read(value: &str, warnings: &mut Vec<String>) -> Result<RelPath, Refusal> {
+pub(super) fn read(value: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, Refusal> {
     let given = value.trim();
     let bare = undecorated(given);
     let unlinked = unlinked(bare)?;
     let text = unlinked.as_deref().unwrap_or(bare);
     if is_placeholder(text) {
-        return Err(Refusal::Unclear(format!(
-            "path=\"{}\" is a placeholder and no real path",
-            brief(given)
-        )));
+        let told = format!("path=\"{}\" is a placeholder and no real path", brief(given));
+        return Err(Refusal::Unclear(wrong(Mistake::PathPlaceholder, told)));
     }
     let path = RelPath::parse(text).map_err(Refusal::Fault)?;
     if text != given {
-        warnings.push(format!("the path '{}' was read as '{path}'", brief(given)));
+        let told = format!("the path '{}' was read as '{path}'", brief(given));
+        warnings.push(Warning::new(WarningSort::PathDecorated, told));
     } else if text.contains('\\') {
-        warnings.push(format!(
-            "the path '{}' was read as '{path}': write / between folders",
-            brief(value)
-        ));
+        let told =
+            format!("the path '{}' was read as '{path}': write / between folders", brief(value));
+        warnings.push(Warning::new(WarningSort::PathBackslashes, told));
     }
     Ok(path)
 }
@@ -61,10 +60,11 @@ fn undecorated(mut text: &str) -> &str {
 fn unlinked(text: &str) -> Result<Option<String>, Refusal> {
     let Some((before, rest)) = text.split_once("](") else { return Ok(None) };
     let unclear = || {
-        Refusal::Unclear(format!(
+        let told = format!(
             "path=\"{}\" holds a link, which leaves open which file is meant,",
             brief(text)
-        ))
+        );
+        Refusal::Unclear(wrong(Mistake::PathLink, told))
     };
     let (folder, name) = before.rsplit_once('[').ok_or_else(unclear)?;
     let (target, after) = rest.split_once(')').ok_or_else(unclear)?;

@@ -8,12 +8,13 @@ use memchr::{memchr, memchr_iter, memrchr};
 use super::attributes::{self, Opening, brief};
 use super::block::{Block, tag_fault};
 use super::bodies;
-use super::catalogue::{COMMANDS, Command};
+use super::catalogue::COMMANDS;
 use super::ends::inline_body;
 use super::marks::{self, ALL, Mark, What};
 use super::names::name;
-use super::repairs::Repairs;
-use crate::protocol::{Kind, Reply, Step};
+use super::repairs::{Repairs, canonical, read_as};
+use super::wrong::{Wrong, wrong};
+use crate::protocol::{Dialect, Kind, Mistake, Reply, Step, Warning, WarningSort};
 
 /// What is told of a reply that holds no block.
 pub(in crate::protocol) const NO_COMMAND: &str = "The reply holds no command, so nothing was done. A command begins a line with its tag; the shortest complete reply is three lines: [DONE], a summary, [/DONE]";
@@ -30,7 +31,7 @@ pub(in crate::protocol) struct Blocks {
     /// Where what follows the opening lines stands: bodies and closing tags, in bytes.
     pub(in crate::protocol) bodies: Vec<Range<usize>>,
     /// What was ignored where no block is that could tell of it.
-    pub(in crate::protocol) notes: Vec<String>,
+    pub(in crate::protocol) notes: Vec<Warning>,
 }
 
 /// Reads a reply (tag protocol, "Inbox Format").
@@ -45,10 +46,12 @@ pub(in crate::protocol) struct Blocks {
 pub fn parse(text: &str) -> Reply {
     let Blocks { mut steps, unclosed, notes, .. } = blocks(text);
     steps.iter_mut().for_each(|step| step.asked = None);
+    let dialect = (!steps.is_empty()).then_some(Dialect::Tags);
     if steps.is_empty() {
-        steps.push(Step { warnings: notes, ..Step::refused(1, NO_COMMAND) });
+        let step = Step::refused(1, Mistake::NoCommand, NO_COMMAND);
+        steps.push(Step { warnings: notes, ..step });
     }
-    Reply { steps, unclosed }
+    Reply { steps, unclosed, dialect }
 }
 
 /// Finds all blocks.
@@ -128,9 +131,10 @@ impl Reader<'_> {
             What::Result => {
                 let line = self.number(mark.line);
                 let shown = brief(&self.text[mark.at..self.line_end(mark.at)]);
-                self.note(format!(
+                let told = format!(
                     "line {line} `{shown}` was ignored: results are written by the program that carries out the commands"
-                ));
+                );
+                self.note(Warning::new(WarningSort::InventedResult, told));
             }
             What::Section => self.an_outbox(mark),
             What::Think => self.thoughts(n, mark),
@@ -146,7 +150,7 @@ impl Reader<'_> {
     }
 
     /// Tells something beside the last block, or the next where there is none.
-    pub(super) fn note(&mut self, note: String) {
+    pub(super) fn note(&mut self, note: Warning) {
         let notes = match self.blocks.steps.last_mut() {
             Some(step) => &mut step.warnings,
             None => &mut self.blocks.notes,
@@ -181,9 +185,10 @@ impl Reader<'_> {
         if !mark.is_plain() && self.is_prose(n, mark, &found) {
             if mark.alone || !found.is_broken && !command.attributes.is_empty() {
                 let shown = brief(line.trim());
-                self.note(format!(
+                let told = format!(
                     "line {number} `{shown}` was read as words: a command stands alone on its line, with nothing around its tag"
-                ));
+                );
+                self.note(Warning::new(WarningSort::ReadAsWords, told));
             }
             return;
         }
@@ -207,8 +212,7 @@ impl Reader<'_> {
         let mut quote = mark.quote;
         let mut closed = (None, Repairs::default());
         if inline.is_none() {
-            let fault = tag.as_ref().err().map(String::as_str);
-            let Some(end) = self.end_of(mark, body_at, number, fault) else { return };
+            let Some(end) = self.end_of(mark, body_at, number, tag.as_ref().err()) else { return };
             lines = &self.text[body_at..end.closing.start];
             quote = end.quote;
             closed = (Some(end.closing.clone()), end.repairs);
@@ -230,6 +234,7 @@ impl Reader<'_> {
             None
         };
         if let Some(what) = what {
+            let what = wrong(Mistake::TextAfterTag, what);
             return self.malformed(mark, number, line, &what);
         }
         if let (Some(range), false) = (&closed.0, closed.1.is_none()) {
@@ -241,15 +246,19 @@ impl Reader<'_> {
         let mut body = String::with_capacity(lines.len() + first.len() + 1);
         if !first.is_empty() {
             if !matches!(command.kind, Kind::Message | Kind::Done) {
-                warnings.push(format!("the body began on the line of its tag (line {number}); put the tag on a line of its own"));
+                let told = format!(
+                    "the body began on the line of its tag (line {number}); put the tag on a line of its own"
+                );
+                warnings.push(Warning::new(WarningSort::BodyOnTagLine, told));
             }
             body.push_str(first);
             body.push('\n');
         }
         let unquoted = (mark.quote > 0).then(|| bodies::unquoted(lines, mark.quote)).flatten();
         if quote != mark.quote || mark.quote > 0 && unquoted.is_none() {
-            let what = "the lines of the block are not all quoted (>) as its tag is,";
-            return self.malformed(mark, number, line, what);
+            let told = "the lines of the block are not all quoted (>) as its tag is,";
+            let what = wrong(Mistake::PartlyQuoted, told);
+            return self.malformed(mark, number, line, &what);
         }
         let lines = unquoted.as_deref().unwrap_or(lines);
         // Where the tag line ends in CRLF, so does the body: a property of the reply, not of it.
@@ -274,22 +283,23 @@ impl Reader<'_> {
         tag: &str,
         opening: Opening<'_>,
         after: &str,
-        mut warnings: Vec<String>,
+        mut warnings: Vec<Warning>,
     ) {
         let command = mark.command();
         warnings.extend(opening.warnings);
         if !after.is_empty()
             && inline_body(after, &format!("[/{}]", command.name), mark) != Some("")
         {
-            warnings.push(format!("`{}` after the tag on line {number} was ignored", brief(after)));
+            let told = format!("`{}` after the tag on line {number} was ignored", brief(after));
+            warnings.push(Warning::new(WarningSort::TextAfterTag, told));
         }
         let (values, body) = (opening.values, String::new());
         let block = Block { command, number, tag, values, body, body_line: number, warnings };
         self.push(block.step(), mark.line);
     }
 
-    /// Takes a block with which something is wrong: a phrase.
-    fn malformed(&mut self, mark: &Mark, number: usize, tag: &str, what: &str) {
+    /// Takes a block with which something is wrong.
+    fn malformed(&mut self, mark: &Mark, number: usize, tag: &str, what: &Wrong) {
         let asks = tag_fault(mark.command(), number, tag, what);
         self.push(Step::new(number, asks), mark.line);
     }
@@ -339,7 +349,8 @@ impl Reader<'_> {
     fn finish(mut self) -> Blocks {
         let (escaped, all) = self.escaped;
         if escaped * 2 > all {
-            self.note("most tags of the reply came with escaped characters (\\_), so its bodies may hold such too; they were kept as they are".to_owned());
+            let told = "most tags of the reply came with escaped characters (\\_), so its bodies may hold such too; they were kept as they are";
+            self.note(Warning::new(WarningSort::EscapedTags, told));
         }
         if self.ignored > 0 {
             let more = self.ignored;
@@ -347,7 +358,8 @@ impl Reader<'_> {
                 Some(step) => &mut step.warnings,
                 None => &mut self.blocks.notes,
             };
-            notes.push(format!("and {more} more of this sort"));
+            let told = format!("and {more} more of this sort");
+            notes.push(Warning::new(WarningSort::More, told));
         }
         self.blocks
     }
@@ -371,20 +383,4 @@ fn names_a_path(rest: &str) -> bool {
             after.starts_with(b"=") || after.starts_with(b"\\=")
         }
     })
-}
-
-/// What a line was read as.
-fn read_as(number: usize, line: &str, tag: &str, repairs: Repairs) -> String {
-    format!("line {number} `{}` was read as {tag} ({})", brief(line.trim()), repairs.words())
-}
-
-/// An opening tag as it should have been written.
-fn canonical(command: &Command, values: &[Option<String>]) -> String {
-    let mut tag = format!("[{}", command.name);
-    for (attribute, value) in command.attributes.iter().zip(values) {
-        if let Some(value) = value {
-            tag.push_str(&format!(" {}=\"{}\"", attribute.name, brief(value)));
-        }
-    }
-    tag + "]"
 }
