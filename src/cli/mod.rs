@@ -1,6 +1,7 @@
 //! The command line: what a person types, and which part of the program answers it.
 
 mod changes;
+mod check;
 mod decisions;
 mod doctor;
 mod doing;
@@ -158,7 +159,7 @@ enum Command {
     /// Carry out one reply now
     Apply(replies::Apply),
     /// Say what a reply would do, and change nothing
-    Check(replies::Check),
+    Check(check::Check),
     /// Let an operation be carried out that waits for your decision
     Approve(decisions::Approve),
     /// Refuse an operation that waits for your decision
@@ -295,7 +296,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Command::Resume(arguments) => serving::resume(&context, &arguments),
         Command::Watch(_) => serving::watch(&context),
         Command::Apply(arguments) => replies::apply(&context, &arguments),
-        Command::Check(arguments) => replies::check(&context, &arguments),
+        Command::Check(arguments) => check::check(&context, &arguments),
         Command::Approve(arguments) => decisions::approve(&context, &arguments),
         Command::Deny(arguments) => decisions::deny(&context, &arguments),
         Command::Run(arguments) => run::run(&context, &arguments),

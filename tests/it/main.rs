@@ -7,6 +7,8 @@ mod approvals;
 mod asking;
 mod basics;
 #[cfg(unix)]
+mod checking;
+#[cfg(unix)]
 mod cli;
 #[cfg(target_os = "linux")]
 mod commands;
