@@ -124,6 +124,9 @@ struct Settings {
     /// How many characters of a command's output the LLM sees [4000]
     #[arg(long, value_name = "N", global = true)]
     max_output_length: Option<String>,
+    /// How many characters a part of an outbox may have, see `show --part` [30000]
+    #[arg(long, value_name = "N", global = true)]
+    part_characters: Option<String>,
     /// How commands are confined: auto, bwrap, partial or off [auto]
     #[arg(long, value_name = "MODE", global = true)]
     sandbox: Option<String>,
@@ -321,6 +324,7 @@ impl Settings {
             ("sessions_dir", self.sessions_dir),
             ("command_timeout_seconds", self.command_timeout_seconds),
             ("max_output_length", self.max_output_length),
+            ("part_characters", self.part_characters),
             ("sandbox", self.sandbox),
             ("policy", self.policy),
         ] {

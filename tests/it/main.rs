@@ -40,6 +40,8 @@ mod outboxes;
 #[cfg(target_os = "linux")]
 mod own_state;
 #[cfg(unix)]
+mod parts;
+#[cfg(unix)]
 mod plain_guests;
 #[cfg(unix)]
 mod policy;
