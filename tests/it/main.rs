@@ -18,6 +18,7 @@ mod confinement;
 mod decided_elsewhere;
 mod dialects;
 mod events_shown;
+mod fuzz_corpus;
 #[cfg(unix)]
 mod guest;
 #[cfg(target_os = "linux")]
