@@ -54,7 +54,7 @@ pub(crate) const PROTECTED: &str = ".git,.gitmodules,.husky,.vscode,.idea,.curso
     .mcp.json,.envrc,.bashrc,.bash_profile,.bash_login,.bash_logout,.profile,.zshrc,.zprofile,\
     .zshenv,.zlogin,.zlogout,.kshrc,.cshrc,.tcshrc,.login,.inputrc";
 
-pub(super) static KEYS: [Key; 18] = [
+pub(super) static KEYS: [Key; 19] = [
     Key { name: "workspace_dir", kind: Kind::Folder, default: "workspace" },
     Key { name: "inbox_dir", kind: Kind::Folder, default: "inbox" },
     Key { name: "outbox_dir", kind: Kind::Folder, default: "outbox" },
@@ -69,6 +69,11 @@ pub(super) static KEYS: [Key; 18] = [
         name: "max_output_length",
         kind: Kind::Number { least: 100, most: 1_000_000, or_none: false },
         default: "4000",
+    },
+    Key {
+        name: "part_characters",
+        kind: Kind::Number { least: 1_000, most: 10_000_000, or_none: false },
+        default: "30000",
     },
     Key { name: "policy", kind: Kind::Policy, default: "" },
     Key { name: TABLE, kind: Kind::Mode, default: "auto" },

@@ -49,6 +49,8 @@ pub struct Config {
     pub command_timeout: Duration,
     /// How many characters of a command's output are kept.
     pub max_output_length: usize,
+    /// How many characters a part of an outbox may have.
+    pub part_characters: usize,
     /// How commands are confined.
     pub sandbox: Sandbox,
     /// Names of files and folders that neither replies nor commands may write.
@@ -91,6 +93,8 @@ impl Config {
             approvals: folder("approvals_dir")?,
             command_timeout: Duration::from_secs(raw.setting("command_timeout_seconds").number()?),
             max_output_length: usize::try_from(raw.setting("max_output_length").number()?)
+                .unwrap_or(usize::MAX),
+            part_characters: usize::try_from(raw.setting("part_characters").number()?)
                 .unwrap_or(usize::MAX),
             sandbox: Sandbox::resolve(raw, &base, home)?,
             protected_names: raw.setting("protected_names").names()?,

@@ -337,7 +337,7 @@ fn unknown_names_are_told_with_the_one_that_was_meant() {
         ("protected_name = []", "did you mean 'protected_names'?"),
         (
             "qqqq = 1",
-            "there are workspace_dir, inbox_dir, outbox_dir, sessions_dir, approvals_dir, command_timeout_seconds, max_output_length, policy, sandbox, protected_names",
+            "there are workspace_dir, inbox_dir, outbox_dir, sessions_dir, approvals_dir, command_timeout_seconds, max_output_length, part_characters, policy, sandbox, protected_names",
         ),
     ]);
     for (name, meant) in [

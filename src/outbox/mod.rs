@@ -2,12 +2,14 @@
 //! protocol, "Outbox Format"). The same values always give the same text.
 //!
 //! Markers and headings stand flush left, and everything that is data is indented or stands in a
-//! block whose marker it cannot forge (see `boundaries`).
+//! block whose marker it cannot forge (see `boundaries`). [`parts`] cuts a text that is longer than a
+//! chat window takes.
 
 mod boundaries;
 mod contents;
 mod events;
 mod listing;
+pub mod parts;
 
 use crate::protocol::{Detail, Dialect, Outcome, operations, tags};
 use crate::session::Session;

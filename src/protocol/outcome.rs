@@ -5,9 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::operations::{Encoding, UtcTime};
-use super::{
-    Asked, Asks, Invalid, Kind, Operation, Output, Part, RelPath, Step, Warning, WarningSort,
-};
+use super::{Asked, Asks, Invalid, Kind, Mistake, Operation, Output, Part, RelPath, Step, Warning};
 
 /// What one operation of a reply came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -145,6 +143,9 @@ pub enum Detail {
 pub struct Failure {
     /// Of what sort.
     pub kind: FailureKind,
+    /// Whose mistake of which sort it is, where it is one of the LLM's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mistake: Option<Mistake>,
     /// The reason, for the LLM to act on.
     pub reason: String,
     /// What to do instead, where somebody who denied it had a word on that.
@@ -230,12 +231,11 @@ impl Ending {
 impl Outcome {
     /// The outcome of `step` with this detail.
     pub fn of(step: &Step, detail: Detail) -> Self {
-        let repaired = |text: &String| Warning::new(WarningSort::Reading, text);
         Self {
             kind: step.kind(),
             line: step.line,
             detail,
-            warnings: step.warnings.iter().map(repaired).collect(),
+            warnings: step.warnings.clone(),
             asked: step.asked.clone(),
             at: None,
         }
@@ -248,7 +248,8 @@ impl Outcome {
             false if step.ends => FailureKind::CutOff,
             false => FailureKind::Invalid,
         };
-        Self::of(step, Failure::new(kind, invalid.reason.clone()).into())
+        let failure = Failure::new(kind, invalid.reason.clone()).as_a(invalid.sort);
+        Self::of(step, failure.into())
     }
 
     /// The outcome of a step that was never begun, and why.
@@ -324,7 +325,13 @@ impl Outcome {
 impl Failure {
     /// A failure of that sort.
     pub fn new(kind: FailureKind, reason: impl Into<String>) -> Self {
-        Self { kind, reason: reason.into(), suggestion: None }
+        Self { kind, mistake: None, reason: reason.into(), suggestion: None }
+    }
+
+    /// The same failure, as a mistake of that sort.
+    #[must_use]
+    pub fn as_a(self, mistake: Mistake) -> Self {
+        Self { mistake: Some(mistake), ..self }
     }
 
     /// Refused for safety.

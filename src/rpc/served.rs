@@ -157,7 +157,7 @@ impl Served {
                 (told, None)
             }
         };
-        Ok(Some(Failure { kind: FailureKind::Denied, reason, suggestion }))
+        Ok(Some(Failure { suggestion, ..Failure::new(FailureKind::Denied, reason) }))
     }
 
     /// How long a command gets that asks for so much.

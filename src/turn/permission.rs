@@ -85,7 +85,8 @@ fn binding(operation: &Operation, place: &dyn Place) -> Result<Digest> {
 }
 
 fn denied(denial: Denial) -> Failure {
-    Failure { kind: FailureKind::Denied, reason: denial.reason, suggestion: denial.suggestion }
+    let Denial { reason, suggestion, .. } = denial;
+    Failure { suggestion, ..Failure::new(FailureKind::Denied, reason) }
 }
 
 fn denied_by_person(verdict: &Verdict, operation: &Operation) -> Failure {

@@ -25,7 +25,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 
 use crate::error::{Error, Result};
-use crate::protocol::{Change, Detail, Failure, RelPath, Replacement, elision};
+use crate::protocol::{Change, Detail, Failure, Mistake, RelPath, Replacement, elision};
 use edit::Unreplaced;
 pub use facts::Look;
 pub use list::Entry;
@@ -164,7 +164,8 @@ fn nothing_left_out(path: &RelPath, new: &[u8], old: &[u8]) -> Result<(), Failur
     Err(Failure::execution(format!(
         "Line {line} of the new content, `{}`, stands for lines that '{path}' would lose; nothing was changed. Send all of the file, or EDIT_FILE the lines that change",
         crate::text::visible_line(text)
-    )))
+    ))
+    .as_a(Mistake::LinesLeftOut))
 }
 
 /// What a change makes of a file's bytes, and how that is told. Pure.
@@ -191,7 +192,8 @@ pub fn changed(real: &RelPath, old: &[u8], change: &Change) -> Result<(Vec<u8>, 
                 return Err(Failure::execution(format!(
                     "Line {line} of the new lines, `{}`, stands for lines that '{real}' would lose; nothing was changed. Send all of the lines from {start} to {end}, or a range for each change (where it is meant as it is, write it with RUN_COMMAND)",
                     crate::text::visible_line(text)
-                )));
+                ))
+                .as_a(Mistake::LinesLeftOut));
             }
             let detail = Detail::Edited {
                 path: real.clone(),
@@ -204,7 +206,8 @@ pub fn changed(real: &RelPath, old: &[u8], change: &Change) -> Result<(Vec<u8>, 
         Err(total) => Err(Failure::execution(format!(
             "Invalid line range {start}-{end}: '{real}' has {}",
             crate::text::count(total, "line")
-        ))),
+        ))
+        .as_a(Mistake::NoSuchLines)),
     }
 }
 
@@ -226,6 +229,7 @@ fn not_in_it(real: &RelPath, replacements: &[Replacement], n: usize, bytes: &[u8
             nearest::quoted(old)
         )
     })
+    .as_a(Mistake::TextNotFound)
 }
 
 /// Fails where a file of this size is too large to be edited.

@@ -9,6 +9,8 @@ mod approvals;
 mod asking;
 mod basics;
 #[cfg(unix)]
+mod checking;
+#[cfg(unix)]
 mod cli;
 #[cfg(target_os = "linux")]
 mod commands;
@@ -19,6 +21,7 @@ mod decided_elsewhere;
 mod dialects;
 #[cfg(unix)]
 mod events_shown;
+mod fuzz_corpus;
 #[cfg(unix)]
 mod guest;
 #[cfg(target_os = "linux")]
@@ -32,12 +35,16 @@ mod guests_hostile;
 mod handing_over;
 #[cfg(unix)]
 mod inbox;
+#[cfg(unix)]
+mod linear;
 mod messages;
 #[cfg(target_os = "linux")]
 mod operations;
 mod outboxes;
 #[cfg(target_os = "linux")]
 mod own_state;
+#[cfg(unix)]
+mod parts;
 #[cfg(unix)]
 mod plain_guests;
 #[cfg(unix)]

@@ -54,9 +54,7 @@ pub fn events_of(outcome: &Outcome, now: &UtcTime) -> Vec<Event> {
         let category = match warning.sort {
             WarningSort::Guard | WarningSort::Asking => ErrorCategory::Policy,
             WarningSort::Timeout => ErrorCategory::Timeout,
-            WarningSort::Reading | WarningSort::Done | WarningSort::Guest => {
-                ErrorCategory::Execution
-            }
+            _ => ErrorCategory::Execution,
         };
         told.error(category, warning.text.clone())
     }));
@@ -159,7 +157,7 @@ impl Told<'_> {
     }
 
     fn failed(&self, failure: &Failure) -> Event {
-        let Failure { kind, reason, suggestion } = failure;
+        let Failure { kind, reason, suggestion, .. } = failure;
         match kind {
             FailureKind::Invalid | FailureKind::CutOff => {
                 self.error(ErrorCategory::Validation, reason.clone())

@@ -1,0 +1,108 @@
+//! `deaddrop check` of one reply and of many, as a person reads it and as a table is made of it.
+
+use serde_json::{Value, json};
+
+use crate::support::Base;
+
+const GOOD: &str =
+    "[CREATE_FILE path=\"a\"]\nx\n[/CREATE_FILE]\n[RUN_COMMAND]\nls\n[/RUN_COMMAND]\n";
+const DAMAGED: &str = "**[CREATE_FILE path=\"`a`\" mode=\"644\"]**\nx\n[/CREATE_FILE]\n\
+    [CREATE_FILE path=\"b\" mode=\"644\"]\nx\n[/CREATE_FILE]\n\
+    [EDIT_FILE path=\"a\" start_line=\"7\" end_line=\"9\"]\ny\n[/EDIT_FILE]\n\
+    [READ_FILE path=\"../x\"]\n[DELETE_FILE path=\"no\"]\n[RUN_COMMAND]\nls\n";
+const MESSAGE: &str = r#"{"protocolVersion": "1.0", "operations": [
+    {"type": "createFile", "path": "a", "content": "x"},
+    {"type": "shell"},
+    {"type": "readFile", "path": "missing"}]}"#;
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_folder_of_replies_gives_a_table() {
+    let base = Base::with_session();
+    for (name, reply) in
+        [("1", GOOD), ("2", DAMAGED), ("4", MESSAGE), ("5", "Hello.\n"), ("6", &MESSAGE[..90])]
+    {
+        base.write(name, reply);
+    }
+    base.write("3", b"\xff\xd8");
+    let run = base.run(&["check", "--json", "1", "2", "3", "none", "4", "5", "6"]).with_code(1);
+    let told = lines(&run.stdout);
+    let column = |key: &str| told.iter().map(|reply| reply[key].clone()).collect::<Vec<_>>();
+    assert_eq!(column("file"), ["1", "2", "3", "none", "4", "5", "6"]);
+    let nothing = Value::Null;
+    assert_eq!(
+        column("dialect"),
+        [
+            json!("tags"),
+            json!("tags"),
+            nothing.clone(),
+            nothing.clone(),
+            json!("operations"),
+            nothing.clone(),
+            json!("operations")
+        ]
+    );
+    assert_eq!(
+        (&told[0]["blocks"], &told[0]["errorsByKind"], &told[0]["endsEarly"]),
+        (&json!({"CREATE_FILE": 1, "RUN_COMMAND": 1}), &json!({}), &json!(false))
+    );
+    assert_eq!(told[1]["blocks"]["CREATE_FILE"], 2);
+    assert_eq!(
+        told[1]["warningsByKind"],
+        json!({"tag-repaired": 1, "path-decorated": 1, "unknown-attribute": 2})
+    );
+    assert_eq!(
+        told[1]["errorsByKind"],
+        json!({"no-such-lines": 1, "path-refused": 1, "file-not-found": 1, "cut-off": 1})
+    );
+    assert_eq!((&told[1]["errors"], &told[1]["warnings"]), (&json!(4), &json!(4)));
+    assert_eq!(told[1]["endsEarly"], true);
+    assert_eq!(told[1]["commands"][4]["error"], "file-not-found");
+    assert_eq!(told[1]["commands"][0]["error"], nothing);
+    for (n, why) in [(2, "UTF-8"), (3, "none")] {
+        assert!(told[n]["unreadable"].as_str().unwrap().contains(why), "{:?}", told[n]);
+        assert_eq!(told[n]["errors"], nothing);
+    }
+    assert_eq!(told[4]["blocks"], json!({"createFile": 1, "shell": 1, "readFile": 1}));
+    assert_eq!(told[4]["errorsByKind"], json!({"operation-malformed": 1, "file-not-found": 1}));
+    assert_eq!(told[5]["errorsByKind"], json!({"no-command": 1}));
+    assert_eq!(
+        (&told[6]["errorsByKind"], &told[6]["endsEarly"]),
+        (&json!({"cut-off": 1}), &json!(true))
+    );
+    assert_eq!(told[6]["blocks"], json!({}));
+    assert!(run.stderr.contains("7 files, 6 with errors"), "{run:?}");
+}
+
+#[test]
+fn every_reply_is_looked_at_as_if_it_were_the_only_one() {
+    let base = Base::with_session();
+    base.write("1", GOOD);
+    base.write("2", "[READ_FILE path=\"a\"]\n");
+    let run = base.run(&["check", "1", "2", "1"]).with_code(1);
+    let (first, rest) = run.stdout.split_once("\n2:\n").unwrap();
+    assert!(first.starts_with("1:\n") && first.contains("--- /dev/null\n+++ b/a\n"), "{run:?}");
+    // What the first would make is not there for the second.
+    assert!(rest.contains("FAILED  READ_FILE    File 'a' not found"), "{run:?}");
+    assert!(rest.contains("\n\n1:\n") && run.stderr.contains("3 files, 1 with errors"), "{run:?}");
+    base.run(&["check", "1", "1"]).ok();
+    assert_eq!(base.run(&["check", "1"]).ok().stdout, first[3..].trim_end().to_owned() + "\n");
+
+    let run = base.run_with(&["check", "1", "-", "--json"], "[DONE]\nx\n[/DONE]\n").ok();
+    let told = lines(&run.stdout);
+    assert_eq!((&told[1]["file"], &told[1]["blocks"]["DONE"]), (&json!("-"), &json!(1)));
+    assert!(base.run(&["check", "-", "-"]).with_code(2).stderr.contains("once"));
+}
+
+#[test]
+fn what_cannot_be_read_does_not_stop_the_others() {
+    let base = Base::with_session();
+    base.write("good", GOOD);
+    let run = base.run(&["check", "none", "workspace", "good"]).with_code(1);
+    assert!(run.stderr.contains("none") && run.stderr.contains("workspace"), "{run:?}");
+    assert!(run.stdout.starts_with("none:\n\nworkspace:\n\ngood:\n"), "{run:?}");
+    assert!(run.stdout.contains("+++ b/a"), "{run:?}");
+}
