@@ -11,24 +11,27 @@ use tempfile::TempDir;
 
 use super::changes::{change, coloured, diff};
 use super::{Context, replies, talk};
-use crate::config::{Mode, Policy};
+use crate::config::Mode;
+use crate::control;
 use crate::error::{Error, Result};
 use crate::place::{Place, Preview, Rewritten, Unseen};
 use crate::protocol::{self, Detail, Dialect, Failure, FailureKind, Kind, Outcome, Reply, Step};
-use crate::session;
 use crate::session::store::Store;
+use crate::session::{self, Session};
 use crate::text::{count, visible_line};
 use crate::turn::{self, Asking, Carried, Course};
 use crate::workspace::Workspace;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A reply is looked at as `apply` would carry it out: for the session that is named or the only open
-one, with its policy. Of several each is looked at as if it were the only one. Exit code 0: nothing
-wrong with any; 1: one has errors, or cannot be read.
+A reply is looked at as `apply` would carry it out: for the session that is named, that it says it
+answers, or the only open one, with its policy. What `apply` would hold back is told beside it, and is
+no error. Of several each is looked at as if it were the only one. Exit code 0: nothing wrong with
+any; 1: one has errors, or cannot be read.
 
-With --json each reply is an object on a line: the file, its dialect, its blocks by command, its
-warnings and errors by kind, whether it ends early, and what would be carried out.
+With --json each reply is an object on a line: the file, its session, its dialect, its blocks by
+command, its warnings and errors by kind, whether it ends early, why it would be held, and what would
+be carried out.
 
 Examples:
   deaddrop check reply.txt
@@ -84,8 +87,9 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
 /// What replies are looked at in: nothing of it is changed by them.
 struct Surroundings<'a> {
     context: &'a Context,
-    dialect: Dialect,
-    policy: Policy,
+    store: Store,
+    /// The session that was named.
+    named: Option<Session>,
     workspace: Workspace,
     /// The folder of a workspace that does not exist yet.
     _missing: TempDir,
@@ -93,6 +97,10 @@ struct Surroundings<'a> {
 
 /// What looking at a reply came to.
 struct Looked {
+    /// For which session.
+    session: Option<String>,
+    /// Why it would not be carried out as it is.
+    held: Option<String>,
     reply: Reply,
     outcomes: Vec<Outcome>,
     /// The files that would change.
@@ -104,32 +112,51 @@ impl<'a> Surroundings<'a> {
     /// Those of what `apply` would carry a reply out for.
     fn new(context: &'a Context, session: Option<&str>) -> Result<Self> {
         let config = &context.config;
-        let session = match Store::new(&config.sessions).choose(session) {
-            Ok(session) => Some(session),
-            Err(e) if session.is_none() && e.is_without_session() => None,
-            Err(e) => return Err(e),
-        };
+        let store = Store::new(&config.sessions);
+        let named = session.map(|id| store.choose(Some(id))).transpose()?;
         // A workspace that does not exist yet is an empty one.
         let missing = tempfile::tempdir()
             .map_err(|e| Error::io("make a folder in", &std::env::temp_dir(), e))?;
         let folder = if config.workspace.exists() { &*config.workspace } else { missing.path() };
         let workspace = Workspace::open(folder, &config.state(), &config.protected_names)?;
-        let name = match &session {
-            Some(session) => &session.policy,
-            None => config.policy.as_deref().unwrap_or(session::POLICY),
+        Ok(Self { context, store, named, workspace, _missing: missing })
+    }
+
+    /// The session that `apply` would choose for a reply, or hold it back from, and why it would; none
+    /// where there is none.
+    fn chosen(&self, text: &str) -> Result<(Option<Session>, Option<String>)> {
+        let answers = protocol::answers(text).filter(|_| self.named.is_none());
+        let session = match (&self.named, &answers) {
+            (Some(named), _) => Ok(named.clone()),
+            (None, answers) => self.store.choose(answers.as_ref().map(|it| &*it.session)),
         };
-        Ok(Self {
-            context,
-            dialect: session.as_ref().map_or(Dialect::Tags, |session| session.dialect),
-            policy: config.policy(name)?,
-            workspace,
-            _missing: missing,
-        })
+        match (session, answers) {
+            (Ok(session), _) => {
+                let held = control::objection(&session, text)
+                    .map(|found| format!("{}; `apply {}` carries it out", found.why, found.flag));
+                Ok((Some(session), held))
+            }
+            // It may be complete; else it is looked at as one that names none.
+            (Err(e), Some(answers)) => {
+                let known = self.store.load(&answers.session);
+                let session = known.or_else(|_| self.store.choose(None)).ok();
+                Ok((session, Some(e.to_string())))
+            }
+            (Err(e), None) if e.is_without_session() => Ok((None, None)),
+            (Err(e), None) => Err(e),
+        }
     }
 
     fn look_at(&self, text: &str) -> Result<Looked> {
         let config = &self.context.config;
-        let reply = protocol::read(text, self.dialect);
+        let (session, held) = self.chosen(text)?;
+        let policy = match &session {
+            Some(session) => &session.policy,
+            None => config.policy.as_deref().unwrap_or(session::POLICY),
+        };
+        let policy = config.policy(policy)?;
+        let dialect = session.as_ref().map_or(Dialect::Tags, |session| session.dialect);
+        let reply = protocol::read(text, dialect);
         let mut preview = Preview::new(&self.workspace);
         let is_in_guest = config.guest.is_some();
         // A guest is taken for one whose commands are confined, as most are.
@@ -138,7 +165,7 @@ impl<'a> Surroundings<'a> {
             steps: &reply.steps,
             known: &BTreeMap::new(),
             verdict: None,
-            judge: &|operation, place| turn::judge(&self.policy, guarded, operation, place),
+            judge: &|operation, place| turn::judge(&policy, guarded, operation, place),
             asking: Asking::Foretells,
             stopped: None,
             halts: false,
@@ -147,7 +174,8 @@ impl<'a> Surroundings<'a> {
         let mut unseen = Unseen::new(&config.protected_names);
         let place: &mut dyn Place = if is_in_guest { &mut unseen } else { &mut preview };
         let Carried { outcomes, .. } = turn::carry_out(&course, place, &mut (), &mut ())?;
-        Ok(Looked { reply, outcomes, rewritten: preview.rewritten(), is_in_guest })
+        let session = session.map(|session| session.id);
+        Ok(Looked { session, held, reply, outcomes, rewritten: preview.rewritten(), is_in_guest })
     }
 }
 
@@ -168,6 +196,9 @@ impl Looked {
     }
 
     fn tell_person(&self, context: &Context, errors: usize) {
+        if let Some(why) = &self.held {
+            talk::result(&format!("Would be held: {why}"));
+        }
         self.outcomes.iter().for_each(|outcome| talk::result(&located(context, outcome)));
         for file in &self.rewritten {
             let talk = context.talk.for_results();
@@ -201,6 +232,8 @@ impl Looked {
         );
         json!({
             "file": file,
+            "session": self.session,
+            "held": self.held,
             "dialect": self.reply.dialect,
             "blocks": tally(blocks.map(|kind| talk::name(kind, in_operations).to_owned())),
             "errors": errors,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::Base;
+use crate::support::{Base, ID};
 
 const GOOD: &str =
     "[CREATE_FILE path=\"a\"]\nx\n[/CREATE_FILE]\n[RUN_COMMAND]\nls\n[/RUN_COMMAND]\n";
@@ -105,4 +105,58 @@ fn what_cannot_be_read_does_not_stop_the_others() {
     assert!(run.stderr.contains("none") && run.stderr.contains("workspace"), "{run:?}");
     assert!(run.stdout.starts_with("none:\n\nworkspace:\n\ngood:\n"), "{run:?}");
     assert!(run.stdout.contains("+++ b/a"), "{run:?}");
+}
+
+#[test]
+fn what_would_be_held_is_told_and_is_no_error() {
+    let base = Base::with_session();
+    let to = |n: u32| format!("[REPLY session=\"{ID}\" sequence=\"{n}\"]\n{GOOD}");
+    base.run_with(&["apply"], GOOD).ok();
+    for (name, reply) in [("same", GOOD), ("old", &*to(1)), ("new", &*to(2)), ("ahead", &*to(3))] {
+        base.write(name, reply);
+    }
+    let run = base.run(&["check", "--json", "same", "old", "new", "ahead"]).ok();
+    let told = lines(&run.stdout);
+    for (n, why) in [
+        (
+            0,
+            Some("the same text as the reply before it, most likely pasted twice; `apply --again`"),
+        ),
+        (1, Some("it answers message 1 of session")),
+        (2, None),
+        (3, Some("it says that it answers message 3 of session")),
+    ] {
+        let held = told[n]["held"].as_str();
+        let is_it = held.zip(why).is_some_and(|(held, why)| held.contains(why));
+        assert!(is_it || held.is_none() && why.is_none(), "{:?}", told[n]);
+        assert_eq!((&told[n]["errors"], &told[n]["session"]), (&json!(0), &json!(ID)));
+    }
+    let run = base.run(&["check", "old"]).ok();
+    assert!(run.stdout.starts_with("Would be held: it answers message 1 of"), "{run:?}");
+    assert!(run.stdout.contains("`apply --force` carries it out\n"), "{run:?}");
+    assert!(!base.run(&["check", "new"]).ok().stdout.contains("held"));
+}
+
+#[test]
+fn a_reply_is_looked_at_for_the_session_that_it_answers() {
+    const OTHER: &str = "00ff00ff";
+    let base = Base::with_session();
+    base.run(&["new", "--no-watch", "--policy", "restrictive", "--id", OTHER, "A task"]).ok();
+    for (name, id) in [("1", ID), ("2", OTHER), ("3", "11111111")] {
+        base.write(name, format!("[REPLY session=\"{id}\" sequence=\"1\"]\n{GOOD}"));
+    }
+    let told = lines(&base.run(&["check", "--json", "1", "2", "3"]).with_code(1).stdout);
+    assert_eq!((&told[0]["session"], &told[0]["errorsByKind"]), (&json!(ID), &json!({})));
+    assert_eq!((&told[0]["held"], &told[1]["held"]), (&Value::Null, &Value::Null));
+    // Its policy is that session's.
+    assert_eq!(told[1]["session"], OTHER);
+    assert!(told[1]["errorsByKind"]["denied"].as_u64().is_some(), "{:?}", told[1]);
+    assert_eq!(told[2]["session"], Value::Null);
+    assert!(told[2]["held"].as_str().unwrap().contains("no session '11111111'"), "{:?}", told[2]);
+    // The session that is named is meant, whatever the reply says.
+    let told = lines(&base.run(&["check", "--json", "--session", ID, "2"]).ok().stdout);
+    assert_eq!(told[0]["session"], ID);
+    assert!(told[0]["held"].as_str().unwrap().contains(OTHER), "{:?}", told[0]);
+    // Without the line nobody knows which is meant.
+    base.run_with(&["check"], GOOD).with_code(2);
 }
