@@ -36,9 +36,12 @@ pub(super) fn read(value: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, 
     let bare = undecorated(given);
     let unlinked = unlinked(bare)?;
     let text = unlinked.as_deref().unwrap_or(bare);
-    if is_placeholder(text) {
+    let placeholder = || {
         let told = format!("path=\"{}\" is a placeholder and no real path", brief(given));
-        return Err(Refusal::Unclear(wrong(Mistake::PathPlaceholder, told)));
+        Refusal::Unclear(wrong(Mistake::PathPlaceholder, told))
+    };
+    if is_placeholder(text) {
+        return Err(placeholder());
     }
     if is_elsewhere(text) {
         let told = format!("path=\"{}\" is not relative to the workspace", brief(given));
@@ -58,6 +61,10 @@ pub(super) fn read(value: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, 
         return Err(Refusal::Unclear(wrong(Mistake::PathBackslashes, told)));
     }
     let path = RelPath::parse(text).map_err(Refusal::Fault)?;
+    // As in `path//to/file`.
+    if is_placeholder(path.as_str()) {
+        return Err(placeholder());
+    }
     if text != given {
         let told = format!("the path '{}' was read as '{path}'", brief(given));
         warnings.push(Warning::new(WarningSort::PathDecorated, told));
@@ -123,6 +130,12 @@ fn is_placeholder(text: &str) -> bool {
     ["path/to", "relative/path", "your/path"].iter().any(|words| first(words))
         || in_angles(inner)
         || inner.split('/').any(|part| in_angles(part) || matches!(part, "..." | "…"))
+}
+
+/// Whether a path that is written like that is taken for something else, and for itself behind `./`.
+pub(super) fn needs_guard(path: &RelPath) -> bool {
+    let text = path.as_str();
+    undecorated(text) != text || text.starts_with(char::is_whitespace) || is_elsewhere(text)
 }
 
 /// Whether it is an address, or begins in somebody's home.

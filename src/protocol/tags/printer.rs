@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::catalogue::name;
-use super::pairs;
+use super::{pairs, paths};
 use crate::protocol::{Change, Operation, Part, Reading, RelPath, ShellCommand};
 
 /// A reply that asks for `operations`, in canonical form. Reading it gives the same operations,
@@ -14,9 +14,8 @@ pub fn print<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> String 
     let mut out = String::new();
     for operation in operations {
         let name = name(operation.kind());
-        // The reader trims a path; a name that begins with a blank keeps it behind `./`.
         let path = |path: &RelPath| {
-            let guard = if path.as_str().starts_with(char::is_whitespace) { "./" } else { "" };
+            let guard = if paths::needs_guard(path) { "./" } else { "" };
             format!(" path=\"{guard}{}\"", escaped(path.as_str()))
         };
         // Writing to a String cannot fail.
