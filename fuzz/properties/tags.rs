@@ -1,7 +1,7 @@
 //! What holds of any text that is read as a reply in tags.
 
 use deaddrop::protocol::{
-    Asks, Dialect, Operation, Reply, Step, WarningSort, ends_early, read, tags,
+    Asks, Dialect, Mistake, Operation, Reply, Step, WarningSort, ends_early, read, tags,
 };
 
 /// Panics where something of it does not hold.
@@ -16,12 +16,17 @@ pub(crate) fn hold(text: &str) {
     ends_early(text);
 }
 
-/// There is always a step; each begins on a line of its own, and what is told of it is one line.
+/// There is always a step; they stand in order, each on a line of its own, and what is told of it is one line.
 fn in_order(text: &str, reply: &Reply) {
     let steps = &reply.steps;
     assert!(!steps.is_empty());
     let in_tags = reply.dialect != Some(Dialect::Operations);
-    assert!(steps.is_sorted_by(|a, b| a.line < b.line || !in_tags && a.line == b.line));
+    // A tag may stand behind the end of thoughts on its line.
+    let may_share = |step: &Step| match &step.asks {
+        Asks::Invalid(invalid) => !in_tags || invalid.sort == Mistake::ThoughtsUnopened,
+        Asks::Operation(_) => !in_tags,
+    };
+    assert!(steps.is_sorted_by(|a, b| a.line < b.line || may_share(a) && a.line == b.line));
     assert!(steps[0].line > 0);
     assert!(steps[steps.len() - 1].line <= text.matches('\n').count() + 1);
     for step in steps {
