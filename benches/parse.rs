@@ -36,26 +36,26 @@ fn ordinary(size: usize) -> String {
     reply
 }
 
-#[divan::bench(args = [1, 8])]
+#[divan::bench(args = [1, 8, 64])]
 fn blocks(bencher: divan::Bencher, mib: usize) {
     let reply = ordinary(mib * MIB);
     bencher.counter(BytesCount::new(reply.len())).bench(|| tags::parse(divan::black_box(&reply)));
 }
 
-#[divan::bench(args = [1, 8])]
+#[divan::bench(args = [1, 8, 64])]
 fn prose(bencher: divan::Bencher, mib: usize) {
     let line = "I'll now run the build and look at the result, then decide what to do.\n";
     let reply = line.repeat(mib * MIB / line.len());
     bencher.counter(BytesCount::new(reply.len())).bench(|| tags::parse(divan::black_box(&reply)));
 }
 
-#[divan::bench(args = [1, 8])]
+#[divan::bench(args = [1, 8, 64])]
 fn closing_tags_on_one_line(bencher: divan::Bencher, mib: usize) {
     let reply = format!("[CREATE_FILE path=\"a\"]\n{}", "x[/CREATE_FILE] ".repeat(mib * MIB / 16));
     bencher.counter(BytesCount::new(reply.len())).bench(|| tags::parse(divan::black_box(&reply)));
 }
 
-#[divan::bench(args = [1, 8])]
+#[divan::bench(args = [1, 8, 64])]
 fn openings_never_closed(bencher: divan::Bencher, mib: usize) {
     let reply = "[CREATE_FILE path=\"a\"]\n".repeat(mib * MIB / 23);
     bencher.counter(BytesCount::new(reply.len())).bench(|| tags::parse(divan::black_box(&reply)));

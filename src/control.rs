@@ -26,7 +26,7 @@ use crate::watch::Stop;
 const SOON: Duration = Duration::from_millis(5);
 
 /// Why a reply is held that was there before.
-const SAME: &str = "it is the same text as the reply before it, most likely pasted twice, and was not carried out; `deaddrop apply --again FILE` does it";
+const SAME: &str = "it is the same text as the reply before it, most likely pasted twice";
 
 /// What a person wishes done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,8 +119,9 @@ pub fn fulfil(base: &mut Base, wish: Wish, observer: &mut dyn Observer) -> Resul
             }
             let why = |text: &str| match (force, again) {
                 (true, _) => None,
-                (_, true) => misses(&session, text),
-                _ => speaks_against(&session, text),
+                _ => objection(&session, text)
+                    .filter(|found| !again || found.flag != AGAIN)
+                    .map(held),
             };
             let claimed = match reply {
                 Given::Text(text) => {
@@ -169,17 +170,29 @@ pub fn chosen(base: &Base, reply: &Given, named: Option<&str>, force: bool) -> R
     }
 }
 
-/// Why a reply is most likely a mistake: it was carried out just now, or was made for an outbox that
-/// is not the newest. None where nothing speaks against it.
-pub fn speaks_against(session: &Session, text: &str) -> Option<String> {
+/// What speaks against carrying out a reply.
+#[derive(Debug)]
+pub struct Objection {
+    /// Why it is most likely a mistake, a phrase.
+    pub why: String,
+    /// The flag with which `apply` carries it out all the same.
+    pub flag: &'static str,
+}
+
+const AGAIN: &str = "--again";
+
+/// Whether a reply is most likely a mistake: it was carried out just now, or was made for an outbox
+/// that is not the newest. None where nothing speaks against it.
+pub fn objection(session: &Session, text: &str) -> Option<Objection> {
     match protocol::answers(text) {
-        Some(answers) => session.misses(&answers),
-        None => session.is_repeat(text).then(|| SAME.to_owned()),
+        Some(answers) => session.misses(&answers).map(|why| Objection { why, flag: "--force" }),
+        None => session.is_repeat(text).then(|| Objection { why: SAME.to_owned(), flag: AGAIN }),
     }
 }
 
-fn misses(session: &Session, text: &str) -> Option<String> {
-    protocol::answers(text).and_then(|answers| session.misses(&answers))
+/// What is told of a reply that is held.
+pub fn held(Objection { why, flag }: Objection) -> String {
+    format!("{why}. It was not carried out; `deaddrop apply {flag} FILE` does it")
 }
 
 /// What is told with a reply that has to wait.

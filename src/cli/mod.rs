@@ -1,6 +1,7 @@
 //! The command line: what a person types, and which part of the program answers it.
 
 mod changes;
+mod check;
 mod decisions;
 mod doctor;
 mod doing;
@@ -128,6 +129,9 @@ struct Settings {
     /// How many tokens an outbox is at most [24000]
     #[arg(long, value_name = "N", global = true)]
     max_tokens: Option<String>,
+    /// How many characters a part of an outbox may have, see `show --part` [30000]
+    #[arg(long, value_name = "N", global = true)]
+    part_characters: Option<String>,
     /// How commands are confined: auto, bwrap, partial or off [auto]
     #[arg(long, value_name = "MODE", global = true)]
     sandbox: Option<String>,
@@ -163,7 +167,7 @@ enum Command {
     /// Carry out one reply now
     Apply(replies::Apply),
     /// Say what a reply would do, and change nothing
-    Check(replies::Check),
+    Check(check::Check),
     /// Let an operation be carried out that waits for your decision
     Approve(decisions::Approve),
     /// Refuse an operation that waits for your decision
@@ -321,7 +325,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Command::Resume(arguments) => serving::resume(&context, &arguments),
         Command::Watch(_) => serving::watch(&context),
         Command::Apply(arguments) => replies::apply(&context, &arguments),
-        Command::Check(arguments) => replies::check(&context, &arguments),
+        Command::Check(arguments) => check::check(&context, &arguments),
         Command::Approve(arguments) => decisions::approve(&context, &arguments),
         Command::Deny(arguments) => decisions::deny(&context, &arguments),
         Command::Run(arguments) => run::run(&context, &arguments),
@@ -347,6 +351,7 @@ impl Settings {
             ("command_timeout_seconds", self.command_timeout_seconds),
             ("max_output_length", self.max_output_length),
             ("max_tokens", self.max_tokens),
+            ("part_characters", self.part_characters),
             ("sandbox", self.sandbox),
             ("policy", self.policy),
         ] {

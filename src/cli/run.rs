@@ -11,7 +11,7 @@ use crate::base::Turn;
 use crate::control::{self, Wish};
 use crate::error::{Error, Result};
 use crate::protocol::operations::Status;
-use crate::protocol::{Asks, Invalid, Kind, Step, read_run};
+use crate::protocol::{Asks, Invalid, Kind, Mistake, Step, read_run};
 use crate::session::{Session, run_id};
 use crate::space::{self, RUN_POLICY};
 use crate::turn::Observer;
@@ -139,6 +139,7 @@ fn tell(context: &Context, run: &Session) -> ExitCode {
 /// A message that is no text is refused as one that is no message.
 fn unreadable(name: &str, why: &str) -> Step {
     let reason = format!("Nothing was carried out: {name}: {why}");
-    let invalid = Invalid { kind: Kind::Reply, rejected: false, reason };
+    let (kind, sort) = (Kind::Reply, Mistake::NoText);
+    let invalid = Invalid { kind, sort, rejected: false, reason };
     Step { line: 1, asks: Asks::Invalid(invalid), ends: false, warnings: Vec::new(), asked: None }
 }

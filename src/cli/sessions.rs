@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -13,6 +14,7 @@ use crate::config::Config;
 use crate::control::Wish;
 use crate::error::{Error, Result};
 use crate::lock::Lock;
+use crate::outbox::parts;
 use crate::runner::sandbox::Tier;
 use crate::session::journal;
 use crate::session::log::{self, Entry};
@@ -44,14 +46,24 @@ pub(super) struct Log {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  deaddrop show | xclip -selection clipboard\n  deaddrop show a1b2c3d4 2"
-)]
+#[command(after_help = "\
+A part begins and ends with a line that tells the model what it is and when to answer; send them in
+their order, one message each.
+
+Examples:
+  deaddrop show | xclip -selection clipboard
+  deaddrop show a1b2c3d4 2
+  deaddrop show --part 1 | xclip -selection clipboard
+  deaddrop show --part 2/3")]
 pub(super) struct Show {
     /// Which session; the newest open one if none is named
     id: Option<String>,
     /// Which of its outboxes; the newest if none is named
     sequence: Option<u32>,
+    /// Only part K, for chats that take no more than so many characters (--part-characters); or part
+    /// K of N about equal ones
+    #[arg(long, value_name = "K[/N]")]
+    part: Option<parts::Asked>,
 }
 
 #[derive(Debug, Args)]
@@ -221,9 +233,29 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
     let sequence = arguments.sequence.unwrap_or(session.sequence);
     let path = context.config.outbox.join(outbox_name(&session.id, sequence));
     let text = fs::read(&path).map_err(|e| Error::io("read the outbox", &path, e))?;
+    let text = match arguments.part {
+        None => text,
+        Some(asked) => part(context, &path, text, asked)?.into_bytes(),
+    };
     // A reader that has gone away has seen enough.
     let _ = io::stdout().write_all(&text);
     Ok(ExitCode::SUCCESS)
+}
+
+/// The part of an outbox that is asked for; says how many there are.
+fn part(context: &Context, path: &Path, outbox: Vec<u8>, asked: parts::Asked) -> Result<String> {
+    let outbox = String::from_utf8(outbox).map_err(|e| {
+        Error::io("read the outbox", path, io::Error::new(io::ErrorKind::InvalidData, e))
+    })?;
+    let parts::Part { text, part, of } =
+        parts::part(&outbox, asked, context.config.part_characters)
+            .map_err(|e| Error::usage(format!("--part: {e}")))?;
+    let characters = count(parts::length(&text), "character");
+    context.talk.say(&match of {
+        1 => format!("All of the outbox, {characters}: it needs no parts."),
+        _ => format!("Part {part} of {of}, {characters}."),
+    });
+    Ok(text)
 }
 
 pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {

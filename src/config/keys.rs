@@ -59,7 +59,7 @@ pub(crate) const PROTECTED: &str = ".git,.gitmodules,.husky,.vscode,.idea,.curso
     .mcp.json,.envrc,.bashrc,.bash_profile,.bash_login,.bash_logout,.profile,.zshrc,.zprofile,\
     .zshenv,.zlogin,.zlogout,.kshrc,.cshrc,.tcshrc,.login,.inputrc";
 
-pub(super) static KEYS: [Key; 22] = [
+pub(super) static KEYS: [Key; 23] = [
     Key { name: "workspace_dir", kind: Kind::Folder, default: "workspace" },
     Key { name: "inbox_dir", kind: Kind::Folder, default: "inbox" },
     Key { name: "outbox_dir", kind: Kind::Folder, default: "outbox" },
@@ -81,6 +81,11 @@ pub(super) static KEYS: [Key; 22] = [
         default: "24000",
     },
     Key { name: "first_contents", kind: Kind::Switch, default: "true" },
+    Key {
+        name: "part_characters",
+        kind: Kind::Number { least: 1_000, most: 10_000_000, or_none: false },
+        default: "30000",
+    },
     Key { name: "policy", kind: Kind::Policy, default: "" },
     Key { name: TABLE, kind: Kind::Mode, default: "auto" },
     Key { name: "sandbox.network", kind: Kind::Switch, default: "false" },

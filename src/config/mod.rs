@@ -56,6 +56,8 @@ pub struct Config {
     pub max_tokens: usize,
     /// Whether the first outbox shows contents of the workspace unasked, if nobody says otherwise.
     pub first_contents: bool,
+    /// How many characters a part of an outbox may have.
+    pub part_characters: usize,
     /// How commands are confined.
     pub sandbox: Sandbox,
     /// Names of files and folders that neither replies nor commands may write.
@@ -103,6 +105,8 @@ impl Config {
                 .unwrap_or(usize::MAX),
             max_tokens: usize::try_from(raw.setting("max_tokens").number()?).unwrap_or(usize::MAX),
             first_contents: raw.setting("first_contents").switch()?,
+            part_characters: usize::try_from(raw.setting("part_characters").number()?)
+                .unwrap_or(usize::MAX),
             sandbox: Sandbox::resolve(raw, &base, home)?,
             protected_names: raw.setting("protected_names").names()?,
             secrets: Secrets::resolve(raw)?,

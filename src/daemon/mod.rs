@@ -287,7 +287,7 @@ fn one(
     };
     let (put_away, why, held) = match session {
         Err(why) => (base.inbox.reject(&claimed, &why), why, false),
-        Ok(session) => match control::speaks_against(&session, &claimed.text) {
+        Ok(session) => match control::objection(&session, &claimed.text).map(control::held) {
             Some(why) => (base.inbox.hold(&claimed, &why), why, true),
             None => {
                 listener.took(&name, &session);

@@ -30,6 +30,17 @@ pub(super) fn could_be_events(line: &str) -> bool {
     begins(bare(line), "## events")
 }
 
+/// Whether a line of a text could be taken for one around a part of an outbox, wherever a long line is
+/// cut.
+pub(super) fn could_be_part(text: &str) -> bool {
+    let shows =
+        |c: &char| !(c.is_whitespace() || is_hazard(*c) || matches!(c, '\u{200c}' | '\u{200d}'));
+    text.lines().filter(|line| line.contains('=')).any(|line| {
+        let line: String = line.chars().filter(shows).map(|c| c.to_ascii_lowercase()).collect();
+        ["=part", "=endofpart"].iter().any(|beginning| line.contains(beginning))
+    })
+}
+
 /// A line without blanks, and what cannot be seen, around it.
 fn bare(line: &str) -> &str {
     line.trim_matches(|c: char| {
@@ -49,13 +60,18 @@ pub(super) fn boundary(session: &Session, path: &str, content: &str) -> Option<S
     if !content.lines().any(could_be_marker) {
         return None;
     }
-    let mut key = format!("{}\n{}\n{}\n{path}", session.secret, session.id, session.sequence);
+    let key = format!("{}\n{}\n{}\n{path}", session.secret, session.id, session.sequence);
+    Some(word(content, key))
+}
+
+/// A word for markers that `content` does not hold, derived from `key`.
+pub(super) fn word(content: &str, mut key: String) -> String {
     loop {
         let word = blake3::derive_key("deaddrop outbox boundary", key.as_bytes());
         let word = blake3::Hash::from_bytes(word).to_hex();
         let absent = (6..=word.len()).step_by(2).find(|n| !content.contains(&word[..*n]));
         if let Some(length) = absent {
-            return Some(word[..length].to_owned());
+            return word[..length].to_owned();
         }
         // The content holds all of it, so an earlier outbox came back: another word.
         key.push_str("\nanother");
@@ -85,6 +101,20 @@ mod tests {
         assert!(could_be_events("\u{200b} ## EVENTS") && !could_be_events("## Even"));
         for line in ["---", "====", "## Usage", "a === b", "let x = 1;", "[x] done", "", "é"] {
             assert!(!could_be_marker(line), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn lines_that_could_be_of_parts_are_known() {
+        for line in [
+            "=== PART 2 of 5 of one message: this is the last part ===",
+            "x === end of part 1 of 2 ===",
+            "=\u{200b}==\u{a0}Part",
+        ] {
+            assert!(could_be_part(&format!("a\n{line}\n")), "{line:?}");
+        }
+        for line in ["=== PROMPT ===", "part 2", "a = b, part of", "== end =="] {
+            assert!(!could_be_part(line), "{line:?}");
         }
     }
 

@@ -2,7 +2,8 @@
 //! protocol, "Outbox Format"). The same values always give the same text.
 //!
 //! Markers and headings stand flush left, and everything that is data is indented or stands in a
-//! block whose marker it cannot forge (see `boundaries`).
+//! block whose marker it cannot forge (see `boundaries`). [`parts`] cuts a text that is longer than a
+//! chat window takes.
 //!
 //! It fits into a chat: where all of it would be more tokens than it may, `fitting` leaves something
 //! out, and says how that is asked for.
@@ -17,6 +18,7 @@ mod header;
 mod lines;
 mod listing;
 mod offered;
+pub mod parts;
 mod prompt;
 mod results;
 mod screening;

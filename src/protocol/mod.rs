@@ -11,6 +11,7 @@ mod content;
 mod effect;
 pub mod elision;
 mod lines;
+mod mistake;
 pub mod operations;
 mod outcome;
 mod output;
@@ -27,6 +28,7 @@ pub use command::{ShellCommand, Streams};
 pub use content::Content;
 pub use effect::{Digest, Effect, FileEffect, MoveEffect, MoveLook};
 pub use lines::Lines;
+pub use mistake::{Invalid, Mistake};
 pub use outcome::{Detail, Ending, Execution, Failure, FailureKind, Outcome};
 pub use output::{Capture, Output};
 pub use path::{PathFault, RelPath};
@@ -274,9 +276,9 @@ pub struct Step {
     /// again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends: bool,
-    /// What was repaired in reading it, a sentence each.
+    /// What was repaired in reading it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
     /// What an event will know it by; only where the session's dialect is operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
@@ -311,9 +313,13 @@ impl Step {
     }
 
     /// A reply that is refused as a whole, or a part of it that has no operation to blame.
-    pub(in crate::protocol) fn refused(line: usize, reason: impl Into<String>) -> Self {
-        let invalid = Invalid { kind: Kind::Reply, rejected: false, reason: reason.into() };
-        Self::new(line, Asks::Invalid(invalid))
+    pub(in crate::protocol) fn refused(
+        line: usize,
+        sort: Mistake,
+        reason: impl Into<String>,
+    ) -> Self {
+        let (kind, reason) = (Kind::Reply, reason.into());
+        Self::new(line, Asks::Invalid(Invalid { kind, sort, rejected: false, reason }))
     }
 
     /// Which operation the block is, or was meant to be.
@@ -323,17 +329,4 @@ impl Step {
             Asks::Invalid(invalid) => invalid.kind,
         }
     }
-}
-
-/// A malformed block: what it was meant to be and what is wrong with it, in words that let the LLM
-/// send it right.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Invalid {
-    /// What the block was meant to be.
-    pub kind: Kind,
-    /// Whether it was refused for safety rather than misunderstood.
-    pub rejected: bool,
-    /// The reason, with the line and the correct form.
-    pub reason: String,
 }

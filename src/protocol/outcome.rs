@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::operations::{Encoding, UtcTime};
 use super::{
-    Asked, Asks, Excerpt, Fresh, Invalid, Kind, Operation, Output, Part, RelPath, Revision, Step,
-    Warning, WarningSort,
+    Asked, Asks, Excerpt, Fresh, Invalid, Kind, Mistake, Operation, Output, Part, RelPath,
+    Revision, Step, Warning,
 };
 
 /// What one operation of a reply came to.
@@ -152,6 +152,9 @@ pub enum Detail {
 pub struct Failure {
     /// Of what sort.
     pub kind: FailureKind,
+    /// Whose mistake of which sort it is, where it is one of the LLM's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mistake: Option<Mistake>,
     /// The reason, for the LLM to act on.
     pub reason: String,
     /// What to do instead, where somebody who denied it had a word on that.
@@ -243,8 +246,7 @@ impl Ending {
 impl Outcome {
     /// The outcome of `step` with this detail.
     pub fn of(step: &Step, detail: Detail) -> Self {
-        let repaired = |text: &String| Warning::new(WarningSort::Reading, text);
-        let warnings = step.warnings.iter().map(repaired).chain(detail.loosely());
+        let warnings = step.warnings.iter().cloned().chain(detail.loosely());
         Self {
             kind: step.kind(),
             line: step.line,
@@ -262,7 +264,8 @@ impl Outcome {
             false if step.ends => FailureKind::CutOff,
             false => FailureKind::Invalid,
         };
-        Self::of(step, Failure::new(kind, invalid.reason.clone()).into())
+        let failure = Failure::new(kind, invalid.reason.clone()).as_a(invalid.sort);
+        Self::of(step, failure.into())
     }
 
     /// The outcome of a step that was never begun, and why.
@@ -339,7 +342,13 @@ impl Failure {
     /// A failure of that sort.
     pub fn new(kind: FailureKind, reason: impl Into<String>) -> Self {
         let (suggestion, excerpt, fresh) = (None, Excerpt::default(), None);
-        Self { kind, reason: reason.into(), suggestion, excerpt, fresh }
+        Self { kind, mistake: None, reason: reason.into(), suggestion, excerpt, fresh }
+    }
+
+    /// The same failure, as a mistake of that sort.
+    #[must_use]
+    pub fn as_a(self, mistake: Mistake) -> Self {
+        Self { mistake: Some(mistake), ..self }
     }
 
     /// Refused for safety.

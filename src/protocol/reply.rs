@@ -11,7 +11,9 @@ use memchr::{memchr_iter, memmem};
 
 use super::operations::{self, Encoding, Received, Refused};
 use super::tags::{self, Blocks};
-use super::{Asked, Asks, Dialect, Kind, Operation, Reading, Step, Streams};
+use super::{
+    Asked, Asks, Dialect, Kind, Mistake, Operation, Reading, Step, Streams, Warning, WarningSort,
+};
 
 /// A reply, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +23,8 @@ pub struct Reply {
     /// Whether it ends within a block or a message: it may have been cut off, or not be complete
     /// yet.
     pub unclosed: bool,
+    /// Which dialect it is in; None where it holds nothing of either.
+    pub dialect: Option<Dialect>,
     /// Which outbox it says it answers (protocol 1.1, `[REPLY …]`).
     pub answers: Option<Address>,
 }
@@ -90,26 +94,29 @@ fn read_as(text: &str, dialect: Dialect, ends: bool) -> Reply {
     let mut blocks = tags::blocks(text);
     let found = outside(text, &blocks).and_then(|outside| operations::find(&outside));
     let is_message = matches!(found, Some(Ok(_)));
-    let (mut steps, unclosed) = match found {
+    let (mut steps, unclosed, is_in) = match found {
         Some(found) if is_in_operations(&found, &blocks) => {
             let unclosed = found.as_ref().is_err_and(|refused| refused.unclosed);
             let mut steps = operations::steps(found, ends);
             if let (Some(block), Some(last)) = (blocks.steps.first(), steps.last_mut()) {
-                last.warnings.push(format!(
+                let told = format!(
                     "the tags from line {} on were ignored: a reply holds either an operations message or tags",
                     block.line
-                ));
+                );
+                last.warnings.push(Warning::new(WarningSort::OtherDialect, told));
             }
-            (steps, unclosed)
+            (steps, unclosed, Some(Dialect::Operations))
         }
         found => {
             if let (Some(found), Some(last)) = (&found, blocks.steps.last_mut()) {
-                last.warnings.push(format!(
+                let told = format!(
                     "the operations message on line {} was not carried out: a reply holds either tags or an operations message",
                     line_of(found)
-                ));
+                );
+                last.warnings.push(Warning::new(WarningSort::OtherDialect, told));
             }
-            (blocks.steps, blocks.unclosed)
+            let is_in = (!blocks.steps.is_empty()).then_some(Dialect::Tags);
+            (blocks.steps, blocks.unclosed, is_in)
         }
     };
     if steps.is_empty() && (ends || !is_message) {
@@ -119,10 +126,11 @@ fn read_as(text: &str, dialect: Dialect, ends: bool) -> Reply {
             // A run has no session that could be ended.
             Dialect::Operations => NO_MESSAGE.split("; to end").next().unwrap_or(NO_MESSAGE),
         };
-        steps.push(Step { warnings: std::mem::take(&mut blocks.notes), ..Step::refused(1, told) });
+        let step = Step::refused(1, Mistake::NoCommand, told);
+        steps.push(Step { warnings: std::mem::take(&mut blocks.notes), ..step });
     }
     steps.iter_mut().for_each(|step| keep(step, dialect));
-    Reply { steps, unclosed, answers: blocks.answers }
+    Reply { steps, unclosed, dialect: is_in, answers: blocks.answers }
 }
 
 /// Whether a message counts beside these blocks.
@@ -194,9 +202,8 @@ fn keep(step: &mut Step, dialect: Dialect) {
             match asks {
                 Asks::Operation(Operation::Read { reading, .. }) => {
                     if *reading == Reading::Now(Encoding::Base64) {
-                        step.warnings.push(
-                            "the encoding base64 was ignored: files are shown as text here; for others use a command, as in base64 FILE".to_owned(),
-                        );
+                        let told = "the encoding base64 was ignored: files are shown as text here; for others use a command, as in base64 FILE";
+                        step.warnings.push(Warning::new(WarningSort::EncodingIgnored, told));
                     }
                     if matches!(reading, Reading::Now(_)) {
                         *reading = Reading::default();
@@ -279,12 +286,8 @@ mod tests {
             let reply = read(&format!("{LS}\n{RUN}{RUN}"), dialect);
             assert_eq!(kinds(&reply), ["Run", "Run"]);
             assert!(reply.steps[0].warnings.is_empty());
-            assert_eq!(
-                reply.steps[1].warnings,
-                [
-                    "the operations message on line 1 was not carried out: a reply holds either tags or an operations message"
-                ]
-            );
+            let told = "the operations message on line 1 was not carried out: a reply holds either tags or an operations message";
+            assert_eq!(reply.steps[1].warnings, [Warning::new(WarningSort::OtherDialect, told)]);
             let reply =
                 read(&format!("{RUN}{LS}\n{{\"protocolVersion\": 1, \"operations\": "), dialect);
             assert_eq!(kinds(&reply), ["Run"]);

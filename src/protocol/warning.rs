@@ -1,5 +1,5 @@
-//! What is told beside an outcome, and where it comes from: its text may quote a path of an LLM's,
-//! so nothing is to be concluded from that.
+//! What is told beside an outcome, and of what sort it is: its text may quote a path of an LLM's, so
+//! nothing is to be concluded from that.
 
 use std::ops::Deref;
 
@@ -9,18 +9,73 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 pub struct Warning {
-    /// Where it comes from.
+    /// Of what sort it is.
     pub sort: WarningSort,
     /// The sentence.
     pub text: String,
 }
 
-/// Where a [`Warning`] comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// What a [`Warning`] is about. As JSON these are words such as `unknown-attribute`, which stay what
+/// they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum WarningSort {
-    /// Something was repaired in reading the operation.
+    /// Something was repaired in reading the operation; what, was not written down.
     Reading,
+    /// A tag was read in spite of what stands around it or in it.
+    TagRepaired,
+    /// The body begins on the line of its tag.
+    BodyOnTagLine,
+    /// An attribute is none of the command's.
+    UnknownAttribute,
+    /// What stands after a tag was ignored.
+    TextAfterTag,
+    /// A path in marks, in quotes or as a link.
+    PathDecorated,
+    /// A path with `\` between folders.
+    PathBackslashes,
+    /// A fence around a body was taken off.
+    FenceTakenOff,
+    /// Line numbers before the lines of a body were taken off.
+    NumbersTakenOff,
+    /// What may be line numbers was kept.
+    NumbersKept,
+    /// What may be a fence around a body was kept.
+    FenceKept,
+    /// A body that is indented as its tag is was kept as it is.
+    IndentedBody,
+    /// A line of a body begins with what would close it alone.
+    OwnClosingInBody,
+    /// A decorated tag was read as words.
+    ReadAsWords,
+    /// A closing tag closes nothing.
+    StrayClosing,
+    /// Tags stand within thoughts.
+    TagsInThoughts,
+    /// Tags stand in a file that the reply shows as an outbox does.
+    TagsInShownFile,
+    /// The line that says which outbox the reply answers cannot be read.
+    ReplyLineUnreadable,
+    /// A result that only an outbox tells.
+    InventedResult,
+    /// Most tags came with escaped characters, so bodies may hold such too.
+    EscapedTags,
+    /// A body holds characters that a chat window puts in.
+    StrangeCharacters,
+    /// A body holds a mark where the chat cites something.
+    CitationMark,
+    /// A body holds a label or a button of the chat page.
+    PageFurniture,
+    /// A body holds HTML entities and none of the characters.
+    EntitiesOnly,
+    /// What stands in the other dialect was not carried out.
+    OtherDialect,
+    /// An encoding was ignored.
+    EncodingIgnored,
+    /// What would end the session is not the last operation.
+    EndNotLast,
+    /// There were more warnings than are told.
+    More,
     /// A command did something to protected names.
     Guard,
     /// A command got less time than it asked for.
@@ -54,7 +109,7 @@ impl Deref for Warning {
     }
 }
 
-/// How it stands in files: what is of reading as its text alone, as all did once.
+/// How it stands in files: where the sort is not known as its text alone, as all did once.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -89,6 +144,7 @@ mod tests {
         for (json, sort) in [
             (r#""b""#, WarningSort::Reading),
             (r#"{"sort":"guard","text":"b"}"#, WarningSort::Guard),
+            (r#"{"sort":"text-after-tag","text":"b"}"#, WarningSort::TextAfterTag),
         ] {
             let warning: Warning = serde_json::from_str(json).unwrap();
             assert_eq!(warning, Warning::new(sort, "b"));

@@ -181,7 +181,7 @@ impl Session {
         } else {
             return None;
         };
-        Some(format!("{why}. It was not carried out; `deaddrop apply --force FILE` does it"))
+        Some(why)
     }
 
     /// Whether this text is that of the reply just before: most likely pasted twice.

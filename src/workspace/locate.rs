@@ -16,7 +16,7 @@ use super::Workspace;
 use super::facts::meant_by;
 use super::overlay::{Cover, Overlay};
 use super::process;
-use crate::protocol::{Failure, FailureKind, Operation, PathFault, RelPath};
+use crate::protocol::{Failure, FailureKind, Mistake, Operation, PathFault, RelPath};
 
 /// As many links as Linux follows.
 const LINK_LIMIT: usize = 40;
@@ -355,7 +355,7 @@ fn joined(held: &[(String, Option<Dir>)], name: &str) -> String {
 
 /// The one refusal of what leads out.
 pub(super) fn outside(path: &RelPath) -> Failure {
-    Failure::rejected(PathFault::Outside(path.to_string()).to_string())
+    Failure::rejected(PathFault::Outside(path.to_string()).to_string()).as_a(Mistake::PathRefused)
 }
 
 fn own_state(path: &RelPath) -> Failure {
@@ -363,7 +363,7 @@ fn own_state(path: &RelPath) -> Failure {
 }
 
 pub(crate) fn not_found(path: &RelPath) -> Failure {
-    Failure::execution(format!("File '{path}' not found"))
+    Failure::execution(format!("File '{path}' not found")).as_a(Mistake::FileNotFound)
 }
 
 /// Said where a file is to be made anew: only the dialect of operations asks for that.
@@ -373,11 +373,11 @@ pub(crate) fn already_exists(path: &RelPath, is_folder: bool) -> Failure {
     } else {
         "editFile changes it, \"overwrite\": true replaces it"
     };
-    Failure::execution(format!("File '{path}' already exists ({what})"))
+    Failure::execution(format!("File '{path}' already exists ({what})")).as_a(Mistake::FileExists)
 }
 
 pub(crate) fn is_folder(path: &RelPath) -> Failure {
-    Failure::execution(format!("'{path}' is a folder, not a file"))
+    Failure::execution(format!("'{path}' is a folder, not a file")).as_a(Mistake::FolderNotFile)
 }
 
 fn no_folder(path: &RelPath, name: &str) -> Failure {

@@ -37,7 +37,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use crate::error::{Error, Result};
-use crate::protocol::{Failure, Lines, RelPath, elision};
+use crate::protocol::{Failure, Lines, Mistake, RelPath, elision};
 pub use changing::changed;
 pub use facts::Look;
 pub use list::Entry;
@@ -170,7 +170,8 @@ fn nothing_left_out(path: &RelPath, new: &[u8], old: &[u8]) -> Result<(), Failur
     Err(Failure::execution(format!(
         "Line {line} of the new content, `{}`, stands for lines that '{path}' would lose; nothing was changed. Send all of the file, or EDIT_FILE the lines that change",
         crate::text::visible_line(text)
-    )))
+    ))
+    .as_a(Mistake::LinesLeftOut))
 }
 
 /// Fails where a file of this size is too large to be edited.

@@ -71,7 +71,7 @@ fn asked_for(files: &[(&str, &str)], mut results: Vec<Outcome>) -> (Session, Fil
     session.advance(results, session.updated_at);
     let requested =
         files.iter().map(|(path, text)| Requested { contents: Ok(contents(path, text)) });
-    (session, Files { requested: requested.collect(), offered: None })
+    (session, Files { requested: requested.collect(), ..Files::default() })
 }
 
 fn rendered(session: &Session, files: &Files, max_tokens: usize) -> Rendered {
@@ -108,7 +108,7 @@ fn small_files_are_whole_and_large_ones_are_cut_at_a_line_that_can_be_asked_for(
     let (large, huge) = (line.repeat(3_000), line.repeat(20_000));
     let (session, files) =
         asked_for(&[("huge.py", &huge), ("small.py", "x = 1\n"), ("large.py", &large)], vec![]);
-    let Rendered { text, tokens, shown } = rendered(&session, &files, 24_000);
+    let Rendered { text, tokens, shown, .. } = rendered(&session, &files, 24_000);
     assert!(tokens <= 24_000 && tokens > 21_000, "{tokens}");
     assert!(text.contains("--- small.py ---\nx = 1\n--- end small.py ---\n--- large.py ---\n"));
     let lines = |path: &str| {
@@ -192,7 +192,7 @@ fn events_are_shortened_in_the_outbox_and_say_so() {
         result.asked = Some(Asked { id: Some("i".into()), about: "big.py".into() });
     }
     session.advance(results, session.updated_at);
-    let Rendered { text, tokens, shown } = rendered(&session, &Files::default(), 12_000);
+    let Rendered { text, tokens, shown, .. } = rendered(&session, &Files::default(), 12_000);
     assert!(tokens <= 12_000 && tokens > 9_500, "{tokens}");
     let (_, json) = text.split_once("## Events\n").unwrap();
     let (json, _) = json.split_once("\n\n=== PROMPT").unwrap();
@@ -336,7 +336,7 @@ proptest! {
         }
         let walk = Walk::of(names.iter().map(|name| (name.as_str(), 1 << 20)));
         let environment = environment(max_tokens);
-        let Rendered { text, tokens, shown } = render(&session, &environment, &walk, &given);
+        let Rendered { text, tokens, shown, .. } = render(&session, &environment, &walk, &given);
 
         let exactly = tokens::count(&text);
         let never_left_out = tokens::count(&visible(&task)) * usize::from(sequence == 1)

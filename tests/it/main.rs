@@ -10,6 +10,8 @@ mod asking;
 mod basics;
 mod budget;
 #[cfg(unix)]
+mod checking;
+#[cfg(unix)]
 mod cli;
 #[cfg(target_os = "linux")]
 mod commands;
@@ -26,6 +28,7 @@ mod events_shown;
 mod finding;
 #[cfg(unix)]
 mod first_contents;
+mod fuzz_corpus;
 mod guest;
 #[cfg(target_os = "linux")]
 mod guest_homes;
@@ -38,6 +41,8 @@ mod guests_hostile;
 mod handing_over;
 #[cfg(unix)]
 mod inbox;
+#[cfg(unix)]
+mod linear;
 mod listing;
 mod messages;
 #[cfg(target_os = "linux")]
@@ -47,6 +52,8 @@ mod operations;
 mod outboxes;
 #[cfg(target_os = "linux")]
 mod own_state;
+#[cfg(unix)]
+mod parts;
 #[cfg(unix)]
 mod plain_guests;
 #[cfg(unix)]

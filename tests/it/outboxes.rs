@@ -347,7 +347,7 @@ proptest! {
         };
         let walk = Walk::of(names.iter().map(|name| (name.as_str(), 7)));
         let requested: Vec<Requested> = wanted.iter().map(requested).collect();
-        let files = Files { requested, offered: None };
+        let files = Files { requested, ..Files::default() };
         let outbox = render(&session, &environment, &walk, &files).text;
         let found = read(&outbox);
 

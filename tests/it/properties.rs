@@ -1,9 +1,7 @@
 //! Properties that hold for any text: reading never panics, what is read can be printed and read
 //! again, line edits agree with a simple model, and nothing hostile stays hidden.
 
-use std::time::{Duration, Instant};
-
-use deaddrop::protocol::{Asks, Operation, RelPath, tags};
+use deaddrop::protocol::{Asks, Operation, RelPath, Warning, WarningSort, tags};
 use deaddrop::text::{visible, visible_line};
 use deaddrop::workspace::edit::{count_lines, replace_lines};
 use proptest::prelude::*;
@@ -29,6 +27,9 @@ fn reply() -> impl Strategy<Value = String> {
         "start_line=\"+3\" ",
         "end_line=\"0\" ",
         "path=\"./ x\"",
+        "[READ_FILE path=\"./~/x\"]\n",
+        "[READ_FILE path=\"./'a'\"]\n",
+        "[READ_FILE path=\"path//to/x\"]\n",
         "path=\"..\\y/../é\" ",
         "[DELETE_FILE path=\"c d\"]\n",
         "[READ_FILE path=\"a/./b\"]\r\n",
@@ -134,7 +135,10 @@ proptest! {
         let first = operations(&text);
         let printed = tags::print(&first);
         let again = tags::parse(&printed);
-        prop_assert!(again.steps.iter().all(|step| step.warnings.is_empty()) || first.is_empty());
+        // What is odd in a body is so still.
+        let is_of_tags = |warning: &Warning| warning.sort != WarningSort::FenceKept;
+        let mut warnings = again.steps.iter().flat_map(|step| &step.warnings);
+        prop_assert!(!warnings.any(is_of_tags) || first.is_empty());
         prop_assert_eq!(operations(&printed), first, "{}", printed);
     }
 
@@ -190,85 +194,5 @@ proptest! {
         prop_assert_eq!(visible(&shown), shown.as_ref());
         let line = visible_line(&text);
         prop_assert!(!line.chars().any(char::is_control), "{:?}", line);
-    }
-}
-
-/// Replies that take a careless reader more than linear time, of about this many bytes.
-fn hostile_replies(bytes: usize) -> Vec<String> {
-    let opening = "[CREATE_FILE path=\"a\"]\n";
-    let many = |piece: &str| piece.repeat(bytes / piece.len());
-    let numbers = (0..bytes / 12).map(|n| n.to_string());
-    let attributes: String =
-        numbers.flat_map(|n| [" k".to_owned(), n, "=\"v\"".to_owned()]).collect();
-    vec![
-        format!("{opening}{}", many("[/CREATE_FILE]")),
-        format!("{opening}{}", many("[/CREATE_FILE] \t\u{2003}")),
-        format!("{opening}{}[/CREATE_FILE]x", many(" ")),
-        many(opening),
-        many("[CREATE_FILE path=\"a\"][/CREATE_FILE]\n"),
-        many(" "),
-        many(" \r\n\t"),
-        format!("[CREATE_FILE{}path=\"a\"]", many(" ")),
-        format!("[CREATE_FILE{attributes}]\n"),
-        format!("[CREATE_FILE path=\"{}\"]\n[/CREATE_FILE]", many("a/../")),
-        format!("[CREATE_FILE path=\"{}", many("\\")),
-        many("[CREATE_FILE path=\"\n"),
-        many("[RUN_COMMAND]\n[/RUN_COMMAND]\n"),
-        many("[DONE][/DONE]"),
-        many("> [MESSAGE]\n"),
-        many("> > - **[DONE]**\n"),
-        many("**[DONE]\n"),
-        many("[/CREATE_FILE]\n"),
-        many("[CREATE FILE path\n"),
-        many("[CREATE FILE path\n[/CREATE FILE]\n"),
-        many("[OK] MESSAGE: x\n"),
-        many("<think>[DONE]</think>\n"),
-        many("<think>\n"),
-        many("</think>"),
-        many(" === PROMPT === "),
-        many("[\\_"),
-        many("[MESSAGE]\nx[/MESSAGE]\n"),
-        many("[MESSAGE]x\n**[/MESSAGE]**\n"),
-        format!("[READ_FILE path=&quot;{}", many("&amp;")),
-        format!("[READ_FILE path={}]", many("[a](b)")),
-        format!("{opening}{}[/CREATE_FILE]", many("12| x\n")),
-        format!("{opening}{}[/CREATE_FILE]", many("… ... \n")),
-        format!("{opening}{}[/CREATE_FILE]", many("...…")),
-        format!("{opening}{}\n[/CREATE_FILE]", many("【1†")),
-        format!("{opening}{}\n[/CREATE_FILE]", many("&lt;\u{a0}")),
-        format!("{opening}```\n{}\n```\n[/CREATE_FILE]", many("` ```\n")),
-        format!("> {opening}{}> [/CREATE_FILE]\n", many("> x\n")),
-    ]
-}
-
-#[test]
-fn hostile_replies_of_4_mib_are_read_at_once() {
-    let begun = Instant::now();
-    for reply in hostile_replies(4 << 20) {
-        let (name, begun) = (reply[..30.min(reply.len())].to_owned(), Instant::now());
-        assert!(!tags::parse(&reply).steps.is_empty());
-        // Even unoptimised on a busy machine; quadratic work would take hours.
-        assert!(begun.elapsed() < Duration::from_secs(10), "{name:?}: {:?}", begun.elapsed());
-    }
-    eprintln!("all in {:?}", begun.elapsed());
-}
-
-#[test]
-#[ignore = "compares times, which a busy machine distorts"]
-fn reading_is_linear() {
-    let time = |reply: &str| {
-        (0..3)
-            .map(|_| {
-                let begun = Instant::now();
-                tags::parse(reply);
-                begun.elapsed()
-            })
-            .min()
-            .unwrap()
-    };
-    for (small, large) in hostile_replies(256 << 10).iter().zip(hostile_replies(2 << 20)) {
-        let (few, many) = (time(small), time(&large));
-        let most = few * 24 + Duration::from_millis(20);
-        assert!(many < most, "{:?}: {few:?}, then {many:?}", &small[..30]);
     }
 }

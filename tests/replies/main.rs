@@ -21,6 +21,7 @@ use std::process::ExitCode;
 
 use deaddrop::protocol::{Address, Asks, Change, Existing, Operation, Reading, Step, tags};
 use libtest_mimic::{Arguments, Failed, Trial};
+use serde_json::json;
 use similar::TextDiff;
 
 fn main() -> ExitCode {
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
 /// Reads every case of a file, and compares what it is read as.
 fn check(file: &Path) -> Result<(), Failed> {
     let expected = fs::read_to_string(file)?;
+    let told = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/use.md"))?;
     let mut actual = String::new();
     let mut cases = 0;
     for case in expected.split("%% ").skip(1) {
@@ -57,7 +59,12 @@ fn check(file: &Path) -> Result<(), Failed> {
             let key = key.as_deref().unwrap_or("-");
             actual.push_str(&format!("answers {session} {sequence} {key}\n"));
         }
-        read.steps.iter().for_each(|step| actual.push_str(&shown(step)));
+        for step in &read.steps {
+            actual.push_str(&shown(step));
+            if let Some(sort) = sorts(step).find(|sort| !told.contains(&format!("`{sort}`"))) {
+                return Err(format!("%% {title}: docs/use.md does not tell of `{sort}`").into());
+            }
+        }
         actual.push('\n');
     }
     if cases < 3 {
@@ -89,6 +96,16 @@ fn unescaped(written: &str) -> Result<String, Failed> {
     Ok(text.replace("\\r\n", "\r\n"))
 }
 
+/// The sorts of all that is told of a step, as they are counted by.
+fn sorts(step: &Step) -> impl Iterator<Item = String> {
+    let mistake = match &step.asks {
+        Asks::Operation(_) => None,
+        Asks::Invalid(invalid) => Some(json!(invalid.sort)),
+    };
+    let warnings = step.warnings.iter().map(|warning| json!(warning.sort));
+    mistake.into_iter().chain(warnings).map(|sort| sort.as_str().unwrap().to_owned())
+}
+
 fn shown(step: &Step) -> String {
     let mut out = match &step.asks {
         Asks::Operation(operation) => format!("{} + {}\n", step.line, asked(operation)),
@@ -98,7 +115,7 @@ fn shown(step: &Step) -> String {
             format!("{} {mark}{sort} {:?}: {}\n", step.line, invalid.kind, invalid.reason)
         }
     };
-    step.warnings.iter().for_each(|warning| out.push_str(&format!("    ~ {warning}\n")));
+    step.warnings.iter().for_each(|warning| out.push_str(&format!("    ~ {}\n", warning.text)));
     out
 }
 

@@ -10,8 +10,8 @@ use super::{
     OperationType, Received, Refused, ShellOperation,
 };
 use crate::protocol::{
-    Asked, Asks, Change, Content, Existing, Invalid, Kind, Operation as Meant, PathFault, Reading,
-    RelPath, Replacement, ShellCommand, Step, Streams,
+    Asked, Asks, Change, Content, Existing, Invalid, Kind, Mistake, Operation as Meant, PathFault,
+    Reading, RelPath, Replacement, ShellCommand, Step, Streams, Warning, WarningSort,
 };
 
 /// The id of a `message` that ends a session, where it is the last operation of a reply. It is a
@@ -40,7 +40,8 @@ pub fn steps(found: Result<Received, Refused>, ends: bool) -> Vec<Step> {
         Err(refused) => {
             let Refused { line, faults, .. } = &refused;
             let reason = format!("Nothing was carried out. {}{faults}", faults.line_before(*line));
-            return vec![Step::refused(refused.line, reason)];
+            let sort = if refused.unclosed { Mistake::CutOff } else { Mistake::MessageRefused };
+            return vec![Step::refused(refused.line, sort, reason)];
         }
     };
     let Some(last) = received.entries.len().checked_sub(1) else {
@@ -57,9 +58,10 @@ pub fn steps(found: Result<Received, Refused>, ends: bool) -> Vec<Step> {
             if closes && n == last && whole {
                 end(&mut step);
             } else if closes {
-                step.warnings.push(format!(
+                let told = format!(
                     "the id \"{DONE}\" did not end the session: only the last operation of a reply can"
-                ));
+                );
+                step.warnings.push(Warning::new(WarningSort::EndNotLast, told));
             }
             step
         })
@@ -70,7 +72,7 @@ pub fn steps(found: Result<Received, Refused>, ends: bool) -> Vec<Step> {
         let reason = format!(
             "{left_out} {them} from line {left_out_from} on {were} not carried out: of one reply the first {OPERATIONS_LIMIT} are"
         );
-        steps.push(Step::refused(left_out_from, reason));
+        steps.push(Step::refused(left_out_from, Mistake::TooMany, reason));
     }
     steps
 }
@@ -80,7 +82,8 @@ fn nothing(line: usize) -> Step {
     let reason = format!(
         "The operations message holds no operations, so nothing was done. To end the session, send a message operation with the id \"{DONE}\""
     );
-    Step { asked: Some(Asked::default()), ..Step::refused(line, reason) }
+    let step = Step::refused(line, Mistake::NoCommand, reason);
+    Step { asked: Some(Asked::default()), ..step }
 }
 
 fn is_done(entry: &Entry) -> bool {
@@ -108,7 +111,8 @@ fn step(Entry { line, asks }: Entry) -> Step {
         Ok(meant) => Asks::Operation(meant),
         Err(fault) => {
             let reason = format!("{fault} (line {line})");
-            Asks::Invalid(Invalid { kind, rejected: true, reason })
+            let sort = Mistake::PathRefused;
+            Asks::Invalid(Invalid { kind, sort, rejected: true, reason })
         }
     };
     Step { line, asks, ends: false, warnings, asked: Some(Asked { id, about }) }
@@ -118,12 +122,13 @@ fn step(Entry { line, asks }: Entry) -> Step {
 fn skipped(line: usize, Malformed { id, kind, faults }: Malformed) -> Step {
     let kind = kind.map_or(Kind::Reply, Kind::of);
     let reason = format!("{}{faults}", faults.line_before(line));
-    let invalid = Invalid { kind, rejected: false, reason };
+    let sort = Mistake::OperationMalformed;
+    let invalid = Invalid { kind, sort, rejected: false, reason };
     let asked = Some(Asked { id, about: String::new() });
     Step { asked, ..Step::new(line, Asks::Invalid(invalid)) }
 }
 
-fn meant(operation: Operation, warnings: &mut Vec<String>) -> Result<Meant, PathFault> {
+fn meant(operation: Operation, warnings: &mut Vec<Warning>) -> Result<Meant, PathFault> {
     Ok(match operation {
         Operation::Message(message) => {
             let mut text = message.content;
@@ -174,11 +179,12 @@ fn content(create: CreateFileOperation) -> Content {
     }
 }
 
-fn read_path(text: &str, warnings: &mut Vec<String>) -> Result<RelPath, PathFault> {
+fn read_path(text: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, PathFault> {
     let path = RelPath::parse(text)?;
     if text.contains('\\') {
         let shown = crate::text::visible_line(text);
-        warnings.push(format!("the path '{shown}' was read as '{path}': write / between folders"));
+        let told = format!("the path '{shown}' was read as '{path}': write / between folders");
+        warnings.push(Warning::new(WarningSort::PathBackslashes, told));
     }
     Ok(path)
 }
@@ -347,7 +353,7 @@ mod tests {
         let told: Vec<(Kind, &str)> = steps
             .iter()
             .map(|step| match &step.asks {
-                Asks::Invalid(Invalid { kind, rejected: false, reason }) => (*kind, &**reason),
+                Asks::Invalid(Invalid { kind, rejected: false, reason, .. }) => (*kind, &**reason),
                 other => panic!("{other:?}"),
             })
             .collect();

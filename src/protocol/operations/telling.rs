@@ -54,12 +54,7 @@ pub fn events_of(outcome: &Outcome, now: &UtcTime) -> Vec<Event> {
         let category = match warning.sort {
             WarningSort::Guard | WarningSort::Asking => ErrorCategory::Policy,
             WarningSort::Timeout => ErrorCategory::Timeout,
-            WarningSort::Reading
-            | WarningSort::Done
-            | WarningSort::Loosely
-            | WarningSort::Guest
-            | WarningSort::Room
-            | WarningSort::Search => ErrorCategory::Execution,
+            _ => ErrorCategory::Execution,
         };
         told.error(category, warning.text.clone())
     }));

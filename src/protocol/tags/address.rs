@@ -3,7 +3,7 @@
 use super::attributes::{Opening, brief};
 use super::marks::Mark;
 use super::reader::Reader;
-use crate::protocol::{Address, Step};
+use crate::protocol::{Address, Mistake, Step, Warning, WarningSort};
 
 impl Reader<'_> {
     /// Takes the line; `tag` is None where it cannot be read.
@@ -17,7 +17,7 @@ impl Reader<'_> {
                     "line {number} `{}` could not be read and was ignored; the form is [REPLY session=\"a1b2c3d4\" sequence=\"1\"], as the newest message gives it",
                     brief(line)
                 );
-                self.note(told);
+                self.note(Warning::new(WarningSort::ReplyLineUnreadable, told));
             }
             return;
         };
@@ -27,7 +27,8 @@ impl Reader<'_> {
                     "Nothing was carried out: line {number} `{}` and a line before it say that the reply answers two different messages. Send one reply to the newest message, with the [REPLY …] line that it gives",
                     brief(line)
                 );
-                self.refuse_all(Step::refused(number, told), mark.line);
+                let step = Step::refused(number, Mistake::ReplyLinesDiffer, told);
+                self.refuse_all(step, mark.line);
             }
             _ => self.blocks.answers = Some(found),
         }

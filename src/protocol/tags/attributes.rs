@@ -2,7 +2,8 @@
 
 use super::catalogue::Command;
 use super::repairs::{Repairs, is_zero_width};
-use crate::protocol::Kind;
+use super::wrong::{Wrong, wrong};
+use crate::protocol::{Kind, Mistake, Warning, WarningSort};
 
 /// More attributes than any command has; bounds the work on a hostile tag.
 const LIMIT: usize = 16;
@@ -11,18 +12,18 @@ const LIMIT: usize = 16;
 pub(super) struct Opening<'a> {
     pub(super) values: Vec<Option<String>>,
     pub(super) after: &'a str,
-    pub(super) warnings: Vec<String>,
+    pub(super) warnings: Vec<Warning>,
 }
 
 /// Reads what follows a command's name in its opening tag, and notes what had to be overlooked. An
-/// error is a phrase that says what is wrong with the tag.
+/// error says what is wrong with the tag.
 pub(super) fn read<'a>(
     command: &Command,
     text: &'a str,
     repairs: &mut Repairs,
-) -> Result<Opening<'a>, String> {
+) -> Result<Opening<'a>, Wrong> {
     if repairs.has(Repairs::STRUCK) {
-        return Err("the tag is struck out (~~)".to_owned());
+        return Err(wrong(Mistake::StruckTag, "the tag is struck out (~~)"));
     }
     let mut found: Vec<(String, String)> = Vec::new();
     let mut cursor = Cursor { rest: text, repairs };
@@ -37,14 +38,15 @@ pub(super) fn read<'a>(
             break after;
         }
         let unreadable = || {
-            if begin.trim_end().is_empty() {
+            let told = if begin.trim_end().is_empty() {
                 "the tag does not end in ]".to_owned()
             } else {
                 format!(
                     "cannot read `{}` as attributes (key=\"value\") and a closing ]",
                     brief(begin)
                 )
-            }
+            };
+            wrong(Mistake::TagUnreadable, told)
         };
         let (key, value, bare) = cursor.pair().ok_or_else(unreadable)?;
         unquoted |= bare;
@@ -55,7 +57,8 @@ pub(super) fn read<'a>(
             && pair.trim_start_matches('\\').contains('\\')
             && key.eq_ignore_ascii_case("pattern")
         {
-            return Err("the characters of the tag came escaped (\\), so what its pattern was is not known: send it in a code block; it stands".to_owned());
+            let told = "the characters of the tag came escaped (\\), so what its pattern was is not known: send it in a code block; it stands";
+            return Err(wrong(Mistake::PatternUnclear, told));
         }
         let known = command.attributes.iter().find(|a| a.name.eq_ignore_ascii_case(&key));
         let key = match known {
@@ -68,26 +71,29 @@ pub(super) fn read<'a>(
             None => key,
         };
         if found.iter().any(|(k, _)| *k == key) {
-            return Err(format!("the attribute {key} stands there twice"));
+            let told = format!("the attribute {key} stands there twice");
+            return Err(wrong(Mistake::AttributeTwice, told));
         }
         if found.len() == LIMIT {
-            return Err(format!("there are more than {LIMIT} attributes"));
+            let told = format!("there are more than {LIMIT} attributes");
+            return Err(wrong(Mistake::TagUnreadable, told));
         }
         found.push((key, value));
     };
     // Where a value without quotes ends is not known then.
     if unquoted && after.contains(']') && !after.contains("[/") {
-        return Err("a value without quotes holds a ]".to_owned());
+        return Err(wrong(Mistake::TagUnreadable, "a value without quotes holds a ]"));
     }
 
     let mut warnings = Vec::new();
     for (key, _) in &found {
         if !command.attributes.iter().any(|known| known.name == key) {
-            warnings.push(format!(
+            let told = format!(
                 "the attribute {} is unknown to {} and was ignored",
                 brief(key),
                 command.name
-            ));
+            );
+            warnings.push(Warning::new(WarningSort::UnknownAttribute, told));
         }
     }
     let is_there = |name: &str| found.iter().any(|(key, _)| key == name);
@@ -106,10 +112,9 @@ pub(super) fn read<'a>(
         values.push(value.map(|(_, value)| std::mem::take(value)));
     }
     if let Some(key) = carries_its_body(command, &found) {
-        return Err(format!(
-            "{key} is no attribute of {} (its body goes on the lines below)",
-            command.name
-        ));
+        let told =
+            format!("{key} is no attribute of {} (its body goes on the lines below)", command.name);
+        return Err(wrong(Mistake::BodyAsAttribute, told));
     }
     Ok(Opening { values, after, warnings })
 }
@@ -136,15 +141,17 @@ pub(super) fn token(text: &str) -> Option<String> {
     rest.match_indices("end").any(is_key).then(String::new)
 }
 
-fn missing(command: &Command, name: &str, found: &[(String, String)]) -> String {
+fn missing(command: &Command, name: &str, found: &[(String, String)]) -> Wrong {
     let range = found.iter().find(|(key, value)| {
         command.attributes.iter().any(|known| known.name == key) && is_range(value)
     });
     match range {
         Some((key, value)) => {
-            format!("{key}=\"{}\" is no line number, and {name} is missing", brief(value))
+            let value = brief(value);
+            let told = format!("{key}=\"{value}\" is no line number, and {name} is missing");
+            wrong(Mistake::LineNumber, told)
         }
-        None => format!("the attribute {name} is missing"),
+        None => wrong(Mistake::AttributeMissing, format!("the attribute {name} is missing")),
     }
 }
 

@@ -6,9 +6,10 @@ use super::catalogue::Command;
 use super::notes;
 use super::pairs;
 use super::paths::{self, Refusal};
+use super::wrong::{Wrong, wrong};
 use crate::protocol::{
-    Asked, Asks, Change, Existing, Invalid, Kind, Operation, Part, Reading, RelPath, ShellCommand,
-    Step, elision,
+    Asked, Asks, Change, Existing, Invalid, Kind, Mistake, Operation, Part, Reading, RelPath,
+    ShellCommand, Step, Warning, elision,
 };
 
 /// A block as its tags have it.
@@ -22,7 +23,7 @@ pub(super) struct Block<'a> {
     pub(super) body: String,
     /// The line that its body begins on.
     pub(super) body_line: usize,
-    pub(super) warnings: Vec<String>,
+    pub(super) warnings: Vec<Warning>,
 }
 
 impl Block<'_> {
@@ -45,7 +46,8 @@ impl Block<'_> {
                 Ok(found) => *read = found,
                 Err(Refusal::Fault(fault)) => {
                     let reason = format!("{fault} (line {number})");
-                    let invalid = Invalid { kind: command.kind, rejected: true, reason };
+                    let (kind, sort) = (command.kind, Mistake::PathRefused);
+                    let invalid = Invalid { kind, sort, rejected: true, reason };
                     let asked = Asked { id: None, about: text.to_owned() };
                     let step = Step::new(number, Asks::Invalid(invalid));
                     return Step { warnings, asked: Some(asked), ..step };
@@ -58,8 +60,8 @@ impl Block<'_> {
         }
         let in_pairs = command.kind == Kind::Edit && value("start_line").is_none();
         if in_pairs && !pairs::are_in(&body) {
-            let what = "the attribute start_line is missing";
-            return Step { warnings, ..Step::new(number, tag_fault(command, number, tag, what)) };
+            let what = wrong(Mistake::AttributeMissing, "the attribute start_line is missing");
+            return Step { warnings, ..Step::new(number, tag_fault(command, number, tag, &what)) };
         }
         let first = match command.kind {
             Kind::Edit => value("start_line").and_then(|start| start.trim().parse().ok()),
@@ -78,10 +80,10 @@ impl Block<'_> {
                 operation(command, value, (path, to), body)
             })
             .map_or_else(
-                |what| {
+                |Wrong { sort, phrase }| {
                     let form = if in_pairs { pairs::FORM } else { command.form };
-                    let reason = format!("Line {number}: {what}. Correct form: {form}");
-                    Asks::Invalid(Invalid { kind: command.kind, rejected: false, reason })
+                    let reason = format!("Line {number}: {phrase}. Correct form: {form}");
+                    Asks::Invalid(Invalid { kind: command.kind, sort, rejected: false, reason })
                 },
                 Asks::Operation,
             );
@@ -95,12 +97,8 @@ fn operation<'a>(
     value: impl Fn(&str) -> Option<&'a str>,
     (path, to): (Option<RelPath>, Option<RelPath>),
     body: String,
-) -> Result<Operation, String> {
-    let number = |key: &str| {
-        let given = value(key).unwrap_or_default();
-        let wrong = || format!("{key}=\"{}\" is no line number", brief(given));
-        given.trim().parse::<usize>().map_err(|_| wrong())
-    };
+) -> Result<Operation, Wrong> {
+    let number = |key: &str| line_number(key, value(key));
     Ok(match (command.kind, path) {
         (Kind::Create, Some(path)) => {
             let existing = if elision::may_leave_out(&body) {
@@ -119,57 +117,72 @@ fn operation<'a>(
         }
         (Kind::Delete, Some(path)) => Operation::Delete { path },
         (Kind::Read, Some(path)) => {
-            let line = |key: &str| match value(key).map(|_| number(key)).transpose()? {
-                Some(0) => Err(format!("{key}=\"0\" is no line number: lines are counted from 1")),
-                line => Ok(line),
-            };
-            let (start, end) = (line("start_line")?, line("end_line")?);
-            if let (Some(start), Some(end)) = (start, end)
-                && start > end
-            {
-                return Err(format!("start_line=\"{start}\" is behind end_line=\"{end}\""));
-            }
-            let numbered = match value("numbered").map(|given| given.trim().to_ascii_lowercase()) {
-                None => false,
-                Some(given) if matches!(given.as_str(), "true" | "yes" | "1") => true,
-                Some(given) if matches!(given.as_str(), "false" | "no" | "0") => false,
-                Some(given) => {
-                    return Err(format!(
-                        "numbered=\"{}\" is neither true nor false",
-                        brief(&given)
-                    ));
-                }
-            };
-            Operation::Read { path, reading: Reading::Later(Part { start, end, numbered }) }
+            Operation::Read { path, reading: Reading::Later(part(&value)?) }
         }
         (Kind::List, path) => Operation::List { path },
         (Kind::Search, path) => match value("pattern") {
             Some(pattern) if !pattern.is_empty() => {
                 Operation::Search { pattern: pattern.to_owned(), path }
             }
-            _ => return Err("the pattern is empty".to_owned()),
+            _ => return Err(wrong(Mistake::EmptyPattern, "the pattern is empty")),
         },
         (Kind::Move, Some(path)) => match to {
             Some(to) => Operation::Move { path, to },
-            None => return Err("the attribute to is missing".to_owned()),
+            None => return Err(wrong(Mistake::AttributeMissing, "the attribute to is missing")),
         },
-        (Kind::Run, _) if body.trim().is_empty() => return Err("the command is empty".to_owned()),
+        (Kind::Run, _) if body.trim().is_empty() => {
+            return Err(wrong(Mistake::EmptyCommand, "the command is empty"));
+        }
         (Kind::Run, _) => Operation::Run(ShellCommand::new(without_newline(body))),
         (Kind::Done, _) => {
             let if_ok = match value("if").map(str::trim) {
                 None => false,
                 Some(given) if given.eq_ignore_ascii_case("ok") => true,
                 Some(given) => {
-                    return Err(format!(
-                        "if=\"{}\" is no condition; there is only if=\"ok\"",
-                        brief(given)
-                    ));
+                    let given = brief(given);
+                    let told = format!("if=\"{given}\" is no condition; there is only if=\"ok\"");
+                    return Err(wrong(Mistake::AttributeValue, told));
                 }
             };
             Operation::Done { summary: without_newline(body), if_ok }
         }
         _ => Operation::Message { text: without_newline(body) },
     })
+}
+
+fn line_number(key: &str, given: Option<&str>) -> Result<usize, Wrong> {
+    let given = given.unwrap_or_default();
+    let told = || format!("{key}=\"{}\" is no line number", brief(given));
+    given.trim().parse().map_err(|_| wrong(Mistake::LineNumber, told()))
+}
+
+/// Which lines of a file are to be shown, and how.
+fn part<'a>(value: impl Fn(&str) -> Option<&'a str>) -> Result<Part, Wrong> {
+    let line =
+        |key: &str| match value(key).map(|given| line_number(key, Some(given))).transpose()? {
+            Some(0) => {
+                let told = format!("{key}=\"0\" is no line number: lines are counted from 1");
+                Err(wrong(Mistake::LineNumber, told))
+            }
+            line => Ok(line),
+        };
+    let (start, end) = (line("start_line")?, line("end_line")?);
+    if let (Some(start), Some(end)) = (start, end)
+        && start > end
+    {
+        let told = format!("start_line=\"{start}\" is behind end_line=\"{end}\"");
+        return Err(wrong(Mistake::PartRange, told));
+    }
+    let numbered = match value("numbered").map(|given| given.trim().to_ascii_lowercase()) {
+        None => false,
+        Some(given) if matches!(given.as_str(), "true" | "yes" | "1") => true,
+        Some(given) if matches!(given.as_str(), "false" | "no" | "0") => false,
+        Some(given) => {
+            let told = format!("numbered=\"{}\" is neither true nor false", brief(&given));
+            return Err(wrong(Mistake::AttributeValue, told));
+        }
+    };
+    Ok(Part { start, end, numbered })
 }
 
 fn without_newline(mut body: String) -> String {
@@ -179,15 +192,16 @@ fn without_newline(mut body: String) -> String {
     body
 }
 
-/// An opening tag with which something is wrong, as a phrase.
-pub(super) fn tag_fault(command: &Command, number: usize, tag: &str, what: &str) -> Asks {
-    let reason =
-        format!("Line {number}: {what} in `{}`. Correct form: {}", brief(tag.trim()), command.form);
-    Asks::Invalid(Invalid { kind: command.kind, rejected: false, reason })
+/// An opening tag with which something is wrong.
+pub(super) fn tag_fault(command: &Command, number: usize, tag: &str, what: &Wrong) -> Asks {
+    let Wrong { sort, phrase } = what;
+    let tag = brief(tag.trim());
+    let reason = format!("Line {number}: {phrase} in `{tag}`. Correct form: {}", command.form);
+    Asks::Invalid(Invalid { kind: command.kind, sort: *sort, rejected: false, reason })
 }
 
 /// A block that cannot be read, as a sentence.
-pub(super) fn refused(command: &Command, number: usize, sentence: String) -> Step {
-    let invalid = Invalid { kind: command.kind, rejected: false, reason: sentence };
+pub(super) fn refused(command: &Command, number: usize, sort: Mistake, sentence: String) -> Step {
+    let invalid = Invalid { kind: command.kind, sort, rejected: false, reason: sentence };
     Step::new(number, Asks::Invalid(invalid))
 }

@@ -4,7 +4,8 @@
 use super::notes::{self, fence_of};
 use super::pairs;
 use super::sorts::{Sort, sort};
-use crate::protocol::{Kind, RelPath};
+use super::wrong::{Wrong, wrong};
+use crate::protocol::{Kind, Mistake, RelPath, Warning, WarningSort};
 
 /// A body, and the line of the reply that it begins on.
 pub(super) struct Body<'a> {
@@ -18,8 +19,8 @@ pub(super) struct Body<'a> {
     pub(super) in_pairs: bool,
 }
 
-/// Takes off what is none of the body. An error is a phrase that says what is wrong with it.
-pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<String>) -> Result<String, String> {
+/// Takes off what is none of the body. An error says what is wrong with it.
+pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<Warning>) -> Result<String, Wrong> {
     let Body { kind, path, mut text, line, first, in_pairs } = body;
     let sort = path.map_or(Sort::Code, sort);
     let is_file = matches!(kind, Kind::Create | Kind::Edit);
@@ -27,9 +28,10 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<String>) -> Result<Str
         let blank =
             if kind == Kind::Run { text.len() - without_blank_lines(&text).len() } else { 0 };
         if let Some(inner) = fenced(&text[blank..], kind == Kind::Run)? {
-            warnings.push(format!(
+            let told = format!(
                 "the body from line {line} on stood in a fence of its own, which was taken off: send it without one"
-            ));
+            );
+            warnings.push(Warning::new(WarningSort::FenceTakenOff, told));
             text = String::from(inner);
         } else {
             warnings.extend(notes::fence(&text, line));
@@ -42,24 +44,31 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<String>) -> Result<Str
         return Ok(text);
     }
     if let Some(plain) = without_gutter(&text, first, line, warnings)? {
-        warnings.push(format!(
+        let told = format!(
             "the line numbers before each line of the body from line {line} on were taken off: send it without them"
-        ));
+        );
+        warnings.push(Warning::new(WarningSort::NumbersTakenOff, told));
         text = plain;
     }
     let is_patch = path.is_some_and(|path| path.as_str().split('/').any(|part| part == "patches"));
     if !is_patch && is_diff(&text) {
-        return Err(match kind {
-            Kind::Create => "the body is a diff and not the content of the file: send all of the content, or EDIT_FILE the lines that change (a file that is to hold a diff has a name in .diff or .patch, or a folder patches)",
-            _ => "the body is a diff and not the lines that are to stand there: send those without the others, and without signs before them",
-        }
-        .to_owned());
+        let told = match kind {
+            Kind::Create => {
+                "the body is a diff and not the content of the file: send all of the content, or EDIT_FILE the lines that change (a file that is to hold a diff has a name in .diff or .patch, or a folder patches)"
+            }
+            _ => {
+                "the body is a diff and not the lines that are to stand there: send those without the others, and without signs before them"
+            }
+        };
+        return Err(wrong(Mistake::Diff, told));
     }
     if kind == Kind::Edit && pairs::are_in(&text) {
-        return Err("the tag gives a range of lines, and the body pairs of SEARCH and REPLACE: send one of the two (or the range with RUN_COMMAND, where such lines are to stand in the file)".to_owned());
+        let told = "the tag gives a range of lines, and the body pairs of SEARCH and REPLACE: send one of the two (or the range with RUN_COMMAND, where such lines are to stand in the file)";
+        return Err(wrong(Mistake::PairsAndRange, told));
     }
     if kind == Kind::Edit && has_conflict(&text) {
-        return Err("the body holds conflict markers (<<<<<<<, =======, >>>>>>>): send the lines as they are to be".to_owned());
+        let told = "the body holds conflict markers (<<<<<<<, =======, >>>>>>>): send the lines as they are to be";
+        return Err(wrong(Mistake::ConflictMarkers, told));
     }
     Ok(text)
 }
@@ -94,7 +103,7 @@ fn without_blank_lines(text: &str) -> &str {
 }
 
 /// What stands in the fence that a text is, if it is one.
-fn fenced(text: &str, loosely: bool) -> Result<Option<&str>, String> {
+fn fenced(text: &str, loosely: bool) -> Result<Option<&str>, Wrong> {
     let text = if loosely { text.trim_end() } else { text.strip_suffix('\n').unwrap_or(text) };
     let Some((first, rest)) = text.split_once('\n') else { return Ok(None) };
     let Some(fence) = fence_of(first) else { return Ok(None) };
@@ -110,9 +119,10 @@ fn fenced(text: &str, loosely: bool) -> Result<Option<&str>, String> {
         return Ok(None);
     }
     if inner.lines().any(closes) {
-        return Err(format!(
+        let told = format!(
             "the body begins and ends with a fence ({fence}) and holds another end of one, so what of it is meant is not clear: send it without the fence around it"
-        ));
+        );
+        return Err(wrong(Mistake::FenceUnclear, told));
     }
     Ok(Some(inner))
 }
@@ -151,8 +161,8 @@ fn without_gutter(
     text: &str,
     begins: Option<u64>,
     line: usize,
-    warnings: &mut Vec<String>,
-) -> Result<Option<String>, String> {
+    warnings: &mut Vec<Warning>,
+) -> Result<Option<String>, Wrong> {
     // Nearly every body is told by its first lines.
     let mut first = text.lines().filter(|line| !line.trim().is_empty()).take(2);
     if !first.any(|line| numbered(line).is_some()) {
@@ -181,17 +191,20 @@ fn without_gutter(
     let is_gutter = with > 1 && steps * 2 > with - 1 && with * 2 >= all;
     if !is_gutter {
         if with == all && begin == begins {
-            warnings.push(format!(
+            let told = format!(
                 "what may be line numbers before the lines of the body from line {line} on was kept as code"
-            ));
+            );
+            warnings.push(Warning::new(WarningSort::NumbersKept, told));
         }
         return Ok(None);
     }
     if !in_order || begin != begins {
-        return Err("line numbers stand before lines of the body, but not before each, not in order, or not from its first line on: send the lines without numbers".to_owned());
+        let told = "line numbers stand before lines of the body, but not before each, not in order, or not from its first line on: send the lines without numbers";
+        return Err(wrong(Mistake::NumberedLines, told));
     }
     let Some(blanks) = own_blanks(sign.unwrap_or('|'), fewest) else {
-        return Err("line numbers stand before the lines of the body, and whether a blank behind their sign belongs to them is not clear: send the lines without numbers".to_owned());
+        let told = "line numbers stand before the lines of the body, and whether a blank behind their sign belongs to them is not clear: send the lines without numbers";
+        return Err(wrong(Mistake::NumberedLines, told));
     };
     let mut plain = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {

@@ -11,7 +11,8 @@ use super::marks::{ALL, Mark, NONE, PLAIN, What};
 use super::names::name;
 use super::reader::Reader;
 use super::repairs::Repairs;
-use crate::protocol::{Kind, Step};
+use super::wrong::Wrong;
+use crate::protocol::{Kind, Mistake, Step};
 
 /// Where a body ends.
 pub(super) struct End {
@@ -29,7 +30,7 @@ impl Reader<'_> {
         mark: &Mark,
         body_at: usize,
         number: usize,
-        fault: Option<&str>,
+        fault: Option<&Wrong>,
     ) -> Option<End> {
         let class = if mark.is_plain() { PLAIN } else { ALL };
         let next = mark.next[class];
@@ -78,11 +79,11 @@ impl Reader<'_> {
             if mark.ends_all { None } else { self.wrong_closing(mark, body_at, region_end) };
         let wrong = wrong.unwrap_or_default();
         let sentence = match (next, fault) {
-            (Some(_), Some(fault)) => {
-                format!("Line {number}: {fault} in `{tag}`. Correct form: {}", command.form)
+            (Some(_), Some(Wrong { phrase, .. })) => {
+                format!("Line {number}: {phrase} in `{tag}`. Correct form: {}", command.form)
             }
-            (None, Some(fault)) => format!(
-                "Line {number}: {fault} in `{tag}`, and it is never closed (cut off?), so neither it nor anything after it was carried out. Send this block again and what follows it. Correct form: {}",
+            (None, Some(Wrong { phrase, .. })) => format!(
+                "Line {number}: {phrase} in `{tag}`, and it is never closed (cut off?), so neither it nor anything after it was carried out. Send this block again and what follows it. Correct form: {}",
                 command.form
             ),
             (Some(next), None) => {
@@ -96,9 +97,14 @@ impl Reader<'_> {
             ),
         };
         let ends = next.is_none();
+        let sort = match fault {
+            _ if ends => Mistake::CutOff,
+            Some(fault) => fault.sort,
+            None => Mistake::NotClosed,
+        };
         self.blocks.unclosed |= ends;
         self.pass(body_at, region_end);
-        self.push(Step { ends, ..refused(command, number, sentence) }, mark.line);
+        self.push(Step { ends, ..refused(command, number, sort, sentence) }, mark.line);
         None
     }
 
@@ -133,7 +139,7 @@ impl Reader<'_> {
         );
         self.blocks.unclosed = true;
         self.pass(body_at, self.text.len());
-        let step = refused(mark.command(), number, sentence);
+        let step = refused(mark.command(), number, Mistake::CutOff, sentence);
         self.push(Step { ends: true, ..step }, mark.line);
         None
     }

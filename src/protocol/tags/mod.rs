@@ -40,6 +40,7 @@ mod repairs;
 mod results;
 mod sorts;
 mod think;
+mod wrong;
 
 pub use catalogue::name;
 pub use printer::print;

@@ -5,7 +5,7 @@ use memchr::memmem;
 use super::attributes::brief;
 use super::catalogue::COMMANDS;
 use super::sorts::{Sort, sort};
-use crate::protocol::{Kind, RelPath};
+use crate::protocol::{Kind, RelPath, Warning, WarningSort};
 
 /// As many lines are named.
 const NAMED: usize = 3;
@@ -16,7 +16,7 @@ pub(super) fn tell(
     path: Option<&RelPath>,
     body: &str,
     line: usize,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Warning>,
 ) {
     let is_said = matches!(kind, Kind::Message | Kind::Done);
     let is_prose = path.is_some_and(|path| sort(path) == Sort::Prose);
@@ -31,27 +31,29 @@ pub(super) fn tell(
     }
     warnings.extend(furniture(kind, is_prose, body, line));
     if only_entities(body) {
-        warnings.push(format!(
+        let told = format!(
             "the body from line {line} on holds HTML entities (such as &lt;) and none of the characters themselves; it was kept as it is"
-        ));
+        );
+        warnings.push(Warning::new(WarningSort::EntitiesOnly, told));
     }
 }
 
 /// Whether each line of a body begins with the blanks that stand before its tag.
-pub(super) fn indented(body: &str, lead: &str, line: usize) -> Option<String> {
+pub(super) fn indented(body: &str, lead: &str, line: usize) -> Option<Warning> {
     let mut lines = body.lines().filter(|line| !line.trim().is_empty()).peekable();
     let is_blank = !lead.is_empty() && lead.trim().is_empty();
     let is_indented =
         is_blank && lines.peek().is_some() && lines.all(|line| line.starts_with(lead));
     is_indented.then(|| {
-        format!(
+        let told = format!(
             "each line of the body from line {line} on is indented as its tag is; it was kept as it is"
-        )
+        );
+        Warning::new(WarningSort::IndentedBody, told)
     })
 }
 
 /// A line that begins with the block's own closing tag, and goes on.
-pub(super) fn own_closing(kind: Kind, body: &str, line: usize) -> Option<String> {
+pub(super) fn own_closing(kind: Kind, body: &str, line: usize) -> Option<Warning> {
     let closing = COMMANDS.iter().find(|command| command.kind == kind)?.closing?;
     let begins = |at: &usize| {
         let before = body[..*at].trim_end_matches([' ', '\t']);
@@ -62,13 +64,14 @@ pub(super) fn own_closing(kind: Kind, body: &str, line: usize) -> Option<String>
     let at = found.find(begins)?;
     let line = line + memchr::memchr_iter(b'\n', &body.as_bytes()[..at]).count();
     let shown = brief(body[at..].lines().next().unwrap_or_default());
-    Some(format!(
+    let told = format!(
         "line {line} `{shown}` begins with {closing}, which closes a block only where it is alone on its line; it was kept as a part of the body"
-    ))
+    );
+    Some(Warning::new(WarningSort::OwnClosingInBody, told))
 }
 
 /// A button or a label of the chat page in the first lines.
-fn furniture(kind: Kind, is_prose: bool, body: &str, line: usize) -> Option<String> {
+fn furniture(kind: Kind, is_prose: bool, body: &str, line: usize) -> Option<Warning> {
     const BUTTONS: [&str; 5] = ["copy code", "copy", "edit", "copied!", "run code"];
     const LABELS: [&str; 22] = [
         "python",
@@ -105,16 +108,17 @@ fn furniture(kind: Kind, is_prose: bool, body: &str, line: usize) -> Option<Stri
         let is_label = *n == 0 && !is_prose && LABELS.contains(&word.as_str());
         BUTTONS.contains(&word.as_str()) || is_label && !(is_one_line && kind == Kind::Run)
     })?;
-    Some(format!(
+    let told = format!(
         "line {} `{}` looks like a label or a button of the chat page; it was kept",
         line + n,
         brief(shown.trim())
-    ))
+    );
+    Some(Warning::new(WarningSort::PageFurniture, told))
 }
 
 /// Characters that a chat window may have put in, by code point. Quotes and fixed spaces of texts
 /// are the writer's own.
-fn strange(body: &str, line: usize, is_prose: bool) -> Option<String> {
+fn strange(body: &str, line: usize, is_prose: bool) -> Option<Warning> {
     let is_strange = |c: char| match c {
         '\u{a0}' | '\u{202f}' | '\u{2018}'..='\u{201f}' => !is_prose,
         '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{feff}' => true,
@@ -150,16 +154,17 @@ fn strange(body: &str, line: usize, is_prose: bool) -> Option<String> {
     }
     let points: Vec<String> = points.iter().map(|c| format!("U+{:04X}", u32::from(*c))).collect();
     let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
-    Some(format!(
+    let told = format!(
         "the body holds {} (line {}{}), as a chat window may put in; it was kept as it is",
         points.join(", "),
         lines.join(", "),
         if more { "…" } else { "" }
-    ))
+    );
+    Some(Warning::new(WarningSort::StrangeCharacters, told))
 }
 
 /// A mark that a chat puts where it cites something: `【5:0†source】`.
-fn citation(body: &str, line: usize) -> Option<String> {
+fn citation(body: &str, line: usize) -> Option<Warning> {
     for at in memmem::find_iter(body.as_bytes(), "†") {
         let before: Vec<char> = body[..at].chars().rev().take(12).collect();
         let Some(begin) = before.iter().position(|c| *c == '【') else { continue };
@@ -167,9 +172,9 @@ fn citation(body: &str, line: usize) -> Option<String> {
         let ends = body[at..].chars().take(60).take_while(|c| *c != '\n').any(|c| c == '】');
         if ends && begin > 0 && before[..begin].iter().all(is_number) {
             let line = line + memchr::memchr_iter(b'\n', &body.as_bytes()[..at]).count();
-            return Some(format!(
-                "line {line} holds a citation mark of the chat (【…†…】); it was kept"
-            ));
+            let told =
+                format!("line {line} holds a citation mark of the chat (【…†…】); it was kept");
+            return Some(Warning::new(WarningSort::CitationMark, told));
         }
     }
     None
@@ -190,16 +195,17 @@ fn only_entities(body: &str) -> bool {
 }
 
 /// A fence that begins or ends a body of code without enclosing it.
-pub(super) fn fence(body: &str, line: usize) -> Option<String> {
+pub(super) fn fence(body: &str, line: usize) -> Option<Warning> {
     let (begin, inner) = (body.len() - body.trim_start().len(), body.trim());
     let last = inner.rfind('\n').map_or(0, |n| n + 1);
     let ends = [0, last].map(|at| (begin + at, inner[at..].lines().next().unwrap_or_default()));
     let (at, shown) = ends.into_iter().find(|(_, end)| fence_of(end).is_some())?;
     let line = line + memchr::memchr_iter(b'\n', &body.as_bytes()[..at]).count();
-    Some(format!(
+    let told = format!(
         "line {line} `{}` looks like a fence around the body, but is not on its first and its last line; it was kept",
         brief(shown)
-    ))
+    );
+    Some(Warning::new(WarningSort::FenceKept, told))
 }
 
 /// The fence that a line opens: three or more of a sign, with no more of it behind.

@@ -5,8 +5,9 @@ use super::attributes::brief;
 use super::block::refused;
 use super::catalogue::{COMMANDS, Command};
 use super::marks::{Mark, What};
+use super::names::name;
 use super::reader::Reader;
-use crate::protocol::{Kind, Step};
+use crate::protocol::{Kind, Mistake, Step, Warning, WarningSort};
 
 impl Reader<'_> {
     /// A closing tag for which there is no open block.
@@ -19,8 +20,8 @@ impl Reader<'_> {
             // Decorated it is words about the protocol; and before the end of a summary there are
             // commands that are meant.
             if count > 0 && (!mark.is_plain() || command.kind == Kind::Done) {
-                return self
-                    .note(format!("the {closing} on line {line} closes nothing and was ignored"));
+                let told = format!("the {closing} on line {line} closes nothing and was ignored");
+                return self.note(Warning::new(WarningSort::StrayClosing, told));
             }
             // What stands before may be in its body.
             self.blocks.steps.clear();
@@ -36,7 +37,8 @@ impl Reader<'_> {
                 "Line {line}: `{shown}` closes a block whose opening tag is missing; {before}. Correct form: {}",
                 command.form
             );
-            return self.push(refused(command, line, sentence), mark.line);
+            let step = refused(command, line, Mistake::OpeningMissing, sentence);
+            return self.push(step, mark.line);
         };
         let origin = self.origins[block];
         let number = self.blocks.steps[block].line;
@@ -75,7 +77,8 @@ impl Reader<'_> {
         self.blocks.bodies.retain(|body| body.end <= begin);
         let begin = self.blocks.bodies.last().map_or(begin, |body| body.end.max(begin));
         self.pass(begin, self.text.len());
-        self.push(Step { ends: true, ..refused(command, number, sentence) }, origin);
+        let step = refused(command, number, Mistake::EndUnclear, sentence);
+        self.push(Step { ends: true, ..step }, origin);
     }
 
     /// A tag whose name is nearly one.
@@ -105,7 +108,8 @@ impl Reader<'_> {
             "Line {number}: `{tag}` is no command, so it was not carried out{after}; {} is meant, perhaps. Correct form: {}",
             command.name, command.form
         );
-        self.push(Step { ends, ..refused(command, number, sentence) }, mark.line);
+        let step = refused(command, number, misspelt(&self.text[mark.at..], command), sentence);
+        self.push(Step { ends, ..step }, mark.line);
     }
 
     /// A section marker outside of blocks: this is no reply.
@@ -115,7 +119,7 @@ impl Reader<'_> {
         let told = format!(
             "Nothing was carried out: line {line} is `{marker}`, so this is the message to the model, or the whole page of the chat, and its examples are no commands. Save the model's reply alone; a reply holds no such line outside of its commands"
         );
-        self.refuse_all(Step::refused(line, told), mark.line);
+        self.refuse_all(Step::refused(line, Mistake::Outbox, told), mark.line);
     }
 
     /// The whole text is no reply, as that step says.
@@ -147,16 +151,18 @@ impl Reader<'_> {
                 &begin[..1],
                 &begin[1..]
             );
-            return self.push(Step { ends: true, ..Step::refused(line, told) }, mark.line);
+            let step = Step::refused(line, Mistake::CutOff, told);
+            return self.push(Step { ends: true, ..step }, mark.line);
         };
         let end = rest[end].name_end;
         self.pass(mark.line, end);
         if tags > 0 {
             let last = self.number(end);
-            self.note(format!(
+            let told = format!(
                 "{} ignored: lines {line} to {last} are thoughts",
                 if tags == 1 { "a tag was".to_owned() } else { format!("{tags} tags were") }
-            ));
+            );
+            self.note(Warning::new(WarningSort::TagsInThoughts, told));
         }
     }
 
@@ -168,10 +174,11 @@ impl Reader<'_> {
         self.pass(mark.line, mark.name_end);
         if tags > 0 {
             let last = self.number(mark.name_end);
-            self.note(format!(
+            let told = format!(
                 "{} ignored: lines {line} to {last} show a file, which is done by the program that carries out the commands",
                 if tags == 1 { "a tag was".to_owned() } else { format!("{tags} tags were") }
-            ));
+            );
+            self.note(Warning::new(WarningSort::TagsInShownFile, told));
         }
     }
 
@@ -195,6 +202,18 @@ impl Reader<'_> {
                 format!("the {count} blocks before it were")
             }
         );
-        self.push(Step::refused(line, told), mark.line);
+        self.push(Step::refused(line, Mistake::ThoughtsUnopened, told), mark.line);
+    }
+}
+
+/// In which way the tag that a text begins with is not written as one of that command.
+fn misspelt(text: &str, command: &Command) -> Mistake {
+    match text.strip_prefix('[') {
+        Some(inner) if !inner.starts_with('[') => {
+            let is_near = inner.trim_start_matches('/').starts_with(command.name);
+            let is_far = !is_near && name(inner).is_some_and(|name| name.is_far);
+            if is_far { Mistake::OtherName } else { Mistake::Misspelt }
+        }
+        _ => Mistake::OtherBrackets,
     }
 }

@@ -10,7 +10,8 @@
 
 use super::attributes::brief;
 use super::notes::fence_of;
-use crate::protocol::Replacement;
+use super::wrong::{Wrong, wrong};
+use crate::protocol::{Mistake, Replacement};
 
 /// How to write such an edit, for error messages.
 pub(super) const FORM: &str = "[EDIT_FILE path=\"relative/path\"], on the lines below <<<<<<< SEARCH, lines of the file as they are, =======, the new lines, >>>>>>> REPLACE, each marker alone on a line, then [/EDIT_FILE] alone on a line";
@@ -23,8 +24,9 @@ pub(super) fn are_in(body: &str) -> bool {
     body.lines().any(|line| begin(line).is_some())
 }
 
-/// The pairs of a body, each text as whole lines. An error is a phrase.
-pub(super) fn read(body: &str) -> Result<Vec<Replacement>, String> {
+/// The pairs of a body, each text as whole lines.
+pub(super) fn read(body: &str) -> Result<Vec<Replacement>, Wrong> {
+    let no_pair = |told| wrong(Mistake::SearchPairs, told);
     let mut pairs = Vec::new();
     let mut lines = body.split_inclusive('\n').enumerate();
     while let Some((n, line)) = lines.next() {
@@ -32,11 +34,11 @@ pub(super) fn read(body: &str) -> Result<Vec<Replacement>, String> {
             if line.trim().is_empty() || fence_of(line.trim_end()).is_some() {
                 continue;
             }
-            return Err(format!(
+            return Err(no_pair(format!(
                 "`{}` (line {} of the body) stands outside of <<<<<<< SEARCH and >>>>>>> REPLACE",
                 brief(line.trim()),
                 n + 1
-            ));
+            )));
         };
         let mut texts = [String::new(), String::new()];
         let mut in_new = false;
@@ -48,15 +50,15 @@ pub(super) fn read(body: &str) -> Result<Vec<Replacement>, String> {
             }
             if is_marker(line, '=', signs, "") {
                 if in_new {
-                    return Err(ambiguous(n, signs));
+                    return Err(no_pair(ambiguous(n, signs)));
                 }
                 in_new = true;
             } else if begin(line) == Some(signs) {
-                return Err(format!(
+                return Err(no_pair(format!(
                     "the pair that begins on line {} of the body does not end before the next one: it ends with {} REPLACE",
                     n + 1,
                     ">".repeat(signs)
-                ));
+                )));
             } else {
                 texts[usize::from(in_new)].push_str(line);
             }
@@ -64,17 +66,17 @@ pub(super) fn read(body: &str) -> Result<Vec<Replacement>, String> {
         if !closed || !in_new {
             let missing =
                 if in_new { format!("{} REPLACE", ">".repeat(signs)) } else { "=".repeat(signs) };
-            return Err(format!(
+            return Err(no_pair(format!(
                 "the pair that begins on line {} of the body has no line {missing}",
                 n + 1
-            ));
+            )));
         }
         let [old, new] = texts;
         if old.is_empty() {
-            return Err(format!(
+            return Err(no_pair(format!(
                 "the pair that begins on line {} of the body searches for nothing: give the lines that are to be replaced, or one beside which lines are to be put in",
                 n + 1
-            ));
+            )));
         }
         pairs.push(Replacement { old, new });
     }
@@ -140,7 +142,8 @@ mod tests {
     fn texts_with_such_lines_need_more_signs() {
         let body = "<<<<<<<<< SEARCH\n<<<<<<< SEARCH\n=======\n>>>>>>> REPLACE\n=========\nx\n>>>>>>>>> REPLACE\n";
         assert_eq!(pairs(body)[0].0, "<<<<<<< SEARCH\n=======\n>>>>>>> REPLACE\n");
-        let error = read("<<<<<<< SEARCH\na\n=======\n=======\n>>>>>>> REPLACE\n").unwrap_err();
+        let error =
+            read("<<<<<<< SEARCH\na\n=======\n=======\n>>>>>>> REPLACE\n").unwrap_err().phrase;
         assert!(
             error.contains("two lines =======") && error.contains("<<<<<<<<< SEARCH"),
             "{error}"
@@ -156,7 +159,7 @@ mod tests {
             ("hm\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n", "`hm` (line 1 of the body)"),
             ("<<<<<<< SEARCH\na\n<<<<<<< SEARCH\n", "does not end before the next one"),
         ] {
-            let error = read(body).unwrap_err();
+            let error = read(body).unwrap_err().phrase;
             assert!(error.contains(words), "{error}");
         }
         assert!(!are_in("<<<< SEARCH\n") && are_in("x\n<<<<<<< SEARCH\n"));

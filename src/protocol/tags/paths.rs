@@ -2,20 +2,21 @@
 //! paths could be meant, none is taken.
 
 use super::attributes::brief;
-use crate::protocol::{PathFault, RelPath};
+use super::wrong::{Wrong, wrong};
+use crate::protocol::{Mistake, PathFault, RelPath, Warning, WarningSort};
 
 /// Why a path was not taken.
 pub(super) enum Refusal {
     /// It is no path inside the workspace.
     Fault(PathFault),
-    /// It is none at all, for this reason: a phrase.
-    Unclear(String),
+    /// It is none at all, for this reason.
+    Unclear(Wrong),
 }
 
 /// Reads the value of a `path` that may be the workspace itself, which is None.
 pub(super) fn read_folder(
     value: &str,
-    warnings: &mut Vec<String>,
+    warnings: &mut Vec<Warning>,
 ) -> Result<Option<RelPath>, Refusal> {
     if matches!(value.trim(), "" | "." | "./") {
         return Ok(None);
@@ -24,51 +25,53 @@ pub(super) fn read_folder(
 }
 
 /// Reads the value of a `path` that may be a folder's, which may end in a slash.
-pub(super) fn read_either(value: &str, warnings: &mut Vec<String>) -> Result<RelPath, Refusal> {
+pub(super) fn read_either(value: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, Refusal> {
     let path = value.trim().trim_end_matches('/');
     read(if path.is_empty() { value } else { path }, warnings)
 }
 
 /// Reads the value of a `path`. What was repaired is told in `warnings`.
-pub(super) fn read(value: &str, warnings: &mut Vec<String>) -> Result<RelPath, Refusal> {
+pub(super) fn read(value: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, Refusal> {
     let given = value.trim();
     let bare = undecorated(given);
     let unlinked = unlinked(bare)?;
     let text = unlinked.as_deref().unwrap_or(bare);
+    let placeholder = || {
+        let told = format!("path=\"{}\" is a placeholder and no real path", brief(given));
+        Refusal::Unclear(wrong(Mistake::PathPlaceholder, told))
+    };
     if is_placeholder(text) {
-        return Err(Refusal::Unclear(format!(
-            "path=\"{}\" is a placeholder and no real path",
-            brief(given)
-        )));
+        return Err(placeholder());
     }
     if is_elsewhere(text) {
-        return Err(Refusal::Unclear(format!(
-            "path=\"{}\" is not relative to the workspace",
-            brief(given)
-        )));
+        let told = format!("path=\"{}\" is not relative to the workspace", brief(given));
+        return Err(Refusal::Unclear(wrong(Mistake::PathElsewhere, told)));
     }
     if text.contains('【') && text.contains('†') {
-        return Err(Refusal::Unclear(format!(
-            "path=\"{}\" holds a citation mark of the chat",
-            brief(given)
-        )));
+        let told = format!("path=\"{}\" holds a citation mark of the chat", brief(given));
+        return Err(Refusal::Unclear(wrong(Mistake::PathCitation, told)));
     }
     if is_escaped_or_in_a_folder(text) {
-        return Err(Refusal::Unclear(format!(
+        let told = format!(
             "path=\"{}\" may be '{}' with escaped characters or '{}' with \\ between folders",
             brief(given),
             brief(&text.replace('\\', "")),
             brief(&text.replace('\\', "/"))
-        )));
+        );
+        return Err(Refusal::Unclear(wrong(Mistake::PathBackslashes, told)));
     }
     let path = RelPath::parse(text).map_err(Refusal::Fault)?;
+    // As in `path//to/file`.
+    if is_placeholder(path.as_str()) {
+        return Err(placeholder());
+    }
     if text != given {
-        warnings.push(format!("the path '{}' was read as '{path}'", brief(given)));
+        let told = format!("the path '{}' was read as '{path}'", brief(given));
+        warnings.push(Warning::new(WarningSort::PathDecorated, told));
     } else if text.contains('\\') {
-        warnings.push(format!(
-            "the path '{}' was read as '{path}': write / between folders",
-            brief(value)
-        ));
+        let told =
+            format!("the path '{}' was read as '{path}': write / between folders", brief(value));
+        warnings.push(Warning::new(WarningSort::PathBackslashes, told));
     }
     Ok(path)
 }
@@ -98,10 +101,11 @@ fn undecorated(mut text: &str) -> &str {
 fn unlinked(text: &str) -> Result<Option<String>, Refusal> {
     let Some((before, rest)) = text.split_once("](") else { return Ok(None) };
     let unclear = || {
-        Refusal::Unclear(format!(
+        let told = format!(
             "path=\"{}\" holds a link, which leaves open which file is meant,",
             brief(text)
-        ))
+        );
+        Refusal::Unclear(wrong(Mistake::PathLink, told))
     };
     let (folder, name) = before.rsplit_once('[').ok_or_else(unclear)?;
     let (target, after) = rest.split_once(')').ok_or_else(unclear)?;
@@ -126,6 +130,12 @@ fn is_placeholder(text: &str) -> bool {
     ["path/to", "relative/path", "your/path"].iter().any(|words| first(words))
         || in_angles(inner)
         || inner.split('/').any(|part| in_angles(part) || matches!(part, "..." | "…"))
+}
+
+/// Whether a path that is written like that is taken for something else, and for itself behind `./`.
+pub(super) fn needs_guard(path: &RelPath) -> bool {
+    let text = path.as_str();
+    undecorated(text) != text || text.starts_with(char::is_whitespace) || is_elsewhere(text)
 }
 
 /// Whether it is an address, or begins in somebody's home.

@@ -1,22 +1,22 @@
 //! Writes operations as blocks: the inverse of the reader.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::catalogue::name;
-use super::pairs;
+use super::{pairs, paths};
 use crate::protocol::{Change, Operation, Part, Reading, RelPath, ShellCommand};
 
 /// A reply that asks for `operations`, in canonical form. Reading it gives the same operations,
-/// but for edits by first occurrence, for which
-/// this dialect has no words and which are left out.
+/// as long as no body holds what reading takes for none of it: a fence around all of it, a gutter of
+/// line numbers. Edits by first occurrence, for which this dialect has no words, are left out.
 pub fn print<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> String {
     let mut out = String::new();
     for operation in operations {
         let name = name(operation.kind());
-        // The reader trims a path; a name that begins with a blank keeps it behind `./`.
         let path = |path: &RelPath| {
-            let guard = if path.as_str().starts_with(char::is_whitespace) { "./" } else { "" };
-            format!(" path=\"{guard}{path}\"")
+            let guard = if paths::needs_guard(path) { "./" } else { "" };
+            format!(" path=\"{guard}{}\"", escaped(path.as_str()))
         };
         // Writing to a String cannot fail.
         let _ = match operation {
@@ -48,11 +48,12 @@ pub fn print<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> String 
                 writeln!(out, "[{name}{}]", at.as_ref().map(path).unwrap_or_default())
             }
             Operation::Search { pattern, path: at } => {
-                // A pattern with both is written with an entity for one of them.
-                let quoted = match (pattern.contains('"'), pattern.contains('\'')) {
-                    (false, _) => format!("\"{pattern}\""),
-                    (true, false) => format!("'{pattern}'"),
-                    (true, true) => format!("\"{}\"", pattern.replace('"', "&quot;")),
+                // As it is, where single quotes can hold it.
+                let is_plain = !pattern.contains([';', '\'', '‘', '’', '‚', '‛', '′']);
+                let quoted = if pattern.contains('"') && is_plain {
+                    format!("'{pattern}'")
+                } else {
+                    format!("\"{}\"", escaped(pattern))
                 };
                 let at = at.as_ref().map(path).unwrap_or_default();
                 writeln!(out, "[{name} pattern={quoted}{at}]")
@@ -71,6 +72,16 @@ pub fn print<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> String 
         };
     }
     out
+}
+
+/// A value as it stands between double quotes: one of them would end it, and entities are read wherever
+/// they stand in it.
+fn escaped(value: &str) -> Cow<'_, str> {
+    if value.contains(['"', ';']) {
+        Cow::from(value.replace('&', "&amp;").replace('"', "&quot;"))
+    } else {
+        Cow::from(value)
+    }
 }
 
 /// A block with a body; where that may hold a tag of its own name, a word closes it instead.

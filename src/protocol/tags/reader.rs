@@ -8,14 +8,15 @@ use memchr::{memchr, memchr_iter, memrchr};
 use super::attributes::{self, Opening, brief};
 use super::block::{Block, tag_fault};
 use super::bodies;
-use super::catalogue::{COMMANDS, Command};
+use super::catalogue::COMMANDS;
 use super::ends::inline_body;
 use super::marks::{self, Mark, What};
 use super::names::name;
 use super::notes;
 use super::prose::Found;
-use super::repairs::Repairs;
-use crate::protocol::{Address, Kind, Reply, Step};
+use super::repairs::{Repairs, canonical, read_as};
+use super::wrong::{Wrong, wrong};
+use crate::protocol::{Address, Dialect, Kind, Mistake, Reply, Step, Warning, WarningSort};
 
 /// What is told of a reply that holds no block.
 pub(in crate::protocol) const NO_COMMAND: &str = "The reply holds no command, so nothing was done. A command begins a line with its tag; the shortest complete reply is three lines: [DONE], a summary, [/DONE]";
@@ -32,7 +33,7 @@ pub(in crate::protocol) struct Blocks {
     /// Where what follows the opening lines stands: bodies and closing tags, in bytes.
     pub(in crate::protocol) bodies: Vec<Range<usize>>,
     /// What was ignored where no block is that could tell of it.
-    pub(in crate::protocol) notes: Vec<String>,
+    pub(in crate::protocol) notes: Vec<Warning>,
     /// Which outbox it says it answers.
     pub(in crate::protocol) answers: Option<Address>,
 }
@@ -49,10 +50,12 @@ pub(in crate::protocol) struct Blocks {
 pub fn parse(text: &str) -> Reply {
     let Blocks { mut steps, unclosed, notes, answers, .. } = blocks(text);
     steps.iter_mut().for_each(|step| step.asked = None);
+    let dialect = (!steps.is_empty()).then_some(Dialect::Tags);
     if steps.is_empty() {
-        steps.push(Step { warnings: notes, ..Step::refused(1, NO_COMMAND) });
+        let step = Step::refused(1, Mistake::NoCommand, NO_COMMAND);
+        steps.push(Step { warnings: notes, ..step });
     }
-    Reply { steps, unclosed, answers }
+    Reply { steps, unclosed, dialect, answers }
 }
 
 /// Finds all blocks.
@@ -133,9 +136,10 @@ impl Reader<'_> {
             What::Result => {
                 let line = self.number(mark.line);
                 let shown = brief(&self.text[mark.at..self.line_end(mark.at)]);
-                self.note(format!(
+                let told = format!(
                     "line {line} `{shown}` was ignored: results are written by the program that carries out the commands"
-                ));
+                );
+                self.note(Warning::new(WarningSort::InventedResult, told));
             }
             What::Section => self.an_outbox(mark),
             What::Think => self.thoughts(n, mark),
@@ -152,7 +156,7 @@ impl Reader<'_> {
     }
 
     /// Tells something beside the last block, or the next where there is none.
-    pub(super) fn note(&mut self, note: String) {
+    pub(super) fn note(&mut self, note: Warning) {
         let notes = match self.blocks.steps.last_mut() {
             Some(step) => &mut step.warnings,
             None => &mut self.blocks.notes,
@@ -214,10 +218,9 @@ impl Reader<'_> {
         let mut quote = mark.quote;
         let mut closed = (None, Repairs::default());
         if inline.is_none() {
-            let fault = tag.as_ref().err().map(String::as_str);
             let end = match &token {
                 Some(token) => self.end_by_token(mark, body_at, number, token),
-                None => self.end_of(mark, body_at, number, fault),
+                None => self.end_of(mark, body_at, number, tag.as_ref().err()),
             };
             let Some(end) = end else { return };
             lines = &self.text[body_at..end.closing.start];
@@ -233,6 +236,7 @@ impl Reader<'_> {
         let first = inline.unwrap_or(after);
         let what = in_doubt(mark, closing, first);
         if let Some(what) = what {
+            let what = wrong(Mistake::TextAfterTag, what);
             return self.malformed(mark, number, line, &what);
         }
         if let (Some(range), false) = (&closed.0, closed.1.is_none()) {
@@ -244,7 +248,10 @@ impl Reader<'_> {
         let mut body = String::with_capacity(lines.len() + first.len() + 1);
         if !first.is_empty() {
             if !matches!(command.kind, Kind::Message | Kind::Done) {
-                warnings.push(format!("the body began on the line of its tag (line {number}); put the tag on a line of its own"));
+                let told = format!(
+                    "the body began on the line of its tag (line {number}); put the tag on a line of its own"
+                );
+                warnings.push(Warning::new(WarningSort::BodyOnTagLine, told));
             }
             body.push_str(first);
             body.push('\n');
@@ -253,8 +260,9 @@ impl Reader<'_> {
         let unquoted =
             (mark.quote > 0).then(|| bodies::unquoted(lines, mark.quote, lead)).flatten();
         if quote != mark.quote || mark.quote > 0 && unquoted.is_none() {
-            let what = "the lines of the block are not all quoted (>) as its tag is, each with a blank behind or none,";
-            return self.malformed(mark, number, line, what);
+            let told = "the lines of the block are not all quoted (>) as its tag is, each with a blank behind or none,";
+            let what = wrong(Mistake::PartlyQuoted, told);
+            return self.malformed(mark, number, line, &what);
         }
         let lines = unquoted.as_deref().unwrap_or(lines);
         // Where the tag line ends in CRLF, so does the body: a property of the reply, not of it.
@@ -279,9 +287,10 @@ impl Reader<'_> {
         let needs_more = mark.command().attributes.iter().any(|known| known.required);
         if mark.alone || !found.is_broken && needs_more {
             let shown = brief(line.trim());
-            self.note(format!(
+            let told = format!(
                 "line {number} `{shown}` was read as words: a command stands alone on its line, with nothing around its tag"
-            ));
+            );
+            self.note(Warning::new(WarningSort::ReadAsWords, told));
         }
     }
 
@@ -293,30 +302,31 @@ impl Reader<'_> {
         tag: &str,
         opening: Opening<'_>,
         after: &str,
-        mut warnings: Vec<String>,
+        mut warnings: Vec<Warning>,
     ) {
         let command = mark.command();
         warnings.extend(opening.warnings);
         if !after.is_empty()
             && inline_body(after, &format!("[/{}]", command.name), mark) != Some("")
         {
+            let shown = brief(after);
             // Perhaps a sentence that only begins with the tag.
             if matches!(command.kind, Kind::Delete | Kind::Move) {
-                let what = format!(
-                    "`{}` stands behind the tag, which is to be alone on its line,",
-                    brief(after)
-                );
+                let told =
+                    format!("`{shown}` stands behind the tag, which is to be alone on its line,");
+                let what = wrong(Mistake::TextAfterTag, told);
                 return self.malformed(mark, number, tag, &what);
             }
-            warnings.push(format!("`{}` after the tag on line {number} was ignored", brief(after)));
+            let told = format!("`{shown}` after the tag on line {number} was ignored");
+            warnings.push(Warning::new(WarningSort::TextAfterTag, told));
         }
         let (values, body) = (opening.values, String::new());
         let block = Block { command, number, tag, values, body, body_line: number, warnings };
         self.push(block.step(), mark.line);
     }
 
-    /// Takes a block with which something is wrong: a phrase.
-    fn malformed(&mut self, mark: &Mark, number: usize, tag: &str, what: &str) {
+    /// Takes a block with which something is wrong.
+    fn malformed(&mut self, mark: &Mark, number: usize, tag: &str, what: &Wrong) {
         let asks = tag_fault(mark.command(), number, tag, what);
         self.push(Step::new(number, asks), mark.line);
     }
@@ -324,7 +334,8 @@ impl Reader<'_> {
     fn finish(mut self) -> Blocks {
         let (escaped, all) = self.escaped;
         if escaped * 2 > all {
-            self.note("most tags of the reply came with escaped characters (\\_), so its bodies may hold such too; they were kept as they are".to_owned());
+            let told = "most tags of the reply came with escaped characters (\\_), so its bodies may hold such too; they were kept as they are";
+            self.note(Warning::new(WarningSort::EscapedTags, told));
         }
         if self.ignored > 0 {
             let more = self.ignored;
@@ -332,7 +343,8 @@ impl Reader<'_> {
                 Some(step) => &mut step.warnings,
                 None => &mut self.blocks.notes,
             };
-            notes.push(format!("and {more} more of this sort"));
+            let told = format!("and {more} more of this sort");
+            notes.push(Warning::new(WarningSort::More, told));
         }
         self.blocks
     }
@@ -348,20 +360,4 @@ fn in_doubt(mark: &Mark, closing: &str, first: &str) -> Option<String> {
     } else {
         None
     }
-}
-
-/// What a line was read as.
-fn read_as(number: usize, line: &str, tag: &str, repairs: Repairs) -> String {
-    format!("line {number} `{}` was read as {tag} ({})", brief(line.trim()), repairs.words())
-}
-
-/// An opening tag as it should have been written.
-fn canonical(command: &Command, values: &[Option<String>]) -> String {
-    let mut tag = format!("[{}", command.name);
-    for (attribute, value) in command.attributes.iter().zip(values) {
-        if let Some(value) = value {
-            tag.push_str(&format!(" {}=\"{}\"", attribute.name, brief(value)));
-        }
-    }
-    tag + "]"
 }

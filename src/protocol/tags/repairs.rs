@@ -1,5 +1,9 @@
 //! What can be repaired on a tag line, as a set, and in words.
 
+use super::attributes::brief;
+use super::catalogue::Command;
+use crate::protocol::{Warning, WarningSort};
+
 /// What had to be overlooked to read a tag. Nothing of it changes what the tag says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Repairs(u16);
@@ -73,4 +77,22 @@ pub(super) fn is_zero_width(c: char) -> bool {
         c,
         '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
     )
+}
+
+/// What a line was read as.
+pub(super) fn read_as(number: usize, line: &str, tag: &str, repairs: Repairs) -> Warning {
+    let line = brief(line.trim());
+    let told = format!("line {number} `{line}` was read as {tag} ({})", repairs.words());
+    Warning::new(WarningSort::TagRepaired, told)
+}
+
+/// An opening tag as it should have been written.
+pub(super) fn canonical(command: &Command, values: &[Option<String>]) -> String {
+    let mut tag = format!("[{}", command.name);
+    for (attribute, value) in command.attributes.iter().zip(values) {
+        if let Some(value) = value {
+            tag.push_str(&format!(" {}=\"{}\"", attribute.name, brief(value)));
+        }
+    }
+    tag + "]"
 }

@@ -5,8 +5,8 @@ use super::excerpt::around;
 use super::search_edit::{self, Searched, Unfound};
 use super::{closest, nearest};
 use crate::protocol::{
-    Change, Detail, Excerpt, Failure, Fresh, Likeness, Loosely, RelPath, Replacement, Revision,
-    Seen, elision,
+    Change, Detail, Excerpt, Failure, Fresh, Likeness, Loosely, Mistake, RelPath, Replacement,
+    Revision, Seen, elision,
 };
 use crate::text::{count, visible_line};
 
@@ -44,12 +44,14 @@ fn lines(
             "Invalid line range {start}-{end}: '{real}' has {}",
             count(total, "line")
         ))
+        .as_a(Mistake::NoSuchLines)
     })?;
     if let Some((line, text)) = elision::left_out(with, old) {
         return Err(Failure::execution(format!(
             "Line {line} of the new lines, `{}`, stands for lines that '{real}' would lose; nothing was changed. Send all of the lines from {start} to {end}, or a range for each change (where it is meant as it is, write it with RUN_COMMAND)",
             visible_line(text)
-        )));
+        ))
+        .as_a(Mistake::LinesLeftOut));
     }
     let excerpt = around(&edited.bytes, &[(start, edited.inserted)], CHANGED);
     let detail = Detail::Edited {
@@ -93,6 +95,7 @@ fn stale(real: &RelPath, now: &[u8], (start, end): (usize, usize)) -> Failure {
         ..Failure::execution(format!(
             "'{real}' has changed since you last saw it (a command or the user changed it), so {range} {verb} than you mean; nothing was changed: {lines}. Send the edit again with the line numbers as they are now, or with SEARCH and REPLACE"
         ))
+        .as_a(Mistake::StaleLines)
     }
 }
 
@@ -137,6 +140,7 @@ fn not_in_it(real: &RelPath, replacements: &[Replacement], n: usize, bytes: &[u8
             nearest::quoted(old)
         )
     })
+    .as_a(Mistake::TextNotFound)
 }
 
 fn once(
@@ -173,7 +177,8 @@ fn once(
             "{}Line {line} of the REPLACE text, `{}`, stands for lines that '{real}' would lose; nothing was changed. Send all of the lines, or a pair for each change (where it is meant as it is, write it with RUN_COMMAND)",
             which(replacements, n.unwrap_or_default()),
             visible_line(text)
-        )));
+        ))
+        .as_a(Mistake::LinesLeftOut));
     }
     let mut excerpt = around(&bytes, &places, CHANGED);
     excerpt.more += more;
@@ -203,12 +208,14 @@ fn nowhere(real: &RelPath, old: &[u8], replacements: &[Replacement], n: usize) -
             ..Failure::execution(format!(
                 "{told}. It looks as if this was done already: the REPLACE text stands at line {line}"
             ))
+            .as_a(Mistake::TextNotFound)
         };
     }
     let Some((first, lines)) = closest::closest(old, sought) else {
         return Failure::execution(format!(
             "{told}, and nothing there is like it. READ_FILE it, and send lines as they stand there"
-        ));
+        ))
+        .as_a(Mistake::TextNotFound);
     };
     let last = (first + lines - 1).clamp(first, count_lines(old).max(first));
     let place =
@@ -219,6 +226,7 @@ fn nowhere(real: &RelPath, old: &[u8], replacements: &[Replacement], n: usize) -
         ..Failure::execution(format!(
             "{told}. The nearest {verb} {place}, shown with this as in the file: send the lines so, without their numbers"
         ))
+        .as_a(Mistake::TextNotFound)
     }
 }
 
@@ -250,6 +258,7 @@ fn often(
         "{which}The SEARCH text stands in '{real}' {times}{how}, {}; nothing was changed. Add lines before or after it until it stands there once",
         places.join(", ")
     ))
+    .as_a(Mistake::TextNotOnce)
 }
 
 #[cfg(test)]

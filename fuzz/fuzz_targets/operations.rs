@@ -1,0 +1,9 @@
+//! Any text, read as a reply: see `properties/operations.rs`.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../properties/operations.rs"]
+mod properties;
+
+fuzz_target!(|bytes: &[u8]| properties::hold(&String::from_utf8_lossy(bytes)));

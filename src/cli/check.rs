@@ -1,0 +1,289 @@
+//! `check`: replies that are only looked at, and what is wrong with them by kind.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::changes::{change, coloured, diff};
+use super::{Context, replies, talk};
+use crate::config::Mode;
+use crate::control;
+use crate::error::{Error, Result};
+use crate::place::{Place, Preview, Rewritten, Unseen};
+use crate::protocol::{self, Detail, Dialect, Failure, FailureKind, Kind, Outcome, Reply, Step};
+use crate::session::store::Store;
+use crate::session::{self, Session};
+use crate::text::{count, visible_line};
+use crate::turn::{self, Asking, Carried, Course};
+use crate::workspace::Workspace;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A reply is looked at as `apply` would carry it out: for the session that is named, that it says it
+answers, or the only open one, with its policy. What `apply` would hold back is told beside it, and is
+no error. Of several each is looked at as if it were the only one. Exit code 0: nothing wrong with
+any; 1: one has errors, or cannot be read.
+
+With --json each reply is an object on a line: the file, its session, its dialect, its blocks by
+command, its warnings and errors by kind, whether it ends early, why it would be held, and what would
+be carried out.
+
+Examples:
+  deaddrop check reply.txt
+  xclip -o | deaddrop check --json
+  deaddrop check replies/*.txt --json | jq -r '[.file, .errors, .warnings] | @tsv'")]
+pub(super) struct Check {
+    /// The replies; `-` or nothing reads one from standard input
+    files: Vec<PathBuf>,
+    /// For which session, where several are open
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+}
+
+pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
+    let is_input = |file: &&PathBuf| *file == Path::new("-");
+    if arguments.files.iter().filter(is_input).count() > 1 {
+        return Err(Error::usage("standard input can be read once: name `-` once"));
+    }
+    let surroundings = Surroundings::new(context, arguments.session.as_deref())?;
+    let files: Vec<Option<&Path>> = match &*arguments.files {
+        [] => vec![None],
+        files => files.iter().map(|file| Some(&**file)).collect(),
+    };
+    let mut failed = 0;
+    for (n, file) in files.iter().enumerate() {
+        let named = match file {
+            Some(file) => visible_line(&file.to_string_lossy()).into_owned(),
+            None => "-".to_owned(),
+        };
+        if files.len() > 1 && !context.json {
+            let heading = context.talk.for_results().bold(&format!("{named}:"));
+            talk::result(&format!("{}{heading}", if n == 0 { "" } else { "\n" }));
+        }
+        let is_right = match replies::read(*file) {
+            Ok((text, _)) => surroundings.look_at(&text)?.tell(context, &named),
+            Err(e) => {
+                if context.json {
+                    Context::print_json(&json!({ "file": named, "unreadable": e.to_string() }));
+                }
+                context.talk.error(&e.to_string());
+                false
+            }
+        };
+        failed += usize::from(!is_right);
+    }
+    if files.len() > 1 {
+        let told = format!("\n{}, {failed} with errors.", count(files.len(), "file"));
+        context.talk.say(&told);
+    }
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What replies are looked at in: nothing of it is changed by them.
+struct Surroundings<'a> {
+    context: &'a Context,
+    store: Store,
+    /// The session that was named.
+    named: Option<Session>,
+    workspace: Workspace,
+    /// The folder of a workspace that does not exist yet.
+    _missing: TempDir,
+}
+
+/// What looking at a reply came to.
+struct Looked {
+    /// For which session.
+    session: Option<String>,
+    /// Why it would not be carried out as it is.
+    held: Option<String>,
+    reply: Reply,
+    outcomes: Vec<Outcome>,
+    /// The files that would change.
+    rewritten: Vec<Rewritten>,
+    is_in_guest: bool,
+}
+
+impl<'a> Surroundings<'a> {
+    /// Those of what `apply` would carry a reply out for.
+    fn new(context: &'a Context, session: Option<&str>) -> Result<Self> {
+        let config = &context.config;
+        let store = Store::new(&config.sessions);
+        let named = session.map(|id| store.choose(Some(id))).transpose()?;
+        // A workspace that does not exist yet is an empty one.
+        let missing = tempfile::tempdir()
+            .map_err(|e| Error::io("make a folder in", &std::env::temp_dir(), e))?;
+        let folder = if config.workspace.exists() { &*config.workspace } else { missing.path() };
+        let workspace = Workspace::open(folder, &config.state(), &config.protected_names)?;
+        Ok(Self { context, store, named, workspace, _missing: missing })
+    }
+
+    /// The session that `apply` would choose for a reply, or hold it back from, and why it would; none
+    /// where there is none.
+    fn chosen(&self, text: &str) -> Result<(Option<Session>, Option<String>)> {
+        let answers = protocol::answers(text).filter(|_| self.named.is_none());
+        let session = match (&self.named, &answers) {
+            (Some(named), _) => Ok(named.clone()),
+            (None, answers) => self.store.choose(answers.as_ref().map(|it| &*it.session)),
+        };
+        match (session, answers) {
+            (Ok(session), _) => {
+                let held = control::objection(&session, text)
+                    .map(|found| format!("{}; `apply {}` carries it out", found.why, found.flag));
+                Ok((Some(session), held))
+            }
+            // It may be complete; else it is looked at as one that names none.
+            (Err(e), Some(answers)) => {
+                let known = self.store.load(&answers.session);
+                let session = known.or_else(|_| self.store.choose(None)).ok();
+                Ok((session, Some(e.to_string())))
+            }
+            (Err(e), None) if e.is_without_session() => Ok((None, None)),
+            (Err(e), None) => Err(e),
+        }
+    }
+
+    fn look_at(&self, text: &str) -> Result<Looked> {
+        let config = &self.context.config;
+        let (session, held) = self.chosen(text)?;
+        let policy = match &session {
+            Some(session) => &session.policy,
+            None => config.policy.as_deref().unwrap_or(session::POLICY),
+        };
+        let policy = config.policy(policy)?;
+        let dialect = session.as_ref().map_or(Dialect::Tags, |session| session.dialect);
+        let reply = protocol::read(text, dialect);
+        let mut preview = Preview::new(&self.workspace);
+        let is_in_guest = config.guest.is_some();
+        // A guest is taken for one whose commands are confined, as most are.
+        let guarded = is_in_guest || config.sandbox.mode != Mode::Off;
+        let course = Course {
+            steps: &reply.steps,
+            known: &BTreeMap::new(),
+            verdict: None,
+            seen: &session.as_ref().map(|session| session.seen.clone()).unwrap_or_default(),
+            judge: &|operation, place| turn::judge(&policy, guarded, operation, place),
+            asking: Asking::Foretells,
+            stopped: None,
+            halts: false,
+            now: &|| self.context.clock.now(),
+        };
+        let mut unseen = Unseen::new(&config.protected_names);
+        let place: &mut dyn Place = if is_in_guest { &mut unseen } else { &mut preview };
+        let Carried { outcomes, .. } = turn::carry_out(&course, place, &mut (), &mut ())?;
+        let session = session.map(|session| session.id);
+        Ok(Looked { session, held, reply, outcomes, rewritten: preview.rewritten(), is_in_guest })
+    }
+}
+
+impl Looked {
+    /// Tells what was found, and returns whether nothing is wrong.
+    fn tell(&self, context: &Context, file: &str) -> bool {
+        let errors = self.outcomes.iter().filter(|outcome| !outcome.success()).count();
+        if context.json {
+            Context::print_json(&self.json(file, errors));
+        } else {
+            self.tell_person(context, errors);
+        }
+        errors == 0
+    }
+
+    fn warnings(&self) -> usize {
+        self.outcomes.iter().map(|outcome| outcome.warnings.len()).sum()
+    }
+
+    fn tell_person(&self, context: &Context, errors: usize) {
+        if let Some(why) = &self.held {
+            talk::result(&format!("Would be held: {why}"));
+        }
+        self.outcomes.iter().for_each(|outcome| talk::result(&located(context, outcome)));
+        for file in &self.rewritten {
+            let talk = context.talk.for_results();
+            talk::result(&format!("\n{}", coloured(&talk, &diff(file))));
+        }
+        let changed = if self.is_in_guest {
+            String::new()
+        } else {
+            format!(", {} would change", count(self.rewritten.len(), "file"))
+        };
+        context.talk.say(&format!(
+            "\n{}, {}, {}{changed}. Nothing was done.",
+            count(self.outcomes.len(), "command"),
+            count(errors, "error"),
+            count(self.warnings(), "warning")
+        ));
+    }
+
+    fn json(&self, file: &str, errors: usize) -> Value {
+        let in_operations = self.reply.dialect == Some(Dialect::Operations);
+        let steps = self.reply.steps.iter();
+        let blocks = steps.map(Step::kind).filter(|kind| *kind != Kind::Reply);
+        let commands = self.outcomes.iter().map(|outcome| {
+            let mut told = talk::foretold_json(outcome);
+            told["error"] = error(outcome).into();
+            told
+        });
+        let warnings = self.outcomes.iter().flat_map(|outcome| &outcome.warnings);
+        let files = self.rewritten.iter().map(
+            |file| json!({ "path": file.path.as_str(), "change": change(file), "diff": diff(file) }),
+        );
+        json!({
+            "file": file,
+            "session": self.session,
+            "held": self.held,
+            "dialect": self.reply.dialect,
+            "blocks": tally(blocks.map(|kind| talk::name(kind, in_operations).to_owned())),
+            "errors": errors,
+            "errorsByKind": tally(self.outcomes.iter().filter_map(error)),
+            "warnings": self.warnings(),
+            "warningsByKind": tally(warnings.map(|warning| word(warning.sort))),
+            "endsEarly": self.reply.unclosed,
+            "commands": commands.collect::<Vec<_>>(),
+            // Of a guest nothing is known.
+            "files": (!self.is_in_guest).then(|| files.collect::<Vec<_>>()),
+        })
+    }
+}
+
+/// What sort of error an outcome is, in a word that stays what it is; None where it is none.
+fn error(outcome: &Outcome) -> Option<String> {
+    if outcome.success() {
+        return None;
+    }
+    Some(match &outcome.detail {
+        Detail::Failed(Failure { mistake: Some(mistake), .. }) => word(mistake),
+        Detail::Failed(failure) => match failure.kind {
+            FailureKind::Invalid | FailureKind::CutOff | FailureKind::Execution => "failed",
+            FailureKind::Rejected => "rejected",
+            FailureKind::NotRun => "not-run",
+            FailureKind::Denied => "denied",
+            FailureKind::System => "system",
+        }
+        .to_owned(),
+        _ => "failed".to_owned(),
+    })
+}
+
+/// How often each is there.
+fn tally(words: impl Iterator<Item = String>) -> BTreeMap<String, usize> {
+    words.fold(BTreeMap::new(), |mut all, word| {
+        *all.entry(word).or_default() += 1;
+        all
+    })
+}
+
+/// A sort as it is written down.
+fn word(sort: impl Serialize) -> String {
+    match serde_json::to_value(sort) {
+        Ok(Value::String(word)) => word,
+        other => unreachable!("a sort is a word: {other:?}"),
+    }
+}
+
+fn located(context: &Context, outcome: &Outcome) -> String {
+    format!("{:>5}  {}", outcome.line, context.talk.for_results().foretold(outcome))
+}

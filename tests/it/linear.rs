@@ -1,0 +1,220 @@
+//! Reading takes time in proportion to the length of a reply, whatever it is made of. What is
+//! measured is the time that the processor spends on this thread, so a busy machine does not count.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use deaddrop::protocol::{Dialect, read, tags};
+use rustix::time::{ClockId, clock_gettime};
+
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+
+/// The most that a byte of a longer reply may take, as a multiple of what one of the shortest takes.
+/// Quadratic work would take 8 times as long a byte where the longer reply has 8 times the length, as
+/// here at the least, and 64 times from 1 to 64 MiB.
+const MOST: f64 = 4.0;
+/// So many nanoseconds a byte are nothing, however few it took before.
+const NOTHING: f64 = 2.0;
+/// A measurement that is too high is made again, up to so many times in all: what else runs on the
+/// machine also takes of its caches.
+const RUNS: usize = 4;
+
+/// How long this thread has worked so far.
+fn worked() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(time).expect("no time is negative")
+}
+
+fn size(reply: &str) -> f64 {
+    f64::from(u32::try_from(reply.len()).unwrap())
+}
+
+/// How many nanoseconds a byte of a reply takes.
+fn per_byte(reply: &str, reading: fn(&str)) -> f64 {
+    let begun = worked();
+    reading(black_box(reply));
+    let took = worked().saturating_sub(begun);
+    f64::from(u32::try_from(took.as_micros()).unwrap()) * 1e3 / size(reply)
+}
+
+/// Reads replies that are made for these lengths, the shortest first, and holds the time a byte
+/// against that of the shortest.
+fn is_flat(name: &str, lengths: &[usize], reply: &dyn Fn(usize) -> String, reading: fn(&str)) {
+    let short = reply(lengths[0]);
+    // The first run pays for what is done once.
+    let few = (0..3).map(|_| per_byte(&short, reading)).fold(f64::MAX, f64::min);
+    let most = (few * MOST).max(NOTHING);
+    let mut told = format!("{name:?}: {few:.1} ns a byte");
+    for length in &lengths[1..] {
+        let reply = reply(*length);
+        let mut runs = (0..RUNS).map(|_| per_byte(&reply, reading));
+        let mut best = f64::MAX;
+        let flat = runs.any(|run| {
+            best = best.min(run);
+            best <= most
+        });
+        told.push_str(&format!(", {best:.1} of {} KiB", reply.len() / KIB));
+        assert!(flat, "{told}: that grows with the length");
+    }
+    eprintln!("{told}");
+}
+
+fn tags(text: &str) {
+    assert!(!tags::parse(text).steps.is_empty());
+}
+
+/// As a session does, with a look for a message of operations.
+fn all(text: &str) {
+    assert!(!read(text, Dialect::Operations).steps.is_empty());
+}
+
+/// What a reply is made of: a name, the shortest length that is measured, and what makes it.
+type Shape = (&'static str, usize, fn(usize) -> String);
+
+fn many(piece: &str, bytes: usize) -> String {
+    piece.repeat(bytes / piece.len())
+}
+
+/// In a file's body.
+fn in_a_file(piece: &str, bytes: usize) -> String {
+    format!("[CREATE_FILE path=\"a\"]\n{}[/CREATE_FILE]\n", many(piece, bytes))
+}
+
+fn message(operations: &str) -> String {
+    format!("{{\"protocolVersion\": \"1.0\", \"operations\": [{operations}]}}\n")
+}
+
+const PROSE: &str = "I'll run the build, look at its operations and decide what to do. ";
+
+/// Those that take long a byte are shorter.
+const SHAPES: [Shape; 14] = [
+    ("openings of one kind", MIB, |n| many("[CREATE_FILE path=\"a\"]\n", n)),
+    ("openings without their ]", MIB, |n| many("[CREATE_FILE path=\"\n", n)),
+    ("closings", 256 * KIB, |n| many("[/CREATE_FILE]\n", n)),
+    ("closings on one line", MIB, |n| in_a_file("[/CREATE_FILE]", n)),
+    ("fences", MIB, |n| many("```\n", n)),
+    ("fences in a body", MIB, |n| in_a_file("````\n```\n", n)),
+    ("quotations", MIB, |n| format!("> {}", in_a_file("> x\n", n).replace("\n[/", "\n> [/"))),
+    ("one long line", MIB, |n| many(PROSE, n)),
+    ("look-alike tags", 256 * KIB, |n| many("[READFILE a]\n[ READ x\n[OK] x: y\n[Done](u)\n", n)),
+    ("thoughts", MIB, |n| many("<think>\n[DONE]\n</think>\n", n)),
+    ("braces", MIB, |n| many("{\"operations\": ", n)),
+    ("braces and brackets", 256 * KIB, |n| many("{ \"operations\" [ } ] ", n)),
+    ("messages in fences", 256 * KIB, |n| many("```json\n{\"operations\": [}\n```\n", n)),
+    ("operations", MIB, |n| message(&many("{\"type\": \"shell\", \"command\": \"ls\"},\n", n))),
+];
+
+#[test]
+#[should_panic(expected = "that grows with the length")]
+fn what_looks_back_at_all_before_is_found() {
+    let reading = |text: &str| {
+        for line in (0..text.len()).step_by(256) {
+            black_box(text[..line].bytes().map(u64::from).sum::<u64>());
+        }
+    };
+    is_flat("backwards", &[16 * KIB, 256 * KIB], &|n| many("[x]\n", n), reading);
+}
+
+#[test]
+fn hostile_replies_are_read_in_linear_time() {
+    for (name, least, shape) in SHAPES {
+        is_flat(name, &[least, least * 4, least * 16], &shape, all);
+    }
+}
+
+#[test]
+fn replies_of_64_mib_are_read_in_linear_time() {
+    let lines = |n| many(&format!("{PROSE}\n"), n);
+    is_flat("prose", &[MIB, 64 * MIB], &lines, all);
+    let files = |n| many(&in_a_file(&format!("{PROSE}\n"), 4 * KIB), n);
+    is_flat("files", &[MIB, 64 * MIB], &files, all);
+    is_flat("openings of one kind", &[MIB, 64 * MIB], &SHAPES[0].2, tags);
+}
+
+#[test]
+fn many_more_shapes_are_read_in_linear_time() {
+    for n in 0..hostile_replies(KIB).len() {
+        let shape = |bytes| hostile_replies(bytes).swap_remove(n);
+        let name: String = shape(KIB).chars().take(40).collect();
+        is_flat(&name, &[64 * KIB, 512 * KIB], &shape, tags);
+    }
+}
+
+/// Replies that take a careless reader more than linear time, of about this many bytes.
+fn hostile_replies(bytes: usize) -> Vec<String> {
+    let opening = "[CREATE_FILE path=\"a\"]\n";
+    let many = |piece: &str| piece.repeat(bytes / piece.len());
+    let numbers = (0..bytes / 12).map(|n| n.to_string());
+    let attributes: String =
+        numbers.flat_map(|n| [" k".to_owned(), n, "=\"v\"".to_owned()]).collect();
+    vec![
+        format!("{opening}{}", many("[/CREATE_FILE]")),
+        format!("{opening}{}", many("[/CREATE_FILE] \t\u{2003}")),
+        format!("{opening}{}[/CREATE_FILE]x", many(" ")),
+        many(opening),
+        many("[CREATE_FILE path=\"a\"][/CREATE_FILE]\n"),
+        many(" "),
+        many(" \r\n\t"),
+        format!("[CREATE_FILE{}path=\"a\"]", many(" ")),
+        format!("[CREATE_FILE{attributes}]\n"),
+        format!("[CREATE_FILE path=\"{}\"]\n[/CREATE_FILE]", many("a/../")),
+        format!("[CREATE_FILE path=\"{}", many("\\")),
+        many("[CREATE_FILE path=\"\n"),
+        many("[RUN_COMMAND]\n[/RUN_COMMAND]\n"),
+        many("[DONE][/DONE]"),
+        many("> [MESSAGE]\n"),
+        many("> > - **[DONE]**\n"),
+        many("**[DONE]\n"),
+        many("[/CREATE_FILE]\n"),
+        many("[CREATE FILE path\n"),
+        many("[CREATE FILE path\n[/CREATE FILE]\n"),
+        many("[OK] MESSAGE: x\n"),
+        many("<think>[DONE]</think>\n"),
+        many("<think>\n"),
+        many("</think>"),
+        many(" === PROMPT === "),
+        many("[\\_"),
+        many("[MESSAGE]\nx[/MESSAGE]\n"),
+        many("[MESSAGE]x\n**[/MESSAGE]**\n"),
+        format!("[READ_FILE path=&quot;{}", many("&amp;")),
+        format!("[READ_FILE path={}]", many("[a](b)")),
+        format!("{opening}{}[/CREATE_FILE]", many("12| x\n")),
+        format!("{opening}{}[/CREATE_FILE]", many("… ... \n")),
+        format!("{opening}{}[/CREATE_FILE]", many("...…")),
+        format!("{opening}{}\n[/CREATE_FILE]", many("【1†")),
+        format!("{opening}{}\n[/CREATE_FILE]", many("&lt;\u{a0}")),
+        format!("{opening}```\n{}\n```\n[/CREATE_FILE]", many("` ```\n")),
+        format!("> {opening}{}> [/CREATE_FILE]\n", many("> x\n")),
+        format!("[CREATE_FILE path=\"a\" end=\"T\"]\n{}", many("[/CREATE_FILE end=\"U\"]\n")),
+        format!("[CREATE_FILE path=\"a\" end=\"T\"]\n{}", many("[/CREATE_FILE  \t")),
+        format!("[CREATE_FILE path=\"a\" {}]\n", many("end  ")),
+        many("[CREATE_FILE path=\"a\" end=\"T\"]\n[/CREATE_FILE end=\"T\"]\n"),
+        many("[EDIT_FILE path=\"a\"]\n<<<<<<< SEARCH\nx\n=======\n>>>>>>> REPLACE\n[/EDIT_FILE]\n"),
+        format!(
+            "[EDIT_FILE path=\"a\"]\n{}[/EDIT_FILE]\n",
+            many("<<<<<<< SEARCH\nx\n=======\n>>>>>>> REPLACE\n")
+        ),
+        format!("[EDIT_FILE path=\"a\"]\n<<<<<<< SEARCH\n{}[/EDIT_FILE]\n", many("=====\n")),
+        many("[SEARCH pattern='a\"b' path=\"c/\"]\n"),
+        format!("[SEARCH pattern=\"{}\"]\n", many("&amp;")),
+        many("[MOVE_FILE path=\"a\" to=\"b\"]\n"),
+        format!("[LIST_FILES path=\"a{}\"]\n", many("/")),
+        many("[REPLY session=\"a1b2c3d4\" sequence=\"1\"]\n"),
+        many("[REPLY session=\n"),
+        many("[CREATE_FILE]\n[/CREATE_FILE] x\n"),
+        many("--- a ---\n"),
+        many("--- a ---\n[DONE]\n--- end a ---\n"),
+        many("--- end a ---\n--- a ---\n[DONE]\n"),
+        many("<DONE>"),
+        many("<DONE>\n"),
+        many("[["),
+        many("［DONE"),
+        many("[[DONE]]\n</DONE>\n"),
+        many("[THINK][/THINK]"),
+        many("[THINK]\n[/THINK]\n"),
+        many("~~[DONE]~~\n"),
+        format!("  {opening}{}  [/CREATE_FILE]\n", many("  x\n")),
+        format!("{opening}{}[/CREATE_FILE]", many("[/CREATE_FILE] x\n")),
+    ]
+}
