@@ -1,6 +1,27 @@
-//! Lines that stand for others which a text leaves out: `// ... rest unchanged ...`. Pure.
+//! Lines that stand for others which a text leaves out: `// ... rest unchanged ...`, and those in which
+//! something stands for a secret that was not shown: `[withheld: AWS key]`. Pure.
 
 use std::collections::HashSet;
+
+/// What stands for a secret begins so; see `secrets`.
+const WITHHELD: &str = "[withheld: ";
+
+/// Why a line is not put into a file, which would lose something by it, as that follows the line's name;
+/// `instead` is what to do where it stands for others.
+pub fn loses(line: &str, path: &str, instead: &str) -> String {
+    let (what, instead) = if holds_withheld(line) {
+        let leave = "Leave that line as it is, and change others with SEARCH and REPLACE";
+        ("holds what stands for a secret, which", leave)
+    } else {
+        ("stands for lines that", instead)
+    };
+    format!("{what} '{path}' would lose; nothing was changed. {instead}")
+}
+
+/// Whether something in a text stands for a secret that was not shown.
+pub fn holds_withheld(text: &str) -> bool {
+    memchr::memmem::find(text.as_bytes(), WITHHELD.as_bytes()).is_some()
+}
 
 /// The first line of `new` that stands for lines left out and does not stand in `old`, with its
 /// number from 1.
@@ -24,7 +45,7 @@ fn elisions(text: &str) -> impl Iterator<Item = (usize, &str)> {
         at += line.len();
         (at - line.len(), line)
     });
-    lines.filter(|(_, line)| is_elision(line))
+    lines.filter(|(_, line)| is_elision(line) || holds_withheld(line))
 }
 
 fn is_elision(line: &str) -> bool {
@@ -125,6 +146,16 @@ fn holds(text: &str, words: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_stands_for_a_secret_is_left_out_unless_it_was_there() {
+        let new = "a = 1\nkey = \"[withheld: AWS key]\"\n";
+        assert!(may_leave_out(new) && !may_leave_out("withheld: [x]\n"));
+        assert_eq!(left_out(new, b"a = 1\nkey = \"x\"\n").unwrap().0, 2);
+        assert_eq!(left_out(new, new.as_bytes()), None);
+        assert!(loses("[withheld: x]", "a", "").contains("for a secret, which 'a' would lose"));
+        assert!(loses("// ...", "a", "b").starts_with("stands for lines that 'a' would lose"));
+    }
 
     #[test]
     fn lines_that_stand_for_others_are_told_from_code() {

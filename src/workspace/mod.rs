@@ -167,9 +167,11 @@ impl Workspace {
 fn nothing_left_out(path: &RelPath, new: &[u8], old: &[u8]) -> Result<(), Failure> {
     let left_out = std::str::from_utf8(new).ok().and_then(|new| elision::left_out(new, old));
     let Some((line, text)) = left_out else { return Ok(()) };
+    let instead = "Send all of the file, or EDIT_FILE the lines that change";
     Err(Failure::execution(format!(
-        "Line {line} of the new content, `{}`, stands for lines that '{path}' would lose; nothing was changed. Send all of the file, or EDIT_FILE the lines that change",
-        crate::text::visible_line(text)
+        "Line {line} of the new content, `{}`, {}",
+        crate::text::visible_line(text),
+        elision::loses(text, path.as_str(), instead)
     ))
     .as_a(Mistake::LinesLeftOut))
 }

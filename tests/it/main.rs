@@ -84,6 +84,8 @@ mod sandbox;
 #[cfg(target_os = "linux")]
 mod scene;
 #[cfg(unix)]
+mod secrets;
+#[cfg(unix)]
 mod settings;
 mod steady;
 #[cfg(unix)]

@@ -47,9 +47,13 @@ fn lines(
         .as_a(Mistake::NoSuchLines)
     })?;
     if let Some((line, text)) = elision::left_out(with, old) {
+        let instead = format!(
+            "Send all of the lines from {start} to {end}, or a range for each change (where it is meant as it is, write it with RUN_COMMAND)"
+        );
         return Err(Failure::execution(format!(
-            "Line {line} of the new lines, `{}`, stands for lines that '{real}' would lose; nothing was changed. Send all of the lines from {start} to {end}, or a range for each change (where it is meant as it is, write it with RUN_COMMAND)",
-            visible_line(text)
+            "Line {line} of the new lines, `{}`, {}",
+            visible_line(text),
+            elision::loses(text, real.as_str(), &instead)
         ))
         .as_a(Mistake::LinesLeftOut));
     }
@@ -105,6 +109,20 @@ fn first(
     replacements: &[Replacement],
 ) -> Result<(Vec<u8>, Detail), Failure> {
     let edits = replacements.len();
+    for (n, Replacement { new, .. }) in replacements.iter().enumerate() {
+        if let Some((line, text)) =
+            elision::left_out(new, old).filter(|(_, text)| elision::holds_withheld(text))
+        {
+            let which =
+                if edits > 1 { format!("edit {} of {edits}: ", n + 1) } else { String::new() };
+            return Err(Failure::execution(format!(
+                "{which}line {line} of newContent, `{}`, {}",
+                visible_line(text),
+                elision::loses(text, real.as_str(), "")
+            ))
+            .as_a(Mistake::LinesLeftOut));
+        }
+    }
     match edit::replace_first(old, replacements, EDITS_LIMIT) {
         Ok(bytes) => {
             let revision = Some(revision(old, &bytes, Excerpt::default(), Vec::new()));
@@ -143,6 +161,9 @@ fn not_in_it(real: &RelPath, replacements: &[Replacement], n: usize, bytes: &[u8
     .as_a(Mistake::TextNotFound)
 }
 
+/// What to do instead of a REPLACE text that stands for lines.
+const INSTEAD: &str = "Send all of the lines, or a pair for each change (where it is meant as it is, write it with RUN_COMMAND)";
+
 fn once(
     real: &RelPath,
     old: &[u8],
@@ -174,9 +195,10 @@ fn once(
             }
         });
         return Err(Failure::execution(format!(
-            "{}Line {line} of the REPLACE text, `{}`, stands for lines that '{real}' would lose; nothing was changed. Send all of the lines, or a pair for each change (where it is meant as it is, write it with RUN_COMMAND)",
+            "{}Line {line} of the REPLACE text, `{}`, {}",
             which(replacements, n.unwrap_or_default()),
-            visible_line(text)
+            visible_line(text),
+            elision::loses(text, real.as_str(), INSTEAD)
         ))
         .as_a(Mistake::LinesLeftOut));
     }
