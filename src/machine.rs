@@ -38,6 +38,9 @@ pub const TOOLS: [(&str, &str); 19] = [
     ("git", "--version"),
 ];
 
+/// Those that may be a module of `python3`, or belong to another one.
+const MODULES: [&str; 2] = ["pip", "pytest"];
+
 /// How long one tool may take to say its version; a slow one is named without it.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -77,7 +80,19 @@ fn tools_in(folders: &OsStr, seen: &dyn Fn(&Path) -> bool, patience: Duration) -
         let asked: Vec<_> = TOOLS
             .iter()
             .filter_map(|(name, flag)| Some((name, flag, find(name, folders, seen)?)))
-            .map(|(name, flag, path)| (name, scope.spawn(move || version(&path, flag, patience))))
+            .map(|(name, flag, path)| {
+                let python = find("python3", folders, seen).filter(|_| MODULES.contains(name));
+                let asked = scope.spawn(move || {
+                    let version = version(&path, &[flag], patience)?;
+                    // Another python's: `python3 -m` does not find it, which is how many are started.
+                    let apart = python.is_some_and(|python| {
+                        self::version(&python, &["-m", name, flag], patience).is_none()
+                    });
+                    let alone = format!(" (as {name}; python3 -m {name} does not work)");
+                    Some(version + if apart { &alone } else { "" })
+                });
+                (name, asked)
+            })
             .collect();
         let named =
             |(name, thread): (&&str, thread::ScopedJoinHandle<'_, Option<String>>)| match thread
@@ -113,9 +128,9 @@ fn is_program(path: &Path) -> bool {
     path.is_file()
 }
 
-fn version(path: &Path, flag: &str, patience: Duration) -> Option<String> {
+fn version(path: &Path, arguments: &[&str], patience: Duration) -> Option<String> {
     let mut child = Command::new(path)
-        .arg(flag)
+        .args(arguments)
         // Not in the workspace: some tools look for settings where they are started.
         .current_dir(env::temp_dir())
         .stdin(Stdio::null())

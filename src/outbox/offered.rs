@@ -81,7 +81,10 @@ impl<'a> Offer<'a> {
                 n => format!("All {n} text files, whole."),
             }
         } else {
-            format!("{shown} of {}, whole; {read} shows others.", count(listed, "file"))
+            format!(
+                "{shown} of {} that hold something, whole; {read} shows others.",
+                count(listed, "file")
+            )
         };
         let mut out = format!("\n## Workspace File Contents\n{told}\n");
         self.chosen().for_each(|(_, text)| out.push_str(text));

@@ -24,7 +24,9 @@ fn rest(session: &Session, requested: &[Requested], out: &mut String) {
     let before = match failed_before(session, requested, block) {
         0 => ", and nothing before it".to_owned(),
         failed => {
-            format!("; of what is before it {failed} failed (see above), and all else stands")
+            format!(
+                "; of what is before it {failed} failed (see above): send that corrected, too. All else stands"
+            )
         }
     };
     out.push_str(&format!(

@@ -3,7 +3,7 @@
 
 use super::budget::{clipped, first_lines, greatest, level};
 use super::contents::{Requested, Seen};
-use crate::protocol::{Capture, Detail, Outcome, tags};
+use crate::protocol::{Capture, Detail, Outcome, Warning, WarningSort, tags};
 use crate::session::Session;
 use crate::text::{indented, visible, visible_line};
 use crate::tokens;
@@ -121,11 +121,15 @@ impl Results<'_> {
                     Some((file, seen)) => file.told(self.requested, seen),
                     None => (false, "the file was not read".to_owned()),
                 },
-                _ => (outcome.success(), tags::summary(outcome)),
+                _ => match not_ended(outcome) {
+                    Some(why) => (false, visible_line(why).into_owned()),
+                    None => (outcome.success(), tags::summary(outcome)),
+                },
             };
             let mark = if success { "[OK]" } else { "[FAILED]" };
             let mut text = format!("{mark} {}: {}\n", tags::name(outcome.kind), line(&summary));
-            for warning in &outcome.warnings {
+            let beside = |warning: &&Warning| warning.sort != WarningSort::Done;
+            for warning in outcome.warnings.iter().filter(beside) {
                 text.push_str(&format!("  Warning: {}\n", line(&visible_line(warning))));
             }
             if let Some(excerpt) = outcome.detail.excerpt() {
@@ -146,6 +150,12 @@ impl Results<'_> {
         };
         self.session.last_results.iter().map(told).collect()
     }
+}
+
+/// Why the end of a session does not count, where that is what it came to.
+fn not_ended(outcome: &Outcome) -> Option<&str> {
+    let found = outcome.warnings.iter().find(|warning| warning.sort == WarningSort::Done);
+    found.map(|warning| &**warning)
 }
 
 fn push_output(output: &str, text: &mut String) {

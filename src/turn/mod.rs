@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::place::{Coming, Place};
 use crate::policy::Decision;
 use crate::protocol::operations::UtcTime;
+use crate::protocol::tags;
 use crate::protocol::{
     Asks, Detail, Effect, Ending, Execution, Failure, FailureKind, Kind, Operation, Outcome, Part,
     Reading, RelPath, Step, Warning, WarningSort,
@@ -277,16 +278,17 @@ fn does_not_count(failed: &[&Outcome]) -> String {
     let name = |outcome: &&Outcome| match outcome.asked.as_ref().and_then(|asked| asked.id.as_ref())
     {
         Some(id) => format!("\"{}\"", visible_line(id)),
-        None => format!("line {}", outcome.line),
+        None if outcome.asked.is_some() => format!("line {}", outcome.line),
+        None => format!("{}, line {} of the reply", tags::name(outcome.kind), outcome.line),
     };
     let mut names: Vec<String> = failed.iter().take(NAMED).map(name).collect();
     if failed.len() > NAMED {
         names.push("…".to_owned());
     }
+    let names = names.join("; ");
     format!(
-        "not counted: {} before it failed ({}), so the session goes on",
-        count(failed.len(), "operation"),
-        names.join(", ")
+        "not counted: {} before it failed ({names}), so the session goes on",
+        count(failed.len(), "operation")
     )
 }
 

@@ -31,6 +31,11 @@ pub(super) fn closest(bytes: &[u8], text: &str) -> Option<Place> {
     Some((first + 1, count))
 }
 
+/// Whether a text stands in `bytes` but for its white space.
+pub(super) fn differs_in_blanks(bytes: &[u8], text: &str) -> bool {
+    same_but_for_blanks(&String::from_utf8_lossy(bytes), text).is_some()
+}
+
 /// The line, from 0, on which the text would begin so that most of its lines stand where they are.
 fn by_lines(bytes: &str, sought: &[String]) -> Option<isize> {
     let mut at: HashMap<&str, Vec<usize>> = HashMap::new();

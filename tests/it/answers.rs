@@ -119,8 +119,11 @@ fn an_end_on_condition_counts_only_where_all_succeeded() {
     ] {
         let base = Base::with_session();
         let outbox = base.apply(&format!("{before}{END}"));
-        assert!(outbox.contains("Warning: not counted: 1 operation before it failed"), "{outbox}");
-        assert!(outbox.contains("(line 1), so the session goes on"), "{outbox}");
+        assert!(
+            outbox.contains("[FAILED] DONE: not counted: 1 operation before it failed ("),
+            "{outbox}"
+        );
+        assert!(outbox.contains(", line 1 of the reply), so the session goes on\n"), "{outbox}");
     }
     let base = Base::with_session();
     let reply = format!("{}[READ_FILE path=\"a\"]\n{END}", run("echo x > a"));

@@ -64,7 +64,7 @@ fn the_person_says_what_is_shown() {
     begin(&base, &["--include", ".ci/", "--include", "*.txt"], "Fix calc and .env").ok();
     let outbox = base.outbox(1);
     let section = shown(&outbox).unwrap();
-    let begin = "3 of 5 files, whole; READ_FILE shows others.\n--- .ci/run.sh ---\nmake\n--- end .ci/run.sh ---\n--- notes.txt";
+    let begin = "3 of 5 files that hold something, whole; READ_FILE shows others.\n--- .ci/run.sh ---\nmake\n--- end .ci/run.sh ---\n--- notes.txt";
     assert!(section.starts_with(begin), "{section}");
     assert!(!outbox.contains("KEY=1"));
 
@@ -87,7 +87,11 @@ fn what_a_policy_lets_nobody_read_is_not_shown() {
     );
     begin(&base, &["--policy", "mine"], "Fix plan.txt").ok();
     let outbox = base.outbox(1);
-    assert!(shown(&outbox).unwrap().starts_with("2 of 4 files, whole; READ_FILE shows others.\n"));
+    assert!(
+        shown(&outbox)
+            .unwrap()
+            .starts_with("2 of 4 files that hold something, whole; READ_FILE shows others.\n")
+    );
     assert!(!outbox.contains("do not tell"));
 }
 
@@ -123,7 +127,9 @@ fn a_large_workspace_and_its_files_fit_the_chat() {
     let count = |n: u32| deaddrop::tokens::count(&base.outbox(n));
     assert!((5_000..=6_000).contains(&count(1)), "{}", count(1));
     assert!(
-        shown(&base.outbox(1)).unwrap().contains(" of 401 files, whole; READ_FILE shows others.")
+        shown(&base.outbox(1))
+            .unwrap()
+            .contains(" of 401 files that hold something, whole; READ_FILE shows others.")
     );
 
     let reply = "[READ_FILE path=\"large.py\"]\n[RUN_COMMAND]\nseq 100000\n[/RUN_COMMAND]\n";

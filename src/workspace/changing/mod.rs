@@ -243,10 +243,15 @@ fn nowhere(real: &RelPath, old: &[u8], replacements: &[Replacement], n: usize) -
     let place =
         if first == last { format!("line {first}") } else { format!("lines {first}-{last}") };
     let verb = if first == last { "is" } else { "are" };
+    let how = if closest::differs_in_blanks(old, sought) {
+        "where only the white space is another"
+    } else {
+        "as shown with this"
+    };
     Failure {
         excerpt: around(old, &[(first, last + 1 - first)], ASKED),
         ..Failure::execution(format!(
-            "{told}. The nearest {verb} {place}, shown with this as in the file: send the lines so, without their numbers"
+            "{told}. The nearest {verb} {place}, {how}: send the text as it stands there, without the numbers shown before it"
         ))
         .as_a(Mistake::TextNotFound)
     }
