@@ -25,13 +25,13 @@ use crate::workspace::Workspace;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A reply is looked at as `apply` would carry it out: for the session that is named, that it says it
-answers, or the only open one, with its policy. What `apply` would hold back is told beside it, and is
-no error. Of several each is looked at as if it were the only one. Exit code 0: nothing wrong with
-any; 1: one has errors, or cannot be read.
+answers, or the only open one, with its policy. What `apply` would hold back is told beside it, and
+is no error. Of several each is looked at as if it were the only one. Exit code 0: nothing wrong
+with any; 1: one has errors, or cannot be read.
 
 With --json each reply is an object on a line: the file, its session, its dialect, its blocks by
-command, its warnings and errors by kind, whether it ends early, why it would be held, and what would
-be carried out.
+command, its warnings and errors by kind, whether it ends early, why it would be held, and what
+would be carried out.
 
 Examples:
   deaddrop check reply.txt

@@ -79,7 +79,8 @@ pub(super) struct Resume {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A reply belongs to the session whose id stands in its file's name, or else to the only open one.
+A reply belongs to the session that its [REPLY ...] line names, or whose id stands in its file's
+name, or else to the only open one.
 
 Example:
   deaddrop -C ~/projects/calculator watch")]
