@@ -203,7 +203,7 @@ pub fn carry_out(
         settle(n, outcome, course, ledger, observer, &mut outcomes)?;
     }
     finish(&mut outcomes, place, ledger, observer)?;
-    judge_reads(&mut outcomes, known, place, ledger, observer)?;
+    judge_reads(&mut outcomes, known, place, ledger, observer, done_at.is_some())?;
     if let Some(first) = left.first() {
         let outcome = Outcome::not_run_from(first, left.len(), STEP_LIMIT);
         observer.done(&outcome);
@@ -333,10 +333,13 @@ fn judge_reads(
     place: &dyn Place,
     ledger: &mut dyn Ledger,
     observer: &mut dyn Observer,
+    plainly_over: bool,
 ) -> Result<()> {
     let mut judged: HashMap<(RelPath, Part), Result<(), Failure>> = HashMap::new();
     let mut room = SHOWN_LIMIT;
     let is_over = outcomes.iter().any(|o| matches!(o.detail, Detail::Completed { .. }));
+    // That all went well was the condition for the end: it was looked at then.
+    let on_condition = outcomes.iter().any(|o| o.kind == Kind::Done && is_over) && !plainly_over;
     for (n, outcome) in outcomes.iter_mut().enumerate() {
         let Detail::ReadLater { path, part } = &outcome.detail else { continue };
         let asked = (path.clone(), *part);
@@ -347,14 +350,18 @@ fn judge_reads(
             let judgement = place.read(path, *part)?.and_then(|contents| {
                 room = room.checked_sub(contents.bytes.len() as u64).ok_or_else(|| {
                     Failure::execution(format!(
-                        "'{path}' is not shown: the files asked for before it are {SHOWN_LIMIT} bytes, far more than a message has room for; ask for it in a reply of its own"
+                        "'{path}' is not shown: of the files that one reply asks for {SHOWN_LIMIT} bytes are looked at, far more than a message has room for; ask for it in a reply of its own"
                     ))
                 })?;
                 Ok(())
             });
             judged.insert(asked.clone(), judgement);
         }
-        if is_over {
+        if on_condition {
+            let reason =
+                format!("'{path}' can be read, and is not shown: [DONE] ended the session");
+            outcome.detail = Detail::Unknown { reason };
+        } else if is_over {
             outcome.detail = not_shown(path);
         } else if let Some(Err(failure)) = judged.get(&asked) {
             outcome.detail = place.unreadable(failure.clone());

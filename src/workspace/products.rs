@@ -7,7 +7,7 @@
 //!   ([`is_ignored_product`]): `dist`, `build`, `target`, …;
 //! - a file in it is the tool's own mark ([`is_mark`]), as `CACHEDIR.TAG` is; or
 //! - the name is a usual one and what stands beside it or in it is what the tool needs or makes
-//!   ([`signs`]): `target` beside `Cargo.toml`, `dist` beside `package.json` with source maps in it.
+//!   ([`signs`]): `target` beside `Cargo.toml`, `dist` beside `package.json`, `build` beside it with source maps in it.
 //!
 //! A `build/`, `dist/` or `bin/` with nothing but a usual name is source.
 
@@ -96,12 +96,8 @@ const SIGNS: [Sign; 17] = [
         beside: &[],
         within: &["build.ninja", ".ninja_log", "meson-private", "CMakeFiles"],
     },
-    Sign { folder: "dist", beside: PYTHON, within: &["*.whl", "*.tar.gz"] },
-    Sign {
-        folder: "dist",
-        beside: &["package.json"],
-        within: &["*.map", "*.min.js", "*.bundle.js", "*.d.ts", "*.tsbuildinfo"],
-    },
+    Sign { folder: "dist", beside: PYTHON, within: &[] },
+    Sign { folder: "dist", beside: &["package.json"], within: &[] },
     Sign { folder: "_build", beside: &["mix.exs", "dune-project", "rebar.config"], within: &[] },
     Sign { folder: "_build", beside: &[], within: &["doctrees", ".doctrees"] },
     Sign { folder: ".build", beside: &["Package.swift"], within: &[] },

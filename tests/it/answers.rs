@@ -129,4 +129,5 @@ fn an_end_on_condition_counts_only_where_all_succeeded() {
     let reply = format!("{}[READ_FILE path=\"a\"]\n{END}", run("echo x > a"));
     let done = base.run_with(&["apply"], reply).ok();
     assert!(done.stdout.is_empty() && done.stderr.contains("is complete"), "{done:?}");
+    assert!(!done.stderr.contains("FAILED") && !done.stderr.contains("failed"), "{done:?}");
 }

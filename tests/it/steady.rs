@@ -117,7 +117,7 @@ fn one_outbox_shows_a_megabyte_of_files_at_most() {
     assert!(outbox.len() < 1_100_000, "{}", outbox.len());
     assert_eq!(outbox.matches("\n[OK] READ_FILE: ").count(), 5);
     assert!(outbox.contains(
-        "[FAILED] READ_FILE: '7.txt' is not shown: the files asked for before it are 1000000 bytes"
+        "[FAILED] READ_FILE: '7.txt' is not shown: of the files that one reply asks for 1000000 bytes are looked at"
     ));
 }
 

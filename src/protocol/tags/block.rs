@@ -81,8 +81,14 @@ impl Block<'_> {
             })
             .map_or_else(
                 |Wrong { sort, phrase }| {
-                    let form = if in_pairs { pairs::FORM } else { command.form };
-                    let reason = format!("Line {number}: {phrase}. Correct form: {form}");
+                    let form = match (command.kind, sort) {
+                        _ if in_pairs => pairs::FORM,
+                        (Kind::Read, _) => PART_FORM,
+                        _ => command.form,
+                    };
+                    let tag = brief(tag.trim());
+                    let reason =
+                        format!("Line {number}: {phrase} in `{tag}`. Correct form: {form}");
                     Asks::Invalid(Invalid { kind: command.kind, sort, rejected: false, reason })
                 },
                 Asks::Operation,
@@ -90,6 +96,10 @@ impl Block<'_> {
         Step { warnings, ..Step::new(number, asks) }
     }
 }
+
+/// How a part of a file is asked for.
+const PART_FORM: &str =
+    "[READ_FILE path=\"relative/path\" start_line=\"3\" end_line=\"9\" numbered=\"true\"]";
 
 /// What a command with these attributes and that body asks for; else what is wrong with it.
 fn operation<'a>(

@@ -48,7 +48,7 @@ pub(super) static COMMANDS: [Command; 11] = [
             optional("end_line"),
             optional("end"),
         ],
-        form: "[EDIT_FILE path=\"relative/path\" start_line=\"3\" end_line=\"5\"], the new lines below, then [/EDIT_FILE] alone on a line",
+        form: "[EDIT_FILE path=\"relative/path\" start_line=\"3\" end_line=\"5\"], the new lines below, then [/EDIT_FILE] alone on a line; or no numbers, and <<<<<<< SEARCH, lines as they are, =======, new lines, >>>>>>> REPLACE, each alone on a line",
     },
     Command {
         kind: Kind::Delete,

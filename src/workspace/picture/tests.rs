@@ -46,7 +46,7 @@ fn folders_of_build_products_stand_as_one() {
 fn sources_in_folders_of_usual_names_are_listed() {
     for paths in [
         &["build/Dockerfile", "build/rules.mk", "src/a"][..],
-        &["dist/index.js", "package.json"],
+        &["dist/index.js", "x/package.json"],
         &["dist/spec/x.spec", "x"],
         &["bin/run.sh", "app.csproj"],
         &["obj/teapot.obj"],

@@ -162,6 +162,7 @@ impl Workspace {
             found: Found::default(),
             room: ALL_BYTES,
             kept_back: 0,
+            unnamed: 0,
             failed: 0,
             cut: false,
         };
@@ -214,6 +215,8 @@ struct Search<'a> {
     room: u64,
     /// How many files the policy keeps from being read.
     kept_back: usize,
+    /// How many have names that no path of a reply can have.
+    unnamed: usize,
     /// How many could not be read to their end.
     failed: usize,
     cut: bool,
@@ -250,10 +253,12 @@ impl Search<'_> {
     }
 
     fn file(&mut self, entry: &Entry) -> ControlFlow<()> {
-        let readable = RelPath::parse(entry.path).is_ok_and(|path| {
-            path.as_str() == entry.path && (self.watch.terms.readable)(&path, entry.size)
-        });
-        if !readable {
+        let Some(path) = RelPath::parse(entry.path).ok().filter(|path| path.as_str() == entry.path)
+        else {
+            self.unnamed += 1;
+            return self.go_on();
+        };
+        if !(self.watch.terms.readable)(&path, entry.size) {
             self.kept_back += 1;
             return self.go_on();
         }
@@ -280,7 +285,14 @@ impl Search<'_> {
     }
 
     fn end(self, pattern: &str) -> (Detail, Vec<Warning>) {
-        let Self { mut watch, found, kept_back, failed, cut, .. } = self;
+        let Self { mut watch, found, kept_back, unnamed, failed, cut, .. } = self;
+        if unnamed > 0 {
+            let told = format!(
+                "{} not searched: a name holds characters that no path may have here",
+                count(unnamed, "file")
+            );
+            watch.told.push(told);
+        }
         if kept_back > 0 {
             let told = format!(
                 "{} not searched: the policy keeps them from being read",
