@@ -14,9 +14,12 @@ use crate::protocol::{Asks, Digest, Operation, RelPath};
 use crate::session::Session;
 use crate::session::record::Begin;
 use crate::watch::Stop;
-use crate::workspace::READ_LIMIT;
+use crate::workspace::Contents;
 use crate::workspace::picture::is_ignored_product_file;
 use crate::workspace::walk::Walk;
+
+/// So much of a file is looked at to tell what some lines of it are, in bytes.
+const WHOLE_LIMIT: u64 = 4 << 20;
 
 impl Base {
     /// The guest of the settings, not reached yet.
@@ -86,13 +89,12 @@ impl Base {
                 None => self.workspace.read_part(path, part),
             };
             if contents.as_ref().is_ok_and(|contents| contents.lines.is_some()) {
-                let whole = match &self.guest {
-                    Some(guest) => guest.read(path, READ_LIMIT)?,
-                    None => self.workspace.read(path, READ_LIMIT),
-                };
-                wholes.extend(whole.ok().filter(|file| file.bytes.len() as u64 == file.size));
+                wholes.extend(self.whole(path)?);
             }
             requested.push(Requested { contents });
+        }
+        for path in outbox::looked_into(session) {
+            wholes.extend(self.whole(&path)?.map(|file| Contents { path, ..file }));
         }
         let mut walk = walk.map_or_else(|| self.walk(), Ok)?;
         if self.guest.is_none() {
@@ -101,6 +103,15 @@ impl Base {
         self.list_touched(session, &mut walk)?;
         let offered = self.offered(session, &walk)?;
         Ok((walk, Files { requested, offered, wholes }))
+    }
+
+    /// All of a file, if that is not too much.
+    fn whole(&self, path: &RelPath) -> Result<Option<Contents>> {
+        let file = match &self.guest {
+            Some(guest) => guest.read(path, WHOLE_LIMIT)?,
+            None => self.workspace.read(path, WHOLE_LIMIT),
+        };
+        Ok(file.ok().filter(|file| file.bytes.len() as u64 == file.size))
     }
 
     /// Lists the files where operations are carried out.

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::outbox::{self, Offered};
 use crate::policy::{self, Access, Decision};
 use crate::protocol::RelPath;
+use crate::secrets::Screen;
 use crate::session::{Offer, Session};
 use crate::workspace::READ_LIMIT;
 use crate::workspace::picture::Picture;
@@ -30,8 +31,10 @@ impl Base {
         for file in outbox::candidates(listed(&picture), &session.task, offer, room / 2) {
             let Some(less) = room.checked_sub(file.size) else { continue };
             let Ok(path) = RelPath::parse(file.path) else { continue };
-            // What a reply may not read is not shown unasked either.
-            if !may_read(&path, file.size) {
+            // What a reply may not read is not shown unasked either, nor what has a secret for a name,
+            // which would stand around it.
+            let secrets = &self.config.secrets;
+            if !may_read(&path, file.size) || Screen::new(secrets).name(file.path) != file.path {
                 continue;
             }
             let read = match &self.guest {

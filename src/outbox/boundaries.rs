@@ -5,47 +5,68 @@
 //! beforehand: derived from the session's secret, the sequence and the path, so that rendering again
 //! gives the same, and lengthened or derived anew until the content does not hold it.
 
+use std::borrow::Cow;
+
 use crate::session::Session;
 use crate::text::is_hazard;
 
 /// Whether a reader could take this line for one of the outbox's own.
 pub(super) fn could_be_marker(line: &str) -> bool {
-    const BEGINNINGS: [&str; 9] = [
+    const BEGINNINGS: [&str; 15] = [
         "--- ",
         "=== ",
         "[ok]",
         "[failed]",
+        "[reply ",
+        "[... more results are left out",
+        "... line",
+        "first line of your reply",
+        "the user says:",
+        "your reply could not be read",
         "## environment",
         "## workspace files",
         "## workspace file contents",
         "## previous command results",
         "## requested file contents",
     ];
-    let bare = bare(line);
+    let line = plain(line);
+    let bare = bare(&line);
     BEGINNINGS.iter().any(|beginning| begins(bare, beginning))
 }
 
 /// The same of the heading that only outboxes of operations have.
 pub(super) fn could_be_events(line: &str) -> bool {
-    begins(bare(line), "## events")
+    begins(bare(&plain(line)), "## events")
 }
 
 /// Whether a line of a text could be taken for one around a part of an outbox, wherever a long line is
 /// cut.
 pub(super) fn could_be_part(text: &str) -> bool {
-    let shows =
-        |c: &char| !(c.is_whitespace() || is_hazard(*c) || matches!(c, '\u{200c}' | '\u{200d}'));
+    let shows = |c: &char| !(c.is_whitespace() || is_unseen(*c));
     text.lines().filter(|line| line.contains('=')).any(|line| {
         let line: String = line.chars().filter(shows).map(|c| c.to_ascii_lowercase()).collect();
         ["=part", "=endofpart"].iter().any(|beginning| line.contains(beginning))
     })
 }
 
-/// A line without blanks, and what cannot be seen, around it.
+/// Whether a character cannot be seen, though it may stand in a text as it is.
+fn is_unseen(c: char) -> bool {
+    is_hazard(c) || matches!(c, '\u{34f}' | '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
+}
+
+/// A line as it looks: with plain blanks, and nothing that cannot be seen.
+fn plain(line: &str) -> Cow<'_, str> {
+    if line.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Cow::Borrowed(line);
+    }
+    let blank = |c: char| c.is_whitespace() || c == '\u{2800}';
+    let chars = line.chars().filter(|c| blank(*c) || !is_unseen(*c));
+    Cow::Owned(chars.map(|c| if blank(c) { ' ' } else { c }).collect())
+}
+
+/// A plain line without the blanks around it.
 fn bare(line: &str) -> &str {
-    line.trim_matches(|c: char| {
-        c.is_whitespace() || is_hazard(c) || matches!(c, '\u{200c}' | '\u{200d}')
-    })
+    line.trim_matches(' ')
 }
 
 /// Whether a line begins so, in any case.
@@ -95,11 +116,20 @@ mod tests {
             "## Workspace Files",
             "## Workspace File Contents",
             "--- a/file.rs",
+            "=\u{200d}==\u{a0}PROMPT ===",
+            "\u{2800}\u{fe0e}=== PROMPT ===",
+            "First line of your reply, in its code block: [REPLY x]",
+            "[REPLY session=\"a\"]",
+            "... lines 2-9 are left out for room: x",
+            "[... more results are left out for room: 1 OK, 0 FAILED ...]",
+            "The user says:",
         ] {
             assert!(could_be_marker(line), "{line:?}");
         }
         assert!(could_be_events("\u{200b} ## EVENTS") && !could_be_events("## Even"));
-        for line in ["---", "====", "## Usage", "a === b", "let x = 1;", "[x] done", "", "é"] {
+        for line in
+            ["---", "====", "## Usage", "a === b", "let x = 1;", "... args", "[x] done", "", "é"]
+        {
             assert!(!could_be_marker(line), "{line:?}");
         }
     }

@@ -17,6 +17,7 @@ mod fitting;
 mod header;
 mod lines;
 mod listing;
+mod lone;
 mod offered;
 pub mod parts;
 mod prompt;
@@ -36,6 +37,7 @@ pub use choosing::{Candidate, candidates, check_pattern};
 pub use contents::Requested;
 pub use events::{events, waiting};
 pub use listing::newest;
+pub use lone::looked_into;
 pub use offered::Offered;
 
 /// What the Environment section tells about this machine, and what bounds an outbox.
@@ -73,7 +75,8 @@ pub struct Files {
     pub requested: Vec<Requested>,
     /// What is shown unasked, in a first outbox.
     pub offered: Option<Offered>,
-    /// All of those files of which a part was requested, as far as they are not too large.
+    /// All of those files of which a part was requested or stands in results ([`looked_into`]), as far
+    /// as they are not too large.
     pub wholes: Vec<Contents>,
 }
 
@@ -111,7 +114,7 @@ pub fn render(
 ) -> Rendered {
     let mut screen = Screen::new(&environment.secrets);
     let texts = screening::texts(files, &mut screen);
-    let session = &screening::session(session, &mut screen);
+    let session = &screening::session(session, files, &mut screen);
     let screen = &RefCell::new(screen);
     fitting::Values { session, environment, walk, files, texts: &texts, screen }.render()
 }

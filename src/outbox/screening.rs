@@ -6,8 +6,9 @@ use std::collections::HashMap;
 
 use super::Files;
 use super::contents::whole_lines;
+use super::lone::Known;
 use crate::protocol::operations::Encoding;
-use crate::protocol::{Capture, Detail, Excerpt, Lines, Outcome, Output, RelPath, tags};
+use crate::protocol::{Capture, Detail, Lines, Outcome, Output, RelPath, tags};
 use crate::secrets::Screen;
 use crate::session::Session;
 use crate::workspace::Contents;
@@ -35,6 +36,17 @@ impl Texts {
         let shown = match whole {
             // What a line is may only be told by those before it.
             Some((lines, whole)) => screen.part(path, whole, lines.first, lines.last),
+            None if contents.lines.is_some() => {
+                let first = contents.lines.map_or(1, |lines| lines.first);
+                let lines = text.split_inclusive('\n').zip(first..);
+                let lines: String = lines
+                    .map(|(line, n)| match line.strip_suffix('\n') {
+                        Some(line) => format!("{}\n", screen.stray(Some(path), n, line)),
+                        None => screen.stray(Some(path), n, line).into_owned(),
+                    })
+                    .collect();
+                Cow::Owned(screen.contents(path, &lines).into_owned())
+            }
             None => screen.contents(path, &text),
         };
         if shown != text {
@@ -54,14 +66,19 @@ pub(super) fn texts(files: &Files, screen: &mut Screen) -> Texts {
 }
 
 /// The session with results that can be shown.
-pub(super) fn session(session: &Session, screen: &mut Screen) -> Session {
+pub(super) fn session(session: &Session, files: &Files, screen: &mut Screen) -> Session {
     let mut shown = session.clone();
-    shown.last_results.iter_mut().for_each(|outcome| result(outcome, screen));
+    let known = Known::of(files, screen);
+    shown.last_results.iter_mut().for_each(|outcome| result(outcome, &known, screen));
     shown
 }
 
-fn result(outcome: &mut Outcome, screen: &mut Screen) {
+fn result(outcome: &mut Outcome, known: &Known, screen: &mut Screen) {
     let name = tags::name(outcome.kind);
+    known.excerpt(outcome, screen);
+    for warning in &mut outcome.warnings {
+        replace(&mut warning.text, |text| screen.output(name, text));
+    }
     match &mut outcome.detail {
         Detail::Ran(execution) => {
             let command = execution.command.clone();
@@ -89,16 +106,10 @@ fn result(outcome: &mut Outcome, screen: &mut Screen) {
                 *content = encoded;
             }
         }
-        Detail::Found { shown, .. } => replace(shown, |text| found(text, screen)),
+        Detail::Found { shown, .. } => replace(shown, |text| known.found(text, screen)),
         Detail::Listed { shown, .. } => replace(shown, |text| screen.listing(text)),
-        Detail::Edited { path, revision, .. } | Detail::Replaced { path, revision, .. } => {
-            if let Some(revision) = revision {
-                lines(&mut revision.excerpt, Some(path), screen);
-            }
-        }
         Detail::Failed(failure) => {
             replace(&mut failure.reason, |text| screen.output(name, text));
-            lines(&mut failure.excerpt, None, screen);
         }
         _ => {}
     }
@@ -108,31 +119,4 @@ fn replace(text: &mut String, shown: impl FnOnce(&str) -> Cow<'_, str>) {
     if let Cow::Owned(shown) = shown(text) {
         *text = shown;
     }
-}
-
-/// Lines of a file with their numbers.
-fn lines(excerpt: &mut Excerpt, path: Option<&RelPath>, screen: &mut Screen) {
-    for (number, text) in &mut excerpt.lines {
-        let path = path.map(RelPath::as_str);
-        replace(text, |text| screen.line(path, *number, text));
-    }
-}
-
-/// Lines as a search gives them, `path:number:text`.
-fn found<'a>(text: &'a str, screen: &mut Screen) -> Cow<'a, str> {
-    let mut shown = String::new();
-    for line in text.split_inclusive('\n') {
-        let parted = line.split_once(':').and_then(|(path, rest)| {
-            let (number, rest) = rest.split_once(':')?;
-            Some((path, number.parse().ok()?, rest))
-        });
-        match parted {
-            Some((path, number, rest)) => {
-                shown.push_str(&line[..line.len() - rest.len()]);
-                shown.push_str(&screen.line(Some(path), number, rest));
-            }
-            None => shown.push_str(&screen.output("SEARCH", line)),
-        }
-    }
-    if shown == text { Cow::Borrowed(text) } else { Cow::Owned(shown) }
 }

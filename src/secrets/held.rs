@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Found, Sort, screen};
+use super::{Found, Sort, keys, screen};
 use crate::config::{Secrets, SecretsMode};
 use crate::text::visible_line;
 
@@ -27,6 +27,16 @@ const MOST_TOLD: usize = 20;
 pub struct Screen {
     settings: Secrets,
     found: Vec<(Place, Sort, Vec<usize>)>,
+}
+
+/// A line that is not shown as it is, both without their line ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// As it is.
+    pub text: String,
+    /// As it may be shown.
+    pub shown: String,
+    sort: Sort,
 }
 
 /// Where something was found.
@@ -85,6 +95,50 @@ impl Screen {
         self.keep(&place, &screened.found);
         match self.settings.mode {
             SecretsMode::Withhold => screened.text,
+            SecretsMode::Warn => Cow::Borrowed(text),
+        }
+    }
+
+    /// The lines of a whole file that are not shown as they are; none where it is released.
+    pub fn changed(&self, path: &str, text: &str) -> Vec<Changed> {
+        if self.settings.releases(path) {
+            return Vec::new();
+        }
+        let screened = screen(text, Some(path));
+        let Some(first) = screened.found.first() else { return Vec::new() };
+        let (mut sort, mut found) = (first.sort, screened.found.iter().peekable());
+        let mut changed = Vec::new();
+        for (number, (text, shown)) in (1..).zip(text.lines().zip(screened.text.lines())) {
+            while let Some(next) = found.next_if(|found| found.line <= number) {
+                sort = next.sort;
+            }
+            if text != shown {
+                changed.push(Changed { text: text.to_owned(), shown: shown.to_owned(), sort });
+            }
+        }
+        changed
+    }
+
+    /// Whether such a line is to be shown otherwise; that it stands there is kept.
+    pub fn takes(&mut self, path: &str, number: usize, changed: &Changed) -> bool {
+        let found = Found { sort: changed.sort, line: number };
+        self.keep(&Place::File(path.to_owned()), &[found]);
+        self.settings.mode == SecretsMode::Withhold
+    }
+
+    /// A single line of a file that nobody could look into: what could be of a private key goes, too.
+    pub fn stray<'a>(&mut self, path: Option<&str>, number: usize, text: &'a str) -> Cow<'a, str> {
+        let is_released = path.is_some_and(|path| self.settings.releases(path));
+        if is_released || !keys::could_be_line(text) {
+            return self.line(path, number, text);
+        }
+        let place = match path {
+            Some(path) => Place::File(path.to_owned()),
+            None => Place::Output("a result".to_owned()),
+        };
+        self.keep(&place, &[Found { sort: keys::KEY, line: number }]);
+        match self.settings.mode {
+            SecretsMode::Withhold => Cow::Owned(format!("[withheld: {}]", keys::KEY)),
             SecretsMode::Warn => Cow::Borrowed(text),
         }
     }

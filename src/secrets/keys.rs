@@ -9,7 +9,7 @@ use memchr::memmem;
 use super::shape::{entropy, is_word};
 use super::{Rank, Sort, Span};
 
-const KEY: Sort = Sort("private key");
+pub(super) const KEY: Sort = Sort("private key");
 /// What all the marker lines hold.
 const MARKED: &str = "PRIVATE KEY";
 /// After this line of a `PuTTY` key the private lines follow.
@@ -46,6 +46,16 @@ pub(super) fn find(text: &str, spans: &mut Vec<Span>) {
             spans.push(Span::new(at..from, KEY, Rank::Key));
         }
     }
+}
+
+/// Whether a line by itself could be of a private key: base64 that is no number.
+pub(super) fn could_be_line(line: &str) -> bool {
+    let line = line.trim().as_bytes();
+    line.len() >= LEAST
+        && line.iter().all(|byte| is_base64(*byte))
+        && line.iter().any(u8::is_ascii_uppercase)
+        && line.iter().any(u8::is_ascii_lowercase)
+        && entropy(line) >= 3.5
 }
 
 /// The marker around `PRIVATE KEY` at `at`: where it starts, whether it begins a key, where it ends.

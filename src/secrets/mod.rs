@@ -26,7 +26,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-pub use held::Screen;
+pub use held::{Changed, Screen};
 
 /// How often a text is looked at again: what was replaced may have stood in the way of something.
 const ROUNDS: usize = 8;

@@ -39,6 +39,8 @@ mod guests_cut;
 #[cfg(unix)]
 mod guests_hostile;
 mod handing_over;
+#[cfg(target_os = "linux")]
+mod hostile_outbox;
 #[cfg(unix)]
 mod inbox;
 #[cfg(unix)]
