@@ -114,9 +114,11 @@ fn a_first_outbox_of_hostile_files_and_a_hostile_task_is_what_it_seems() {
     assert!(outbox.contains("␛[31m␛]52;c;aGk=␇over␍written<U+E0041><U+E0042><U+202E>abc<U+2066>"));
     base.run(&["new", "--no-watch", "--id", "b1b2c3d4", &hostile()]).ok();
     let outbox = base.read("outbox/b1b2c3d4_seq0001.txt");
-    let own = check(&outbox, 0, 6);
+    // Two of the names are none that a reply could write.
+    let own = check(&outbox, 0, 4);
     assert!(own.iter().any(|line| line == "  === PROMPT ==="), "{own:?}");
-    assert_eq!(outbox.matches("## Workspace File Contents\n").count(), 1 + 6 + 2 + 1, "{outbox}");
+    let heading = own.iter().filter(|line| *line == "## Workspace File Contents").count();
+    assert_eq!(heading, 1, "{own:?}");
 }
 
 #[test]
@@ -171,13 +173,8 @@ fn what_edits_and_refusals_quote_is_what_it_seems() {
 fn what_the_person_says_is_what_it_seems() {
     let base = begun("A task");
     base.apply("[RUN_COMMAND]\ntrue\n[/RUN_COMMAND]\n");
-    base.run_with(&["say", ID, "-"], hostile()).ok();
-    let said = base.outbox(2);
-    let outbox = if said.contains("The user says:") {
-        said
-    } else {
-        base.apply("[RUN_COMMAND]\ntrue\n[/RUN_COMMAND]\n")
-    };
+    base.run(&["say", &hostile()]).ok();
+    let outbox = base.apply("[RUN_COMMAND]\nexit 0\n[/RUN_COMMAND]\n");
     let own = check(&outbox, 1, 0);
     let says = own.iter().filter(|line| *line == "The user says:").count();
     assert_eq!(says, 1, "{own:#?}");
@@ -222,9 +219,7 @@ fn a_part_ends_where_it_says_whatever_it_holds() {
             joined.push_str(inner);
             joined.push('\n');
         }
-        assert!(
-            joined.trim_end() == outbox.trim_end()
-                || joined.replace('\n', "") == outbox.replace('\n', "")
-        );
+        // A part that ends within a line has a newline of its own behind it.
+        assert_eq!(joined.replace('\n', ""), outbox.replace('\n', ""));
     }
 }
