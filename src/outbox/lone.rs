@@ -3,9 +3,10 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use super::Files;
-use crate::protocol::{Detail, Excerpt, Outcome, RelPath};
+use crate::protocol::{Detail, Outcome, RelPath};
 use crate::secrets::{Changed, Screen};
 use crate::session::Session;
 use crate::text::visible_line;
@@ -115,42 +116,83 @@ impl Known {
             return screen.stray(path, number, text);
         };
         let seen = visible_line(text);
-        let piece = piece(&seen);
         // By its words, since lines may stand elsewhere by now.
-        let same = lines.get(&*seen).or_else(|| {
-            let has =
-                |(whole, _): &(&String, &Changed)| piece.is_some_and(|piece| whole.contains(piece));
-            lines.iter().take(PIECES).find(has).map(|(_, line)| line)
-        });
+        let same = match lines.get(&*seen) {
+            Some(line) => Some((line.shown.clone(), line)),
+            None => piece(&seen).and_then(|piece| {
+                lines.iter().take(PIECES).find_map(|(whole, line)| {
+                    let shown = without(whole, &visible_line(&line.shown), &seen[piece.clone()])?;
+                    Some(([&seen[..piece.start], &shown, &seen[piece.end..]].concat(), line))
+                })
+            }),
+        };
         match same {
-            Some(changed) if screen.takes(path, number, changed) => Cow::Owned(cut(&changed.shown)),
+            Some((shown, line)) if screen.takes(path, number, line) => Cow::Owned(shown),
             Some(_) => Cow::Borrowed(text),
             None => screen.line(Some(path), number, text),
         }
     }
 }
 
-/// What is left of a line that was cut; None where it is whole, or nothing to go by is left.
-fn piece(line: &str) -> Option<&str> {
-    let begin = line.strip_prefix('…').unwrap_or(line);
-    let end = match (begin.rfind(" … ("), begin.strip_suffix('…')) {
-        (_, Some(end)) => end,
-        (Some(at), None) if begin.ends_with(')') => &begin[..at],
-        _ => begin,
+/// Where in a line stands what is left of one that was cut; None where it is whole, or nothing to go by
+/// is left.
+fn piece(line: &str) -> Option<Range<usize>> {
+    let start = if line.starts_with('…') { '…'.len_utf8() } else { 0 };
+    let rest = &line[start..];
+    let end = match (rest.rfind(" … ("), rest.strip_suffix('…')) {
+        (_, Some(rest)) => rest.len(),
+        (Some(at), None) if rest.ends_with(')') => at,
+        _ => rest.len(),
     };
-    (end.len() < line.len() && end.len() >= PIECE).then_some(end)
+    (end < line.len() && end >= PIECE).then_some(start..start + end)
 }
 
-/// A line as an excerpt holds it, in which nothing that stands for a secret is cut.
-fn cut(line: &str) -> String {
-    let Some((end, _)) = line.char_indices().nth(Excerpt::LENGTH) else { return line.to_owned() };
-    let goes_on = line[..end].rfind("[withheld: ").and_then(|at| {
-        let close = at + line[at..].find(']')? + 1;
-        (close > end).then_some(close)
-    });
-    match goes_on {
-        Some(close) if close == line.len() => line.to_owned(),
-        Some(close) => format!("{} …", &line[..close]),
-        None => Excerpt::line(line),
+/// A piece of a line without what is shown otherwise in the whole; None where it holds nothing of that.
+fn without(whole: &str, shown: &str, piece: &str) -> Option<String> {
+    let same = |pair: &(char, char)| pair.0 == pair.1;
+    let bytes = |(c, _): (char, char)| c.len_utf8();
+    let begin: usize = whole.chars().zip(shown.chars()).take_while(same).map(bytes).sum();
+    let rest = whole[begin..].chars().rev().zip(shown[begin..].chars().rev());
+    let after: usize = rest.take_while(same).map(bytes).sum();
+    let (end, stands) = (whole.len() - after, &shown[begin..shown.len() - after]);
+    whole.match_indices(piece).find_map(|(at, piece)| {
+        let to = at + piece.len();
+        let (first, last) = (begin.clamp(at, to) - at, end.clamp(at, to) - at);
+        (begin < to && at < end).then(|| [&piece[..first], stands, &piece[last..]].concat())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_of_a_line_is_found() {
+        for (line, left) in [
+            ("…middle of it…", Some("middle of it")),
+            ("…the end of it", Some("the end of it")),
+            ("the beginning … (9 more characters)", Some("the beginning")),
+            ("the beginning … (a line of 900 bytes)", Some("the beginning")),
+            ("all of it", None),
+            ("…abc…", None),
+        ] {
+            assert_eq!(piece(line).map(|range| &line[range]), left, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_piece_is_shown_without_what_it_holds_of_the_secret() {
+        let (whole, shown) = ("é key=secret89 and more", "é key=[withheld: x] and more");
+        for (piece, wanted) in [
+            ("é key=sec", Some("é key=[withheld: x]")),
+            ("cret89 and", Some("[withheld: x] and")),
+            ("secret", Some("[withheld: x]")),
+            ("=secret89 ", Some("=[withheld: x] ")),
+            (" and more", None),
+            ("é key=", None),
+            ("other", None),
+        ] {
+            assert_eq!(without(whole, shown, piece).as_deref(), wanted, "{piece}");
+        }
     }
 }

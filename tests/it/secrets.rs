@@ -119,3 +119,84 @@ fn a_private_key_is_withheld_also_where_only_its_middle_is_asked_for() {
     assert!(!outbox.contains("MIIEow"), "{outbox}");
     assert!(outbox.contains("--- server.pem (lines 5-9 of 22) ---\n\n\n\n\n\n--- end"), "{outbox}");
 }
+
+/// A private key of so many lines, each another.
+fn private_key(lines: usize) -> (String, Vec<String>) {
+    let body: Vec<String> = (0..lines)
+        .map(|n| {
+            format!("MIIEowIBAAKCAQEAu1SU1LfVLPHCozMxH2Mo4lgOEePzNm0tRgeLezV6ffAt{:04}", n + 7)
+        })
+        .collect();
+    let (begins, ends) = ("-----BEGIN RSA PRIVATE", "-----END RSA PRIVATE");
+    (format!("{begins} KEY-----\n{}\n{ends} KEY-----\n", body.join("\n")), body)
+}
+
+#[test]
+fn lines_of_a_secret_are_withheld_wherever_they_stand_alone() {
+    let base = Base::new();
+    let (key, body) = private_key(20);
+    for name in ["server.pem", "searched.pem", "gone.pem"] {
+        base.write(&format!("workspace/{name}"), &key);
+    }
+    base.write("workspace/big.txt", "line\n".repeat(900_000) + &key);
+    let hidden = ["SGVsbG9Xb3JsZFBhc3N3b3JkMTIz", "tR5uWq8ZkLmN3bVc", "QuiteSecretLine77"];
+    let [pod, value, second] = hidden;
+    base.write("workspace/pod.yaml", format!("apiVersion: v1\nkind: Secret\ndata:\n  pw: {pod}\n"));
+    base.write("workspace/.env", format!("x\ny\nAPI={value}\nM=\"abc\n{second}\nend\"\n"));
+    begin(&base, &[]);
+    let run = base.run_with(
+        &["apply", "--session", ID, "-"],
+        "[EDIT_FILE path=\"server.pem\" start_line=\"5\" end_line=\"5\"]\nchanged\n[/EDIT_FILE]\n\
+         [SEARCH pattern=\"^[A-Za-z0-9]{30,}\" path=\"searched.pem\"]\n\
+         [SEARCH pattern=\"^[A-Za-z0-9]{30,}\" path=\"gone.pem\"]\n[DELETE_FILE path=\"gone.pem\"]\n\
+         [SEARCH pattern=\"pw:|API=|Quite\"]\n\
+         [EDIT_FILE path=\"pod.yaml\" start_line=\"1\" end_line=\"1\"]\napiVersion: v2\n[/EDIT_FILE]\n\
+         [EDIT_FILE path=\".env\"]\n<<<<<<< SEARCH\nx\nz\nAPI=other\n=======\nq\n>>>>>>> REPLACE\n[/EDIT_FILE]\n\
+         [READ_FILE path=\"big.txt\" start_line=\"900004\" end_line=\"900009\"]\n",
+    );
+    let told = run.ok().stderr;
+    let outbox = base.outbox(2);
+    assert!(outbox.contains("  2| [withheld: private key]\n  3|\n"), "{outbox}");
+    assert!(outbox.contains("  searched.pem:2:[withheld: private key]\n  searched.pem:3:\n"));
+    assert!(outbox.contains("  gone.pem:9:[withheld: private key]\n"), "{outbox}");
+    assert!(outbox.contains("  4|   pw: [withheld: Kubernetes secret]\n"), "{outbox}");
+    assert!(outbox.contains("  pod.yaml:4:  pw: [withheld: Kubernetes secret]\n"), "{outbox}");
+    assert!(outbox.contains("  3| API=[withheld: .env value]\n"), "{outbox}");
+    let leaked = |line: &&str| outbox.contains(*line);
+    assert_eq!(body.iter().map(String::as_str).chain(hidden).find(leaked), None, "{outbox}");
+    assert!(told.contains("private key in server.pem lines 2, 3"), "{told}");
+}
+
+#[test]
+fn a_secret_that_a_long_line_is_cut_in_is_withheld_to_its_last_character() {
+    let base = Base::new();
+    let token = format!("{}{}", "ghp_", "aB3dE5gH7jK9mN1pQ3sT5vX7zA2cD4eF6hJ8");
+    let line = format!("{} key={token}", "x".repeat(178));
+    base.write("workspace/long.txt", format!("{line}\nx\n"));
+    base.write("workspace/longer.txt", format!("{}{line} end\n", "x".repeat(1_000)));
+    begin(&base, &[]);
+    let outbox = base.apply(
+        "[EDIT_FILE path=\"long.txt\" start_line=\"2\" end_line=\"2\"]\ny\n[/EDIT_FILE]\n\
+         [SEARCH pattern=\"5gH7\"]\n[SEARCH pattern=\"6hJ8 end\"]\n",
+    );
+    for piece in ["ghp_", "aB3d", "mN1p", "eF6h"] {
+        let shown = outbox.matches(piece).count();
+        let own =
+            outbox.lines().filter(|line| line.starts_with('[') && line.contains(piece)).count();
+        assert_eq!(shown, own, "{piece}: {outbox}");
+    }
+    assert!(outbox.matches("key=[withheld: GitHub token]").count() >= 3, "{outbox}");
+}
+
+#[test]
+fn a_name_that_holds_a_secret_is_shown_nowhere() {
+    let base = Base::new();
+    let name = format!("{}.txt", key());
+    base.write(&format!("workspace/{name}"), "needle\n");
+    begin(&base, &[]);
+    assert!(!base.outbox(1).contains(&key()), "{}", base.outbox(1));
+    let outbox =
+        base.apply("[SEARCH pattern=\"needle\"]\n[LIST_FILES]\n[READ_FILE path=\"AKIA.txt\"]\n");
+    assert!(!outbox.contains(&key()), "{outbox}");
+    assert!(outbox.contains("  [withheld: AWS key].txt:1:needle\n"), "{outbox}");
+}
