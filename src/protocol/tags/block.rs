@@ -87,8 +87,7 @@ impl Block<'_> {
                         _ => command.form,
                     };
                     let tag = brief(tag.trim());
-                    let reason =
-                        format!("Line {number}: {phrase} in `{tag}`. Correct form: {form}");
+                    let reason = format!("Line {number}, `{tag}`: {phrase}. Correct form: {form}");
                     Asks::Invalid(Invalid { kind: command.kind, sort, rejected: false, reason })
                 },
                 Asks::Operation,

@@ -196,8 +196,10 @@ impl Reader<'_> {
         let closing = mark.command().closing?;
         let mut found: Option<End> = None;
         let first = self.marks.partition_point(|mark| mark.line < from);
+        // Behind the end of thoughts on its line it stands behind text.
         let of_name = |other: &&Mark| {
-            other.what == What::Closing && other.command().kind == mark.command().kind
+            let is_closing = other.what == What::Closing && other.alone;
+            is_closing && other.command().kind == mark.command().kind
         };
         let marks = self.marks[first..].iter().take_while(|mark| mark.line < to).filter(of_name);
         for other in marks {
