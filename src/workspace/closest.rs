@@ -31,9 +31,12 @@ pub(super) fn closest(bytes: &[u8], text: &str) -> Option<Place> {
     Some((first + 1, count))
 }
 
-/// Whether a text stands in `bytes` but for its white space.
-pub(super) fn differs_in_blanks(bytes: &[u8], text: &str) -> bool {
-    same_but_for_blanks(&String::from_utf8_lossy(bytes), text).is_some()
+/// Whether the lines of a text stand in `bytes` from line `first` on, but for their white space.
+pub(super) fn differs_in_blanks(bytes: &[u8], text: &str, first: usize) -> bool {
+    let bytes = String::from_utf8_lossy(bytes);
+    let mut there = bytes.lines().skip(first.saturating_sub(1));
+    let mut lines = text.lines();
+    lines.all(|line| there.next().is_some_and(|found| squeezed(found) == squeezed(line)))
 }
 
 /// The line, from 0, on which the text would begin so that most of its lines stand where they are.

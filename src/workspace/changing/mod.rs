@@ -243,7 +243,7 @@ fn nowhere(real: &RelPath, old: &[u8], replacements: &[Replacement], n: usize) -
     let place =
         if first == last { format!("line {first}") } else { format!("lines {first}-{last}") };
     let verb = if first == last { "is" } else { "are" };
-    let how = if closest::differs_in_blanks(old, sought) {
+    let how = if closest::differs_in_blanks(old, sought, first) {
         "where only the white space is another"
     } else {
         "as shown with this"
