@@ -279,13 +279,13 @@ fn does_not_count(failed: &[&Outcome]) -> String {
     {
         Some(id) => format!("\"{}\"", visible_line(id)),
         None if outcome.asked.is_some() => format!("line {}", outcome.line),
-        None => format!("{}, line {} of the reply", tags::name(outcome.kind), outcome.line),
+        None => format!("{} on line {} of the reply", tags::name(outcome.kind), outcome.line),
     };
     let mut names: Vec<String> = failed.iter().take(NAMED).map(name).collect();
     if failed.len() > NAMED {
         names.push("…".to_owned());
     }
-    let names = names.join("; ");
+    let names = names.join(", ");
     format!(
         "not counted: {} before it failed ({names}), so the session goes on",
         count(failed.len(), "operation")

@@ -123,7 +123,7 @@ fn an_end_on_condition_counts_only_where_all_succeeded() {
             outbox.contains("[FAILED] DONE: not counted: 1 operation before it failed ("),
             "{outbox}"
         );
-        assert!(outbox.contains(", line 1 of the reply), so the session goes on\n"), "{outbox}");
+        assert!(outbox.contains(" on line 1 of the reply), so the session goes on\n"), "{outbox}");
     }
     let base = Base::with_session();
     let reply = format!("{}[READ_FILE path=\"a\"]\n{END}", run("echo x > a"));

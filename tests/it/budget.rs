@@ -229,7 +229,7 @@ fn what_is_offered_has_half_of_the_room_and_what_the_person_named_all() {
         assert!(rendered.shown.iter().all(|file| file.whole));
         let n = rendered.shown.len();
         let told = format!(
-            "\n## Workspace File Contents\n{n} of 20 files, whole; READ_FILE shows others.\n--- f00.py"
+            "\n## Workspace File Contents\n{n} of 20 files that hold something, whole; READ_FILE shows others.\n--- f00.py"
         );
         assert!(rendered.text.contains(&told), "{}", rendered.text);
         n

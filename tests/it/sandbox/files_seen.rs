@@ -131,7 +131,8 @@ fn what_a_file_keeps_secret_in_etc_is_not_seen() {
         }
         let outbox = scene.base.read(String::from_utf8(output.stdout).unwrap().trim());
         assert!(outbox.contains("open4"), "{sandbox}: {outbox}");
-        assert!(!outbox.contains("secret"), "{sandbox}: {outbox}");
+        let shown = ["secret1", "secret2", "secret3"].iter().any(|secret| outbox.contains(secret));
+        assert!(!shown, "{sandbox}: {outbox}");
     }
 }
 
