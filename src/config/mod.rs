@@ -4,7 +4,7 @@
 
 mod guest;
 mod keys;
-mod pattern;
+pub(crate) mod pattern;
 mod policy;
 mod raw;
 mod sandbox;

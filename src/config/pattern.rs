@@ -1,7 +1,7 @@
 //! Patterns of paths, as settings have them: `*` and `?` in a name, `**` for any number of folders.
 
 /// Whether a pattern means a path, a folder that it lies in, or a component of it.
-pub(super) fn matches(pattern: &str, path: &str) -> bool {
+pub(crate) fn matches(pattern: &str, path: &str) -> bool {
     let pattern: Vec<&str> =
         pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     let parts: Vec<&str> = path.split('/').collect();

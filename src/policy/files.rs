@@ -1,6 +1,7 @@
 //! What a policy says of an operation on a file, told from its path and size.
 
 use super::decision::Decision;
+use crate::config::pattern::matches;
 use crate::config::{Files, Policy};
 use crate::protocol::RelPath;
 
@@ -95,60 +96,4 @@ fn of_file(files: &Files, access: Access, path: &RelPath, size: Option<u64>) -> 
         ),
         _ => Decision::Allow,
     }
-}
-
-/// Whether a pattern means a path, a folder that it lies in, or a component of it.
-fn matches(pattern: &str, path: &str) -> bool {
-    let pattern: Vec<&str> =
-        pattern.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-    let parts: Vec<&str> = path.split('/').collect();
-    match pattern.as_slice() {
-        [] => false,
-        [one] => parts.iter().any(|part| is_name(one, part)),
-        several => (1..=parts.len()).any(|n| is_path(several, &parts[..n])),
-    }
-}
-
-/// Whether a pattern of several components means a path; `**` is any number of them.
-fn is_path(pattern: &[&str], parts: &[&str]) -> bool {
-    // As for `*` in a name: only the last `**` is ever gone back to, so this stays quadratic.
-    let (mut p, mut n, mut back) = (0, 0, None);
-    while n < parts.len() {
-        if pattern.get(p) == Some(&"**") {
-            back = Some((p, n));
-            p += 1;
-        } else if pattern.get(p).is_some_and(|pattern| is_name(pattern, parts[n])) {
-            (p, n) = (p + 1, n + 1);
-        } else if let Some((star, at)) = back {
-            (p, n) = (star + 1, at + 1);
-            back = Some((star, at + 1));
-        } else {
-            return false;
-        }
-    }
-    pattern[p.min(pattern.len())..].iter().all(|part| *part == "**")
-}
-
-/// Whether a pattern with `*` and `?` means a name.
-fn is_name(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), name.chars().collect());
-    let (mut p, mut n, mut back) = (0, 0, None);
-    while n < name.len() {
-        match pattern.get(p) {
-            Some('*') => {
-                back = Some((p, n));
-                p += 1;
-            }
-            Some(c) if *c == '?' || *c == name[n] => (p, n) = (p + 1, n + 1),
-            _ => match back {
-                Some((star, at)) => {
-                    (p, n) = (star + 1, at + 1);
-                    back = Some((star, at + 1));
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[p..].iter().all(|c| *c == '*')
 }
