@@ -15,6 +15,14 @@ pub(super) struct Opening<'a> {
     pub(super) warnings: Vec<Warning>,
 }
 
+impl Opening<'_> {
+    /// The value of one of the command's attributes.
+    pub(super) fn value(&self, command: &Command, name: &str) -> Option<&str> {
+        let at = command.attributes.iter().position(|known| known.name == name)?;
+        self.values.get(at)?.as_deref()
+    }
+}
+
 /// Reads what follows a command's name in its opening tag, and notes what had to be overlooked. An
 /// error says what is wrong with the tag.
 pub(super) fn read<'a>(

@@ -8,7 +8,7 @@ use memchr::{memchr, memchr_iter, memrchr};
 use super::attributes::{self, Opening, brief};
 use super::block::{Block, tag_fault};
 use super::bodies;
-use super::catalogue::COMMANDS;
+use super::catalogue::{COMMANDS, Command};
 use super::ends::inline_body;
 use super::marks::{self, Mark, What};
 use super::names::name;
@@ -185,7 +185,7 @@ impl Reader<'_> {
         let tag = attributes::read(command, rest, &mut repairs);
         let after =
             tag.as_ref().map_or("", |tag| marks::without_decoration(tag.after, mark.repairs));
-        let token = command.closing.and_then(|_| attributes::token(rest));
+        let token = command.closing.and_then(|_| end_token(command, rest, tag.as_ref().ok()));
         let inline = command.closing.filter(|_| token.is_none());
         let inline = inline.and_then(|closing| inline_body(after, closing, mark));
         let found = Found { rest, is_broken: tag.is_err(), after, inline };
@@ -359,5 +359,14 @@ fn in_doubt(mark: &Mark, closing: &str, first: &str) -> Option<String> {
         Some(format!("the text after the tag begins with [{}", mark.command().name))
     } else {
         None
+    }
+}
+
+/// The word that a block ends with, as its tag gives it. Also where the tag cannot be read: what such
+/// a body holds is no command either.
+fn end_token(command: &Command, rest: &str, tag: Option<&Opening<'_>>) -> Option<String> {
+    match tag {
+        Some(tag) => tag.value(command, "end").map(str::to_owned),
+        None => attributes::token(rest),
     }
 }
