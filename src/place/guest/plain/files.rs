@@ -7,7 +7,9 @@ use crate::protocol::rpc::{
     Entries, ExecResult, Fault, FileContent, FileEntry, ListDir, ReadFile, WriteFile, Written,
 };
 use crate::protocol::{Detail, Digest, Existing, Failure, FileEffect, Operation, RelPath};
-use crate::workspace::{Contents, EDIT_LIMIT, already_exists, changed, is_folder, not_found};
+use crate::workspace::{
+    Contents, already_exists, changed, editable, is_folder, not_found, nothing_left_out,
+};
 
 /// What stands at a path.
 pub(super) enum Stands {
@@ -159,6 +161,12 @@ pub(super) fn plan(
         (Stands::Folder, _) => return Ok(Err(is_folder(path))),
         (stands, _) => stands,
     };
+    if let Operation::Create { content, existing: Existing::ReplaceWhole, .. } = operation
+        && let Stands::Text(old) = &stands
+        && let Err(failure) = nothing_left_out(path, content.as_bytes(), old.as_bytes())
+    {
+        return Ok(Err(failure));
+    }
     let before = stands.digest();
     let planned = match (operation, &stands) {
         (Operation::Create { content, .. }, _) => text(path, content.as_bytes()).map(|content| {
@@ -166,7 +174,8 @@ pub(super) fn plan(
             let replaced = before.is_some();
             (Some(content), Detail::Created { path: path.clone(), bytes, replaced })
         }),
-        (Operation::Edit { change, .. }, Stands::Text(old)) => editable(path, old)
+        (Operation::Edit { change, .. }, Stands::Text(old)) => exactly(path, old)
+            .and_then(|()| editable(path, old.len() as u64))
             .and_then(|()| changed(path, old.as_bytes(), change))
             .and_then(|(bytes, detail)| Ok((Some(text(path, &bytes)?), detail))),
         (Operation::Edit { .. }, Stands::Unread(_, answer)) => Err(unread(path, answer)),
@@ -179,17 +188,8 @@ pub(super) fn plan(
     }))
 }
 
-fn editable(path: &RelPath, old: &str) -> Result<(), Failure> {
-    if !is_exact(old.as_bytes()) {
-        return Err(inexact(path));
-    }
-    if old.len() as u64 > EDIT_LIMIT {
-        return Err(Failure::execution(format!(
-            "'{path}' is {} bytes long; files up to {EDIT_LIMIT} bytes can be edited",
-            old.len()
-        )));
-    }
-    Ok(())
+fn exactly(path: &RelPath, old: &str) -> Result<(), Failure> {
+    if is_exact(old.as_bytes()) { Ok(()) } else { Err(inexact(path)) }
 }
 
 fn text(path: &RelPath, bytes: &[u8]) -> Result<String, Failure> {
