@@ -54,13 +54,9 @@ impl SeenFiles {
 
     /// A file or a folder stands elsewhere now.
     pub fn carry_over(&mut self, from: &RelPath, to: &RelPath) {
-        let is_within = |path: &RelPath, folder: &RelPath| {
-            let rest = path.as_str().strip_prefix(folder.as_str());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        self.0.retain(|path, _| !is_within(path, to));
+        self.0.retain(|path, _| !path.is_within(to));
         let moved: Vec<RelPath> =
-            self.0.keys().filter(|path| is_within(path, from)).cloned().collect();
+            self.0.keys().filter(|path| path.is_within(from)).cloned().collect();
         for path in moved {
             let place = format!("{to}{}", &path.as_str()[from.as_str().len()..]);
             if let (Some(sight), Ok(place)) = (self.0.remove(&path), RelPath::parse(&place)) {

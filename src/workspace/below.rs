@@ -12,7 +12,7 @@ use cap_std::fs::{Dir, Metadata};
 use super::locate::{Last, Spot, failed};
 use super::walk::EntryKind;
 use super::walk::ignoring::{self, Budget, Rules, SIZE_LIMIT};
-use super::{Workspace, open_regular};
+use super::{Workspace, open_regular, process};
 use crate::protocol::{Failure, FailureKind, RelPath};
 
 /// Deeper folders are not looked at: each one on the way is held open.
@@ -185,9 +185,14 @@ impl Walk<'_> {
             }
             let path = format!("{prefix}{text}");
             if *is_folder {
+                let folder = dir.open_dir_nofollow(name);
+                if folder.as_ref().is_ok_and(|folder| process::is_own(folder, &text)) {
+                    visit(Met::Own)?;
+                    continue;
+                }
                 visit(Met::Folder(&path))?;
                 let below = path + "/";
-                match dir.open_dir_nofollow(name) {
+                match folder {
                     Ok(folder) => self.folder(&folder, &below, rules, depth + 1, visit)?,
                     Err(_) => visit(Met::Unreadable(&below))?,
                 }

@@ -164,7 +164,7 @@ impl Workspace {
 }
 
 /// Fails where a line of the new content stands for others that the file would lose.
-fn nothing_left_out(path: &RelPath, new: &[u8], old: &[u8]) -> Result<(), Failure> {
+pub(crate) fn nothing_left_out(path: &RelPath, new: &[u8], old: &[u8]) -> Result<(), Failure> {
     let left_out = std::str::from_utf8(new).ok().and_then(|new| elision::left_out(new, old));
     let Some((line, text)) = left_out else { return Ok(()) };
     let instead = "Send all of the file, or EDIT_FILE the lines that change";
@@ -177,7 +177,7 @@ fn nothing_left_out(path: &RelPath, new: &[u8], old: &[u8]) -> Result<(), Failur
 }
 
 /// Fails where a file of this size is too large to be edited.
-fn editable(path: &RelPath, size: u64) -> Result<(), Failure> {
+pub(crate) fn editable(path: &RelPath, size: u64) -> Result<(), Failure> {
     if size <= EDIT_LIMIT {
         return Ok(());
     }

@@ -69,11 +69,9 @@ impl Workspace {
             |found: &Metadata| found.is_dir() || found.is_symlink() && self.open_folder(to).is_ok();
         let stands = target.found.as_ref().map(is_folder);
         may_move([path, to], [&from.real, &target.real], stands)?;
-        let concerns = |real: &RelPath, state: &RelPath| state.is_within(real);
-        if let Some(state) = self
-            .state
-            .iter()
-            .find(|state| concerns(&from.real, state) || concerns(&target.real, state))
+        let ends = [&from.real, &target.real];
+        if let Some(state) =
+            self.state.iter().find(|state| ends.iter().any(|real| state.is_within(real)))
         {
             return Err(Failure::rejected(format!(
                 "'{path}' is not moved to '{to}': '{state}' is part of deaddrop's own state"

@@ -35,17 +35,6 @@ pub struct Product<'w> {
     pub count: Count,
 }
 
-impl Row<'_> {
-    /// What it counts for in a folder that is not listed itself: its files, and those among build
-    /// products.
-    pub fn counts(&self) -> [Count; 2] {
-        match self {
-            Self::File(file) => [Count { files: 1, bytes: file.size, ..Count::NONE }, Count::NONE],
-            Self::Product(product) => [Count::NONE, product.count],
-        }
-    }
-}
-
 impl<'w> Picture<'w> {
     /// The picture of a walk. Files whose path is `touched` stand for themselves also among build
     /// products.
