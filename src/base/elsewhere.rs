@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::outbox::{self, Files, Requested};
 use crate::place::{Guest, Terms};
 use crate::protocol::rpc::About;
-use crate::protocol::{Asks, Digest, Operation, RelPath};
+use crate::protocol::{Asks, Digest, Failure, Operation, RelPath};
 use crate::session::Session;
 use crate::session::record::Begin;
 use crate::watch::Stop;
@@ -20,6 +20,8 @@ use crate::workspace::walk::Walk;
 
 /// So much of a file is looked at to tell what some lines of it are, in bytes.
 const WHOLE_LIMIT: u64 = 4 << 20;
+/// So many files are looked at for that.
+const WHOLES: usize = 64;
 
 impl Base {
     /// The guest of the settings, not reached yet.
@@ -88,13 +90,13 @@ impl Base {
                 Some(guest) => guest.read_part(path, part)?,
                 None => self.workspace.read_part(path, part),
             };
-            if contents.as_ref().is_ok_and(|contents| contents.lines.is_some()) {
-                wholes.extend(self.whole(path)?);
+            if let Some(part) = contents.as_ref().ok().filter(|contents| contents.lines.is_some()) {
+                self.add_whole(&mut wholes, &part.path)?;
             }
             requested.push(Requested { contents });
         }
         for path in outbox::looked_into(session) {
-            wholes.extend(self.whole(&path)?.map(|file| Contents { path, ..file }));
+            self.add_whole(&mut wholes, &path)?;
         }
         let mut walk = walk.map_or_else(|| self.walk(), Ok)?;
         if self.guest.is_none() {
@@ -105,13 +107,27 @@ impl Base {
         Ok((walk, Files { requested, offered, wholes }))
     }
 
-    /// All of a file, if that is not too much.
-    fn whole(&self, path: &RelPath) -> Result<Option<Contents>> {
-        let file = match &self.guest {
-            Some(guest) => guest.read(path, WHOLE_LIMIT)?,
-            None => self.workspace.read(path, WHOLE_LIMIT),
-        };
-        Ok(file.ok().filter(|file| file.bytes.len() as u64 == file.size))
+    /// Adds all of a file, if that is not too much, and it is not there yet.
+    fn add_whole(&self, wholes: &mut Vec<Contents>, path: &RelPath) -> Result<()> {
+        if wholes.len() == WHOLES || wholes.iter().any(|whole| whole.path == *path) {
+            return Ok(());
+        }
+        let file = self.read(path, WHOLE_LIMIT)?.ok();
+        let whole = file.filter(|file| file.bytes.len() as u64 == file.size);
+        wholes.extend(whole.map(|file| Contents { path: path.clone(), ..file }));
+        Ok(())
+    }
+
+    /// Reads at most the first `limit` bytes of a file where operations are carried out.
+    pub(super) fn read(
+        &self,
+        path: &RelPath,
+        limit: u64,
+    ) -> Result<std::result::Result<Contents, Failure>> {
+        match &self.guest {
+            Some(guest) => guest.read(path, limit),
+            None => Ok(self.workspace.read(path, limit)),
+        }
     }
 
     /// Lists the files where operations are carried out.
@@ -130,11 +146,7 @@ impl Base {
             }
             // None of its bytes are wanted, only how many there are.
             let Ok(path) = RelPath::parse(path) else { continue };
-            let found = match &self.guest {
-                Some(guest) => guest.read(&path, 0)?,
-                None => self.workspace.read(&path, 0),
-            };
-            if let Ok(file) = found
+            if let Ok(file) = self.read(&path, 0)?
                 && file.path == path
             {
                 walk.list_too(path.as_str(), file.size);

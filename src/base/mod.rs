@@ -27,7 +27,7 @@ use crate::lock::Lock;
 use crate::machine;
 use crate::outbox;
 use crate::place::Guest;
-use crate::protocol::{Dialect, Seen, operations};
+use crate::protocol::{Dialect, operations};
 use crate::runner::Runner;
 use crate::runner::sandbox;
 use crate::session::journal::Journal;
@@ -36,9 +36,9 @@ use crate::session::store::Store;
 use crate::session::{Offer, Session, new_id};
 use crate::turn::Observer;
 use crate::watch::Stop;
+use crate::workspace::Workspace;
 use crate::workspace::guard::Quarantine;
 use crate::workspace::walk::Walk;
-use crate::workspace::{READ_LIMIT, Workspace};
 
 /// A base directory that this process may write in.
 pub struct Base {
@@ -195,7 +195,7 @@ impl Base {
         let walk = self.walk()?;
         offering::names_something(&session, &walk)?;
         let rendered = self.render(&session, Some(walk))?;
-        let text = self.note_shown(&mut session, rendered)?;
+        let text = Self::note_shown(&mut session, rendered);
         self.save(&session)?;
         let outbox = self.write(&session, &text)?;
         Ok(Turn { session, outbox: Some(outbox) })
@@ -255,7 +255,7 @@ impl Base {
     /// Saves a session that the person changed, and writes its newest outbox.
     pub fn save_and_write(&mut self, session: &mut Session) -> Result<PathBuf> {
         let rendered = self.render(session, None)?;
-        let text = self.note_shown(session, rendered)?;
+        let text = Self::note_shown(session, rendered);
         self.save(session)?;
         self.write(session, &text)
     }
@@ -273,28 +273,15 @@ impl Base {
     }
 
     /// Notes in a session what its newest outbox shows and what it does not. Returns its text.
-    fn note_shown(&self, session: &mut Session, rendered: outbox::Rendered) -> Result<String> {
-        let outbox::Rendered { text, shown, withheld, .. } = rendered;
-        session.withheld = withheld;
-        for outbox::Shown { path, seen, .. } in shown {
-            // Of a part of a file all of it is looked at, if it is not too large.
-            let seen = match seen {
-                Some(seen) => Some(seen),
-                None => {
-                    let read = match &self.guest {
-                        Some(guest) => guest.read(&path, READ_LIMIT)?,
-                        None => self.workspace.read(&path, READ_LIMIT),
-                    };
-                    let whole = read.ok().filter(|file| file.bytes.len() as u64 == file.size);
-                    whole.map(|file| Seen::whole(&file.bytes))
-                }
-            };
+    fn note_shown(session: &mut Session, rendered: outbox::Rendered) -> String {
+        session.withheld = rendered.withheld;
+        for outbox::Shown { path, seen, .. } in rendered.shown {
             match seen {
                 Some(seen) => session.seen.see(path, seen),
                 None => session.seen.forget(&path),
             }
         }
-        Ok(text)
+        rendered.text
     }
 
     /// Writes what the newest outbox of a session tells as events, for programs, beside it: first,

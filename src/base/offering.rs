@@ -37,12 +37,8 @@ impl Base {
             if !may_read(&path, file.size) || Screen::new(secrets).name(file.path) != file.path {
                 continue;
             }
-            let read = match &self.guest {
-                Some(guest) => guest.read(&path, READ_LIMIT)?,
-                None => self.workspace.read(&path, READ_LIMIT),
-            };
             // What is gone, or may not be read, is not offered.
-            let Ok(contents) = read else { continue };
+            let Ok(contents) = self.read(&path, READ_LIMIT)? else { continue };
             let is_whole = contents.size == contents.bytes.len() as u64;
             if !is_whole || !may_read(&contents.path, contents.size) {
                 continue;

@@ -374,7 +374,7 @@ impl Base {
     /// Writes the next outbox under a temporary name; the session notes which files it shows.
     fn prepare_outbox(&self, session: &mut Session, walk: Option<Walk>) -> Result<Rendered> {
         let rendered = self.render(session, walk)?;
-        let text = self.note_shown(session, rendered)?;
+        let text = Self::note_shown(session, rendered);
         let path = self.outbox_path(session);
         let temporary = atomic::write_beside(&path, text.as_bytes())?;
         Ok(Rendered {

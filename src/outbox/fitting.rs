@@ -36,6 +36,9 @@ const TRIES: usize = 6;
 
 /// All that an outbox is rendered from.
 pub(super) struct Values<'a> {
+    /// The session as it is.
+    pub(super) given: &'a Session,
+    /// The same as it can be shown.
     pub(super) session: &'a Session,
     pub(super) environment: &'a Environment,
     pub(super) walk: &'a Walk,
@@ -244,9 +247,9 @@ impl<'a> Values<'a> {
     fn shown(&self, parts: &Parts<'_>) -> Vec<Shown> {
         let mut shown: Vec<Shown> = parts.offered.iter().flat_map(Offer::shown).collect();
         match self.session.dialect {
-            Dialect::Tags => shown.extend(parts.requested.shown()),
+            Dialect::Tags => shown.extend(parts.requested.shown().map(|part| self.of_whole(part))),
             Dialect::Operations => {
-                for outcome in &self.session.last_results {
+                for outcome in &self.given.last_results {
                     let Detail::Read { path, content, encoding, .. } = &outcome.detail else {
                         continue;
                     };
@@ -258,5 +261,12 @@ impl<'a> Values<'a> {
             }
         }
         shown
+    }
+
+    /// What is known of the whole file of which a part is shown.
+    fn of_whole(&self, shown: Shown) -> Shown {
+        let whole = || self.files.wholes.iter().find(|whole| whole.path == shown.path);
+        let seen = shown.seen.clone().or_else(|| whole().map(|whole| Seen::whole(&whole.bytes)));
+        Shown { seen, ..shown }
     }
 }

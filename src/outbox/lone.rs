@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::Files;
+use super::screening::Wholes;
 use crate::protocol::{Detail, Outcome, RelPath};
-use crate::secrets::{Changed, Screen};
+use crate::secrets::{Changed, Screen, Screened};
 use crate::session::Session;
 use crate::text::visible_line;
 
@@ -59,16 +59,14 @@ fn parted(line: &str) -> Option<(&str, usize, &str)> {
 pub(super) struct Known(BTreeMap<String, BTreeMap<String, Changed>>);
 
 impl Known {
-    pub(super) fn of(files: &Files, screen: &Screen) -> Self {
-        let mut known = BTreeMap::new();
-        for whole in &files.wholes {
-            let Ok(text) = std::str::from_utf8(&whole.bytes) else { continue };
-            known.entry(whole.path.to_string()).or_insert_with(|| {
-                let changed = screen.changed(whole.path.as_str(), text).into_iter();
-                changed.map(|line| (visible_line(&line.text).into_owned(), line)).collect()
-            });
-        }
-        Self(known)
+    pub(super) fn of(wholes: &Wholes) -> Self {
+        let changed = |(path, (text, whole)): (&&str, &(&str, Option<Screened>))| {
+            let lines = whole.as_ref().map(|whole| Screen::changed(text, whole));
+            let lines = lines.into_iter().flatten();
+            let seen = lines.map(|line| (visible_line(&line.text).into_owned(), line));
+            ((*path).to_owned(), seen.collect())
+        };
+        Self(wholes.0.iter().map(changed).collect())
     }
 
     /// The lines of an excerpt.

@@ -101,7 +101,7 @@ pub struct Shown {
     pub path: RelPath,
     /// Whether all of it is shown.
     pub whole: bool,
-    /// What it was like; None where only a part of it was read for this.
+    /// What it was like; None where only a part of it is known.
     pub seen: Option<Seen>,
 }
 
@@ -113,10 +113,11 @@ pub fn render(
     files: &Files,
 ) -> Rendered {
     let mut screen = Screen::new(&environment.secrets);
-    let texts = screening::texts(files, &mut screen);
-    let session = &screening::session(session, files, &mut screen);
+    let wholes = screening::Wholes::of(files, &screen);
+    let texts = screening::texts(files, &wholes, &mut screen);
+    let (given, session) = (session, &screening::session(session, &wholes, &mut screen));
     let screen = &RefCell::new(screen);
-    fitting::Values { session, environment, walk, files, texts: &texts, screen }.render()
+    fitting::Values { given, session, environment, walk, files, texts: &texts, screen }.render()
 }
 
 /// How many tokens a text is, as `count` says; those that are sure to be more than `room` are not

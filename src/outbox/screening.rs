@@ -2,14 +2,14 @@
 //! files stay as they are, and what is rendered is a copy.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::Files;
 use super::contents::whole_lines;
 use super::lone::Known;
 use crate::protocol::operations::Encoding;
 use crate::protocol::{Capture, Detail, Lines, Outcome, Output, RelPath, tags};
-use crate::secrets::Screen;
+use crate::secrets::{Screen, Screened};
 use crate::session::Session;
 use crate::workspace::Contents;
 
@@ -26,16 +26,18 @@ impl Texts {
         }
     }
 
-    fn put(&mut self, contents: &Contents, files: &Files, screen: &mut Screen) {
+    fn put(&mut self, contents: &Contents, wholes: &Wholes, screen: &mut Screen) {
         let text = String::from_utf8_lossy(whole_lines(contents));
         let path = contents.path.as_str();
-        let whole = contents.lines.filter(|lines| !lines.within_line).and_then(|lines| {
-            let whole = files.wholes.iter().find(|whole| whole.path == contents.path)?;
-            Some((lines, std::str::from_utf8(&whole.bytes).ok()?))
-        });
+        let part = contents.lines.filter(|lines| !lines.within_line);
+        let whole = part.and_then(|lines| Some((lines, wholes.0.get(path)?)));
         let shown = match whole {
             // What a line is may only be told by those before it.
-            Some((lines, whole)) => screen.part(path, whole, lines.first, lines.last),
+            Some((lines, (_, Some(whole)))) => {
+                let shown = screen.part(path, whole, lines.first, lines.last);
+                if screen.withholds() { Cow::Owned(shown) } else { Cow::Borrowed(&*text) }
+            }
+            Some((_, (_, None))) => Cow::Borrowed(&*text),
             None if contents.lines.is_some() => {
                 let first = contents.lines.map_or(1, |lines| lines.first);
                 let lines = text.split_inclusive('\n').zip(first..);
@@ -56,19 +58,34 @@ impl Texts {
     }
 }
 
+/// Whole files that parts or single lines are shown of: the text of each, and how it can be shown;
+/// None where it is released.
+pub(super) struct Wholes<'a>(pub(super) BTreeMap<&'a str, (&'a str, Option<Screened<'a>>)>);
+
+impl<'a> Wholes<'a> {
+    /// Looks at each once.
+    pub(super) fn of(files: &'a Files, screen: &Screen) -> Self {
+        let look = |whole: &'a Contents| {
+            let (path, text) = (whole.path.as_str(), std::str::from_utf8(&whole.bytes).ok()?);
+            Some((path, (text, screen.look(path, text))))
+        };
+        Self(files.wholes.iter().filter_map(look).collect())
+    }
+}
+
 /// The texts of all files of an outbox.
-pub(super) fn texts(files: &Files, screen: &mut Screen) -> Texts {
+pub(super) fn texts(files: &Files, wholes: &Wholes, screen: &mut Screen) -> Texts {
     let mut texts = Texts::default();
     let requested = files.requested.iter().filter_map(|file| file.contents.as_ref().ok());
     let offered = files.offered.iter().flat_map(|offered| &offered.files);
-    requested.chain(offered).for_each(|contents| texts.put(contents, files, screen));
+    requested.chain(offered).for_each(|contents| texts.put(contents, wholes, screen));
     texts
 }
 
 /// The session with results that can be shown.
-pub(super) fn session(session: &Session, files: &Files, screen: &mut Screen) -> Session {
+pub(super) fn session(session: &Session, wholes: &Wholes, screen: &mut Screen) -> Session {
     let mut shown = session.clone();
-    let known = Known::of(files, screen);
+    let known = Known::of(wholes);
     shown.last_results.iter_mut().for_each(|outcome| result(outcome, &known, screen));
     shown
 }

@@ -3,8 +3,7 @@
 
 use std::collections::HashSet;
 
-/// What stands for a secret begins so; see `secrets`.
-const WITHHELD: &str = "[withheld: ";
+use crate::secrets;
 
 /// Why a line is not put into a file, which would lose something by it, as that follows the line's name;
 /// `instead` is what to do where it stands for others.
@@ -20,16 +19,29 @@ pub fn loses(line: &str, path: &str, instead: &str) -> String {
 
 /// Whether something in a text stands for a secret that was not shown.
 pub fn holds_withheld(text: &str) -> bool {
-    memchr::memmem::find(text.as_bytes(), WITHHELD.as_bytes()).is_some()
+    memchr::memmem::find(text.as_bytes(), secrets::MARK.as_bytes()).is_some()
 }
 
 /// The first line of `new` that stands for lines left out and does not stand in `old`, with its
 /// number from 1.
 pub fn left_out<'a>(new: &'a str, old: &[u8]) -> Option<(usize, &'a str)> {
-    let mut elisions = elisions(new).peekable();
-    elisions.peek()?;
+    first_of(elisions(new), new, old)
+}
+
+/// The same of the lines alone in which something stands for a secret.
+pub fn withheld<'a>(new: &'a str, old: &[u8]) -> Option<(usize, &'a str)> {
+    first_of(elisions(new).filter(|(_, line)| holds_withheld(line)), new, old)
+}
+
+fn first_of<'a>(
+    found: impl Iterator<Item = (usize, &'a str)>,
+    new: &str,
+    old: &[u8],
+) -> Option<(usize, &'a str)> {
+    let mut found = found.peekable();
+    found.peek()?;
     let old: HashSet<&[u8]> = old.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
-    let (at, line) = elisions.find(|(_, line)| !old.contains(line.trim().as_bytes()))?;
+    let (at, line) = found.find(|(_, line)| !old.contains(line.trim().as_bytes()))?;
     Some((memchr::memchr_iter(b'\n', &new.as_bytes()[..at]).count() + 1, line.trim()))
 }
 
@@ -153,6 +165,8 @@ mod tests {
         assert!(may_leave_out(new) && !may_leave_out("withheld: [x]\n"));
         assert_eq!(left_out(new, b"a = 1\nkey = \"x\"\n").unwrap().0, 2);
         assert_eq!(left_out(new, new.as_bytes()), None);
+        let both = format!("# ... existing code ...\n{new}");
+        assert_eq!((left_out(&both, b"x").unwrap().0, withheld(&both, b"x").unwrap().0), (1, 3));
         assert!(loses("[withheld: x]", "a", "").contains("for a secret, which 'a' would lose"));
         assert!(loses("// ...", "a", "b").starts_with("stands for lines that 'a' would lose"));
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::assigned::is_login;
 use super::shape::{is_word, looks_random};
 use super::values::{is_harmless, is_stand_in, is_strong, is_variable, is_withheld};
-use super::{Rank, Sort, Span};
+use super::{MARK, Rank, Sort, Span};
 
 const ENV: Sort = Sort(".env value");
 const NETRC: Sort = Sort("netrc password");
@@ -203,7 +203,7 @@ fn is_entry(text: &[u8]) -> bool {
 
 /// The beginning of what stands in the place of a secret, up to its first blank.
 fn is_withheld_word(value: &[u8]) -> bool {
-    value == b"[withheld:"
+    value == MARK.trim_end().as_bytes()
 }
 
 /// The last of the fields of each line, which colons part.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Found, Sort, keys, screen};
+use super::{Found, Screened, Sort, keys, screen};
 use crate::config::{Secrets, SecretsMode};
 use crate::text::visible_line;
 
@@ -47,6 +47,16 @@ enum Place {
     Name(String),
 }
 
+impl Place {
+    /// That of a line in a result; None where nobody knows the file.
+    fn of(path: Option<&str>) -> Self {
+        match path {
+            Some(path) => Self::File(path.to_owned()),
+            None => Self::Output("a result".to_owned()),
+        }
+    }
+}
+
 impl Screen {
     /// Nothing was found yet.
     pub fn new(settings: &Secrets) -> Self {
@@ -62,23 +72,20 @@ impl Screen {
         self.screened(&Place::File(path.to_owned()), text, Some(path))
     }
 
-    /// The same of some of its lines, from `first` to `last` (from 1, both included); `text` is all of
-    /// it. Only what is found in them is told.
-    pub fn part(&mut self, path: &str, text: &str, first: usize, last: usize) -> Cow<'static, str> {
-        let lines = |text: &str| {
-            let lines = text.split_inclusive('\n').skip(first.saturating_sub(1));
-            Cow::Owned(lines.take((last + 1).saturating_sub(first)).collect::<String>())
-        };
-        if self.settings.releases(path) {
-            return lines(text);
-        }
-        let mut screened = screen(text, Some(path));
-        screened.found.retain(|found| (first..=last).contains(&found.line));
-        self.keep(&Place::File(path.to_owned()), &screened.found);
-        match self.settings.mode {
-            SecretsMode::Withhold => lines(&screened.text),
-            SecretsMode::Warn => lines(text),
-        }
+    /// A whole file, looked at once for all that is shown of it by [`Self::part`] and
+    /// [`Self::changed`]; None where it is released.
+    pub fn look<'a>(&self, path: &str, text: &'a str) -> Option<Screened<'a>> {
+        (!self.settings.releases(path)).then(|| screen(text, Some(path)))
+    }
+
+    /// Some lines of a file that was looked at, from `first` to `last` (from 1, both included). Only
+    /// what is found in them is told.
+    pub fn part(&mut self, path: &str, whole: &Screened, first: usize, last: usize) -> String {
+        let within = |found: &&Found| (first..=last).contains(&found.line);
+        let found: Vec<Found> = whole.found.iter().filter(within).copied().collect();
+        self.keep(&Place::File(path.to_owned()), &found);
+        let lines = whole.text.split_inclusive('\n').skip(first.saturating_sub(1));
+        lines.take((last + 1).saturating_sub(first)).collect()
     }
 
     /// A single line of a file, of which the rest is not known; None where the file is not, either.
@@ -86,29 +93,18 @@ impl Screen {
         if path.is_some_and(|path| self.settings.releases(path)) {
             return Cow::Borrowed(text);
         }
-        let place = match path {
-            Some(path) => Place::File(path.to_owned()),
-            None => Place::Output("a result".to_owned()),
-        };
         let mut screened = screen(text, path);
         screened.found.iter_mut().for_each(|found| found.line = number);
-        self.keep(&place, &screened.found);
-        match self.settings.mode {
-            SecretsMode::Withhold => screened.text,
-            SecretsMode::Warn => Cow::Borrowed(text),
-        }
+        self.keep(&Place::of(path), &screened.found);
+        self.shown(screened.text, text)
     }
 
-    /// The lines of a whole file that are not shown as they are; none where it is released.
-    pub fn changed(&self, path: &str, text: &str) -> Vec<Changed> {
-        if self.settings.releases(path) {
-            return Vec::new();
-        }
-        let screened = screen(text, Some(path));
-        let Some(first) = screened.found.first() else { return Vec::new() };
-        let (mut sort, mut found) = (first.sort, screened.found.iter().peekable());
+    /// The lines of a file that was looked at which are not shown as they are.
+    pub fn changed(text: &str, whole: &Screened) -> Vec<Changed> {
+        let Some(first) = whole.found.first() else { return Vec::new() };
+        let (mut sort, mut found) = (first.sort, whole.found.iter().peekable());
         let mut changed = Vec::new();
-        for (number, (text, shown)) in (1..).zip(text.lines().zip(screened.text.lines())) {
+        for (number, (text, shown)) in (1..).zip(text.lines().zip(whole.text.lines())) {
             while let Some(next) = found.next_if(|found| found.line <= number) {
                 sort = next.sort;
             }
@@ -123,7 +119,7 @@ impl Screen {
     pub fn takes(&mut self, path: &str, number: usize, changed: &Changed) -> bool {
         let found = Found { sort: changed.sort, line: number };
         self.keep(&Place::File(path.to_owned()), &[found]);
-        self.settings.mode == SecretsMode::Withhold
+        self.withholds()
     }
 
     /// A single line of a file that nobody could look into: what could be of a private key goes, too.
@@ -132,25 +128,25 @@ impl Screen {
         if is_released || !keys::could_be_line(text) {
             return self.line(path, number, text);
         }
-        let place = match path {
-            Some(path) => Place::File(path.to_owned()),
-            None => Place::Output("a result".to_owned()),
-        };
-        self.keep(&place, &[Found { sort: keys::KEY, line: number }]);
-        match self.settings.mode {
-            SecretsMode::Withhold => Cow::Owned(format!("[withheld: {}]", keys::KEY)),
-            SecretsMode::Warn => Cow::Borrowed(text),
-        }
+        self.keep(&Place::of(path), &[Found { sort: keys::KEY, line: number }]);
+        self.shown(Cow::Owned(keys::KEY.withheld()), text)
     }
 
-    /// A listing of files, with a name on each line.
+    /// A listing of files, with a name on each line, and what is told of it in brackets behind.
     pub fn listing<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
         // Few hold anything: then nothing is looked at line by line.
         if screen(text, None).found.is_empty() {
             return Cow::Borrowed(text);
         }
-        let lines = text.split_inclusive('\n');
-        Cow::Owned(lines.map(|line| self.name(line).into_owned()).collect())
+        let mut shown = String::with_capacity(text.len());
+        for line in text.split_inclusive('\n') {
+            let begin = line.len() - line.trim_start().len();
+            let end = line.rfind(" (").unwrap_or(line.trim_end().len()).max(begin);
+            shown.push_str(&line[..begin]);
+            shown.push_str(&self.name(&line[begin..end]));
+            shown.push_str(&line[end..]);
+        }
+        Cow::Owned(shown)
     }
 
     /// What a command wrote, as it may be shown; `command` is how the person is told which. What was
@@ -164,23 +160,25 @@ impl Screen {
         if self.settings.releases(path) {
             return Cow::Borrowed(path);
         }
-        let shown = self.screened(&Place::Name(String::new()), path, None);
+        let screened = screen(path, None);
         // A place that names the secret would tell it.
-        for (place, ..) in &mut self.found {
-            if *place == Place::Name(String::new()) {
-                *place = Place::Name(screen(path, None).text.into_owned());
-            }
-        }
-        shown
+        self.keep(&Place::Name(screened.text.clone().into_owned()), &screened.found);
+        self.shown(screened.text, path)
     }
 
     fn screened<'a>(&mut self, place: &Place, text: &'a str, name: Option<&str>) -> Cow<'a, str> {
         let screened = screen(text, name);
         self.keep(place, &screened.found);
-        match self.settings.mode {
-            SecretsMode::Withhold => screened.text,
-            SecretsMode::Warn => Cow::Borrowed(text),
-        }
+        self.shown(screened.text, text)
+    }
+
+    /// Whether what is found is left out.
+    pub fn withholds(&self) -> bool {
+        self.settings.mode == SecretsMode::Withhold
+    }
+
+    fn shown<'a>(&self, screened: Cow<'a, str>, text: &'a str) -> Cow<'a, str> {
+        if self.withholds() { screened } else { Cow::Borrowed(text) }
     }
 
     fn keep(&mut self, place: &Place, found: &[Found]) {

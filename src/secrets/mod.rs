@@ -35,6 +35,16 @@ const ROUNDS: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sort(&'static str);
 
+/// What stands in the place of a secret begins so.
+pub const MARK: &str = "[withheld: ";
+
+impl Sort {
+    /// What stands in the place of such a secret.
+    fn withheld(self) -> String {
+        format!("{MARK}{self}]")
+    }
+}
+
 impl fmt::Display for Sort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
@@ -160,7 +170,7 @@ fn without(text: &str, spans: &[Span]) -> String {
     for span in spans {
         out.push_str(&text[at..span.range.start]);
         if span.says {
-            out.push_str(&format!("[withheld: {}]", span.sort));
+            out.push_str(&span.sort.withheld());
         }
         let lines = &text.as_bytes()[span.range.clone()];
         out.extend(memchr::memchr_iter(b'\n', lines).map(|_| '\n'));

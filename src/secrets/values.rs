@@ -1,5 +1,6 @@
 //! Whether what a setting, an address or an argument is set to can be a secret.
 
+use super::MARK;
 use super::shape::{Mix, encodes, entropy, is_sample, reads};
 
 /// What people write where a password is to stand, in small letters, and what programs have by
@@ -200,7 +201,7 @@ pub(super) fn is_variable(value: &[u8]) -> bool {
 
 /// What stands in the place of a secret already.
 pub(super) fn is_withheld(value: &[u8]) -> bool {
-    value.starts_with(b"[withheld: ") && value.ends_with(b"]")
+    value.starts_with(MARK.as_bytes()) && value.ends_with(b"]")
 }
 
 fn is_path(value: &[u8]) -> bool {

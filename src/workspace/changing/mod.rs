@@ -109,19 +109,14 @@ fn first(
     replacements: &[Replacement],
 ) -> Result<(Vec<u8>, Detail), Failure> {
     let edits = replacements.len();
-    for (n, Replacement { new, .. }) in replacements.iter().enumerate() {
-        if let Some((line, text)) =
-            elision::left_out(new, old).filter(|(_, text)| elision::holds_withheld(text))
-        {
-            let which =
-                if edits > 1 { format!("edit {} of {edits}: ", n + 1) } else { String::new() };
-            return Err(Failure::execution(format!(
-                "{which}line {line} of newContent, `{}`, {}",
-                visible_line(text),
-                elision::loses(text, real.as_str(), "")
-            ))
-            .as_a(Mistake::LinesLeftOut));
-        }
+    if let Some((n, line, text)) = losing(old, replacements, elision::withheld) {
+        let which = if edits > 1 { format!("edit {} of {edits}: ", n + 1) } else { String::new() };
+        return Err(Failure::execution(format!(
+            "{which}line {line} of newContent, `{}`, {}",
+            visible_line(&text),
+            elision::loses(&text, real.as_str(), "")
+        ))
+        .as_a(Mistake::LinesLeftOut));
     }
     match edit::replace_first(old, replacements, EDITS_LIMIT) {
         Ok(bytes) => {
@@ -182,23 +177,12 @@ fn once(
             }
             Unfound::TooMuch => too_much(real, old, edits),
         })?;
-    // All at once: the lines of the file are looked at no more than once.
-    let all: String = replacements.iter().map(|pair| pair.new.as_str()).collect();
-    if let Some((line, text)) = elision::left_out(&all, old) {
-        let mut line = line;
-        let mut lengths = replacements.iter().map(|pair| pair.new.lines().count()).enumerate();
-        let n = lengths.find_map(|(n, length)| match line.checked_sub(length) {
-            None | Some(0) => Some(n),
-            Some(left) => {
-                line = left;
-                None
-            }
-        });
+    if let Some((n, line, text)) = losing(old, replacements, elision::left_out) {
         return Err(Failure::execution(format!(
             "{}Line {line} of the REPLACE text, `{}`, {}",
-            which(replacements, n.unwrap_or_default()),
-            visible_line(text),
-            elision::loses(text, real.as_str(), INSTEAD)
+            which(replacements, n),
+            visible_line(&text),
+            elision::loses(&text, real.as_str(), INSTEAD)
         ))
         .as_a(Mistake::LinesLeftOut));
     }
@@ -206,6 +190,33 @@ fn once(
     excerpt.more += more;
     let revision = Some(revision(old, &bytes, excerpt, loosely));
     Ok((bytes, Detail::Replaced { path: real.clone(), edits, revision }))
+}
+
+/// The number and the text of the first line by which a file of these bytes would lose something.
+type Finding = for<'t> fn(&'t str, &[u8]) -> Option<(usize, &'t str)>;
+
+/// Which of the texts that are put in has a line by which the file would lose something, that line's
+/// number in it, and the line. All at once: the lines of the file are looked at no more than once.
+fn losing(
+    old: &[u8],
+    replacements: &[Replacement],
+    find: Finding,
+) -> Option<(usize, usize, String)> {
+    let mut all = String::new();
+    for Replacement { new, .. } in replacements {
+        all.push_str(new);
+        if !new.is_empty() && !new.ends_with('\n') {
+            all.push('\n');
+        }
+    }
+    let (mut line, text) = find(&all, old)?;
+    let n = replacements.iter().position(|pair| {
+        let lines = pair.new.lines().count();
+        let within = line <= lines;
+        line -= if within { 0 } else { lines };
+        within
+    })?;
+    Some((n, line, text.to_owned()))
 }
 
 /// Which of several pairs it is.
