@@ -1,5 +1,6 @@
 //! The command line: what a person types, and which part of the program answers it.
 
+mod arguments;
 mod changes;
 mod check;
 mod decisions;
@@ -23,129 +24,22 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 
 use crate::base::{Base, Clock, Turn};
-use crate::clock::Timestamp;
-use crate::config::{Config, Raw};
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::runner::Runner;
 use crate::runner::sandbox::Confinement;
 use crate::session::Session;
 use crate::tokens;
 use crate::watch::Stop;
+use arguments::{Cli, Global};
 use talk::Talk;
 use teller::Teller;
 
-const EXIT_CODES: &str = "\
-Exit codes:
-  0 done   1 failed   2 wrong usage or settings   3 waits for your decision
-  4 another deaddrop serves the folder   5 no such session, nothing to decide   130 interrupted";
-
-const EXAMPLES: &str = "\
-Examples:
-  deaddrop new \"Write a calculator in Python, with tests\"
-      writes outbox/ID_seq0001.txt and waits for replies in inbox/
-  deaddrop resume
-      goes on with the newest open session
-  deaddrop check reply.txt && deaddrop apply reply.txt
-      looks at a reply first, then carries it out";
-
 /// The exit code of what waits for the person's decision.
 const WAITS: u8 = 3;
-/// Lets any chat window be a coding agent: paste the outbox into a chat, save the reply into the
-/// inbox, and deaddrop carries it out in the workspace.
-#[derive(Debug, Parser)]
-#[command(name = "deaddrop", version, propagate_version = true, disable_help_subcommand = true)]
-#[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
-pub(crate) struct Cli {
-    #[command(flatten)]
-    global: Global,
-    #[command(subcommand)]
-    command: Asked,
-}
-
-/// What every command takes, before or after its name.
-#[derive(Debug, Args)]
-struct Global {
-    /// The base directory: where the folders and deaddrop.toml are
-    #[arg(
-        short = 'C',
-        value_name = "DIR",
-        default_value = ".",
-        hide_default_value = true,
-        global = true
-    )]
-    base: PathBuf,
-    /// Results as JSON, an object a line
-    #[arg(long, global = true)]
-    json: bool,
-    /// Say only what went wrong
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
-    quiet: bool,
-    /// Say more: output of commands too
-    #[arg(short, long, global = true)]
-    verbose: bool,
-    /// Colours on the terminal
-    #[arg(
-        long,
-        value_enum,
-        value_name = "WHEN",
-        default_value = "auto",
-        hide_possible_values = true,
-        global = true,
-        help = "Colours on the terminal: auto, always or never"
-    )]
-    color: Color,
-    #[command(flatten)]
-    settings: Settings,
-    /// The time to write into sessions instead of the clock's
-    #[arg(long, value_name = "TIME", hide = true, global = true)]
-    now: Option<Timestamp>,
-}
-
-/// Settings as flags; they go over DEADDROP_* variables and deaddrop.toml.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Settings (also in deaddrop.toml and as DEADDROP_* variables)")]
-struct Settings {
-    /// What replies may touch [workspace]
-    #[arg(long, value_name = "DIR", global = true)]
-    workspace_dir: Option<String>,
-    /// Where replies are dropped [inbox]
-    #[arg(long, value_name = "DIR", global = true)]
-    inbox_dir: Option<String>,
-    /// Where outboxes are written [outbox]
-    #[arg(long, value_name = "DIR", global = true)]
-    outbox_dir: Option<String>,
-    /// Where sessions are kept [sessions]
-    #[arg(long, value_name = "DIR", global = true)]
-    sessions_dir: Option<String>,
-    /// How long a command may take [30]
-    #[arg(long, value_name = "N", global = true)]
-    command_timeout_seconds: Option<String>,
-    /// How many characters of a command's output the LLM sees [4000]
-    #[arg(long, value_name = "N", global = true)]
-    max_output_length: Option<String>,
-    /// How many tokens an outbox is at most [24000]
-    #[arg(long, value_name = "N", global = true)]
-    max_tokens: Option<String>,
-    /// How many characters a part of an outbox may have, see `show --part` [30000]
-    #[arg(long, value_name = "N", global = true)]
-    part_characters: Option<String>,
-    /// How commands are confined: auto, bwrap, partial or off [auto]
-    #[arg(long, value_name = "MODE", global = true)]
-    sandbox: Option<String>,
-    /// What operations may do: restrictive, standard, permissive, workspace or one of your own
-    #[arg(long, value_name = "NAME", global = true)]
-    policy: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Color {
-    Auto,
-    Always,
-    Never,
-}
 
 /// What is asked for.
 #[derive(Debug, Subcommand)]
@@ -337,28 +231,5 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Command::Policy(arguments) => policy::policy(&context, &arguments),
         Command::Show(arguments) => sessions::show(&context, &arguments),
         Command::Rpc(arguments) => rpc::rpc(&context, arguments, flags),
-    }
-}
-
-impl Settings {
-    fn raw(self) -> Result<Raw, Error> {
-        let mut raw = Raw::default();
-        for (name, value) in [
-            ("workspace_dir", self.workspace_dir),
-            ("inbox_dir", self.inbox_dir),
-            ("outbox_dir", self.outbox_dir),
-            ("sessions_dir", self.sessions_dir),
-            ("command_timeout_seconds", self.command_timeout_seconds),
-            ("max_output_length", self.max_output_length),
-            ("max_tokens", self.max_tokens),
-            ("part_characters", self.part_characters),
-            ("sandbox", self.sandbox),
-            ("policy", self.policy),
-        ] {
-            if let Some(value) = value {
-                raw.set(name, value, format!("--{}", name.replace('_', "-")))?;
-            }
-        }
-        Ok(raw)
     }
 }

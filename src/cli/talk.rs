@@ -5,7 +5,8 @@ use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 
-use super::{Color, Context, Global, question};
+use super::arguments::{Color, Global};
+use super::{Context, question};
 use crate::base::Turn;
 use crate::protocol::{Detail, Kind, Outcome, Warning, WarningSort, tags};
 use crate::session::Session;
