@@ -12,6 +12,7 @@
 //! would be content.
 
 use std::borrow::Cow;
+use std::rc::Rc;
 
 use super::Shown;
 use super::boundaries::boundary;
@@ -109,11 +110,12 @@ impl Requested {
 }
 
 /// A file as it is shown.
+#[derive(Clone)]
 pub(super) struct Block<'a> {
     contents: &'a Contents,
     dialect: Dialect,
     /// All that was read of it, as it is shown.
-    text: String,
+    text: Rc<str>,
     /// How much of that is shown: whole lines.
     end: usize,
 }
@@ -126,7 +128,7 @@ impl<'a> Block<'a> {
             text = lines::numbered(&text, part);
         }
         let end = text.len();
-        Self { contents, dialect: session.dialect, text, end }
+        Self { contents, dialect: session.dialect, text: text.into(), end }
     }
 
     /// What of it is shown, where that is not all.
@@ -209,11 +211,12 @@ impl<'a> Block<'a> {
 }
 
 /// The files that were requested and could be read, each once.
+#[derive(Clone)]
 pub(super) struct Blocks<'a> {
     session: &'a Session,
     all: Vec<Block<'a>>,
     /// For each request which of the blocks answers it.
-    of: Vec<Option<usize>>,
+    of: Rc<[Option<usize>]>,
 }
 
 impl<'a> Blocks<'a> {

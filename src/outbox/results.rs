@@ -79,8 +79,11 @@ impl Results<'_> {
 
     /// How much can be told so that all is `room` tokens at most, if that can be at all.
     pub(super) fn within(&self, room: usize) -> Limits {
-        let mut lengths = Vec::new();
+        let (mut lengths, mut excerpts) = (Vec::new(), tags::EXCERPT_LINES);
         for outcome in &self.session.last_results {
+            if let Some(excerpt) = outcome.detail.excerpt() {
+                lengths.push(tags::excerpt(excerpt, &mut excerpts).chars().count());
+            }
             match &outcome.detail {
                 Detail::Ran(execution) => {
                     let captures = execution.output.captures().into_iter();

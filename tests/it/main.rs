@@ -49,6 +49,7 @@ mod listing;
 mod messages;
 #[cfg(target_os = "linux")]
 mod moves;
+mod once;
 #[cfg(target_os = "linux")]
 mod operations;
 mod outboxes;
