@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 use super::Shown;
 use super::boundaries::boundary;
-use super::budget::{lines_within, shares};
+use super::budget::{NEXT, lines_within, shares};
 use super::lines;
 use super::screening::Texts;
 use crate::protocol::{self, Dialect, Failure, FailureKind, Lines};
@@ -25,9 +25,6 @@ use crate::text::{count, is_hazard, shell_word, visible, visible_line};
 use crate::tokens;
 use crate::workspace::Contents;
 use crate::workspace::edit::count_lines;
-
-/// So many lines the command shows that is proposed where `READ_FILE` does not reach.
-const NEXT: usize = 400;
 
 /// A file that the LLM asked for, and what was found.
 #[derive(Debug, Clone, PartialEq, Eq)]

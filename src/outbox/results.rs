@@ -1,7 +1,7 @@
 //! `## Previous Command Results`: a line for each, warnings and output below it; shortened where they
 //! would leave no room for anything else.
 
-use super::budget::{clipped, first_lines, greatest, level};
+use super::budget::{CHARS_PER_TOKEN, clipped, first_lines, greatest, level};
 use super::contents::{Requested, Seen};
 use crate::protocol::{Capture, Detail, Outcome, Warning, WarningSort, tags};
 use crate::session::Session;
@@ -10,8 +10,6 @@ use crate::tokens;
 
 /// Of results that would not fit otherwise, so many characters of each line are kept.
 const LINE: usize = 300;
-/// About so many characters are a token, for a first guess.
-const CHARS_PER_TOKEN: usize = 4;
 
 /// How much is told of each result.
 #[derive(Debug, Clone)]
