@@ -234,7 +234,7 @@ pub(super) fn turn_json(context: &Context, turn: &Turn) -> serde_json::Value {
         "session": session.id,
         "sequence": session.sequence,
         "outbox": turn.outbox.as_ref().map(|path| context.display(path)),
-        "tokens": turn.outbox.as_ref().and_then(|path| context.tokens(path)),
+        "tokens": turn.outbox.as_ref().and(session.tokens),
         "withheld": turn.outbox.as_ref().map(|_| &session.withheld),
         "isComplete": session.is_complete,
         "summary": session.summary,
