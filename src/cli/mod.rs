@@ -6,6 +6,7 @@ mod check;
 mod decisions;
 mod doctor;
 mod doing;
+mod held;
 mod input;
 mod messages;
 mod policy;
