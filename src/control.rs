@@ -16,7 +16,7 @@ use crate::config::{Config, Policy};
 use crate::error::{Error, Result};
 use crate::inbox::Taken;
 use crate::lock::Lock;
-use crate::protocol::{self, Step};
+use crate::protocol::{Letter, Step};
 use crate::session::{Question, Session};
 use crate::text::visible_line;
 use crate::turn::Observer;
@@ -84,7 +84,7 @@ pub enum Wish {
 pub enum Given {
     /// Its text.
     Text(String),
-    /// A file that lies in the inbox, and is taken out of it.
+    /// A file that lies in the inbox, or is held there, and is taken out of it.
     InInbox(PathBuf),
 }
 
@@ -113,61 +113,90 @@ pub fn fulfil(base: &mut Base, wish: Wish, observer: &mut dyn Observer) -> Resul
             Ok(Turn { session, outbox: None })
         }
         Wish::Apply { reply, session, again, force } => {
-            let session = chosen(base, &reply, session.as_deref(), force)?;
-            if let Some(question) = session.question() {
-                return Err(Error::waits(waits(&session, question)));
-            }
-            let why = |text: &str| match (force, again) {
-                (true, _) => None,
-                _ => objection(&session, text)
-                    .filter(|found| !again || found.flag != AGAIN)
-                    .map(held),
-            };
-            let claimed = match reply {
-                Given::Text(text) => {
-                    if let Some(why) = why(&text) {
-                        return Err(Error::no_reply(Path::new("this reply"), why));
-                    }
-                    let name = format!("{}_seq{:04}_reply.txt", session.id, session.sequence);
-                    base.inbox.admit(&name, text)?
-                }
-                Given::InInbox(path) => match base.inbox.take(&path)? {
-                    Taken::Reply(claimed) => {
-                        if let Some(why) = why(&claimed.text) {
-                            base.inbox.hold(&claimed, &why)?;
-                            return Err(Error::no_reply(&path, why));
-                        }
-                        claimed
-                    }
-                    Taken::Rejected(why) => return Err(Error::no_reply(&path, why)),
-                    Taken::NotYet => return Err(Error::no_reply(&path, UNFINISHED)),
-                    Taken::Gone => return Err(Error::no_reply(&path, "it is gone")),
-                },
-            };
-            base.carry_out(session, claimed, observer)
+            let chosen = choose(base, reply, session.as_deref(), force)?;
+            apply(base, chosen, again, force, observer)
         }
     }
 }
 
-/// The session that a reply is for: the one that is named, or that it says it answers, or the only
-/// open one. Forced, one that it names and that is not there counts for nothing.
+/// A reply that is given by hand, and the session that it is for.
+#[derive(Debug)]
+pub struct Chosen {
+    /// The session.
+    pub session: Session,
+    reply: Found,
+}
+
+/// Where a reply is.
+#[derive(Debug)]
+enum Found {
+    Here(Letter),
+    InInbox(PathBuf),
+}
+
+/// Chooses the session that a reply is for: the one that is named, or that it says it answers, or the
+/// only open one. Forced, one that it names and that is not there counts for nothing.
 ///
 /// # Errors
 /// There is none, or several.
-pub fn chosen(base: &Base, reply: &Given, named: Option<&str>, force: bool) -> Result<Session> {
-    if named.is_some() {
-        return base.store.choose(named);
-    }
-    let answers = match reply {
-        Given::Text(text) => protocol::answers(text),
-        Given::InInbox(path) => base.inbox.answers(path),
+pub fn choose(base: &mut Base, reply: Given, named: Option<&str>, force: bool) -> Result<Chosen> {
+    let reply = match reply {
+        Given::Text(text) => Found::Here(Letter::new(text)),
+        Given::InInbox(path) => Found::InInbox(path),
     };
-    match answers {
-        Some(answers) if !force || base.store.load(&answers.session).is_ok() => {
-            base.store.choose(Some(&answers.session))
-        }
-        _ => base.store.choose(None),
+    if named.is_some() {
+        return Ok(Chosen { session: base.store.choose(named)?, reply });
     }
+    let answers = match &reply {
+        Found::Here(letter) => letter.answers().cloned(),
+        Found::InInbox(path) => base.inbox.answers(path),
+    };
+    let meant = answers.filter(|it| !force || base.store.load(&it.session).is_ok());
+    let session = base.store.choose(meant.as_ref().map(|it| &*it.session))?;
+    Ok(Chosen { session, reply })
+}
+
+/// Carries out a reply that is given by hand; `again` and `force` as in [`Wish::Apply`].
+///
+/// # Errors
+/// Its session waits for the person, or it is most likely a mistake, or cannot be had.
+pub fn apply(
+    base: &mut Base,
+    Chosen { session, reply }: Chosen,
+    again: bool,
+    force: bool,
+    observer: &mut dyn Observer,
+) -> Result<Turn> {
+    if let Some(question) = session.question() {
+        return Err(Error::waits(waits(&session, question)));
+    }
+    let why = |letter: &Letter| match (force, again) {
+        (true, _) => None,
+        _ => objection(&session, letter).filter(|found| !again || found.flag != AGAIN).map(held),
+    };
+    let claimed = match reply {
+        Found::Here(letter) => {
+            if let Some(why) = why(&letter) {
+                return Err(Error::no_reply(Path::new("this reply"), why));
+            }
+            let name = format!("{}_seq{:04}_reply.txt", session.id, session.sequence);
+            base.inbox.admit(&name, letter)?
+        }
+        Found::InInbox(path) => match base.inbox.take(&path)? {
+            Taken::Reply(claimed) => {
+                base.inbox.forget_note(&path);
+                if let Some(why) = why(&claimed.letter) {
+                    base.inbox.hold(&claimed, &why)?;
+                    return Err(Error::no_reply(&path, why));
+                }
+                claimed
+            }
+            Taken::Rejected(why) => return Err(Error::no_reply(&path, why)),
+            Taken::NotYet => return Err(Error::no_reply(&path, UNFINISHED)),
+            Taken::Gone => return Err(Error::no_reply(&path, "it is gone")),
+        },
+    };
+    base.carry_out(session, claimed, observer)
 }
 
 /// What speaks against carrying out a reply.
@@ -183,10 +212,12 @@ const AGAIN: &str = "--again";
 
 /// Whether a reply is most likely a mistake: it was carried out just now, or was made for an outbox
 /// that is not the newest. None where nothing speaks against it.
-pub fn objection(session: &Session, text: &str) -> Option<Objection> {
-    match protocol::answers(text) {
-        Some(answers) => session.misses(&answers).map(|why| Objection { why, flag: "--force" }),
-        None => session.is_repeat(text).then(|| Objection { why: SAME.to_owned(), flag: AGAIN }),
+pub fn objection(session: &Session, letter: &Letter) -> Option<Objection> {
+    match letter.answers() {
+        Some(answers) => session.misses(answers).map(|why| Objection { why, flag: "--force" }),
+        None => session
+            .is_repeat(letter.text())
+            .then(|| Objection { why: SAME.to_owned(), flag: AGAIN }),
     }
 }
 

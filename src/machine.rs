@@ -41,6 +41,27 @@ pub const TOOLS: [(&str, &str); 19] = [
 /// Those that may be a module of `python3`, or belong to another one.
 const MODULES: [&str; 2] = ["pip", "pytest"];
 
+/// Says on its first output which of the modules that it is given can be run, as `python3 -m` runs them,
+/// and keeps to itself what they say.
+const ASK_MODULES: &str = r#"
+import os, runpy, sys
+told, names = os.fdopen(os.dup(1), "w"), sys.argv[1:]
+silence = os.open(os.devnull, os.O_WRONLY)
+os.dup2(silence, 1)
+os.dup2(silence, 2)
+for name in names:
+    sys.argv = [name, "--version"]
+    try:
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
+        works = True
+    except SystemExit as end:
+        works = not end.code
+    except BaseException:
+        works = False
+    if works:
+        print(name, file=told, flush=True)
+"#;
+
 /// How long one tool may take to say its version; a slow one is named without it.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -76,34 +97,40 @@ pub fn tools(seen: &dyn Fn(&Path) -> bool) -> Vec<String> {
 }
 
 fn tools_in(folders: &OsStr, seen: &dyn Fn(&Path) -> bool, patience: Duration) -> Vec<String> {
+    let found = TOOLS.iter().filter_map(|(name, flag)| {
+        let path = find(name, folders, seen)?;
+        Some((*name, *flag, path))
+    });
+    let found: Vec<(&str, &str, PathBuf)> = found.collect();
+    let python = found.iter().find(|(name, ..)| *name == "python3").map(|(.., path)| path);
+    let modules: Vec<&str> =
+        found.iter().map(|(name, ..)| *name).filter(|name| MODULES.contains(name)).collect();
     thread::scope(|scope| {
-        let asked: Vec<_> = TOOLS
-            .iter()
-            .filter_map(|(name, flag)| Some((name, flag, find(name, folders, seen)?)))
-            .map(|(name, flag, path)| {
-                let python = find("python3", folders, seen).filter(|_| MODULES.contains(name));
-                let asked = scope.spawn(move || {
-                    let version = version(&path, &[flag], patience)?;
-                    // Another python's: `python3 -m` does not find it, which is how many are started.
-                    let apart = python.is_some_and(|python| {
-                        self::version(&python, &["-m", name, flag], patience).is_none()
-                    });
-                    let alone = format!(" (as {name}; python3 -m {name} does not work)");
-                    Some(version + if apart { &alone } else { "" })
-                });
-                (name, asked)
-            })
-            .collect();
-        let named =
-            |(name, thread): (&&str, thread::ScopedJoinHandle<'_, Option<String>>)| match thread
-                .join()
-                .ok()
-                .flatten()
-            {
-                Some(version) => format!("{name} {version}"),
-                None => (*name).to_owned(),
-            };
-        asked.into_iter().map(named).collect()
+        let asked = found.iter().map(|(name, flag, path)| {
+            (*name, scope.spawn(move || version(path, &[flag], patience)))
+        });
+        let asked: Vec<_> = asked.collect();
+        // One process for all of them, beside the others.
+        let work = python.filter(|_| !modules.is_empty()).map(|python| {
+            let arguments = [&["-c", ASK_MODULES], modules.as_slice()].concat();
+            // One after the other there.
+            let patience = patience * u32::try_from(modules.len()).unwrap_or(1);
+            scope.spawn(move || said(python, &arguments, patience).unwrap_or_default())
+        });
+        let work = work.map(|thread| thread.join().unwrap_or_default());
+        // Another python's: `python3 -m` does not find it, which is how many are started.
+        let is_apart = |name: &str| {
+            MODULES.contains(&name)
+                && work.as_ref().is_some_and(|work| !work.lines().any(|line| line == name))
+        };
+        let named = asked.into_iter().map(|(name, thread)| match thread.join().ok().flatten() {
+            Some(version) if is_apart(name) => {
+                format!("{name} {version} (as {name}; python3 -m {name} does not work)")
+            }
+            Some(version) => format!("{name} {version}"),
+            None => name.to_owned(),
+        });
+        named.collect()
     })
 }
 
@@ -129,6 +156,12 @@ fn is_program(path: &Path) -> bool {
 }
 
 fn version(path: &Path, arguments: &[&str], patience: Duration) -> Option<String> {
+    version_in(&said(path, arguments, patience)?).map(str::to_owned)
+}
+
+/// What a program says, on its first output or else on its second; None where it cannot be started, or
+/// does not end well and in time.
+fn said(path: &Path, arguments: &[&str], patience: Duration) -> Option<String> {
     let mut child = Command::new(path)
         .args(arguments)
         // Not in the workspace: some tools look for settings where they are started.
@@ -148,8 +181,7 @@ fn version(path: &Path, arguments: &[&str], patience: Duration) -> Option<String
     // Both fit a pipe's buffer: nothing that says a version says more.
     let mut text = [0; 4096];
     let n = out.read(&mut text).ok().filter(|n| *n > 0).or_else(|| err.read(&mut text).ok())?;
-    let text = String::from_utf8_lossy(&text[..n]).into_owned();
-    version_in(&text).map(str::to_owned)
+    Some(String::from_utf8_lossy(&text[..n]).into_owned())
 }
 
 /// The version in what a tool says of itself.
@@ -170,6 +202,12 @@ mod tests {
 
     use super::*;
 
+    fn program(folder: &Path, name: &str, text: &str) {
+        let path = folder.join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
     #[test]
     fn a_tool_on_the_path_is_named_also_without_its_version() {
         let folder = tempfile::tempdir().unwrap();
@@ -179,19 +217,56 @@ mod tests {
             ("pytest", "exit 1"),
             ("node", "echo none"),
         ] {
-            let path = folder.path().join(name);
-            fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            program(folder.path(), name, &format!("#!/bin/sh\n{text}\n"));
         }
         // What cannot be started is there all the same.
-        let broken = folder.path().join("make");
-        fs::write(&broken, "#!/nowhere\n").unwrap();
-        fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).unwrap();
+        program(folder.path(), "make", "#!/nowhere\n");
         fs::write(folder.path().join("git"), "no program").unwrap();
         let seen = |path: &Path| !path.ends_with("node");
         let patience = Duration::from_secs(2);
         let tools = tools_in(folder.path().as_os_str(), &seen, patience);
         assert!(["python3 3.9.1", "python3"].contains(&&*tools[0]), "{tools:?}");
         assert_eq!(tools[1..], ["pip", "pytest", "make"]);
+    }
+
+    #[test]
+    fn modules_are_asked_for_in_one_process() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("log");
+        let python = format!(
+            "#!/bin/sh\necho x >> '{}'\n[ \"$1\" = -c ] || {{ echo Python 3.9.1; exit; }}\nshift 2\n[ \"$*\" = 'pip pytest' ] && echo pip\nexit 0\n",
+            log.display()
+        );
+        program(folder.path(), "python3", &python);
+        program(folder.path(), "pip", "#!/bin/sh\necho pip 24.1\n");
+        program(folder.path(), "pytest", "#!/bin/sh\necho pytest 8.2\n");
+        let patience = Duration::from_mins(1);
+        let tools = tools_in(folder.path().as_os_str(), &|_| true, patience);
+        let alone = "pytest 8.2 (as pytest; python3 -m pytest does not work)";
+        assert_eq!(tools, ["python3 3.9.1", "pip 24.1", alone]);
+        assert_eq!(fs::read_to_string(&log).unwrap().lines().count(), 2);
+    }
+
+    #[test]
+    fn a_python_says_which_modules_it_can_run() {
+        let folders = env::var_os("PATH").unwrap_or_default();
+        let Some(python) = find("python3", &folders, &|_| true) else {
+            eprintln!("SKIPPED: python3 is missing here");
+            return;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in [
+            ("good.py", "print('good 1.0')\n"),
+            ("ends.py", "import sys\nassert sys.argv[1:] == ['--version']\nsys.exit(0)\n"),
+            ("fails.py", "import sys\nsys.exit(1)\n"),
+            ("raises.py", "raise KeyError('x')\n"),
+        ] {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        let script = format!("import sys; sys.path.insert(0, {:?})\n{ASK_MODULES}", folder.path());
+        let names = ["good", "no_such_module", "fails", "raises", "ends"];
+        let arguments = [&["-c", script.as_str()], names.as_slice()].concat();
+        let told = said(&python, &arguments, Duration::from_mins(1)).unwrap();
+        assert_eq!(told.lines().collect::<Vec<_>>(), ["good", "ends"]);
     }
 }

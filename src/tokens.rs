@@ -7,6 +7,8 @@ use std::cell::Cell;
 
 use tiktoken::CoreBpe;
 
+use crate::text::grouped;
+
 /// The vocabulary that is counted with.
 const VOCABULARY: &str = "o200k_base";
 /// A longer text is counted in pieces of so many bytes: a single word of a megabyte, as minified files
@@ -64,15 +66,7 @@ pub fn told(tokens: usize) -> String {
         unit *= 10;
     }
     let rounded = (tokens + unit / 2) / unit * unit;
-    let digits = rounded.to_string();
-    let mut grouped = String::new();
-    for (n, digit) in digits.chars().enumerate() {
-        if n > 0 && (digits.len() - n).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    format!("≈ {grouped} tokens")
+    format!("≈ {} tokens", grouped(rounded as u64))
 }
 
 /// A text in pieces that end at a line's end where there is one.

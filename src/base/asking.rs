@@ -126,7 +126,8 @@ impl Base {
                     continue;
                 }
                 Taken::Rejected(why) => Err(why),
-                Taken::Reply(claimed) => match meant(&claimed.text, &self.store.pending()?) {
+                Taken::Reply(claimed) => match meant(claimed.letter.text(), &self.store.pending()?)
+                {
                     Ok((session, verdict)) => {
                         let claimed = Some((Folder::Approvals, claimed));
                         Ok(self.follow(session, verdict, claimed, observer)?)

@@ -194,10 +194,7 @@ impl Base {
         session.policy.clone_from(policy);
         let walk = self.walk()?;
         offering::names_something(&session, &walk)?;
-        let rendered = self.render(&session, Some(walk))?;
-        let text = Self::note_shown(&mut session, rendered);
-        self.save(&session)?;
-        let outbox = self.write(&session, &text)?;
+        let outbox = self.save_and_write_over(&mut session, Some(walk))?;
         Ok(Turn { session, outbox: Some(outbox) })
     }
 
@@ -254,7 +251,16 @@ impl Base {
 
     /// Saves a session that the person changed, and writes its newest outbox.
     pub fn save_and_write(&mut self, session: &mut Session) -> Result<PathBuf> {
-        let rendered = self.render(session, None)?;
+        self.save_and_write_over(session, None)
+    }
+
+    /// The same; `walk` is what was found in the workspace, if somebody has just looked.
+    fn save_and_write_over(
+        &mut self,
+        session: &mut Session,
+        walk: Option<Walk>,
+    ) -> Result<PathBuf> {
+        let rendered = self.render(session, walk)?;
         let text = Self::note_shown(session, rendered);
         self.save(session)?;
         self.write(session, &text)
@@ -272,9 +278,10 @@ impl Base {
         Ok(path)
     }
 
-    /// Notes in a session what its newest outbox shows and what it does not. Returns its text.
+    /// Notes in a session what its newest outbox shows and what it does not, and how much it is. Returns
+    /// its text.
     fn note_shown(session: &mut Session, rendered: outbox::Rendered) -> String {
-        session.withheld = rendered.withheld;
+        (session.withheld, session.tokens) = (rendered.withheld, Some(rendered.tokens));
         for outbox::Shown { path, seen, .. } in rendered.shown {
             match seen {
                 Some(seen) => session.seen.see(path, seen),

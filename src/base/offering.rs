@@ -63,8 +63,11 @@ fn listed<'w>(picture: &Picture<'w>) -> impl Iterator<Item = (&'w str, u64)> {
 
 /// Fails where the person named files to be shown and there are none such.
 pub(super) fn names_something(session: &Session, walk: &Walk) -> Result<()> {
+    let Some(offer) = session.offer.as_ref().filter(|offer| !offer.include.is_empty()) else {
+        return Ok(());
+    };
     let picture = Picture::of(walk, &[]);
-    for pattern in session.offer.iter().flat_map(|offer| &offer.include) {
+    for pattern in &offer.include {
         let only = Offer { include: vec![pattern.clone()] };
         let found = outbox::candidates(listed(&picture), "", &only, 0);
         if !found.iter().any(|file| file.included.is_some()) {

@@ -14,7 +14,7 @@ use crate::config::Mode;
 use crate::error::{Error, Result};
 use crate::inbox::Claimed;
 use crate::place::{Here, Place, Terms};
-use crate::protocol::{self, Digest, Effect, Kind, Operation, Outcome, Step};
+use crate::protocol::{Digest, Effect, Kind, Operation, Outcome, Step};
 use crate::session::journal::Journal;
 use crate::session::log::{self, Entry};
 use crate::session::record::{Begin, Commit, FileId, Folder, Record, Rendered};
@@ -71,7 +71,7 @@ impl Begin {
             Some((folder, claimed)) => {
                 let name = claimed.name.to_string_lossy().into_owned();
                 let claim = claimed.claim().to_string_lossy().into_owned();
-                (folder, name, claim, claimed.file, claimed.text)
+                (folder, name, claim, claimed.file, claimed.letter.into_text())
             }
             None => {
                 let (none, file) = (String::new(), FileId::default());
@@ -87,11 +87,11 @@ impl Base {
     pub fn carry_out(
         &mut self,
         session: Session,
-        claimed: Claimed,
+        mut claimed: Claimed,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         self.stand_firm()?;
-        let steps = protocol::read(&claimed.text, session.dialect).steps;
+        let steps = claimed.letter.read(session.dialect).steps;
         let begin = Begin::of(session, steps, None, Some((Folder::Inbox, claimed)));
         self.begin_turn(begin, observer)
     }
@@ -213,9 +213,7 @@ impl Base {
             let mut place = place.guarded(guarded, guard);
             let timeout = |asked| Some(timeout(asked));
             place.timeout = &timeout;
-            let readable = |path: &crate::protocol::RelPath, size| {
-                crate::policy::may_search(&policy.files, path, size)
-            };
+            let readable = crate::policy::may_search(&policy.files);
             place.readable = &readable;
             let mode = if open { Mode::Off } else { self.config.sandbox.mode };
             place.network = mode.network(policy.network);
@@ -240,7 +238,7 @@ impl Base {
                 session.pause(pending, self.now());
             }
             None => {
-                session.seen = session.seen.after(begin.steps(), &carried.outcomes);
+                session.seen = carried.seen.told(&carried.outcomes);
                 session.advance(carried.outcomes, self.now());
                 session.last_reply = Some(text);
             }

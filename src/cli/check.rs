@@ -15,7 +15,7 @@ use crate::config::Mode;
 use crate::control;
 use crate::error::{Error, Result};
 use crate::place::{Place, Preview, Rewritten, Unseen};
-use crate::protocol::{self, Detail, Dialect, Failure, FailureKind, Kind, Outcome, Reply, Step};
+use crate::protocol::{Detail, Dialect, Failure, FailureKind, Kind, Letter, Outcome, Reply, Step};
 use crate::session::store::Store;
 use crate::session::{self, Session};
 use crate::text::{count, visible_line};
@@ -124,15 +124,15 @@ impl<'a> Surroundings<'a> {
 
     /// The session that `apply` would choose for a reply, or hold it back from, and why it would; none
     /// where there is none.
-    fn chosen(&self, text: &str) -> Result<(Option<Session>, Option<String>)> {
-        let answers = protocol::answers(text).filter(|_| self.named.is_none());
+    fn chosen(&self, letter: &Letter) -> Result<(Option<Session>, Option<String>)> {
+        let answers = letter.answers().filter(|_| self.named.is_none());
         let session = match (&self.named, &answers) {
             (Some(named), _) => Ok(named.clone()),
-            (None, answers) => self.store.choose(answers.as_ref().map(|it| &*it.session)),
+            (None, answers) => self.store.choose(answers.map(|it| &*it.session)),
         };
         match (session, answers) {
             (Ok(session), _) => {
-                let held = control::objection(&session, text)
+                let held = control::objection(&session, letter)
                     .map(|found| format!("{}; `apply {}` carries it out", found.why, found.flag));
                 Ok((Some(session), held))
             }
@@ -149,14 +149,15 @@ impl<'a> Surroundings<'a> {
 
     fn look_at(&self, text: &str) -> Result<Looked> {
         let config = &self.context.config;
-        let (session, held) = self.chosen(text)?;
+        let mut letter = Letter::new(text.to_owned());
+        let (session, held) = self.chosen(&letter)?;
         let policy = match &session {
             Some(session) => &session.policy,
             None => config.policy.as_deref().unwrap_or(session::POLICY),
         };
         let policy = config.policy(policy)?;
         let dialect = session.as_ref().map_or(Dialect::Tags, |session| session.dialect);
-        let reply = protocol::read(text, dialect);
+        let reply = letter.read(dialect);
         let mut preview = Preview::new(&self.workspace);
         let is_in_guest = config.guest.is_some();
         // A guest is taken for one whose commands are confined, as most are.

@@ -58,11 +58,14 @@ impl Context {
         let mut teller = Teller::new(self);
         match self.open_or_hand_over(&wish, stop)? {
             Opened::Here(mut base) => {
-                if let (Some(name), Wish::Apply { reply, session, force, .. }) = (reply, &wish) {
-                    let session = control::chosen(&base, reply, session.as_deref(), *force)?;
-                    teller.took(name.as_ref(), &session);
-                }
-                let turn = control::fulfil(&mut base, wish, &mut teller)?;
+                let turn = match (reply, wish) {
+                    (Some(name), Wish::Apply { reply, session, again, force }) => {
+                        let chosen = control::choose(&mut base, reply, session.as_deref(), force)?;
+                        teller.took(name.as_ref(), &chosen.session);
+                        control::apply(&mut base, chosen, again, force, &mut teller)?
+                    }
+                    (_, wish) => control::fulfil(&mut base, wish, &mut teller)?,
+                };
                 base.settle()?;
                 Ok(turn)
             }

@@ -6,6 +6,7 @@ mod check;
 mod decisions;
 mod doctor;
 mod doing;
+mod held;
 mod input;
 mod messages;
 mod policy;
@@ -145,17 +146,11 @@ impl Context {
         shown.unwrap_or(path).display().to_string()
     }
 
-    /// How many tokens an outbox is, about; None where it cannot be read.
-    fn tokens(&self, outbox: &Path) -> Option<usize> {
-        let text = std::fs::read_to_string(outbox).ok()?;
-        Some(tokens::about(&text, self.config.max_tokens))
-    }
-
-    /// ` (≈ 5,300 tokens)`, for a line that tells of an outbox. One that is more than it may be is
-    /// warned of, and so is what it does not show since it is secret.
-    fn weighed(&self, outbox: &Path, session: &Session) -> String {
+    /// ` (≈ 5,300 tokens)`, for a line that tells of a session's newest outbox. One that is more than it
+    /// may be is warned of, and so is what it does not show since it is secret.
+    fn weighed(&self, session: &Session) -> String {
         session.withheld.iter().for_each(|told| self.talk.warning(told));
-        let Some(tokens) = self.tokens(outbox) else { return String::new() };
+        let Some(tokens) = session.tokens else { return String::new() };
         let most = self.config.max_tokens;
         if tokens > most {
             self.talk.warning(&format!(

@@ -10,6 +10,7 @@ use super::Context;
 use super::input::Input;
 use crate::control::{Given, Wish};
 use crate::error::{Error, Result};
+use crate::inbox::HELD;
 use crate::text::visible_line;
 use crate::watch::Stop;
 
@@ -36,14 +37,15 @@ pub(super) struct Apply {
 }
 
 pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
-    // A reply that lies in the inbox is taken out of it, or it would be carried out once more.
-    let in_inbox = arguments.file.as_ref().filter(|file| lies_in(file, &context.config.inbox));
+    // A reply that lies in the inbox is taken out of it, or it would be carried out once more; so is one
+    // that is held there, or it would go on waiting for the person.
+    let in_inbox = arguments.file.as_ref().and_then(|file| in_inbox(file, &context.config.inbox));
     // Before the lock and the handlers of signals: a person may take their time, or press Ctrl-C.
     let (reply, name) = match in_inbox {
-        Some(file) => {
+        Some(there) => {
+            let file = arguments.file.as_deref().unwrap_or(&there);
             let name = visible_line(&file.to_string_lossy()).into_owned();
-            let name_only = file.file_name().unwrap_or_default();
-            (Given::InInbox(context.config.inbox.join(name_only)), name)
+            (Given::InInbox(there), name)
         }
         None => {
             let (text, name) = read(arguments.file.as_deref())?;
@@ -65,6 +67,13 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
 pub(super) fn read(file: Option<&Path>) -> Result<(String, String)> {
     let Input { path, name, text } = Input::read(file, "read the reply from")?;
     Ok((text.map_err(|why| Error::no_reply(&path, why))?, name))
+}
+
+/// Where `file` lies in the inbox, if it does: to be taken, or held.
+fn in_inbox(file: &Path, inbox: &Path) -> Option<PathBuf> {
+    let folders = [inbox.to_owned(), inbox.join(HELD)];
+    let folder = folders.into_iter().find(|folder| lies_in(file, folder))?;
+    Some(folder.join(file.file_name()?))
 }
 
 /// Whether `file` lies directly in `folder`.

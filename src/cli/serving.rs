@@ -232,7 +232,7 @@ fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
     context.talk.say(&begins);
     context.talk.say(&format!(
         "Paste this file into a chat window{}, and save the reply as {name} in {}/:",
-        context.weighed(path, &turn.session),
+        context.weighed(&turn.session),
         context.display(&context.config.inbox)
     ));
     if context.json {

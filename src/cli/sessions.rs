@@ -9,10 +9,11 @@ use clap::Args;
 use serde_json::json;
 
 use super::serving::first_line;
-use super::{Context, question, talk};
+use super::{Context, held, question, talk};
 use crate::config::Config;
 use crate::control::Wish;
 use crate::error::{Error, Result};
+use crate::inbox;
 use crate::lock::Lock;
 use crate::outbox::parts;
 use crate::runner::sandbox::Tier;
@@ -22,6 +23,7 @@ use crate::session::record::History;
 use crate::session::store::Store;
 use crate::session::{Session, outbox_name};
 use crate::text::{count, visible_line};
+use crate::tokens;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
@@ -54,7 +56,8 @@ Examples:
   deaddrop show | xclip -selection clipboard
   deaddrop show a1b2c3d4 2
   deaddrop show --part 1 | xclip -selection clipboard
-  deaddrop show --part 2/3")]
+  deaddrop show --part 2/3
+  deaddrop show --json | jq .tokens")]
 pub(super) struct Show {
     /// Which session; the newest open one if none is named
     id: Option<String>,
@@ -116,6 +119,7 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         value["sandbox"] = sandbox(context, &session).into();
         value["withinTurn"] = is_cut_off(context, &session).into();
         value["toSay"] = session.to_say.clone().into();
+        value["held"] = inbox::held(&context.config.inbox).into();
         Context::print_json(&value);
         return Ok(ExitCode::SUCCESS);
     }
@@ -156,6 +160,7 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
     for words in &session.to_say {
         lines.push(format!("To say:   {}", first_line(words)));
     }
+    lines.extend(held::line(context));
     if session.question().is_some() {
         let how = question::how(context, &session);
         lines.push(question::told(&talk, &session, &context.foretell(&session), &how));
@@ -207,14 +212,28 @@ fn sandbox(context: &Context, session: &Session) -> String {
 
 pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
     let session = named_or_newest(context, arguments.id.as_deref())?;
-    for entry in log::read(&context.config.sessions, &session.id)? {
+    let entries = log::read(&context.config.sessions, &session.id)?.into_iter();
+    let mut turns: Vec<(Entry, bool)> = entries.map(|entry| (entry, false)).collect();
+    turns.extend(begun(&session).map(|entry| (entry, true)));
+    if turns.is_empty() {
+        context.talk.say(&format!("No reply to session {} was carried out yet.", session.stem()));
+    }
+    for (entry, waits) in turns {
         if context.json {
-            Context::print_json(&json!(entry));
+            let mut value = json!(entry);
+            if waits {
+                value["waiting"] = question::to_json(context, &session);
+            }
+            Context::print_json(&value);
             continue;
         }
         let Entry { sequence, at, reply, commands, failed, interrupted, is_complete, recovered } =
             entry;
         let mut line = format!("{sequence:>4}  {at}  {}", count(commands, "command"));
+        let how = || match session.question() {
+            Some(_) => format!("waits for your decision: {}", question::how(context, &session)),
+            None => "decided; whoever began it goes on with it".to_owned(),
+        };
         for (holds, words) in [
             (failed > 0, format!(", {failed} failed")),
             (interrupted > 0, format!(" ({interrupted} interrupted, may have run in part)")),
@@ -223,30 +242,80 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
         ] {
             line.push_str(if holds { &words } else { "" });
         }
+        if waits {
+            line.push_str(&format!(" so far, {}", how()));
+        }
         talk::result(&format!("{line}  ({})", visible_line(&reply)));
     }
     Ok(ExitCode::SUCCESS)
 }
 
+/// What a turn that waits has come to so far, as the log will have it.
+fn begun(session: &Session) -> Option<Entry> {
+    let pending = session.pending.as_ref()?;
+    Some(Entry {
+        sequence: session.sequence,
+        at: session.updated_at,
+        reply: pending.reply.clone(),
+        commands: pending.outcomes.len(),
+        failed: pending.outcomes.iter().filter(|outcome| !outcome.success()).count(),
+        interrupted: pending.outcomes.iter().filter(|outcome| outcome.is_lost()).count(),
+        is_complete: false,
+        recovered: false,
+    })
+}
+
 pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
     let session = named_or_newest(context, arguments.id.as_deref())?;
+    if session.run.is_some() {
+        return Err(Error::usage(format!(
+            "run {0} has no outbox; `deaddrop status {0}` tells what it came to",
+            session.stem()
+        )));
+    }
     let sequence = arguments.sequence.unwrap_or(session.sequence);
     let path = context.config.outbox.join(outbox_name(&session.id, sequence));
     let text = fs::read(&path).map_err(|e| Error::io("read the outbox", &path, e))?;
+    if session.pending.is_some() && sequence == session.sequence {
+        let how = match session.question() {
+            Some(_) => format!(
+                "the next one comes when you have decided: {}",
+                question::how(context, &session)
+            ),
+            None => "the next one comes when its turn is done".to_owned(),
+        };
+        context.talk.say(&format!("Outbox {sequence} was answered, and its turn waits; {how}."));
+    }
     let text = match arguments.part {
         None => text,
         Some(asked) => part(context, &path, text, asked)?.into_bytes(),
     };
+    if context.json {
+        let text = as_text(&path, text)?;
+        Context::print_json(&json!({
+            "session": session.id,
+            "sequence": sequence,
+            "path": context.display(&path),
+            "tokens": tokens::about(&text, context.config.max_tokens),
+            "text": text,
+        }));
+        return Ok(ExitCode::SUCCESS);
+    }
     // A reader that has gone away has seen enough.
     let _ = io::stdout().write_all(&text);
     Ok(ExitCode::SUCCESS)
 }
 
+/// An outbox as text, which it always is unless somebody else wrote there.
+fn as_text(path: &Path, outbox: Vec<u8>) -> Result<String> {
+    String::from_utf8(outbox).map_err(|e| {
+        Error::io("read the outbox", path, io::Error::new(io::ErrorKind::InvalidData, e))
+    })
+}
+
 /// The part of an outbox that is asked for; says how many there are.
 fn part(context: &Context, path: &Path, outbox: Vec<u8>, asked: parts::Asked) -> Result<String> {
-    let outbox = String::from_utf8(outbox).map_err(|e| {
-        Error::io("read the outbox", path, io::Error::new(io::ErrorKind::InvalidData, e))
-    })?;
+    let outbox = as_text(path, outbox)?;
     let parts::Part { text, part, of } =
         parts::part(&outbox, asked, context.config.part_characters)
             .map_err(|e| Error::usage(format!("--part: {e}")))?;

@@ -6,11 +6,15 @@ use std::io::{self, IsTerminal, Write};
 use anstyle::{AnsiColor, Style};
 
 use super::arguments::{Color, Global};
+use super::rows::cut;
 use super::{Context, question};
 use crate::base::Turn;
 use crate::protocol::{Detail, Kind, Outcome, Warning, WarningSort, tags};
 use crate::session::Session;
 use crate::text::{count, indented, visible, visible_line};
+
+/// So many characters of the last line of an output are shown.
+const LAST_LINE: usize = 160;
 
 /// Talks to the person.
 #[derive(Debug, Clone)]
@@ -137,6 +141,10 @@ impl Talk {
         } else {
             format!("{mark}  {name}{told}")
         };
+        // All of it is shown where the person asked for that.
+        if let Some(last) = last_line(outcome).filter(|_| !self.verbose) {
+            text.push_str(&format!("\n          {last}"));
+        }
         let beside = |warning: &&Warning| warning.sort != WarningSort::Done;
         for warning in outcome.warnings.iter().filter(beside) {
             text.push_str(&format!(
@@ -175,6 +183,17 @@ pub(super) fn name(kind: Kind, in_operations: bool) -> &'static str {
         Kind::Run if in_operations => "shell",
         kind => tags::name(kind),
     }
+}
+
+/// The last line that a command wrote which failed: most say there why.
+fn last_line(outcome: &Outcome) -> Option<String> {
+    let Detail::Ran(execution) = &outcome.detail else { return None };
+    if outcome.success() {
+        return None;
+    }
+    let output = tags::output(&execution.output);
+    let last = output.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+    Some(cut(&visible_line(last), LAST_LINE))
 }
 
 /// Why an end of the session does not count, if it is one that does not.
@@ -234,7 +253,7 @@ pub(super) fn turn_json(context: &Context, turn: &Turn) -> serde_json::Value {
         "session": session.id,
         "sequence": session.sequence,
         "outbox": turn.outbox.as_ref().map(|path| context.display(path)),
-        "tokens": turn.outbox.as_ref().and_then(|path| context.tokens(path)),
+        "tokens": turn.outbox.as_ref().and(session.tokens),
         "withheld": turn.outbox.as_ref().map(|_| &session.withheld),
         "isComplete": session.is_complete,
         "summary": session.summary,

@@ -144,7 +144,7 @@ impl Listener for Teller<'_> {
             // What it asks is shown by itself.
             None => {}
             Some(path) => {
-                let weighed = context.weighed(path, &turn.session);
+                let weighed = context.weighed(&turn.session);
                 context.talk.say(&format!("Next outbox, to paste into the chat{weighed}:"));
                 if !context.json {
                     result(&context.display(path));

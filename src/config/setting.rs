@@ -41,15 +41,18 @@ impl Setting {
     }
 
     pub(super) fn mode(&self) -> Result<Mode> {
-        let text = self.text().trim();
-        let mode = Mode::ALL.into_iter().find(|(name, _)| *name == text);
-        mode.map(|(_, mode)| mode).ok_or_else(|| self.wrong())
+        self.one_of(Mode::ALL)
     }
 
     pub(super) fn secrets(&self) -> Result<SecretsMode> {
+        self.one_of(SecretsMode::ALL)
+    }
+
+    /// What has the name that was set.
+    fn one_of<T>(&self, all: impl IntoIterator<Item = (&'static str, T)>) -> Result<T> {
         let text = self.text().trim();
-        let mode = SecretsMode::ALL.into_iter().find(|(name, _)| *name == text);
-        mode.map(|(_, mode)| mode).ok_or_else(|| self.wrong())
+        let found = all.into_iter().find(|(name, _)| *name == text);
+        found.map(|(_, meant)| meant).ok_or_else(|| self.wrong())
     }
 
     /// The name of a policy; nothing where it is empty.

@@ -246,7 +246,8 @@ fn one(
     listener: &mut dyn Listener,
 ) -> Result<bool> {
     let name = path.file_name().unwrap_or_default().to_owned();
-    let session = sessions.addressed(base, &name, base.inbox.answers(path).as_ref())?;
+    let answers = base.inbox.answers(path);
+    let session = sessions.addressed(base, &name, answers.as_ref())?;
     // A session whose policy is gone waits until it is there again.
     if let Ok(session) = &session
         && let Err(e) = base.policy_of(session)
@@ -287,7 +288,7 @@ fn one(
     };
     let (put_away, why, held) = match session {
         Err(why) => (base.inbox.reject(&claimed, &why), why, false),
-        Ok(session) => match control::objection(&session, &claimed.text).map(control::held) {
+        Ok(session) => match control::objection(&session, &claimed.letter).map(control::held) {
             Some(why) => (base.inbox.hold(&claimed, &why), why, true),
             None => {
                 listener.took(&name, &session);

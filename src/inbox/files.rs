@@ -6,7 +6,8 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::{SIZE_LIMIT, UNCLOSED_WAIT};
+use super::{HELD, SIZE_LIMIT, UNCLOSED_WAIT};
+use crate::atomic;
 use crate::error::{Error, Result};
 use crate::session::record::FileId;
 
@@ -19,6 +20,25 @@ pub(super) fn find(folder: &Path, file: FileId) -> Option<PathBuf> {
     entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .find(|path| open(path).ok().and_then(|found| FileId::of(&found)) == Some(file))
+}
+
+/// The end of the name of a note beside what was put away.
+const NOTE: &str = ".why.txt";
+
+/// The name of the note beside a file of that name.
+pub(super) fn note(name: &OsStr) -> String {
+    format!("{}{NOTE}", atomic::shortened(&name.to_string_lossy(), 240))
+}
+
+/// The names of the replies that an inbox in `folder` holds back, sorted.
+pub fn held(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder.join(HELD)) else { return Vec::new() };
+    let names = entries.flatten().map(|entry| entry.file_name());
+    let replies = names.filter(|name| is_reply_name(name));
+    let names = replies.map(|name| name.to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| !name.ends_with(NOTE)).collect();
+    names.sort();
+    names
 }
 
 /// `.txt` and `.json` files, but for those that are hidden.

@@ -3,6 +3,7 @@
 //!
 //! The folder is the truth; whatever wakes the daemon is a hint to look.
 
+mod addresses;
 mod files;
 mod reading;
 mod settle;
@@ -15,16 +16,20 @@ use std::time::{Duration, SystemTime};
 
 use crate::atomic;
 use crate::error::{Error, Result};
-use crate::protocol::{self, Address};
+use crate::protocol::{Address, Letter};
 use crate::session::record::FileId;
 use crate::text::visible_line;
-use files::{find, is_reply_name, is_young, open, read};
-use reading::ends_early;
+use addresses::Addresses;
+pub use files::held;
+use files::{find, is_reply_name, is_young, note, open, read};
+use reading::Read;
 pub use reading::{decode, too_large};
 use settle::{Settler, Writer};
 
 /// The largest reply that is read, in bytes.
 pub const SIZE_LIMIT: u64 = 32 << 20;
+/// The folder in an inbox for replies that are most likely a mistake.
+pub const HELD: &str = "held";
 /// How long a reply that ends within a block may still grow (a loop of `>>` closes it between).
 const UNCLOSED_WAIT: Duration = Duration::from_millis(500);
 
@@ -33,6 +38,7 @@ const UNCLOSED_WAIT: Duration = Duration::from_millis(500);
 pub struct Inbox {
     folder: PathBuf,
     settler: Settler,
+    addresses: Addresses,
 }
 
 /// A look into the inbox.
@@ -53,8 +59,8 @@ pub struct Claimed {
     path: PathBuf,
     /// Which file it is.
     pub file: FileId,
-    /// Its text.
-    pub text: String,
+    /// What stands in it.
+    pub letter: Letter,
 }
 
 /// What came of an attempt to take a file.
@@ -73,7 +79,8 @@ pub enum Taken {
 impl Inbox {
     /// The inbox in `folder`, made where it is missing.
     pub fn open(folder: &Path) -> Result<Self> {
-        let inbox = Self { folder: folder.to_owned(), settler: Settler::default() };
+        let (settler, addresses) = (Settler::default(), Addresses::default());
+        let inbox = Self { folder: folder.to_owned(), settler, addresses };
         inbox.make()?;
         Ok(inbox)
     }
@@ -122,19 +129,16 @@ impl Inbox {
             names.push(name);
         }
         self.settler.forget_others(&names);
+        self.addresses.forget_others(&names);
         found.sort();
         look.ready = found.into_iter().map(|(_, path)| path).collect();
         Ok(look)
     }
 
-    /// Which outbox a file says it answers, before it is taken; None also where it cannot be read.
-    pub fn answers(&self, path: &Path) -> Option<Address> {
-        let mut file = open(path).ok()?;
-        let found = file.metadata().ok()?;
-        if !found.is_file() || found.len() > SIZE_LIMIT {
-            return None;
-        }
-        protocol::answers(&decode(read(&mut file, path).ok()?).ok()?)
+    /// Which outbox a file says it answers, before it is taken; None also where it cannot be read. One
+    /// that has not changed since is not read again.
+    pub fn answers(&mut self, path: &Path) -> Option<Address> {
+        self.addresses.of(path)
     }
 
     /// Takes a finished file. From here on only what was read counts, whatever becomes of the file.
@@ -156,8 +160,8 @@ impl Inbox {
             other => other.map_err(|e| Error::io("read", path, e))?,
         };
         let as_read = FileId::of(&file).unwrap_or_default();
-        let mut bytes = read(&mut file, path)?;
-        if is_young(&file) && ends_early(&bytes) {
+        let mut found = Read::of(read(&mut file, path)?);
+        if is_young(&file) && found.ends_early() {
             return Ok(Taken::NotYet);
         }
 
@@ -177,24 +181,25 @@ impl Inbox {
         // Somebody may have written once more, or put another file there, before the move.
         let mut taken = open(&claimed).map_err(|e| Error::io("read", &claimed, e))?;
         if FileId::of(&taken) != Some(as_read) {
-            bytes = read(&mut taken, &claimed)?;
+            found = Read::of(read(&mut taken, &claimed)?);
         }
-        let text = match decode(bytes) {
-            Ok(text) => text,
+        let letter = match found.letter() {
+            Ok(letter) => letter,
             Err(why) => {
                 self.put_into("rejected", &claimed, &name, Some(&why))?;
                 return Ok(Taken::Rejected(why));
             }
         };
         let file = FileId::of(&taken).unwrap_or_default();
-        Ok(Taken::Reply(Claimed { name, path: claimed, file, text }))
+        Ok(Taken::Reply(Claimed { name, path: claimed, file, letter }))
     }
 
     /// Takes a reply that came another way, as if it had been dropped here under `name`.
-    pub fn admit(&self, name: &str, text: String) -> Result<Claimed> {
-        let path = atomic::write_into(&self.claims(), OsStr::new(name), text.as_bytes())?;
+    pub fn admit(&self, name: &str, letter: Letter) -> Result<Claimed> {
+        let text = letter.text().as_bytes();
+        let path = atomic::write_into(&self.claims(), OsStr::new(name), text)?;
         let file = open(&path).ok().and_then(|file| FileId::of(&file)).unwrap_or_default();
-        Ok(Claimed { name: name.into(), path, file, text })
+        Ok(Claimed { name: name.into(), path, file, letter })
     }
 
     /// Puts a reply away that was carried out, wherever it is now; nothing is done where that was
@@ -228,13 +233,21 @@ impl Inbox {
 
     /// Puts a reply away that is most likely a mistake, with a note beside it.
     pub fn hold(&self, claimed: &Claimed, why: &str) -> Result<()> {
-        self.put_into("held", &claimed.path, &claimed.name, Some(why))
+        self.put_into(HELD, &claimed.path, &claimed.name, Some(why))
+    }
+
+    /// Removes the note beside a reply that was held, now that it is taken.
+    pub fn forget_note(&self, taken: &Path) {
+        if let (Some(folder), Some(name)) = (taken.parent(), taken.file_name())
+            && folder == self.sub(HELD)
+        {
+            let _ = fs::remove_file(folder.join(note(name)));
+        }
     }
 
     /// Removes what an interrupted write left in the folders that are deaddrop's alone.
     pub fn sweep(&self) -> Result<()> {
-        let folders =
-            [self.claims(), self.sub("processed"), self.sub("held"), self.sub("rejected")];
+        let folders = [self.claims(), self.sub("processed"), self.sub(HELD), self.sub("rejected")];
         folders.iter().filter(|folder| folder.is_dir()).try_for_each(|folder| atomic::sweep(folder))
     }
 
@@ -286,8 +299,7 @@ impl Inbox {
             other => other?,
         };
         if let Some(why) = why {
-            let moved = path.file_name().unwrap_or_default().to_string_lossy();
-            let note = format!("{}.why.txt", atomic::shortened(&moved, 240));
+            let note = note(path.file_name().unwrap_or_default());
             atomic::write_into(
                 &folder,
                 note.as_ref(),

@@ -1,30 +1,33 @@
 //! A reply's bytes: as text, and whether they are all of it.
 
 use super::SIZE_LIMIT;
-use crate::protocol;
+use crate::protocol::Letter;
+
+/// Why what holds NUL is no reply.
+const NUL: &str = "it is not text: it holds NUL bytes; save the reply as UTF-8";
 
 /// A reply's bytes as text: UTF-8, or UTF-16 with a byte order mark as some editors save it.
 ///
 /// # Errors
 /// Why it is no text, for the person.
 pub fn decode(bytes: Vec<u8>) -> Result<String, String> {
+    Read::of(bytes).letter().map(Letter::into_text)
+}
+
+fn unicode(bytes: Vec<u8>) -> Result<String, String> {
     let wide = |from: fn([u8; 2]) -> u16| {
         let units: Vec<u16> =
             bytes[2..].chunks_exact(2).map(|pair| from([pair[0], pair[1]])).collect();
         String::from_utf16(&units).map_err(|_| "it is not valid UTF-16 text".to_owned())
     };
-    let text = match bytes.as_slice() {
-        [0xff, 0xfe, ..] => wide(u16::from_le_bytes)?,
-        [0xfe, 0xff, ..] => wide(u16::from_be_bytes)?,
+    match bytes.as_slice() {
+        [0xff, 0xfe, ..] => wide(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => wide(u16::from_be_bytes),
         _ => match String::from_utf8(bytes) {
-            Ok(text) => text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text),
-            Err(_) => return Err("it is not text: save the reply as UTF-8".to_owned()),
+            Ok(text) => Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text)),
+            Err(_) => Err("it is not text: save the reply as UTF-8".to_owned()),
         },
-    };
-    if text.contains('\0') {
-        return Err("it is not text: it holds NUL bytes; save the reply as UTF-8".to_owned());
     }
-    Ok(text)
 }
 
 /// Why a reply of this size is not read.
@@ -32,21 +35,41 @@ pub fn too_large(size: u64) -> String {
     format!("it is {size} bytes long; a reply may have {SIZE_LIMIT}")
 }
 
-/// Whether a reply ends within a block, a message or a character.
-pub(super) fn ends_early(bytes: &[u8]) -> bool {
-    if matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) {
-        let odd = !bytes.len().is_multiple_of(2);
-        return odd || decode(bytes.to_vec()).is_ok_and(|text| protocol::ends_early(&text));
+/// What the bytes of a reply come to.
+pub(super) struct Read {
+    /// Whether they end within a character.
+    is_cut: bool,
+    letter: Result<Letter, String>,
+}
+
+impl Read {
+    pub(super) fn of(bytes: Vec<u8>) -> Self {
+        let is_cut = match bytes.as_slice() {
+            [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => !bytes.len().is_multiple_of(2),
+            bytes => std::str::from_utf8(bytes).is_err_and(|e| e.error_len().is_none()),
+        };
+        Self { is_cut, letter: unicode(bytes).map(Letter::new) }
     }
-    match std::str::from_utf8(bytes) {
-        Ok(text) => protocol::ends_early(text),
-        Err(e) => e.error_len().is_none(),
+
+    /// Whether a reply ends within a block, a message or a character.
+    pub(super) fn ends_early(&self) -> bool {
+        self.is_cut || self.letter.as_ref().is_ok_and(Letter::ends_early)
+    }
+
+    /// The reply, or why it is no text, for the person.
+    pub(super) fn letter(self) -> Result<Letter, String> {
+        let letter = self.letter?;
+        if letter.text().contains('\0') { Err(NUL.to_owned()) } else { Ok(letter) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn ends_early(bytes: &[u8]) -> bool {
+        Read::of(bytes.to_vec()).ends_early()
+    }
 
     #[test]
     fn what_is_cut_off_ends_early_in_either_dialect() {

@@ -3,6 +3,10 @@
 use crate::text::count;
 use crate::tokens;
 
+/// About so many characters are a token, for a first guess.
+pub(super) const CHARS_PER_TOKEN: usize = 4;
+/// So many lines the command shows that is proposed for the rest of a file.
+pub(super) const NEXT: usize = 400;
 /// A text is first cut to so many bytes for each token there is room for: few texts have more.
 const BYTES_PER_TOKEN: usize = 16;
 

@@ -12,10 +12,11 @@
 //! would be content.
 
 use std::borrow::Cow;
+use std::rc::Rc;
 
 use super::Shown;
 use super::boundaries::boundary;
-use super::budget::{lines_within, shares};
+use super::budget::{NEXT, lines_within, shares};
 use super::lines;
 use super::screening::Texts;
 use crate::protocol::{self, Dialect, Failure, FailureKind, Lines};
@@ -24,9 +25,6 @@ use crate::text::{count, is_hazard, shell_word, visible, visible_line};
 use crate::tokens;
 use crate::workspace::Contents;
 use crate::workspace::edit::count_lines;
-
-/// So many lines the command shows that is proposed where `READ_FILE` does not reach.
-const NEXT: usize = 400;
 
 /// A file that the LLM asked for, and what was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,11 +107,12 @@ impl Requested {
 }
 
 /// A file as it is shown.
+#[derive(Clone)]
 pub(super) struct Block<'a> {
     contents: &'a Contents,
     dialect: Dialect,
     /// All that was read of it, as it is shown.
-    text: String,
+    text: Rc<str>,
     /// How much of that is shown: whole lines.
     end: usize,
 }
@@ -126,7 +125,7 @@ impl<'a> Block<'a> {
             text = lines::numbered(&text, part);
         }
         let end = text.len();
-        Self { contents, dialect: session.dialect, text, end }
+        Self { contents, dialect: session.dialect, text: text.into(), end }
     }
 
     /// What of it is shown, where that is not all.
@@ -209,11 +208,12 @@ impl<'a> Block<'a> {
 }
 
 /// The files that were requested and could be read, each once.
+#[derive(Clone)]
 pub(super) struct Blocks<'a> {
     session: &'a Session,
     all: Vec<Block<'a>>,
     /// For each request which of the blocks answers it.
-    of: Vec<Option<usize>>,
+    of: Rc<[Option<usize>]>,
 }
 
 impl<'a> Blocks<'a> {

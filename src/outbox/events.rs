@@ -3,7 +3,7 @@
 //! The JSON of events cannot pose as anything else of an outbox: it is escaped, so no text in it
 //! begins a line.
 
-use super::budget::{greatest, level};
+use super::budget::{CHARS_PER_TOKEN, NEXT, greatest, level};
 use crate::clock::Timestamp;
 use crate::protocol::operations::{
     self, Encoding, ErrorCategory, ErrorEvent, Event, EventsMessage, Status, UtcTime, Version,
@@ -15,12 +15,8 @@ use crate::text::{count, shell_word};
 use crate::tokens;
 use crate::workspace::edit::count_lines;
 
-/// About so many characters are a token, for a first guess.
-const CHARS_PER_TOKEN: usize = 4;
 /// So many tokens the heading takes, what holds the events, and the one that counts others.
 const ENVELOPE: usize = 150;
-/// So many lines the command shows that is proposed for the rest of a file.
-const NEXT: usize = 400;
 
 /// What the newest results of a session, or of a run, are as events, whole (agent-spaces-protocol,
 /// "Events Message").

@@ -6,24 +6,25 @@
 //! whatever commands wrote.
 //!
 //! Most outboxes are far from the limit, which an estimate says. Only where it could be exceeded is
-//! anything counted, and what is put together then is counted as a whole, last.
+//! anything counted, and what is put together then is counted as a whole, last. Where that is too
+//! much, it is put together anew from the same whole parts: these are made once, and counted once.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::rc::Rc;
 
-use super::contents::Blocks;
+use super::contents::{Blocks, Seen};
 use super::events;
 use super::header::{facts, frame_tokens, header};
 use super::offered::Offer;
 use super::results::{Limits, Results};
 use super::screening::Texts;
 use super::{Environment, Files, Rendered, Shown, listing, prompt};
-use crate::protocol::{Detail, Dialect, Seen, operations, tags};
+use crate::protocol::{self, Detail, Dialect, operations, tags};
 use crate::secrets::Screen;
 use crate::session::Session;
 use crate::tokens;
 use crate::workspace::picture::Picture;
-use crate::workspace::walk::Walk;
 
 /// So many tokens the markers and headings of all sections take.
 const HEADINGS: usize = 60;
@@ -41,7 +42,9 @@ pub(super) struct Values<'a> {
     /// The same as it can be shown.
     pub(super) session: &'a Session,
     pub(super) environment: &'a Environment,
-    pub(super) walk: &'a Walk,
+    pub(super) picture: &'a Picture<'a>,
+    /// The paths near to which the work is.
+    pub(super) near: &'a [&'a str],
     pub(super) files: &'a Files,
     /// What is shown of files.
     pub(super) texts: &'a Texts,
@@ -49,15 +52,25 @@ pub(super) struct Values<'a> {
     pub(super) screen: &'a RefCell<Screen>,
 }
 
-/// The parts of an outbox, as they stand in it.
+/// The parts of an outbox, as they stand in it. Texts are shared with the whole parts they come from.
+#[derive(Clone)]
 struct Parts<'a> {
     header: String,
-    listing: String,
+    listing: Rc<str>,
     offered: Option<Offer<'a>>,
-    results: String,
+    results: Rc<str>,
     requested: Blocks<'a>,
     /// So many characters of what was read stand in the events.
     read: usize,
+}
+
+/// How many tokens the whole parts are, and what is always there.
+struct Sizes {
+    always: usize,
+    listing: usize,
+    results: usize,
+    /// Of each block that was requested.
+    requested: Vec<usize>,
 }
 
 impl<'a> Values<'a> {
@@ -75,14 +88,14 @@ impl<'a> Values<'a> {
                 offer.within(room - listing, |text| tokens::estimate(text).most);
                 let chosen = tokens::estimate(&offer.render()).most;
                 if chosen < all || rest + chosen > limit {
-                    return self.fitted(&frame);
+                    return self.fitted(&frame, &parts);
                 }
             }
             let text = self.compose(&frame, &parts, true);
             let tokens = tokens::estimate(&text).likely;
             return self.rendered(&parts, text, tokens);
         }
-        self.fitted(&frame)
+        self.fitted(&frame, &parts)
     }
 
     /// What is always there, whole: before the listing, and PROMPT.
@@ -103,36 +116,34 @@ impl<'a> Values<'a> {
     /// All parts as they are where there is room for them.
     fn whole(&self) -> Parts<'a> {
         let Values { session, environment, files, .. } = *self;
-        let mut parts = Parts {
-            header: String::new(),
-            listing: self.listing(environment.max_tokens.saturating_mul(LISTING_BYTES)),
-            offered: files.offered.as_ref().map(|offered| Offer::of(session, offered, self.texts)),
-            results: String::new(),
-            requested: Blocks::of(session, &files.requested, self.texts),
-            read: usize::MAX,
-        };
-        header(session, None, &mut parts.header);
-        parts.results = match session.dialect {
+        let mut whole = String::new();
+        header(session, None, &mut whole);
+        let results = match session.dialect {
             Dialect::Tags => self.results(&[]).render(&Limits::default()),
             Dialect::Operations => {
                 events::render(session, &events::Limits::of(environment.output_limit))
             }
         };
-        parts
+        Parts {
+            header: whole,
+            listing: self.listing(environment.max_tokens.saturating_mul(LISTING_BYTES)).into(),
+            offered: files.offered.as_ref().map(|offered| Offer::of(session, offered, self.texts)),
+            results: results.into(),
+            requested: Blocks::of(session, &files.requested, self.texts),
+            read: usize::MAX,
+        }
     }
 
     fn listing(&self, room: usize) -> String {
         let mut out = String::new();
-        let picture = Picture::of(self.walk, &listing::newest(self.session));
-        let near = listing::near(self.session, &picture);
-        listing::render(&picture, self.session.dialect, &near, room, &mut out);
+        listing::render(self.picture, self.session.dialect, self.near, room, &mut out);
         match self.screen.borrow_mut().listing(&out) {
             Cow::Owned(shown) => shown,
             Cow::Borrowed(_) => out,
         }
     }
 
-    fn results(&self, seen: &'a [super::contents::Seen]) -> Results<'a> {
+    fn results<'s>(&'s self, seen: &'s [Seen]) -> Results<'s> {
         Results { session: self.session, requested: &self.files.requested, seen }
     }
 
@@ -155,11 +166,21 @@ impl<'a> Values<'a> {
     }
 
     /// The outbox with as much of each part as there is room for.
-    fn fitted(&self, frame: &[String; 2]) -> Rendered {
+    fn fitted(&self, frame: &[String; 2], whole: &Parts<'a>) -> Rendered {
         let limit = self.environment.max_tokens;
+        let requested = match self.session.dialect {
+            Dialect::Tags => whole.requested.tokens(),
+            Dialect::Operations => Vec::new(),
+        };
+        let sizes = Sizes {
+            always: frame.iter().map(|text| tokens::count(text)).sum::<usize>() + frame_tokens(),
+            listing: tokens::count(&whole.listing),
+            results: tokens::count(&whole.results),
+            requested,
+        };
         let mut room = limit;
         for tries_left in (0..TRIES).rev() {
-            let parts = self.fit(frame, room);
+            let parts = self.fit(whole, &sizes, room);
             let text = self.compose(frame, &parts, true);
             let tokens = tokens::count(&text);
             if tokens <= limit || tries_left == 0 || room == 0 {
@@ -173,11 +194,10 @@ impl<'a> Values<'a> {
     }
 
     /// The parts within `room` tokens, as far as they can be counted one by one.
-    fn fit(&self, frame: &[String; 2], room: usize) -> Parts<'a> {
-        let mut parts = self.whole();
+    fn fit(&self, whole: &Parts<'a>, sizes: &Sizes, room: usize) -> Parts<'a> {
+        let mut parts = whole.clone();
         let Values { session, environment, .. } = *self;
-        let always = frame.iter().map(|text| tokens::count(text)).sum::<usize>();
-        let mut left = room.saturating_sub(always + frame_tokens() + HEADINGS);
+        let mut left = room.saturating_sub(sizes.always + HEADINGS);
 
         // The first outbox has the task twice, and all of it in PROMPT.
         let of_task = if session.sequence == 1 { left / 16 } else { left / 2 };
@@ -185,41 +205,38 @@ impl<'a> Values<'a> {
         header(session, Some(of_task), &mut parts.header);
         left = left.saturating_sub(tokens::count(&parts.header));
 
-        let listed = tokens::count(&parts.listing);
-        let kept = listed.min(LISTING).min(left / 10);
-        let sizes = match session.dialect {
-            Dialect::Tags => parts.requested.tokens(),
-            Dialect::Operations => Vec::new(),
-        };
-        let wanted = sizes.iter().sum::<usize>().min(left / 4);
+        let kept = sizes.listing.min(LISTING).min(left / 10);
+        let wanted = sizes.requested.iter().sum::<usize>().min(left / 4);
         let of_results = left.saturating_sub(kept + wanted);
+        let fits = sizes.results <= of_results;
         match session.dialect {
             Dialect::Tags => {
-                let limits = self.results(&[]).within(of_results);
-                parts.results = self.results(&[]).render(&limits);
-                let taken = tokens::count(&parts.results) + kept;
-                parts.requested.cut(&sizes, left.saturating_sub(taken));
+                let (limits, taken) = if fits {
+                    (Limits::default(), sizes.results)
+                } else {
+                    let limits = self.results(&[]).within(of_results);
+                    let taken = tokens::count(&self.results(&[]).render(&limits));
+                    (limits, taken)
+                };
+                parts.requested.cut(&sizes.requested, left.saturating_sub(taken + kept));
                 let seen = parts.requested.seen();
-                parts.results = Results { session, requested: &self.files.requested, seen: &seen }
-                    .render(&limits);
+                parts.results = self.results(&seen).render(&limits).into();
                 left = left.saturating_sub(tokens::count(&parts.requested.render()));
             }
-            Dialect::Operations => {
-                let whole = tokens::count(&parts.results);
-                if whole > of_results {
-                    let limits = events::within(session, environment.output_limit, of_results);
-                    parts.read = limits.contents();
-                    parts.results = events::render(session, &limits);
-                }
+            Dialect::Operations if !fits => {
+                let limits = events::within(session, environment.output_limit, of_results);
+                parts.read = limits.contents();
+                parts.results = events::render(session, &limits).into();
             }
+            Dialect::Operations => {}
         }
         left = left.saturating_sub(tokens::count(&parts.results));
         if let Some(offer) = &mut parts.offered {
             offer.within(left.saturating_sub(kept), tokens::count);
             left = left.saturating_sub(tokens::count(&offer.render()));
         }
-        if listed > left {
-            parts.listing = self.shortened_listing(left);
+        if sizes.listing > left {
+            parts.listing = self.shortened_listing(left).into();
         }
         parts
     }
@@ -254,7 +271,7 @@ impl<'a> Values<'a> {
                         continue;
                     };
                     let bytes = encoding.decode(content).ok();
-                    let seen = bytes.map(|bytes| Seen::whole(&bytes));
+                    let seen = bytes.map(|bytes| protocol::Seen::whole(&bytes));
                     let whole = content.chars().nth(parts.read).is_none();
                     shown.push(Shown { path: path.clone(), whole, seen });
                 }
@@ -266,7 +283,8 @@ impl<'a> Values<'a> {
     /// What is known of the whole file of which a part is shown.
     fn of_whole(&self, shown: Shown) -> Shown {
         let whole = || self.files.wholes.iter().find(|whole| whole.path == shown.path);
-        let seen = shown.seen.clone().or_else(|| whole().map(|whole| Seen::whole(&whole.bytes)));
+        let read = || whole().map(|whole| protocol::Seen::whole(&whole.bytes));
+        let seen = shown.seen.clone().or_else(read);
         Shown { seen, ..shown }
     }
 }

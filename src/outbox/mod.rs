@@ -31,6 +31,7 @@ use crate::protocol::{RelPath, Seen};
 use crate::secrets::Screen;
 use crate::session::Session;
 use crate::workspace::Contents;
+use crate::workspace::picture::Picture;
 use crate::workspace::walk::Walk;
 
 pub use choosing::{Candidate, candidates, check_pattern};
@@ -117,7 +118,9 @@ pub fn render(
     let texts = screening::texts(files, &wholes, &mut screen);
     let (given, session) = (session, &screening::session(session, &wholes, &mut screen));
     let screen = &RefCell::new(screen);
-    fitting::Values { given, session, environment, walk, files, texts: &texts, screen }.render()
+    let picture = &Picture::of(walk, &newest(session));
+    let (near, texts) = (&listing::near(session, picture), &texts);
+    fitting::Values { given, session, environment, picture, near, files, texts, screen }.render()
 }
 
 /// How many tokens a text is, as `count` says; those that are sure to be more than `room` are not

@@ -1,6 +1,8 @@
 //! `## Workspace File Contents`: what the first outbox shows unasked, so that a small workspace need
 //! not be asked for. Whole files only.
 
+use std::rc::Rc;
+
 use super::contents::Block;
 use super::screening::Texts;
 use super::{Shown, tokens_of};
@@ -23,20 +25,25 @@ pub struct Offered {
 }
 
 /// Which of them are shown.
+#[derive(Clone)]
 pub(super) struct Offer<'a> {
     session: &'a Session,
     offered: &'a Offered,
-    blocks: Vec<Block<'a>>,
-    /// The text of each, and whether it is shown.
-    texts: Vec<(String, bool)>,
+    /// Each with its text.
+    blocks: Rc<[(Block<'a>, String)]>,
+    /// Whether each is shown.
+    shows: Vec<bool>,
 }
 
 impl<'a> Offer<'a> {
     pub(super) fn of(session: &'a Session, offered: &'a Offered, texts: &Texts) -> Self {
-        let blocks: Vec<Block<'_>> =
-            offered.files.iter().map(|contents| Block::of(session, contents, texts)).collect();
-        let texts = blocks.iter().map(|block| (block.render(session), true)).collect();
-        Self { session, offered, blocks, texts }
+        let block = |contents: &'a Contents| {
+            let block = Block::of(session, contents, texts);
+            let text = block.render(session);
+            (block, text)
+        };
+        let blocks = offered.files.iter().map(block).collect();
+        Self { session, offered, blocks, shows: vec![true; offered.files.len()] }
     }
 
     /// Keeps what fits: of the files that the person named into `room` tokens, of all others into
@@ -44,7 +51,7 @@ impl<'a> Offer<'a> {
     pub(super) fn within(&mut self, room: usize, count: impl Fn(&str) -> usize) {
         // The heading, and the line below it.
         let mut left = room.saturating_sub(40);
-        for (n, (text, is_shown)) in self.texts.iter_mut().enumerate() {
+        for (n, ((_, text), is_shown)) in self.blocks.iter().zip(&mut self.shows).enumerate() {
             if n == self.offered.included {
                 left /= 2;
             }
@@ -55,8 +62,8 @@ impl<'a> Offer<'a> {
     }
 
     fn chosen(&self) -> impl Iterator<Item = (&Block<'a>, &str)> {
-        let both = self.blocks.iter().zip(&self.texts);
-        both.filter(|(_, (_, is_shown))| *is_shown).map(|(block, (text, _))| (block, text.as_str()))
+        let both = self.blocks.iter().zip(&self.shows);
+        both.filter(|(_, is_shown)| **is_shown).map(|((block, text), _)| (block, text.as_str()))
     }
 
     /// What the LLM has seen.

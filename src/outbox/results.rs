@@ -1,7 +1,7 @@
 //! `## Previous Command Results`: a line for each, warnings and output below it; shortened where they
 //! would leave no room for anything else.
 
-use super::budget::{clipped, first_lines, greatest, level};
+use super::budget::{CHARS_PER_TOKEN, clipped, first_lines, greatest, level};
 use super::contents::{Requested, Seen};
 use crate::protocol::{Capture, Detail, Outcome, Warning, WarningSort, tags};
 use crate::session::Session;
@@ -10,8 +10,6 @@ use crate::tokens;
 
 /// Of results that would not fit otherwise, so many characters of each line are kept.
 const LINE: usize = 300;
-/// About so many characters are a token, for a first guess.
-const CHARS_PER_TOKEN: usize = 4;
 
 /// How much is told of each result.
 #[derive(Debug, Clone)]
@@ -79,8 +77,11 @@ impl Results<'_> {
 
     /// How much can be told so that all is `room` tokens at most, if that can be at all.
     pub(super) fn within(&self, room: usize) -> Limits {
-        let mut lengths = Vec::new();
+        let (mut lengths, mut excerpts) = (Vec::new(), tags::EXCERPT_LINES);
         for outcome in &self.session.last_results {
+            if let Some(excerpt) = outcome.detail.excerpt() {
+                lengths.push(tags::excerpt(excerpt, &mut excerpts).chars().count());
+            }
             match &outcome.detail {
                 Detail::Ran(execution) => {
                     let captures = execution.output.captures().into_iter();

@@ -43,13 +43,6 @@ pub struct Address {
 /// What is told in sessions of operations where a reply holds nothing of either dialect.
 const NO_MESSAGE: &str = r#"The reply holds no operations message, so nothing was done. Correct form, as one JSON object: {"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "ls"}]}; to end the session: {"protocolVersion": "1.0", "operations": [{"type": "message", "id": "done", "content": "a summary"}]}"#;
 
-/// Which outbox a reply says it answers, as [`read`] gives it.
-pub fn answers(text: &str) -> Option<Address> {
-    // Without the attribute's name no line says so, and few replies need to be read twice.
-    let holds = |word: &[u8]| memmem::find(text.as_bytes(), word).is_some();
-    (holds(b"session") || holds(b"SESSION")).then(|| tags::blocks(text).answers)?
-}
-
 /// Reads a reply of a session whose dialect is `dialect`. It is understood in either (tag protocol,
 /// "Inbox Format"; agent-spaces-protocol, "Operations Message"); the session's decides how results
 /// are kept: when files are read, whether streams are kept apart, and what events will repeat.
@@ -79,11 +72,15 @@ pub fn read_run(text: &str) -> Reply {
 /// Whether a reply may not be complete yet: it ends within a block, or within something that began
 /// as a message may.
 pub fn ends_early(text: &str) -> bool {
-    let blocks = tags::blocks(text);
+    ends_within(text, &tags::blocks(text))
+}
+
+/// The same of a text with these blocks.
+pub(super) fn ends_within(text: &str, blocks: &Blocks) -> bool {
     if blocks.unclosed {
         return true;
     }
-    match outside(text, &blocks) {
+    match outside(text, blocks) {
         _ if blocks.steps.is_empty() => operations::ends_early(text),
         Some(outside) => operations::ends_early(&outside),
         None => false,
@@ -91,7 +88,11 @@ pub fn ends_early(text: &str) -> bool {
 }
 
 fn read_as(text: &str, dialect: Dialect, ends: bool) -> Reply {
-    let mut blocks = tags::blocks(text);
+    read_blocks(text, tags::blocks(text), dialect, ends)
+}
+
+/// Reads a text with these blocks; `ends`: as a reply that can end its session.
+pub(super) fn read_blocks(text: &str, mut blocks: Blocks, dialect: Dialect, ends: bool) -> Reply {
     let found = outside(text, &blocks).and_then(|outside| operations::find(&outside));
     let is_message = matches!(found, Some(Ok(_)));
     let (mut steps, unclosed, is_in) = match found {

@@ -137,8 +137,8 @@ impl Served {
             max_bytes,
         });
         let both: Vec<Files> = own.into_iter().chain(theirs).collect();
-        let readable =
-            |path: &RelPath, size| both.iter().all(|files| policy::may_search(files, path, size));
+        let both: Vec<_> = both.iter().map(policy::may_search).collect();
+        let readable = |path: &RelPath, size| both.iter().all(|may| may(path, size));
         let terms = Terms { readable: &readable, interrupted: &interrupted };
         let (detail, warnings) = find(&self.serving.workspace, operation, &terms);
         Ok(FoundThere { detail, warnings })

@@ -73,6 +73,9 @@ pub struct Session {
     /// the person.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<String>,
+    /// How many tokens its newest outbox is, about; None where nobody noted that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<usize>,
     /// What boundaries are derived from; never shown.
     pub secret: String,
 }
@@ -102,6 +105,7 @@ impl Session {
             seen: SeenFiles::default(),
             pending: None,
             withheld: Vec::new(),
+            tokens: None,
             secret: uuid::Uuid::new_v4().simple().to_string(),
         }
     }

@@ -65,15 +65,16 @@ impl SeenFiles {
         }
     }
 
-    /// Takes in what an operation came to, before anybody is told of it: what was asked for after it in
-    /// the same reply meant the file as this left it.
-    pub fn take_in(&mut self, operation: &Operation, detail: &Detail) {
-        match (operation, detail) {
+    /// Takes in what a step came to, before anybody is told of it: what was asked for after it in the same
+    /// reply meant the file as this left it.
+    pub fn take_in(&mut self, step: &Step, outcome: &Outcome) {
+        let Asks::Operation(operation) = &step.asks else { return };
+        match (operation, &outcome.detail) {
             (Operation::Create { content, .. }, Detail::Created { path, .. }) => {
                 self.see(path.clone(), Seen::whole(content.as_bytes()));
             }
             (_, Detail::Edited { path, .. } | Detail::Replaced { path, .. }) => {
-                match detail.revision() {
+                match outcome.detail.revision() {
                     // Of a file that had changed before, an edit by search changes only a part.
                     Some(revision)
                         if self.get(path).is_some_and(|seen| !seen.fits(&revision.before)) => {}
@@ -87,15 +88,12 @@ impl SeenFiles {
         }
     }
 
-    /// What was seen once these steps of a reply have come to these outcomes, and are told. Lines that
-    /// were shown as they are now count, unless something was changed there afterwards.
+    /// What is seen once the outcomes that were taken in are told. Lines that were shown as they are now
+    /// count, unless something was changed there afterwards.
     #[must_use]
-    pub fn after(&self, steps: &[Step], outcomes: &[Outcome]) -> Self {
-        let mut seen = self.clone();
+    pub fn told(mut self, outcomes: &[Outcome]) -> Self {
         let mut fresh: BTreeMap<&RelPath, &Fresh> = BTreeMap::new();
-        for (step, outcome) in steps.iter().zip(outcomes) {
-            let Asks::Operation(operation) = &step.asks else { continue };
-            seen.take_in(operation, &outcome.detail);
+        for outcome in outcomes {
             match &outcome.detail {
                 Detail::Failed(failure) => {
                     fresh.extend(failure.fresh.as_deref().map(|fresh| (&fresh.path, fresh)));
@@ -109,9 +107,9 @@ impl SeenFiles {
             }
         }
         for Fresh { path, seen: now } in fresh.into_values() {
-            seen.see(path.clone(), now.clone());
+            self.see(path.clone(), now.clone());
         }
-        seen
+        self
     }
 }
 
@@ -157,17 +155,21 @@ mod tests {
     /// What is known of `a` after a reply, where it was seen as `old`.
     fn after(old: Option<&str>, came_to: Vec<(Operation, Detail)>) -> Option<Seen> {
         let old: Vec<_> = old.iter().map(|old| ("a", *old)).collect();
-        let (steps, outcomes): (Vec<_>, Vec<_>) = came_to
-            .into_iter()
-            .map(|(operation, detail)| {
-                let (warnings, asked) = (Vec::new(), None);
-                let asks = Asks::Operation(operation);
-                let step = Step { line: 1, asks, ends: false, warnings, asked };
-                let outcome = Outcome::of(&step, detail);
-                (step, outcome)
-            })
-            .unzip();
-        seen(&old).after(&steps, &outcomes).get(&path("a")).cloned()
+        let mut seen = seen(&old);
+        let mut outcomes = Vec::new();
+        for (step, outcome) in came_to.into_iter().map(step) {
+            seen.take_in(&step, &outcome);
+            outcomes.push(outcome);
+        }
+        seen.told(&outcomes).get(&path("a")).cloned()
+    }
+
+    fn step((operation, detail): (Operation, Detail)) -> (Step, Outcome) {
+        let (warnings, asked) = (Vec::new(), None);
+        let asks = Asks::Operation(operation);
+        let step = Step { line: 1, asks, ends: false, warnings, asked };
+        let outcome = Outcome::of(&step, detail);
+        (step, outcome)
     }
 
     #[test]
@@ -200,8 +202,8 @@ mod tests {
         assert_eq!(after(Some("1"), vec![refused("x"), edit("x", "y")]), whole("1"));
         assert_eq!(after(Some("1"), vec![edit("x", "y"), refused("y")]), whole("y"));
         let mut within = seen(&[("a", "1")]);
-        let (operation, detail) = refused("x");
-        within.take_in(&operation, &detail);
+        let (step, outcome) = step(refused("x"));
+        within.take_in(&step, &outcome);
         assert_eq!(within, seen(&[("a", "1")]));
     }
 

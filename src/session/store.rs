@@ -213,6 +213,8 @@ struct Record {
     seen: SeenFiles,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     withheld: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    tokens: Option<usize>,
     #[serde(default = "super::workspace_policy")]
     policy: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -261,6 +263,7 @@ fn write(session: &Session) -> Vec<u8> {
         asked: session.asked.clone(),
         seen: session.seen.clone(),
         withheld: session.withheld.clone(),
+        tokens: session.tokens,
         policy: session.policy.clone(),
         pending: session.pending.clone(),
         secret: session.secret.clone(),
@@ -295,6 +298,7 @@ fn read(bytes: &[u8], id: &str) -> Result<Session, String> {
         asked: record.asked,
         seen: record.seen,
         withheld: record.withheld,
+        tokens: record.tokens,
         policy: record.policy,
         pending: record.pending,
         secret: record.secret,

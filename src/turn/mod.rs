@@ -110,6 +110,8 @@ pub struct Carried {
     pub outcomes: Vec<Outcome>,
     /// What the person is asked before it goes on.
     pub question: Option<Question>,
+    /// What was seen of files before it, and what these outcomes left of that.
+    pub seen: SeenFiles,
 }
 
 /// Carries out a reply in `place`, each step to its outcome. Files that are to be shown are judged
@@ -140,7 +142,7 @@ pub fn carry_out(
             if course.halts && is_of_the_system(outcome) {
                 stopped = Some(HALTED);
             }
-            take_in(&mut seen, step, outcome);
+            seen.take_in(step, outcome);
             outcomes.push(outcome.clone());
             continue;
         }
@@ -161,7 +163,7 @@ pub fn carry_out(
                     Sought::Refused(failure) => Outcome::of(step, failure.into()),
                     Sought::Asked(question) => {
                         finish(&mut outcomes, place, ledger, observer)?;
-                        return Ok(Carried { outcomes, question: Some(*question) });
+                        return Ok(Carried { outcomes, question: Some(*question), seen });
                     }
                     Sought::Given(opens, foretold) => {
                         observer.begun(step);
@@ -169,17 +171,18 @@ pub fn carry_out(
                             Coming::Guard(snapshot) => ledger.guard(snapshot),
                             Coming::Effect(effect) => ledger.intent(n, effect),
                         };
-                        let detail = match instead(operation, &outcomes, place)? {
+                        let (detail, told) = match instead(operation, &outcomes, place)? {
                             None => {
                                 let operation = sight::with_seen(operation, &seen, place)?;
-                                place.perform(&operation, opens, before)?
+                                (place.perform(&operation, opens, before)?, None)
                             }
-                            Some(detail) => detail,
+                            Some((detail, told)) => (detail, Some(told)),
                         };
                         let mut outcome = Outcome::of(step, detail);
                         let foretold = foretold.map(|told| Warning::new(WarningSort::Asking, told));
                         outcome.warnings.extend(foretold);
                         outcome.warnings.extend(place.noticed());
+                        outcome.warnings.extend(told);
                         outcome
                     }
                 }
@@ -191,15 +194,10 @@ pub fn carry_out(
                 stopped = Some(HALTED);
             }
         }
-        match &outcome.detail {
-            Detail::Completed { .. } => stopped = Some(AFTER_DONE),
-            Detail::Shown { .. } if outcome.kind == Kind::Done => {
-                let told = does_not_count(&failed(&outcomes, place)?);
-                outcome.warnings.push(Warning::new(WarningSort::Done, told));
-            }
-            _ => {}
+        if matches!(outcome.detail, Detail::Completed { .. }) {
+            stopped = Some(AFTER_DONE);
         }
-        take_in(&mut seen, step, &outcome);
+        seen.take_in(step, &outcome);
         settle(n, outcome, course, ledger, observer, &mut outcomes)?;
     }
     finish(&mut outcomes, place, ledger, observer)?;
@@ -209,14 +207,7 @@ pub fn carry_out(
         observer.done(&outcome);
         outcomes.push(outcome);
     }
-    Ok(Carried { outcomes, question: None })
-}
-
-/// What steps of the same reply mean by a file after this outcome.
-fn take_in(seen: &mut SeenFiles, step: &Step, outcome: &Outcome) {
-    if let Asks::Operation(operation) = &step.asks {
-        seen.take_in(operation, &outcome.detail);
-    }
+    Ok(Carried { outcomes, question: None, seen })
 }
 
 /// Notes and tells what a step came to; of a file that is to be shown, that is known later.
@@ -244,18 +235,19 @@ fn settle(
     Ok(())
 }
 
-/// What an operation comes to that does not count after these outcomes.
+/// What an operation comes to that does not count after these outcomes, and why it does not.
 fn instead(
     operation: &Operation,
     outcomes: &[Outcome],
     place: &dyn Place,
-) -> Result<Option<Detail>> {
-    Ok(match operation {
-        Operation::Done { summary, if_ok: true } if !failed(outcomes, place)?.is_empty() => {
-            Some(Detail::Shown { text: summary.clone() })
-        }
-        _ => None,
-    })
+) -> Result<Option<(Detail, Warning)>> {
+    let Operation::Done { summary, if_ok: true } = operation else { return Ok(None) };
+    let failed = failed(outcomes, place)?;
+    if failed.is_empty() {
+        return Ok(None);
+    }
+    let told = Warning::new(WarningSort::Done, does_not_count(&failed));
+    Ok(Some((Detail::Shown { text: summary.clone() }, told)))
 }
 
 /// Those that failed, with the files to be shown that cannot be.

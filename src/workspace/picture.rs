@@ -1,11 +1,21 @@
 //! What of a walk a listing shows: each file stands for itself, or belongs to a folder of build
 //! products that stands as one, or is left out since rules ignore it. Pure, and linear in the files.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::ops::Range;
 
 use super::products::{fits, is_ignored_product, is_mark, is_marked, is_named_product, signs};
 use super::walk::{Count, Listed, Walk};
+
+thread_local! {
+    static MADE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// How many pictures this thread has made: each looks at every file of its walk.
+pub fn made() -> usize {
+    MADE.get()
+}
 
 /// A walk, sorted into what is listed and what is not.
 #[derive(Debug)]
@@ -39,6 +49,7 @@ impl<'w> Picture<'w> {
     /// The picture of a walk. Files whose path is `touched` stand for themselves also among build
     /// products.
     pub fn of(walk: &'w Walk, touched: &[&str]) -> Self {
+        MADE.set(MADE.get() + 1);
         let all = walk.files().len();
         let sorter = Sorter { walk, all, marked: marked(walk) };
         let left_out = |folder: &str| {

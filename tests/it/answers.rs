@@ -13,7 +13,7 @@ pub(crate) fn prompt(outbox: &str) -> &str {
 }
 
 /// The line that the newest outbox of a session asks for.
-fn line(base: &Base, id: &str) -> String {
+pub(crate) fn line(base: &Base, id: &str) -> String {
     let names = base.names("outbox");
     let newest = names.iter().rfind(|name| name.starts_with(id) && !name.contains(".events"));
     let outbox = base.read(&format!("outbox/{}", newest.unwrap()));

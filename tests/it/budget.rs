@@ -16,7 +16,7 @@ use deaddrop::workspace::walk::Walk;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-fn environment(max_tokens: usize) -> Environment {
+pub(crate) fn environment(max_tokens: usize) -> Environment {
     let some = || "x".to_owned();
     Environment {
         system: some(),
@@ -40,16 +40,16 @@ fn session(task: &str, dialect: Dialect) -> Session {
     session
 }
 
-fn contents(path: &str, text: &str) -> Contents {
+pub(crate) fn contents(path: &str, text: &str) -> Contents {
     let (bytes, size) = (text.as_bytes().to_vec(), text.len() as u64);
     Contents { path: RelPath::parse(path).unwrap(), bytes, size, lines: None }
 }
 
-fn outcome(kind: Kind, detail: Detail) -> Outcome {
+pub(crate) fn outcome(kind: Kind, detail: Detail) -> Outcome {
     Outcome { kind, line: 1, detail, warnings: vec![], asked: None, at: None }
 }
 
-fn ran(command: &str, output: &str, code: i32) -> Outcome {
+pub(crate) fn ran(command: &str, output: &str, code: i32) -> Outcome {
     let capture = Capture { head: output.to_owned(), ..Capture::default() };
     let output = Output::Together(capture);
     let ending = Ending::Exited(code);
@@ -59,7 +59,7 @@ fn ran(command: &str, output: &str, code: i32) -> Outcome {
 }
 
 /// A session at its second outbox, with files that its reply asked for.
-fn asked_for(files: &[(&str, &str)], mut results: Vec<Outcome>) -> (Session, Files) {
+pub(crate) fn asked_for(files: &[(&str, &str)], mut results: Vec<Outcome>) -> (Session, Files) {
     let mut session = session("A task", Dialect::Tags);
     for (path, _) in files {
         let path = RelPath::parse(path).unwrap();
@@ -74,7 +74,7 @@ fn asked_for(files: &[(&str, &str)], mut results: Vec<Outcome>) -> (Session, Fil
     (session, Files { requested: requested.collect(), ..Files::default() })
 }
 
-fn rendered(session: &Session, files: &Files, max_tokens: usize) -> Rendered {
+pub(crate) fn rendered(session: &Session, files: &Files, max_tokens: usize) -> Rendered {
     let names: Vec<String> = (0..300).map(|n| format!("folder/file_{n}.py")).collect();
     let walk = Walk::of(names.iter().map(|name| (name.as_str(), 7)));
     render(session, &environment(max_tokens), &walk, files)

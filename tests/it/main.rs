@@ -46,9 +46,13 @@ mod inbox;
 #[cfg(unix)]
 mod linear;
 mod listing;
+#[cfg(target_os = "linux")]
+mod looking;
 mod messages;
 #[cfg(target_os = "linux")]
 mod moves;
+#[cfg(unix)]
+mod once;
 #[cfg(target_os = "linux")]
 mod operations;
 mod outboxes;

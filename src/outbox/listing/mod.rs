@@ -6,13 +6,13 @@ mod spelled;
 mod tree;
 
 use crate::protocol::Dialect;
-use crate::text::visible_line;
+use crate::text::{grouped, visible_line};
 use crate::workspace::picture::{Picture, Row};
 use crate::workspace::walk::EntryKind;
 
 pub(super) use near::near;
 pub use near::newest;
-use spelled::{grouped, ignored, products};
+use spelled::{ignored, products};
 use tree::Tree;
 
 /// So many rows are listed one by one; of more a tree is given, of as many lines.

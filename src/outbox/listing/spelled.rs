@@ -1,19 +1,7 @@
 //! Counts and sizes in words.
 
+use crate::text::grouped;
 use crate::workspace::walk::Count;
-
-/// `4,812,000`.
-pub(super) fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
 
 /// `1 file`, `1,234 files`.
 pub(super) fn files(n: u64) -> String {

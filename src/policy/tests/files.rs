@@ -89,9 +89,9 @@ fn words_of_file_decisions() {
 fn searches_and_lists_are_judged_as_reads() {
     let mut policy = Policy::preset("standard").unwrap();
     let path = |text: &str| RelPath::parse(text).unwrap();
-    let may = |policy: &Policy, text: &str| may_search(&policy.files, &path(text), 10);
+    let may = |policy: &Policy, text: &str| may_search(&policy.files)(&path(text), 10);
     assert!(may(&policy, "src/a.rs") && !may(&policy, "src/.env") && !may(&policy, "a/b.pem"));
-    assert!(!may_search(&policy.files, &path("a"), 100 << 20), "too large to be read");
+    assert!(!may_search(&policy.files)(&path("a"), 100 << 20), "too large to be read");
     assert_eq!(folder(&policy, None), Decision::Allow);
     assert!(matches!(folder(&policy, Some(&path("a/.git"))), Decision::Deny(_)));
     // What is allowed may lie below a folder that is not.

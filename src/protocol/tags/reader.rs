@@ -25,6 +25,7 @@ pub(in crate::protocol) const NO_COMMAND: &str = "The reply holds no command, so
 const NOTES: usize = 4;
 
 /// The blocks of a text.
+#[derive(Debug, Clone)]
 pub(in crate::protocol) struct Blocks {
     /// What they ask for, in order. A path that was refused stands in `asked` as it was sent.
     pub(in crate::protocol) steps: Vec<Step>,
