@@ -114,6 +114,8 @@ pub fn fulfil(base: &mut Base, wish: Wish, observer: &mut dyn Observer) -> Resul
         }
         Wish::Apply { reply, session, again, force } => {
             let session = chosen(base, &reply, session.as_deref(), force)?;
+            // Before the reply is taken: it is to be given again.
+            base.suits(&session)?;
             if let Some(question) = session.question() {
                 return Err(Error::waits(waits(&session, question)));
             }

@@ -216,6 +216,8 @@ struct Record {
     #[serde(default = "super::workspace_policy")]
     policy: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    workspace: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pending: Option<Box<Pending>>,
     secret: String,
 }
@@ -262,6 +264,7 @@ fn write(session: &Session) -> Vec<u8> {
         seen: session.seen.clone(),
         withheld: session.withheld.clone(),
         policy: session.policy.clone(),
+        workspace: session.workspace.clone(),
         pending: session.pending.clone(),
         secret: session.secret.clone(),
     };
@@ -296,6 +299,7 @@ fn read(bytes: &[u8], id: &str) -> Result<Session, String> {
         seen: record.seen,
         withheld: record.withheld,
         policy: record.policy,
+        workspace: record.workspace,
         pending: record.pending,
         secret: record.secret,
     })
@@ -318,6 +322,7 @@ mod tests {
             crate::protocol::Detail::ReadLater { path, part: crate::protocol::Part::default() },
         );
         session.advance(vec![read], now);
+        session.workspace = Some("workspace".to_owned());
         store.save(&session).unwrap();
         assert_eq!(store.load("a1b2c3d4").unwrap(), session);
 
