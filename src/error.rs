@@ -159,12 +159,13 @@ impl Error {
     }
 
     /// The session, or the run, began in another workspace than is set now; both as
-    /// [`Config::workspace_name`](crate::config::Config::workspace_name) has them.
-    pub fn other_workspace(stem: &str, begun: &str, now: &str, is_run: bool) -> Self {
-        let moving = if is_run {
-            String::new()
-        } else {
+    /// [`Config::workspace_name`](crate::config::Config::workspace_name) has them. `moves`: whether it
+    /// can be moved.
+    pub fn other_workspace(stem: &str, begun: &str, now: &str, moves: bool) -> Self {
+        let moving = if moves {
             format!("; `deaddrop resume {stem} --here` moves it to '{now}' for good")
+        } else {
+            String::new()
         };
         Self::usage(format!(
             "{stem} began in the workspace '{begun}', and the workspace is now '{now}': go on with `--workspace-dir {}` (or workspace_dir in deaddrop.toml){moving}",

@@ -127,8 +127,9 @@ impl Base {
                 }
                 Taken::Rejected(why) => Err(why),
                 Taken::Reply(claimed) => match meant(&claimed.text, &self.store.pending()?)
-                    .and_then(|found| self.suits(&found.0).map(|()| found).map_err(|e| e.to_string()))
-                {
+                    .and_then(|found| {
+                        self.suits(&found.0).map(|()| found).map_err(|e| e.to_string())
+                    }) {
                     Ok((session, verdict)) => {
                         let claimed = Some((Folder::Approvals, claimed));
                         Ok(self.follow(session, verdict, claimed, observer)?)

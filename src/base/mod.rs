@@ -221,9 +221,14 @@ impl Base {
     /// # Errors
     /// It began in another one.
     pub fn suits(&self, session: &Session) -> Result<()> {
+        self.suits_or(session, session.run.is_none())
+    }
+
+    /// The same; `moves`: whether it can be moved to this one instead.
+    fn suits_or(&self, session: &Session, moves: bool) -> Result<()> {
         match (&session.workspace, self.workspace_name()) {
             (Some(begun), Some(now)) if *begun != now => {
-                Err(Error::other_workspace(&session.stem(), begun, &now, session.run.is_some()))
+                Err(Error::other_workspace(&session.stem(), begun, &now, moves))
             }
             _ => Ok(()),
         }

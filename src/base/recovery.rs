@@ -87,7 +87,7 @@ impl Base {
             return self.keep_decision(&turn.begin, true).map(drop);
         }
         // What was begun elsewhere is left as it is, until that workspace is set again.
-        self.suits(&turn.begin.session)?;
+        self.suits_or(&turn.begin.session, false)?;
         self.be_patient(&turn.begin)?;
         let interrupted = || self.stop.is_asked();
         let mut known = match &self.guest {

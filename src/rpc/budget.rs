@@ -57,6 +57,7 @@ struct Taken {
 }
 
 /// Some of them; given back when it is dropped.
+#[must_use]
 pub(super) struct Share {
     budget: Arc<Budget>,
     bytes: usize,
@@ -141,6 +142,7 @@ impl Drop for Share {
 
 /// How long the answer to a request may take that is not known before it is carried out, and what it
 /// takes meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Need {
     /// It is short.
     Nothing,

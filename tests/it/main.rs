@@ -51,8 +51,9 @@ mod messages;
 mod moves;
 #[cfg(target_os = "linux")]
 mod operations;
-mod outboxes;
 #[cfg(target_os = "linux")]
+mod other_workspace;
+mod outboxes;
 mod own_state;
 #[cfg(unix)]
 mod parts;
