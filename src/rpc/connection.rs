@@ -138,7 +138,12 @@ pub(super) fn work(
             }
             (None, Line::Answers(answers)) => Some((answers, None)),
             (None, Line::Whole(line)) if is_blank(&line) => None,
-            (None, Line::Whole(line)) => answer(line, service, within, &queue.budgets.answers),
+            (None, Line::Whole(line)) => {
+                let answered = answer(line, service, within, &queue.budgets.answers);
+                // It may take long until somebody reads that.
+                queue.release();
+                answered
+            }
         };
         if let Some((answer, _share)) = answer {
             output.write_all(&answer)?;

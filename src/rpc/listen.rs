@@ -208,7 +208,7 @@ impl<S: Service + Send + 'static> Hall<S> {
                 // Whoever is gone is not told why.
                 let _ =
                     connection::work(&asked, output, &hall.service, &|within| hall.calls(within));
-                asked.close();
+                asked.leave();
                 end();
                 hall.left(number);
             })

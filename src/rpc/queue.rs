@@ -55,6 +55,8 @@ struct Inside {
     ended: bool,
     /// No more is wanted.
     closed: bool,
+    /// Nobody pops any more.
+    left: bool,
 }
 
 impl Queue {
@@ -134,6 +136,9 @@ impl Queue {
     pub(super) fn give_back(&self, answers: Vec<u8>, share: Option<Share>) {
         let mut inside = self.inside();
         inside.aside = false;
+        if inside.left {
+            return;
+        }
         inside.answers = Some((answers, share)).filter(|(answers, _)| !answers.is_empty());
         if inside.answers.is_some() || inside.closed {
             self.tell(&inside);
@@ -154,6 +159,19 @@ impl Queue {
         inside.lines = VecDeque::new();
         inside.bytes = 0;
         self.tell(&inside);
+    }
+
+    /// What was popped last takes nothing of the budget any more.
+    pub(super) fn release(&self) {
+        self.inside().held = None;
+    }
+
+    /// Nobody pops any more: nothing is held for it.
+    pub(super) fn leave(&self) {
+        self.close();
+        let mut inside = self.inside();
+        inside.left = true;
+        (inside.held, inside.answers) = (None, None);
     }
 
     /// Wakes who waits, if anybody does: it costs a call of the system.
@@ -221,6 +239,25 @@ mod tests {
             received.recv().unwrap();
         });
         assert_eq!(queue.pop(), None);
+    }
+
+    #[test]
+    fn who_is_gone_holds_nothing_of_the_budget() {
+        let queue = Queue::default();
+        let lines = &queue.budgets.lines;
+        let share = || Some(lines.take(LIMIT));
+        assert!(queue.push(of(1), share()) && queue.push(of(1), share()));
+        assert_eq!(queue.pop(), Some(of(1)));
+        assert_eq!(lines.now().0, 2 * LIMIT, "it is being carried out");
+        queue.release();
+        assert_eq!(lines.now().0, LIMIT);
+        assert_eq!(queue.pop(), Some(of(1)));
+        queue.give_back(b"a\n".to_vec(), share());
+        assert_eq!(lines.now().0, 2 * LIMIT);
+        queue.leave();
+        assert_eq!(lines.now().0, 0);
+        queue.give_back(b"a\n".to_vec(), share());
+        assert_eq!(lines.now().0, 0);
     }
 
     #[test]
