@@ -167,6 +167,8 @@ pub fn apply(
     force: bool,
     observer: &mut dyn Observer,
 ) -> Result<Turn> {
+    // Before the reply is taken: it is to be given again.
+    base.suits(&session)?;
     if let Some(question) = session.question() {
         return Err(Error::waits(waits(&session, question)));
     }

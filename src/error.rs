@@ -158,6 +158,21 @@ impl Error {
         ))
     }
 
+    /// The session, or the run, began in another workspace than is set now; both as
+    /// [`Config::workspace_name`](crate::config::Config::workspace_name) has them. `moves`: whether it
+    /// can be moved.
+    pub fn other_workspace(stem: &str, begun: &str, now: &str, moves: bool) -> Self {
+        let moving = if moves {
+            format!("; `deaddrop resume {stem} --here` moves it to '{now}' for good")
+        } else {
+            String::new()
+        };
+        Self::usage(format!(
+            "{stem} began in the workspace '{begun}', and the workspace is now '{now}': go on with `--workspace-dir {}` (or workspace_dir in deaddrop.toml){moving}",
+            crate::text::shell_word(begun)
+        ))
+    }
+
     /// There is no question that a decision could be about; `about` names what was meant.
     pub fn nothing_pending(about: &str) -> Self {
         let about = if about.is_empty() { String::new() } else { format!(" about '{about}'") };

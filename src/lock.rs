@@ -98,9 +98,15 @@ impl Lock {
         is_locked(&config.sessions.join(".lock"))
     }
 
+    /// Whether some process holds the lock of a base directory, or has borrowed it, as the folder itself
+    /// tells: its settings, which may be anybody's, are not looked at.
+    pub fn is_at_work_in(base: &Path) -> bool {
+        is_locked(base)
+    }
+
     /// Whether nobody holds the lock of a base directory, but somebody has borrowed it.
     pub fn is_borrowed(config: &Config) -> bool {
-        is_locked(&config.base) && !Self::is_held(config)
+        Self::is_at_work_in(&config.base) && !Self::is_held(config)
     }
 
     /// Whether the process that holds the lock of a base directory serves its inbox.

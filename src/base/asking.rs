@@ -127,7 +127,9 @@ impl Base {
                 }
                 Taken::Rejected(why) => Err(why),
                 Taken::Reply(claimed) => match meant(claimed.letter.text(), &self.store.pending()?)
-                {
+                    .and_then(|found| {
+                        self.suits(&found.0).map(|()| found).map_err(|e| e.to_string())
+                    }) {
                     Ok((session, verdict)) => {
                         let claimed = Some((Folder::Approvals, claimed));
                         Ok(self.follow(session, verdict, claimed, observer)?)
@@ -155,6 +157,7 @@ impl Base {
         run.dialect = Dialect::Operations;
         run.policy.clone_from(&policy.name);
         run.run = Some(Run { policy, told: 0 });
+        run.workspace = self.workspace_name();
         self.carry_out_run(run, steps, observer)
     }
 

@@ -106,6 +106,9 @@ pub struct Beginning {
     pub offer: Option<Offer>,
     /// The name of its policy.
     pub policy: String,
+    /// Which workspace is meant (see [`Config::workspace_name`]); None for that of whoever begins it.
+    #[serde(default)]
+    pub workspace: Option<String>,
 }
 
 impl Base {
@@ -176,9 +179,15 @@ impl Base {
     /// Begins a session: its file and its first outbox. `unconfined`: the person allowed commands
     /// with their own rights where no sandbox is to be had.
     pub fn begin(&mut self, beginning: &Beginning, unconfined: bool) -> Result<Turn> {
-        let Beginning { task, id, dialect, policy, offer } = beginning;
+        let Beginning { task, id, dialect, policy, offer, workspace } = beginning;
         // Whoever hands it over may have other settings.
         self.config.policy(policy)?;
+        let here = self.config.workspace_name();
+        if let Some(meant) = workspace.as_ref().filter(|meant| **meant != here) {
+            return Err(Error::usage(format!(
+                "the deaddrop that runs here works in the workspace '{here}', and the session is to begin in '{meant}': stop it first, or begin in a base directory of its own (-C)"
+            )));
+        }
         let id = id.clone().unwrap_or_else(|| self.free_id());
         let tools = match &self.guest {
             Some(guest) => guest.tools()?,
@@ -192,10 +201,34 @@ impl Base {
         session.dialect = *dialect;
         session.offer.clone_from(offer);
         session.policy.clone_from(policy);
+        session.workspace = self.workspace_name();
         let walk = self.walk()?;
         offering::names_something(&session, &walk)?;
         let outbox = self.save_and_write_over(&mut session, Some(walk))?;
         Ok(Turn { session, outbox: Some(outbox) })
+    }
+
+    /// What sessions note of the workspace that they begin in; None of a guest's.
+    pub fn workspace_name(&self) -> Option<String> {
+        self.guest.is_none().then(|| self.config.workspace_name())
+    }
+
+    /// Whether a session, or a run, goes on in the workspace that is set now.
+    ///
+    /// # Errors
+    /// It began in another one.
+    pub fn suits(&self, session: &Session) -> Result<()> {
+        self.suits_or(session, session.run.is_none())
+    }
+
+    /// The same; `moves`: whether it can be moved to this one instead.
+    fn suits_or(&self, session: &Session, moves: bool) -> Result<()> {
+        match (&session.workspace, self.workspace_name()) {
+            (Some(begun), Some(now)) if *begun != now => {
+                Err(Error::other_workspace(&session.stem(), begun, &now, moves))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// An id that nothing has.

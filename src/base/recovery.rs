@@ -50,7 +50,9 @@ impl Base {
                 self.tell(format!("{name} was carried out before, and is archived"), observer);
             }
         }
-        let has_outbox = |session: &&Session| !session.is_complete && session.run.is_none();
+        let has_outbox = |session: &&Session| {
+            !session.is_complete && session.run.is_none() && self.suits(session).is_ok()
+        };
         let open: Vec<Session> = self.changed.values().filter(has_outbox).cloned().collect();
         for session in open {
             if self.restore_outbox(&session)? {
@@ -84,6 +86,8 @@ impl Base {
             self.tell(told, observer);
             return self.keep_decision(&turn.begin, true).map(drop);
         }
+        // What was begun elsewhere is left as it is, until that workspace is set again.
+        self.suits_or(&turn.begin.session, false)?;
         self.be_patient(&turn.begin)?;
         let interrupted = || self.stop.is_asked();
         let mut known = match &self.guest {

@@ -128,6 +128,7 @@ impl Base {
     }
 
     fn begin_turn(&mut self, mut begin: Begin, observer: &mut dyn Observer) -> Result<Turn> {
+        self.suits(&begin.session)?;
         // Known before anything is begun, and kept: the settings may be others after a stop.
         begin.policy = Some(self.policy_of(&begin.session)?);
         begin.guest = match &begin.session.pending {

@@ -72,6 +72,9 @@ pub(super) struct Resume {
     /// Take a completed session up again, with these words for the LLM
     #[arg(long, value_name = "TEXT", requires = "id")]
     reopen: Option<String>,
+    /// Go on in the workspace that is set now, though the session began in another
+    #[arg(long)]
+    here: bool,
     /// Carry out what has come, and stop
     #[arg(long)]
     no_watch: bool,
@@ -105,6 +108,7 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         },
         offer: offer(context, arguments)?,
         policy: context.config.policy.as_deref().unwrap_or(session::POLICY).to_owned(),
+        workspace: context.config.guest.is_none().then(|| context.config.workspace_name()),
     };
     let wish = Wish::New(beginning.clone());
     let mut base = match context.open_or_hand_over(&wish, &stop)? {
@@ -139,6 +143,14 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
             newest => newest?,
         },
     };
+    match base.suits(&session) {
+        Err(_) if arguments.here => {
+            session.workspace = base.workspace_name();
+            session.say(MOVED, base.now());
+            base.save(&session)?;
+        }
+        suits => suits?,
+    }
     match &arguments.reopen {
         Some(_) if !session.is_complete => {
             return Err(Error::usage(format!(
@@ -182,6 +194,10 @@ pub(super) fn watch(context: &Context) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let mut base = context.open(stop.clone())?;
     for session in base.store.open_sessions()? {
+        if let Err(e) = base.suits(&session) {
+            context.talk.warning(&e.to_string());
+            continue;
+        }
         let waits = session.pending.is_some();
         if !waits {
             base.restore_outbox(&session)?;
@@ -210,6 +226,9 @@ fn serve(context: &Context, base: &mut Base, whom: &Serve, stop: &Stop) -> Resul
         Err(Error::interrupted())
     }
 }
+
+/// What the LLM is told of a session that goes on in another workspace.
+const MOVED: &str = "The session goes on in another folder than before: look at the files that there are now before you change any.";
 
 /// Says what to do with the outbox of a session.
 fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {

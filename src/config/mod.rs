@@ -183,6 +183,18 @@ impl Config {
         Ok(())
     }
 
+    /// What the workspace is known by, links resolved: its place in the base directory where it lies in
+    /// that, so that both can be moved together; else its whole path.
+    pub fn workspace_name(&self) -> String {
+        let workspace = real(&self.workspace);
+        let name = match workspace.strip_prefix(real(&self.base)) {
+            Ok(inside) if inside.as_os_str().is_empty() => Path::new("."),
+            Ok(inside) => inside,
+            Err(_) => &workspace,
+        };
+        name.to_string_lossy().into_owned()
+    }
+
     /// deaddrop's own files and folders: out of reach of replies.
     pub fn state(&self) -> Vec<PathBuf> {
         let own = [&self.inbox, &self.outbox, &self.sessions, &self.approvals];

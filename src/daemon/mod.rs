@@ -228,6 +228,8 @@ fn decisions(
 fn ask(base: &Base, sessions: &mut Sessions, listener: &mut dyn Listener) {
     let mut waiting: Vec<&Session> =
         sessions.known.values().filter(|session| session.question().is_some()).collect();
+    // What another workspace is about would be asked of files that are not meant.
+    waiting.retain(|session| base.suits(session).is_ok());
     waiting.sort_by_key(|session| (session.updated_at, &session.id));
     for session in waiting {
         let Some(question) = session.question() else { continue };
@@ -248,9 +250,9 @@ fn one(
     let name = path.file_name().unwrap_or_default().to_owned();
     let answers = base.inbox.answers(path);
     let session = sessions.addressed(base, &name, answers.as_ref())?;
-    // A session whose policy is gone waits until it is there again.
+    // A session whose policy is gone, or whose workspace is another, waits until it is there again.
     if let Ok(session) = &session
-        && let Err(e) = base.policy_of(session)
+        && let Err(e) = base.suits(session).and_then(|()| base.policy_of(session).map(drop))
     {
         if sessions.stuck.insert(name.clone()) {
             listener.stuck(&name, &e.to_string());

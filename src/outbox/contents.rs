@@ -14,6 +14,8 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 
+use memchr::memmem;
+
 use super::Shown;
 use super::boundaries::boundary;
 use super::budget::{NEXT, lines_within, shares};
@@ -91,7 +93,7 @@ impl Requested {
                 !goes_on && !read.is_empty() && !read.ends_with(b"\n"),
                 "its last line has no newline",
             ),
-            (read.windows(2).any(|pair| pair == b"\r\n"), "its lines end in CRLF"),
+            (memmem::find(read, b"\r\n").is_some(), "its lines end in CRLF"),
             (matches!(text, Cow::Owned(_)), "it is not UTF-8; what is not shows as U+FFFD"),
             (
                 text.replace("\r\n", "\n").chars().any(is_hazard),

@@ -13,7 +13,7 @@ use crate::protocol::{
 use crate::runner::{Errand, Runner};
 use crate::workspace::guard::{Keeper, Snapshot};
 use crate::workspace::walk::Walk;
-use crate::workspace::{Contents, Look, MovePlan, Plan, READ_LIMIT, READ_ROOM, Terms, Workspace};
+use crate::workspace::{Contents, Look, MovePlan, READ_LIMIT, READ_ROOM, Terms, Workspace};
 
 /// The workspace on this machine.
 pub struct Here<'a> {
@@ -131,20 +131,22 @@ impl<'a> Here<'a> {
         Ok(Detail::Ran(execution))
     }
 
+    /// Makes a change that is planned, and tells the guard of it where it is of protected names.
     fn change(
         &mut self,
-        plan: Plan,
+        effect: &Effect,
+        execute: impl FnOnce() -> Result<Detail, Failure>,
         opens: Opens,
         before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
     ) -> Result<Detail> {
         // It is kept together with the effect, which it is to be on disk before; see `guard`.
         if opens.protected {
             let keep = |snapshot: &Snapshot| before(Coming::Guard(snapshot));
-            self.guard
-                .with(|guard| guard.expect(self.workspace, plan.effect()).map_or(Ok(()), keep))?;
+            let workspace = self.workspace;
+            self.guard.with(|guard| guard.expect(workspace, effect).map_or(Ok(()), keep))?;
         }
-        before(Coming::Effect(&Effect::File(Box::new(plan.effect().clone()))))?;
-        let detail = plan.execute().unwrap_or_else(Detail::Failed);
+        before(Coming::Effect(effect))?;
+        let detail = execute().unwrap_or_else(Detail::Failed);
         self.guard.with(|guard| guard.settle(self.workspace));
         Ok(detail)
     }
@@ -162,16 +164,8 @@ impl<'a> Here<'a> {
             ))
             .into());
         }
-        if opens.protected {
-            let keep = |snapshot: &Snapshot| before(Coming::Guard(snapshot));
-            self.guard.with(|guard| {
-                guard.expect_move(self.workspace, plan.effect()).map_or(Ok(()), keep)
-            })?;
-        }
-        before(Coming::Effect(&Effect::Move(Box::new(plan.effect().clone()))))?;
-        let detail = plan.execute().unwrap_or_else(Detail::Failed);
-        self.guard.with(|guard| guard.settle(self.workspace));
-        Ok(detail)
+        let effect = Effect::Move(Box::new(plan.effect().clone()));
+        self.change(&effect, || plan.execute(), opens, before)
     }
 }
 
@@ -216,7 +210,10 @@ impl Place for Here<'_> {
         };
         match plan {
             Err(failure) => Ok(failure.into()),
-            Ok(plan) => self.change(plan, opens, before),
+            Ok(plan) => {
+                let effect = Effect::File(Box::new(plan.effect().clone()));
+                self.change(&effect, || plan.execute(), opens, before)
+            }
         }
     }
 
@@ -255,12 +252,7 @@ impl Place for Here<'_> {
     }
 
     fn left(&mut self, effect: &Effect, _: &Operation) -> Result<Left> {
-        Ok(match effect {
-            Effect::File(effect) => left_of_file(effect, self.workspace),
-            Effect::Move(effect) => left_of_move(effect, self.workspace),
-            // What a guest came to could be asked of it alone.
-            Effect::Command | Effect::Guest { .. } => Left::Lost,
-        })
+        Ok(left_on_disk(effect, self.workspace))
     }
 
     fn interrupted(&self) -> bool {
@@ -268,15 +260,21 @@ impl Place for Here<'_> {
     }
 }
 
-/// What can be said of a file that was about to change: the disk tells. It is as it was to become, or
-/// as it was before, or neither: somebody else's hand, told and left alone.
-pub fn left_of_file(effect: &FileEffect, workspace: &Workspace) -> Left {
-    let found = workspace.remove_temporary(effect).and_then(|()| workspace.digest(&effect.path));
-    left_by(effect, found)
+/// What the disk tells of something that was about to be done: of a command, and of what was asked of a
+/// guest, nothing.
+pub fn left_on_disk(effect: &Effect, workspace: &Workspace) -> Left {
+    match effect {
+        Effect::File(effect) => {
+            let removed = workspace.remove_temporary(effect);
+            left_by(effect, removed.and_then(|()| workspace.digest(&effect.path)))
+        }
+        Effect::Move(effect) => left_of_move(effect, workspace),
+        Effect::Command | Effect::Guest { .. } => Left::Lost,
+    }
 }
 
 /// What can be said of a move that was about to be made: what stands at both ends tells.
-pub fn left_of_move(effect: &MoveEffect, workspace: &Workspace) -> Left {
+fn left_of_move(effect: &MoveEffect, workspace: &Workspace) -> Left {
     let detail = match workspace.was_moved(effect) {
         Err(failure) => failure.into(),
         Ok(Some(true)) => effect.detail.clone(),
@@ -300,7 +298,8 @@ pub fn find(workspace: &Workspace, operation: &Operation, terms: &Terms) -> (Det
     found.unwrap_or_else(|failure| (failure.into(), Vec::new()))
 }
 
-/// The same of a file where this was found.
+/// What can be said of a file that was about to change, where this was found: it is as it was to become,
+/// or as it was before, or neither: somebody else's hand, told and left alone.
 pub(super) fn left_by(effect: &FileEffect, found: Result<Option<Digest>, Failure>) -> Left {
     let detail = match found {
         Err(failure) => failure.into(),

@@ -21,7 +21,7 @@ use crate::workspace::walk::Walk;
 
 pub use crate::workspace::Look;
 pub use guest::{Guest, Terms};
-pub use here::{Here, find, left_of_file, left_of_move};
+pub use here::{Here, find, left_on_disk};
 pub use preview::{Preview, Rewritten, Standing};
 pub use unseen::Unseen;
 

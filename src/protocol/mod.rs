@@ -172,6 +172,13 @@ pub enum Existing {
     Fail,
 }
 
+impl Existing {
+    /// What is done with a file that is to be replaced by `content`.
+    pub fn replaced_by(content: &str) -> Self {
+        if elision::may_leave_out(content) { Self::ReplaceWhole } else { Self::Replace }
+    }
+}
+
 /// What [`Operation::Edit`] changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::{Config, FILE, Raw};
 use crate::error::{Error, Result};
+use crate::lock::Lock;
 
 /// So deep below a root base directories are looked for.
 const DEPTH: usize = 4;
@@ -67,6 +68,14 @@ impl Bases {
                 }
             };
             bases.hide(root, &folder, state)?;
+            // A lock would keep a person out of all of theirs for as long as somebody serves what holds
+            // them, and may be one that a command has made.
+            if Lock::is_at_work_in(&folder) {
+                bases.told.push(format!(
+                    "Another deaddrop is at work in the base directory {}, which lies in the root: both write in its workspace, so stop one of them.",
+                    folder.display()
+                ));
+            }
         }
         Ok(bases)
     }
@@ -202,6 +211,26 @@ mod tests {
         std::os::unix::fs::symlink("a", root.join("e")).unwrap();
         assert_eq!(below(&root), ["a", "b/c", "1/2/3/4"].map(|at| root.join(at)));
         assert_eq!(below(&root.join("a")), [""; 0].map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_base_directory_below_is_not_locked_and_who_works_there_is_told_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for base in ["busy", "idle"] {
+            fs::create_dir(root.join(base)).unwrap();
+            fs::write(root.join(base).join(FILE), "").unwrap();
+        }
+        let elsewhere = tempfile::tempdir().unwrap();
+        let told = || Bases::of(&root, &root, &own(elsewhere.path())).unwrap().told;
+        let lock = Lock::take(&own(&root.join("busy"))).unwrap();
+        let all = told();
+        assert_eq!(all.len(), 1, "{all:?}");
+        assert!(all[0].contains("busy, which lies in the root: both write"), "{all:?}");
+        drop(lock);
+        assert_eq!(told(), [""; 0]);
+        // Nor does it keep anybody out meanwhile.
+        Lock::take(&own(&root.join("idle"))).unwrap();
     }
 
     #[test]

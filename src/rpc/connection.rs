@@ -3,7 +3,9 @@
 //! what is quickly done by itself (see [`super::desk`]): nobody is woken for it.
 
 use std::io::{self, Read, Write};
+use std::sync::Arc;
 
+use super::budget::{Budget, Need, Share, need};
 use super::desk::{Answers, Desk, Way, may_wait, quick};
 use super::line::{Line, Lines};
 use super::queue::Queue;
@@ -23,7 +25,7 @@ pub(super) fn read(
     service: &dyn Service,
     mut desk: Option<Desk<'_>>,
 ) {
-    let mut lines = Lines::new(input, LINE_LIMIT);
+    let mut lines = Lines::new(input, LINE_LIMIT, &queue.budgets.lines);
     let mut first = true;
     loop {
         if let Some(desk) = &mut desk
@@ -54,7 +56,7 @@ pub(super) fn read(
                     }
                 }
                 first = false;
-                if !queue.push(line) {
+                if !queue.push(line, lines.take_share()) {
                     return;
                 }
             }
@@ -98,6 +100,17 @@ pub(super) fn work(
             _ => None,
         };
         if let Some((id, method)) = plain {
+            let budget = &queue.budgets.answers;
+            let mut share = match need(&method) {
+                Need::Before(bytes) => Some(match budget.try_take(bytes) {
+                    Some(share) => share,
+                    None => {
+                        put(&mut answers, &mut output)?;
+                        budget.take(bytes)
+                    }
+                }),
+                _ => None,
+            };
             if may_wait(&method) {
                 put(&mut answers, &mut output)?;
             }
@@ -105,6 +118,10 @@ pub(super) fn work(
             let given = service.call(method);
             within(false);
             answers.add(id, given.as_ref());
+            drop(given);
+            if let Some(share) = &mut share {
+                share.keep(answers.len());
+            }
             if answers.are_due() || !queue.has_many() {
                 put(&mut answers, &mut output)?;
             }
@@ -112,18 +129,23 @@ pub(super) fn work(
         }
         put(&mut answers, &mut output)?;
         let answer = match (port, line) {
-            (Some(port), _) => Some(connected(port).into_bytes()),
+            (Some(port), _) => Some((connected(port).into_bytes(), None)),
             (None, Line::TooLong) => {
                 let told = format!(
                     "invalid request: the line is longer than {LINE_LIMIT} bytes (32 MiB), and nothing of it was kept"
                 );
-                Some(refusal(None, &Fault::new(Fault::REQUEST, told)).into_bytes())
+                Some((refusal(None, &Fault::new(Fault::REQUEST, told)).into_bytes(), None))
             }
-            (None, Line::Answers(answers)) => Some(answers),
+            (None, Line::Answers(answers)) => Some((answers, None)),
             (None, Line::Whole(line)) if is_blank(&line) => None,
-            (None, Line::Whole(line)) => answer(line, service, within).map(String::into_bytes),
+            (None, Line::Whole(line)) => {
+                let answered = answer(line, service, within, &queue.budgets.answers);
+                // It may take long until somebody reads that.
+                queue.release();
+                answered
+            }
         };
-        if let Some(answer) = answer {
+        if let Some((answer, _share)) = answer {
             output.write_all(&answer)?;
             output.flush()?;
         }
@@ -139,21 +161,41 @@ fn put(answers: &mut Answers, output: &mut impl Write) -> io::Result<()> {
     output.flush()
 }
 
-/// Carries out a line; what it is answered with, if it is.
-fn answer(line: Vec<u8>, service: &dyn Service, within: &dyn Fn(bool)) -> Option<String> {
+/// Carries out a line; what it is answered with, if it is, and what that takes of the budget.
+fn answer(
+    line: Vec<u8>,
+    service: &dyn Service,
+    within: &dyn Fn(bool),
+    budget: &Arc<Budget>,
+) -> Option<(Vec<u8>, Option<Share>)> {
     let request = match rpc::read(&line) {
         Ok(request) => request,
         Err(refused) if refused.is_notification() => return None,
-        Err(refused) => return Some(refusal(refused.id, &refused.fault)),
+        Err(refused) => {
+            return Some((refusal(refused.id, &refused.fault).into_bytes(), None));
+        }
     };
     // It can be long, and what is asked for takes its time.
     drop(line);
     let id = request.id;
+    let method = Method::of(request);
+    let need = method.as_ref().map_or(Need::Nothing, need);
+    let mut share = match need {
+        Need::Before(bytes) => Some(budget.take(bytes)),
+        Need::After(_) | Need::Nothing => None,
+    };
     within(true);
-    let given = Method::of(request).and_then(|method| service.call(method));
+    let given = method.and_then(|method| service.call(method));
     within(false);
     id?;
-    Some(rpc::answer(id, given.as_ref()))
+    if let Need::After(bytes) = need {
+        share = Some(budget.take(bytes));
+    }
+    let answer = rpc::answer(id, given.as_ref()).into_bytes();
+    if let Some(share) = &mut share {
+        share.keep(answer.len());
+    }
+    Some((answer, share))
 }
 
 fn refusal(id: Option<u64>, fault: &Fault) -> String {
@@ -166,8 +208,9 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
+    use super::super::budget::Budgets;
     use super::*;
-    use crate::protocol::rpc::{Pong, Written};
+    use crate::protocol::rpc::{FileContent, Pong, Written};
 
     /// So long somebody waits for what must happen.
     const LONG: Duration = Duration::from_secs(20);
@@ -287,5 +330,48 @@ mod tests {
         assert_eq!(output.0, format!("{PONG}\n").repeat(10_000).into_bytes());
         // On a slow machine one each millisecond.
         assert!(output.1 < 2_000, "{}", output.1);
+    }
+
+    #[test]
+    fn what_is_long_is_held_within_what_there_is_for_all_and_all_get_through() {
+        /// Gives a megabyte, whatever is asked for.
+        struct Long;
+        impl Service for Long {
+            fn call(&self, _: Method) -> Result<Given, Fault> {
+                Ok(Given::File(FileContent { content: "x".repeat(1 << 20) }))
+            }
+            fn interrupt(&self, _: &str) {}
+        }
+        let asked = |method: &str, name: &str, length: usize| {
+            let text = "y".repeat(length);
+            format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"{method}\",\"params\":{{\"{name}\":\"{text}\"}}}}\n"
+            )
+        };
+        let long = asked("read_file", "path", 1 << 20) + &asked("exec", "cmd", 1 << 20);
+        let input = (long + &asked("read_file", "path", 1)).repeat(2);
+        // The last of them is less than a single line or answer may need.
+        for (lines, answers) in [(40 << 20, 80 << 20), (100 << 20, 200 << 20), (1, 1)] {
+            let budgets = Budgets::new(lines, answers);
+            thread::scope(|scope| {
+                for _ in 0..6 {
+                    scope.spawn(|| {
+                        let (queue, mut output) = (Queue::of(budgets.clone()), Vec::new());
+                        thread::scope(|scope| {
+                            scope.spawn(|| read(input.as_bytes(), &queue, &Long, None));
+                            work(&queue, &mut output, &Long, &|_| ()).unwrap();
+                        });
+                        let given = output.split_inclusive(|byte| *byte == b'\n');
+                        assert_eq!(given.filter(|line| line.len() > 1 << 20).count(), 6);
+                    });
+                }
+            });
+            for (budget, total, alone) in
+                [(&budgets.lines, lines, LINE_LIMIT), (&budgets.answers, answers, 72 << 20)]
+            {
+                assert!((alone..=total.max(alone)).contains(&budget.most()), "{}", budget.most());
+                assert_eq!(budget.now(), (0, 0), "all is given back");
+            }
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::io;
 use std::mem;
 use std::time::{Duration, Instant};
 
+use super::budget::{Need, Share, need};
 use super::outlet::Outlet;
 use super::queue::{Queue, Turn};
 use super::{Given, Service};
@@ -47,6 +48,11 @@ impl Answers {
         self.lines.len() >= ENOUGH || self.since.is_some_and(|since| since.elapsed() >= LONG)
     }
 
+    /// How long they are, in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.lines.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
@@ -69,6 +75,8 @@ pub(super) struct Desk<'a> {
     /// Told true before each call and false after it.
     within: &'a dyn Fn(bool),
     answers: Answers,
+    /// What the answers take of the budget, if they are long.
+    share: Option<Share>,
     /// Whether the turn was taken and not given back.
     mine: bool,
 }
@@ -80,7 +88,15 @@ impl<'a> Desk<'a> {
         service: &'a dyn Service,
         within: &'a dyn Fn(bool),
     ) -> Self {
-        Self { outlet, queue, service, within, answers: Answers::default(), mine: false }
+        Self {
+            outlet,
+            queue,
+            service,
+            within,
+            answers: Answers::default(),
+            share: None,
+            mine: false,
+        }
     }
 
     /// Carries out a request, if it is quickly done and it is the reader's turn.
@@ -103,10 +119,22 @@ impl<'a> Desk<'a> {
                 other => return self.without_turn(other),
             }
         }
+        if let Need::Before(bytes) = need(&method) {
+            self.share = self.queue.budgets.answers.try_take(bytes);
+            if self.share.is_none() {
+                // The other thread may wait for it: who reads is still to see an interrupt.
+                self.hand_out()?;
+                return Ok(Way::Queue);
+            }
+        }
         (self.within)(true);
         let given = self.service.call(method);
         self.answers.add(id, given.as_ref());
         (self.within)(false);
+        drop(given);
+        if let Some(share) = &mut self.share {
+            share.keep(self.answers.len());
+        }
         if self.answers.are_due() {
             self.hand_out()?;
         }
@@ -132,11 +160,11 @@ impl<'a> Desk<'a> {
         if !mem::take(&mut self.mine) {
             return Ok(());
         }
-        let (outlet, queue) = (&self.outlet, self.queue);
+        let (outlet, queue, share) = (&self.outlet, self.queue, self.share.take());
         self.answers.give(|lines| {
             let offered = outlet.offer(lines);
             let rest = offered.as_ref().map_or(&[][..], |written| &lines[*written..]);
-            queue.give_back(rest.to_vec());
+            queue.give_back(rest.to_vec(), share);
             offered.map(drop)
         })
     }
@@ -240,7 +268,7 @@ mod tests {
     fn while_the_queue_is_at_work_all_goes_there() {
         let (queue, (outlet, theirs)) = (Queue::default(), outlet());
         let mut desk = Desk::new(outlet, &queue, &Easy, &|_| ());
-        assert!(queue.push(Line::Whole(EXEC.to_vec())));
+        assert!(queue.push(Line::Whole(EXEC.to_vec()), None));
         assert_eq!(desk.take(PING).unwrap(), Way::Queue);
         assert!(queue.pop().is_some());
         assert_eq!(desk.take(PING).unwrap(), Way::Queue);

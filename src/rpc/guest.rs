@@ -22,7 +22,7 @@ use crate::protocol::rpc::{
     LookedAt, READ_LIMIT, ReadOf, Readable, ResultOf, STREAM_LIMIT, State, StepAsked, VERSION,
     Walked, WalkedFile,
 };
-use crate::protocol::{Digest, Operation, Part, Reading, RelPath, Warning, WarningSort};
+use crate::protocol::{Digest, Operation, Reading, RelPath, Warning, WarningSort};
 use crate::runner::sandbox::Tier;
 use crate::workspace::Terms;
 use crate::workspace::walk::{Count, EntryKind};
@@ -105,7 +105,7 @@ impl Served {
             return Ok(ContentsOf::Failed(failure));
         }
         let ReadOf { path, limit, part } = asked;
-        let read = if *part == Part::default() {
+        let read = if part.is_whole() {
             self.serving.workspace.read(path, (*limit).min(READ_LIMIT))
         } else {
             self.serving.workspace.read_part(path, *part)

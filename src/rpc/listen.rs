@@ -15,6 +15,7 @@ use rustix::net::Shutdown;
 use rustix::process::Resource;
 
 use super::Service;
+use super::budget::Budgets;
 use super::connection;
 use super::desk::Desk;
 use super::door::Door;
@@ -96,7 +97,12 @@ impl Listening {
     /// # Errors
     /// There are no threads to be had.
     pub fn serve<S: Service + Send + 'static>(self, service: S, stop: &Stop) -> Result<()> {
-        let hall = Arc::new(Hall { service, inside: Mutex::default(), changed: Condvar::new() });
+        let hall = Arc::new(Hall {
+            service,
+            inside: Mutex::default(),
+            changed: Condvar::new(),
+            budgets: Budgets::default(),
+        });
         let waker = Arc::clone(&hall);
         Stop::wakes(move || waker.wake());
         let fail = |e| Error::io("start a thread in", std::path::Path::new("this process"), e);
@@ -125,6 +131,8 @@ struct Hall<S> {
     service: S,
     inside: Mutex<Inside>,
     changed: Condvar,
+    /// What they hold in memory together.
+    budgets: Budgets,
 }
 
 #[derive(Default)]
@@ -176,7 +184,7 @@ impl<S: Service + Send + 'static> Hall<S> {
         output: Arc<File>,
         end: impl FnOnce() + Send + 'static,
     ) -> io::Result<()> {
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(Queue::of(self.budgets.clone()));
         let number = {
             let mut inside = self.inside();
             if inside.stopped {
@@ -200,7 +208,7 @@ impl<S: Service + Send + 'static> Hall<S> {
                 // Whoever is gone is not told why.
                 let _ =
                     connection::work(&asked, output, &hall.service, &|within| hall.calls(within));
-                asked.close();
+                asked.leave();
                 end();
                 hall.left(number);
             })

@@ -13,7 +13,7 @@ use super::guest::{name_of, unknown, unseen};
 use super::record::{Begun, Done, Held};
 use super::steps::SLICE;
 use crate::error::Result;
-use crate::place::{Left, left_of_file, left_of_move, lost_command};
+use crate::place::{Left, left_on_disk, lost_command};
 use crate::protocol::rpc::Fault;
 use crate::protocol::{Effect, Warning};
 use crate::workspace::guard::{Guard, Snapshot};
@@ -44,13 +44,7 @@ impl Served {
         }
         let done = match &begun.effect {
             Some(effect @ (Effect::File(_) | Effect::Move(_))) => {
-                let workspace = &self.serving.workspace;
-                let left = match effect {
-                    Effect::File(effect) => left_of_file(effect, workspace),
-                    Effect::Move(effect) => left_of_move(effect, workspace),
-                    _ => Left::Lost,
-                };
-                match left {
+                match left_on_disk(effect, &self.serving.workspace) {
                     Left::Done(detail, warnings) => Done { detail: *detail, warnings },
                     Left::Undone | Left::Lost => return Ok(Found::Nothing),
                 }

@@ -4,6 +4,7 @@
 //! one connection; a Unix socket and a port of a virtual machine's host bring many.
 
 mod bases;
+mod budget;
 mod connection;
 mod desk;
 mod door;

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::budget::{Budgets, Share};
 use super::line::Line;
 
 /// So much may wait, in bytes; one line may be longer, if it waits alone.
@@ -30,15 +31,20 @@ pub(super) enum Turn {
 pub(super) struct Queue {
     inside: Mutex<Inside>,
     changed: Condvar,
+    /// What this connection holds is held within these, with all others.
+    pub(super) budgets: Budgets,
 }
 
 #[derive(Default)]
 struct Inside {
-    lines: VecDeque<Line>,
+    /// Each with what it takes of the budget.
+    lines: VecDeque<(Line, Option<Share>)>,
     bytes: usize,
     /// Answers of the reader that nobody had room for; they come before all lines, also when no more
     /// is wanted.
-    answers: Option<Vec<u8>>,
+    answers: Option<(Vec<u8>, Option<Share>)>,
+    /// What that takes of the budget which was popped last.
+    held: Option<Share>,
     /// What was popped last is being carried out.
     working: bool,
     /// The reader has the turn.
@@ -49,11 +55,19 @@ struct Inside {
     ended: bool,
     /// No more is wanted.
     closed: bool,
+    /// Nobody pops any more.
+    left: bool,
 }
 
 impl Queue {
-    /// Adds a line where there is room, and waits until then. Returns false where no more is wanted.
-    pub(super) fn push(&self, line: Line) -> bool {
+    /// An empty one of a connection that shares these with others.
+    pub(super) fn of(budgets: Budgets) -> Self {
+        Self { budgets, ..Self::default() }
+    }
+
+    /// Adds a line, and what it takes of the budget, where there is room, and waits until then. Returns
+    /// false where no more is wanted.
+    pub(super) fn push(&self, line: Line, share: Option<Share>) -> bool {
         let cost = cost(&line);
         let mut inside = self.inside();
         while !inside.closed && !inside.lines.is_empty() && inside.bytes + cost > LIMIT {
@@ -63,7 +77,7 @@ impl Queue {
             return false;
         }
         inside.bytes += cost;
-        inside.lines.push_back(line);
+        inside.lines.push_back((line, share));
         self.tell(&inside);
         true
     }
@@ -73,18 +87,21 @@ impl Queue {
     pub(super) fn pop(&self) -> Option<Line> {
         let mut inside = self.inside();
         inside.working = false;
+        inside.held = None;
         loop {
-            if let Some(answers) = inside.answers.take() {
+            if let Some((answers, share)) = inside.answers.take() {
                 inside.working = true;
+                inside.held = share;
                 return Some(Line::Answers(answers));
             }
             if inside.closed {
                 if !inside.aside {
                     return None;
                 }
-            } else if let Some(line) = inside.lines.pop_front() {
+            } else if let Some((line, share)) = inside.lines.pop_front() {
                 inside.bytes -= cost(&line);
                 inside.working = true;
+                inside.held = share;
                 self.tell(&inside);
                 return Some(line);
             } else if inside.ended {
@@ -114,11 +131,15 @@ impl Queue {
         Turn::Mine
     }
 
-    /// Gives the turn back, with answers that could not be written, if there are any.
-    pub(super) fn give_back(&self, answers: Vec<u8>) {
+    /// Gives the turn back, with answers that could not be written, if there are any, and what they take
+    /// of the budget.
+    pub(super) fn give_back(&self, answers: Vec<u8>, share: Option<Share>) {
         let mut inside = self.inside();
         inside.aside = false;
-        inside.answers = Some(answers).filter(|answers| !answers.is_empty());
+        if inside.left {
+            return;
+        }
+        inside.answers = Some((answers, share)).filter(|(answers, _)| !answers.is_empty());
         if inside.answers.is_some() || inside.closed {
             self.tell(&inside);
         }
@@ -138,6 +159,19 @@ impl Queue {
         inside.lines = VecDeque::new();
         inside.bytes = 0;
         self.tell(&inside);
+    }
+
+    /// What was popped last takes nothing of the budget any more.
+    pub(super) fn release(&self) {
+        self.inside().held = None;
+    }
+
+    /// Nobody pops any more: nothing is held for it.
+    pub(super) fn leave(&self) {
+        self.close();
+        let mut inside = self.inside();
+        inside.left = true;
+        (inside.held, inside.answers) = (None, None);
     }
 
     /// Wakes who waits, if anybody does: it costs a call of the system.
@@ -180,15 +214,15 @@ mod tests {
     #[test]
     fn a_line_over_the_limit_waits_alone_and_others_together_within_it() {
         let queue = Queue::default();
-        assert!(queue.push(of(2 * LIMIT)));
+        assert!(queue.push(of(2 * LIMIT), None));
         let (sent, received) = mpsc::channel();
         thread::scope(|scope| {
             scope.spawn(|| {
                 for _ in 0..4 {
-                    assert!(queue.push(of(LIMIT / 2 - EACH)));
+                    assert!(queue.push(of(LIMIT / 2 - EACH), None));
                     sent.send(()).unwrap();
                 }
-                assert!(!queue.push(of(1)), "what is closed takes nothing");
+                assert!(!queue.push(of(1), None), "what is closed takes nothing");
                 sent.send(()).unwrap();
             });
             assert!(received.try_recv().is_err());
@@ -208,9 +242,28 @@ mod tests {
     }
 
     #[test]
+    fn who_is_gone_holds_nothing_of_the_budget() {
+        let queue = Queue::default();
+        let lines = &queue.budgets.lines;
+        let share = || Some(lines.take(LIMIT));
+        assert!(queue.push(of(1), share()) && queue.push(of(1), share()));
+        assert_eq!(queue.pop(), Some(of(1)));
+        assert_eq!(lines.now().0, 2 * LIMIT, "it is being carried out");
+        queue.release();
+        assert_eq!(lines.now().0, LIMIT);
+        assert_eq!(queue.pop(), Some(of(1)));
+        queue.give_back(b"a\n".to_vec(), share());
+        assert_eq!(lines.now().0, 2 * LIMIT);
+        queue.leave();
+        assert_eq!(lines.now().0, 0);
+        queue.give_back(b"a\n".to_vec(), share());
+        assert_eq!(lines.now().0, 0);
+    }
+
+    #[test]
     fn what_waits_is_given_after_the_end() {
         let queue = Queue::default();
-        assert!(queue.push(of(1)) && queue.push(Line::TooLong));
+        assert!(queue.push(of(1), None) && queue.push(Line::TooLong, None));
         queue.end();
         assert_eq!(queue.pop(), Some(of(1)));
         assert_eq!(queue.pop(), Some(Line::TooLong));
@@ -221,8 +274,8 @@ mod tests {
     fn the_reader_has_its_turn_where_nothing_is_to_be_done() {
         let queue = Queue::default();
         assert_eq!((queue.take_turn(), queue.take_turn()), (Turn::Mine, Turn::Mine));
-        queue.give_back(Vec::new());
-        assert!(queue.push(of(1)));
+        queue.give_back(Vec::new(), None);
+        assert!(queue.push(of(1), None));
         assert_eq!(queue.take_turn(), Turn::Theirs, "it waits");
         assert_eq!(queue.pop(), Some(of(1)));
         assert_eq!(queue.take_turn(), Turn::Theirs, "it is being carried out");
@@ -231,7 +284,7 @@ mod tests {
             while queue.take_turn() != Turn::Mine {
                 thread::yield_now();
             }
-            queue.give_back(b"a\n".to_vec());
+            queue.give_back(b"a\n".to_vec(), None);
             assert_eq!(popping.join().unwrap(), Some(Line::Answers(b"a\n".to_vec())));
         });
         assert_eq!(queue.take_turn(), Turn::Theirs, "they are being written");
@@ -250,7 +303,7 @@ mod tests {
                 thread::yield_now();
             }
             assert_eq!(queue.take_turn(), Turn::Over);
-            queue.give_back(b"a\n".to_vec());
+            queue.give_back(b"a\n".to_vec(), None);
             assert_eq!(popping.join().unwrap(), (Some(Line::Answers(b"a\n".to_vec())), None));
         });
     }

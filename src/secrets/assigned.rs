@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use memchr::memmem;
 use regex::bytes::Regex;
 
 use super::shape::{Mix, bounded, is_hex, is_sample, is_uuid, is_word, looks_random};
@@ -278,7 +279,7 @@ fn value(
 
 /// What a value is under that name, if it is a secret.
 fn sort(name: &[u8], value: &[u8]) -> Option<Sort> {
-    let has = |word: &str| name.windows(word.len()).any(|part| part == word.as_bytes());
+    let has = |word: &str| memmem::find(name, word.as_bytes()).is_some();
     if value.len() < 8 || is_stand_in(value) || is_address_or_path(value) {
         return None;
     }
@@ -299,7 +300,7 @@ fn sort(name: &[u8], value: &[u8]) -> Option<Sort> {
 /// Whether it says where something is.
 fn is_address_or_path(value: &[u8]) -> bool {
     let parts = value.split(|byte| *byte == b'/').count();
-    let has = |part: &[u8]| value.windows(part.len()).any(|other| other == part);
+    let has = |part: &[u8]| memmem::find(value, part).is_some();
     let dotted = value
         .split(|byte| matches!(byte, b'.' | b':' | b'/'))
         .filter(|part| part.len() > 1 && Mix::of(part).digits == 0);

@@ -135,17 +135,13 @@ fn jwt(text: &[u8], at: usize) -> Option<usize> {
     // The examples that pages about them show.
     let shown = [&b"John Doe"[..], b"1234567890", b"\"joe\"", b"{\"some\":\"payload\"}"];
     let is_shown = shown.into_iter().any(|word| memmem::find(&claims, word).is_some());
-    let length = header_length(token, 3).unwrap_or(length);
+    // More parts are no part of it.
+    let length = memchr::memchr_iter(b'.', token).nth(2).unwrap_or(length);
     (signature.len() >= 20
         && claims.first() == Some(&b'{')
         && !is_shown
         && entropy(signature) >= 3.5)
         .then_some(at + length)
-}
-
-/// Where the first `parts` parts of a dotted text end, if there are more.
-fn header_length(token: &[u8], parts: usize) -> Option<usize> {
-    memchr::memchr_iter(b'.', token).nth(parts - 1)
 }
 
 /// The secret that belongs to an AWS key id: 40 characters of base64 near it, as consoles and tables

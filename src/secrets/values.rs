@@ -1,5 +1,7 @@
 //! Whether what a setting, an address or an argument is set to can be a secret.
 
+use memchr::memmem;
+
 use super::MARK;
 use super::shape::{Mix, encodes, entropy, is_sample, reads};
 
@@ -54,7 +56,7 @@ const USUAL: [&str; 44] = [
 
 /// Whether a value stands for a secret: a place to fill in, a variable, a usual word.
 pub(super) fn is_stand_in(value: &[u8]) -> bool {
-    let has = |part: &[u8]| value.windows(part.len()).any(|other| other == part);
+    let has = |part: &[u8]| memmem::find(value, part).is_some();
     if value.is_empty()
         || matches!(value[0], b'$' | b'<' | b'{' | b'[' | b'(' | b'*' | b'@')
         || [
@@ -81,9 +83,7 @@ pub(super) fn is_stand_in(value: &[u8]) -> bool {
     }
     let plain = plain(value);
     USUAL.iter().any(|word| word.as_bytes() == plain.trim_ascii_end())
-        || USUAL[..3]
-            .iter()
-            .any(|word| plain.windows(word.len()).any(|part| part == word.as_bytes()))
+        || USUAL[..3].iter().any(|word| memmem::find(&plain, word.as_bytes()).is_some())
 }
 
 /// A word without what people put in the place of letters and after them: `P@ssw0rd1!` is

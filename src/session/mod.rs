@@ -57,6 +57,12 @@ pub struct Session {
     /// The name of its policy.
     #[serde(default = "workspace_policy")]
     pub policy: String,
+    /// What the workspace is known by that it began in (see [`Config::workspace_name`]); None where that
+    /// was not noted, or is in a guest.
+    ///
+    /// [`Config::workspace_name`]: crate::config::Config::workspace_name
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
     /// What makes it a run of one message, which has no outboxes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Run>,
@@ -100,6 +106,7 @@ impl Session {
             offer: None,
             dialect: Dialect::default(),
             policy: workspace_policy(),
+            workspace: None,
             run: None,
             asked: Vec::new(),
             seen: SeenFiles::default(),

@@ -218,6 +218,8 @@ struct Record {
     #[serde(default = "super::workspace_policy")]
     policy: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    workspace: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pending: Option<Box<Pending>>,
     secret: String,
 }
@@ -265,6 +267,7 @@ fn write(session: &Session) -> Vec<u8> {
         withheld: session.withheld.clone(),
         tokens: session.tokens,
         policy: session.policy.clone(),
+        workspace: session.workspace.clone(),
         pending: session.pending.clone(),
         secret: session.secret.clone(),
     };
@@ -300,6 +303,7 @@ fn read(bytes: &[u8], id: &str) -> Result<Session, String> {
         withheld: record.withheld,
         tokens: record.tokens,
         policy: record.policy,
+        workspace: record.workspace,
         pending: record.pending,
         secret: record.secret,
     })
@@ -322,6 +326,7 @@ mod tests {
             crate::protocol::Detail::ReadLater { path, part: crate::protocol::Part::default() },
         );
         session.advance(vec![read], now);
+        session.workspace = Some("workspace".to_owned());
         store.save(&session).unwrap();
         assert_eq!(store.load("a1b2c3d4").unwrap(), session);
 

@@ -141,10 +141,8 @@ impl Walk<'_> {
     ) -> Option<Arc<Rules>> {
         let names = names.map(|name| name.as_encoded_bytes());
         ignoring::here(prefix, above, names, &self.budget, |name| {
-            let path = RelPath::parse("rules").map_err(io::Error::other)?;
             let name = String::from_utf8_lossy(name);
-            let (file, _) =
-                open_regular(&path, dir, &name).map_err(|_| io::ErrorKind::InvalidInput)?;
+            let file = open_regular(dir, OsStr::new(&*name))?;
             let mut bytes = Vec::new();
             file.take(SIZE_LIMIT + 1).read_to_end(&mut bytes)?;
             Ok(bytes)
@@ -240,16 +238,6 @@ impl Walk<'_> {
         children.sort_by_cached_key(order);
         Ok(children)
     }
-}
-
-/// Opens an entry to be read, if it still is a regular file. Never blocks.
-pub(super) fn open(entry: &Entry) -> io::Result<cap_std::fs::File> {
-    use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
-    let mut options = cap_std::fs::OpenOptions::new();
-    options.read(true).follow(FollowSymlinks::No);
-    super::without_blocking(&mut options);
-    let file = entry.folder.open_with(entry.name, &options)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
 /// The entry that a path names by itself.

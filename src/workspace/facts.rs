@@ -1,9 +1,9 @@
 //! What can be told of a place before anything is done there, and files that are given whole.
 
-use super::locate::{Found, Last, Spot, Way};
+use super::locate::{Found, Last, Way};
 use super::overlay::Overlay;
 use super::plan::digest;
-use super::{Contents, Workspace, regular};
+use super::{Contents, Workspace};
 use crate::protocol::operations::Encoding;
 use crate::protocol::{Detail, Digest, Failure, MoveLook, Operation, RelPath};
 
@@ -23,18 +23,22 @@ pub struct Look {
 impl Workspace {
     /// What can be told of the path of a file operation; None for other operations.
     pub fn look(&self, operation: &Operation) -> Option<Look> {
+        self.look_through(operation, None)
+    }
+
+    fn look_through(&self, operation: &Operation, overlay: Option<&Overlay>) -> Option<Look> {
         if let Operation::Move { path, to } = operation {
-            return Some(self.look_at_move(path, to));
+            return Some(self.look_at_move(path, to, overlay));
         }
         let (path, last) = meant_by(operation)?;
-        let Ok(Spot { real, found, .. }) = self.locate(path, last) else {
+        let Ok(way) = self.way(path, last, overlay) else {
             // A link may lead to a folder, which is looked into.
             let real = Some(operation).filter(|operation| is_of_folders(operation));
-            let real = real.and_then(|operation| self.place_of(operation));
+            let real = real.and_then(|operation| self.place_through(operation, overlay));
             return Some(self.looked(path, real, None));
         };
-        let size = found.and_then(|found| Some(regular(path, &found).ok()?.len()));
-        Some(self.looked(path, Some(real), size))
+        let size = size_at(&way, overlay);
+        Some(self.looked(path, Some(way.real), size))
     }
 
     /// The digest of what stands where a file operation would change something.
@@ -56,21 +60,7 @@ impl Workspace {
 impl Overlay<'_> {
     /// What could be told of the path of a file operation; None for other operations.
     pub fn look(&self, operation: &Operation) -> Option<Look> {
-        let (path, last) = meant_by(operation)?;
-        let mut look = match self.way(path, last) {
-            Err(_) => self.workspace.looked(path, None, None),
-            Ok(way) => {
-                let size = self.size(path, &way).ok();
-                self.workspace.looked(path, Some(way.real), size)
-            }
-        };
-        if let Operation::Move { path, to } = operation {
-            // What is below a folder is as on disk.
-            let Look { moved, protected, .. } = self.workspace.look_at_move(path, to);
-            look.protected |= protected;
-            look.moved = moved;
-        }
-        Some(look)
+        self.workspace.look_through(operation, Some(self))
     }
 
     /// As [`Workspace::place_of`], where its changes would be made.
@@ -88,6 +78,15 @@ impl Overlay<'_> {
             Found::OnDisk(found) if found.is_dir() => self.workspace.standing(operation),
             Found::OnDisk(_) => digest(path, &way.on_disk(path).ok()?).ok()?,
         }
+    }
+}
+
+/// The size of the regular file at the end of a way.
+pub(super) fn size_at(way: &Way, overlay: Option<&Overlay>) -> Option<u64> {
+    match way.found.as_ref()? {
+        Found::OnDisk(found) => found.is_file().then(|| found.len()),
+        Found::File => overlay.map(|overlay| overlay.made(&way.real).len() as u64),
+        Found::Folder => None,
     }
 }
 

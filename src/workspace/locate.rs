@@ -7,16 +7,15 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::path::{Component, PathBuf};
+use std::path::Component;
 
 use cap_fs_ext::{DirExt, MetadataExt};
 use cap_std::fs::{Dir, Metadata};
 
 use super::Workspace;
-use super::facts::meant_by;
 use super::overlay::{Cover, Overlay};
 use super::process;
-use crate::protocol::{Failure, FailureKind, Mistake, Operation, PathFault, RelPath};
+use crate::protocol::{Failure, FailureKind, Mistake, PathFault, RelPath};
 
 /// As many links as Linux follows.
 const LINK_LIMIT: usize = 40;
@@ -55,7 +54,7 @@ pub(super) struct Way {
 }
 
 /// Where a walk ends.
-enum Arrival {
+pub(super) enum Arrival {
     /// At a name in a folder.
     At(Box<Way>),
     /// In a folder that a link leads to: its names from the root, free of links.
@@ -121,73 +120,27 @@ impl Workspace {
         }
     }
 
-    /// Where the path of a file operation leads, or that of the folder of a command, links resolved.
-    /// None where there is no path, it leads to the root itself, or out of reach.
-    pub fn place_of(&self, operation: &Operation) -> Option<RelPath> {
-        self.place_through(operation, None)
-    }
-
-    /// The same, perhaps through an overlay.
-    pub(super) fn place_through(
+    /// Finds the place that `path` names or would name, to change something there: under a protected
+    /// name only where the person permits it.
+    pub(super) fn way_to_write(
         &self,
-        operation: &Operation,
+        path: &RelPath,
+        last: Last,
+        permit: bool,
         overlay: Option<&Overlay>,
-    ) -> Option<RelPath> {
-        let (path, last) = match operation {
-            Operation::Run(run) => (run.cwd.as_ref()?, Last::Follow),
-            _ => meant_by(operation)?,
-        };
-        match self.walk_to(path, last, overlay).ok()? {
-            Arrival::At(way) => Some(way.real),
-            Arrival::Folder(names) => RelPath::parse(&names.join("/")).ok(),
+    ) -> Result<Way, Failure> {
+        if !permit {
+            self.refuse_protected(path, path)?;
         }
+        let way = self.way(path, last, overlay)?;
+        if !permit {
+            self.refuse_protected(path, &way.real)?;
+        }
+        Ok(way)
     }
 
-    /// The folder that `path` names, free of links: what is handed to somebody else.
-    pub fn folder(&self, path: &RelPath) -> Result<PathBuf, Failure> {
-        let way = match self.walk_to(path, Last::Follow, None)? {
-            Arrival::Folder(names) => return Ok(self.path.join(names.join("/"))),
-            Arrival::At(way) => way,
-        };
-        match way.found {
-            Some(Found::OnDisk(found)) if found.is_dir() => Ok(self.path.join(way.real.as_str())),
-            Some(_) => Err(Failure::execution(format!(
-                "'{path}' is not a folder: name one, or none for the workspace's root"
-            ))),
-            None => Err(Failure::execution(format!(
-                "No folder '{path}' in the workspace: make it first, or name one that exists"
-            ))),
-        }
-    }
-
-    /// The folder that `path` names, open, and its names from the root, free of links.
-    pub(super) fn open_folder(&self, path: &RelPath) -> Result<(Dir, Vec<String>), Failure> {
-        let names = match self.walk_to(path, Last::Follow, None)? {
-            Arrival::Folder(names) => names,
-            Arrival::At(way) => match &way.found {
-                Some(Found::OnDisk(found)) if found.is_dir() => {
-                    way.real.components().map(str::to_owned).collect()
-                }
-                Some(_) => {
-                    return Err(Failure::execution(format!("'{path}' is not a folder")));
-                }
-                None => return Err(Failure::execution(format!("No folder '{path}'"))),
-            },
-        };
-        let real = RelPath::parse(&names.join("/"));
-        if real.is_ok_and(|real| self.state.iter().any(|state| real.is_within(state))) {
-            return Err(own_state(path));
-        }
-        let mut folder = self.root.try_clone().map_err(|e| failed("open", path, &e))?;
-        for name in &names {
-            folder = folder.open_dir_nofollow(name).map_err(|e| failed("open", path, &e))?;
-            let opened = folder.dir_metadata().map_err(|e| failed("look at", path, &e))?;
-            self.refuse_opened(&folder, name, &opened, path)?;
-        }
-        Ok((folder, names))
-    }
-
-    fn walk_to(
+    /// Walks along `path` to its end.
+    pub(super) fn walk_to(
         &self,
         path: &RelPath,
         last: Last,
@@ -312,7 +265,7 @@ impl Workspace {
     }
 
     /// The same of a folder that was opened, which may also be one of this process.
-    fn refuse_opened(
+    pub(super) fn refuse_opened(
         &self,
         folder: &Dir,
         name: &str,
@@ -358,7 +311,7 @@ pub(super) fn outside(path: &RelPath) -> Failure {
     Failure::rejected(PathFault::Outside(path.to_string()).to_string()).as_a(Mistake::PathRefused)
 }
 
-fn own_state(path: &RelPath) -> Failure {
+pub(super) fn own_state(path: &RelPath) -> Failure {
     Failure::rejected(format!("Path is part of deaddrop's own state: '{path}'"))
 }
 

@@ -17,7 +17,7 @@ impl Workspace {
         self.missing_through(path, None)
     }
 
-    fn missing_through(&self, path: &RelPath, overlay: Option<&Overlay>) -> Failure {
+    pub(super) fn missing_through(&self, path: &RelPath, overlay: Option<&Overlay>) -> Failure {
         let mut failure = not_found(path);
         if let Some(meant) = self.meant(path, overlay) {
             failure.reason.push_str(&format!(": did you mean '{meant}'?"));

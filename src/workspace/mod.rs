@@ -9,6 +9,7 @@ mod closest;
 pub mod edit;
 mod excerpt;
 mod facts;
+mod folders;
 pub mod guard;
 mod list;
 mod locate;
@@ -29,6 +30,7 @@ mod text;
 mod tree;
 pub mod walk;
 
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -38,6 +40,7 @@ use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use crate::error::{Error, Result};
 use crate::protocol::{Failure, Lines, Mistake, RelPath, elision};
+use crate::text::visible_line;
 pub use changing::changed;
 pub use facts::Look;
 pub use list::Entry;
@@ -46,7 +49,8 @@ pub(crate) use locate::{already_exists, is_folder, not_found};
 pub use moving::{MOVED_FILES, MovePlan};
 pub use plan::Plan;
 use protected::Protected;
-pub use search::{Terms, check, lines_of};
+pub use search::{Terms, check};
+pub use tree::lines_of;
 use walk::Walk;
 
 /// How much of a file an outbox shows, in bytes.
@@ -168,12 +172,15 @@ pub(crate) fn nothing_left_out(path: &RelPath, new: &[u8], old: &[u8]) -> Result
     let left_out = std::str::from_utf8(new).ok().and_then(|new| elision::left_out(new, old));
     let Some((line, text)) = left_out else { return Ok(()) };
     let instead = "Send all of the file, or EDIT_FILE the lines that change";
-    Err(Failure::execution(format!(
-        "Line {line} of the new content, `{}`, {}",
-        crate::text::visible_line(text),
-        elision::loses(text, path.as_str(), instead)
-    ))
-    .as_a(Mistake::LinesLeftOut))
+    Err(lines_left_out(path, &format!("Line {line} of the new content"), text, instead))
+}
+
+/// What is said where `which` line, of this text, stands for others that the file at `path` would lose;
+/// `instead`: what to do.
+fn lines_left_out(path: &RelPath, which: &str, text: &str, instead: &str) -> Failure {
+    let loses = elision::loses(text, path.as_str(), instead);
+    Failure::execution(format!("{which}, `{}`, {loses}", visible_line(text)))
+        .as_a(Mistake::LinesLeftOut)
 }
 
 /// Fails where a file of this size is too large to be edited.
@@ -197,7 +204,7 @@ fn regular<'a>(path: &RelPath, found: &'a Metadata) -> Result<&'a Metadata, Fail
 }
 
 fn read_up_to(path: &RelPath, spot: &Spot, limit: u64) -> Result<Contents, Failure> {
-    let (file, size) = open_regular(path, &spot.folder, &spot.name)?;
+    let (file, size) = open_spot(path, spot)?;
     // A sparse file may claim more than there is memory.
     let expected = size.min(limit).min(1 << 20);
     let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
@@ -211,20 +218,33 @@ fn read_up_to(path: &RelPath, spot: &Spot, limit: u64) -> Result<Contents, Failu
 fn open_to_read(workspace: &Workspace, path: &RelPath) -> Result<(RelPath, File, u64), Failure> {
     let spot = workspace.locate(path, Last::Follow)?;
     regular(path, spot.found.as_ref().ok_or_else(|| workspace.missing(path))?)?;
-    let (file, size) = open_regular(path, &spot.folder, &spot.name)?;
+    let (file, size) = open_spot(path, &spot)?;
     Ok((spot.real, file, size))
 }
 
+/// Opens what stands at a spot, if that is a regular file; tells its size. Never blocks.
+fn open_spot(path: &RelPath, spot: &Spot) -> Result<(File, u64), Failure> {
+    let opened = open_to_look(&spot.folder, OsStr::new(&spot.name));
+    let (file, found) = opened.map_err(|e| failed("read", path, &e))?;
+    // What stands there now need not be what was looked at before.
+    let size = regular(path, &found)?.len();
+    Ok((file, size))
+}
+
 /// Opens what stands in a folder under a name, if that is a regular file. Never blocks.
-fn open_regular(path: &RelPath, folder: &Dir, name: &str) -> Result<(File, u64), Failure> {
-    let fail = |e: io::Error| failed("read", path, &e);
+fn open_regular(folder: &Dir, name: &OsStr) -> io::Result<File> {
+    let (file, found) = open_to_look(folder, name)?;
+    if found.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+}
+
+/// Opens what stands in a folder under a name, whatever it is but a link. Never blocks.
+fn open_to_look(folder: &Dir, name: &OsStr) -> io::Result<(File, Metadata)> {
     let mut options = OpenOptions::new();
     options.read(true).follow(FollowSymlinks::No);
     without_blocking(&mut options);
-    let file = folder.open_with(name, &options).map_err(fail)?;
-    // What stands there now need not be what was looked at before.
-    let size = regular(path, &file.metadata().map_err(fail)?)?.len();
-    Ok((file, size))
+    let file = folder.open_with(name, &options)?;
+    let found = file.metadata()?;
+    Ok((file, found))
 }
 
 /// Opening a FIFO for reading would wait for a writer.

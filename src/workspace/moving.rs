@@ -5,11 +5,11 @@ use std::io;
 use std::ops::ControlFlow;
 
 use cap_fs_ext::MetadataExt;
-use cap_std::fs::{Dir, Metadata};
+use cap_std::fs::Dir;
 
 use super::below::{Met, Which};
-use super::facts::Look;
-use super::locate::{Last, Spot, failed};
+use super::facts::{Look, size_at};
+use super::locate::{Found, Last, Spot, Way, failed};
 use super::overlay::Overlay;
 use super::plan::{digest, make_folders, not_durable};
 use super::{Workspace, sync};
@@ -52,31 +52,9 @@ impl Workspace {
         to: &RelPath,
         permit: bool,
     ) -> Result<MovePlan, Failure> {
-        if !permit {
-            self.refuse_protected(path, path)?;
-            self.refuse_protected(to, to)?;
-        }
-        let from = self.locate(path, Last::Keep)?;
+        let [from, target] = self.ends(path, to, permit, None)?;
+        let (from, target) = (from.on_disk(path)?, target.on_disk(to)?);
         let Some(found) = &from.found else { return Err(self.missing(path)) };
-        let target =
-            self.locate(to, Last::Keep).map_err(|failure| is_to_be_whole(failure, path, to))?;
-        if !permit {
-            self.refuse_protected(path, &from.real)?;
-            self.refuse_protected(to, &target.real)?;
-        }
-        // A link to a folder is one to whoever names it.
-        let is_folder =
-            |found: &Metadata| found.is_dir() || found.is_symlink() && self.open_folder(to).is_ok();
-        let stands = target.found.as_ref().map(is_folder);
-        may_move([path, to], [&from.real, &target.real], stands)?;
-        let ends = [&from.real, &target.real];
-        if let Some(state) =
-            self.state.iter().find(|state| ends.iter().any(|real| state.is_within(real)))
-        {
-            return Err(Failure::rejected(format!(
-                "'{path}' is not moved to '{to}': '{state}' is part of deaddrop's own state"
-            )));
-        }
         let is_folder = found.is_dir();
         let mut files = None;
         if is_folder {
@@ -103,24 +81,57 @@ impl Workspace {
         Ok(MovePlan { asked: (path.clone(), to.clone()), from, to: target, effect, is_folder })
     }
 
-    /// What can be told of a move before it is made.
-    pub(super) fn look_at_move(&self, path: &RelPath, to: &RelPath) -> Look {
-        let target = self.locate(to, Last::Keep).ok().map(|spot| spot.real);
+    /// Where something is moved from and to, perhaps through an overlay: it stands at the one, and may
+    /// stand at the other.
+    fn ends(
+        &self,
+        path: &RelPath,
+        to: &RelPath,
+        permit: bool,
+        overlay: Option<&Overlay>,
+    ) -> Result<[Way; 2], Failure> {
+        let from = self.way_to_write(path, Last::Keep, permit, overlay)?;
+        if from.found.is_none() {
+            return Err(self.missing_through(path, overlay));
+        }
+        let target = self
+            .way_to_write(to, Last::Keep, permit, overlay)
+            .map_err(|failure| is_to_be_whole(failure, path, to))?;
+        // A link to a folder is one to whoever names it.
+        let stands = target.found.as_ref().map(|_| self.leads_to_folder(to, overlay));
+        may_move([path, to], [&from.real, &target.real], stands)?;
+        let is_in =
+            |state: &&RelPath| [&from, &target].into_iter().any(|end| state.is_within(&end.real));
+        match self.state.iter().find(is_in) {
+            None => Ok([from, target]),
+            Some(state) => Err(Failure::rejected(format!(
+                "'{path}' is not moved to '{to}': '{state}' is part of deaddrop's own state"
+            ))),
+        }
+    }
+
+    /// What can be told of a move before it is made, perhaps through an overlay; what is below a folder
+    /// is as on disk.
+    pub(super) fn look_at_move(
+        &self,
+        path: &RelPath,
+        to: &RelPath,
+        overlay: Option<&Overlay>,
+    ) -> Look {
+        let target = self.way(to, Last::Keep, overlay).ok().map(|way| way.real);
         let mut moved = MoveLook { to: target, ..MoveLook::default() };
-        let from = self.locate(path, Last::Keep).ok();
+        let from = self.way(path, Last::Keep, overlay).ok();
         let (mut real, mut size, mut inside) = (None, None, false);
         if let Some(from) = from {
-            match &from.found {
-                Some(found) if found.is_dir() => {
-                    if let Ok(below) = self.below(&from.real) {
-                        let all = below.files.iter().map(|(rest, _)| rest).chain(&below.folders);
-                        inside = all.into_iter().any(|rest| self.is_protected(rest));
-                        moved.files = below.files;
-                    }
-                }
-                Some(found) if found.is_file() => size = Some(found.len()),
-                _ => {}
+            if let Some(Found::OnDisk(found)) = &from.found
+                && found.is_dir()
+                && let Ok(below) = self.below(&from.real)
+            {
+                let all = below.files.iter().map(|(rest, _)| rest).chain(&below.folders);
+                inside = all.into_iter().any(|rest| self.is_protected(rest));
+                moved.files = below.files;
             }
+            size = size_at(&from, overlay);
             real = Some(from.real);
         }
         let ends = [Some(path), Some(to), real.as_ref(), moved.to.as_ref()];
@@ -222,15 +233,7 @@ impl Overlay<'_> {
         to: &RelPath,
         permit: bool,
     ) -> Result<Option<Detail>, Failure> {
-        let from = self.way_to_write(path, Last::Keep, permit)?;
-        if from.found.is_none() {
-            return Err(self.missing(path));
-        }
-        let target = self
-            .way_to_write(to, Last::Keep, permit)
-            .map_err(|failure| is_to_be_whole(failure, path, to))?;
-        let stands = target.found.as_ref().map(super::locate::Found::is_folder);
-        may_move([path, to], [&from.real, &target.real], stands)?;
+        let [from, target] = self.workspace.ends(path, to, permit, Some(self))?;
         let (real, target) = (from.real.clone(), target.real);
         let Some(bytes) = self.held(path, from)? else { return Ok(None) };
         self.put(&real, None);

@@ -185,20 +185,8 @@ impl<'a> Overlay<'a> {
         self.workspace.way(path, last, Some(self))
     }
 
-    pub(super) fn way_to_write(
-        &self,
-        path: &RelPath,
-        last: Last,
-        permit: bool,
-    ) -> Result<Way, Failure> {
-        if !permit {
-            self.workspace.refuse_protected(path, path)?;
-        }
-        let way = self.way(path, last)?;
-        if !permit {
-            self.workspace.refuse_protected(path, &way.real)?;
-        }
-        Ok(way)
+    fn way_to_write(&self, path: &RelPath, last: Last, permit: bool) -> Result<Way, Failure> {
+        self.workspace.way_to_write(path, last, permit, Some(self))
     }
 
     /// The size of the regular file at the end of a way.

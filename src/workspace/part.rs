@@ -18,7 +18,7 @@ impl Workspace {
     /// Reads a text for the LLM: all of it, at most its first [`READ_LIMIT`] bytes, or the lines that
     /// were asked for, at most so many bytes of them. Never blocks.
     pub fn read_part(&self, path: &RelPath, part: Part) -> Result<Contents, Failure> {
-        if part == Part::default() {
+        if part.is_whole() {
             return self.read_text(path);
         }
         let (real, file, size) = open_to_read(self, path)?;
@@ -29,7 +29,7 @@ impl Workspace {
 impl Overlay<'_> {
     /// The same, where some changes were not made.
     pub fn read_part(&self, path: &RelPath, part: Part) -> Result<Contents, Failure> {
-        if part == Part::default() {
+        if part.is_whole() {
             return self.read(path, READ_LIMIT).and_then(Contents::text);
         }
         match self.made_at(path)? {

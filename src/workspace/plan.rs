@@ -79,14 +79,7 @@ impl Workspace {
     }
 
     fn locate_to_write(&self, path: &RelPath, last: Last, permit: bool) -> Result<Spot, Failure> {
-        if !permit {
-            self.refuse_protected(path, path)?;
-        }
-        let spot = self.locate(path, last)?;
-        if !permit {
-            self.refuse_protected(path, &spot.real)?;
-        }
-        Ok(spot)
+        self.way_to_write(path, last, permit, None)?.on_disk(path)
     }
 
     /// What stands at a real path now, as [`FileEffect`] has it; None where nothing does.

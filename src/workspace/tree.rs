@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
-use super::walk::EntryKind;
+use super::walk::{EntryKind, Listed, Walk};
 use crate::text::{count, visible_line};
 
 /// As many lines are shown.
@@ -13,18 +13,10 @@ const LINES: usize = 1_000;
 /// As many bytes of them.
 const BYTES: usize = 32 << 10;
 
-/// One file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Listed {
-    pub(super) path: String,
-    pub(super) size: u64,
-    pub(super) kind: EntryKind,
-}
-
-impl Listed {
+impl Listed<'_> {
     /// Its line.
     pub(super) fn line(&self) -> String {
-        let path = visible_line(&self.path);
+        let path = visible_line(self.path);
         match self.kind {
             EntryKind::File => format!("{path} ({} bytes)", self.size),
             EntryKind::Link => format!("{path} (link)"),
@@ -42,17 +34,16 @@ enum Item {
     Folder(Range<usize>, usize),
 }
 
-/// The lines of `files`, which are sorted by path and lie below a folder whose path is so long, its
-/// `/` included.
-pub(super) fn lines(files: &[Listed], folder: usize) -> String {
-    bounded(files, folder, LINES, BYTES)
+/// The lines of a walk's files, which lie below a folder whose path is so long, its `/` included.
+pub fn lines_of(walk: &Walk, folder: usize) -> String {
+    bounded(walk, folder, LINES, BYTES)
 }
 
-fn bounded(files: &[Listed], folder: usize, mut lines: usize, mut bytes: usize) -> String {
+fn bounded(files: &Walk, folder: usize, mut lines: usize, mut bytes: usize) -> String {
     let (mut shown, mut queue) = (BTreeMap::new(), VecDeque::new());
     let mut rest = 0;
     // The folder itself has no line: as many as fit of what is in it, and one for the rest.
-    for item in opened(files, 0..files.len(), folder) {
+    for item in opened(files, 0..files.files().len(), folder) {
         let size = item.line(files).len() + 1;
         if rest > 0 || lines <= 1 || size > bytes {
             rest += item.range().len();
@@ -82,7 +73,7 @@ fn bounded(files: &[Listed], folder: usize, mut lines: usize, mut bytes: usize) 
     }
     let mut text: String = shown.values().map(|item| item.line(files) + "\n").collect();
     if rest > 0 {
-        let place = files.first().and_then(|file| file.path.get(..folder));
+        let place = files.files().next().and_then(|file| file.path.get(..folder));
         let place = match place.unwrap_or_default() {
             "" => "the workspace".to_owned(),
             folder => visible_line(folder).into_owned(),
@@ -93,11 +84,11 @@ fn bounded(files: &[Listed], folder: usize, mut lines: usize, mut bytes: usize) 
 }
 
 /// A folder's files and folders.
-fn opened(files: &[Listed], range: Range<usize>, prefix: usize) -> Vec<Item> {
+fn opened(files: &Walk, range: Range<usize>, prefix: usize) -> Vec<Item> {
     let mut items = Vec::new();
     let mut at = range.start;
     while at < range.end {
-        let path = &files[at].path;
+        let path = files.file(at).path;
         let Some(end) = path.get(prefix..).and_then(|rest| rest.find('/')) else {
             items.push(Item::File(at));
             at += 1;
@@ -105,17 +96,16 @@ fn opened(files: &[Listed], range: Range<usize>, prefix: usize) -> Vec<Item> {
         };
         let below = prefix + end + 1;
         let folder = &path[..below];
-        let within = files[at..range.end].iter();
-        let n = within.take_while(|file| file.path.starts_with(folder)).count();
-        items.push(Item::Folder(at..at + n, below));
-        at += n;
+        let end = files.first(at..range.end, |path| path.starts_with(folder));
+        items.push(Item::Folder(at..end, below));
+        at = end;
     }
     items
 }
 
 /// Whether a folder is git's own, whose files nobody lists who does not name it.
-fn is_gits(files: &[Listed], range: &Range<usize>, prefix: usize) -> bool {
-    let path = files[range.start].path[..prefix].trim_end_matches('/');
+fn is_gits(files: &Walk, range: &Range<usize>, prefix: usize) -> bool {
+    let path = files.file(range.start).path[..prefix].trim_end_matches('/');
     path.rsplit('/').next().is_some_and(|name| name.eq_ignore_ascii_case(".git"))
 }
 
@@ -127,12 +117,12 @@ impl Item {
         }
     }
 
-    fn line(&self, files: &[Listed]) -> String {
+    fn line(&self, files: &Walk) -> String {
         match self {
-            Self::File(at) => files[*at].line(),
+            Self::File(at) => files.file(*at).line(),
             Self::Folder(range, prefix) => {
-                let bytes: u64 = files[range.clone()].iter().map(|file| file.size).sum();
-                let path = visible_line(&files[range.start].path[..*prefix]);
+                let bytes: u64 = range.clone().map(|n| files.file(n).size).sum();
+                let path = visible_line(&files.file(range.start).path[..*prefix]);
                 format!("{path} … {} ({bytes} bytes)", count(range.len(), "file"))
             }
         }
@@ -143,20 +133,16 @@ impl Item {
 mod tests {
     use super::*;
 
-    fn files(paths: &[&str]) -> Vec<Listed> {
-        let listed =
-            |path: &&str| Listed { path: (*path).to_owned(), size: 2, kind: EntryKind::File };
-        let mut files: Vec<Listed> = paths.iter().map(listed).collect();
-        files.sort_by(|a, b| a.path.cmp(&b.path));
-        files
+    fn files(paths: &[&str]) -> Walk {
+        Walk::of(paths.iter().map(|path| (*path, 2)))
     }
 
     #[test]
     fn what_fits_is_named_in_full() {
-        let files = files(&["a/x", "a/b/y", "z", "a.txt", "a/\u{1b}["]);
+        let listed = files(&["a/x", "a/b/y", "z", "a.txt", "a/\u{1b}["]);
         let all = "a.txt (2 bytes)\na/␛[ (2 bytes)\na/b/y (2 bytes)\na/x (2 bytes)\nz (2 bytes)\n";
-        assert_eq!(bounded(&files, 0, 10, 1000), all);
-        assert_eq!(bounded(&[], 0, 10, 1000), "");
+        assert_eq!(bounded(&listed, 0, 10, 1000), all);
+        assert_eq!(bounded(&files(&[]), 0, 10, 1000), "");
     }
 
     #[test]

@@ -333,3 +333,29 @@ fn what_a_policy_here_keeps_back_is_not_searched_nor_moved_in_the_guest() {
     assert!(!outbox.contains("secret/key:1"), "{outbox}");
     assert_eq!(pair.guest.names("workspace"), ["src"]);
 }
+
+#[test]
+fn a_guest_is_asked_once_about_where_a_step_is_to_happen() {
+    let pair = Pair::new();
+    let asked = pair.host.at("asked");
+    let (tee, program, guest) = (asked.display(), program().display(), pair.guest.path().display());
+    pair.reach(&[&format!("tee -a '{tee}' | '{program}' -C '{guest}' rpc\nexit")]);
+    pair.guest.write("workspace/a", "1\n2\n");
+    pair.host.run(&["new", "--no-watch", "--id", ID, "A task"]).ok();
+    let looks = || {
+        let asked = pair.host.read("asked");
+        let looks = asked.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let looks = looks.filter(|line| line["method"] == "look");
+        looks.map(|line| line["params"]["standing"] == true).collect::<Vec<bool>>()
+    };
+    pair.host.apply("[EDIT_FILE path=\"a\" start_line=\"2\" end_line=\"2\"]\ntwo\n[/EDIT_FILE]\n[LIST_FILES path=\".\"]\n[MOVE_FILE path=\"a\" to=\"b\"]\n");
+    assert_eq!(pair.guest.read("workspace/b"), "1\ntwo\n");
+    assert_eq!(looks(), [false, false], "one of an edit, one of a move");
+    // What stands there is asked for only where somebody is to approve of it.
+    let reply = "[CREATE_FILE path=\".envrc\"]\nx\n[/CREATE_FILE]\n";
+    pair.host.run_with(&["apply", "-"], reply).with_code(3);
+    assert_eq!(looks(), [false, false, false, true]);
+    pair.host.run(&["approve"]).ok();
+    assert_eq!(pair.guest.read("workspace/.envrc"), "x\n");
+    assert_eq!(looks()[4..], [false, true], "it is another turn");
+}

@@ -55,8 +55,9 @@ mod moves;
 mod once;
 #[cfg(target_os = "linux")]
 mod operations;
-mod outboxes;
 #[cfg(target_os = "linux")]
+mod other_workspace;
+mod outboxes;
 mod own_state;
 #[cfg(unix)]
 mod parts;

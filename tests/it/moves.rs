@@ -3,8 +3,8 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 
-use deaddrop::place::{Left, left_of_move};
-use deaddrop::protocol::{Detail, FailureKind, RelPath};
+use deaddrop::place::{Left, left_on_disk};
+use deaddrop::protocol::{Detail, Effect, FailureKind, RelPath};
 use deaddrop::workspace::{MOVED_FILES, MovePlan, Workspace};
 
 use crate::own_state::{quick_folder, while_swapping};
@@ -133,7 +133,7 @@ fn after_a_stop_both_ends_tell_whether_it_was_moved() {
     for folder in [false, true] {
         let plan = began(folder);
         let effect = plan.effect().clone();
-        let left = || left_of_move(&effect, &workspace);
+        let left = || left_on_disk(&Effect::Move(Box::new(effect.clone())), &workspace);
         assert!(matches!(left(), Left::Undone));
         plan.execute().unwrap();
         let Left::Done(detail, _) = left() else { panic!("{:?}", left()) };

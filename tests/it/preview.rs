@@ -7,7 +7,9 @@ use std::path::Path;
 use deaddrop::config::Sandbox;
 use deaddrop::place::{Here, Place, Preview, Rewritten, Standing};
 use deaddrop::policy::Opens;
-use deaddrop::protocol::{Asks, Detail, Operation, Part, RelPath, tags};
+use deaddrop::protocol::{
+    Asks, Detail, Existing, Operation, Part, Reading, RelPath, ShellCommand, tags,
+};
 use deaddrop::runner::Runner;
 use deaddrop::workspace::Workspace;
 use proptest::prelude::*;
@@ -150,6 +152,86 @@ proptest! {
         fs::create_dir(base.at("workspace")).unwrap();
         plant(&base.at("workspace"), which);
         agree(&base, &blocks.concat());
+    }
+}
+
+/// All that can be asked of a place.
+fn each_at(path: &RelPath) -> Vec<Operation> {
+    let path = || path.clone();
+    vec![
+        Operation::Create { path: path(), content: "x\n".into(), existing: Existing::Replace },
+        Operation::Delete { path: path() },
+        Operation::Read { path: path(), reading: Reading::default() },
+        Operation::List { path: Some(path()) },
+        Operation::Search { pattern: "x".to_owned(), path: Some(path()) },
+        Operation::Move { path: path(), to: RelPath::parse("d").unwrap() },
+        Operation::Move { path: RelPath::parse("d/e").unwrap(), to: path() },
+        Operation::Run(ShellCommand { cwd: Some(path()), ..ShellCommand::new("true") }),
+    ]
+}
+
+#[test]
+fn a_preview_looks_at_a_place_as_the_turn_does() {
+    // Links that end in `..` lead to folders without a name of their own, or out.
+    let paths = PATHS.iter().chain(&["w", "w/d", "v", "v/x", "out", "up", "s"]);
+    let paths: Vec<RelPath> = paths.map(|path| RelPath::parse(path).unwrap()).collect();
+    let mut told = 0;
+    for which in (0..2_048).step_by(41).chain([2_047]) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("root");
+        fs::create_dir_all(root.join("d/deep")).unwrap();
+        fs::create_dir(root.join("sessions")).unwrap();
+        plant(&root, which);
+        for (to, name) in [("d/..", "w"), ("d/deep/..", "v"), ("d/../..", "out"), ("sessions", "s")]
+        {
+            std::os::unix::fs::symlink(to, root.join(name)).unwrap();
+        }
+        let protected = ["deep".to_owned()];
+        let workspace = Workspace::open(&root, &[root.join("sessions")], &protected).unwrap();
+        let runner = Runner::new("no commands".into(), root.clone(), Sandbox::default());
+        let here = Here::new(&workspace, &runner, &root, false, &|| false);
+        let preview = Preview::new(&workspace);
+        for operation in paths.iter().flat_map(each_at) {
+            let look = here.look(&operation).unwrap();
+            assert_eq!(preview.look(&operation).unwrap(), look, "{which} {operation:?}");
+            told += usize::from(look.is_some_and(|look| look.real.is_some()));
+            let place = here.place_of(&operation).unwrap();
+            assert_eq!(preview.place_of(&operation).unwrap(), place, "{which} {operation:?}");
+            let standing = here.standing(&operation).unwrap();
+            assert_eq!(preview.standing(&operation).unwrap(), standing, "{which} {operation:?}");
+        }
+        let v = Operation::List { path: Some(RelPath::parse("v").unwrap()) };
+        assert_eq!(preview.look(&v).unwrap().unwrap().real, Some(RelPath::parse("d").unwrap()));
+    }
+    assert!(told > 1_000, "{told}");
+}
+
+#[test]
+fn a_preview_refuses_a_move_as_the_turn_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("root");
+    fs::create_dir_all(root.join("d/sessions")).unwrap();
+    fs::write(root.join("a"), "1\n").unwrap();
+    fs::create_dir(root.join("e")).unwrap();
+    std::os::unix::fs::symlink("e", root.join("link")).unwrap();
+    std::os::unix::fs::symlink("e/..", root.join("up")).unwrap();
+    let workspace = Workspace::open(&root, &[root.join("d/sessions")], &[]).unwrap();
+    let runner = Runner::new("no commands".into(), root.clone(), Sandbox::default());
+    for (from, to, why) in [
+        ("a", "link", "is a folder: give the whole new name"),
+        ("a", "up", "is a folder: give the whole new name"),
+        ("a", "e", "is a folder: give the whole new name"),
+        ("d", "f", "part of deaddrop's own state"),
+        ("d", "d/f", "cannot be moved into itself"),
+        ("b", "f", "File 'b' not found"),
+    ] {
+        let [path, to] = [from, to].map(|path| RelPath::parse(path).unwrap());
+        let operation = Operation::Move { path, to };
+        let foretold = done(&mut Preview::new(&workspace), &operation);
+        let mut here = Here::new(&workspace, &runner, &root, false, &|| false);
+        assert_eq!(foretold, done(&mut here, &operation), "{operation:?}");
+        let Detail::Failed(failure) = foretold else { panic!("{foretold:?}") };
+        assert!(failure.reason.contains(why), "{why}: {failure:?}");
     }
 }
 

@@ -1,5 +1,7 @@
 //! A guest that is deaddrop as a place: each step has a key, journalled before it is asked for.
 
+use std::cell::RefCell;
+
 use super::{AGAIN, GRACE, Guest, PATIENCE, Terms, sane};
 use crate::config::Files;
 use crate::error::{Error, Result};
@@ -23,20 +25,35 @@ pub(super) struct InGuest<'a> {
     /// The number of the step.
     step: usize,
     noticed: Vec<Warning>,
+    /// What was looked at last for this step, and what the guest told of it.
+    looked: RefCell<Option<(LookAt, LookedAt)>>,
 }
 
 impl<'a> InGuest<'a> {
     pub(super) fn new(guest: &'a Guest, terms: Terms<'a>) -> Self {
-        Self { guest, terms, step: 0, noticed: Vec::new() }
+        Self { guest, terms, step: 0, noticed: Vec::new(), looked: RefCell::default() }
     }
 
     fn key(&self) -> String {
         format!("{}-{}", self.terms.turn, self.step)
     }
 
+    /// What the guest tells of an operation: the same is asked for once before a step.
     fn look_at(&self, operation: &Operation, standing: bool) -> Result<LookedAt> {
         let asked = LookAt { operation: without_content(operation), standing };
-        self.guest.ask("look", &asked, PATIENCE)
+        let known = self
+            .looked
+            .take()
+            .filter(|(of, _)| of.operation == asked.operation && (of.standing || !asked.standing));
+        let (asked, looked) = match known {
+            Some(known) => known,
+            None => {
+                let looked: LookedAt = self.guest.ask("look", &asked, PATIENCE)?;
+                (asked, looked)
+            }
+        };
+        self.looked.replace(Some((asked, looked.clone())));
+        Ok(looked)
     }
 
     /// Has the step noted that comes next, and asks for it.
@@ -132,6 +149,7 @@ impl Place for InGuest<'_> {
         opens: Opens,
         before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
     ) -> Result<Detail> {
+        self.looked.take();
         match operation {
             Operation::Message { .. }
             | Operation::Done { .. }
@@ -186,6 +204,7 @@ impl Place for InGuest<'_> {
 
     fn at(&mut self, step: usize) {
         self.step = step;
+        self.looked.take();
     }
 
     fn walk(&self) -> Result<Walk> {

@@ -133,7 +133,7 @@ impl Guest {
 
     /// Reads a text there: its beginning, or the lines that were asked for.
     pub fn read_part(&self, path: &RelPath, part: Part) -> Result<Result<Contents, Failure>> {
-        if part == Part::default() {
+        if part.is_whole() {
             return Ok(self.read(path, workspace::READ_LIMIT)?.and_then(Contents::text));
         }
         if let Kind::Plain(_) = self.kind()? {

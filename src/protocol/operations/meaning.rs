@@ -11,7 +11,7 @@ use super::{
 };
 use crate::protocol::{
     Asked, Asks, Change, Content, Existing, Invalid, Kind, Mistake, Operation as Meant, PathFault,
-    Reading, RelPath, Replacement, ShellCommand, Step, Streams, Warning, WarningSort, elision,
+    Reading, RelPath, Replacement, ShellCommand, Step, Streams, Warning, WarningSort,
 };
 
 /// The id of a `message` that ends a session, where it is the last operation of a reply. It is a
@@ -138,8 +138,7 @@ fn meant(operation: Operation, warnings: &mut Vec<Warning>) -> Result<Meant, Pat
         Operation::CreateFile(create) => Meant::Create {
             path: read_path(&create.path, warnings)?,
             existing: match create.overwrite {
-                Some(true) if elision::may_leave_out(&create.content) => Existing::ReplaceWhole,
-                Some(true) => Existing::Replace,
+                Some(true) => Existing::replaced_by(&create.content),
                 _ => Existing::Fail,
             },
             content: content(create),

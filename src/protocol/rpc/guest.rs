@@ -180,13 +180,8 @@ pub struct ReadOf {
     /// At most so many bytes.
     pub limit: u64,
     /// Which of its lines; all where nothing is said. Of some, `limit` is the guest's own.
-    #[serde(default, skip_serializing_if = "is_whole")]
+    #[serde(default, skip_serializing_if = "Part::is_whole")]
     pub part: Part,
-}
-
-/// Whether a part is all of a file, and as it is.
-fn is_whole(part: &Part) -> bool {
-    *part == Part::default()
 }
 
 /// What was read, or why it was not.

@@ -9,7 +9,7 @@ use super::paths::{self, Refusal};
 use super::wrong::{Wrong, wrong};
 use crate::protocol::{
     Asked, Asks, Change, Existing, Invalid, Kind, Mistake, Operation, Part, Reading, RelPath,
-    ShellCommand, Step, Warning, elision,
+    ShellCommand, Step, Warning,
 };
 
 /// A block as its tags have it.
@@ -110,11 +110,7 @@ fn operation<'a>(
     let number = |key: &str| line_number(key, value(key));
     Ok(match (command.kind, path) {
         (Kind::Create, Some(path)) => {
-            let existing = if elision::may_leave_out(&body) {
-                Existing::ReplaceWhole
-            } else {
-                Existing::Replace
-            };
+            let existing = Existing::replaced_by(&body);
             Operation::Create { path, content: body.into(), existing }
         }
         (Kind::Edit, Some(path)) if value("start_line").is_none() => {

@@ -9,7 +9,7 @@ use super::names::name;
 use super::reader::Reader;
 use crate::protocol::{Kind, Mistake, Step, Warning, WarningSort};
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     /// A closing tag for which there is no open block.
     pub(super) fn left_over(&mut self, mark: &Mark) {
         let command = mark.command();
@@ -24,10 +24,8 @@ impl Reader<'_> {
                 return self.note(Warning::new(WarningSort::StrayClosing, told));
             }
             // What stands before may be in its body.
-            self.blocks.steps.clear();
-            self.origins.clear();
-            self.first = [None; COMMANDS.len()];
-            let shown = brief(self.text[mark.line..self.line_end(mark.at)].trim());
+            self.forget();
+            let shown = brief(self.tag_line(mark));
             let before = match count {
                 0 => "it was not carried out".to_owned(),
                 1 => "neither it nor the block before it was carried out".to_owned(),
@@ -49,10 +47,21 @@ impl Reader<'_> {
         self.end_reply(command, number, tag, &why, origin);
     }
 
+    /// The line of a tag.
+    fn tag_line(&self, mark: &Mark) -> &'a str {
+        self.text[mark.line..self.line_end(mark.at)].trim()
+    }
+
+    /// Nothing that was read counts.
+    fn forget(&mut self) {
+        self.blocks.steps.clear();
+        self.origins.clear();
+        self.first = [None; COMMANDS.len()];
+    }
+
     /// A block whose end would have to be guessed.
     pub(super) fn ends_nowhere(&mut self, mark: &Mark, number: usize, why: &str) {
-        let tag = self.text[mark.line..self.line_end(mark.at)].trim();
-        self.end_reply(mark.command(), number, tag, why, mark.line);
+        self.end_reply(mark.command(), number, self.tag_line(mark), why, mark.line);
     }
 
     fn end_reply(&mut self, command: &Command, number: usize, tag: &str, why: &str, origin: usize) {
@@ -86,7 +95,7 @@ impl Reader<'_> {
         let command = mark.command();
         let number = self.number(mark.line);
         let body_at = self.next_line(mark.at);
-        let tag = brief(self.text[mark.line..self.line_end(mark.at)].trim());
+        let tag = brief(self.tag_line(mark));
         let mut ends = false;
         if command.closing.is_some() {
             // Its body is nothing to be carried out.
@@ -124,8 +133,7 @@ impl Reader<'_> {
 
     /// The whole text is no reply, as that step says.
     pub(super) fn refuse_all(&mut self, step: Step, origin: usize) {
-        self.blocks.steps.clear();
-        self.origins.clear();
+        self.forget();
         self.blocks.bodies.clear();
         self.blocks.notes.clear();
         self.blocks.answers = None;
@@ -158,10 +166,7 @@ impl Reader<'_> {
         self.pass(mark.line, end);
         if tags > 0 {
             let last = self.number(end);
-            let told = format!(
-                "{} ignored: lines {line} to {last} are thoughts",
-                if tags == 1 { "a tag was".to_owned() } else { format!("{tags} tags were") }
-            );
+            let told = format!("{} ignored: lines {line} to {last} are thoughts", tags_were(tags));
             self.note(Warning::new(WarningSort::TagsInThoughts, told));
         }
     }
@@ -176,7 +181,7 @@ impl Reader<'_> {
             let last = self.number(mark.name_end);
             let told = format!(
                 "{} ignored: lines {line} to {last} show a file, which is done by the program that carries out the commands",
-                if tags == 1 { "a tag was".to_owned() } else { format!("{tags} tags were") }
+                tags_were(tags)
             );
             self.note(Warning::new(WarningSort::TagsInShownFile, told));
         }
@@ -186,13 +191,11 @@ impl Reader<'_> {
     pub(super) fn end_of_thoughts(&mut self, mark: &Mark) {
         self.at = mark.name_end;
         let count = self.blocks.steps.len();
-        self.first = [None; COMMANDS.len()];
+        self.forget();
         if count == 0 {
             return;
         }
         let line = self.number(mark.at);
-        self.blocks.steps.clear();
-        self.origins.clear();
         let told = format!(
             "Line {line}: `{}` ends thoughts whose beginning is missing, so {} not carried out. Send again what was meant as a command",
             &self.text[mark.at..mark.name_end],
@@ -204,6 +207,11 @@ impl Reader<'_> {
         );
         self.push(Step::refused(line, Mistake::ThoughtsUnopened, told), mark.line);
     }
+}
+
+/// `a tag was`, `3 tags were`.
+fn tags_were(n: usize) -> String {
+    if n == 1 { "a tag was".to_owned() } else { format!("{n} tags were") }
 }
 
 /// In which way the tag that a text begins with is not written as one of that command.

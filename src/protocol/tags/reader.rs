@@ -21,8 +21,9 @@ use crate::protocol::{Address, Dialect, Kind, Mistake, Reply, Step, Warning, War
 /// What is told of a reply that holds no block.
 pub(in crate::protocol) const NO_COMMAND: &str = "The reply holds no command, so nothing was done. A command begins a line with its tag; the shortest complete reply is three lines: [DONE], a summary, [/DONE]";
 
-/// As many notes about what stands between blocks are told with one of them.
-const NOTES: usize = 4;
+/// No note about what stands between blocks is told with one that has so many warnings; the rest is
+/// counted.
+const NOTES: usize = 8;
 
 /// The blocks of a text.
 #[derive(Debug, Clone)]
@@ -162,7 +163,7 @@ impl Reader<'_> {
             Some(step) => &mut step.warnings,
             None => &mut self.blocks.notes,
         };
-        if notes.len() < NOTES + 4 {
+        if notes.len() < NOTES {
             notes.push(note);
         } else {
             self.ignored += 1;

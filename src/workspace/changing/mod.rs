@@ -3,12 +3,12 @@
 use super::edit::{self, Unreplaced, count_lines};
 use super::excerpt::around;
 use super::search_edit::{self, Searched, Unfound};
-use super::{closest, nearest};
+use super::{closest, lines_left_out, nearest};
 use crate::protocol::{
     Change, Detail, Excerpt, Failure, Fresh, Likeness, Loosely, Mistake, RelPath, Replacement,
     Revision, Seen, elision,
 };
-use crate::text::{count, visible_line};
+use crate::text::count;
 
 /// How many bytes all edits of one operation may look at and move together: a second or two, in
 /// which nobody can interrupt them.
@@ -50,12 +50,8 @@ fn lines(
         let instead = format!(
             "Send all of the lines from {start} to {end}, or a range for each change (where it is meant as it is, write it with RUN_COMMAND)"
         );
-        return Err(Failure::execution(format!(
-            "Line {line} of the new lines, `{}`, {}",
-            visible_line(text),
-            elision::loses(text, real.as_str(), &instead)
-        ))
-        .as_a(Mistake::LinesLeftOut));
+        let which = format!("Line {line} of the new lines");
+        return Err(lines_left_out(real, &which, text, &instead));
     }
     let excerpt = around(&edited.bytes, &[(start, edited.inserted)], CHANGED);
     let detail = Detail::Edited {
@@ -111,12 +107,8 @@ fn first(
     let edits = replacements.len();
     if let Some((n, line, text)) = losing(old, replacements, elision::withheld) {
         let which = if edits > 1 { format!("edit {} of {edits}: ", n + 1) } else { String::new() };
-        return Err(Failure::execution(format!(
-            "{which}line {line} of newContent, `{}`, {}",
-            visible_line(&text),
-            elision::loses(&text, real.as_str(), "")
-        ))
-        .as_a(Mistake::LinesLeftOut));
+        let which = format!("{which}line {line} of newContent");
+        return Err(lines_left_out(real, &which, &text, ""));
     }
     match edit::replace_first(old, replacements, EDITS_LIMIT) {
         Ok(bytes) => {
@@ -178,13 +170,8 @@ fn once(
             Unfound::TooMuch => too_much(real, old, edits),
         })?;
     if let Some((n, line, text)) = losing(old, replacements, elision::left_out) {
-        return Err(Failure::execution(format!(
-            "{}Line {line} of the REPLACE text, `{}`, {}",
-            which(replacements, n),
-            visible_line(&text),
-            elision::loses(&text, real.as_str(), INSTEAD)
-        ))
-        .as_a(Mistake::LinesLeftOut));
+        let which = format!("{}Line {line} of the REPLACE text", which(replacements, n));
+        return Err(lines_left_out(real, &which, &text, INSTEAD));
     }
     let mut excerpt = around(&bytes, &places, CHANGED);
     excerpt.more += more;

@@ -11,27 +11,27 @@
 
 use super::snapshot::{Approved, Root, Snapshot};
 use super::{Guard, ROOTS, layout, look};
-use crate::protocol::{FileEffect, MoveEffect, RelPath};
+use crate::protocol::{Effect, FileEffect, MoveEffect, RelPath};
 use crate::workspace::Workspace;
 use crate::workspace::names::escaped;
 
 impl Guard {
     /// An approved operation is about to do this. Gives what is to be kept before it is done, where
     /// commands have run and would be taken for its author.
-    pub fn expect(&mut self, workspace: &Workspace, effect: &FileEffect) -> Option<&Snapshot> {
-        let FileEffect { path, before, after, .. } = effect.clone();
-        self.expect_all(workspace, vec![Approved { path, before, after }])
-    }
-
-    /// The same of an approved move of something that is no folder.
-    pub fn expect_move(&mut self, workspace: &Workspace, effect: &MoveEffect) -> Option<&Snapshot> {
-        let MoveEffect { from, to, digest, .. } = effect.clone();
-        let goes = Approved { path: from, before: digest.clone(), after: None };
-        let comes = Approved { path: to, before: None, after: digest };
-        self.expect_all(workspace, vec![goes, comes])
-    }
-
-    fn expect_all(&mut self, workspace: &Workspace, mut all: Vec<Approved>) -> Option<&Snapshot> {
+    pub fn expect(&mut self, workspace: &Workspace, effect: &Effect) -> Option<&Snapshot> {
+        let mut all = match effect.clone() {
+            Effect::File(effect) => {
+                let FileEffect { path, before, after, .. } = *effect;
+                vec![Approved { path, before, after }]
+            }
+            // Of something that is no folder.
+            Effect::Move(effect) => {
+                let MoveEffect { from, to, digest, .. } = *effect;
+                let goes = Approved { path: from, before: digest.clone(), after: None };
+                vec![goes, Approved { path: to, before: None, after: digest }]
+            }
+            Effect::Command | Effect::Guest { .. } => Vec::new(),
+        };
         all.retain(|approved| workspace.protected.name_in(&approved.path).is_some());
         if all.is_empty() {
             return None;

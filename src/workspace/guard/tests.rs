@@ -4,7 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::*;
-use crate::protocol::{Existing, RelPath};
+use crate::protocol::{Effect, Existing, RelPath};
+use crate::workspace::Plan;
 use crate::workspace::protected::defaults;
 
 #[test]
@@ -123,6 +124,10 @@ fn without_a_place_for_it_nothing_is_watched() {
     assert!(guard.check(&workspace).is_empty() && dir.path().join(".git").exists());
 }
 
+fn effect(plan: &Plan) -> Effect {
+    Effect::File(Box::new(plan.effect().clone()))
+}
+
 /// A workspace in which a command has run, a guard over it, and what the journal holds of that.
 fn with_a_command() -> (tempfile::TempDir, Workspace, Guard, String) {
     let dir = tempfile::tempdir().unwrap();
@@ -166,7 +171,7 @@ fn an_approved_write_is_neither_lost_nor_undone_wherever_deaddrop_is_stopped() {
             let before = standing(&workspace, n);
             let plan = approved(&workspace, n);
             if stopped > 0 {
-                let expected = guard.expect(&workspace, plan.effect()).unwrap();
+                let expected = guard.expect(&workspace, &effect(&plan)).unwrap();
                 kept = serde_json::to_string(expected).unwrap();
             }
             if stopped == 2 && n == 0 {
@@ -186,7 +191,7 @@ fn an_approved_write_is_neither_lost_nor_undone_wherever_deaddrop_is_stopped() {
             // It is made now, or again.
             if stopped < 3 {
                 let plan = approved(&workspace, n);
-                assert!(guard.expect(&workspace, plan.effect()).is_some());
+                assert!(guard.expect(&workspace, &effect(&plan)).is_some());
                 plan.execute().unwrap();
                 guard.settle(&workspace);
             }
@@ -217,16 +222,16 @@ fn an_approved_write_is_neither_lost_nor_undone_wherever_deaddrop_is_stopped() {
 fn what_is_neither_of_an_approved_write_is_a_commands() {
     let (_dir, workspace, mut guard, _) = with_a_command();
     let plan = approved(&workspace, 1);
-    guard.expect(&workspace, plan.effect()).unwrap();
+    guard.expect(&workspace, &effect(&plan)).unwrap();
     fs::write(workspace.path().join(".git/config"), "evil\n").unwrap();
     assert_eq!(guard.check(&workspace).len(), 1);
     assert_eq!(standing(&workspace, 1).as_deref(), Some("old\n"));
     // Of what commands have not run before, or nothing protects, nothing need be kept.
     let path = RelPath::parse("plain").unwrap();
     let harmless = workspace.plan_create(&path, b"x", Existing::Replace, true).unwrap();
-    assert!(guard.expect(&workspace, harmless.effect()).is_none());
+    assert!(guard.expect(&workspace, &effect(&harmless)).is_none());
     let mut fresh = Guard::default();
-    assert!(fresh.expect(&workspace, approved(&workspace, 1).effect()).is_none());
+    assert!(fresh.expect(&workspace, &effect(&approved(&workspace, 1))).is_none());
 }
 
 #[test]
@@ -327,7 +332,7 @@ fn an_approved_write_settles_nothing_that_a_command_did_elsewhere() {
     fs::remove_file(root.join(".git/HEAD")).unwrap();
     let path = RelPath::parse(".envrc").unwrap();
     let plan = workspace.plan_create(&path, b"new\n", Existing::Replace, true).unwrap();
-    guard.expect(&workspace, plan.effect()).unwrap();
+    guard.expect(&workspace, &effect(&plan)).unwrap();
     plan.execute().unwrap();
     guard.settle(&workspace);
     assert_eq!(guard.check(&workspace).len(), 1);
@@ -336,7 +341,7 @@ fn an_approved_write_settles_nothing_that_a_command_did_elsewhere() {
     // What the person agrees to is theirs.
     let path = RelPath::parse(".git/HEAD").unwrap();
     let plan = workspace.plan_delete(&path, true).unwrap();
-    guard.expect(&workspace, plan.effect()).unwrap();
+    guard.expect(&workspace, &effect(&plan)).unwrap();
     plan.execute().unwrap();
     guard.settle(&workspace);
     assert_eq!(guard.check(&workspace), []);

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 
-use super::Workspace;
-use super::below::{Entry, Met, Start, Which, entry_of, open};
-use super::tree::{self, Listed};
-use super::walk::EntryKind;
+use super::below::{Entry, Met, Start, Which, entry_of};
+use super::tree::lines_of;
+use super::walk::{EntryKind, Listed, Walk};
+use super::{Workspace, open_regular};
 use crate::protocol::{Detail, Failure, RelPath, Warning, WarningSort};
 use crate::text::{count, visible_line};
 use sink::{Found, Hits, Matcher, Watched};
@@ -112,14 +112,14 @@ impl Workspace {
             Start::Folder(folder, names) => (folder, names),
             Start::File(spot) => {
                 let entry = entry_of(&spot, &spot.real)?;
-                let listed = Listed::of(&entry);
+                let listed = Listed { path: entry.path, size: entry.size, kind: entry.kind };
                 return Ok((told(Some(spot.real.clone()), 1, listed.line() + "\n"), Vec::new()));
             }
         };
         let (mut files, mut watch) = (Vec::new(), Watch::new(terms));
         self.each_below(&folder, &names, Which::All, &mut |met| {
             match met {
-                Met::File(entry) => files.push(Listed::of(&entry)),
+                Met::File(entry) => files.push((entry.path.to_owned(), entry.size, entry.kind)),
                 Met::Unreadable(path) => watch.unreadable(path),
                 Met::Folder(_) | Met::Own => {}
             }
@@ -136,7 +136,8 @@ impl Workspace {
         });
         let above: usize = names.iter().map(|name| name.len() + 1).sum();
         let real = RelPath::parse(&names.join("/")).ok();
-        Ok((told(real, files.len(), tree::lines(&files, above)), watch.warnings()))
+        let walk = Walk::told(files, Vec::new());
+        Ok((told(real, walk.files().len(), lines_of(&walk, above)), watch.warnings()))
     }
 
     /// The lines below a folder, or of one file, that a regular expression matches: of text files
@@ -186,22 +187,6 @@ impl Workspace {
             }
         }
         Ok(search.end(pattern))
-    }
-}
-
-/// The lines of a walk's files, which lie below a folder whose path is so long, its `/` included.
-pub fn lines_of(walk: &super::walk::Walk, folder: usize) -> String {
-    let listed = |file: super::walk::Listed| Listed {
-        path: file.path.to_owned(),
-        size: file.size,
-        kind: file.kind,
-    };
-    tree::lines(&walk.files().map(listed).collect::<Vec<_>>(), folder)
-}
-
-impl Listed {
-    fn of(entry: &Entry) -> Self {
-        Self { path: entry.path.to_owned(), size: entry.size, kind: entry.kind }
     }
 }
 
@@ -262,7 +247,7 @@ impl Search<'_> {
             self.kept_back += 1;
             return self.go_on();
         }
-        let Ok(file) = open(entry) else {
+        let Ok(file) = open_regular(entry.folder, entry.name) else {
             self.watch.unreadable(entry.path);
             return self.go_on();
         };

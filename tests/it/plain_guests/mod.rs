@@ -308,19 +308,21 @@ fn what_a_lost_guest_did_is_not_told_from_the_files_here() {
 #[test]
 fn what_a_plain_agent_cannot_do_names_the_command_that_does() {
     let pair = Pair::with_session();
-    pair.guest.sh("mkdir -p src/deep .git && printf 'one\\ntwo\\n' > src/a && touch src/deep/b .git/x && echo deep/ > src/.gitignore");
+    pair.guest.sh("mkdir -p src/deep src/node_modules/x .git && touch src/node_modules/x/y && printf 'one\\ntwo\\n' > src/a && touch src/deep/b .git/x && echo deep/ > src/.gitignore");
     let outbox = pair.host.apply(
-        "[LIST_FILES path=\"src\"]\n[LIST_FILES path=\"src/a\"]\n[LIST_FILES path=\"none\"]\n[LIST_FILES]\n\
+        "[LIST_FILES path=\"src\"]\n[LIST_FILES path=\"src/a\"]\n[LIST_FILES path=\"none\"]\n[LIST_FILES]\n[LIST_FILES path=\"src/node_modules\"]\n\
          [READ_FILE path=\"src/a\" start_line=\"2\"]\n[READ_FILE path=\"src/a\" start_line=\"3\"]\n\
          [SEARCH pattern=\"it's\" path=\"src\"]\n[MOVE_FILE path=\"src/a\" to=\"b\"]\n",
     );
     tells(
         &outbox,
         &[
-            "[OK] LIST_FILES: 3 files in 'src'\n  src/.gitignore (6 bytes)\n  src/a (8 bytes)\n  src/deep/b (0 bytes)\n",
+            "[OK] LIST_FILES: 3 files in 'src'\n  Warning: not looked into, since each folder costs a question to this guest: src/node_modules/; LIST_FILES such a folder by itself\n  src/.gitignore (6 bytes)\n  src/a (8 bytes)\n  src/deep/b (0 bytes)\n",
             "[OK] LIST_FILES: 1 file in 'src/a'\n  src/a (8 bytes)\n",
             "[FAILED] LIST_FILES: File 'none' not found",
             "[OK] LIST_FILES: 3 files in the workspace\n",
+            "a question to this guest: .git/, src/node_modules/; LIST_FILES",
+            "[OK] LIST_FILES: 1 file in 'src/node_modules'\n  src/node_modules/x/y (0 bytes)\n",
             "--- src/a (line 2 of 2) ---\ntwo\n--- end src/a (line 2 of 2) ---\n",
             "Invalid line range: 'src/a' has 2 lines, so no line 3",
             "[FAILED] SEARCH: this guest is a plain agent, which cannot search files by itself: use RUN_COMMAND with `grep -rnE -e 'it'\\''s' -- 'src'`",
@@ -328,6 +330,8 @@ fn what_a_plain_agent_cannot_do_names_the_command_that_does() {
         ],
     );
     assert!(pair.guest.exists("src/a"));
+    // Itself once, and what is in it.
+    assert_eq!(pair.agent.was_asked("list_dir", "src/node_modules"), 2);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::command::execution;
-use super::walk::{Bounds, within};
+use super::walk::{Bounds, Which, within};
 use super::{about, command};
 use crate::protocol::rpc::{ExecResult, FileEntry};
 use crate::protocol::{Ending, Output, ShellCommand, Streams};
@@ -82,14 +82,14 @@ fn a_walk_ends_also_in_a_circle_and_obeys_ignore_files() {
     let bounds = Bounds { folders: 50, entries: 1_000, depth: 5, time: 60 * SECOND };
     // Each folder holds itself.
     let circle = |_: &str| Ok(Some(vec![entry("a", false), entry("again", true)]));
-    let walk = within(&bounds, "", circle, |_| Ok(None)).unwrap();
+    let walk = within(&bounds, "", Which::NotIgnored, circle, |_| Ok(None)).unwrap();
     assert_eq!(walk.files().len(), 6);
     assert!(walk.unreadable()[0].starts_with("again/again/again/again/again/again/ and all"));
     let wide = |_: &str| Ok(Some(vec![entry("x", true), entry("y", true)]));
-    let walk = within(&bounds, "", wide, |_| Ok(None)).unwrap();
+    let walk = within(&bounds, "", Which::NotIgnored, wide, |_| Ok(None)).unwrap();
     assert_eq!((walk.files().len(), walk.unreadable().len()), (0, 1));
     let many = |_: &str| Ok(Some((0..2_000).map(|n| entry(&n.to_string(), false)).collect()));
-    let walk = within(&bounds, "", many, |_| Ok(None)).unwrap();
+    let walk = within(&bounds, "", Which::NotIgnored, many, |_| Ok(None)).unwrap();
     assert_eq!(walk.files().len(), 1_000);
     assert_eq!(walk.unreadable(), ["., in part: 1000 more"]);
 
@@ -116,7 +116,7 @@ fn a_walk_ends_also_in_a_circle_and_obeys_ignore_files() {
             _ => None,
         })
     };
-    let walk = within(&bounds, "", list, read).unwrap();
+    let walk = within(&bounds, "", Which::NotIgnored, list, read).unwrap();
     let files: Vec<_> = walk.files().map(|file| file.path).collect();
     assert_eq!(files, [".gitignore", "src/.ignore", "src/b.log"]);
     assert_eq!(walk.unreadable(), ["shut/"]);

@@ -32,6 +32,18 @@ pub(super) struct Bounds {
 const BOUNDS: Bounds =
     Bounds { folders: 2_000, entries: 100_000, depth: 64, time: Duration::from_secs(30) };
 
+/// So many folders are named that were not looked into.
+const NAMED: usize = 10;
+
+/// Which files are listed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    /// All, whatever the rules say.
+    All,
+    /// Those that no rules leave out, and nothing of git's own.
+    NotIgnored,
+}
+
 /// A folder still to be listed.
 struct Job {
     /// Its path with a `/` at the end; empty for the root.
@@ -44,8 +56,9 @@ struct Job {
 /// listed.
 pub(super) fn listed(guest: &Guest, path: Option<&RelPath>) -> Result<(Detail, Vec<Warning>)> {
     let folder = path.map_or("", RelPath::as_str);
+    let first = list(guest, folder)?.ok();
     if let Some(path) = path
-        && list(guest, folder)?.is_err()
+        && first.is_none()
     {
         let Some(found) = entry(guest, path)?.filter(|found| !found.is_dir) else {
             return Ok((not_found(path).into(), Vec::new()));
@@ -54,12 +67,27 @@ pub(super) fn listed(guest: &Guest, path: Option<&RelPath>) -> Result<(Detail, V
         let shown = lines_of(&one, 0);
         return Ok((Detail::Listed { path: Some(path.clone()), files: 1, shown }, Vec::new()));
     }
-    let walk = within(&BOUNDS, folder, |folder| Ok(list(guest, folder)?.ok()), |_| Ok(None))?;
+    let first = Cell::new(Some(first));
+    let list = |folder: &str| match first.take() {
+        Some(found) => Ok(found),
+        None => Ok(list(guest, folder)?.ok()),
+    };
+    let walk = within(&BOUNDS, folder, Which::All, list, |_| Ok(None))?;
     let above = if folder.is_empty() { 0 } else { folder.len() + 1 };
     let (files, shown) = (walk.files().len(), lines_of(&walk, above));
     let told = |folder: &String| format!("not listed: {}", visible_line(folder));
-    let warnings = walk.unreadable().iter().map(told);
-    let warnings = warnings.map(|told| Warning::new(WarningSort::Search, told)).collect();
+    let mut told: Vec<String> = walk.unreadable().iter().map(told).collect();
+    let left_out = walk.left_out();
+    if !left_out.is_empty() {
+        let named = left_out.iter().take(NAMED).map(|one| visible_line(&one.folder));
+        let more =
+            (left_out.len() > NAMED).then(|| format!("{} more", left_out.len() - NAMED).into());
+        told.push(format!(
+            "not looked into, since each folder costs a question to this guest: {}; LIST_FILES such a folder by itself",
+            named.chain(more).collect::<Vec<_>>().join(", ")
+        ));
+    }
+    let warnings = told.into_iter().map(|told| Warning::new(WarningSort::Search, told)).collect();
     Ok((Detail::Listed { path: path.cloned(), files, shown }, warnings))
 }
 
@@ -68,6 +96,7 @@ pub(in super::super) fn walk(guest: &Guest) -> Result<Walk> {
     within(
         &BOUNDS,
         "",
+        Which::NotIgnored,
         |folder| Ok(list(guest, folder)?.ok()),
         |path| Ok(content(guest, path)?.ok()),
     )
@@ -77,6 +106,7 @@ pub(in super::super) fn walk(guest: &Guest) -> Result<Walk> {
 pub(super) fn within(
     bounds: &Bounds,
     folder: &str,
+    which: Which,
     list: impl Fn(&str) -> Result<Option<Vec<FileEntry>>>,
     read: impl Fn(&str) -> Result<Option<String>>,
 ) -> Result<Walk> {
@@ -129,13 +159,13 @@ pub(super) fn within(
         }
         let rules = own.or(rules);
         for FileEntry { name, is_dir, size } in found {
-            if matches!(&*name, ".git" | ".gitkeep") {
+            if which == Which::NotIgnored && matches!(&*name, ".git" | ".gitkeep") {
                 continue;
             }
             let is_ignored =
                 rules.as_ref().is_some_and(|rules| rules.ignores(&prefix, &name, is_dir));
             let path = format!("{prefix}{name}");
-            if is_dir && (is_ignored || is_named_product(&name)) {
+            if is_dir && (is_ignored || is_named_product(&name) || name == ".git") {
                 // Each folder in it would cost a question.
                 ignored.push(LeftOut { folder: path + "/", count: Count::UNKNOWN });
             } else if is_ignored {

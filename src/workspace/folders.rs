@@ -1,0 +1,89 @@
+//! Paths that lead to folders, which need no name of their own: a link may end in `..`.
+
+use std::path::PathBuf;
+
+use cap_fs_ext::DirExt;
+use cap_std::fs::Dir;
+
+use super::Workspace;
+use super::facts::meant_by;
+use super::locate::{Arrival, Found, Last, failed, own_state};
+use super::overlay::Overlay;
+use crate::protocol::{Failure, Operation, RelPath};
+
+impl Workspace {
+    /// Where the path of a file operation leads, or that of the folder of a command, links resolved.
+    /// None where there is no path, it leads to the root itself, or out of reach.
+    pub fn place_of(&self, operation: &Operation) -> Option<RelPath> {
+        self.place_through(operation, None)
+    }
+
+    /// The same, perhaps through an overlay.
+    pub(super) fn place_through(
+        &self,
+        operation: &Operation,
+        overlay: Option<&Overlay>,
+    ) -> Option<RelPath> {
+        let (path, last) = match operation {
+            Operation::Run(run) => (run.cwd.as_ref()?, Last::Follow),
+            _ => meant_by(operation)?,
+        };
+        match self.walk_to(path, last, overlay).ok()? {
+            Arrival::At(way) => Some(way.real),
+            Arrival::Folder(names) => RelPath::parse(&names.join("/")).ok(),
+        }
+    }
+
+    /// Whether `path` leads to a folder, be it through a link.
+    pub(super) fn leads_to_folder(&self, path: &RelPath, overlay: Option<&Overlay>) -> bool {
+        match self.walk_to(path, Last::Follow, overlay) {
+            Ok(Arrival::Folder(_)) => true,
+            Ok(Arrival::At(way)) => way.found.is_some_and(|found| found.is_folder()),
+            Err(_) => false,
+        }
+    }
+
+    /// The folder that `path` names, free of links: what is handed to somebody else.
+    pub fn folder(&self, path: &RelPath) -> Result<PathBuf, Failure> {
+        let way = match self.walk_to(path, Last::Follow, None)? {
+            Arrival::Folder(names) => return Ok(self.path.join(names.join("/"))),
+            Arrival::At(way) => way,
+        };
+        match way.found {
+            Some(Found::OnDisk(found)) if found.is_dir() => Ok(self.path.join(way.real.as_str())),
+            Some(_) => Err(Failure::execution(format!(
+                "'{path}' is not a folder: name one, or none for the workspace's root"
+            ))),
+            None => Err(Failure::execution(format!(
+                "No folder '{path}' in the workspace: make it first, or name one that exists"
+            ))),
+        }
+    }
+
+    /// The folder that `path` names, open, and its names from the root, free of links.
+    pub(super) fn open_folder(&self, path: &RelPath) -> Result<(Dir, Vec<String>), Failure> {
+        let names = match self.walk_to(path, Last::Follow, None)? {
+            Arrival::Folder(names) => names,
+            Arrival::At(way) => match &way.found {
+                Some(Found::OnDisk(found)) if found.is_dir() => {
+                    way.real.components().map(str::to_owned).collect()
+                }
+                Some(_) => {
+                    return Err(Failure::execution(format!("'{path}' is not a folder")));
+                }
+                None => return Err(Failure::execution(format!("No folder '{path}'"))),
+            },
+        };
+        let real = RelPath::parse(&names.join("/"));
+        if real.is_ok_and(|real| self.state.iter().any(|state| real.is_within(state))) {
+            return Err(own_state(path));
+        }
+        let mut folder = self.root.try_clone().map_err(|e| failed("open", path, &e))?;
+        for name in &names {
+            folder = folder.open_dir_nofollow(name).map_err(|e| failed("open", path, &e))?;
+            let opened = folder.dir_metadata().map_err(|e| failed("look at", path, &e))?;
+            self.refuse_opened(&folder, name, &opened, path)?;
+        }
+        Ok((folder, names))
+    }
+}
