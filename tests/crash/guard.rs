@@ -85,6 +85,7 @@ fn what_a_command_may_not_write_is_set_right_wherever_it_is_killed() {
         let mut scene = scene();
         let traced = scene.disturb(&format!("{}:signal=KILL:when={}", point.name, point.n));
         tally.count("killed", usize::from(traced.killed));
+        scene.must_be_killed(&traced, &point);
         scene.go_on();
         let moved = judge(&scene.base, &mut scene.wrong);
         tally.count("moved", moved);
@@ -172,6 +173,7 @@ fn an_approved_write_stays_and_what_commands_wrote_beside_it_does_not() {
             let kill = format!("{}:signal=KILL:when={}", point.name, point.n);
             let traced = scene.disturb(&kill);
             tally.count("killed", usize::from(traced.killed));
+            scene.must_be_killed(&traced, &point);
             scene.go_on();
             let moved = judge_asking(&mut scene, stage);
             tally.count("moved", moved);
@@ -238,6 +240,7 @@ fn an_approved_commit_is_made_once_or_told_as_interrupted() {
         let kill = format!("{}:signal=KILL:when={}", point.name, point.n);
         let traced = scene.disturb(&kill);
         tally.count("killed", usize::from(traced.killed));
+        scene.must_be_killed(&traced, &point);
         scene.go_on();
         let commits = judge_commits(&mut scene);
         tally.count("commits", commits);

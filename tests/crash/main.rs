@@ -118,10 +118,7 @@ fn killed_at_any_call_nothing_is_lost_and_nothing_run_twice() {
         tally.count("killed", usize::from(traced.killed));
         let reported = to_the_end(&mut scene, leg, &reference);
         tally.count("commands interrupted", reported.lost.len());
-        // How often a command is waited for is a matter of time.
-        if !traced.killed && (point.touches || traced.run.code != Some(0)) {
-            scene.wrong.push(format!("was not killed: {:?}", traced.run));
-        }
+        scene.must_be_killed(&traced, &point);
         tally.add(&format!("leg {leg}, {} ({})", point.n, point.what), &scene);
     }
     tally.conclude("kill points");

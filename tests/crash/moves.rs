@@ -54,6 +54,7 @@ fn killed_at_any_call_each_is_moved_once() {
         let mut scene = scene();
         let traced = scene.disturb(&format!("{}:signal=KILL:when={}", point.name, point.n));
         tally.count("killed", usize::from(traced.killed));
+        scene.must_be_killed(&traced, &point);
         scene.go_on();
         if seen(&scene) != expected {
             scene.wrong.push(format!("it came to something else: {:#?}", seen(&scene)));

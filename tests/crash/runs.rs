@@ -230,6 +230,7 @@ fn a_run_is_decided_and_goes_on_once_wherever_it_is_killed() {
             let kill = format!("{}:signal=KILL:when={}", point.name, point.n);
             let (mut asked, traced) = disturbed(approved, stage, &kill);
             tally.count("killed", usize::from(traced.killed));
+            asked.scene.must_be_killed(&traced, &point);
             asked.go_to_the_end();
             tally.count("commands interrupted", asked.judge());
             let place = format!("{approved}, stage {stage}, {} ({})", point.n, point.what);

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::support::{Base, ID, PATIENCE, Run, program, set_time};
-use crate::trace;
+use crate::trace::{self, Point};
 
 /// How many commands the replies hold; the n-th adds a line to `ran-n`.
 pub(crate) const COMMANDS: usize = 5;
@@ -133,6 +133,14 @@ impl Scene {
         }
         self.look();
         traced
+    }
+
+    /// Notes it where what was to kill the program at a point did not. How often a command is waited
+    /// for is a matter of time.
+    pub(crate) fn must_be_killed(&mut self, traced: &Traced, point: &Point) {
+        if !traced.killed && (point.touches || !traced.run.went_well()) {
+            self.wrong.push(format!("was not killed: {:?}", traced.run));
+        }
     }
 
     pub(crate) fn command(&self) -> Command {

@@ -199,10 +199,11 @@ fn events_are_shortened_in_the_outbox_and_say_so() {
     let (_, json) = text.split_once("## Events\n").unwrap();
     let (json, _) = json.split_once("\n\n=== PROMPT").unwrap();
     assert_eq!(parse_events_message(json).unwrap().events.len(), 22);
-    assert!(json.contains("of 'big.py' only lines 1-"), "{json}");
-    assert!(
-        json.contains(",400}p' 'big.py' shows more") || json.contains("p' 'big.py' shows more")
-    );
+    let (_, told) = json.split_once("of 'big.py' only lines 1-").expect(json);
+    let (lines, told) = told.split_once(' ').unwrap();
+    let next = lines.parse::<usize>().unwrap() + 1;
+    let (last, words) = (next + 399, "of 8000 are given, for room; shell with sed -n");
+    assert!(told.starts_with(&format!("{words} '{next},{last}p' 'big.py' shows more")), "{told}");
     assert!(!shown[0].whole && shown[0].seen.is_some());
 
     // So many that not all of them can be told.
@@ -378,7 +379,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
-    fn an_estimate_is_never_less_than_what_it_is(text in text()) {
+    fn an_estimate_is_at_most_a_twentieth_less_than_what_it_is(text in text()) {
         let tokens::Estimate { most, .. } = tokens::estimate(&text);
         let exactly = tokens::count(&text);
         // What it is at most was measured, not proved.

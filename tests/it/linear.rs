@@ -11,7 +11,7 @@ const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
 /// The most that a byte of a longer reply may take, as a multiple of what one of the shortest takes.
-/// Quadratic work would take 8 times as long a byte where the longer reply has 8 times the length, as
+/// Quadratic work takes 16 times as long a byte where the longer reply has 16 times the length, as
 /// here at the least, and 64 times from 1 to 64 MiB.
 const MOST: f64 = 4.0;
 /// So many nanoseconds a byte are nothing, however few it took before.
@@ -113,13 +113,13 @@ fn what_looks_back_at_all_before_is_found() {
             black_box(text[..line].bytes().map(u64::from).sum::<u64>());
         }
     };
-    is_flat("backwards", &[16 * KIB, 256 * KIB], &|n| many("[x]\n", n), reading);
+    is_flat("backwards", &[4 * KIB, 64 * KIB], &|n| many("[x]\n", n), reading);
 }
 
 #[test]
 fn hostile_replies_are_read_in_linear_time() {
     for (name, least, shape) in SHAPES {
-        is_flat(name, &[least, least * 4, least * 16], &shape, all);
+        is_flat(name, &[least, least * 16], &shape, all);
     }
 }
 
@@ -137,7 +137,7 @@ fn many_more_shapes_are_read_in_linear_time() {
     for n in 0..hostile_replies(KIB).len() {
         let shape = |bytes| hostile_replies(bytes).swap_remove(n);
         let name: String = shape(KIB).chars().take(40).collect();
-        is_flat(&name, &[64 * KIB, 512 * KIB], &shape, tags);
+        is_flat(&name, &[32 * KIB, 512 * KIB], &shape, tags);
     }
 }
 

@@ -85,9 +85,7 @@ fn killed_at_any_call_what_is_asked_is_done_as_it_is_decided() {
             tally.count("killed", usize::from(traced.killed));
             asked.go_to_the_end();
             tally.count("commands interrupted", asked.judge(reference).len());
-            if !traced.killed && (point.touches || !traced.run.went_well()) {
-                asked.wrong(format!("was not killed: {:?}", traced.run));
-            }
+            asked.scene.must_be_killed(&traced, &point);
             tally.add(
                 &format!("{story:?}, stage {stage}, {} ({})", point.n, point.what),
                 &asked.scene,

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -106,19 +107,39 @@ fn a_helper_that_is_killed_takes_its_own_processes_along_and_no_others() {
     }
     // Another child of this process, which is nobody's orphan.
     let mut other = std::process::Command::new("sleep").arg(&kept).spawn().unwrap();
+    let until = |for_: &str| format!("until test -e {for_}; do sleep 0.05; done");
+    let lost_so_far = AtomicUsize::new(0);
     let run = |n: usize| {
-        let command = if n.is_multiple_of(4) {
+        let is_killed = n.is_multiple_of(4);
+        let command = if is_killed {
+            let below = |own: &str| format!("(setsid sh -c 'touch {own}-{n}; exec sleep {lost}' &)");
             format!(
-                "(setsid sleep {lost} &); (setsid sleep {lost} &); sleep 0.1; kill -9 $PPID; sleep {lost}"
+                "{}; {}; {}; {}; kill -9 $PPID; sleep {lost}",
+                below("a"),
+                below("b"),
+                until(&format!("a-{n}")),
+                until(&format!("b-{n}"))
             )
         } else {
+            // What is below it outlives all that is killed, and is heard of.
             format!(
-                "(setsid sh -c 'sleep 0.{n}; echo below {n}' &); seq 20000; sleep 1; echo end {n}"
+                "(setsid sh -c '{}; echo below {n}; touch said-{n}' &); seq 20000; {}; echo end {n}",
+                until("go"),
+                until(&format!("said-{n}"))
             )
         };
-        let errand =
-            Errand { streams: Streams::First, ..Errand::new(&command, &runner.workspace, &own) };
-        runner.run(&errand, &|| false)
+        let execution = runner.run(
+            &Errand {
+                streams: Streams::First,
+                timeout: Some(Duration::from_mins(2)),
+                ..Errand::new(&command, &runner.workspace, &own)
+            },
+            &|| false,
+        );
+        if is_killed && lost_so_far.fetch_add(1, Ordering::Relaxed) + 1 == MANY.div_ceil(4) {
+            base.write("root/go", "");
+        }
+        execution
     };
     let numbers: String = (1..=20_000).map(|n| format!("{n}\n")).collect();
     for (n, execution) in at_once(run).into_iter().enumerate() {
