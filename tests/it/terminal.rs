@@ -38,7 +38,7 @@ impl AtTerminal {
         let (ours, theirs) = terminal()?;
         let mut command = base.command(arguments);
         let end = || Stdio::from(theirs.try_clone().unwrap());
-        command.stdin(end()).stdout(end()).stderr(end());
+        command.env("TERM", "xterm").stdin(end()).stdout(end()).stderr(end());
         // SAFETY: both are plain system calls, and all that is done there.
         unsafe {
             command.pre_exec(|| {
@@ -105,7 +105,7 @@ const QUESTION: &str = "do it? [y/N] ";
 fn the_daemon_asks_and_goes_on_with_the_answer() {
     let base = scene();
     let Some(mut daemon) = AtTerminal::start(&base, &["watch"]) else { return };
-    daemon.wait_for("Waiting for replies", 1);
+    daemon.wait_for("Waiting for ", 1);
     // Typed before the question, it answers nothing.
     daemon.types("y\ny\n");
     base.write("inbox/r.txt", ASKS);
@@ -134,7 +134,7 @@ fn the_daemon_asks_and_goes_on_with_the_answer() {
 fn an_answer_counts_for_its_question_only() {
     let base = scene();
     let Some(mut daemon) = AtTerminal::start(&base, &["watch"]) else { return };
-    daemon.wait_for("Waiting for replies", 1);
+    daemon.wait_for("Waiting for ", 1);
     base.write("inbox/1.txt", ASKS);
     daemon.wait_for(QUESTION, 1);
     base.run(&["deny"]).ok();
@@ -155,7 +155,7 @@ fn two_questions_are_put_one_after_the_other() {
     let base = scene();
     base.begin_asking(crate::approvals::OTHER);
     let Some(mut daemon) = AtTerminal::start(&base, &["watch"]) else { return };
-    daemon.wait_for("Waiting for replies", 1);
+    daemon.wait_for("Waiting for ", 1);
     base.write(&format!("inbox/{ID}.txt"), ASKS);
     daemon.wait_for(QUESTION, 1);
     base.write("inbox/00ff00ff.txt", ASKS);
