@@ -166,7 +166,10 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
     let id = session.id.clone();
     announce(context, &Turn { session, outbox }, "goes on")?;
     if arguments.no_watch {
-        daemon::serve_once(&mut base, &Serve::One(id.clone()), &stop, &mut Teller::new(context))?;
+        let mut teller = Teller::that_serves_once(context);
+        base.recovered.iter().for_each(|told| teller.tell_again(told));
+        daemon::serve_once(&mut base, &Serve::One(id.clone()), &stop, &mut teller)?;
+        drop(teller);
         let session = base.store.load(&id)?;
         // Others may decide while the person here thinks about it.
         drop(base);

@@ -259,10 +259,7 @@ mod tests {
         assert!(told.ends_with("\n            and 96 more"), "{told}");
         let failed: Vec<_> = (0..7).map(|_| command("false", 1, Output::default())).collect();
         let told = super::tests::told(&failed, 70);
-        assert!(
-            told.contains("7 operations (7 commands, 7.0 s): 0 done, 7 failed"),
-            "{told}"
-        );
+        assert!(told.contains("7 operations (7 commands, 7.0 s): 0 done, 7 failed"), "{told}");
         assert!(told.ends_with("\n            and 2 more, see above"), "{told}");
     }
 }

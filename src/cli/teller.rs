@@ -25,8 +25,9 @@ pub(super) const NO_ANSWER: &str = "\nThat is no answer; it still waits for your
 /// Tells of turns as they happen.
 pub(super) struct Teller<'a> {
     context: &'a Context,
-    /// Whether it serves: then questions are put at the terminal while other things go on, events are
-    /// told one by one, and the ends of turns are announced.
+    /// Whether questions are put at the terminal while other things go on.
+    puts: bool,
+    /// Whether it serves: then events are told one by one, and the ends of turns are announced.
     serves: bool,
     events: Events,
     /// Shows what a command writes while it runs.
@@ -49,11 +50,26 @@ impl<'a> Teller<'a> {
     /// Tells, and lets others put questions.
     pub(super) fn new(context: &'a Context) -> Self {
         let (events, seen) = (Events::default(), Arc::default());
-        Self { context, serves: false, events, seen, open: VecDeque::new(), prompt: None }
+        Self {
+            context,
+            puts: false,
+            serves: false,
+            events,
+            seen,
+            open: VecDeque::new(),
+            prompt: None,
+        }
     }
 
     /// Puts questions, too, where there is a terminal, and tells events where `--json` wants them.
     pub(super) fn that_serves(context: &'a Context) -> Self {
+        let mut teller = Self::that_serves_once(context);
+        teller.puts = !context.json;
+        teller
+    }
+
+    /// The same without the questions.
+    pub(super) fn that_serves_once(context: &'a Context) -> Self {
         let mut teller = Self::new(context);
         (teller.serves, teller.events) = (true, Events::told(context.json));
         teller
@@ -225,8 +241,7 @@ impl Listener for Teller<'_> {
         if self.serves {
             notice::asks(self.context, session);
         }
-        let puts = self.serves && !self.context.json;
-        if let (true, Some(question)) = (puts, session.question()) {
+        if let (true, Some(question)) = (self.puts, session.question()) {
             let (stem, question) = (session.stem(), question.clone());
             self.open.push_back(Open { stem, question, line: question::line(session, true) });
             self.put();

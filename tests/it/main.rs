@@ -41,14 +41,20 @@ mod guests_hostile;
 mod handing_over;
 #[cfg(target_os = "linux")]
 mod hostile_outbox;
+#[cfg(target_os = "linux")]
+mod in_place;
 #[cfg(unix)]
 mod inbox;
+#[cfg(unix)]
+mod json_events;
 #[cfg(unix)]
 mod linear;
 mod listing;
 mod messages;
 #[cfg(target_os = "linux")]
 mod moves;
+#[cfg(target_os = "linux")]
+mod not_drawn;
 #[cfg(target_os = "linux")]
 mod operations;
 mod outboxes;
@@ -96,4 +102,6 @@ mod support;
 #[cfg(unix)]
 mod terminal;
 mod tidy;
+#[cfg(target_os = "linux")]
+mod tmux;
 mod tolerance;
