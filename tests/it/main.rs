@@ -73,6 +73,8 @@ mod preview;
 mod properties;
 #[cfg(target_os = "linux")]
 mod protected;
+#[cfg(target_os = "linux")]
+mod recorded;
 #[cfg(unix)]
 mod refused;
 #[cfg(unix)]
