@@ -180,14 +180,22 @@ fn tick() {
     }
 }
 
-/// Draws anew when the terminal has another size.
+/// Draws anew when the terminal has another size, and when it is ours again after a Ctrl-Z.
 #[cfg(unix)]
 fn follow() {
-    let Ok(mut signals) = signal_hook::iterator::Signals::new([signal_hook::consts::SIGWINCH])
-    else {
-        return;
+    use signal_hook::consts::{SIGCONT, SIGWINCH};
+
+    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGWINCH, SIGCONT]) else { return };
+    let heard = move || {
+        for signal in signals.forever() {
+            let mut screen = lock();
+            if signal == SIGCONT {
+                // Others have written since.
+                screen.drawn = None;
+            }
+            screen.draw();
+        }
     };
-    let heard = move || signals.forever().for_each(|_| lock().draw());
     drop(thread::Builder::new().name("size".into()).spawn(heard));
 }
 
@@ -220,8 +228,9 @@ impl Screen {
         self.drawn = Some((text, width));
     }
 
+    /// Leaves nothing of the line. What stands there while others have the terminal is theirs.
     fn wipe(&mut self) {
-        if self.drawn.take().is_some() {
+        if self.drawn.take().is_some() && is_in_front() {
             self.write("\r\x1b[J");
         }
     }
@@ -262,10 +271,8 @@ fn spinning(
     let half = (left / 2).max(left.saturating_sub(wanted + GAP.chars().count()));
     let what = columns::begin(&what, half);
     let left = left.saturating_sub(columns::wide(&what) + GAP.chars().count());
-    let last = match last.is_cut {
-        true => columns::end(&last.text, left),
-        false => columns::begin(&last.text, left),
-    };
+    let last =
+        if last.is_cut { columns::end(&last.text, left) } else { columns::begin(&last.text, left) };
     columns::begin(&format!("{lead}{what}{GAP}{last}"), room)
 }
 

@@ -141,10 +141,10 @@ fn last_of(outcome: &Outcome) -> Option<String> {
 /// Each file that operations changed, in their order, with what became of it last.
 fn changed(work: &[&Outcome]) -> Vec<String> {
     let mut files: Vec<(String, &str)> = Vec::new();
-    let mut note = |path: String, what| {
+    let mut note = |path: String, what: &'static str| {
         let was_new = files.iter().any(|(known, was)| *known == path && *was == " (new)");
         files.retain(|(known, _)| *known != path);
-        files.push((path, if was_new && what == "" { " (new)" } else { what }));
+        files.push((path, if was_new && what.is_empty() { " (new)" } else { what }));
     };
     for outcome in work {
         match &outcome.detail {

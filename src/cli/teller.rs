@@ -129,7 +129,7 @@ impl Drop for Teller<'_> {
 impl Observer for Teller<'_> {
     fn turn(&mut self, session: &Session, reply: &str) {
         self.events.begin(session, reply);
-        live::nothing();
+        self.goes_on();
     }
 
     fn looks_on(&self) -> Option<Arc<Glimpse>> {
@@ -164,9 +164,6 @@ impl Observer for Teller<'_> {
     fn done(&mut self, outcome: &Outcome) {
         let talk = &self.context.talk;
         self.events.operation(outcome);
-        self.seen.clear();
-        // What comes between operations, and after them, takes a while in a large workspace.
-        live::running("", "on with it", &self.seen);
         // What a command did where it may not is no matter of success, nor is an end that is none.
         let minds = outcome.kind == Kind::Run && !outcome.warnings.is_empty()
             || not_counted(outcome).is_some();
@@ -184,6 +181,7 @@ impl Observer for Teller<'_> {
             }
             _ => {}
         }
+        self.goes_on();
     }
 }
 
@@ -318,6 +316,12 @@ impl Listener for Teller<'_> {
 }
 
 impl Teller<'_> {
+    /// What comes between operations and after them takes a while in a large workspace, or in a guest.
+    fn goes_on(&self) {
+        self.seen.clear();
+        live::running("", "at work", &self.seen);
+    }
+
     /// What a turn came to in a few rows, on a terminal.
     fn sum_up(&self, turn: &Turn) {
         if live::is_on() && turn.session.pending.is_none() {

@@ -161,6 +161,28 @@ fn ctrl_c_while_the_spinner_turns_leaves_a_clean_terminal() {
 }
 
 #[test]
+fn in_the_background_nothing_is_drawn_over_what_others_write() {
+    let base = Base::with_session();
+    let Some(tmux) = Tmux::start(&base, 80) else { return };
+    tmux.types("deaddrop watch");
+    tmux.shows(STOPS);
+    let stopped = |screen: &str| screen.contains("Stopped") && screen.ends_with(PROMPT);
+    tmux.key("C-z");
+    tmux.wait_for("a stop", stopped);
+    tmux.types("fg");
+    tmux.wait_for("the line again", |screen| screen.ends_with(STOPS));
+    tmux.key("C-z");
+    tmux.wait_for("a stop", stopped);
+    tmux.types("clear; bg");
+    base.write("inbox/1.txt", "[CREATE_FILE path=\"a\"]\n1\n[/CREATE_FILE]\n");
+    let screen = tmux.shows("\noutbox/a1b2c3d4_seq0002.txt");
+    assert!(screen.contains(&format!("\n{PROMPT}\n1.txt, the reply")), "{screen}");
+    assert!(!screen.contains(STOPS), "{screen}");
+    tmux.types("fg");
+    tmux.wait_for("the line again", |screen| screen.ends_with(STOPS));
+}
+
+#[test]
 fn a_question_stands_alone_until_it_is_answered() {
     let base = crate::approvals::scene();
     let Some(tmux) = Tmux::start(&base, 80) else { return };
