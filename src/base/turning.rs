@@ -164,6 +164,7 @@ impl Base {
         guard: Guard,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
+        observer.turn(&begin.session, begin.reply().0);
         self.be_patient(begin)?;
         let Known { outcomes: known, recovered } = known;
         let (policy, clock) =
@@ -219,6 +220,7 @@ impl Base {
             let mode = if open { Mode::Off } else { self.config.sandbox.mode };
             place.network = mode.network(policy.network);
             (place.read_limit, place.read_room) = (read_limit, read_room);
+            place.seen = observer.looks_on();
             let carried = turn::carry_out(&course, &mut place, &mut notes, observer)?;
             (carried, place.into_last_walk())
         };

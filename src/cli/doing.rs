@@ -2,12 +2,13 @@
 //! answered.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::prompt::{Prompt, Said};
 use super::teller::NO_ANSWER;
-use super::{Context, Opened, Teller, WAITS, question, talk};
+use super::{Context, Opened, Teller, WAITS, live, question, talk};
 use crate::base::{self, Turn};
 use crate::control::{self, Wish};
 use crate::daemon::Listener;
@@ -28,12 +29,16 @@ impl Context {
     /// that.
     pub(super) fn open_or_hand_over(&self, wish: &Wish, stop: &Stop) -> Result<Opened> {
         let begun = Instant::now();
+        live::heed(stop);
         loop {
             match self.open(stop.clone()) {
                 Ok(base) => return Ok(Opened::Here(Box::new(base))),
                 Err(e) if e.is_locked() && Lock::holder_serves(&self.config) => {
+                    live::running("", "the deaddrop that runs here does it", &Arc::default());
                     // Else it ended and left the wish alone.
-                    if let Some(turn) = control::hand_over(&self.config, wish, stop)? {
+                    let turn = control::hand_over(&self.config, wish, stop);
+                    live::nothing();
+                    if let Some(turn) = turn? {
                         return Ok(Opened::Elsewhere(Box::new(turn)));
                     }
                 }

@@ -1,14 +1,19 @@
 //! The command line: what a person types, and which part of the program answers it.
 
 mod arguments;
+mod awaited;
 mod changes;
 mod check;
+mod columns;
 mod decisions;
 mod doctor;
 mod doing;
+mod events;
 mod held;
 mod input;
+mod live;
 mod messages;
+mod notice;
 mod policy;
 mod prompt;
 mod question;
@@ -18,6 +23,7 @@ mod rpc;
 mod run;
 mod serving;
 mod sessions;
+mod summary;
 mod talk;
 mod teller;
 
@@ -178,7 +184,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let talk = Talk::new(&cli.global);
-    match answer(cli, talk.clone()) {
+    let answered = answer(cli, talk.clone());
+    live::nothing();
+    match answered {
         Ok(code) => code,
         Err(error) => {
             if !error.is_interrupted() {

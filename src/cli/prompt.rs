@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use super::live;
 use super::talk::Talk;
 
 /// How soon the thread sees that nobody waits for it any more.
@@ -76,6 +77,7 @@ impl Drop for Prompt {
         if let Some(listener) = self.listener.take() {
             let _ = listener.join();
         }
+        live::release();
     }
 }
 

@@ -12,10 +12,15 @@ const USUAL: usize = 80;
 /// Less cannot be written in.
 const NARROWEST: usize = 40;
 
-/// How wide the terminal is.
+/// How wide the terminal is, for texts that need some room.
 pub(super) fn width() -> usize {
+    own_width().max(NARROWEST)
+}
+
+/// How wide the terminal is, be it ever so narrow.
+pub(super) fn own_width() -> usize {
     let said = || std::env::var("COLUMNS").ok()?.trim().parse().ok().filter(|width| *width > 0);
-    terminal().or_else(said).unwrap_or(USUAL).max(NARROWEST)
+    terminal().or_else(said).unwrap_or(USUAL)
 }
 
 #[cfg(unix)]

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::{Context, Opened, Teller, talk};
+use super::events::Events;
+use super::{Context, Opened, Teller, live, talk};
 use crate::base::{Base, Beginning, Turn};
 use crate::control::Wish;
 use crate::daemon::{self, Serve};
@@ -177,7 +178,10 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
     let id = session.id.clone();
     announce(context, &Turn { session, outbox }, "goes on")?;
     if arguments.no_watch {
-        daemon::serve_once(&mut base, &Serve::One(id.clone()), &stop, &mut Teller::new(context))?;
+        let mut teller = Teller::that_serves_once(context);
+        base.recovered.iter().for_each(|told| teller.tell_again(told));
+        daemon::serve_once(&mut base, &Serve::One(id.clone()), &stop, &mut teller)?;
+        drop(teller);
         let session = base.store.load(&id)?;
         // Others may decide while the person here thinks about it.
         drop(base);
@@ -203,8 +207,11 @@ pub(super) fn watch(context: &Context) -> Result<ExitCode> {
             base.restore_outbox(&session)?;
         }
         context.talk.say(&format!("Session {}: {}", session.id, first_line(&session.task)));
-        if !context.json && !waits {
-            talk::result(&context.display(&base.outbox_path(&session)));
+        let outbox = (!waits).then(|| base.outbox_path(&session));
+        match &outbox {
+            _ if context.json => Events::session(context, &Turn { session, outbox }),
+            Some(path) => talk::result(&context.display(path)),
+            None => {}
         }
     }
     serve(context, &mut base, &Serve::All, &stop)
@@ -214,15 +221,21 @@ fn serve(context: &Context, base: &mut Base, whom: &Serve, stop: &Stop) -> Resul
     if let Some(guest) = base.guest_label() {
         context.talk.say(&format!("Everything is carried out in the guest '{guest}'."));
     }
-    let inbox = context.display(base.inbox.folder());
-    context
-        .talk
-        .say(&format!("Waiting for replies in {inbox}/ (Ctrl-C stops, `deaddrop resume` goes on)"));
-    let mut teller = Teller::that_asks(context);
+    let mut teller = Teller::that_serves(context);
+    live::heed(stop);
+    if !live::is_on() {
+        let inbox = context.display(base.inbox.folder());
+        context.talk.say(&format!(
+            "Waiting for replies in {inbox}/ (Ctrl-C stops, `deaddrop resume` goes on)"
+        ));
+    }
+    base.recovered.iter().for_each(|told| teller.tell_again(told));
     if daemon::serve(base, whom, stop, &mut teller)? {
         Ok(ExitCode::SUCCESS)
     } else {
-        context.talk.say("\nStopped. `deaddrop resume` goes on where this was left.");
+        // The line that is drawn in place has taken the `^C` with it.
+        let line = if live::is_on() { "" } else { "\n" };
+        context.talk.say(&format!("{line}Stopped. `deaddrop resume` goes on where this was left."));
         Err(Error::interrupted())
     }
 }
@@ -238,7 +251,7 @@ fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
     let Some(path) = &turn.outbox else {
         context.talk.say(&begins);
         if context.json {
-            Context::print_json(&talk::turn_json(context, turn));
+            Events::session(context, turn);
         }
         return Ok(());
     };
@@ -255,7 +268,7 @@ fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
         context.display(&context.config.inbox)
     ));
     if context.json {
-        Context::print_json(&talk::turn_json(context, turn));
+        Events::session(context, turn);
     } else {
         talk::result(&context.display(path));
     }

@@ -1,5 +1,5 @@
 //! How deaddrop talks: results on standard output, everything else on standard error, in colour
-//! where that is wanted.
+//! where that is wanted. Nothing is drawn in place but on a terminal that can, by [`live`].
 
 use std::io::{self, IsTerminal, Write};
 
@@ -7,7 +7,8 @@ use anstyle::{AnsiColor, Style};
 
 use super::arguments::{Color, Global};
 use super::rows::cut;
-use super::{Context, question};
+use super::summary::{Mark, last_of};
+use super::{Context, live, question};
 use crate::base::Turn;
 use crate::protocol::{Detail, Kind, Outcome, Warning, WarningSort, tags};
 use crate::session::Session;
@@ -28,11 +29,19 @@ pub(super) struct Talk {
 
 /// Prints a result. A reader that has gone away has seen enough.
 pub(super) fn result(text: &str) {
-    let mut out = io::stdout().lock();
-    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+    live::above(|| {
+        let mut out = io::stdout().lock();
+        let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+    });
 }
 
 impl Talk {
+    /// Without colours.
+    #[cfg(test)]
+    pub(super) fn plain() -> Self {
+        Self { quiet: false, verbose: false, color: false, result_color: false }
+    }
+
     pub(super) fn new(global: &Global) -> Self {
         let refused = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let colored = |is_terminal: bool| match global.color {
@@ -40,10 +49,14 @@ impl Talk {
             Color::Never => false,
             Color::Auto => is_terminal && !refused(),
         };
+        let color = colored(io::stderr().is_terminal());
+        if !global.quiet && !global.json && io::stderr().is_terminal() && can_draw() {
+            live::begin(color);
+        }
         Self {
             quiet: global.quiet,
             verbose: global.verbose,
-            color: colored(io::stderr().is_terminal()),
+            color,
             result_color: colored(io::stdout().is_terminal()),
         }
     }
@@ -71,14 +84,19 @@ impl Talk {
             return None;
         }
         let mut answer = String::new();
-        io::stdin().read_line(&mut answer).ok()?;
-        Some(answer)
+        let read = io::stdin().read_line(&mut answer);
+        live::release();
+        read.ok().map(|_| answer)
     }
 
-    /// Writes a question, and leaves the cursor behind it. Returns whether that could be done.
+    /// Writes a question, and leaves the cursor behind it: nothing is drawn in place until
+    /// [`live::release`]. Returns whether that could be done.
     pub(super) fn prompt(&self, question: &str) -> bool {
-        let mut err = io::stderr().lock();
-        !self.quiet && write!(err, "{question}").and_then(|()| err.flush()).is_ok()
+        !self.quiet
+            && live::hold(|| {
+                let mut err = io::stderr().lock();
+                write!(err, "{question}").and_then(|()| err.flush()).is_ok()
+            })
     }
 
     /// Says what the person should look at.
@@ -87,8 +105,10 @@ impl Talk {
     }
 
     pub(super) fn put(text: &str) {
-        let mut err = io::stderr().lock();
-        let _ = writeln!(err, "{text}");
+        live::above(|| {
+            let mut err = io::stderr().lock();
+            let _ = writeln!(err, "{text}");
+        });
     }
 
     pub(super) fn red(&self, text: &str) -> String {
@@ -125,10 +145,13 @@ impl Talk {
     fn line(&self, outcome: &Outcome, done: &str, summary: &str) -> String {
         let not_counted = not_counted(outcome);
         let mark = match &outcome.detail {
-            Detail::Unknown { .. } => "  ?   ".to_owned(),
-            _ if not_counted.is_some() => self.yellow("  --  "),
-            _ if outcome.success() => self.green(done),
-            _ => self.red("FAILED"),
+            Detail::Unknown { .. } => "  ?     ".to_owned(),
+            _ if not_counted.is_some() => self.yellow("  --  ") + "  ",
+            _ => match Mark::of(outcome) {
+                Mark::Done => self.green(&format!("{done}  ")),
+                Mark::Failed => self.red("FAILED") + "  ",
+                Mark::Refused => self.red("REFUSED") + " ",
+            },
         };
         let name = name(outcome.kind, outcome.asked.is_some());
         let told = match (&outcome.detail, not_counted) {
@@ -137,13 +160,14 @@ impl Talk {
             _ => format!("  {summary}"),
         };
         let mut text = if told.starts_with(' ') {
-            format!("{mark}  {name:<11}{told}")
+            format!("{mark}{name:<11}{told}")
         } else {
-            format!("{mark}  {name}{told}")
+            format!("{mark}{name}{told}")
         };
-        // All of it is shown where the person asked for that.
-        if let Some(last) = last_line(outcome).filter(|_| !self.verbose) {
-            text.push_str(&format!("\n          {last}"));
+        // All of it is shown where the person asked for that, and on a terminal a summary has it.
+        let failed = !outcome.success() && !self.verbose && !live::is_on();
+        if let Some(last) = failed.then(|| last_of(outcome)).flatten() {
+            text.push_str(&format!("\n          {}", cut(&last, LAST_LINE)));
         }
         let beside = |warning: &&Warning| warning.sort != WarningSort::Done;
         for warning in outcome.warnings.iter().filter(beside) {
@@ -172,6 +196,11 @@ impl Talk {
     }
 }
 
+/// Whether the terminal says that it can do more than print a line after the other.
+fn can_draw() -> bool {
+    std::env::var("TERM").is_ok_and(|term| !term.is_empty() && term != "dumb")
+}
+
 /// What an operation is called in a session of tags, or of operations.
 pub(super) fn name(kind: Kind, in_operations: bool) -> &'static str {
     match kind {
@@ -183,17 +212,6 @@ pub(super) fn name(kind: Kind, in_operations: bool) -> &'static str {
         Kind::Run if in_operations => "shell",
         kind => tags::name(kind),
     }
-}
-
-/// The last line that a command wrote which failed: most say there why.
-fn last_line(outcome: &Outcome) -> Option<String> {
-    let Detail::Ran(execution) = &outcome.detail else { return None };
-    if outcome.success() {
-        return None;
-    }
-    let output = tags::output(&execution.output);
-    let last = output.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
-    Some(cut(&visible_line(last), LAST_LINE))
 }
 
 /// Why an end of the session does not count, if it is one that does not.

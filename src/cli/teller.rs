@@ -3,15 +3,18 @@
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::path::Path;
+use std::sync::Arc;
 
+use super::events::Events;
 use super::prompt::{Prompt, Said};
-use super::talk::{Talk, below, name, not_counted, result, turn_json};
-use super::{Context, question};
+use super::talk::{Talk, below, name, not_counted, outcomes, result, turn_json};
+use super::{Context, awaited, live, notice, question, rows, summary};
 use crate::base::Turn;
 use crate::control::Wish;
-use crate::daemon::{Answer, Listener};
+use crate::daemon::{Answer, Listener, Waiting};
 use crate::place::Rewritten;
 use crate::protocol::{Asks, Detail, Kind, Operation, Outcome, Step, tags};
+use crate::runner::Glimpse;
 use crate::session::{Question, Session};
 use crate::text::{named, visible_line};
 use crate::turn::Observer;
@@ -24,6 +27,11 @@ pub(super) struct Teller<'a> {
     context: &'a Context,
     /// Whether questions are put at the terminal while other things go on.
     puts: bool,
+    /// Whether it serves: then events are told one by one, and the ends of turns are announced.
+    serves: bool,
+    events: Events,
+    /// Shows what a command writes while it runs.
+    seen: Arc<Glimpse>,
     /// What was asked here and is not decided, by the name of the session's files: the first of them
     /// is put.
     open: VecDeque<Open>,
@@ -41,12 +49,41 @@ struct Open {
 impl<'a> Teller<'a> {
     /// Tells, and lets others put questions.
     pub(super) fn new(context: &'a Context) -> Self {
-        Self { context, puts: false, open: VecDeque::new(), prompt: None }
+        let (events, seen) = (Events::default(), Arc::default());
+        Self {
+            context,
+            puts: false,
+            serves: false,
+            events,
+            seen,
+            open: VecDeque::new(),
+            prompt: None,
+        }
     }
 
-    /// Puts questions, too, where there is a terminal.
-    pub(super) fn that_asks(context: &'a Context) -> Self {
-        Self { puts: !context.json, ..Self::new(context) }
+    /// Puts questions, too, where there is a terminal, and tells events where `--json` wants them.
+    pub(super) fn that_serves(context: &'a Context) -> Self {
+        let mut teller = Self::that_serves_once(context);
+        teller.puts = !context.json;
+        teller
+    }
+
+    /// The same without the questions.
+    pub(super) fn that_serves_once(context: &'a Context) -> Self {
+        let mut teller = Self::new(context);
+        (teller.serves, teller.events) = (true, Events::told(context.json));
+        teller
+    }
+
+    /// Says what the person should look at.
+    pub(super) fn warn(&self, told: &str) {
+        self.context.talk.warning(told);
+        self.events.warning(told);
+    }
+
+    /// Tells as an event what was said when the base directory was opened.
+    pub(super) fn tell_again(&self, told: &str) {
+        self.events.warning(told);
     }
 
     /// Shows what a session asks.
@@ -82,25 +119,51 @@ impl<'a> Teller<'a> {
     }
 }
 
+impl Drop for Teller<'_> {
+    /// Who tells nothing more leaves nothing on the terminal that is drawn anew.
+    fn drop(&mut self) {
+        live::nothing();
+    }
+}
+
 impl Observer for Teller<'_> {
+    fn turn(&mut self, session: &Session, reply: &str) {
+        self.events.begin(session, reply);
+        self.goes_on();
+    }
+
+    fn looks_on(&self) -> Option<Arc<Glimpse>> {
+        live::is_on().then(|| Arc::clone(&self.seen))
+    }
+
     fn recovered(&mut self, told: &str) {
-        self.context.talk.warning(told);
+        self.warn(told);
     }
 
     fn noticed(&mut self, told: &str) {
-        self.context.talk.warning(told);
+        self.warn(told);
     }
 
     fn begun(&mut self, step: &Step) {
-        // Only a command can take a while.
-        if let (Kind::Run, Asks::Operation(Operation::Run(run))) = (step.kind(), &step.asks) {
-            let name = name(Kind::Run, step.asked.is_some());
+        let Asks::Operation(operation) = &step.asks else { return };
+        let name = name(step.kind(), step.asked.is_some());
+        if live::is_on() {
+            let what = match operation {
+                Operation::Run(run) => named(&run.command),
+                Operation::Search { pattern, .. } => named(pattern),
+                operation => operation.path().map(|p| format!("'{p}'")).unwrap_or_default(),
+            };
+            self.seen.clear();
+            live::running(name, &what, &self.seen);
+        } else if let Operation::Run(run) = operation {
+            // Only a command can take a while.
             self.context.talk.say(&format!("   ..   {name:<11}  {}", named(&run.command)));
         }
     }
 
     fn done(&mut self, outcome: &Outcome) {
         let talk = &self.context.talk;
+        self.events.operation(outcome);
         // What a command did where it may not is no matter of success, nor is an end that is none.
         let minds = outcome.kind == Kind::Run && !outcome.warnings.is_empty()
             || not_counted(outcome).is_some();
@@ -118,6 +181,7 @@ impl Observer for Teller<'_> {
             }
             _ => {}
         }
+        self.goes_on();
     }
 }
 
@@ -135,17 +199,28 @@ impl Listener for Teller<'_> {
 
     fn turned(&mut self, turn: &Turn) {
         self.forget(&turn.session);
+        live::nothing();
         let context = self.context;
-        if context.json {
+        if self.serves {
+            self.events.end(context, turn);
+            notice::turned(context, turn);
+        } else if context.json {
             Context::print_json(&turn_json(context, turn));
         }
+        self.sum_up(turn);
         match &turn.outbox {
             None if turn.session.is_complete => context.talk.completed(&turn.session),
             // What it asks is shown by itself.
             None => {}
             Some(path) => {
                 let weighed = context.weighed(&turn.session);
-                context.talk.say(&format!("Next outbox, to paste into the chat{weighed}:"));
+                let begins = format!("Next outbox, to paste into the chat{weighed}");
+                if live::is_on() {
+                    let inbox = context.display(&context.config.inbox);
+                    context.talk.say(&format!("{begins}; the reply goes to {inbox}/:"));
+                } else {
+                    context.talk.say(&format!("{begins}:"));
+                }
                 if !context.json {
                     result(&context.display(path));
                 }
@@ -158,7 +233,12 @@ impl Listener for Teller<'_> {
     }
 
     fn asks(&mut self, session: &Session, changes: &[Rewritten]) {
+        live::nothing();
         self.show(session, changes);
+        self.events.question(self.context, session);
+        if self.serves {
+            notice::asks(self.context, session);
+        }
         if let (true, Some(question)) = (self.puts, session.question()) {
             let (stem, question) = (session.stem(), question.clone());
             self.open.push_back(Open { stem, question, line: question::line(session, true) });
@@ -182,6 +262,12 @@ impl Listener for Teller<'_> {
         }
     }
 
+    fn idle(&mut self, waiting: &Waiting<'_>) {
+        if live::is_on() {
+            live::still(awaited::line(self.context, waiting));
+        }
+    }
+
     fn waits(&mut self, name: &OsStr, session: &Session) {
         let name = name.to_string_lossy();
         self.context.talk.say(&format!(
@@ -197,7 +283,7 @@ impl Listener for Teller<'_> {
 
     fn stuck(&mut self, name: &OsStr, why: &str) {
         let name = name.to_string_lossy();
-        self.context.talk.warning(&format!("{} is left where it is: {why}", visible_line(&name)));
+        self.warn(&format!("{} is left where it is: {why}", visible_line(&name)));
     }
 
     fn fulfilled(&mut self, wish: &Wish, turn: &Turn) {
@@ -230,9 +316,24 @@ impl Listener for Teller<'_> {
 }
 
 impl Teller<'_> {
+    /// What comes between operations and after them takes a while in a large workspace, or in a guest.
+    fn goes_on(&self) {
+        self.seen.clear();
+        live::running("", "at work", &self.seen);
+    }
+
+    /// What a turn came to in a few rows, on a terminal.
+    fn sum_up(&self, turn: &Turn) {
+        if live::is_on() && turn.session.pending.is_none() {
+            let talk = &self.context.talk;
+            let rows = summary::rows(talk, outcomes(&turn.session), rows::own_width());
+            rows.iter().for_each(|row| talk.say(row));
+        }
+    }
+
     fn moved(&self, name: &OsStr, from: &Path, folder: &str, why: &str) {
         let name = name.to_string_lossy();
-        self.context.talk.warning(&format!(
+        self.warn(&format!(
             "{} was moved to {}: {why}",
             visible_line(&name),
             self.context.display(&from.join(folder))

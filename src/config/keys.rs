@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use super::notify::Notify;
 use super::sandbox::Mode;
 use super::secrets::SecretsMode;
 use crate::error::{Error, Result};
@@ -38,6 +39,8 @@ pub(super) enum Kind {
     Mode,
     /// What is done about secrets.
     Secrets,
+    /// How the end of a turn is announced.
+    Notify,
     /// The name of a policy, or nothing.
     Policy,
     /// Files and folders outside the workspace.
@@ -59,7 +62,7 @@ pub(crate) const PROTECTED: &str = ".git,.gitmodules,.husky,.vscode,.idea,.curso
     .mcp.json,.envrc,.bashrc,.bash_profile,.bash_login,.bash_logout,.profile,.zshrc,.zprofile,\
     .zshenv,.zlogin,.zlogout,.kshrc,.cshrc,.tcshrc,.login,.inputrc";
 
-pub(super) static KEYS: [Key; 23] = [
+pub(super) static KEYS: [Key; 24] = [
     Key { name: "workspace_dir", kind: Kind::Folder, default: "workspace" },
     Key { name: "inbox_dir", kind: Kind::Folder, default: "inbox" },
     Key { name: "outbox_dir", kind: Kind::Folder, default: "outbox" },
@@ -107,6 +110,7 @@ pub(super) static KEYS: [Key; 23] = [
     Key { name: "protected_names", kind: Kind::Names, default: PROTECTED },
     Key { name: "secrets", kind: Kind::Secrets, default: "withhold" },
     Key { name: "secrets_allow", kind: Kind::Patterns, default: "" },
+    Key { name: "notify", kind: Kind::Notify, default: "off" },
 ];
 
 impl Key {
@@ -122,6 +126,9 @@ impl Key {
             Kind::Mode => format!("one of {}", Mode::ALL.map(|(name, _)| name).join(", ")),
             Kind::Secrets => {
                 format!("one of {}", SecretsMode::ALL.map(|(name, _)| name).join(", "))
+            }
+            Kind::Notify => {
+                format!("one of {}", Notify::ALL.map(|(name, _)| name).join(", "))
             }
             Kind::Policy => {
                 "the name of a policy, as a string; [policies.NAME] changes one".to_owned()

@@ -4,6 +4,7 @@
 
 mod guest;
 mod keys;
+mod notify;
 pub(crate) mod pattern;
 mod policy;
 mod raw;
@@ -25,6 +26,7 @@ use crate::text::nearest;
 pub use guest::{Guest, Way};
 #[cfg(test)]
 pub(crate) use keys::PROTECTED;
+pub use notify::Notify;
 pub use policy::{Files, Policy, Shell};
 pub use raw::Raw;
 pub use sandbox::{Mode, Sandbox};
@@ -64,6 +66,8 @@ pub struct Config {
     pub protected_names: Vec<String>,
     /// How what an outbox shows is screened.
     pub secrets: Secrets,
+    /// How the end of a turn is announced.
+    pub notify: Notify,
     /// The other machine that operations are carried out on, if not on this one.
     pub guest: Option<Guest>,
     /// Which policy is in force, if that is set; else `new` and `run` have defaults of their own.
@@ -110,6 +114,7 @@ impl Config {
             sandbox: Sandbox::resolve(raw, &base, home)?,
             protected_names: raw.setting("protected_names").names()?,
             secrets: Secrets::resolve(raw)?,
+            notify: Notify::resolve(raw)?,
             guest: raw.guest.as_ref().map(|guest| guest.resolve(&base)).transpose()?,
             policy: raw.setting("policy").policy(),
             policies: policy::resolve(&raw.policies)?,

@@ -128,9 +128,10 @@ impl Raw {
 /// What a settings file says, if it is of the type that the setting is of.
 fn from_toml(key: &Key, value: &DeValue<'_>, origin: &str) -> Result<Value> {
     match (key.kind, value) {
-        (Kind::Folder | Kind::Mode | Kind::Secrets | Kind::Policy, DeValue::String(text)) => {
-            Ok(Value::Text(text.to_string()))
-        }
+        (
+            Kind::Folder | Kind::Mode | Kind::Secrets | Kind::Notify | Kind::Policy,
+            DeValue::String(text),
+        ) => Ok(Value::Text(text.to_string())),
         (Kind::Switch, DeValue::Boolean(on)) => Ok(Value::Text(on.to_string())),
         (Kind::Number { .. }, DeValue::Integer(number)) => Ok(Value::Text(whole(number))),
         (Kind::Paths | Kind::Variables | Kind::Names | Kind::Patterns, DeValue::Array(items)) => {

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::keys::{Key, Kind, Value};
 use super::normal;
+use super::notify::Notify;
 use super::sandbox::Mode;
 use super::secrets::SecretsMode;
 use crate::error::{Error, Result};
@@ -53,6 +54,12 @@ impl Setting {
         let text = self.text().trim();
         let found = all.into_iter().find(|(name, _)| *name == text);
         found.map(|(_, meant)| meant).ok_or_else(|| self.wrong())
+    }
+
+    pub(super) fn notify(&self) -> Result<Notify> {
+        let text = self.text().trim();
+        let way = Notify::ALL.into_iter().find(|(name, _)| *name == text);
+        way.map(|(_, way)| way).ok_or_else(|| self.wrong())
     }
 
     /// The name of a policy; nothing where it is empty.

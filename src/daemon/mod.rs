@@ -39,8 +39,19 @@ pub trait Listener: Observer {
     fn answer(&mut self) -> Answer {
         Answer::None
     }
+    /// Nothing is to be done now, and this is waited for. Told again and again.
+    fn idle(&mut self, _waiting: &Waiting<'_>) {}
     /// A file cannot be taken, for this reason; it is tried again. Told once.
     fn stuck(&mut self, _name: &OsStr, _why: &str) {}
+}
+
+/// What is waited for while nothing is to be done.
+#[derive(Debug, Clone)]
+pub struct Waiting<'a> {
+    /// The sessions that are open, in the order of their ids.
+    pub sessions: Vec<&'a Session>,
+    /// The names of replies that somebody still writes.
+    pub unfinished: Vec<OsString>,
 }
 
 /// What the person has said to what was asked last.
@@ -105,6 +116,7 @@ pub fn serve(
                 // Only here does nobody wait for anything. What was heard meanwhile is kept.
                 base.let_guest_rest();
                 let more = base.tidy_a_bit();
+                listener.idle(&sessions.waits_for());
                 closed = watch.wait(look_again, more);
             }
         }
@@ -147,12 +159,14 @@ fn round(
         }
         Ok(look) => look,
     };
+    sessions.unfinished = look.unfinished;
     for path in look.ready {
         if stop.is_asked() {
             return Ok(Round::Stopped);
         }
         if !one(base, sessions, &path, listener)? {
             // A reply that is not finished keeps those after it waiting: they come later.
+            sessions.unfinished.extend(path.file_name().map(OsString::from));
             return Ok(Round::Wait { look_again: true });
         }
         ask(base, sessions, listener);

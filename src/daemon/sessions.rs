@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 
-use super::{Listener, Serve};
+use super::{Listener, Serve, Waiting};
 use crate::base::{Base, Turn};
 use crate::error::{Error, Result};
 use crate::protocol::Address;
@@ -23,6 +23,8 @@ pub(super) struct Sessions {
     pub(super) waiting: HashSet<OsString>,
     /// Sessions of which a reply was left waiting in this look into the inbox.
     pub(super) passed_over: HashSet<String>,
+    /// Replies that somebody still writes, by name.
+    pub(super) unfinished: Vec<OsString>,
     /// What was asked here last, by each session.
     pub(super) asked: HashMap<String, Question>,
 }
@@ -36,6 +38,7 @@ impl Sessions {
             stuck: HashSet::new(),
             waiting: HashSet::new(),
             passed_over: HashSet::new(),
+            unfinished: Vec::new(),
             asked: HashMap::new(),
         };
         // Some of them may wait for the person.
@@ -47,6 +50,13 @@ impl Sessions {
     pub(super) fn may_go_on(&self) -> bool {
         let waits = |id: &String| self.known.get(id).is_some_and(|s| s.pending.is_some());
         self.passed_over.iter().any(|id| !waits(id))
+    }
+
+    /// What is waited for.
+    pub(super) fn waits_for(&self) -> Waiting<'_> {
+        let mut sessions: Vec<_> = self.known.values().filter(|s| !s.is_complete).collect();
+        sessions.sort_by(|a, b| a.id.cmp(&b.id));
+        Waiting { sessions, unfinished: self.unfinished.clone() }
     }
 
     pub(super) fn turned(&mut self, turn: Turn, listener: &mut dyn Listener) {

@@ -48,6 +48,8 @@ pub struct Look {
     pub ready: Vec<PathBuf>,
     /// Whether some file may be finished soon without any sign of it.
     pub look_again: bool,
+    /// The names of replies that somebody still writes.
+    pub unfinished: Vec<OsString>,
 }
 
 /// A reply taken out of the inbox.
@@ -123,8 +125,11 @@ impl Inbox {
             let told = closed.contains(&name);
             match self.settler.writer(&entry.path(), &metadata, told) {
                 Writer::Gone => found.push((written, entry.path())),
-                Writer::Busy => {}
-                Writer::Unknown => look.look_again = true,
+                Writer::Busy => look.unfinished.push(name.clone()),
+                Writer::Unknown => {
+                    look.unfinished.push(name.clone());
+                    look.look_again = true;
+                }
             }
             names.push(name);
         }

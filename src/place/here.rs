@@ -1,6 +1,7 @@
 //! This machine: the workspace's files, and commands through the runner.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Coming, Left, Place, fault_of, told};
@@ -10,7 +11,7 @@ use crate::protocol::{
     Detail, Digest, Effect, Ending, Failure, FileEffect, MoveEffect, Operation, Part, Reading,
     RelPath, ShellCommand, Warning,
 };
-use crate::runner::{Errand, Runner};
+use crate::runner::{Errand, Glimpse, Runner};
 use crate::workspace::guard::{Keeper, Snapshot};
 use crate::workspace::walk::Walk;
 use crate::workspace::{Contents, Look, MovePlan, READ_LIMIT, READ_ROOM, Terms, Workspace};
@@ -39,6 +40,8 @@ pub struct Here<'a> {
     pub lock: Option<&'a Path>,
     /// How many characters of a command's output are kept; None for as many as the runner keeps.
     pub output_limit: Option<usize>,
+    /// Is shown what commands write while they run.
+    pub seen: Option<Arc<Glimpse>>,
     /// The largest file, in bytes, that is given where it is read in its place.
     pub read_limit: u64,
     /// How many bytes of such files may be given yet.
@@ -71,6 +74,7 @@ impl<'a> Here<'a> {
             network: None,
             lock: None,
             output_limit: None,
+            seen: None,
             read_limit: READ_LIMIT,
             read_room: READ_ROOM,
             readable: &|_, _| true,
@@ -121,6 +125,7 @@ impl<'a> Here<'a> {
             output_limit: self.output_limit,
             network: self.network,
             lock: self.lock,
+            seen: self.seen.as_ref(),
             ..Errand::new(&run.command, &folder, self.own)
         };
         let execution = self.runner.run(&errand, self.interrupted);

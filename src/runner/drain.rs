@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::glimpse::Glimpse;
 use super::output::{Bounded, Unit};
 use crate::protocol::rpc::STREAM_LIMIT;
 use crate::protocol::{Capture, Output, Streams};
@@ -30,6 +31,13 @@ pub(super) enum Drains {
     Apart { stdout: Drain, stderr: Drain },
 }
 
+/// Who looks on, and as which stream this one is seen.
+struct View(Arc<Glimpse>, usize);
+
+fn view(seen: Option<&Arc<Glimpse>>, stream: usize) -> Option<View> {
+    seen.map(|seen| View(Arc::clone(seen), stream))
+}
+
 /// One stream of it.
 pub(super) struct Drain {
     kept: Arc<Mutex<Bounded>>,
@@ -39,14 +47,16 @@ pub(super) struct Drain {
 
 impl Drains {
     /// Begins to drain; gives the only ends to write to, for standard output and standard error.
-    /// `limit` is how many characters are kept of both together.
+    /// `limit` is how many characters are kept of both together; `seen` is shown what comes.
     pub(super) fn begin(
         streams: Streams,
         limit: usize,
+        seen: Option<&Arc<Glimpse>>,
     ) -> io::Result<(Self, PipeWriter, PipeWriter)> {
         match streams {
             Streams::Together => {
-                let (drain, writer) = Drain::begin(Bounded::new(limit, Unit::Characters))?;
+                let (drain, writer) =
+                    Drain::begin(Bounded::new(limit, Unit::Characters), view(seen, 0))?;
                 let same = writer.try_clone()?;
                 Ok((Self::Together(drain), writer, same))
             }
@@ -55,8 +65,8 @@ impl Drains {
                     Streams::First => Bounded::first(APART_LIMIT, Unit::Bytes),
                     _ => Bounded::new(APART_LIMIT, Unit::Bytes),
                 };
-                let (stdout, out) = Drain::begin(bounded())?;
-                let (stderr, err) = Drain::begin(bounded())?;
+                let (stdout, out) = Drain::begin(bounded(), view(seen, 0))?;
+                let (stderr, err) = Drain::begin(bounded(), view(seen, 1))?;
                 Ok((Self::Apart { stdout, stderr }, out, err))
             }
         }
@@ -75,11 +85,11 @@ impl Drains {
 }
 
 impl Drain {
-    fn begin(bounded: Bounded) -> io::Result<(Self, PipeWriter)> {
+    fn begin(bounded: Bounded, view: Option<View>) -> io::Result<(Self, PipeWriter)> {
         let (output, writer) = io::pipe()?;
         let wide = Wide::widen(&output);
         let kept = Arc::new(Mutex::new(bounded));
-        let ended = drain(output, wide, Arc::clone(&kept))?;
+        let ended = drain(output, wide, Arc::clone(&kept), view)?;
         Ok((Self { kept, ended }, writer))
     }
 
@@ -93,6 +103,7 @@ fn drain(
     mut output: PipeReader,
     wide: Option<Wide>,
     kept: Arc<Mutex<Bounded>>,
+    view: Option<View>,
 ) -> io::Result<mpsc::Receiver<Infallible>> {
     let (sender, ended) = mpsc::channel();
     let run = move || {
@@ -101,7 +112,12 @@ fn drain(
         loop {
             match output.read(&mut buffer) {
                 Ok(0) => break,
-                Ok(n) => lock(&kept).push(&buffer[..n]),
+                Ok(n) => {
+                    if let Some(View(seen, stream)) = &view {
+                        seen.push(*stream, &buffer[..n]);
+                    }
+                    lock(&kept).push(&buffer[..n]);
+                }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => break,
             }

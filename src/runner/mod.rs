@@ -7,6 +7,7 @@ pub mod aside;
 mod confining;
 mod drain;
 mod environment;
+mod glimpse;
 mod output;
 pub mod sandbox;
 pub(crate) mod space;
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 use std::io::{self, PipeWriter, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use wait_timeout::ChildExt;
@@ -26,6 +27,7 @@ use crate::protocol::{Capture, Ending, Execution, Output, Streams};
 use confining::{Found, Walls};
 use drain::Drains;
 pub use environment::fault as environment_fault;
+pub use glimpse::{Glimpse, LastLine, last_line};
 use sandbox::{Order, Orphans, Report, Started};
 use space::{Shortage, Space};
 
@@ -88,6 +90,8 @@ pub struct Errand<'a> {
     pub network: Option<bool>,
     /// As [`Runner::lock`], for this command alone; None for that.
     pub lock: Option<&'a Path>,
+    /// Is shown what it writes while it runs.
+    pub seen: Option<&'a Arc<Glimpse>>,
 }
 
 impl<'a> Errand<'a> {
@@ -107,6 +111,7 @@ impl<'a> Errand<'a> {
             output_limit: None,
             network: None,
             lock: None,
+            seen: None,
         }
     }
 }
@@ -185,8 +190,11 @@ impl Runner {
             return Err(io::Error::other(shortage.refusal()));
         }
         // The threads come first: without them, nothing has been begun.
-        let (drains, stdout, stderr) =
-            Drains::begin(errand.streams, errand.output_limit.unwrap_or(self.output_limit))?;
+        let (drains, stdout, stderr) = Drains::begin(
+            errand.streams,
+            errand.output_limit.unwrap_or(self.output_limit),
+            errand.seen,
+        )?;
         let orphans = Orphans::expect();
         let (mut helper, report) = self.start(&order, stdout, stderr)?;
 

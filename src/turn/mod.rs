@@ -7,6 +7,7 @@ pub mod recover;
 mod sight;
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::error::Result;
@@ -18,7 +19,8 @@ use crate::protocol::{
     Asks, Detail, Effect, Ending, Execution, Failure, FailureKind, Kind, Operation, Outcome, Part,
     Reading, RelPath, Step, Warning, WarningSort,
 };
-use crate::session::{Question, SeenFiles, Verdict};
+use crate::runner::Glimpse;
+use crate::session::{Question, SeenFiles, Session, Verdict};
 use crate::text::{count, visible_line};
 use crate::workspace::guard::Snapshot;
 pub use judge::judge;
@@ -38,8 +40,14 @@ const NAMED: usize = 10;
 
 /// Is told what happens while a reply is carried out.
 pub trait Observer {
+    /// A turn of this session begins, or goes on, with the reply of that name.
+    fn turn(&mut self, _session: &Session, _reply: &str) {}
     /// An operation is about to be tried.
     fn begun(&mut self, _step: &Step) {}
+    /// What is shown what commands write while they run, where somebody looks on.
+    fn looks_on(&self) -> Option<Arc<Glimpse>> {
+        None
+    }
     /// A step has come to this.
     fn done(&mut self, _outcome: &Outcome) {}
     /// Something was put right after deaddrop had been stopped hard: a sentence.

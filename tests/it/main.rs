@@ -41,8 +41,12 @@ mod guests_hostile;
 mod handing_over;
 #[cfg(target_os = "linux")]
 mod hostile_outbox;
+#[cfg(target_os = "linux")]
+mod in_place;
 #[cfg(unix)]
 mod inbox;
+#[cfg(unix)]
+mod json_events;
 #[cfg(unix)]
 mod linear;
 mod listing;
@@ -51,6 +55,8 @@ mod looking;
 mod messages;
 #[cfg(target_os = "linux")]
 mod moves;
+#[cfg(target_os = "linux")]
+mod not_drawn;
 #[cfg(unix)]
 mod once;
 #[cfg(target_os = "linux")]
@@ -72,6 +78,8 @@ mod preview;
 mod properties;
 #[cfg(target_os = "linux")]
 mod protected;
+#[cfg(target_os = "linux")]
+mod recorded;
 #[cfg(unix)]
 mod refused;
 #[cfg(unix)]
@@ -101,4 +109,6 @@ mod support;
 #[cfg(unix)]
 mod terminal;
 mod tidy;
+#[cfg(target_os = "linux")]
+mod tmux;
 mod tolerance;

@@ -4,21 +4,21 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use crate::approvals::{ASKS, scene};
 use crate::support::{Base, ID, wait_until};
 
 /// The program at a terminal of its own.
-struct AtTerminal {
+pub struct AtTerminal {
     child: Child,
     keyboard: File,
     screen: Arc<Mutex<Vec<u8>>>,
 }
 
 #[allow(unsafe_code)]
-fn terminal() -> Option<(OwnedFd, OwnedFd)> {
+pub fn terminal() -> Option<(OwnedFd, OwnedFd)> {
     use std::os::fd::FromRawFd;
     let (mut ours, mut theirs) = (0, 0);
     // SAFETY: two integers to write to; nothing else is asked for. Both are then ours alone.
@@ -33,10 +33,16 @@ fn terminal() -> Option<(OwnedFd, OwnedFd)> {
 }
 
 impl AtTerminal {
+    pub fn start(base: &Base, arguments: &[&str]) -> Option<Self> {
+        Self::begin(base.command(arguments))
+    }
+
     #[allow(unsafe_code)]
-    fn start(base: &Base, arguments: &[&str]) -> Option<Self> {
+    pub fn begin(mut command: Command) -> Option<Self> {
         let (ours, theirs) = terminal()?;
-        let mut command = base.command(arguments);
+        if command.get_envs().all(|(name, _)| name != "TERM") {
+            command.env("TERM", "xterm");
+        }
         let end = || Stdio::from(theirs.try_clone().unwrap());
         command.stdin(end()).stdout(end()).stderr(end());
         // SAFETY: both are plain system calls, and all that is done there.
@@ -63,12 +69,12 @@ impl AtTerminal {
         Some(Self { child, keyboard, screen })
     }
 
-    fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         String::from_utf8_lossy(&self.screen.lock().unwrap()).replace("\r\n", "\n")
     }
 
     #[track_caller]
-    fn wait_for(&self, text: &str, times: usize) {
+    pub fn wait_for(&self, text: &str, times: usize) {
         let begun = std::time::Instant::now();
         while self.shown().matches(text).count() < times {
             let shown = self.shown();
@@ -77,12 +83,12 @@ impl AtTerminal {
         }
     }
 
-    fn types(&mut self, text: &str) {
+    pub fn types(&mut self, text: &str) {
         self.keyboard.write_all(text.as_bytes()).unwrap();
     }
 
     #[track_caller]
-    fn ends(&mut self) -> Option<i32> {
+    pub fn ends(&mut self) -> Option<i32> {
         let mut status = None;
         wait_until("the end of the program", || {
             status = self.child.try_wait().unwrap();
@@ -105,7 +111,7 @@ const QUESTION: &str = "do it? [y/N] ";
 fn the_daemon_asks_and_goes_on_with_the_answer() {
     let base = scene();
     let Some(mut daemon) = AtTerminal::start(&base, &["watch"]) else { return };
-    daemon.wait_for("Waiting for replies", 1);
+    daemon.wait_for("Waiting for ", 1);
     // Typed before the question, it answers nothing.
     daemon.types("y\ny\n");
     base.write("inbox/r.txt", ASKS);
@@ -134,7 +140,7 @@ fn the_daemon_asks_and_goes_on_with_the_answer() {
 fn an_answer_counts_for_its_question_only() {
     let base = scene();
     let Some(mut daemon) = AtTerminal::start(&base, &["watch"]) else { return };
-    daemon.wait_for("Waiting for replies", 1);
+    daemon.wait_for("Waiting for ", 1);
     base.write("inbox/1.txt", ASKS);
     daemon.wait_for(QUESTION, 1);
     base.run(&["deny"]).ok();
@@ -155,7 +161,7 @@ fn two_questions_are_put_one_after_the_other() {
     let base = scene();
     base.begin_asking(crate::approvals::OTHER);
     let Some(mut daemon) = AtTerminal::start(&base, &["watch"]) else { return };
-    daemon.wait_for("Waiting for replies", 1);
+    daemon.wait_for("Waiting for ", 1);
     base.write(&format!("inbox/{ID}.txt"), ASKS);
     daemon.wait_for(QUESTION, 1);
     base.write("inbox/00ff00ff.txt", ASKS);

@@ -1,0 +1,352 @@
+//! The one line that is drawn in place on a terminal: what is waited for, or what runs now and how
+//! long it has. Whatever else is said goes through here, so that it never stands within that line.
+//!
+//! The cursor rests at the begin of the line. So what the terminal or a shell writes next begins a
+//! line of its own, and where a narrower terminal wraps the line, all of it is below and goes.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anstyle::Style;
+
+use super::columns;
+use crate::runner::{Glimpse, LastLine};
+use crate::watch::Stop;
+
+/// How often the line is drawn anew while something runs.
+const TICK: Duration = Duration::from_millis(100);
+/// What is done sooner is never seen in the line.
+const SHOWN_AFTER: Duration = Duration::from_millis(100);
+/// From then on it has a spinner, the time and what was written last.
+const SPINS_AFTER: Duration = Duration::from_secs(1);
+/// Narrower, there is no room for the name of an operation.
+const NARROW: usize = 40;
+/// The width of a terminal that does not say.
+const USUAL: usize = 80;
+
+static SCREEN: Mutex<Screen> = Mutex::new(Screen {
+    on: false,
+    color: false,
+    held: false,
+    line: None,
+    drawn: None,
+    stop: None,
+    ticks: false,
+    follows: false,
+});
+static CHANGED: Condvar = Condvar::new();
+
+struct Screen {
+    /// Whether anything may be drawn in place.
+    on: bool,
+    color: bool,
+    /// Whether a question stands there that a person answers.
+    held: bool,
+    line: Option<Line>,
+    /// What the terminal shows of it, and how wide it was then.
+    drawn: Option<(String, usize)>,
+    stop: Option<Stop>,
+    /// Whether there are the threads that draw anew while something runs, and when the terminal's
+    /// size changes.
+    ticks: bool,
+    follows: bool,
+}
+
+enum Line {
+    Still(String),
+    Running(Running),
+}
+
+/// Something that takes a while.
+struct Running {
+    /// What it is called; may be nothing.
+    name: String,
+    /// What it is.
+    what: String,
+    since: Instant,
+    /// Shows what it writes.
+    seen: Arc<Glimpse>,
+}
+
+/// Draws lines in place from now on.
+pub(super) fn begin(color: bool) {
+    let mut screen = lock();
+    (screen.on, screen.color) = (true, color);
+}
+
+/// Whether a line is drawn in place: not while a question stands there.
+pub(super) fn is_on() -> bool {
+    let screen = lock();
+    screen.on && !screen.held
+}
+
+/// Draws nothing more when this says so: a second Ctrl-C ends the program where it stands.
+pub(super) fn heed(stop: &Stop) {
+    lock().stop = Some(stop.clone());
+}
+
+/// Writes something else, above the line.
+pub(super) fn above(write: impl FnOnce()) {
+    let mut screen = lock();
+    screen.wipe();
+    write();
+    if matches!(screen.line, Some(Line::Still(_))) {
+        screen.draw();
+    }
+}
+
+/// Writes a question in place of the line, for as long as it stands.
+pub(super) fn hold(write: impl FnOnce() -> bool) -> bool {
+    let mut screen = lock();
+    screen.wipe();
+    screen.held = write();
+    screen.held
+}
+
+/// The question stands no more.
+pub(super) fn release() {
+    lock().held = false;
+}
+
+/// Shows this until something else is to be shown.
+pub(super) fn still(text: String) {
+    let mut screen = lock();
+    if !screen.on {
+        return;
+    }
+    screen.line = Some(Line::Still(text));
+    screen.draw();
+    if !screen.follows {
+        screen.follows = true;
+        follow();
+    }
+}
+
+/// Shows that this runs from now on, if it takes long enough to be seen; `seen` shows what it writes.
+pub(super) fn running(name: &str, what: &str, seen: &Arc<Glimpse>) {
+    let mut screen = lock();
+    if !screen.on {
+        return;
+    }
+    screen.wipe();
+    screen.line = Some(Line::Running(Running {
+        name: name.to_owned(),
+        what: what.to_owned(),
+        since: Instant::now(),
+        seen: Arc::clone(seen),
+    }));
+    if !screen.ticks {
+        // Without a thread it is seen a little less.
+        screen.ticks = thread::Builder::new().name("spinner".into()).spawn(tick).is_ok();
+    }
+    CHANGED.notify_one();
+}
+
+/// Shows nothing.
+pub(super) fn nothing() {
+    let mut screen = lock();
+    screen.wipe();
+    screen.line = None;
+}
+
+/// Rings the terminal's bell, where lines are drawn in place.
+pub(super) fn ring() {
+    let mut screen = lock();
+    if screen.on {
+        screen.write("\u{7}");
+    }
+}
+
+fn lock() -> MutexGuard<'static, Screen> {
+    SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Draws anew what runs, as long as something does.
+fn tick() {
+    let mut screen = lock();
+    loop {
+        let waited = if matches!(screen.line, Some(Line::Running(_))) {
+            screen.draw();
+            CHANGED.wait_timeout(screen, TICK).map(|(screen, _)| screen).ok()
+        } else {
+            CHANGED.wait(screen).ok()
+        };
+        match waited {
+            Some(again) => screen = again,
+            None => return,
+        }
+    }
+}
+
+/// Draws anew when the terminal has another size, and when it is ours again after a Ctrl-Z.
+#[cfg(unix)]
+fn follow() {
+    use signal_hook::consts::{SIGCONT, SIGWINCH};
+
+    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGWINCH, SIGCONT]) else { return };
+    let heard = move || {
+        for signal in signals.forever() {
+            let mut screen = lock();
+            if signal == SIGCONT {
+                // Others have written since.
+                screen.drawn = None;
+            }
+            screen.draw();
+        }
+    };
+    drop(thread::Builder::new().name("size".into()).spawn(heard));
+}
+
+#[cfg(not(unix))]
+fn follow() {}
+
+impl Screen {
+    fn draw(&mut self) {
+        let stopping = self.stop.as_ref().is_some_and(Stop::is_asked);
+        if !self.on || self.held || stopping || !is_in_front() {
+            return self.wipe();
+        }
+        let width = width();
+        // The last column stays free: behind it some terminals begin the next row.
+        let room = width.saturating_sub(1);
+        let text = match &self.line {
+            None => return,
+            Some(Line::Still(text)) => columns::begin(text, room),
+            Some(Line::Running(Running { name, what, since, seen })) => match since.elapsed() {
+                elapsed if elapsed < SHOWN_AFTER => return,
+                elapsed => spinning(name, what, elapsed, seen.last_line().as_ref(), room),
+            },
+        };
+        if self.drawn.as_ref().is_some_and(|(drawn, at)| *drawn == text && *at == width) {
+            return;
+        }
+        let style = if self.color { Style::new().dimmed() } else { Style::new() };
+        // What is wider than it seems is cut off, and not wrapped.
+        self.write(&format!("\r\x1b[?7l{style}{text}{style:#}\x1b[J\x1b[?7h\r"));
+        self.drawn = Some((text, width));
+    }
+
+    /// Leaves nothing of the line. What stands there while others have the terminal is theirs.
+    fn wipe(&mut self) {
+        if self.drawn.take().is_some() && is_in_front() {
+            self.write("\r\x1b[J");
+        }
+    }
+
+    /// A terminal that is gone is drawn on no more.
+    fn write(&mut self, bytes: &str) {
+        let mut err = io::stderr().lock();
+        let written = err.write_all(bytes.as_bytes()).and_then(|()| err.flush());
+        self.on &= written.is_ok();
+    }
+}
+
+/// What runs, in at most `room` columns.
+fn spinning(
+    name: &str,
+    what: &str,
+    elapsed: Duration,
+    last: Option<&LastLine>,
+    room: usize,
+) -> String {
+    let is_narrow = room < NARROW;
+    let what = match name {
+        "" => what.to_owned(),
+        _ if is_narrow => what.to_owned(),
+        name => format!("{name:<11}  {what}"),
+    };
+    if elapsed < SPINS_AFTER {
+        let mark = if is_narrow { ".. " } else { "   ..   " };
+        return columns::begin(&format!("{mark}{what}"), room);
+    }
+    let sign = ['|', '/', '-', '\\'][(elapsed.as_millis() / TICK.as_millis() % 4) as usize];
+    let time = told(elapsed);
+    let lead = if is_narrow { format!("{sign} {time} ") } else { format!("  {sign} {time:>4} ") };
+    let left = room.saturating_sub(columns::wide(&lead));
+    let Some(last) = last else { return columns::begin(&format!("{lead}{what}"), room) };
+    const GAP: &str = " · ";
+    let wanted = columns::wide(&crate::text::visible_line(&last.text));
+    let half = (left / 2).max(left.saturating_sub(wanted + GAP.chars().count()));
+    let what = columns::begin(&what, half);
+    let left = left.saturating_sub(columns::wide(&what) + GAP.chars().count());
+    let last =
+        if last.is_cut { columns::end(&last.text, left) } else { columns::begin(&last.text, left) };
+    columns::begin(&format!("{lead}{what}{GAP}{last}"), room)
+}
+
+/// A time as it passes: `12 s`, `3 min 05 s`, `2 h 07 min`.
+fn told(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..60 => format!("{seconds} s"),
+        seconds @ 60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        seconds => format!("{} h {:02} min", seconds / 3600, seconds / 60 % 60),
+    }
+}
+
+#[cfg(unix)]
+fn width() -> usize {
+    let size = rustix::termios::tcgetwinsize(io::stderr());
+    size.ok().map(|size| usize::from(size.ws_col)).filter(|width| *width > 0).unwrap_or(USUAL)
+}
+
+#[cfg(not(unix))]
+fn width() -> usize {
+    USUAL
+}
+
+/// Whether the terminal is ours: what is in the background does not draw over what others write.
+#[cfg(unix)]
+fn is_in_front() -> bool {
+    let front = rustix::termios::tcgetpgrp(io::stderr());
+    front.map_or(true, |group| group == rustix::process::getpgrp())
+}
+
+#[cfg(not(unix))]
+fn is_in_front() -> bool {
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(seconds: f64, last: Option<&str>, room: usize) -> String {
+        let last = last.map(|text| LastLine { text: text.to_owned(), is_cut: false });
+        spinning("RUN_COMMAND", "'make'", Duration::from_secs_f64(seconds), last.as_ref(), room)
+    }
+
+    #[test]
+    fn what_runs_has_a_spinner_after_a_second_and_the_last_line_behind_it() {
+        assert_eq!(after(0.3, Some("cc a.c"), 79), "   ..   RUN_COMMAND  'make'");
+        assert_eq!(after(1.0, None, 79), "  -  1 s RUN_COMMAND  'make'");
+        assert_eq!(after(12.1, Some("cc a.c"), 79), "  / 12 s RUN_COMMAND  'make' · cc a.c");
+        assert_eq!(after(125.0, None, 79), "  - 2 min 05 s RUN_COMMAND  'make'");
+        assert_eq!(after(0.5, Some("x"), 19), ".. 'make'");
+        assert_eq!(after(2.0, Some("cc a.c"), 19), "| 2 s 'make' · cc…");
+    }
+
+    #[test]
+    fn it_fits_whatever_was_written() {
+        let lines = ["", "宽".repeat(200).leak(), "\u{1b}[31mx\u{7}\t", "plain ".repeat(99).leak()];
+        for room in 0..120 {
+            for line in lines {
+                for is_cut in [false, true] {
+                    let last = LastLine { text: line.to_owned(), is_cut };
+                    let time = Duration::from_secs(3700);
+                    let text = spinning("SEARCH", "宽宽宽", time, Some(&last), room);
+                    assert!(columns::wide(&text) <= room, "{text:?} in {room}");
+                    assert!(!text.contains(['\u{1b}', '\u{7}', '\n', '\r']), "{text:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn of_a_line_without_end_the_newest_is_shown() {
+        let last = LastLine { text: "x".repeat(500) + "99 %", is_cut: true };
+        let text = spinning("", "work", Duration::from_secs(2), Some(&last), 60);
+        assert!(text.ends_with("x99 %") && text.contains("work · …x"), "{text}");
+    }
+}

@@ -1,0 +1,108 @@
+//! Tells a person who looks elsewhere that a turn is done, if they want that: the terminal's bell, or
+//! a message on their desktop.
+
+use std::io;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use wait_timeout::ChildExt;
+
+use super::talk::Talk;
+use super::{Context, live};
+use crate::base::Turn;
+use crate::config::Notify;
+use crate::session::Session;
+use crate::text::visible_line;
+
+/// What shows messages on a desktop.
+const PROGRAM: &str = "notify-send";
+/// It is not waited for longer than that.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Whether it was said that no message can be shown.
+static WARNED: AtomicBool = AtomicBool::new(false);
+
+/// Tells that a turn is done.
+pub(super) fn turned(context: &Context, turn: &Turn) {
+    let Turn { session, outbox } = turn;
+    match outbox {
+        Some(path) => {
+            let failed = session.last_results.iter().filter(|outcome| !outcome.success()).count();
+            let failed = if failed == 0 { String::new() } else { format!("{failed} failed. ") };
+            tell(context, &format!("{failed}The next outbox is {}", context.display(path)));
+        }
+        None if session.is_complete => {
+            tell(context, &format!("Session {} is complete", session.id));
+        }
+        // What it asks is told by itself.
+        None => {}
+    }
+}
+
+/// Tells that a session waits for the person.
+pub(super) fn asks(context: &Context, session: &Session) {
+    let Some(question) = session.question() else { return };
+    tell(context, &format!("{} waits for your decision about {}", session.stem(), question.id));
+}
+
+fn tell(context: &Context, text: &str) {
+    match context.config.notify {
+        Notify::Off => {}
+        Notify::Bell => live::ring(),
+        Notify::Desktop => show(&context.talk, text),
+    }
+}
+
+/// Has the message shown, and waits for nothing.
+fn show(talk: &Talk, text: &str) {
+    let child = Command::new(PROGRAM)
+        .args(["--app-name=deaddrop", "--", "deaddrop", &plain(text)])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let mut child = match child {
+        Ok(child) => child,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            return warn(talk, "there is no such program; Debian has it in libnotify-bin");
+        }
+        Err(e) => return warn(talk, &e.to_string()),
+    };
+    let talk = talk.clone();
+    let wait = move || match child.wait_timeout(PATIENCE) {
+        Ok(Some(status)) if status.success() => {}
+        Ok(Some(status)) => warn(&talk, &format!("it ended with {status}; is there a desktop?")),
+        _ => {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    };
+    // Without a thread it is nobody's child when it ends, and no harm is done.
+    drop(thread::Builder::new().name("notify".into()).spawn(wait));
+}
+
+/// Said once: it would be the same every turn.
+fn warn(talk: &Talk, why: &str) {
+    if !WARNED.swap(true, Ordering::Relaxed) {
+        talk.warning(&format!(
+            "`notify = \"desktop\"` shows nothing, since {PROGRAM} cannot be used: {why}"
+        ));
+    }
+}
+
+/// A text that neither acts on what shows it nor is taken for the markup of messages.
+fn plain(text: &str) -> String {
+    visible_line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_holds_nothing_that_acts() {
+        assert_eq!(plain("a\u{1b}[2J\n<b>&\u{202e}"), "a␛[2J␊&lt;b&gt;&amp;&lt;U+202E&gt;");
+    }
+}

@@ -1,0 +1,265 @@
+//! What a turn came to, in a few rows below its operations: what ran, what failed and with which last
+//! line, what was warned of, and which files changed.
+
+use std::time::Duration;
+
+use super::columns;
+use super::rows::pieces;
+use super::talk::{Talk, not_counted};
+use crate::protocol::{Detail, Execution, FailureKind, Outcome, tags};
+use crate::runner::last_line;
+use crate::text::{count, visible_line};
+
+/// So many rows tell what failed, was refused or was not run.
+const MOST_ROWS: usize = 5;
+/// So many rows tell which files changed.
+const FILE_ROWS: usize = 3;
+/// What rows begin with is so wide, with the blanks around it.
+const LABEL: usize = 12;
+
+/// How a reader takes an outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// It was done.
+    Done,
+    /// It was tried and failed, or could not be understood.
+    Failed,
+    /// A policy, a person or deaddrop itself did not let it be done.
+    Refused,
+}
+
+impl Mark {
+    pub(super) fn of(outcome: &Outcome) -> Self {
+        match &outcome.detail {
+            Detail::Failed(failure)
+                if matches!(failure.kind, FailureKind::Rejected | FailureKind::Denied) =>
+            {
+                Self::Refused
+            }
+            _ if outcome.success() => Self::Done,
+            _ => Self::Failed,
+        }
+    }
+
+    /// The mark as `--json` has it; these stay what they are.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// What the outcomes of a reply came to, in rows of at most `width` columns; nothing where there is
+/// nothing to tell that is not seen at once. What commands changed is not among them: outcomes do not
+/// tell it, and whoever knows it appends a row.
+pub(super) fn rows(talk: &Talk, outcomes: &[Outcome], width: usize) -> Vec<String> {
+    let is_work = |outcome: &&Outcome| {
+        !matches!(outcome.detail, Detail::Shown { .. } | Detail::Completed { .. })
+    };
+    let work: Vec<&Outcome> = outcomes.iter().filter(is_work).collect();
+    if work.is_empty() {
+        return Vec::new();
+    }
+    let room = width.saturating_sub(LABEL).max(8);
+    let mut rows = vec![row(&talk.bold("Ran"), "Ran", &ran(&work), room)];
+    for (mark, label) in [(Mark::Failed, "Failed"), (Mark::Refused, "Refused")] {
+        let of_mark: Vec<_> = work.iter().filter(|outcome| Mark::of(outcome) == mark).collect();
+        for outcome in of_mark.iter().take(MOST_ROWS) {
+            rows.push(row(&talk.red(label), label, &tags::summary(outcome), room));
+            if let Some(last) = last_of(outcome) {
+                rows.push(row("", "", &last, room));
+            }
+        }
+        if let Some(more @ 1..) = of_mark.len().checked_sub(MOST_ROWS) {
+            rows.push(row("", "", &format!("and {more} more, see above"), room));
+        }
+    }
+    let warnings: Vec<_> = work
+        .iter()
+        .filter(|outcome| not_counted(outcome).is_none())
+        .flat_map(|outcome| &outcome.warnings)
+        .collect();
+    if let Some(first) = warnings.first() {
+        rows.push(row(&talk.yellow("Warned"), "Warned", first, room));
+        if warnings.len() > 1 {
+            let more = format!("and {} more, see above", warnings.len() - 1);
+            rows.push(row("", "", &more, room));
+        }
+    }
+    let changed = changed(&work);
+    if !changed.is_empty() {
+        for (n, line) in listed(&changed, room).iter().enumerate() {
+            let label = if n == 0 { "Changed" } else { "" };
+            rows.push(row(&talk.bold(label), label, line, room));
+        }
+    }
+    rows
+}
+
+/// `  Failed     what`, cut to its row. `label` is the painted one of `plain`.
+fn row(label: &str, plain: &str, text: &str, room: usize) -> String {
+    let gap = " ".repeat(LABEL - 2 - plain.len());
+    format!("  {label}{gap}{}", columns::begin(text, room))
+}
+
+/// `6 operations (2 commands, 4.1 s): 4 done, 1 failed, 1 refused`.
+fn ran(work: &[&Outcome]) -> String {
+    let with = |mark| work.iter().filter(|outcome| Mark::of(outcome) == mark).count();
+    let mut parts = vec![format!("{} done", with(Mark::Done))];
+    for mark in [Mark::Failed, Mark::Refused] {
+        if let n @ 1.. = with(mark) {
+            parts.push(format!("{n} {}", mark.word()));
+        }
+    }
+    let times: Vec<Duration> = work
+        .iter()
+        .filter_map(|outcome| match &outcome.detail {
+            Detail::Ran(execution) => Some(execution.duration),
+            _ => None,
+        })
+        .collect();
+    let time = times.iter().sum::<Duration>().as_secs_f64();
+    let commands = match times.len() {
+        0 => String::new(),
+        n => format!(" ({}, {time:.1} s)", count(n, "command")),
+    };
+    format!("{}{commands}: {}", count(work.len(), "operation"), parts.join(", "))
+}
+
+/// The last line that a command wrote, on standard error if anything stands there.
+pub(super) fn last_of(outcome: &Outcome) -> Option<String> {
+    let Detail::Ran(Execution { output, .. }) = &outcome.detail else { return None };
+    let mut captures = output.captures().into_iter().rev();
+    captures.find_map(|capture| {
+        let end = if capture.tail.is_empty() { &capture.head } else { &capture.tail };
+        last_line(end).map(|last| last.text)
+    })
+}
+
+/// Each file that operations changed, in their order, with what became of it last.
+fn changed(work: &[&Outcome]) -> Vec<String> {
+    let mut files: Vec<(String, &str)> = Vec::new();
+    let mut note = |path: String, what: &'static str| {
+        let was_new = files.iter().any(|(known, was)| *known == path && *was == " (new)");
+        files.retain(|(known, _)| *known != path);
+        files.push((path, if was_new && what.is_empty() { " (new)" } else { what }));
+    };
+    for outcome in work {
+        match &outcome.detail {
+            Detail::Created { path, replaced: false, .. } => note(path.to_string(), " (new)"),
+            Detail::Created { path, .. }
+            | Detail::Edited { path, .. }
+            | Detail::Replaced { path, .. } => note(path.to_string(), ""),
+            Detail::Deleted { path } => note(path.to_string(), " (deleted)"),
+            Detail::Moved { path, to, .. } => note(format!("{path} -> {to}"), ""),
+            _ => {}
+        }
+    }
+    files.into_iter().map(|(path, what)| format!("{}{what}", visible_line(&path))).collect()
+}
+
+/// Files one behind the other in few rows; those that have no room are counted.
+fn listed(files: &[String], room: usize) -> Vec<String> {
+    let mut rows: Vec<String> = Vec::new();
+    for (n, file) in files.iter().enumerate() {
+        let fits =
+            rows.last().is_some_and(|row| columns::wide(row) + 2 + columns::wide(file) < room);
+        if fits {
+            let row = rows.last_mut().expect("one that has room");
+            row.push_str(", ");
+            row.push_str(file);
+        } else if rows.len() == FILE_ROWS {
+            rows.push(format!("and {} more", files.len() - n));
+            return rows;
+        } else {
+            rows.extend(pieces(file, room.max(2)).into_iter().take(1));
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{Capture, Ending, Failure, Kind, Output, RelPath};
+
+    fn outcome(kind: Kind, detail: Detail) -> Outcome {
+        Outcome { kind, line: 1, detail, warnings: Vec::new(), asked: None, at: None }
+    }
+
+    fn path(path: &str) -> RelPath {
+        RelPath::parse(path).unwrap()
+    }
+
+    fn command(command: &str, code: i32, output: Output) -> Outcome {
+        let (ending, duration) = (Ending::Exited(code), Duration::from_secs(1));
+        let command = command.to_owned();
+        outcome(Kind::Run, Detail::Ran(Execution { command, ending, output, duration }))
+    }
+
+    fn capture(head: &str, tail: &str) -> Capture {
+        Capture { head: head.into(), left_out: u64::from(!tail.is_empty()), tail: tail.into() }
+    }
+
+    fn told(outcomes: &[Outcome], width: usize) -> String {
+        rows(&Talk::plain(), outcomes, width).join("\n")
+    }
+
+    #[test]
+    fn a_turn_is_told_in_few_rows() {
+        let create = |at: &str, replaced| {
+            outcome(Kind::Create, Detail::Created { path: path(at), bytes: 1, replaced })
+        };
+        let mut warned = create("b", true);
+        let word = crate::protocol::WarningSort::FenceTakenOff;
+        warned.warnings.push(crate::protocol::Warning::new(word, "a fence was taken off"));
+        let apart =
+            Output::Apart { stdout: capture("out", ""), stderr: capture("a", "b\nbad\u{7}\n") };
+        let refused = Failure::rejected("'../x' leads out of the workspace");
+        let outcomes = [
+            create("a.py", false),
+            warned,
+            command("true", 0, Output::default()),
+            command("pytest -q", 1, Output::Together(capture("..\n1 failed, 3 passed\n\n", ""))),
+            command("make", 2, apart),
+            outcome(Kind::Create, refused.into()),
+            outcome(Kind::Delete, Detail::Deleted { path: path("b") }),
+            outcome(Kind::Message, Detail::Shown { text: "Hello".into() }),
+        ];
+        assert_eq!(
+            told(&outcomes, 80),
+            "  Ran       7 operations (3 commands, 3.0 s): 4 done, 2 failed, 1 refused
+  Failed    Ran 'pytest -q' (exit code 1)
+            1 failed, 3 passed
+  Failed    Ran 'make' (exit code 2)
+            bad␇
+  Refused   REJECTED: '../x' leads out of the workspace
+  Warned    a fence was taken off
+  Changed   a.py (new), b (deleted)"
+        );
+        for width in 20..60 {
+            for row in told(&outcomes, width).lines() {
+                assert!(columns::wide(row) <= width, "{row} in {width}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_alone_need_no_summary_and_many_files_are_counted() {
+        assert_eq!(told(&[outcome(Kind::Message, Detail::Shown { text: "x".into() })], 80), "");
+        let many: Vec<_> = (0..99)
+            .map(|n| {
+                let path = path(&format!("a/rather/long/name/{n}.txt"));
+                outcome(Kind::Create, Detail::Created { path, bytes: 1, replaced: false })
+            })
+            .collect();
+        let told = told(&many, 70);
+        assert!(told.ends_with("\n            and 96 more"), "{told}");
+        let failed: Vec<_> = (0..7).map(|_| command("false", 1, Output::default())).collect();
+        let told = super::tests::told(&failed, 70);
+        assert!(told.contains("7 operations (7 commands, 7.0 s): 0 done, 7 failed"), "{told}");
+        assert!(told.ends_with("\n            and 2 more, see above"), "{told}");
+    }
+}

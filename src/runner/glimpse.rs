@@ -1,0 +1,165 @@
+//! What a running command wrote last, for somebody who looks on. It is a small copy beside what is
+//! kept, so that a look holds up nobody who writes.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// So many bytes are kept of the end of a stream: more than a terminal has columns for.
+const KEPT: usize = 1 << 10;
+
+/// The end of what a command has written so far.
+#[derive(Debug, Default)]
+pub struct Glimpse(Mutex<Ends>);
+
+#[derive(Debug, Default)]
+struct Ends {
+    /// Of standard output and standard error, or of both together in the first.
+    streams: [End; 2],
+    /// Which was written last.
+    last: usize,
+}
+
+#[derive(Debug, Default)]
+struct End {
+    bytes: Vec<u8>,
+    /// Whether something came before them.
+    cut: bool,
+}
+
+/// The last line of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastLine {
+    /// Its text, or the end of it; without the characters that end lines, and else as it was written.
+    pub text: String,
+    /// Whether it began before that.
+    pub is_cut: bool,
+}
+
+impl Glimpse {
+    /// Takes what was written next to the stream of that number, 0 or 1.
+    pub(super) fn push(&self, stream: usize, bytes: &[u8]) {
+        let mut ends = self.lock();
+        ends.last = stream;
+        ends.streams[stream].push(bytes);
+    }
+
+    /// Forgets what was written: another command begins.
+    pub fn clear(&self) {
+        *self.lock() = Ends::default();
+    }
+
+    /// The last line that says something, of the stream that was written last; None where there is
+    /// none. A carriage return begins a line anew, as it does on a terminal.
+    pub fn last_line(&self) -> Option<LastLine> {
+        let (bytes, cut) = {
+            let ends = self.lock();
+            let End { bytes, cut } = &ends.streams[ends.last];
+            (bytes.clone(), *cut)
+        };
+        let mut found = last_line(&String::from_utf8_lossy(whole(&bytes, cut)))?;
+        found.is_cut &= cut;
+        Some(found)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ends> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl End {
+    fn push(&mut self, bytes: &[u8]) {
+        let from = bytes.len().saturating_sub(KEPT);
+        if from > 0 {
+            self.bytes.clear();
+            self.cut = true;
+        }
+        self.bytes.extend_from_slice(&bytes[from..]);
+        if self.bytes.len() > 2 * KEPT {
+            self.bytes.drain(..self.bytes.len() - KEPT);
+            self.cut = true;
+        }
+    }
+}
+
+/// The last line of a text that holds more than blanks; `is_cut` says that no line ends before it.
+///
+/// # Examples
+/// ```
+/// let last = deaddrop::runner::last_line("10 %\r20 %\r\n\n").unwrap();
+/// assert_eq!(last.text, "20 %");
+/// ```
+pub fn last_line(text: &str) -> Option<LastLine> {
+    let text = text.trim_end();
+    let (is_cut, line) = match text.rfind(['\n', '\r']) {
+        Some(end) => (false, &text[end + 1..]),
+        None => (true, text),
+    };
+    (!line.is_empty()).then(|| LastLine { text: line.to_owned(), is_cut })
+}
+
+/// The same without a part of a character at either end, where others came before or will follow.
+fn whole(bytes: &[u8], cut: bool) -> &[u8] {
+    let goes_on = |byte: &u8| byte & 0xC0 == 0x80;
+    let from = if cut { bytes.iter().take(3).take_while(|byte| goes_on(byte)).count() } else { 0 };
+    let bytes = &bytes[from..];
+    match std::str::from_utf8(bytes) {
+        Err(e) if e.error_len().is_none() => &bytes[..e.valid_up_to()],
+        _ => bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn last(pieces: &[&[u8]]) -> Option<(String, bool)> {
+        let glimpse = Glimpse::default();
+        pieces.iter().for_each(|piece| glimpse.push(0, piece));
+        glimpse.last_line().map(|last| (last.text, last.is_cut))
+    }
+
+    #[test]
+    fn the_last_line_is_seen_in_whatever_pieces_it_comes() {
+        let whole = |text: &str| Some((text.to_owned(), false));
+        assert_eq!(last(&[]), None);
+        assert_eq!(last(&[b"\n \r\n"]), None);
+        assert_eq!(last(&[b"a\nb"]), whole("b"));
+        assert_eq!(last(&[b"a\nb\n"]), whole("b"));
+        assert_eq!(last(&[b"one", b" line"]), whole("one line"));
+        assert_eq!(last(&[b"10%\r", b"20%\r"]), whole("20%"));
+        assert_eq!(last(&[b"10%\r20%\r\n"]), whole("20%"));
+        // The rest of a character has not come yet.
+        assert_eq!(
+            last(&["a\n\u{5bbd}".as_bytes(), &"\u{5bbd}".as_bytes()[..2]]),
+            whole("\u{5bbd}")
+        );
+        assert_eq!(last(&[b"a\n\xff"]), whole("\u{fffd}"));
+    }
+
+    #[test]
+    fn of_a_line_without_end_its_end_is_seen_and_little_is_kept() {
+        let glimpse = Glimpse::default();
+        let text = "\u{5bbd}".repeat(KEPT);
+        for piece in text.as_bytes().chunks(701) {
+            glimpse.push(0, piece);
+            assert!(glimpse.lock().streams[0].bytes.len() <= 2 * KEPT);
+        }
+        glimpse.push(0, b"end");
+        let last = glimpse.last_line().unwrap();
+        assert!(last.is_cut && last.text.ends_with("\u{5bbd}end"), "{last:?}");
+        assert!(last.text.trim_end_matches("end").chars().all(|c| c == '\u{5bbd}'), "{last:?}");
+        glimpse.push(0, &[b'x'; 3 * KEPT]);
+        assert_eq!(glimpse.last_line().unwrap().text, "x".repeat(KEPT));
+    }
+
+    #[test]
+    fn the_stream_that_was_written_last_is_told_and_not_mixed() {
+        let glimpse = Glimpse::default();
+        glimpse.push(0, b"half a ");
+        glimpse.push(1, b"warning\n");
+        assert_eq!(glimpse.last_line().unwrap().text, "warning");
+        glimpse.push(0, b"line");
+        assert_eq!(glimpse.last_line().unwrap().text, "half a line");
+        glimpse.clear();
+        assert_eq!(glimpse.last_line(), None);
+    }
+}

@@ -1,0 +1,108 @@
+//! What `--json` tells while deaddrop serves: an object a line, by these names.
+
+use serde_json::{Value, json};
+
+use crate::support::{Base, ID};
+
+fn lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+}
+
+/// An event without what differs from machine to machine, which must be there.
+fn portable(mut event: Value) -> Value {
+    if event["tokens"].is_u64() {
+        event["tokens"] = "N".into();
+    }
+    event
+}
+
+#[test]
+fn each_event_of_a_turn_is_a_line() {
+    let base = Base::with_session();
+    let reply = "[CREATE_FILE path=\"a\" mode=\"x\"]\n1\n[/CREATE_FILE]\n[RUN_COMMAND]\necho no; exit 3\n[/RUN_COMMAND]\n[CREATE_FILE path=\"../b\"]\n1\n[/CREATE_FILE]\n";
+    base.write("inbox/1.txt", reply);
+    base.write("inbox/2.txt", b"\xff\xd8");
+    let run = base.run(&["resume", "--no-watch", "--json"]).ok();
+    let told: Vec<Value> = lines(&run.stdout).into_iter().map(portable).collect();
+    let session = |sequence| json!({ "session": ID, "sequence": sequence });
+    let with = |value: Value, more: Value| {
+        let mut value = value;
+        for (key, field) in more.as_object().unwrap() {
+            value[key] = field.clone();
+        }
+        value
+    };
+    let created = json!({ "line": 1, "command": "CREATE_FILE", "success": true, "summary": "Created 'a'", "output": null, "warnings": ["the attribute mode is unknown to CREATE_FILE and was ignored"] });
+    let ran = json!({ "line": 4, "command": "RUN_COMMAND", "success": false, "summary": "Ran 'echo no; exit 3' (exit code 3)", "output": "no", "warnings": [] });
+    let refused = json!({ "line": 7, "command": "CREATE_FILE", "success": false, "summary": "REJECTED: Path is outside workspace: '../b' (line 7)", "output": null, "warnings": [] });
+    let operation = |of: &Value, mark: &str| {
+        with(with(of.clone(), session(1)), json!({ "event": "operation", "mark": mark }))
+    };
+    let outbox = |n: u32| json!({ "outbox": format!("outbox/{ID}_seq{n:04}.txt"), "tokens": "N", "withheld": [] });
+    let rest = json!({ "isComplete": false, "summary": null, "waiting": null, "results": [] });
+    let expected = [
+        with(with(with(session(1), outbox(1)), rest.clone()), json!({ "event": "session" })),
+        with(session(1), json!({ "event": "begin", "reply": "1.txt", "goesOn": false })),
+        operation(&created, "done"),
+        operation(&ran, "failed"),
+        operation(&refused, "refused"),
+        with(with(session(2), outbox(2)), json!({ "event": "outbox" })),
+        with(
+            with(with(session(2), outbox(2)), rest),
+            json!({ "event": "end", "results": [created, ran, refused] }),
+        ),
+        json!({ "event": "warning", "message": "2.txt was moved to inbox/rejected: it is not text: save the reply as UTF-8" }),
+    ];
+    for (n, expected) in expected.iter().enumerate() {
+        assert_eq!(told.get(n), Some(expected), "{n} of {}", run.stdout);
+    }
+    assert_eq!(told.len(), expected.len(), "{}", run.stdout);
+}
+
+#[test]
+fn a_question_and_what_follows_from_its_answer_are_events() {
+    let base = crate::approvals::scene();
+    base.write("inbox/r.txt", crate::approvals::ASKS);
+    let mut command = base.command(&["watch", "--json"]);
+    let out = base.at("told");
+    let stdout = std::fs::File::create(&out).unwrap();
+    let null = std::process::Stdio::null;
+    let mut child = command.stdin(null()).stderr(null()).stdout(stdout).spawn().unwrap();
+    let told = || std::fs::read_to_string(&out).unwrap();
+    crate::support::wait_until("a question", || told().contains("\"event\":\"question\""));
+    base.run(&["approve"]).ok();
+    crate::support::wait_until("the end", || told().matches("\"event\":\"end\"").count() == 2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let told = lines(&told());
+    let names: Vec<&str> = told.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(
+        names,
+        [
+            "session",
+            "begin",
+            "operation",
+            "end",
+            "question",
+            "begin",
+            "operation",
+            "operation",
+            "outbox",
+            "end"
+        ]
+    );
+    assert_eq!(told[4]["waiting"]["command"], "rm -r temp");
+    assert_eq!(told[3]["waiting"], told[4]["waiting"]);
+    assert_eq!((&told[1]["goesOn"], &told[5]["goesOn"]), (&json!(false), &json!(true)));
+    assert!(told.iter().all(|event| event["session"] == ID), "{told:?}");
+}
+
+#[test]
+fn who_carries_out_one_reply_gets_one_object_as_before() {
+    let base = Base::with_session();
+    let run = base.run_with(&["apply", "--json"], "[MESSAGE]\nHello\n[/MESSAGE]\n").ok();
+    let told = lines(&run.stdout);
+    assert_eq!(told.len(), 1, "{}", run.stdout);
+    assert_eq!(told[0]["outbox"], format!("outbox/{ID}_seq0002.txt"));
+    assert_eq!(told[0]["results"][0]["output"], "Hello");
+}

@@ -1,0 +1,119 @@
+//! A shell in a real terminal, by tmux: what is typed there, and what its screen shows.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::support::{Base, PATIENCE, has_sandbox, program};
+
+/// What the shell says when it waits for a command.
+pub const PROMPT: &str = "here>";
+
+/// A terminal with a shell in a base directory; ended with the test.
+pub struct Tmux {
+    socket: PathBuf,
+}
+
+impl Tmux {
+    /// Starts it with so many columns and 40 rows; None, and said so, where there is no tmux.
+    pub fn start(base: &Base, columns: usize) -> Option<Self> {
+        let tmux = Self { socket: base.at(".tmux") };
+        let path = std::env::var("PATH").unwrap_or_default();
+        let path = format!("{}:{path}", program().parent().unwrap().display());
+        let mut command = tmux.command(&["new-session", "-d", "-y", "40"]);
+        command.args(["-x", &columns.to_string(), "/bin/sh"]).current_dir(base.path());
+        // Nothing of this machine's but its programs.
+        command.env_clear().env("PATH", path).env("LANG", "C.UTF-8");
+        command.env("HOME", base.path()).env("XDG_CONFIG_HOME", base.at(".no-config"));
+        command.env("NO_COLOR", "1").env("TERM", "xterm");
+        if !has_sandbox("auto") {
+            command.env("DEADDROP_SANDBOX", "off");
+        }
+        match command.output() {
+            Ok(output) if output.status.success() => {}
+            Ok(output) => {
+                eprintln!("SKIPPED: no tmux: {}", String::from_utf8_lossy(&output.stderr));
+                return None;
+            }
+            Err(e) => {
+                eprintln!("SKIPPED: no tmux: {e}");
+                return None;
+            }
+        }
+        tmux.wait_for("a prompt", |screen| !screen.is_empty());
+        // A shell of root's heeds no other way to say it.
+        tmux.types(&format!("PS1='{PROMPT}'; clear"));
+        tmux.wait_for("an empty screen", |screen| screen == PROMPT);
+        Some(tmux)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("tmux");
+        command.args(["-u", "-f", "/dev/null", "-S"]).arg(&self.socket).args(arguments);
+        command
+    }
+
+    #[track_caller]
+    fn tell(&self, arguments: &[&str]) -> String {
+        let output = self.command(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Types a line.
+    pub fn types(&self, line: &str) {
+        self.tell(&["send-keys", "-l", line]);
+        self.key("Enter");
+    }
+
+    /// Presses a key by its name, as in `C-c`.
+    pub fn key(&self, name: &str) {
+        self.tell(&["send-keys", name]);
+    }
+
+    /// Makes the terminal as wide as that.
+    pub fn resize(&self, columns: usize) {
+        self.tell(&["resize-window", "-x", &columns.to_string(), "-y", "40"]);
+    }
+
+    /// The rows that it shows, without the empty ones at the end.
+    pub fn screen(&self) -> String {
+        self.tell(&["capture-pane", "-p"]).trim_end().to_owned()
+    }
+
+    /// All that was shown so far, rows that the terminal wrapped as one line.
+    pub fn all(&self) -> String {
+        self.tell(&["capture-pane", "-p", "-J", "-S", "-"]).trim_end().to_owned()
+    }
+
+    /// In which column the cursor is, from 0.
+    pub fn column(&self) -> usize {
+        self.tell(&["display-message", "-p", "#{cursor_x}"]).trim().parse().unwrap()
+    }
+
+    /// Waits until the screen is such; gives it.
+    #[track_caller]
+    pub fn wait_for(&self, what: &str, is_so: impl Fn(&str) -> bool) -> String {
+        let begun = Instant::now();
+        loop {
+            let screen = self.screen();
+            if is_so(&screen) {
+                return screen;
+            }
+            assert!(begun.elapsed() < PATIENCE, "waited in vain for {what} in\n{screen}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until the screen shows that.
+    #[track_caller]
+    pub fn shows(&self, text: &str) -> String {
+        self.wait_for(&format!("'{text}'"), |screen| screen.contains(text))
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        let _ = self.command(&["kill-server"]).output();
+    }
+}
