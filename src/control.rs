@@ -119,13 +119,12 @@ pub fn fulfil(base: &mut Base, wish: Wish, observer: &mut dyn Observer) -> Resul
             }
             let why = |text: &str| match (force, again) {
                 (true, _) => None,
-                _ => objection(&session, text)
-                    .filter(|found| !again || found.flag != AGAIN)
-                    .map(held),
+                _ => objection(&session, text).filter(|found| !again || found.flag != AGAIN),
             };
             let claimed = match reply {
                 Given::Text(text) => {
-                    if let Some(why) = why(&text) {
+                    if let Some(Objection { why, flag }) = why(&text) {
+                        let why = format!("{why}. It was not carried out; {flag} does it");
                         return Err(Error::no_reply(Path::new("this reply"), why));
                     }
                     let name = format!("{}_seq{:04}_reply.txt", session.id, session.sequence);
@@ -133,7 +132,7 @@ pub fn fulfil(base: &mut Base, wish: Wish, observer: &mut dyn Observer) -> Resul
                 }
                 Given::InInbox(path) => match base.inbox.take(&path)? {
                     Taken::Reply(claimed) => {
-                        if let Some(why) = why(&claimed.text) {
+                        if let Some(why) = why(&claimed.text).map(held) {
                             base.inbox.hold(&claimed, &why)?;
                             return Err(Error::no_reply(&path, why));
                         }

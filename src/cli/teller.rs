@@ -6,10 +6,10 @@ use std::path::Path;
 
 use super::prompt::{Prompt, Said};
 use super::talk::{Talk, below, name, not_counted, result, turn_json};
-use super::{Context, question};
+use super::{Context, clipping, question};
 use crate::base::Turn;
 use crate::control::Wish;
-use crate::daemon::{Answer, Listener};
+use crate::daemon::{Answer, Clipped, Listener};
 use crate::place::Rewritten;
 use crate::protocol::{Asks, Detail, Kind, Operation, Outcome, Step, tags};
 use crate::session::{Question, Session};
@@ -193,6 +193,10 @@ impl Listener for Teller<'_> {
 
     fn unheard(&mut self, name: &OsStr, why: &str) {
         self.moved(name, &self.context.config.approvals, "rejected", why);
+    }
+
+    fn clipped(&mut self, news: &Clipped<'_>) {
+        clipping::tell(self.context, news);
     }
 
     fn stuck(&mut self, name: &OsStr, why: &str) {
