@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::{Context, replies, sessions, talk};
+use super::{Context, pasting, replies, sessions, talk};
 use crate::base::Turn;
 use crate::clipboard::{self, Copied, Found, Passed, Surroundings, Way};
 use crate::control::{Given, Wish};
@@ -65,7 +65,8 @@ reply waits for your decision, and nothing was copied; after it `deaddrop copy` 
 
 Examples:
   deaddrop next
-  ssh me@there cat reply.txt | deaddrop next -")]
+  deaddrop next -
+      over SSH: paste the reply into the terminal")]
 pub(super) struct Next {
     #[command(flatten)]
     reply: Reply,
@@ -157,6 +158,11 @@ pub(super) fn next(context: &Context, arguments: &Next) -> Result<ExitCode> {
 /// Carries out the reply that is meant.
 fn take(context: &Context, reply: &Reply) -> Result<(Turn, Stop)> {
     let (text, name) = match &reply.from {
+        Some(_) if pasting::is_possible() => {
+            let text = pasting::read(&context.talk)?;
+            let name = "the terminal".to_owned();
+            (text.map_err(|why| Error::no_reply(Path::new(&name), why))?, name)
+        }
         Some(_) => replies::read(None)?,
         None => from_clipboard()?,
     };
@@ -187,7 +193,7 @@ fn from_clipboard() -> Result<(String, String)> {
         Err(passed) => fail(
             "the clipboard",
             format!(
-                "it cannot be read here ({}); `deaddrop paste -` takes the reply from standard input: paste it there, then press Ctrl-D",
+                "it cannot be read here ({}); `deaddrop next -` and `deaddrop paste -` take the reply from standard input: you can paste it into the terminal",
                 clipboard::told(&passed)
             ),
         ),

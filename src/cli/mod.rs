@@ -9,6 +9,7 @@ mod doctor;
 mod doing;
 mod input;
 mod messages;
+mod pasting;
 mod policy;
 mod prompt;
 mod question;

@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use super::{Found, LIMIT, Way};
 
 /// What these programs say of a clipboard that has nothing for them.
-const NOTHING: [&str; 4] =
-    ["Nothing is copied", "No suitable type", "target ", "There is no owner for"];
+const NOTHING: [&str; 5] =
+    ["Nothing is copied", "No selection", "No suitable type", "target ", "There is no owner for"];
 
 /// The program that goes this way, if one does.
 pub(super) fn program(way: Way) -> Option<&'static str> {
