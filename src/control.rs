@@ -174,11 +174,12 @@ pub fn apply(
     }
     let why = |letter: &Letter| match (force, again) {
         (true, _) => None,
-        _ => objection(&session, letter).filter(|found| !again || found.flag != AGAIN).map(held),
+        _ => objection(&session, letter).filter(|found| !again || found.flag != AGAIN),
     };
     let claimed = match reply {
         Found::Here(letter) => {
-            if let Some(why) = why(&letter) {
+            if let Some(Objection { why, flag }) = why(&letter) {
+                let why = format!("{why}. It was not carried out; {flag} does it");
                 return Err(Error::no_reply(Path::new("this reply"), why));
             }
             let name = format!("{}_seq{:04}_reply.txt", session.id, session.sequence);
@@ -187,7 +188,7 @@ pub fn apply(
         Found::InInbox(path) => match base.inbox.take(&path)? {
             Taken::Reply(claimed) => {
                 base.inbox.forget_note(&path);
-                if let Some(why) = why(&claimed.letter) {
+                if let Some(why) = why(&claimed.letter).map(held) {
                     base.inbox.hold(&claimed, &why)?;
                     return Err(Error::no_reply(&path, why));
                 }

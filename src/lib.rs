@@ -11,6 +11,7 @@
 //! | [`workspace`] | the only toucher of workspace files, beneath one handle |
 //! | [`runner`] | a shell command → how it went; the helper that holds its processes together |
 //! | [`client`] | asks an agent elsewhere, over JSON-RPC |
+//! | [`clipboard`] | puts a text on the clipboard so that it stays there, and reads what is there |
 //! | [`policy`] | what may be done, denied or asked about (PURE) |
 //! | [`machine`] | what this machine is |
 //! | [`session`] | where a conversation stands, and its file |
@@ -27,6 +28,7 @@ pub mod atomic;
 pub mod base;
 pub mod cli;
 pub mod client;
+pub mod clipboard;
 pub mod clock;
 pub mod config;
 pub mod control;

@@ -110,9 +110,14 @@ impl Watch {
         };
         watch.follow();
         // A signal ends the wait; else the next tick does.
-        let sender = watch.sender.clone();
-        Stop::wakes(move || drop(sender.send(Wake::Look)));
+        Stop::wakes(watch.waker());
         watch
+    }
+
+    /// What ends a wait, from any thread.
+    pub fn waker(&self) -> impl Fn() + Send + Clone + 'static {
+        let sender = self.sender.clone();
+        move || drop(sender.send(Wake::Look))
     }
 
     /// Waits until there may be something to do, and gives the names of finished files. Returns at

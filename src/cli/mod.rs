@@ -4,6 +4,7 @@ mod arguments;
 mod awaited;
 mod changes;
 mod check;
+mod clipping;
 mod columns;
 mod decisions;
 mod doctor;
@@ -14,6 +15,7 @@ mod input;
 mod live;
 mod messages;
 mod notice;
+mod pasting;
 mod policy;
 mod prompt;
 mod question;
@@ -67,6 +69,12 @@ enum Command {
     Watch(serving::WatchAll),
     /// Carry out one reply now
     Apply(replies::Apply),
+    /// Put an outbox on the clipboard
+    Copy(clipping::Copy),
+    /// Carry out the reply that is on the clipboard
+    Paste(clipping::Paste),
+    /// Carry out the reply that is on the clipboard, and put the next outbox there
+    Next(clipping::Next),
     /// Say what a reply would do, and change nothing
     Check(check::Check),
     /// Let an operation be carried out that waits for your decision
@@ -101,6 +109,8 @@ impl Command {
             Self::Resume(_)
             | Self::Watch(_)
             | Self::Apply(_)
+            | Self::Paste(_)
+            | Self::Next(_)
             | Self::Approve(_)
             | Self::Deny(_) => true,
             Self::Run(run) => run.resumes(),
@@ -220,8 +230,11 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
     match command {
         Command::New(arguments) => serving::new(&context, &arguments),
         Command::Resume(arguments) => serving::resume(&context, &arguments),
-        Command::Watch(_) => serving::watch(&context),
+        Command::Watch(arguments) => serving::watch(&context, &arguments),
         Command::Apply(arguments) => replies::apply(&context, &arguments),
+        Command::Copy(arguments) => clipping::copy(&context, &arguments),
+        Command::Paste(arguments) => clipping::paste(&context, &arguments),
+        Command::Next(arguments) => clipping::next(&context, &arguments),
         Command::Check(arguments) => check::check(&context, &arguments),
         Command::Approve(arguments) => decisions::approve(&context, &arguments),
         Command::Deny(arguments) => decisions::deny(&context, &arguments),

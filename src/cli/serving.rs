@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
+use super::clipping::Clips;
 use super::events::Events;
 use super::{Context, Opened, Teller, live, talk};
 use crate::base::{Base, Beginning, Turn};
@@ -28,6 +29,7 @@ Examples:
   deaddrop new --task-file TASK.md --no-watch
   deaddrop new --include 'src/parser/' \"Make the parser faster\"
   deaddrop new --dialect operations --policy standard \"Tidy up\"
+  deaddrop new --clipboard \"Sort the imports\"
   pbpaste | deaddrop new -")]
 pub(super) struct New {
     /// What is to be done, in your words; `-` reads it from standard input
@@ -46,8 +48,10 @@ pub(super) struct New {
     /// Show no contents in the first outbox, only the listing
     #[arg(long)]
     no_contents: bool,
+    #[command(flatten)]
+    clips: Clips,
     /// Stop after the outbox is written; `deaddrop resume` waits for the reply
-    #[arg(long)]
+    #[arg(long, conflicts_with = "clipboard")]
     no_watch: bool,
     /// The session's id instead of a random one
     #[arg(long, value_name = "ID", hide = true)]
@@ -66,6 +70,7 @@ enum Taught {
 Examples:
   deaddrop resume
   deaddrop resume a1b2c3d4
+  deaddrop resume --clipboard
   deaddrop resume a1b2c3d4 --reopen \"Now add division, too\"")]
 pub(super) struct Resume {
     /// Which session; the newest open one if none is named
@@ -76,8 +81,10 @@ pub(super) struct Resume {
     /// Go on in the workspace that is set now, though the session began in another
     #[arg(long)]
     here: bool,
+    #[command(flatten)]
+    clips: Clips,
     /// Carry out what has come, and stop
-    #[arg(long)]
+    #[arg(long, conflicts_with = "clipboard")]
     no_watch: bool,
 }
 
@@ -86,9 +93,13 @@ pub(super) struct Resume {
 A reply belongs to the session that its [REPLY ...] line names, or whose id stands in its file's
 name, or else to the only open one.
 
-Example:
-  deaddrop -C ~/projects/calculator watch")]
-pub(super) struct WatchAll {}
+Examples:
+  deaddrop -C ~/projects/calculator watch
+  deaddrop watch --clipboard")]
+pub(super) struct WatchAll {
+    #[command(flatten)]
+    clips: Clips,
+}
 
 pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
     let task = task(arguments)?;
@@ -117,6 +128,7 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
         Opened::Elsewhere(turn) => {
             announce(context, &turn, "begins")?;
             context.talk.say("The deaddrop that already runs here will carry out the replies.");
+            arguments.clips.copy_elsewhere(context, &turn.session)?;
             return Ok(ExitCode::SUCCESS);
         }
     };
@@ -125,9 +137,10 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
     announce(context, &turn, "begins")?;
     if arguments.no_watch {
         base.settle()?;
+        arguments.clips.copy_once(context, &turn.session)?;
         return Ok(ExitCode::SUCCESS);
     }
-    serve(context, &mut base, &Serve::One(turn.session.id), &stop)
+    serve(context, &mut base, &Serve::One(turn.session.id), arguments.clips, &stop)
 }
 
 pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> {
@@ -187,14 +200,14 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
         drop(base);
         return match session.question() {
             _ if stop.is_asked() => Err(Error::interrupted()),
-            None => Ok(ExitCode::SUCCESS),
+            None => arguments.clips.copy_once(context, &session).map(|()| ExitCode::SUCCESS),
             Some(_) => context.answer(&session, &stop),
         };
     }
-    serve(context, &mut base, &Serve::One(id), &stop)
+    serve(context, &mut base, &Serve::One(id), arguments.clips, &stop)
 }
 
-pub(super) fn watch(context: &Context) -> Result<ExitCode> {
+pub(super) fn watch(context: &Context, arguments: &WatchAll) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let mut base = context.open(stop.clone())?;
     for session in base.store.open_sessions()? {
@@ -214,10 +227,16 @@ pub(super) fn watch(context: &Context) -> Result<ExitCode> {
             None => {}
         }
     }
-    serve(context, &mut base, &Serve::All, &stop)
+    serve(context, &mut base, &Serve::All, arguments.clips, &stop)
 }
 
-fn serve(context: &Context, base: &mut Base, whom: &Serve, stop: &Stop) -> Result<ExitCode> {
+fn serve(
+    context: &Context,
+    base: &mut Base,
+    whom: &Serve,
+    clips: Clips,
+    stop: &Stop,
+) -> Result<ExitCode> {
     if let Some(guest) = base.guest_label() {
         context.talk.say(&format!("Everything is carried out in the guest '{guest}'."));
     }
@@ -230,7 +249,7 @@ fn serve(context: &Context, base: &mut Base, whom: &Serve, stop: &Stop) -> Resul
         ));
     }
     base.recovered.iter().for_each(|told| teller.tell_again(told));
-    if daemon::serve(base, whom, stop, &mut teller)? {
+    if daemon::serve(base, whom, clips.into(), stop, &mut teller)? {
         Ok(ExitCode::SUCCESS)
     } else {
         // The line that is drawn in place has taken the `^C` with it.

@@ -316,15 +316,19 @@ fn as_text(path: &Path, outbox: Vec<u8>) -> Result<String> {
 /// The part of an outbox that is asked for; says how many there are.
 fn part(context: &Context, path: &Path, outbox: Vec<u8>, asked: parts::Asked) -> Result<String> {
     let outbox = as_text(path, outbox)?;
-    let parts::Part { text, part, of } =
-        parts::part(&outbox, asked, context.config.part_characters)
-            .map_err(|e| Error::usage(format!("--part: {e}")))?;
+    let parts::Part { text, part, of } = cut(context, &outbox, asked)?;
     let characters = count(parts::length(&text), "character");
     context.talk.say(&match of {
         1 => format!("All of the outbox, {characters}: it needs no parts."),
         _ => format!("Part {part} of {of}, {characters}."),
     });
     Ok(text)
+}
+
+/// The part of an outbox that is asked for.
+pub(super) fn cut(context: &Context, outbox: &str, asked: parts::Asked) -> Result<parts::Part> {
+    parts::part(outbox, asked, context.config.part_characters)
+        .map_err(|e| Error::usage(format!("--part: {e}")))
 }
 
 pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
@@ -344,7 +348,7 @@ pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
 }
 
 /// The named session, or the newest open one, or the newest.
-fn named_or_newest(context: &Context, id: Option<&str>) -> Result<Session> {
+pub(super) fn named_or_newest(context: &Context, id: Option<&str>) -> Result<Session> {
     let store = Store::new(&context.config.sessions);
     if let Some(id) = id {
         return store.load_stem(id);

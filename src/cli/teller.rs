@@ -8,10 +8,10 @@ use std::sync::Arc;
 use super::events::Events;
 use super::prompt::{Prompt, Said};
 use super::talk::{Talk, below, name, not_counted, outcomes, result, turn_json};
-use super::{Context, awaited, live, notice, question, rows, summary};
+use super::{Context, awaited, clipping, live, notice, question, rows, summary};
 use crate::base::Turn;
 use crate::control::Wish;
-use crate::daemon::{Answer, Listener, Waiting};
+use crate::daemon::{Answer, Clipped, Listener, Waiting};
 use crate::place::Rewritten;
 use crate::protocol::{Asks, Detail, Kind, Operation, Outcome, Step, tags};
 use crate::runner::Glimpse;
@@ -279,6 +279,10 @@ impl Listener for Teller<'_> {
 
     fn unheard(&mut self, name: &OsStr, why: &str) {
         self.moved(name, &self.context.config.approvals, "rejected", why);
+    }
+
+    fn clipped(&mut self, news: &Clipped<'_>) {
+        clipping::tell(self.context, news);
     }
 
     fn stuck(&mut self, name: &OsStr, why: &str) {

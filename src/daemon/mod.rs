@@ -1,5 +1,6 @@
 //! Serves a base directory: one reply after another, for as long as there is something to wait for.
 
+mod clip;
 mod sessions;
 
 use std::ffi::{OsStr, OsString};
@@ -14,6 +15,8 @@ use crate::place::Rewritten;
 use crate::session::{Question, Session};
 use crate::turn::Observer;
 use crate::watch::{Stop, Watch};
+use clip::Desk;
+pub use clip::{Clip, Clipped};
 use sessions::Sessions;
 
 /// What the daemon tells while it serves.
@@ -41,6 +44,8 @@ pub trait Listener: Observer {
     }
     /// Nothing is to be done now, and this is waited for. Told again and again.
     fn idle(&mut self, _waiting: &Waiting<'_>) {}
+    /// There is news of the clipboard.
+    fn clipped(&mut self, _news: &Clipped<'_>) {}
     /// A file cannot be taken, for this reason; it is tried again. Told once.
     fn stuck(&mut self, _name: &OsStr, _why: &str) {}
 }
@@ -93,10 +98,12 @@ pub fn serve_once(
     base.settle()
 }
 
-/// Serves `base` until there is nothing to wait for (then true) or the person stops it (false).
+/// Serves `base` until there is nothing to wait for (then true) or the person stops it (false), with
+/// the clipboard as `clip` says.
 pub fn serve(
     base: &mut Base,
     serve: &Serve,
+    clip: Clip,
     stop: &Stop,
     listener: &mut dyn Listener,
 ) -> Result<bool> {
@@ -108,8 +115,15 @@ pub fn serve(
     let mut sessions = Sessions::of(base)?;
     let mut closed = Vec::new();
     base.is_serving();
+    let mut desk = Desk::open(clip, base, serve, &mut sessions, watch.waker(), listener)?;
     loop {
-        match round(base, serve, stop, &mut sessions, &closed, listener)? {
+        desk.attend(base, &mut sessions, listener)?;
+        let round = round(base, serve, stop, &mut sessions, &closed, listener)?;
+        desk.copy_new(base, &sessions);
+        if !matches!(round, Round::Wait { .. }) {
+            desk.close(listener);
+        }
+        match round {
             Round::Over => return base.settle().map(|()| true),
             Round::Stopped => return base.settle().map(|()| false),
             Round::Wait { look_again } => {

@@ -19,6 +19,7 @@ mod lines;
 mod listing;
 mod lone;
 mod offered;
+mod own;
 pub mod parts;
 mod prompt;
 mod results;
@@ -40,6 +41,7 @@ pub use events::{events, waiting};
 pub use listing::newest;
 pub use lone::looked_into;
 pub use offered::Offered;
+pub use own::holds_outbox;
 
 /// What the Environment section tells about this machine, and what bounds an outbox.
 #[derive(Debug, Clone, PartialEq, Eq)]

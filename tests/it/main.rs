@@ -14,6 +14,8 @@ mod checking;
 #[cfg(unix)]
 mod cli;
 #[cfg(target_os = "linux")]
+mod clipboard;
+#[cfg(target_os = "linux")]
 mod commands;
 #[cfg(target_os = "linux")]
 mod confinement;

@@ -205,11 +205,15 @@ impl Base {
 
     /// Starts the program and lets it run; it is stopped at the end of the test.
     pub fn start(&self, arguments: &[&str]) -> Daemon {
+        self.start_as(&mut self.command(arguments))
+    }
+
+    /// The same of a command line that was made here.
+    pub fn start_as(&self, command: &mut Command) -> Daemon {
         let log = self.at("daemon.log");
         let out = fs::File::options().append(true).create(true).open(&log).unwrap();
         let begin = out.metadata().unwrap().len();
-        let child = self
-            .command(arguments)
+        let child = command
             .stdin(Stdio::null())
             .stdout(out.try_clone().unwrap())
             .stderr(out)

@@ -12,7 +12,7 @@ use crate::support::program;
 const LAYERS: [&[&str]; 10] = [
     &["text", "tokens", "error", "clock", "atomic", "config", "lock", "secrets"],
     &["protocol"],
-    &["workspace", "runner", "client", "policy", "machine", "session"],
+    &["workspace", "runner", "client", "clipboard", "policy", "machine", "session"],
     &["place"],
     &["turn", "inbox", "outbox", "watch"],
     &["base"],

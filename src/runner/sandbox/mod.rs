@@ -37,7 +37,8 @@ use other::view;
 pub(super) use order::{Limits, Means, Mount, Order};
 pub(super) use report::Report;
 pub use report::{Facts, Mechanism};
-pub(super) use system::{Orphans, Started, ask_to_end};
+pub(crate) use system::Started;
+pub(super) use system::{Orphans, ask_to_end};
 pub use tier::{Confinement, Tier};
 pub(super) use view::{View, make_own};
 

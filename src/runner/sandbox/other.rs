@@ -88,10 +88,10 @@ pub(in crate::runner) fn ask_to_end(_helper: u32) {}
 pub(in crate::runner) fn close_to_others() {}
 
 /// A helper that was started.
-pub(in crate::runner) struct Started;
+pub(crate) struct Started;
 
 impl Started {
-    pub(in crate::runner) fn by(
+    pub(crate) fn by(
         start: impl FnOnce() -> std::io::Result<std::process::Child>,
     ) -> std::io::Result<(std::process::Child, Self)> {
         Ok((start()?, Self))

@@ -44,7 +44,8 @@ use super::report::{Facts, Mechanism, Report};
 use super::too_long;
 pub(super) use bwrap::inside;
 use group::Group;
-pub(in crate::runner) use outside::{Orphans, Started, ask_to_end, close_to_others};
+pub(crate) use outside::Started;
+pub(in crate::runner) use outside::{Orphans, ask_to_end, close_to_others};
 use processes::{adopt, end_children, fork_first, wait_for};
 use told::Told;
 

@@ -42,13 +42,11 @@ static STARTING: RwLock<()> = RwLock::new(());
 static HELPERS: Mutex<BTreeSet<pid_t>> = Mutex::new(BTreeSet::new());
 
 /// A helper that was started, until it is dropped: it is no orphan.
-pub(in crate::runner) struct Started(pid_t);
+pub(crate) struct Started(pid_t);
 
 impl Started {
     /// Starts a helper. What is returned with it lives until the helper has been waited for.
-    pub(in crate::runner) fn by(
-        start: impl FnOnce() -> io::Result<Child>,
-    ) -> io::Result<(Child, Self)> {
+    pub(crate) fn by(start: impl FnOnce() -> io::Result<Child>) -> io::Result<(Child, Self)> {
         let _starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
         let child = start()?;
         let pid = pid_t::try_from(child.id()).unwrap_or_default();

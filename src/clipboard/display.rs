@@ -1,0 +1,86 @@
+//! The desktop's clipboard through arboard, from within a helper: it may wait for as long as it
+//! likes.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use arboard::{Clipboard, Error};
+
+use super::{Found, helper};
+
+/// How long a text that was put there may take to be there.
+const SETTLES: Duration = Duration::from_secs(3);
+/// How often a display is looked for that may be gone.
+const LOOKS: Duration = Duration::from_secs(2);
+
+/// A connection to the clipboard.
+pub(super) struct Display(Clipboard);
+
+impl Display {
+    /// Connects to it.
+    pub(super) fn open() -> Result<Self, String> {
+        Clipboard::new().map(Self).map_err(in_words)
+    }
+
+    /// What it holds.
+    pub(super) fn read(&mut self) -> Result<Found, String> {
+        match self.0.get_text() {
+            Ok(text) if text.len() > super::LIMIT => Err(helper::too_long()),
+            Ok(text) if text.is_empty() => Ok(Found::Empty),
+            Ok(text) => Ok(Found::Text(text)),
+            Err(Error::ContentNotAvailable) => Ok(Found::Empty),
+            Err(e) => Err(in_words(e)),
+        }
+    }
+
+    /// Puts a text there, says once it is there, and returns when another program has the clipboard,
+    /// or its display is gone.
+    pub(super) fn hold(mut self, text: String, told: impl FnOnce()) -> Result<(), String> {
+        self.0.set_text(text.as_str()).map_err(in_words)?;
+        let begun = Instant::now();
+        while !self.0.get_text().is_ok_and(|there| there == text) {
+            if begun.elapsed() > SETTLES {
+                return Err("what was put there is not there".to_owned());
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        told();
+        let (sender, ended) = mpsc::channel();
+        let holder = thread::Builder::new().spawn(move || drop(sender.send(stay(text))));
+        holder.map_err(|e| e.to_string())?;
+        loop {
+            match ended.recv_timeout(LOOKS) {
+                Err(RecvTimeoutError::Timeout) if self.is_there() => {}
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Whether the display still answers. While the clipboard is ours nothing else is asked for: what
+    /// we hold has no HTML.
+    fn is_there(&mut self) -> bool {
+        matches!(self.0.get().html(), Ok(_) | Err(Error::ContentNotAvailable))
+    }
+}
+
+/// Holds a text until another program has the clipboard.
+#[cfg(all(unix, not(target_os = "macos")))]
+fn stay(text: String) -> Result<(), Error> {
+    use arboard::SetExtLinux;
+    Clipboard::new()?.set().wait().text(text)
+}
+
+/// Elsewhere the system holds it.
+#[cfg(not(all(unix, not(target_os = "macos"))))]
+fn stay(_text: String) -> Result<(), Error> {
+    Ok(())
+}
+
+fn in_words(error: Error) -> String {
+    match error {
+        Error::ConversionFailure => "what it holds is no text in UTF-8".to_owned(),
+        Error::Unknown { description } => description,
+        other => other.to_string(),
+    }
+}

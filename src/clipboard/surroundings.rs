@@ -1,0 +1,149 @@
+//! What this process can reach a clipboard by: displays, programs, a terminal.
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::Path;
+
+use super::{Passed, Way, tools};
+
+/// What helpers get of the environment: what leads to a display and to programs. Commands of a
+/// session may be able to look at a helper, and keys of the person stand in the environment.
+const HANDED_ON: [&str; 7] =
+    ["PATH", "HOME", "DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "LANG"];
+
+/// What there is around this process.
+#[derive(Debug, Clone)]
+pub struct Surroundings {
+    /// The variables that helpers get.
+    variables: Vec<(&'static str, OsString)>,
+    /// Whether standard output or standard error is a terminal.
+    pub(super) terminal: bool,
+    /// What the terminal says it is.
+    pub(super) term: String,
+    /// Whether it is tmux.
+    pub(super) tmux: bool,
+    /// Whether it is GNU screen.
+    pub(super) screen: bool,
+}
+
+impl Surroundings {
+    /// Those of this process.
+    pub fn here() -> Self {
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let is_set = |name| variable(name).is_some();
+        Self {
+            variables: HANDED_ON
+                .into_iter()
+                .filter_map(|name| Some((name, variable(name)?)))
+                .map(|(name, value)| match name {
+                    // A helper is in another folder.
+                    "XAUTHORITY" => match std::path::absolute(&value) {
+                        Ok(path) => (name, path.into()),
+                        Err(_) => (name, value),
+                    },
+                    _ => (name, value),
+                })
+                .collect(),
+            terminal: std::io::stdout().is_terminal() || std::io::stderr().is_terminal(),
+            term: variable("TERM").unwrap_or_default().to_string_lossy().into_owned(),
+            tmux: is_set("TMUX"),
+            screen: is_set("STY") && !is_set("TMUX"),
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.variables.iter().any(|(known, _)| *known == name)
+    }
+
+    /// The ways to a display, or to a clipboard without one, in the order in which they are tried.
+    pub(super) fn ways(&self) -> Vec<Way> {
+        let (wayland, x11) = (self.has("WAYLAND_DISPLAY"), self.has("DISPLAY"));
+        let system = cfg!(any(target_os = "macos", windows));
+        let tool = |way| tools::program(way).is_some_and(|name| self.finds(name));
+        [
+            (Way::System, system),
+            (Way::Wayland, wayland && !system),
+            (Way::X11, x11 && !system),
+            (Way::WlCopy, wayland && tool(Way::WlCopy)),
+            (Way::Xclip, x11 && tool(Way::Xclip)),
+            (Way::Xsel, x11 && tool(Way::Xsel)),
+        ]
+        .into_iter()
+        .filter_map(|(way, there)| there.then_some(way))
+        .collect()
+    }
+
+    /// Why there are none of them.
+    pub(super) fn without_display(&self) -> Passed {
+        let why = "there is no display here (neither WAYLAND_DISPLAY nor DISPLAY is set)";
+        Passed { way: None, why: why.to_owned() }
+    }
+
+    /// What a helper gets that goes this way: of two displays only the one that it is to use.
+    pub(super) fn handed_on(&self, way: Way) -> impl Iterator<Item = (&'static str, &OsString)> {
+        let other = match way {
+            Way::Wayland | Way::WlCopy => "DISPLAY",
+            _ => "WAYLAND_DISPLAY",
+        };
+        let variables = self.variables.iter().filter(move |(name, _)| *name != other);
+        variables.map(|(name, value)| (*name, value))
+    }
+
+    /// Whether a program is on the path.
+    fn finds(&self, name: &str) -> bool {
+        let path = self.variables.iter().find(|(known, _)| *known == "PATH");
+        path.is_some_and(|(_, path)| {
+            std::env::split_paths(path).any(|folder| is_program(&folder.join(name)))
+        })
+    }
+
+    /// With these variables only, and no terminal.
+    #[cfg(test)]
+    pub(super) fn of(variables: &[(&'static str, &str)]) -> Self {
+        Self {
+            variables: variables.iter().map(|(name, value)| (*name, value.into())).collect(),
+            terminal: false,
+            term: String::new(),
+            tmux: false,
+            screen: false,
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    path.is_file()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_are_tried_in_their_order_and_each_sees_its_own_display_only() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        for (name, mode) in [("xclip", 0o755), ("wl-copy", 0o755), ("xsel", 0o644)] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, "").unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        }
+        let path = ("PATH", folder.path().to_str().unwrap());
+        let (x11, wayland) = (("DISPLAY", ":7"), ("WAYLAND_DISPLAY", "wayland-7"));
+        let both = Surroundings::of(&[path, x11, wayland]);
+        // xsel may not be run.
+        assert_eq!(both.ways(), [Way::Wayland, Way::X11, Way::WlCopy, Way::Xclip]);
+        assert_eq!(Surroundings::of(&[path, x11]).ways(), [Way::X11, Way::Xclip]);
+        assert_eq!(Surroundings::of(&[wayland]).ways(), [Way::Wayland]);
+        assert_eq!(Surroundings::of(&[path]).ways(), []);
+        let seen = |way| both.handed_on(way).map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(seen(Way::X11), ["PATH", "DISPLAY"]);
+        assert_eq!(seen(Way::WlCopy), ["PATH", "WAYLAND_DISPLAY"]);
+    }
+}

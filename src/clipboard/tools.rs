@@ -1,0 +1,100 @@
+//! Programs that reach a clipboard where this one does not: wl-copy and wl-paste, xclip, xsel.
+
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+
+use super::{Found, LIMIT, Way};
+
+/// What these programs say of a clipboard that has nothing for them.
+const NOTHING: [&str; 5] =
+    ["Nothing is copied", "No selection", "No suitable type", "target ", "There is no owner for"];
+
+/// The program that goes this way, if one does.
+pub(super) fn program(way: Way) -> Option<&'static str> {
+    match way {
+        Way::WlCopy => Some("wl-copy"),
+        Way::Xclip => Some("xclip"),
+        Way::Xsel => Some("xsel"),
+        _ => None,
+    }
+}
+
+/// How a text is given to it.
+fn copying(way: Way) -> Option<Command> {
+    let arguments: &[&str] = match way {
+        Way::WlCopy => &["--type", "text/plain"],
+        Way::Xclip => &["-selection", "clipboard", "-in"],
+        Way::Xsel => &["--clipboard", "--input"],
+        _ => return None,
+    };
+    let mut command = Command::new(program(way)?);
+    command.args(arguments);
+    Some(command)
+}
+
+/// How a text is taken from it.
+fn reading(way: Way) -> Option<Command> {
+    let (program, arguments): (_, &[&str]) = match way {
+        Way::WlCopy => ("wl-paste", &["--no-newline", "--type", "text"]),
+        Way::Xclip => ("xclip", &["-selection", "clipboard", "-out"]),
+        Way::Xsel => ("xsel", &["--clipboard", "--output"]),
+        _ => return None,
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    Some(command)
+}
+
+/// Gives a text to the program, which goes on in the background to hold it.
+///
+/// # Errors
+/// It cannot be started, or says that it failed.
+pub(super) fn copy(way: Way, text: &str) -> Result<(), String> {
+    let mut command = copying(way).ok_or("no program goes this way")?;
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(|e| format!("it cannot be started: {e}"))?;
+    let written = child.stdin.take().map(|mut input| input.write_all(text.as_bytes()));
+    let status = child.wait().map_err(|e| e.to_string())?;
+    match written {
+        _ if !status.success() => Err(format!("it failed ({status})")),
+        Some(Err(e)) => Err(format!("it did not take the text: {e}")),
+        _ => Ok(()),
+    }
+}
+
+/// Asks the program for the clipboard's text.
+///
+/// # Errors
+/// It cannot be started, failed, or gave what is no text or more than [`LIMIT`].
+pub(super) fn read(way: Way) -> Result<Found, String> {
+    let mut command = reading(way).ok_or("no program goes this way")?;
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|e| format!("it cannot be started: {e}"))?;
+    let mut bytes = Vec::new();
+    let limit = LIMIT as u64 + 1;
+    if let Some(output) = child.stdout.take() {
+        output.take(limit).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+    }
+    if bytes.len() > LIMIT {
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(super::helper::too_long());
+    }
+    let mut said = String::new();
+    if let Some(errors) = child.stderr.take() {
+        let _ = errors.take(1_000).read_to_string(&mut said);
+    }
+    let status = child.wait().map_err(|e| e.to_string())?;
+    if !status.success() {
+        return if NOTHING.iter().any(|words| said.contains(words)) {
+            Ok(Found::Empty)
+        } else {
+            Err(format!("it failed ({status})"))
+        };
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) if text.is_empty() => Ok(Found::Empty),
+        Ok(text) => Ok(Found::Text(text)),
+        Err(_) => Err("what it holds is no text in UTF-8".to_owned()),
+    }
+}

@@ -1,0 +1,226 @@
+//! The clipboard beside the daemon: each new outbox is put there, and a reply that comes there is put
+//! into the inbox. All that takes time is done elsewhere; a turn waits for none of it.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::Duration;
+
+use super::sessions::Sessions;
+use super::{Listener, Serve};
+use crate::atomic;
+use crate::base::Base;
+use crate::clipboard::{
+    self, Copied, Copier, Found, Heard, Passed, Surroundings, Told, Watcher, Way,
+};
+use crate::error::Result;
+use crate::outbox::holds_outbox;
+use crate::protocol::{Address, Letter};
+use crate::session::Session;
+
+/// How long the end waits for what is still to be copied.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What is done with the clipboard while a base directory is served.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Clip {
+    /// Each new outbox is copied.
+    pub copies: bool,
+    /// Replies are taken from there, too.
+    pub takes: bool,
+}
+
+/// News of the clipboard.
+#[derive(Debug)]
+pub enum Clipped<'a> {
+    /// This outbox is on it.
+    Copied(&'a Path, &'a Copied),
+    /// This outbox is not, for these reasons.
+    NotCopied(&'a Path, &'a [Passed]),
+    /// Replies are taken from there, this way.
+    Watched(Way),
+    /// A reply that came there is left alone, for this reason.
+    Left(&'a str),
+    /// It cannot be looked at, for this reason.
+    Trouble(&'a str),
+    /// It can be looked at again.
+    Well,
+}
+
+/// The clipboard's side of the daemon.
+pub(super) struct Desk {
+    copier: Option<Copier>,
+    watcher: Option<Watcher>,
+    /// The newest outbox of each session that needs no copying any more.
+    copied: HashMap<String, u32>,
+    /// What came there and was looked at: nothing counts twice.
+    seen: HashSet<blake3::Hash>,
+}
+
+impl Desk {
+    /// Looks at what lies on the clipboard, then has the outbox copied that the person is to paste.
+    pub(super) fn open(
+        clip: Clip,
+        base: &Base,
+        serve: &Serve,
+        sessions: &mut Sessions,
+        wake: impl Fn() + Send + Clone + 'static,
+        listener: &mut dyn Listener,
+    ) -> Result<Self> {
+        let known = sessions.known.values().map(|known| (known.id.clone(), known.sequence));
+        let mut desk =
+            Self { copier: None, watcher: None, copied: known.collect(), seen: HashSet::new() };
+        let taken = clip.takes && desk.watch(base, sessions, wake.clone(), listener)?;
+        if clip.copies {
+            desk.copier = Copier::start(wake);
+            if let (false, Some(id)) = (taken, to_paste(serve, sessions)) {
+                desk.copied.remove(&id);
+                desk.copy_new(base, sessions);
+            }
+        }
+        Ok(desk)
+    }
+
+    /// Begins to watch. Returns whether a reply was there already.
+    fn watch(
+        &mut self,
+        base: &Base,
+        sessions: &mut Sessions,
+        wake: impl Fn() + Send + 'static,
+        listener: &mut dyn Listener,
+    ) -> Result<bool> {
+        let at = Surroundings::here();
+        match clipboard::read(&at) {
+            Ok((way, found)) => {
+                self.watcher = Watcher::start(way, at, wake);
+                listener.clipped(&Clipped::Watched(way));
+                match found {
+                    Found::Text(text) => self.take(base, sessions, text, listener),
+                    Found::Empty => Ok(false),
+                }
+            }
+            Err(passed) => {
+                listener.clipped(&Clipped::Trouble(&clipboard::told(&passed)));
+                Ok(false)
+            }
+        }
+    }
+
+    /// Tells what became of copies, and puts replies that came into the inbox.
+    pub(super) fn attend(
+        &mut self,
+        base: &Base,
+        sessions: &mut Sessions,
+        listener: &mut dyn Listener,
+    ) -> Result<()> {
+        while let Some(told) = self.copier.as_mut().and_then(Copier::told) {
+            tell(&told, listener);
+        }
+        while let Some(heard) = self.watcher.as_ref().and_then(Watcher::heard) {
+            match heard {
+                Heard::Text(text) => drop(self.take(base, sessions, text, listener)?),
+                Heard::Trouble(why) => listener.clipped(&Clipped::Trouble(&why)),
+                Heard::Well => listener.clipped(&Clipped::Well),
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the newest outboxes copied that were not.
+    pub(super) fn copy_new(&mut self, base: &Base, sessions: &Sessions) {
+        let Some(copier) = &mut self.copier else { return };
+        let mut new: Vec<&Session> = sessions
+            .known
+            .values()
+            .filter(|known| self.copied.get(&known.id).is_none_or(|done| *done < known.sequence))
+            .collect();
+        new.sort_by_key(|session| (session.updated_at, &session.id));
+        for session in new {
+            self.copied.insert(session.id.clone(), session.sequence);
+            if session.awaits_reply() {
+                copier.copy(&base.outbox_path(session));
+            }
+        }
+    }
+
+    /// Waits for what is still to be copied.
+    pub(super) fn close(&mut self, listener: &mut dyn Listener) {
+        self.watcher = None;
+        let copies = self.copier.as_mut().map(|copier| copier.finish(PATIENCE));
+        copies.iter().flatten().for_each(|told| tell(told, listener));
+    }
+
+    /// Puts a text into the inbox if it is a reply to an open session. Returns whether it was.
+    fn take(
+        &mut self,
+        base: &Base,
+        sessions: &mut Sessions,
+        text: String,
+        listener: &mut dyn Listener,
+    ) -> Result<bool> {
+        let mut letter = Letter::new(text);
+        let Some(answers) = letter.answers().cloned() else { return Ok(false) };
+        let text = letter.text();
+        if !self.seen.insert(blake3::hash(text.as_bytes())) || holds_outbox(text) {
+            return Ok(false);
+        }
+        sessions.refresh(base)?;
+        let session = sessions.known.get(&answers.session).filter(|session| !session.is_complete);
+        // What names no open session may be anything.
+        let Some(session) = session else { return Ok(false) };
+        if let Err(why) = is_for(session, &answers, &mut letter) {
+            listener.clipped(&Clipped::Left(&why));
+            return Ok(false);
+        }
+        let name = format!("clipboard_{}_seq{:04}.txt", session.id, session.sequence);
+        let written = base.inbox.make().and_then(|()| {
+            atomic::write_into(base.inbox.folder(), OsStr::new(&name), letter.text().as_bytes())
+        });
+        match written {
+            Ok(_) => Ok(true),
+            Err(e) if e.is_of_the_disk() => Err(e),
+            Err(e) => {
+                listener.clipped(&Clipped::Trouble(&e.to_string()));
+                Ok(false)
+            }
+        }
+    }
+}
+
+/// Whether a text may be carried out as a reply to this session though nobody said so: only whoever
+/// has seen its newest outbox can have written it.
+fn is_for(session: &Session, answers: &Address, letter: &mut Letter) -> Result<(), String> {
+    if session.pending.is_some() {
+        return Err(format!("session {} waits for your decision", session.id));
+    }
+    if let Some(why) = session.misses(answers) {
+        return Err(why);
+    }
+    if answers.key.is_none() {
+        return Err(format!(
+            "its [REPLY ...] line does not give the key of outbox {} of session {}",
+            session.sequence, session.id
+        ));
+    }
+    match letter.read(session.dialect).dialect {
+        Some(_) => Ok(()),
+        None => Err("it holds no command".to_owned()),
+    }
+}
+
+/// The session whose outbox the person is to paste: the one that is served, or the only open one.
+fn to_paste(serve: &Serve, sessions: &Sessions) -> Option<String> {
+    let mut waiting = sessions.known.values().filter(|session| match serve {
+        Serve::One(id) => session.id == *id,
+        Serve::All => !session.is_complete,
+    });
+    let only = waiting.next().filter(|session| session.awaits_reply());
+    only.filter(|_| waiting.next().is_none()).map(|session| session.id.clone())
+}
+
+fn tell((path, done): &Told, listener: &mut dyn Listener) {
+    listener.clipped(&match done {
+        Ok(copied) => Clipped::Copied(path, copied),
+        Err(passed) => Clipped::NotCopied(path, passed),
+    });
+}

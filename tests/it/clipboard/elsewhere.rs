@@ -1,0 +1,196 @@
+//! Other ways to a clipboard: a Wayland compositor, programs, and none at all.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use super::{has, holders, programs, reply, sees_holders, without_clipboard};
+use crate::support::{Base, ID, Run, wait_until};
+
+/// A compositor without a screen, ended when this is dropped.
+struct Compositor {
+    child: Child,
+    folder: tempfile::TempDir,
+    socket: PathBuf,
+}
+
+impl Compositor {
+    fn start() -> Option<Self> {
+        if !has("sway") || !has("wl-copy") {
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let settings = folder.path().join("settings");
+        fs::write(&settings, "").unwrap();
+        let mut command = Command::new("sway");
+        if rustix::process::geteuid().is_root() {
+            // It refuses to be root's.
+            let nobody = 65534;
+            std::os::unix::fs::chown(folder.path(), Some(nobody), Some(nobody)).unwrap();
+            command = Command::new("setpriv");
+            command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "sway"]);
+        }
+        without_clipboard(command.arg("-c").arg(settings));
+        command.envs([("WLR_BACKENDS", "headless"), ("WLR_RENDERER", "pixman")]);
+        command.env("WLR_LIBINPUT_NO_DEVICES", "1").env("XDG_RUNTIME_DIR", folder.path());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().unwrap();
+        let mut this = Self { child, folder, socket: PathBuf::new() };
+        let mut ended = false;
+        wait_until("the compositor", || {
+            let entries = fs::read_dir(this.folder.path()).unwrap().map(|e| e.unwrap().path());
+            let mut sockets = entries.filter(|path| path.to_string_lossy().contains("/wayland-"));
+            if let Some(lock) = sockets.find(|path| path.extension().is_some_and(|e| e == "lock")) {
+                this.socket = lock.with_extension("");
+            }
+            ended = this.child.try_wait().unwrap().is_some();
+            ended || this.pastes().is_some()
+        });
+        if ended {
+            eprintln!("SKIPPED: sway does not start here");
+        }
+        (!ended).then_some(this)
+    }
+
+    fn at<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        without_clipboard(command)
+            .env("WAYLAND_DISPLAY", &self.socket)
+            .env("XDG_RUNTIME_DIR", self.folder.path())
+    }
+
+    /// What `wl-paste` gives; None where it does not reach the compositor.
+    fn pastes(&self) -> Option<String> {
+        let mut command = Command::new("wl-paste");
+        let output = self.at(command.arg("--no-newline")).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let nothing =
+            ["Nothing is copied", "No selection"].iter().any(|words| said.contains(words));
+        (output.status.success() || nothing).then(|| String::from_utf8(output.stdout).unwrap())
+    }
+
+    fn copies(&self, text: &str) {
+        let mut command = Command::new("wl-copy");
+        let mut child = self
+            .at(&mut command)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
+        assert!(child.wait().unwrap().success());
+        wait_until("wl-copy to have the clipboard", || self.pastes().as_deref() == Some(text));
+    }
+}
+
+impl Drop for Compositor {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn on_wayland_a_session_goes_on_by_copying_and_pasting_alone() {
+    let Some(mut compositor) = Compositor::start() else { return };
+    let base = Base::with_session();
+    let said = Run::of(compositor.at(&mut base.command(&["copy"])), "").ok().stderr;
+    assert!(said.contains("is on the desktop's clipboard, over Wayland."), "{said}");
+    assert_eq!(compositor.pastes(), Some(base.outbox(1)));
+    compositor.copies(&reply(&base, 1, "a.txt"));
+    Run::of(compositor.at(&mut base.command(&["next"])), "").ok();
+    assert_eq!(compositor.pastes(), Some(base.outbox(2)));
+
+    let daemon = base.start_as(compositor.at(&mut base.command(&["watch", "--clipboard"])));
+    daemon.wait_for("are taken from the desktop's clipboard, over Wayland, too.");
+    compositor.copies(&reply(&base, 2, "b.txt"));
+    base.wait_for_outbox(3);
+    wait_until("outbox 3", || compositor.pastes() == Some(base.outbox(3)));
+    daemon.stop();
+    if sees_holders() {
+        let variable = format!("WAYLAND_DISPLAY={}", compositor.socket.display());
+        assert_eq!(holders(&variable).len(), 1);
+        let _ = compositor.child.kill();
+        wait_until("the end of the holder", || holders(&variable).is_empty());
+    }
+}
+
+/// What wl-copy and wl-paste do, with a file for a clipboard.
+const WL_COPY: &str = r#"
+cat >"$XDG_RUNTIME_DIR/new"
+sleep 600 &
+echo $! >"$XDG_RUNTIME_DIR/pid"
+mv "$XDG_RUNTIME_DIR/new" "$XDG_RUNTIME_DIR/clipboard""#;
+const WL_PASTE: &str = r#"
+[ -e "$XDG_RUNTIME_DIR/clipboard" ] || { echo "Nothing is copied" >&2; exit 1; }
+cat "$XDG_RUNTIME_DIR/clipboard""#;
+
+#[test]
+fn where_no_display_is_reached_a_program_is_and_what_it_leaves_holds_nothing_of_ours() {
+    let base = Base::with_session();
+    let own = tempfile::tempdir().unwrap();
+    let path = programs(&base.at("bin"), &[("wl-copy", WL_COPY), ("wl-paste", WL_PASTE)]);
+    let socket = own.path().join("wayland-none");
+    let command = |arguments: &[&str]| {
+        let mut command = base.command(arguments);
+        without_clipboard(&mut command).env("WAYLAND_DISPLAY", &socket);
+        command.env("XDG_RUNTIME_DIR", own.path()).env("PATH", &path);
+        command
+    };
+    let there = || fs::read_to_string(own.path().join("clipboard")).ok();
+    let run = Run::of(&mut command(&["next"]), "").with_code(1);
+    assert!(run.stderr.contains("the clipboard (wl-copy): it is empty"), "{run:?}");
+
+    let run = Run::of(&mut command(&["copy"]), "").ok();
+    assert!(run.stderr.contains("is on the desktop's clipboard, with wl-copy."), "{run:?}");
+    assert_eq!(there(), Some(base.outbox(1)));
+    // The helper stays while the program does, and no longer.
+    let background = fs::read_to_string(own.path().join("pid")).unwrap();
+    if sees_holders() {
+        let variable = format!("WAYLAND_DISPLAY={}", socket.display());
+        assert_eq!(holders(&variable).len(), 1);
+        assert!(Command::new("kill").arg(background.trim()).status().unwrap().success());
+        wait_until("the end of the helper", || holders(&variable).is_empty());
+    } else {
+        assert!(Command::new("kill").arg(background.trim()).status().unwrap().success());
+    }
+
+    fs::write(own.path().join("clipboard"), reply(&base, 1, "a.txt")).unwrap();
+    let daemon = base.start_as(&mut command(&["watch", "--clipboard"]));
+    daemon.wait_for("are taken from the desktop's clipboard, with wl-copy, too.");
+    base.wait_for_outbox(2);
+    wait_until("outbox 2", || there() == Some(base.outbox(2)));
+    let background = fs::read_to_string(own.path().join("pid")).unwrap();
+    daemon.stop();
+    assert!(Command::new("kill").arg(background.trim()).status().unwrap().success());
+}
+
+#[test]
+fn where_a_program_fails_too_the_path_is_left_and_all_is_told() {
+    let base = Base::with_session();
+    let path = programs(&base.at("bin"), &[("xclip", "exit 3"), ("xsel", "exit 4")]);
+    let mut command = base.command(&["copy"]);
+    without_clipboard(&mut command).env("DISPLAY", ":7654").env("PATH", path);
+    let run = Run::of(&mut command, "").ok();
+    assert_eq!(run.stdout, format!("outbox/{ID}_seq0001.txt\n"));
+    for told in [
+        "(x11: ",
+        "; xclip: it failed (exit status: 3); xsel: it failed (exit status: 4); osc52: this",
+    ] {
+        assert!(run.stderr.contains(told), "{told}: {run:?}");
+    }
+    // Of a part it is said how to see it.
+    let mut command = base.command(&["copy", "--part", "2/3"]);
+    let run = Run::of(without_clipboard(&mut command), "").ok();
+    assert!(run.stderr.contains("`deaddrop show a1b2c3d4 1 --part 2/3` prints it"), "{run:?}");
+    let mut command = base.command(&["copy", "--json"]);
+    let run = Run::of(without_clipboard(&mut command), "").ok();
+    let told: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(
+        (&told["way"], &told["outbox"]),
+        (&"path".into(), &format!("outbox/{ID}_seq0001.txt").into())
+    );
+    let mut command = base.command(&["paste"]);
+    let run = Run::of(without_clipboard(&mut command), "").with_code(1);
+    assert!(run.stderr.contains("`deaddrop paste -` take the reply from standard"), "{run:?}");
+}

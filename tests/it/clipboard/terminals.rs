@@ -1,0 +1,203 @@
+//! OSC 52: what reaches the terminal, by itself and through tmux.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::{has, key_line, without_clipboard};
+use crate::support::{Base, ID, program, wait_until};
+
+/// What a terminal is sent for its clipboard.
+fn sequence(text: &str) -> String {
+    format!("\x1b]52;c;{}\x07", STANDARD.encode(text))
+}
+
+/// Runs `deaddrop` with these arguments at a terminal; gives all that it showed there.
+fn at_terminal(base: &Base, term: &str, arguments: &str) -> Option<String> {
+    if !has("script") {
+        return None;
+    }
+    let line = format!("'{}' {arguments}", program().display());
+    let mut command = Command::new("script");
+    command.args(["-qec", &line, "/dev/null"]).current_dir(base.path()).env("TERM", term);
+    let output = without_clipboard(&mut command).stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn without_a_display_the_terminal_takes_it() {
+    let base = Base::with_session();
+    let Some(shown) = at_terminal(&base, "xterm-256color", "copy") else { return };
+    assert_eq!(shown.matches(&sequence(&base.outbox(1))).count(), 1, "{shown}");
+    assert!(shown.contains("was sent to the terminal's clipboard (OSC 52); a terminal does not"));
+    // Also where results go elsewhere.
+    let shown = at_terminal(&base, "xterm", "copy --json >told").unwrap();
+    assert!(shown.contains(&sequence(&base.outbox(1))));
+    assert!(base.read("told").contains("\"way\":\"osc52\""));
+    // And where nothing goes to the terminal, nothing is sent there.
+    let shown = at_terminal(&base, "xterm", "copy >told 2>&1").unwrap();
+    assert_eq!(shown, "");
+    assert!(base.read("told").contains("osc52: this does not run at a terminal"));
+}
+
+#[test]
+fn a_terminal_without_a_clipboard_gets_nothing_and_one_with_no_more_than_it_takes() {
+    let base = Base::with_session();
+    for term in ["dumb", "linux"] {
+        let Some(shown) = at_terminal(&base, term, "copy") else { return };
+        assert!(!shown.contains("]52;"), "{shown}");
+        assert!(shown.contains(&format!("a terminal of type '{term}' has no clipboard")));
+        assert!(shown.contains(&format!("outbox/{ID}_seq0001.txt\r\n")), "{shown}");
+    }
+    let large = "A line of a large outbox\n".repeat(3_200);
+    base.write(&format!("outbox/{ID}_seq0001.txt"), &large);
+    let shown = at_terminal(&base, "xterm", "copy").unwrap();
+    assert!(!shown.contains("]52;"), "{shown}");
+    assert!(shown.contains("the text is 80000 bytes long"), "{shown}");
+    let shown = at_terminal(&base, "xterm", "copy --part 2").unwrap();
+    assert!(shown.contains("then part 3 of 3: deaddrop copy --part 3\r\n"), "{shown}");
+    assert!(shown.contains("]52;"), "{shown}");
+}
+
+/// A tmux of its own, ended when this is dropped.
+struct Tmux {
+    name: String,
+    client: Option<Child>,
+}
+
+impl Tmux {
+    fn start(base: &Base) -> Option<Self> {
+        if !has("tmux") {
+            return None;
+        }
+        let name = base.path().file_name().unwrap().to_string_lossy().into_owned();
+        let tmux = Self { name, client: None };
+        tmux.run(&["-f", "/dev/null", "new-session", "-d", "-x", "90", "-y", "30", "sleep 600"]);
+        Some(tmux)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("tmux");
+        command.args(["-L", &self.name]).args(arguments).env("TERM", "xterm-256color");
+        without_clipboard(&mut command).env("LC_ALL", "C.UTF-8");
+        command
+    }
+
+    #[track_caller]
+    fn run(&self, arguments: &[&str]) -> String {
+        let output = self.command(arguments).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Runs `deaddrop copy` in a window; gives what it said.
+    fn copy(&self, base: &Base) -> String {
+        let script = format!(
+            "cd '{}' && '{}' copy 2>said; mv said told; sleep 600",
+            base.path().display(),
+            program().display()
+        );
+        self.run(&["new-window", &script]);
+        wait_until("the end of copy", || base.exists("told"));
+        base.read("told")
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        let _ = self.command(&["kill-server"]).output();
+        if let Some(client) = &mut self.client {
+            let _ = client.kill();
+            let _ = client.wait();
+        }
+    }
+}
+
+#[test]
+fn tmux_keeps_it_and_gives_it_to_its_terminal_where_it_passes_nothing_on() {
+    let base = Base::with_session();
+    let Some(tmux) = Tmux::start(&base) else { return };
+    let said = tmux.copy(&base);
+    assert!(said.contains("was sent to the terminal's clipboard, through tmux (load-"), "{said}");
+    assert_eq!(tmux.run(&["show-buffer"]).trim_end(), base.outbox(1).trim_end());
+}
+
+#[test]
+fn tmux_passes_on_what_it_was_allowed_to() {
+    let base = Base::with_session();
+    if !has("script") {
+        return;
+    }
+    let Some(mut tmux) = Tmux::start(&base) else { return };
+    tmux.run(&["set-option", "-g", "allow-passthrough", "on"]);
+    // The terminal that tmux is shown in.
+    let shown = fs::File::create(base.at("shown")).unwrap();
+    let mut client = Command::new("script");
+    let attach = format!("tmux -L {} attach", tmux.name);
+    client.args(["-qefc", &attach, "/dev/null"]).env("TERM", "xterm-256color");
+    client.env("LC_ALL", "C.UTF-8");
+    // Its input stays open, or it would end.
+    without_clipboard(&mut client).stdin(Stdio::piped()).stdout(shown).stderr(Stdio::null());
+    tmux.client = Some(client.spawn().unwrap());
+    wait_until("a client of tmux", || !tmux.run(&["list-clients"]).is_empty());
+    let said = tmux.copy(&base);
+    assert!(said.contains("was sent to the terminal's clipboard (OSC 52);"), "{said}");
+    let expected = sequence(&base.outbox(1));
+    wait_until("the sequence at the terminal", || {
+        let shown = fs::read(base.at("shown")).unwrap();
+        String::from_utf8_lossy(&shown).contains(&expected)
+    });
+}
+
+#[test]
+fn over_ssh_a_turn_is_one_command_and_a_paste() {
+    let base = Base::with_session();
+    let Some(tmux) = Tmux::start(&base) else { return };
+    // A terminal that waits for whole lines cuts the longer ones.
+    let long = "long ".repeat(5_000);
+    for (sequence, marked) in [(1, true), (2, false)] {
+        let script =
+            format!("cd '{}'; '{}' next -; sleep 600", base.path().display(), program().display());
+        tmux.run(&["new-window", &script]);
+        wait_until("the question", || {
+            tmux.run(&["capture-pane", "-p"]).contains("Paste the reply")
+        });
+        let line = key_line(&base, sequence);
+        let name = format!("{sequence}.txt");
+        let reply = format!("{line}\n[CREATE_FILE path=\"{name}\"]\n\t{long}\n☂\n[/CREATE_FILE]\n");
+        let file = base.write("reply", reply).to_string_lossy().into_owned();
+        tmux.run(&["load-buffer", &file]);
+        if marked {
+            tmux.run(&["paste-buffer", "-p"]);
+        } else {
+            tmux.run(&["paste-buffer"]);
+            tmux.run(&["send-keys", "C-d"]);
+        }
+        let outbox = base.wait_for_outbox(sequence + 1);
+        assert_eq!(base.read(&format!("workspace/{name}")), format!("\t{long}\n☂\n"));
+        wait_until("the outbox in the buffer of tmux", || {
+            tmux.run(&["show-buffer"]).trim_end() == outbox.trim_end()
+        });
+    }
+}
+
+#[test]
+fn a_paste_is_called_off_with_ctrl_c_and_leaves_the_terminal_as_it_was() {
+    let base = Base::with_session();
+    let Some(tmux) = Tmux::start(&base) else { return };
+    let script = format!(
+        "cd '{}'; stty -a >before; '{}' paste -; echo $? >code; stty -a >after; sleep 600",
+        base.path().display(),
+        program().display()
+    );
+    tmux.run(&["new-window", &script]);
+    wait_until("the question", || tmux.run(&["capture-pane", "-p"]).contains("Paste the reply"));
+    tmux.run(&["send-keys", "[DONE]", "C-c"]);
+    wait_until("its end", || base.exists("after"));
+    assert_eq!(base.read("code"), "130\n");
+    wait_until("all of stty", || base.read("after") == base.read("before"));
+    assert!(base.names("inbox/processed").is_empty());
+}
