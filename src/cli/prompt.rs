@@ -47,7 +47,10 @@ impl Prompt {
         let over = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&over);
         let listen = move || listen(&told, &sender);
-        let listener = thread::Builder::new().name("answer".into()).spawn(listen).ok()?;
+        let Ok(listener) = thread::Builder::new().name("answer".into()).spawn(listen) else {
+            live::release();
+            return None;
+        };
         Some(Self { answers, over, listener: Some(listener) })
     }
 

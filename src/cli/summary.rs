@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use super::columns;
-use super::rows::pieces;
 use super::talk::{Talk, not_counted};
 use crate::protocol::{Detail, Execution, FailureKind, Outcome, tags};
 use crate::runner::last_line;
@@ -164,17 +163,16 @@ fn changed(work: &[&Outcome]) -> Vec<String> {
 fn listed(files: &[String], room: usize) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
     for (n, file) in files.iter().enumerate() {
-        let fits =
-            rows.last().is_some_and(|row| columns::wide(row) + 2 + columns::wide(file) < room);
-        if fits {
-            let row = rows.last_mut().expect("one that has room");
-            row.push_str(", ");
-            row.push_str(file);
-        } else if rows.len() == FILE_ROWS {
-            rows.push(format!("and {} more", files.len() - n));
-            return rows;
-        } else {
-            rows.extend(pieces(file, room.max(2)).into_iter().take(1));
+        let full = rows.len() == FILE_ROWS;
+        match rows.last_mut() {
+            Some(row) if columns::wide(row) + 2 + columns::wide(file) < room => {
+                row.push_str(&format!(", {file}"));
+            }
+            Some(_) if full => {
+                rows.push(format!("and {} more", files.len() - n));
+                return rows;
+            }
+            _ => rows.push(columns::begin(file, room)),
         }
     }
     rows
