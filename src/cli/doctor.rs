@@ -35,7 +35,7 @@ const FEW_WATCHES: u64 = 8_192;
 #[command(after_help = "\
 Exit code 0: all is well; 1: something is not, and the line says what to do.
 
-Example:
+Examples:
   deaddrop -C ~/projects/calculator doctor")]
 pub(super) struct Doctor {}
 

@@ -82,7 +82,7 @@ pub(super) struct Resume {
 A reply belongs to the session that its [REPLY ...] line names, or whose id stands in its file's
 name, or else to the only open one.
 
-Example:
+Examples:
   deaddrop -C ~/projects/calculator watch")]
 pub(super) struct WatchAll {}
 

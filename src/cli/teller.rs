@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::prompt::{Prompt, Said};
 use super::talk::{Talk, below, name, not_counted, result, turn_json};
-use super::{Context, question};
+use super::{Context, question, service};
 use crate::base::Turn;
 use crate::control::Wish;
 use crate::daemon::{Answer, Listener};
@@ -122,6 +122,14 @@ impl Observer for Teller<'_> {
 }
 
 impl Listener for Teller<'_> {
+    fn serves(&mut self) {
+        service::is_ready(&self.context.talk);
+    }
+
+    fn stops(&mut self) {
+        service::is_stopping(&self.context.talk);
+    }
+
     fn took(&mut self, name: &OsStr, session: &Session) {
         let talk = &self.context.talk;
         let name = name.to_string_lossy();

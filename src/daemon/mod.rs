@@ -18,6 +18,10 @@ use sessions::Sessions;
 
 /// What the daemon tells while it serves.
 pub trait Listener: Observer {
+    /// From now on replies are taken as they come.
+    fn serves(&mut self) {}
+    /// No more are taken.
+    fn stops(&mut self) {}
     /// A reply was taken for this session.
     fn took(&mut self, _name: &OsStr, _session: &Session) {}
     /// A reply was carried out.
@@ -97,10 +101,13 @@ pub fn serve(
     let mut sessions = Sessions::of(base)?;
     let mut closed = Vec::new();
     base.is_serving();
+    listener.serves();
     loop {
         match round(base, serve, stop, &mut sessions, &closed, listener)? {
-            Round::Over => return base.settle().map(|()| true),
-            Round::Stopped => return base.settle().map(|()| false),
+            end @ (Round::Over | Round::Stopped) => {
+                listener.stops();
+                return base.settle().map(|()| matches!(end, Round::Over));
+            }
             Round::Wait { look_again } => {
                 // Only here does nobody wait for anything. What was heard meanwhile is kept.
                 base.let_guest_rest();
