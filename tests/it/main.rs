@@ -64,6 +64,8 @@ mod policy;
 mod policy_shells;
 #[cfg(target_os = "linux")]
 mod preview;
+#[cfg(target_os = "linux")]
+mod projects;
 mod properties;
 #[cfg(target_os = "linux")]
 mod protected;
