@@ -27,7 +27,7 @@ The service is your own (systemctl --user), one for each base directory. It does
 does, with the settings of deaddrop.toml and your own file.
 
 Examples:
-  deaddrop daemon install --now
+  deaddrop daemon install --start
   deaddrop -C ~/projects/calculator daemon logs --follow")]
 pub(super) struct Daemon {
     #[command(subcommand)]
@@ -42,11 +42,11 @@ What is written is printed. Done again, it writes the unit anew: as this program
 
 Examples:
   deaddrop daemon install
-  deaddrop daemon install --now")]
+  deaddrop daemon install --start")]
     Install {
-        /// Start it, too
+        /// Start it now, too
         #[arg(long)]
-        now: bool,
+        start: bool,
     },
     /// Stop the service, and remove its unit
     #[command(after_help = "Examples:\n  deaddrop daemon uninstall")]
@@ -95,7 +95,7 @@ pub(super) fn daemon(context: &Context, arguments: &Daemon, given: bool) -> Resu
     }
     let service = Service::of(context)?;
     match arguments.asked {
-        Asked::Install { now } => service.install(now),
+        Asked::Install { start } => service.install(start),
         Asked::Uninstall => service.uninstall(),
         Asked::Start => service.change("start", "is started"),
         Asked::Stop => service.change("stop", "is stopped"),
@@ -142,7 +142,7 @@ impl<'a> Service<'a> {
         Ok(Self { context, name, path })
     }
 
-    fn install(&self, now: bool) -> Result<ExitCode> {
+    fn install(&self, start: bool) -> Result<ExitCode> {
         let program = std::env::current_exe()
             .map_err(|e| Error::io("find", "deaddrop's own program".as_ref(), e))?;
         let base = &self.context.config.base;
@@ -171,7 +171,7 @@ impl<'a> Service<'a> {
         if !self.context.json {
             talk::result(&self.path.display().to_string());
         }
-        let enable: &[&str] = if now { &["enable", "--now"] } else { &["enable"] };
+        let enable: &[&str] = if start { &["enable", "--now"] } else { &["enable"] };
         let done = systemctl(&["daemon-reload"])
             .and_then(|_| systemctl(&[enable, &[self.name.as_str()]].concat()));
         if self.context.json {
@@ -179,14 +179,14 @@ impl<'a> Service<'a> {
                 "unit": self.name,
                 "path": self.path.display().to_string(),
                 "enabled": done.is_ok(),
-                "started": now && done.is_ok(),
+                "started": start && done.is_ok(),
             }));
         }
         done?;
         talk.say(&format!(
             "\n{} starts when you log in{}.",
             self.name,
-            if now { ", and runs now" } else { "; `deaddrop daemon start` starts it now" }
+            if start { ", and runs now" } else { "; `deaddrop daemon start` starts it now" }
         ));
         Ok(ExitCode::SUCCESS)
     }

@@ -91,6 +91,14 @@ impl Config {
         Self::of_layers(base, &layers)
     }
 
+    /// The settings of the base directory `base` as its own file says, and nothing else.
+    pub fn of_file(base: &Path) -> Result<Self> {
+        let base =
+            base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
+        let file = Raw::from_file(&base.join(FILE))?;
+        Self::of_layers(base, &Layers { file, ..Layers::default() })
+    }
+
     fn of_layers(base: PathBuf, layers: &Layers) -> Result<Self> {
         let mut raw = Raw::default();
         for (_, layer) in layers.lowest_first() {

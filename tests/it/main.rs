@@ -17,6 +17,8 @@ mod cli;
 mod commands;
 #[cfg(target_os = "linux")]
 mod confinement;
+#[cfg(target_os = "linux")]
+mod daily;
 #[cfg(unix)]
 mod decided_elsewhere;
 mod dialects;
@@ -89,6 +91,8 @@ mod sandbox;
 mod scene;
 #[cfg(unix)]
 mod secrets;
+#[cfg(target_os = "linux")]
+mod service;
 #[cfg(unix)]
 mod settings;
 mod steady;

@@ -10,6 +10,7 @@ use crate::text::visible_line;
 pub(super) const HEAD: &str = "# Written by `deaddrop daemon install`";
 
 /// What a unit names.
+#[derive(Clone, Copy)]
 pub(super) struct Unit<'a> {
     pub(super) program: &'a Path,
     pub(super) base: &'a Path,
@@ -20,18 +21,24 @@ pub(super) struct Unit<'a> {
 /// The name of the unit of a base directory: readable, and of no other one.
 pub(super) fn name(base: &Path) -> String {
     let folder = base.file_name().unwrap_or_default().to_string_lossy();
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
-    let folder: String = folder.chars().take(40).map(plain).collect();
+    let words = folder.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let name: String = words.join("-").chars().take(40).collect();
     let hash = blake3::hash(base.as_os_str().as_encoded_bytes()).to_hex();
-    format!("deaddrop-{}-{}.service", folder.trim_matches('-'), &hash[..8]).replace("--", "-")
+    let name = if name.is_empty() { String::new() } else { format!("{name}-") };
+    format!("deaddrop-{name}{}.service", &hash[..8])
 }
 
 impl Unit<'_> {
     /// Its text, or why there can be none.
     pub(super) fn text(&self) -> Result<String, String> {
         let program = text(self.program.as_os_str())?;
-        if program.chars().any(char::is_control) {
-            return Err(format!("control characters stand in {}", visible_line(program)));
+        // What it does not take in the name of a program, however it is written.
+        if program.contains(|c: char| c.is_control() || "\"'\\".contains(c)) {
+            return Err(format!(
+                "systemd runs no program whose path holds quotes, backslashes or control characters: {}",
+                visible_line(program)
+            ));
         }
         let base = text(self.base.as_os_str())?;
         // A value that is no text is left to systemd's own.
@@ -115,17 +122,19 @@ mod tests {
     #[test]
     fn what_systemd_would_read_otherwise_is_escaped() {
         let unit = Unit {
-            program: Path::new("/opt/50% \"off\"/$x/deaddrop"),
+            program: Path::new("/opt/50% off/$x/deaddrop"),
             base: Path::new("/home/me/a b\\%h/$HOME\n/é"),
             path: Some(OsStr::new("/bin:/50%")),
         };
         let text = unit.text().unwrap();
-        let line = r#"ExecStart="/opt/50%% \"off\"/$x/deaddrop" -C "/home/me/a b\\%%h/$$HOME\n/é" --color never watch"#;
+        let line = r#"ExecStart="/opt/50%% off/$x/deaddrop" -C "/home/me/a b\\%%h/$$HOME\n/é" --color never watch"#;
         assert!(text.contains(&format!("\n{line}\n")), "{text}");
         assert!(text.contains("\nEnvironment=\"PATH=/bin:/50%%\"\n"), "{text}");
         assert!(text.contains("\nDescription=deaddrop in /home/me/a b\\%%h/$HOME"), "{text}");
-        let told = Unit { program: Path::new("/a\nb"), ..unit }.text().unwrap_err();
-        assert!(told.contains("control characters"), "{told}");
+        for odd in ["/a\nb", "/a\"b", "/a'b", "/a\\b"] {
+            let told = Unit { program: Path::new(odd), ..unit }.text().unwrap_err();
+            assert!(told.contains("quotes, backslashes or control"), "{told}");
+        }
     }
 
     #[test]
