@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -37,7 +37,7 @@ pub(super) struct Demo {
 
 const TASK: &str = "Write a script that greets people";
 /// How long a step may take on a slow machine before something is wrong.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What the model says, and what a person should see in it.
 struct Scene {
@@ -167,6 +167,7 @@ impl Stage<'_> {
             let name = format!("reply{}.txt", n + 1);
             self.step(n + 3, scene.title, scene.why, &format!("save as {FOLDER}/inbox/{name}"));
             self.show(&reply);
+            self.tell("");
             put(&config.inbox, &name, &reply)?;
             let before = session.sequence;
             let mut next = self.turned(&mut serving, &store, &session, before)?;
@@ -175,8 +176,7 @@ impl Stage<'_> {
                 self.tell(
                     "\nYou have looked at it, and allow it, this once:\n\n$ deaddrop approve\n",
                 );
-                let said = self.run(&project, &["--quiet", "approve"])?;
-                self.show(&said);
+                self.run(&project, &["--quiet", "approve"])?;
                 next = self.turned(&mut serving, &store, &next, before)?;
             }
             if self.json {
@@ -259,12 +259,12 @@ impl Stage<'_> {
         Ok(command)
     }
 
-    /// Runs the program to its end, and gives what it says.
-    fn run(&self, folder: &Path, arguments: &[&str]) -> Result<String> {
+    /// Runs the program to its end.
+    fn run(&self, folder: &Path, arguments: &[&str]) -> Result<()> {
         let output = self.command(folder, arguments)?.output();
         let output = output.map_err(|e| Error::io("run", "deaddrop".as_ref(), e))?;
         if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+            return Ok(());
         }
         let said = String::from_utf8_lossy(&output.stderr);
         Err(Error::usage(format!("`deaddrop {}` has failed: {}", arguments.join(" "), said.trim())))
@@ -342,9 +342,8 @@ fn first_line(outbox: &Path) -> Result<String> {
 }
 
 /// Saves a reply as an editor does: whole, or not at all.
-fn put(inbox: &Path, name: &str, reply: &str) -> Result<PathBuf> {
+fn put(inbox: &Path, name: &str, reply: &str) -> Result<()> {
     let (partial, path) = (inbox.join(format!("{name}.part")), inbox.join(name));
     let saved = fs::write(&partial, reply).and_then(|()| fs::rename(&partial, &path));
-    saved.map_err(|e| Error::io("save the reply as", &path, e))?;
-    Ok(path)
+    saved.map_err(|e| Error::io("save the reply as", &path, e))
 }

@@ -40,16 +40,15 @@ fn split(line: &str) -> Vec<Vec<String>> {
     for c in line.chars().chain([' ']) {
         match (quote, c) {
             (Some(q), c) if c == q => quote = None,
-            (Some(_), c) => word.get_or_insert_default().push(c),
             (None, '\'' | '"') => {
                 quote = Some(c);
                 word.get_or_insert_default();
             }
             (None, ' ' | '|' | '&' | ';' | '<' | '>') => {
-                if let Some(word) = word.take() {
-                    if !std::mem::take(&mut redirects) {
-                        commands.last_mut().unwrap().push(word);
-                    }
+                if let Some(word) = word.take()
+                    && !std::mem::take(&mut redirects)
+                {
+                    commands.last_mut().unwrap().push(word);
                 }
                 match c {
                     '|' | '&' | ';' => commands.push(Vec::new()),
@@ -57,7 +56,7 @@ fn split(line: &str) -> Vec<Vec<String>> {
                     _ => {}
                 }
             }
-            (None, c) => word.get_or_insert_default().push(c),
+            (_, c) => word.get_or_insert_default().push(c),
         }
     }
     assert_eq!(quote, None, "a quote is left open: {line}");
@@ -95,6 +94,26 @@ fn every_example_is_understood() {
         }
     }
     assert!(tried > 60, "only {tried} examples were tried");
+}
+
+#[test]
+fn what_the_newcomers_page_types_is_understood() {
+    let page = include_str!("../../docs/start.md");
+    let typed = page.lines().filter_map(|line| line.strip_prefix("$ "));
+    let typed = typed.map(|line| line.split(" # ").next().unwrap_or_default());
+    let spans = page.lines().filter(|line| !line.starts_with("$ "));
+    let spans = spans.flat_map(|line| line.split('`').skip(1).step_by(2));
+    let calls: Vec<_> = typed
+        .chain(spans)
+        .flat_map(split)
+        .filter(|words| words[0] == "deaddrop" && words.len() > 1)
+        .collect();
+    assert!(calls.len() > 15, "{calls:?}");
+    for words in calls {
+        if let Err(e) = Cli::try_parse_from(&words) {
+            panic!("docs/start.md has {words:?}, and that is not understood: {e}");
+        }
+    }
 }
 
 #[test]

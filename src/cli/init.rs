@@ -45,7 +45,7 @@ const OWN: [(&str, &str); 4] = [
     ("approvals_dir", ".deaddrop/approvals"),
 ];
 
-pub(super) fn init(arguments: &Init, global: Global, talk: Talk) -> Result<ExitCode> {
+pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<ExitCode> {
     let folder = match (&arguments.folder, &global.base) {
         (Some(_), Some(_)) => {
             return Err(Error::usage("both -C and DIR say where; leave one of them out"));
@@ -53,17 +53,11 @@ pub(super) fn init(arguments: &Init, global: Global, talk: Talk) -> Result<ExitC
         (Some(folder), None) | (None, Some(folder)) => folder.clone(),
         (None, None) => PathBuf::from("."),
     };
-    let is_new = !folder.exists();
-    if !is_new {
-        refuse(&real(&folder)?, arguments.force)?;
-    }
+    let here = std::env::current_dir();
+    let here = here.map_err(|e| Error::io("tell where you are, in", ".".as_ref(), e))?;
+    let folder = config::real(&here.join(folder));
+    refuse(&folder, arguments.force)?;
     fs::create_dir_all(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
-    let folder = real(&folder)?;
-    if is_new && let Err(e) = refuse(&folder, arguments.force) {
-        // Nothing is in it.
-        let _ = fs::remove_dir(&folder);
-        return Err(e);
-    }
     let given: Vec<(&str, String)> = global.settings.given().collect();
     let made = match fs::symlink_metadata(folder.join(FILE)) {
         Ok(_) => {
@@ -80,15 +74,11 @@ pub(super) fn init(arguments: &Init, global: Global, talk: Talk) -> Result<ExitC
     for own in [&config.inbox, &config.outbox, &config.sessions, &config.approvals] {
         fs::create_dir_all(own).map_err(|e| Error::io("make the folder", own, e))?;
     }
-    let here = std::env::current_dir().ok();
+    let here = Some(here);
     let clock = Clock(global.now);
     let context = Context { config, clock, talk, json: global.json, here, by: By::Name };
     tell(&context, made);
     Ok(ExitCode::SUCCESS)
-}
-
-fn real(folder: &Path) -> Result<PathBuf> {
-    folder.canonicalize().map_err(|e| Error::io("open the folder", folder, e))
 }
 
 /// Refuses folders that nobody means, or that have to do with another base directory.

@@ -68,6 +68,7 @@ enum Asked {
 #[derive(Debug, Subcommand)]
 enum Beforehand {
     /// Make a project ready to be worked on: deaddrop.toml, and .deaddrop/ for all else
+    #[command(display_order = 0)]
     Init(init::Init),
     /// Show and change settings
     Config(settings::Settings),
@@ -194,7 +195,10 @@ impl Context {
     /// A path as the person would write it where they are.
     fn display(&self, path: &Path) -> String {
         let shown = self.here.as_ref().and_then(|here| path.strip_prefix(here).ok());
-        shown.unwrap_or(path).display().to_string()
+        match shown {
+            Some(here) if here.as_os_str().is_empty() => ".".to_owned(),
+            _ => shown.unwrap_or(path).display().to_string(),
+        }
     }
 
     /// How many tokens an outbox is, about; None where it cannot be read.
@@ -253,7 +257,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Asked::Anywhere(command) => return messages::answer(&command, &talk, cli.global.json),
         Asked::Manual(command) => return manual::answer(&command),
         Asked::Beforehand(Beforehand::Init(arguments)) => {
-            return init::init(&arguments, cli.global, talk);
+            return init::init(&arguments, &cli.global, talk);
         }
         Asked::Beforehand(Beforehand::Config(arguments)) => {
             return settings::settings(arguments, cli.global, &talk);

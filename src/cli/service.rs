@@ -226,8 +226,8 @@ impl<'a> Service<'a> {
             let told = systemctl(&[&["show", &self.name], &*asked].concat())?;
             for (name, value) in told.lines().filter_map(|line| line.split_once('=')) {
                 match name {
-                    "ActiveState" => state = value.to_owned(),
-                    "SubState" => sub = value.to_owned(),
+                    "ActiveState" => value.clone_into(&mut state),
+                    "SubState" => value.clone_into(&mut sub),
                     "MainPID" => process = value.parse::<u32>().ok().filter(|pid| *pid > 0),
                     "UnitFileState" => enabled = value == "enabled",
                     _ => {}

@@ -163,7 +163,7 @@ fn write(base: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result<()
 #[cfg(unix)]
 fn is_private(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
-    fs::metadata(file).is_ok_and(|found| found.permissions().mode() & 0o077 == 0)
+    fs::metadata(file).is_ok_and(|found| found.permissions().mode().trailing_zeros() >= 6)
 }
 
 #[cfg(not(unix))]

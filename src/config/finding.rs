@@ -37,7 +37,7 @@ pub(super) fn is_marked(folder: &Path) -> bool {
     let is_folder = |name: &&str| folder.join(name).is_dir();
     let has = |mark: &&str| folder.join("sessions").join(mark).is_file();
     fs::symlink_metadata(folder.join(FILE)).is_ok()
-        || (FOLDERS.iter().all(|name| is_folder(&name)) && MARKS.iter().any(|mark| has(&mark)))
+        || (FOLDERS.iter().all(is_folder) && MARKS.iter().any(has))
 }
 
 /// The person's base directories further up than `folder`, the nearest first. Here the end of a file

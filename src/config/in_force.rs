@@ -82,8 +82,9 @@ pub fn in_force(base: &Path, flags: Raw) -> Result<Vec<InForce>> {
     let mut found: Vec<InForce> = KEYS.iter().map(|key| setting(key.name, &layers)).collect();
     if let Some(guest) = &config.guest {
         let layers = layers.lowest_first().into_iter();
-        let made = layers.filter_map(|(source, raw)| Some((source, raw.guest.as_ref()?.origin())));
-        let made = made.last();
+        let mut made =
+            layers.filter_map(|(source, raw)| Some((source, raw.guest.as_ref()?.origin())));
+        let made = made.next_back();
         let (source, origin) = made.unwrap_or((Source::Default, ""));
         for (name, value) in guest.settings() {
             let (name, origin) = (format!("guest.{name}"), origin.to_owned());

@@ -280,7 +280,7 @@ fn origin_of_either(raw: &Raw, one: &str, other: &str) -> String {
 }
 
 /// Where a folder lies, or will: links on the way are followed as far as there is something.
-fn real(path: &Path) -> PathBuf {
+pub(crate) fn real(path: &Path) -> PathBuf {
     match (path.canonicalize(), path.parent(), path.file_name()) {
         (Ok(real), _, _) => real,
         (Err(_), Some(parent), Some(name)) => real(parent).join(name),

@@ -164,7 +164,7 @@ fn the_manual_and_completions_need_no_base_directory() {
             assert!(String::from_utf8_lossy(&output.stdout).contains("TASK"));
         }
         Err(e) => {
-            eprintln!("SKIPPED: reading a page of the manual, since `man` is not there ({e})")
+            eprintln!("SKIPPED: reading a page of the manual, since `man` is not there ({e})");
         }
     }
 
@@ -178,7 +178,7 @@ fn the_manual_and_completions_need_no_base_directory() {
     let asked = "source ./completions.bash; COMP_WORDS=(deaddrop conf); COMP_CWORD=1; _deaddrop deaddrop conf deaddrop; echo \"${COMPREPLY[@]}\"";
     match Command::new("bash").args(["--norc", "-c", asked]).current_dir(base.path()).output() {
         Ok(output) => {
-            assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "config", "{output:?}")
+            assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "config", "{output:?}");
         }
         Err(e) => eprintln!("SKIPPED: completing in bash, which is not there ({e})"),
     }

@@ -155,7 +155,7 @@ fn systemd_reads_the_unit_as_it_is_meant() {
         let arguments = ["-C", folder, "daemon", "install"];
         let command = base.command(&arguments);
         let mut odd = Command::new(program);
-        odd.args(&arguments).current_dir(base.path());
+        odd.args(arguments).current_dir(base.path());
         command.get_envs().for_each(|(name, value)| match value {
             Some(value) => drop(odd.env(name, value)),
             None => drop(odd.env_remove(name)),

@@ -66,9 +66,9 @@ impl Clipboard {
             }
             ways.push(name.to_owned());
             if self.has(program) {
-                ways.push(program.to_owned())
+                ways.push(program.to_owned());
             } else {
-                lacks.push(program.to_owned())
+                lacks.push(program.to_owned());
             }
         };
         desktop(self.wayland, "Wayland", "wl-copy");
