@@ -190,7 +190,7 @@ fn its_own_files_are_out_of_reach_of_commands() {
         let reply = base.write(
             "reply.txt",
             crate::scene::reply(&[
-                "cat own.txt; ls -A .deaddrop; find .deaddrop -type f; cat deaddrop.toml; grep -rl 'A task' . || echo unseen",
+                "cat own.txt; ls -A .deaddrop; find .deaddrop -type f; cat deaddrop.toml; grep -rl 'A task' .deaddrop deaddrop.toml || echo unseen",
                 "mv .deaddrop d || echo pinned; rm -rf .deaddrop deaddrop.toml; mkdir -p .deaddrop/inbox && echo '[DONE]' > .deaddrop/inbox/x.txt; echo 'sandbox = \"off\"' > deaddrop.toml; echo x > y; mv y deaddrop.toml; mv own.txt .deaddrop/.gitignore; echo tried",
             ]),
         );
@@ -201,12 +201,8 @@ fn its_own_files_are_out_of_reach_of_commands() {
             .output()
             .unwrap();
         let outbox = base.read(&format!(".deaddrop/outbox/{ID}_seq0002.txt"));
-        assert!(
-            outbox.contains("  Output: x\n  ./reply.txt\n")
-                || outbox.contains("  Output: x\n  unseen\n"),
-            "{}: {outbox} {output:?}",
-            scene.name()
-        );
+        let unseen = outbox.contains("  Output: x\n  unseen\n");
+        assert!(unseen, "{}: {outbox} {output:?}", scene.name());
         assert!(
             outbox.contains("pinned\n") && outbox.contains("tried"),
             "{}: {outbox}",
