@@ -218,9 +218,10 @@ fn an_outbox_is_opened_by_the_desktop_or_in_an_editor() {
 
 #[test]
 fn at_a_terminal_it_is_the_editor() {
-    let tmux = |arguments: &[&str]| {
-        Command::new("tmux").args(["-L", "deaddrop-daily"]).args(arguments).output()
-    };
+    // A server of its own, which nobody else's tests end.
+    let server = format!("deaddrop-{}", std::process::id());
+    let tmux =
+        |arguments: &[&str]| Command::new("tmux").args(["-L", &server]).args(arguments).output();
     if let Err(e) = tmux(&["-V"]) {
         eprintln!("SKIPPED: an editor at a terminal, since tmux is not there ({e})");
         return;
@@ -230,7 +231,7 @@ fn at_a_terminal_it_is_the_editor() {
     let mut command = base.command(&["open"]);
     let program = command.get_program().to_str().unwrap().to_owned();
     command = Command::new("tmux");
-    command.args(["-L", "deaddrop-daily", "-f", "/dev/null", "new-session", "-d"]);
+    command.args(["-L", &server, "-f", "/dev/null", "new-session", "-d"]);
     command.arg(format!(
         "EDITOR='my-editor --wait' XDG_CONFIG_HOME=.no-config '{program}' open; echo $? > ended"
     ));
@@ -359,4 +360,19 @@ fn the_demonstration_plays_a_session_and_leaves_nothing() {
     assert_eq!(told[3]["isComplete"], true);
     let folder = Path::new(told[4]["kept"].as_str().unwrap());
     assert!(folder.join("project/.envrc").exists() && !folder.join("notes.txt").exists());
+}
+
+#[test]
+fn a_demonstration_that_is_stopped_leaves_nothing() {
+    let base = Base::new();
+    base.sh("mkdir tmp");
+    let out = fs::File::create(base.at("told")).unwrap();
+    let mut command = base.command(&["demo"]);
+    let mut child = command.env("TMPDIR", base.at("tmp")).stdout(out).spawn().unwrap();
+    wait_until("the first outbox", || base.read("told").contains("_seq0001.txt"));
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
+    wait_until("its end", || child.try_wait().unwrap().is_some());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(base.names("tmp"), [] as [&str; 0]);
 }
