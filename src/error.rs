@@ -38,6 +38,11 @@ enum ErrorKind {
     NoRun { run: String, sessions: PathBuf },
     #[error("no open session in {}; start one with `deaddrop new \"your task\"`{}", sessions.display(), reopening(complete.as_deref()))]
     NoOpenSession { sessions: PathBuf, complete: Option<String> },
+    #[error(
+        "there is no base directory here ({}) or in a folder above: `deaddrop init` makes one of a project, `deaddrop new \"your task\"` begins a session here, and -C DIR says where one is",
+        .0.display()
+    )]
+    NoBase(PathBuf),
     #[error("several sessions are open ({}); say which with --session ID", .0.join(", "))]
     SeveralSessions(Vec<String>),
     #[error("{} is damaged: {problem}; restore it from a backup, or move it away to go on without that session", path.display())]
@@ -105,6 +110,11 @@ impl Error {
     /// There is no incomplete session at all; `complete` is the newest that is complete.
     pub fn no_open_session(sessions: &Path, complete: Option<String>) -> Self {
         ErrorKind::NoOpenSession { sessions: sessions.to_owned(), complete }.into()
+    }
+
+    /// There is no base directory at `here` or above.
+    pub fn no_base(here: &Path) -> Self {
+        ErrorKind::NoBase(here.to_owned()).into()
     }
 
     /// A session has to be named, since several are open.
@@ -264,6 +274,7 @@ impl Error {
             ErrorKind::NoSession { .. }
             | ErrorKind::NoRun { .. }
             | ErrorKind::NoOpenSession { .. }
+            | ErrorKind::NoBase(_)
             | ErrorKind::NothingPending { .. } => 5,
             ErrorKind::Interrupted => 130,
             ErrorKind::Relayed { code, .. } => code,

@@ -17,8 +17,10 @@ Exit codes:
 
 const EXAMPLES: &str = "\
 Examples:
+  deaddrop init
+      makes the project in this folder ready to be worked on
   deaddrop new \"Write a calculator in Python, with tests\"
-      writes outbox/ID_seq0001.txt and waits for replies in inbox/
+      writes an outbox to paste into a chat, and waits for replies in the inbox
   deaddrop resume
       goes on with the newest open session
   deaddrop check reply.txt && deaddrop apply reply.txt
@@ -39,15 +41,9 @@ pub(crate) struct Cli {
 /// What every command takes, before or after its name.
 #[derive(Debug, Args)]
 pub(super) struct Global {
-    /// The base directory: where the folders and deaddrop.toml are
-    #[arg(
-        short = 'C',
-        value_name = "DIR",
-        default_value = ".",
-        hide_default_value = true,
-        global = true
-    )]
-    pub(super) base: PathBuf,
+    /// The base directory: where the folders and deaddrop.toml are [the nearest one upwards]
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub(super) base: Option<PathBuf>,
     /// Results as JSON, an object a line
     #[arg(long, global = true)]
     pub(super) json: bool,
@@ -119,24 +115,33 @@ pub(super) enum Color {
 }
 
 impl Settings {
+    /// Whether any was given.
+    pub(super) fn is_given(&self) -> bool {
+        self.given().next().is_some()
+    }
+
+    /// Those that were given, by their names.
+    pub(super) fn given(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let all = [
+            ("workspace_dir", &self.workspace_dir),
+            ("inbox_dir", &self.inbox_dir),
+            ("outbox_dir", &self.outbox_dir),
+            ("sessions_dir", &self.sessions_dir),
+            ("command_timeout_seconds", &self.command_timeout_seconds),
+            ("max_output_length", &self.max_output_length),
+            ("max_tokens", &self.max_tokens),
+            ("part_characters", &self.part_characters),
+            ("sandbox", &self.sandbox),
+            ("policy", &self.policy),
+        ];
+        all.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)))
+    }
+
     /// As settings, each with the flag it came from.
-    pub(super) fn raw(self) -> Result<Raw, Error> {
+    pub(super) fn raw(&self) -> Result<Raw, Error> {
         let mut raw = Raw::default();
-        for (name, value) in [
-            ("workspace_dir", self.workspace_dir),
-            ("inbox_dir", self.inbox_dir),
-            ("outbox_dir", self.outbox_dir),
-            ("sessions_dir", self.sessions_dir),
-            ("command_timeout_seconds", self.command_timeout_seconds),
-            ("max_output_length", self.max_output_length),
-            ("max_tokens", self.max_tokens),
-            ("part_characters", self.part_characters),
-            ("sandbox", self.sandbox),
-            ("policy", self.policy),
-        ] {
-            if let Some(value) = value {
-                raw.set(name, value, format!("--{}", name.replace('_', "-")))?;
-            }
+        for (name, value) in self.given() {
+            raw.set(name, value, format!("--{}", name.replace('_', "-")))?;
         }
         Ok(raw)
     }

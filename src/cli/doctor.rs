@@ -1,6 +1,7 @@
 //! `doctor`: what is well with a base directory and this machine, and what to do about the rest.
 //! Looks, and changes nothing.
 
+mod around;
 mod walls;
 
 use std::fs;
@@ -13,6 +14,7 @@ use serde_json::json;
 
 use super::Context;
 use super::talk;
+use super::whereabouts::By;
 use crate::config::{self, Config};
 use crate::error::advice;
 use crate::lock::Lock;
@@ -35,7 +37,7 @@ const FEW_WATCHES: u64 = 8_192;
 #[command(after_help = "\
 Exit code 0: all is well; 1: something is not, and the line says what to do.
 
-Example:
+Examples:
   deaddrop -C ~/projects/calculator doctor")]
 pub(super) struct Doctor {}
 
@@ -59,17 +61,23 @@ fn finding(what: &'static str, told: Result<String, String>) -> Finding {
 pub(super) fn doctor(context: &Context) -> ExitCode {
     let config = &context.config;
     let mut findings = Vec::new();
+    if context.by == By::Nothing {
+        let told = "there is none here or above; `deaddrop init` makes one of this folder";
+        findings.push(Finding { spare: true, ..finding("base directory", Err(told.to_owned())) });
+    }
     for (what, folder) in [
         ("base", &config.base),
         ("workspace", &config.workspace),
         ("inbox", &config.inbox),
         ("outbox", &config.outbox),
         ("sessions", &config.sessions),
+        ("approvals", &config.approvals),
     ] {
-        findings.push(finding(
-            what,
-            rights(folder).map(|told| format!("{} {told}", context.display(folder))),
-        ));
+        let told = rights(folder).and_then(|told| {
+            let owner = around::owner(folder, what != "workspace")?;
+            Ok(format!("{} {told}{owner}", context.display(folder)))
+        });
+        findings.push(finding(what, told));
     }
     findings.push(finding("session files", sessions(context)));
     findings.push(finding("journal", journal(&config.sessions.join("journal"))));
@@ -80,6 +88,8 @@ pub(super) fn doctor(context: &Context) -> ExitCode {
         Some(guest) => findings.extend(asked(guest)),
         None => findings.extend(walls::findings(context)),
     }
+    findings.push(around::clipboard());
+    findings.push(around::git(config));
     findings.push(finding("watching", watching(&config.inbox)));
     findings.push(finding("disk", disk(config)));
     findings.push(Finding { spare: true, ..finding("memory", memory()) });
@@ -206,7 +216,12 @@ fn watching(inbox: &Path) -> Result<String, String> {
         (Ok(()), Some(watches)) if watches < FEW_WATCHES => Err(format!(
             "only {watches} folders may be watched by one user; when they are used up, {SLOW}; raise fs.inotify.max_user_watches"
         )),
-        (Ok(()), Some(watches)) => Ok(format!("the system tells of changes ({watches} watches)")),
+        (Ok(()), Some(watches)) => {
+            let instances = limit("max_user_instances");
+            let instances = instances.map(|n| format!(", {n} instances"));
+            let instances = instances.unwrap_or_default();
+            Ok(format!("the system tells of changes (up to {watches} watches{instances})"))
+        }
         (Ok(()), None) => Ok("the system tells of changes".to_owned()),
     }
 }

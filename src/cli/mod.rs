@@ -7,14 +7,20 @@ mod check;
 mod clipping;
 mod columns;
 mod decisions;
+mod demo;
 mod doctor;
 mod doing;
 mod events;
+#[cfg(test)]
+mod examples;
 mod held;
+mod init;
 mod input;
 mod live;
+mod manual;
 mod messages;
 mod notice;
+mod opening;
 mod pasting;
 mod policy;
 mod prompt;
@@ -23,11 +29,14 @@ mod replies;
 mod rows;
 mod rpc;
 mod run;
+mod service;
 mod serving;
 mod sessions;
+mod settings;
 mod summary;
 mod talk;
 mod teller;
+mod whereabouts;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -46,6 +55,7 @@ use crate::watch::Stop;
 use arguments::{Cli, Global};
 use talk::Talk;
 use teller::Teller;
+use whereabouts::{By, Whereabouts};
 
 /// The exit code of what waits for the person's decision.
 const WAITS: u8 = 3;
@@ -57,6 +67,22 @@ enum Asked {
     InBase(Command),
     #[command(flatten)]
     Anywhere(messages::Command),
+    #[command(flatten)]
+    Manual(manual::Command),
+    #[command(flatten)]
+    Beforehand(Beforehand),
+}
+
+/// What is done before settings are read, since it makes them.
+#[derive(Debug, Subcommand)]
+enum Beforehand {
+    /// Make a project ready to be worked on: deaddrop.toml, and .deaddrop/ for all else
+    #[command(display_order = 0)]
+    Init(init::Init),
+    /// Show and change settings
+    Config(settings::Settings),
+    /// Watch a whole session in a temporary folder, each step explained
+    Demo(demo::Demo),
 }
 
 #[derive(Debug, Subcommand)]
@@ -97,6 +123,10 @@ enum Command {
     Policy(policy::Policies),
     /// Print an outbox
     Show(sessions::Show),
+    /// Open the newest outbox in your editor
+    Open(opening::Open),
+    /// Have systemd serve the base directory for as long as you are logged in
+    Daemon(service::Daemon),
     /// Serve the workspace, or a folder, to programs over JSON-RPC
     Rpc(rpc::Rpc),
 }
@@ -117,6 +147,27 @@ impl Command {
             _ => false,
         }
     }
+
+    /// Whether it is about sessions that are there already.
+    fn needs_sessions(&self) -> bool {
+        matches!(
+            self,
+            Self::Resume(_)
+                | Self::Apply(_)
+                | Self::Approve(_)
+                | Self::Deny(_)
+                | Self::Say(_)
+                | Self::Status(_)
+                | Self::Log(_)
+                | Self::Show(_)
+                | Self::Open(_)
+        )
+    }
+
+    /// Whether it makes a base directory where there is none, so that the person should know which.
+    fn makes_base(&self) -> bool {
+        matches!(self, Self::New(_) | Self::Resume(_) | Self::Watch(_) | Self::Run(_))
+    }
 }
 
 /// What the commands get beside their own arguments.
@@ -127,6 +178,8 @@ struct Context {
     json: bool,
     /// Where the person is.
     here: Option<PathBuf>,
+    /// How the base directory was come by.
+    by: By,
 }
 
 /// How a base directory was got at.
@@ -159,7 +212,10 @@ impl Context {
     /// A path as the person would write it where they are.
     fn display(&self, path: &Path) -> String {
         let shown = self.here.as_ref().and_then(|here| path.strip_prefix(here).ok());
-        shown.unwrap_or(path).display().to_string()
+        match shown {
+            Some(here) if here.as_os_str().is_empty() => ".".to_owned(),
+            _ => shown.unwrap_or(path).display().to_string(),
+        }
     }
 
     /// ` (≈ 5,300 tokens)`, for a line that tells of a session's newest outbox. One that is more than it
@@ -212,6 +268,16 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Asked::InBase(command) => command,
         // Before the settings are read: they and the base directory may be missing or wrong.
         Asked::Anywhere(command) => return messages::answer(&command, &talk, cli.global.json),
+        Asked::Manual(command) => return manual::answer(&command),
+        Asked::Beforehand(Beforehand::Init(arguments)) => {
+            return init::init(&arguments, &cli.global, talk);
+        }
+        Asked::Beforehand(Beforehand::Config(arguments)) => {
+            return settings::settings(arguments, cli.global, &talk);
+        }
+        Asked::Beforehand(Beforehand::Demo(arguments)) => {
+            return demo::demo(&arguments, &talk, cli.global.json);
+        }
     };
     let Global { base, json, settings, now, .. } = cli.global;
     if settings.policy.is_some() && command.keeps_policy() {
@@ -219,14 +285,21 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
             "--policy has no say here: a session keeps the policy that `deaddrop new` gave it, and a run that which it began with",
         ));
     }
+    let given = settings.is_given();
     // Not what a file or a variable says.
     let flags = rpc::Flags {
         policy: settings.policy.is_some(),
         timeout: settings.command_timeout_seconds.is_some(),
     };
+    let Whereabouts { base, here, by } = Whereabouts::find(base)?;
     let config = Config::load(&base, settings.raw()?)?;
-    let here = std::env::current_dir().ok();
-    let context = Context { config, clock: Clock(now), talk, json, here };
+    if by == By::Nothing && command.needs_sessions() && !config.sessions.exists() {
+        return Err(Error::no_base(&config.base));
+    }
+    if by == By::Search && command.makes_base() {
+        talk.say(&format!("In the base directory {}:", config.base.display()));
+    }
+    let context = Context { config, clock: Clock(now), talk, json, here, by };
     match command {
         Command::New(arguments) => serving::new(&context, &arguments),
         Command::Resume(arguments) => serving::resume(&context, &arguments),
@@ -246,6 +319,8 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Command::Doctor(_) => Ok(doctor::doctor(&context)),
         Command::Policy(arguments) => policy::policy(&context, &arguments),
         Command::Show(arguments) => sessions::show(&context, &arguments),
+        Command::Open(arguments) => opening::open(&context, &arguments),
+        Command::Daemon(arguments) => service::daemon(&context, &arguments, given),
         Command::Rpc(arguments) => rpc::rpc(&context, arguments, flags),
     }
 }

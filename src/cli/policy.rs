@@ -46,7 +46,7 @@ Examples:
         name: Option<String>,
     },
     /// Print the names of all policies, the one in force with a star
-    #[command(after_help = "Example:\n  deaddrop policy list")]
+    #[command(after_help = "Examples:\n  deaddrop policy list")]
     List,
 }
 

@@ -36,7 +36,8 @@ Examples:
   ssh build-box deaddrop rpc -C project
   deaddrop rpc --unix agent.sock &
   echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | socat - UNIX:agent.sock
-  deaddrop rpc --vsock 52 --root / --sandbox off      (inside a virtual machine)
+  deaddrop rpc --vsock 52 --root / --sandbox off
+      inside a virtual machine
 
 Exit code 0: standard input has ended, or SIGTERM; 130: SIGINT; 1: it cannot
 listen, also because something else does; 2: wrong usage or settings; 4: another

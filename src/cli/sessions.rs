@@ -9,6 +9,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::serving::first_line;
+use super::whereabouts::By;
 use super::{Context, held, question, talk};
 use crate::config::Config;
 use crate::control::Wish;
@@ -70,7 +71,7 @@ pub(super) struct Show {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  deaddrop say \"Please use tabs, not spaces\"")]
+#[command(after_help = "Examples:\n  deaddrop say \"Please use tabs, not spaces\"")]
 pub(super) struct Say {
     /// Your words for the LLM
     #[arg(value_name = "TEXT", required = true)]
@@ -100,9 +101,13 @@ pub(super) fn list(context: &Context) -> Result<ExitCode> {
         });
     }
     if runs.is_empty() && sessions.is_empty() && damaged.is_empty() {
-        context
-            .talk
-            .say("There are no sessions here yet; `deaddrop new \"your task\"` starts one.");
+        let next = "`deaddrop new \"your task\"` starts one";
+        context.talk.say(&match context.by {
+            By::Nothing => format!(
+                "There is no base directory here or above, so there are no sessions; {next} here."
+            ),
+            _ => format!("There are no sessions here yet; {next}."),
+        });
     }
     for error in &damaged {
         context.talk.error(&error.to_string());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::events::Events;
 use super::prompt::{Prompt, Said};
 use super::talk::{Talk, below, name, not_counted, outcomes, result, turn_json};
-use super::{Context, awaited, clipping, live, notice, question, rows, summary};
+use super::{Context, awaited, clipping, live, notice, question, rows, service, summary};
 use crate::base::Turn;
 use crate::control::Wish;
 use crate::daemon::{Answer, Clipped, Listener, Waiting};
@@ -186,6 +186,14 @@ impl Observer for Teller<'_> {
 }
 
 impl Listener for Teller<'_> {
+    fn serves(&mut self) {
+        service::is_ready(&self.context.talk);
+    }
+
+    fn stops(&mut self) {
+        service::is_stopping(&self.context.talk);
+    }
+
     fn took(&mut self, name: &OsStr, session: &Session) {
         let talk = &self.context.talk;
         let name = name.to_string_lossy();

@@ -43,6 +43,18 @@ pub enum Way {
 }
 
 impl Guest {
+    /// What its table says, by the names of its settings.
+    pub(super) fn settings(&self) -> Vec<(&'static str, serde_json::Value)> {
+        let mut settings = match &self.way {
+            Way::Command(command) => vec![("command", command.as_slice().into())],
+            Way::Socket { path, port } => {
+                vec![("socket", path.to_string_lossy().into()), ("port", (*port).into())]
+            }
+        };
+        settings.extend(self.root.as_ref().map(|root| ("root", root.as_str().into())));
+        settings
+    }
+
     /// Which guest it is, for people: its command or its socket, and the folder there.
     pub fn label(&self) -> String {
         let mut label = match &self.way {
@@ -69,6 +81,11 @@ pub(super) struct Table {
 }
 
 impl Table {
+    /// Where it begins.
+    pub(super) fn origin(&self) -> &str {
+        &self.origin
+    }
+
     /// Reads the table that begins at `origin`.
     pub(super) fn read(
         table: &DeValue<'_>,

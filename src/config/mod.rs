@@ -2,7 +2,11 @@
 //! Flags go over `DEADDROP_*` variables over `deaddrop.toml` in the base directory over the
 //! person's own file over the defaults.
 
+mod about;
+mod change;
+mod finding;
 mod guest;
+mod in_force;
 mod keys;
 mod notify;
 pub(crate) mod pattern;
@@ -23,7 +27,11 @@ use etcetera::BaseStrategy;
 
 use crate::error::{Error, Result};
 use crate::text::nearest;
+pub use about::about;
+pub use change::{check_name, create, set, unset};
+pub use finding::{above, find};
 pub use guest::{Guest, Way};
+pub use in_force::{InForce, Source, in_force};
 #[cfg(test)]
 pub(crate) use keys::PROTECTED;
 pub use notify::Notify;
@@ -34,6 +42,8 @@ pub use secrets::{Secrets, SecretsMode};
 
 /// The settings file of a base directory.
 pub const FILE: &str = "deaddrop.toml";
+/// The folder of deaddrop's own in a project that is its own base directory.
+pub const FOLDER: &str = ".deaddrop";
 
 /// Settings as they are in force; all folders absolute.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,16 +91,23 @@ impl Config {
     pub fn load(base: &Path, flags: Raw) -> Result<Self> {
         let base =
             base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
+        let layers = Layers::read(&base, flags)?;
+        Self::of_layers(base, &layers)
+    }
+
+    /// The settings of the base directory `base` as its own file says, and nothing else.
+    pub fn of_file(base: &Path) -> Result<Self> {
+        let base =
+            base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
+        let file = Raw::from_file(&base.join(FILE))?;
+        Self::of_layers(base, &Layers { file, ..Layers::default() })
+    }
+
+    fn of_layers(base: PathBuf, layers: &Layers) -> Result<Self> {
         let mut raw = Raw::default();
-        if let Some(folder) = own_folder() {
-            raw.overlay(Raw::from_file(&folder.join("config.toml"))?);
+        for (_, layer) in layers.lowest_first() {
+            raw.overlay(layer.clone());
         }
-        raw.overlay(Raw::from_file(&base.join(FILE))?);
-        let variables = env::vars_os();
-        raw.overlay(Raw::from_environment(
-            variables.filter_map(|(name, value)| Some((name.into_string().ok()?, value))),
-        )?);
-        raw.overlay(flags);
         let home = env::var_os("HOME").map(PathBuf::from);
         Self::resolve(base, &raw, home.as_deref())
     }
@@ -200,16 +217,77 @@ impl Config {
         name.to_string_lossy().into_owned()
     }
 
+    /// Whether a folder, by its canonical path, is the workspace or lies in it.
+    pub fn works_in(&self, folder: &Path) -> bool {
+        self.workspace.canonicalize().is_ok_and(|workspace| folder.starts_with(workspace))
+    }
+
     /// deaddrop's own files and folders: out of reach of replies.
     pub fn state(&self) -> Vec<PathBuf> {
         let own = [&self.inbox, &self.outbox, &self.sessions, &self.approvals];
-        own.into_iter().cloned().chain([self.base.join(FILE)]).chain(own_folder()).collect()
+        let folder = self.base.join(FOLDER);
+        let is_whole = own.iter().any(|own| own.starts_with(&folder))
+            && !real(&self.workspace).starts_with(real(&folder));
+        let mut state = Vec::new();
+        if is_whole {
+            state.push(folder.clone());
+        }
+        for own in own {
+            if !is_whole || !own.starts_with(&folder) {
+                state.push(own.clone());
+            } else if !real(own).starts_with(real(&folder)) {
+                // What is hidden with its folder needs no name of its own, but a link leads out of it.
+                state.push(real(own));
+            }
+        }
+        state.into_iter().chain([self.base.join(FILE)]).chain(own_folder()).collect()
+    }
+}
+
+/// The settings of each layer, as they were written there.
+#[derive(Default)]
+struct Layers {
+    own: Raw,
+    file: Raw,
+    environment: Raw,
+    flags: Raw,
+}
+
+impl Layers {
+    fn read(base: &Path, flags: Raw) -> Result<Self> {
+        Ok(Self { file: Raw::from_file(&base.join(FILE))?, ..Self::around_the_file(flags)? })
+    }
+
+    /// All but those of the base directory.
+    fn around_the_file(flags: Raw) -> Result<Self> {
+        Ok(Self {
+            own: own_file().map(|file| Raw::from_file(&file)).transpose()?.unwrap_or_default(),
+            file: Raw::default(),
+            environment: Raw::from_environment(
+                env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value))),
+            )?,
+            flags,
+        })
+    }
+
+    fn lowest_first(&self) -> [(Source, &Raw); 4] {
+        [
+            (Source::OwnFile, &self.own),
+            (Source::File, &self.file),
+            (Source::Environment, &self.environment),
+            (Source::Flag, &self.flags),
+        ]
     }
 }
 
 /// Where the person's own settings are, whatever the base directory.
 fn own_folder() -> Option<PathBuf> {
     Some(etcetera::choose_base_strategy().ok()?.config_dir().join("deaddrop"))
+}
+
+/// The person's own settings file, for all base directories; None where nobody knows their home.
+pub fn own_file() -> Option<PathBuf> {
+    Some(own_folder()?.join("config.toml"))
 }
 
 /// Where the first of two settings was made that is not a default.
@@ -219,7 +297,7 @@ fn origin_of_either(raw: &Raw, one: &str, other: &str) -> String {
 }
 
 /// Where a folder lies, or will: links on the way are followed as far as there is something.
-fn real(path: &Path) -> PathBuf {
+pub(crate) fn real(path: &Path) -> PathBuf {
     match (path.canonicalize(), path.parent(), path.file_name()) {
         (Ok(real), _, _) => real,
         (Err(_), Some(parent), Some(name)) => real(parent).join(name),

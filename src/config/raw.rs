@@ -112,6 +112,11 @@ impl Raw {
         Ok(raw)
     }
 
+    /// Whether it says what the setting `name` of the table is.
+    pub(super) fn sets(&self, name: &str) -> bool {
+        keys::place(name).is_some_and(|n| self.settings[n].is_some())
+    }
+
     /// The setting `name` of the table as it is in force.
     pub(super) fn setting(&self, name: &str) -> Setting {
         let n = keys::place(name).expect("a name in the table");

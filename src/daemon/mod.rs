@@ -21,6 +21,10 @@ use sessions::Sessions;
 
 /// What the daemon tells while it serves.
 pub trait Listener: Observer {
+    /// From now on replies are taken as they come.
+    fn serves(&mut self) {}
+    /// No more are taken.
+    fn stops(&mut self) {}
     /// A reply was taken for this session.
     fn took(&mut self, _name: &OsStr, _session: &Session) {}
     /// A reply was carried out.
@@ -115,12 +119,14 @@ pub fn serve(
     let mut sessions = Sessions::of(base)?;
     let mut closed = Vec::new();
     base.is_serving();
+    listener.serves();
     let mut desk = Desk::open(clip, base, serve, &mut sessions, watch.waker(), listener)?;
     loop {
         desk.attend(base, &mut sessions, listener)?;
         let round = round(base, serve, stop, &mut sessions, &closed, listener)?;
         desk.copy_new(base, &sessions);
         if !matches!(round, Round::Wait { .. }) {
+            listener.stops();
             desk.close(listener);
         }
         match round {

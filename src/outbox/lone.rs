@@ -18,7 +18,7 @@ const PIECE: usize = 6;
 /// As many lines of a file are looked through for a piece of one.
 const PIECES: usize = 5_000;
 
-/// The files that the newest results of a session hold lines of: [`Files::wholes`] is to have them.
+/// The files that the newest results of a session hold lines of: `Files` is to have them whole.
 pub fn looked_into(session: &Session) -> Vec<RelPath> {
     let mut found = BTreeSet::new();
     for outcome in &session.last_results {

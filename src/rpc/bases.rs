@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::config::{Config, FILE, Raw};
+use crate::config::{Config, FILE, FOLDER, Raw};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 
@@ -63,7 +63,7 @@ impl Bases {
                         "The settings of the base directory {} cannot be read ({e}), so its inbox, outbox, sessions and approvals are taken to be where they are without any.",
                         folder.display()
                     ));
-                    let named = FOLDERS_OF_A_BASE.iter().chain([&FILE]);
+                    let named = FOLDERS_OF_A_BASE.iter().chain([&FILE, &FOLDER]);
                     named.map(|name| folder.join(name)).collect()
                 }
             };

@@ -19,6 +19,8 @@ mod clipboard;
 mod commands;
 #[cfg(target_os = "linux")]
 mod confinement;
+#[cfg(target_os = "linux")]
+mod daily;
 #[cfg(unix)]
 mod decided_elsewhere;
 mod dialects;
@@ -77,6 +79,8 @@ mod policy;
 mod policy_shells;
 #[cfg(target_os = "linux")]
 mod preview;
+#[cfg(target_os = "linux")]
+mod projects;
 mod properties;
 #[cfg(target_os = "linux")]
 mod protected;
@@ -102,6 +106,8 @@ mod sandbox;
 mod scene;
 #[cfg(unix)]
 mod secrets;
+#[cfg(target_os = "linux")]
+mod service;
 #[cfg(unix)]
 mod settings;
 mod steady;

@@ -128,7 +128,9 @@ fn remedy(mechanism: Mechanism, tier: Tier) -> &'static str {
             "binds root from Linux 6.14 on: run deaddrop, or own the workspace, as an ordinary user"
         }
         Mechanism::Hidden if tier == Tier::Off => NAMESPACES,
-        Mechanism::Hidden => "move inbox, outbox and sessions out of the workspace",
+        Mechanism::Hidden => {
+            "keep them out of the workspace, with a base directory elsewhere (`deaddrop init DIR --workspace-dir WORKSPACE`)"
+        }
     }
 }
 

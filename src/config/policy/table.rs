@@ -53,6 +53,17 @@ enum Value {
     List(Vec<String>),
 }
 
+impl Value {
+    fn to_json(&self) -> serde_json::Value {
+        match self {
+            Self::Text(text) => text.as_str().into(),
+            Self::Switch(on) => (*on).into(),
+            Self::Number(number) => (*number).into(),
+            Self::List(items) => items.as_slice().into(),
+        }
+    }
+}
+
 /// What a person wrote of one policy, each setting with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Table {
@@ -66,6 +77,17 @@ struct Table {
 pub(in crate::config) struct Tables(BTreeMap<String, Table>);
 
 impl Tables {
+    /// Each setting that is written: the policy's name, its own, its value and where it stands.
+    pub(in crate::config) fn settings(
+        &self,
+    ) -> impl Iterator<Item = (&str, &'static str, serde_json::Value, &str)> {
+        self.0.iter().flat_map(|(policy, table)| {
+            table.set.iter().map(move |(key, (value, origin))| {
+                (policy.as_str(), *key, value.to_json(), origin.as_str())
+            })
+        })
+    }
+
     /// Takes what `over` sets, keeping the rest.
     pub(in crate::config) fn overlay(&mut self, over: Self) {
         for (name, table) in over.0 {

@@ -197,7 +197,7 @@ impl View {
     pub(in crate::runner) fn obstacle(&self, means: Means) -> Option<String> {
         match (means, &self.link) {
             (Means::Partial, _) if self.holds_state => Some(
-                "deaddrop's own files lie in the workspace, and Landlock cannot keep them from commands: move them out of it (inbox_dir, outbox_dir, sessions_dir)".to_owned(),
+                "deaddrop's own files lie in the workspace, and Landlock cannot keep them from commands: keep them out of it, with a base directory elsewhere (`deaddrop init DIR --workspace-dir WORKSPACE`)".to_owned(),
             ),
             (Means::Bwrap, Some(link)) => Some(format!(
                 "{} is a link to deaddrop's own files, and bwrap cannot keep it from being replaced by commands: put what it leads to in its place",

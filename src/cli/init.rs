@@ -1,0 +1,247 @@
+//! `init`: a project made its own base directory, with deaddrop's own files in a folder that git
+//! ignores and neither replies nor commands reach.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+
+use super::arguments::Global;
+use super::talk::{self, Talk};
+use super::whereabouts::By;
+use super::{Clock, Context};
+use crate::atomic;
+use crate::config::{self, Config, FILE, FOLDER, Raw};
+use crate::error::{Error, Result};
+use crate::runner::sandbox::{Confinement, Tier};
+use crate::text::shell_word;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Afterwards `deaddrop new TASK` works on the project itself, also from folders in it. Settings that
+are given as flags are written into deaddrop.toml.
+
+Examples:
+  deaddrop init
+  deaddrop init ~/projects/calculator
+  deaddrop init ~/drop --workspace-dir ~/projects/calculator
+      keeps deaddrop's files out of the project: for machines whose sandbox asks for it")]
+pub(super) struct Init {
+    /// The project's folder; the one where you are if none is named
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+    /// Do it also in your home folder, or in the workspace of another base directory
+    #[arg(long)]
+    force: bool,
+}
+
+/// deaddrop's own folders, by the settings that name them.
+const OWN: [(&str, &str); 4] = [
+    ("inbox_dir", ".deaddrop/inbox"),
+    ("outbox_dir", ".deaddrop/outbox"),
+    ("sessions_dir", ".deaddrop/sessions"),
+    ("approvals_dir", ".deaddrop/approvals"),
+];
+
+pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<ExitCode> {
+    let folder = match (&arguments.folder, &global.base) {
+        (Some(_), Some(_)) => {
+            return Err(Error::usage("both -C and DIR say where; leave one of them out"));
+        }
+        (Some(folder), None) | (None, Some(folder)) => folder.clone(),
+        (None, None) => PathBuf::from("."),
+    };
+    let here = std::env::current_dir();
+    let here = here.map_err(|e| Error::io("tell where you are, in", ".".as_ref(), e))?;
+    let folder = config::real(&here.join(folder));
+    refuse(&folder, arguments.force)?;
+    fs::create_dir_all(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
+    let given: Vec<(&str, String)> = global.settings.given().collect();
+    let made = match fs::symlink_metadata(folder.join(FILE)) {
+        Ok(_) => {
+            is_ours(&folder, &given)?;
+            false
+        }
+        Err(_) => {
+            write(&folder, &given)?;
+            true
+        }
+    };
+    make_own(&folder)?;
+    let config = Config::load(&folder, Raw::default())?;
+    for own in [&config.inbox, &config.outbox, &config.sessions, &config.approvals] {
+        fs::create_dir_all(own).map_err(|e| Error::io("make the folder", own, e))?;
+    }
+    let here = Some(here);
+    let clock = Clock(global.now);
+    let context = Context { config, clock, talk, json: global.json, here, by: By::Name };
+    tell(&context, made);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses folders that nobody means, or that have to do with another base directory.
+fn refuse(folder: &Path, force: bool) -> Result<()> {
+    let no = |why: String| Err(Error::usage(format!("{}: {why}", folder.display())));
+    let home = std::env::var_os("HOME").and_then(|home| PathBuf::from(home).canonicalize().ok());
+    if folder.parent().is_none() && !force {
+        return no("this is the whole machine, and replies could change all of it; choose a project, or say --force".to_owned());
+    }
+    if home.is_some_and(|home| home == folder) && !force {
+        return no("this is your home folder, and replies could read and change all in it; choose a project, or say --force".to_owned());
+    }
+    let above = match config::above(folder) {
+        Ok(above) => above,
+        Err(_) if force => Vec::new(),
+        Err(e) => {
+            return no(format!(
+                "a base directory above cannot be read ({e}); put it right, or say --force"
+            ));
+        }
+    };
+    for config in above {
+        let base = config.base.display();
+        let state = config.state().into_iter().filter_map(|place| place.canonicalize().ok());
+        if state.into_iter().any(|place| folder.starts_with(place)) {
+            return no(format!(
+                "it lies among deaddrop's own files of the base directory {base}; choose another folder"
+            ));
+        }
+        if config.works_in(folder) && !force {
+            return no(format!(
+                "it lies in the workspace of the base directory {base}, which `deaddrop new` works on from here already; --force makes one here all the same, and each command has to name it with -C then"
+            ));
+        }
+    }
+    let sessions = folder.join("sessions/journal");
+    if sessions.exists() && fs::symlink_metadata(folder.join(FILE)).is_err() && !force {
+        return no("it is a base directory already, whose sessions would no longer be found; go on with `deaddrop new`, or say --force".to_owned());
+    }
+    Ok(())
+}
+
+/// Refuses settings that `init` did not write: they are the person's.
+fn is_ours(folder: &Path, given: &[(&str, String)]) -> Result<()> {
+    let file = folder.join(FILE);
+    if let Some((name, value)) = given.first() {
+        return Err(Error::usage(format!(
+            "{} is there already, and is left as it is; `deaddrop -C {} config set {name} {}` changes it",
+            file.display(),
+            shell_word(&folder.display().to_string()),
+            shell_word(value)
+        )));
+    }
+    let config = Config::load(folder, Raw::default())?;
+    let own = [&config.inbox, &config.outbox, &config.sessions, &config.approvals];
+    if own.iter().zip(OWN).all(|(own, (_, name))| **own == folder.join(name)) {
+        return Ok(());
+    }
+    Err(Error::usage(format!(
+        "{} is there already, and says otherwise where deaddrop's own files are; it is left as it is: `deaddrop new` works with it, and `deaddrop config show` tells what it says",
+        file.display()
+    )))
+}
+
+/// Writes the settings.
+fn write(folder: &Path, given: &[(&str, String)]) -> Result<()> {
+    let said =
+        |name: &str| given.iter().find(|(known, _)| *known == name).map(|(_, value)| &**value);
+    let workspace = said("workspace_dir").unwrap_or(".");
+    let works_here = if workspace == "." { " The workspace is this folder." } else { "" };
+    let note = format!(
+        "# Settings of deaddrop: `deaddrop config show -v` lists all there are.{works_here}\n# Neither replies nor commands reach this file, or {FOLDER}/.\n"
+    );
+    let own = OWN.into_iter().map(|(name, place)| (name, said(name).unwrap_or(place)));
+    let mut settings: Vec<(&str, &str)> =
+        [("workspace_dir", workspace)].into_iter().chain(own).collect();
+    for (name, value) in given {
+        if settings.iter().all(|(known, _)| known != name) {
+            settings.push((name, value));
+        }
+    }
+    config::create(folder, &note, &settings).map(drop)
+}
+
+/// Makes the folder for all else, which git ignores whatever its other rules are.
+fn make_own(folder: &Path) -> Result<()> {
+    let own = folder.join(FOLDER);
+    let fail = |e| Error::io("make the folder", &own, e);
+    match fs::symlink_metadata(&own) {
+        Ok(found) if !found.is_dir() => {
+            return Err(Error::usage(format!(
+                "{} is no folder; move it away, since deaddrop's own files are to lie there",
+                own.display()
+            )));
+        }
+        Ok(_) => {}
+        Err(_) => fs::create_dir(&own).map_err(fail)?,
+    }
+    let ignore = own.join(".gitignore");
+    if fs::symlink_metadata(&ignore).is_err() {
+        atomic::write(&ignore, b"*\n")?;
+    }
+    Ok(())
+}
+
+/// Says what was made, what holds, and what to do next.
+fn tell(context: &Context, made: bool) {
+    let Context { config, talk, .. } = context;
+    let file = config.base.join(FILE);
+    let is_within = config.works_in(&config.base);
+    let confinement = context.confinement();
+    let is_here = config::find(&config.base).is_ok();
+    let named =
+        if is_here && context.here.as_ref().is_some_and(|here| here.starts_with(&config.base)) {
+            String::new()
+        } else {
+            format!("-C {} ", shell_word(&config.base.display().to_string()))
+        };
+    let next = format!("deaddrop {named}new \"what is to be done\"");
+    if context.json {
+        Context::print_json(&json!({
+            "base": config.base.display().to_string(),
+            "settings": file.display().to_string(),
+            "workspace": config.workspace.display().to_string(),
+            "made": made,
+            "sandbox": confinement.as_ref().map(Confinement::line).ok(),
+            "confined": confinement.as_ref().is_ok_and(|c| !matches!(c.tier, Tier::None | Tier::Off)),
+            "next": next,
+        }));
+    } else {
+        talk::result(&context.display(&file));
+    }
+    let verb = if made { "is a base directory now" } else { "is a base directory already" };
+    talk.say(&talk.bold(&format!("{} {verb}.", config.base.display())));
+    talk.say(&format!(
+        "Replies to its sessions read and change what is in {}.",
+        config.workspace.canonicalize().unwrap_or_else(|_| config.workspace.clone()).display()
+    ));
+    talk.say(&format!(
+        "{FOLDER}/ holds inbox, outbox, sessions and approvals. git ignores it; replies and commands reach neither it nor {FILE}."
+    ));
+    match confinement {
+        Err(e) => talk.warning(&format!("what confines commands here could not be found out: {e}")),
+        Ok(found) if found.tier == Tier::None => {
+            talk.warning("no sandbox is to be had here, so commands in replies are refused; files can be changed all the same");
+            found.why().iter().for_each(|reason| talk.say(&format!("  {reason}")));
+            talk.say("`deaddrop doctor` says what to do about each.");
+            if is_within {
+                talk.say(&format!(
+                    "Where Landlock is all there is, it helps to keep deaddrop's files out of the project: remove {FILE} and {FOLDER}/, then `deaddrop init DIR --workspace-dir {}` makes a base directory elsewhere.",
+                    shell_word(&config.workspace.canonicalize().unwrap_or_default().display().to_string())
+                ));
+            }
+        }
+        Ok(found) => talk.say(&format!("Commands: {}.", found.line())),
+    }
+    if !is_here {
+        talk.warning(
+            "here deaddrop has to be told each time which base directory is meant, with -C",
+        );
+    }
+    talk.say(&format!(
+        "Next: {next}\nthen paste the file that it names into a chat, and save the reply as a .txt file in {}/.",
+        context.display(&config.inbox)
+    ));
+}

@@ -1,0 +1,122 @@
+//! `completions` and `man`: what shells and manual readers are told of the command line. Neither
+//! needs a base directory.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, Subcommand};
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use super::arguments::Cli;
+use super::talk;
+use crate::error::{Error, Result};
+use crate::text::{nearest, visible_line};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Print what makes a shell complete deaddrop's command lines
+    Completions(Completions),
+    /// Print a page of the manual, as roff
+    Man(Manual),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  deaddrop completions bash > ~/.local/share/bash-completion/completions/deaddrop
+  deaddrop completions zsh > ~/.zfunc/_deaddrop
+  deaddrop completions fish > ~/.config/fish/completions/deaddrop.fish")]
+pub(super) struct Completions {
+    /// For which shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  deaddrop man | man -l -
+  deaddrop man config set | man -l -
+  deaddrop man --dir ~/.local/share/man/man1")]
+pub(super) struct Manual {
+    /// Of which command; of deaddrop itself if none is named
+    #[arg(conflicts_with = "dir")]
+    command: Vec<String>,
+    /// Write the pages of all commands into this folder instead, and print their paths
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+pub(super) fn answer(command: &Command) -> Result<ExitCode> {
+    match command {
+        Command::Completions(arguments) => {
+            let mut script = Vec::new();
+            clap_complete::generate(arguments.shell, &mut Cli::command(), "deaddrop", &mut script);
+            print(&script);
+        }
+        Command::Man(Manual { command, dir: None }) => print(&page(&named(command)?)?),
+        Command::Man(Manual { dir: Some(folder), .. }) => write_all(folder)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A reader that has gone away has seen enough.
+fn print(text: &[u8]) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text).and_then(|()| out.flush());
+}
+
+/// The whole command line, with what every command takes in each.
+fn all() -> clap::Command {
+    let mut all = Cli::command();
+    all.build();
+    all
+}
+
+/// The command of that name, as in `config set`; its own name is then `deaddrop-config-set`.
+fn named(words: &[String]) -> Result<clap::Command> {
+    let mut command = all();
+    let mut name = command.get_name().to_owned();
+    for word in words {
+        let Some(found) = command.find_subcommand(word) else {
+            let known: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+            let meant = match nearest(word, known.iter().copied()) {
+                Some(meant) => format!("did you mean '{meant}'?"),
+                None if known.is_empty() => "it has none".to_owned(),
+                None => format!("there are {}", known.join(", ")),
+            };
+            let word = visible_line(word);
+            return Err(Error::usage(format!("there is no command '{word}' in {name}; {meant}")));
+        };
+        name = format!("{name}-{}", found.get_name());
+        command = found.clone();
+    }
+    Ok(command.display_name(name))
+}
+
+/// The page of a command.
+fn page(command: &clap::Command) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    let written = Man::new(command.clone()).manual("deaddrop").render(&mut text);
+    written.map_err(|e| Error::io("write the page of", command.get_name().as_ref(), e))?;
+    Ok(text)
+}
+
+/// Writes the page of each command into a folder.
+fn write_all(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
+    let mut left: Vec<Vec<String>> = vec![Vec::new()];
+    while let Some(words) = left.pop() {
+        let command = named(&words)?;
+        let subcommands = command.get_subcommands().filter(|command| !command.is_hide_set());
+        left.extend(subcommands.map(|inner| [&*words, &[inner.get_name().to_owned()]].concat()));
+        let name = command.get_display_name().unwrap_or(command.get_name());
+        let path = folder.join(format!("{name}.1"));
+        fs::write(&path, page(&command)?).map_err(|e| Error::io("write", &path, e))?;
+        talk::result(&path.display().to_string());
+    }
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! The unit of a base directory's service: its name, and its text with all that systemd would read
+//! otherwise escaped. Pure.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use crate::text::visible_line;
+
+/// How each unit begins that deaddrop writes.
+pub(super) const HEAD: &str = "# Written by `deaddrop daemon install`";
+
+/// What a unit names.
+#[derive(Clone, Copy)]
+pub(super) struct Unit<'a> {
+    pub(super) program: &'a Path,
+    pub(super) base: &'a Path,
+    /// PATH for commands: that of a service is another.
+    pub(super) path: Option<&'a OsStr>,
+}
+
+/// The name of the unit of a base directory: readable, and of no other one.
+pub(super) fn name(base: &Path) -> String {
+    let folder = base.file_name().unwrap_or_default().to_string_lossy();
+    let words = folder.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let name: String = words.join("-").chars().take(40).collect();
+    let hash = blake3::hash(base.as_os_str().as_encoded_bytes()).to_hex();
+    let name = if name.is_empty() { String::new() } else { format!("{name}-") };
+    format!("deaddrop-{name}{}.service", &hash[..8])
+}
+
+impl Unit<'_> {
+    /// Its text, or why there can be none.
+    pub(super) fn text(&self) -> Result<String, String> {
+        let program = text(self.program.as_os_str())?;
+        // What it does not take in the name of a program, however it is written.
+        if program.contains(|c: char| c.is_control() || "\"'\\".contains(c)) {
+            return Err(format!(
+                "systemd runs no program whose path holds quotes, backslashes or control characters: {}",
+                visible_line(program)
+            ));
+        }
+        let base = text(self.base.as_os_str())?;
+        // A value that is no text is left to systemd's own.
+        let path = self.path.and_then(|path| text(path).ok());
+        let path = path.map_or_else(String::new, |path| {
+            format!("Environment={}\n", quoted(&format!("PATH={path}")))
+        });
+        Ok(format!(
+            "\
+{HEAD}; it would write over changes.
+[Unit]
+Description=deaddrop in {description}
+
+[Service]
+Type=notify
+NotifyAccess=main
+ExecStart={program} -C {base} --color never watch
+{path}# What a hard stop left is finished first, commands included.
+TimeoutStartSec=infinity
+# deaddrop ends its commands itself.
+KillMode=mixed
+SuccessExitStatus=130
+Restart=on-failure
+RestartSec=5
+# Wrong settings, or another deaddrop at work: neither goes away by itself.
+RestartPreventExitStatus=2 4
+
+# Nothing here confines deaddrop: its sandbox makes namespaces, which settings such as
+# NoNewPrivileges= and RestrictNamespaces= could keep from it.
+
+[Install]
+WantedBy=default.target
+",
+            description = visible_line(base).replace('%', "%%"),
+            program = quoted(program),
+            // Variables are put in for `$`, but in the name of the program.
+            base = quoted(&base.replace('$', "$$")),
+        ))
+    }
+}
+
+fn text(value: &OsStr) -> Result<&str, String> {
+    value
+        .to_str()
+        .ok_or_else(|| format!("{} is not valid UTF-8", visible_line(&value.to_string_lossy())))
+}
+
+/// A word as systemd reads it back: in quotes, with C's escapes, and `%` doubled.
+fn quoted(word: &str) -> String {
+    let mut out = String::from("\"");
+    for c in word.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '%' => out.push_str("%%"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_ascii_control() => out.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_has_a_name_of_its_own() {
+        let one = name(Path::new("/home/me/My Project (1)"));
+        assert!(one.starts_with("deaddrop-My-Project-1-") && one.ends_with(".service"), "{one}");
+        assert_ne!(one, name(Path::new("/home/you/My Project (1)")));
+        assert_eq!(one, name(Path::new("/home/me/My Project (1)")));
+        let all = [Path::new("/"), Path::new("/ä%"), Path::new("/a/-")].map(name);
+        let plain =
+            |name: &String| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
+        assert!(all.iter().all(plain), "{all:?}");
+    }
+
+    #[test]
+    fn what_systemd_would_read_otherwise_is_escaped() {
+        let unit = Unit {
+            program: Path::new("/opt/50% off/$x/deaddrop"),
+            base: Path::new("/home/me/a b\\%h/$HOME\n/é"),
+            path: Some(OsStr::new("/bin:/50%")),
+        };
+        let text = unit.text().unwrap();
+        let line = r#"ExecStart="/opt/50%% off/$x/deaddrop" -C "/home/me/a b\\%%h/$$HOME\n/é" --color never watch"#;
+        assert!(text.contains(&format!("\n{line}\n")), "{text}");
+        assert!(text.contains("\nEnvironment=\"PATH=/bin:/50%%\"\n"), "{text}");
+        assert!(text.contains("\nDescription=deaddrop in /home/me/a b\\%%h/$HOME"), "{text}");
+        for odd in ["/a\nb", "/a\"b", "/a'b", "/a\\b"] {
+            let told = Unit { program: Path::new(odd), ..unit }.text().unwrap_err();
+            assert!(told.contains("quotes, backslashes or control"), "{told}");
+        }
+    }
+
+    #[test]
+    fn nothing_keeps_the_sandbox_from_what_it_needs() {
+        let unit = Unit { program: Path::new("/d"), base: Path::new("/b"), path: None };
+        let text = unit.text().unwrap();
+        let set: Vec<&str> = text
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| Some(line.split_once('=')?.0))
+            .collect();
+        for kept in [
+            "NoNewPrivileges",
+            "RestrictNamespaces",
+            "ProtectSystem",
+            "PrivateTmp",
+            "SystemCallFilter",
+            "PrivateUsers",
+            "CapabilityBoundingSet",
+        ] {
+            assert!(!set.contains(&kept), "{kept}");
+        }
+        assert!(set.contains(&"Type") && !set.contains(&"Environment"), "{set:?}");
+    }
+}

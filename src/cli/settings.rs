@@ -1,0 +1,245 @@
+//! `config`: the settings in force and where each was made, and changes that keep comments. Works
+//! also where they are not in order, so that they can be put right.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::arguments::Global;
+use super::talk::{self, Talk};
+use super::whereabouts::{By, Whereabouts};
+use crate::config::{self, Config, InForce, Source, in_force};
+use crate::error::{Error, Result};
+use crate::lock::Lock;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Flags go over DEADDROP_* variables over deaddrop.toml over your own file over the defaults.
+
+Examples:
+  deaddrop config show
+  deaddrop config set max_tokens 60000
+  deaddrop config set sandbox.readable ~/data /srv/models")]
+pub(super) struct Settings {
+    #[command(subcommand)]
+    asked: Asked,
+}
+
+#[derive(Debug, Subcommand)]
+enum Asked {
+    /// List every setting in force, its value and where it was made
+    #[command(after_help = "\
+With -v each line is followed by what the setting is for.
+
+Examples:
+  deaddrop config show
+  deaddrop config show --changed
+  deaddrop config show --json | jq -r 'select(.source == \"environment\").name'")]
+    Show {
+        /// Only those that are not what they are by themselves
+        #[arg(long)]
+        changed: bool,
+    },
+    /// Print the path of the settings file
+    #[command(after_help = "Examples:\n  deaddrop config path\n  deaddrop config path --own")]
+    Path {
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Print the value of a setting as it is in force, an item a line
+    #[command(after_help = "\
+Examples:
+  deaddrop config get workspace_dir
+  deaddrop config get sandbox.readable --json")]
+    Get {
+        /// Its name, as in `sandbox.network`
+        key: String,
+    },
+    /// Set a setting; comments and all else in the file stay
+    #[command(after_help = "\
+What would not be taken at the next start is not written. A list is set to all of its items at once;
+[] is an empty one.
+
+Examples:
+  deaddrop config set max_tokens 60000
+  deaddrop config set sandbox.network true
+  deaddrop config set secrets_allow 'tests/fixtures/*.pem' .env.example
+  deaddrop config set guest.command ssh build-box deaddrop rpc
+  deaddrop config set policy standard --own")]
+    Set {
+        /// Its name, as in `sandbox.network`
+        key: String,
+        /// What it is to be
+        #[arg(required = true)]
+        value: Vec<String>,
+        #[command(flatten)]
+        whose: Whose,
+    },
+    /// Remove a setting, so that it is what it is by itself
+    #[command(after_help = "\
+Examples:
+  deaddrop config unset max_tokens
+  deaddrop config unset guest
+  deaddrop config unset policy --own")]
+    Unset {
+        /// Its name, as in `sandbox.network`; `guest` and `policies.NAME` are whole tables
+        key: String,
+        #[command(flatten)]
+        whose: Whose,
+    },
+}
+
+/// Which file is meant.
+#[derive(Debug, Args)]
+struct Whose {
+    /// In your own file, which is for all base directories, not in deaddrop.toml
+    #[arg(long)]
+    own: bool,
+}
+
+pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Result<ExitCode> {
+    let raw = global.settings.raw()?;
+    let json = global.json;
+    match arguments.asked {
+        Asked::Show { changed } => {
+            let place = Whereabouts::find(global.base)?;
+            if place.by == By::Nothing {
+                talk.say(
+                    "There is no base directory here or above; so it would be in a new one here:",
+                );
+            }
+            let mut settings = in_force(&place.base, raw)?;
+            settings.retain(|setting| !changed || setting.source != Source::Default);
+            show(&settings, talk, json);
+        }
+        Asked::Get { key } => {
+            config::check_name(&key, &format!("config get {key}"))?;
+            let place = Whereabouts::find(global.base)?;
+            let name = if key == "sandbox.mode" { "sandbox" } else { &key };
+            let settings = in_force(&place.base, raw)?;
+            let Some(found) = settings.iter().find(|setting| setting.name == name) else {
+                talk.say(&format!("{key} is not set"));
+                return Ok(ExitCode::FAILURE);
+            };
+            if json {
+                talk::result(&to_json(found).to_string());
+            } else {
+                bare(&found.value).iter().for_each(|line| talk::result(line));
+            }
+        }
+        Asked::Path { whose } => {
+            let file = match base(&whose, global.base)? {
+                Some(base) => Some(base.join(config::FILE)),
+                None => config::own_file(),
+            };
+            let file =
+                file.ok_or_else(|| Error::usage("HOME does not say where your own settings are"))?;
+            if json {
+                let told = json!({ "path": file.display().to_string(), "exists": file.exists() });
+                talk::result(&told.to_string());
+            } else {
+                talk::result(&file.display().to_string());
+            }
+            if !file.exists() {
+                talk.say("It is not there yet; `deaddrop config set` makes it.");
+            }
+        }
+        Asked::Set { key, value, whose } => {
+            refuse_flags(&global)?;
+            let base = base(&whose, global.base)?;
+            let file = config::set(base.as_deref(), &key, &value)?;
+            changed(base.as_deref(), &key, &file, talk, json);
+        }
+        Asked::Unset { key, whose } => {
+            refuse_flags(&global)?;
+            let base = base(&whose, global.base)?;
+            match config::unset(base.as_deref(), &key)? {
+                Some(file) => changed(base.as_deref(), &key, &file, talk, json),
+                None => talk.say(&format!("{key} is not set there; nothing is changed.")),
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whose file is meant: that of the base directory, or none for the person's own.
+fn base(whose: &Whose, named: Option<PathBuf>) -> Result<Option<PathBuf>> {
+    if whose.own {
+        return Ok(None);
+    }
+    let Whereabouts { base, by, .. } = Whereabouts::find(named)?;
+    if by == By::Nothing {
+        return Err(Error::no_base(&base));
+    }
+    base.canonicalize().map(Some).map_err(|e| Error::io("open the base directory", &base, e))
+}
+
+/// A flag is for one command, and would be lost without a word.
+fn refuse_flags(global: &Global) -> Result<()> {
+    match global.settings.given().next() {
+        None => Ok(()),
+        Some((name, _)) => Err(Error::usage(format!(
+            "--{} has no say here; `deaddrop config set {name} VALUE` keeps it",
+            name.replace('_', "-")
+        ))),
+    }
+}
+
+fn show(settings: &[InForce], talk: &Talk, json: bool) {
+    let width = settings.iter().map(|setting| setting.name.len()).max().unwrap_or_default();
+    for setting in settings {
+        if json {
+            talk::result(&to_json(setting).to_string());
+            continue;
+        }
+        let InForce { name, origin, about, source, .. } = setting;
+        let origin = if *source == Source::Default { "default" } else { origin };
+        talk::result(&format!("{name:<width$} = {}  ({origin})", setting.toml()));
+        if talk.verbose && !about.is_empty() {
+            talk::result(&format!("{:width$}   {about}", ""));
+        }
+    }
+}
+
+fn to_json(setting: &InForce) -> Value {
+    json!({
+        "name": setting.name,
+        "value": setting.value,
+        "source": setting.source.name(),
+        "origin": setting.origin,
+        "about": setting.about,
+    })
+}
+
+/// A value as a script takes it: a line, or one for each item.
+fn bare(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(items) => items.iter().flat_map(bare).collect(),
+        other => vec![other.to_string()],
+    }
+}
+
+/// Says what was changed, and who does not know of it yet.
+fn changed(base: Option<&Path>, key: &str, file: &Path, talk: &Talk, json: bool) {
+    if json {
+        talk::result(&json!({ "name": key, "path": file.display().to_string() }).to_string());
+    }
+    talk.say(&format!("{} is changed.", file.display()));
+    let Some(base) = base else { return };
+    let raw = config::Raw::default();
+    if let Ok(settings) = in_force(base, raw)
+        && let Some(setting) = settings.iter().find(|setting| setting.name == key)
+        && matches!(setting.source, Source::Environment)
+    {
+        talk.warning(&format!("{} goes over it", setting.origin));
+    }
+    let held = Config::load(base, config::Raw::default());
+    if held.is_ok_and(|config| Lock::is_held(&config)) {
+        talk.warning(
+            "a deaddrop is at work in this base directory; it takes this at its next start",
+        );
+    }
+}

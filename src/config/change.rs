@@ -1,0 +1,330 @@
+//! One setting of a settings file changed in its place: comments, order and layout of all else stay.
+//! What would not be taken at the next start is not written.
+
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use toml_edit::{Array, Document, DocumentMut, Item, Table, TableLike, Value};
+
+use super::keys::{self, KEYS, Kind};
+use super::{Config, FILE, Layers, Raw, own_file};
+use crate::atomic;
+use crate::error::{Error, Result};
+
+/// The setting that is a word or a table, and what the word is called in the table.
+const WORD: [&str; 2] = ["sandbox", "mode"];
+
+/// Sets `name` to what these words say, in the file of the base directory, or, where there is none,
+/// in the person's own. A list is given as its items, or as one word in brackets.
+///
+/// # Errors
+/// There is no such setting, or the settings would not be in order with it.
+pub fn set(base: Option<&Path>, name: &str, words: &[String]) -> Result<PathBuf> {
+    let doing = format!("config set {name}");
+    let place = place(name, &doing)?;
+    let value = value(name, words, &doing)?;
+    let file = file(base)?;
+    let text = read(&file)?;
+    let mut document = parse(&text, &file)?;
+    let text = match find(&document, &place) {
+        Some(old) if has_comments(old) => {
+            return Err(Error::config(
+                doing,
+                format!("its list in {} has comments in it; change it there", file.display()),
+            ));
+        }
+        // In its place, so that nothing else changes.
+        Some(_) => match span(&text, &place) {
+            Some(span) => format!("{}{value}{}", &text[..span.start], &text[span.end..]),
+            None => return Err(unclear(&doing, &file)),
+        },
+        None => {
+            insert(&mut document, &place, value).ok_or_else(|| unclear(&doing, &file))?;
+            document.to_string()
+        }
+    };
+    write(base, &file, &text, &doing)?;
+    Ok(file)
+}
+
+/// Removes `name` from the file of the base directory, or from the person's own. Returns the file if
+/// it stood there.
+///
+/// # Errors
+/// There is no such setting, or the settings would not be in order without it.
+pub fn unset(base: Option<&Path>, name: &str) -> Result<Option<PathBuf>> {
+    let doing = format!("config unset {name}");
+    let place = if is_table(name) { parts(name) } else { place(name, &doing)? };
+    let file = file(base)?;
+    let text = read(&file)?;
+    let mut document = parse(&text, &file)?;
+    if find(&document, &place).is_none() {
+        return Ok(None);
+    }
+    let text = match line(&text, &place) {
+        Some(line) => format!("{}{}", &text[..line.start], &text[line.end..]),
+        None => {
+            remove(&mut document, &place).ok_or_else(|| unclear(&doing, &file))?;
+            document.to_string()
+        }
+    };
+    write(base, &file, &text, &doing)?;
+    Ok(Some(file))
+}
+
+/// Writes the settings file of a base directory that has none: these lines of comment, and these
+/// settings in their order. Returns the file.
+///
+/// # Errors
+/// The settings would not be in order.
+pub fn create(base: &Path, note: &str, settings: &[(&str, &str)]) -> Result<PathBuf> {
+    let doing = format!("{FILE} for {}", base.display());
+    let mut document = DocumentMut::new();
+    for (name, word) in settings {
+        let place = place(name, &doing)?;
+        let value = value(name, &[(*word).to_owned()], &doing)?;
+        let file = base.join(FILE);
+        insert(&mut document, &place, value).ok_or_else(|| unclear(&doing, &file))?;
+    }
+    let file = base.join(FILE);
+    write(Some(base), &file, &format!("{note}{document}"), &doing)?;
+    Ok(file)
+}
+
+/// Whether there can be a setting of this name.
+///
+/// # Errors
+/// There cannot; it says which one was meant.
+pub fn check_name(name: &str, doing: &str) -> Result<()> {
+    place(name, doing).map(drop)
+}
+
+/// The settings file of a base directory, or the person's own.
+fn file(base: Option<&Path>) -> Result<PathBuf> {
+    let file = match base {
+        Some(base) => base.join(FILE),
+        None => own_file().ok_or_else(|| {
+            Error::usage(
+                "HOME does not say where your own settings are; set HOME or XDG_CONFIG_HOME",
+            )
+        })?,
+    };
+    // What is written takes the place of the file, not of a link to it.
+    Ok(file.canonicalize().unwrap_or(file))
+}
+
+fn read(file: &Path) -> Result<String> {
+    match fs::read_to_string(file) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        read => read.map_err(|e| Error::io("read", file, e)),
+    }
+}
+
+fn parse(text: &str, file: &Path) -> Result<DocumentMut> {
+    text.parse().map_err(|e: toml_edit::TomlError| {
+        let at = e.span().map_or(0, |span| span.start).min(text.len());
+        let line = text[..at].matches('\n').count() + 1;
+        Error::config(format!("{}:{line}", file.display()), e.message())
+    })
+}
+
+/// Checks the settings as they would be, and writes the file.
+fn write(base: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result<()> {
+    let checked = || {
+        let raw = Raw::from_text(text, file)?;
+        match base {
+            Some(base) => {
+                let layers = Layers { file: raw, ..Layers::around_the_file(Raw::default())? };
+                Config::of_layers(base.to_owned(), &layers)
+            }
+            // For any base directory: what others set over it is not known.
+            None => Config::of_layers("/".into(), &Layers { own: raw, ..Layers::default() }),
+        }
+    };
+    if let Err(e) = checked() {
+        return Err(Error::config(doing, format!("{e}; nothing was written")));
+    }
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
+    }
+    if is_private(file) {
+        atomic::write_private(file, text.as_bytes())
+    } else {
+        atomic::write(file, text.as_bytes())
+    }
+}
+
+/// Whether nobody but the person may read a file.
+#[cfg(unix)]
+fn is_private(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(file).is_ok_and(|found| found.permissions().mode().trailing_zeros() >= 6)
+}
+
+#[cfg(not(unix))]
+fn is_private(_file: &Path) -> bool {
+    false
+}
+
+fn unclear(doing: &str, file: &Path) -> Error {
+    let problem =
+        format!("{} is written in a way that this cannot change; edit it", file.display());
+    Error::config(doing, problem)
+}
+
+fn parts(name: &str) -> Vec<String> {
+    name.split('.').map(str::to_owned).collect()
+}
+
+/// Whether a whole table can have this name.
+fn is_table(name: &str) -> bool {
+    let parts = parts(name);
+    name == "guest" || (parts.len() == 2 && parts[0] == "policies")
+}
+
+/// Where a setting stands in a file: the names of its tables and its own.
+fn place(name: &str, doing: &str) -> Result<Vec<String>> {
+    let parts = parts(name);
+    let known = keys::place(name).is_some() || parts == WORD;
+    // What these hold is checked as a whole.
+    let in_table = match parts[0].as_str() {
+        "guest" => parts.len() == 2,
+        "policies" => matches!(parts.len(), 3 | 4),
+        _ => false,
+    };
+    if known || in_table { Ok(parts) } else { Err(keys::unknown_flag(doing, name)) }
+}
+
+/// What the words say, as the setting's kind has it.
+fn value(name: &str, words: &[String], doing: &str) -> Result<Value> {
+    let kind = keys::place(name).map(|n| KEYS[n].kind);
+    let is_list =
+        matches!(kind, Some(Kind::Paths | Kind::Variables | Kind::Names | Kind::Patterns))
+            || name == "guest.command";
+    let list = || Value::Array(words.iter().map(String::as_str).collect::<Array>());
+    let [word] = words else {
+        let one = kind.is_some() && !is_list || words.is_empty();
+        return if one {
+            Err(Error::config(doing, "takes one value; put quotes around it"))
+        } else {
+            Ok(list())
+        };
+    };
+    let read = word.trim().parse::<Value>();
+    let is_bracketed = word.trim_start().starts_with('[');
+    match (kind, read) {
+        (_, Ok(value @ Value::Array(_))) if is_list || kind.is_none() => Ok(value),
+        (_, Err(e)) if is_list && is_bracketed => Err(Error::config(doing, e.message())),
+        _ if is_list => Ok(list()),
+        (Some(Kind::Number { .. }), Ok(value @ Value::Integer(_)))
+        | (Some(Kind::Switch), Ok(value @ Value::Boolean(_)))
+        | (None, Ok(value @ (Value::Integer(_) | Value::Boolean(_)))) => Ok(value),
+        // Of the wrong type, if it is; that is told with what it must be.
+        _ => Ok(word.as_str().into()),
+    }
+}
+
+/// The place as this file has it: a word's own place where its table is written, and the other way.
+fn resolved<'a>(top: &dyn TableLike, place: &'a [String]) -> Vec<&'a str> {
+    let mut names: Vec<&str> = place.iter().map(String::as_str).collect();
+    let is_word = top.get(WORD[0]).is_some_and(Item::is_str);
+    if names == WORD && (is_word || top.get(WORD[0]).is_none()) {
+        names.pop();
+    } else if names == WORD[..1] && !is_word && top.get(WORD[0]).is_some() {
+        names.push(WORD[1]);
+    }
+    names
+}
+
+/// What stands at a place.
+fn at<'a>(top: &'a Item, place: &[String]) -> Option<&'a Item> {
+    let names = resolved(top.as_table_like()?, place);
+    names.into_iter().try_fold(top, |item, name| item.as_table_like()?.get(name))
+}
+
+fn find<'a>(document: &'a DocumentMut, place: &[String]) -> Option<&'a Item> {
+    at(document.as_item(), place)
+}
+
+/// Which bytes of the text the value at a place is.
+fn span(text: &str, place: &[String]) -> Option<Range<usize>> {
+    at(Document::parse(text).ok()?.as_item(), place)?.span()
+}
+
+/// The lines that a setting takes alone, if it does. Comments above it are not its own.
+fn line(text: &str, place: &[String]) -> Option<Range<usize>> {
+    let document = Document::parse(text).ok()?;
+    let item = at(document.as_item(), place)?;
+    if !item.is_value() {
+        return None;
+    }
+    let value = item.span()?;
+    let start = text[..value.start].rfind('\n').map_or(0, |at| at + 1);
+    let end = text[value.end..].find('\n').map_or(text.len(), |at| value.end + at + 1);
+    // Within an inline table there is more in the line.
+    let before = text[start..value.start].trim_end().strip_suffix('=')?;
+    let after = text[value.end..end].trim_start();
+    let is_alone = !before.contains(['{', ',']) && (after.is_empty() || after.starts_with('#'));
+    is_alone.then_some(start..end)
+}
+
+fn insert(document: &mut DocumentMut, place: &[String], value: Value) -> Option<()> {
+    let names = resolved(document.as_table(), place);
+    let (last, tables) = names.split_last()?;
+    if document.is_empty() && tables.is_empty() {
+        // What stands in a file without settings is a note at its head.
+        let note = document.trailing().as_str().unwrap_or_default().to_owned();
+        document.set_trailing("");
+        document.insert(last, Item::Value(value));
+        document.key_mut(last)?.leaf_decor_mut().set_prefix(note);
+        return Some(());
+    }
+    let mut table: &mut dyn TableLike = document.as_table_mut();
+    for (n, name) in tables.iter().enumerate() {
+        let item = table.entry(name).or_insert_with(|| {
+            let mut made = Table::new();
+            // Above the one that holds the setting nothing needs a header.
+            made.set_implicit(n + 1 < tables.len());
+            Item::Table(made)
+        });
+        if *name == WORD[0]
+            && let Some(mode) = item.as_str().map(str::to_owned)
+        {
+            let mut made = toml_edit::InlineTable::new();
+            made.insert(WORD[1], mode.into());
+            let decor = item.as_value()?.decor().clone();
+            let mut made = Value::InlineTable(made);
+            *made.decor_mut() = decor;
+            *item = Item::Value(made);
+        }
+        table = item.as_table_like_mut()?;
+    }
+    table.insert(last, Item::Value(value));
+    Some(())
+}
+
+fn remove(document: &mut DocumentMut, place: &[String]) -> Option<()> {
+    let names = resolved(document.as_table(), place);
+    let (last, tables) = names.split_last()?;
+    let mut table: &mut dyn TableLike = document.as_table_mut();
+    for name in tables {
+        table = table.get_mut(name)?.as_table_like_mut()?;
+    }
+    table.remove(last).map(drop)
+}
+
+/// Whether a list has comments between its items.
+fn has_comments(item: &Item) -> bool {
+    let Some(list) = item.as_array() else { return false };
+    let holds = |text: Option<&str>| text.is_some_and(|text| text.contains('#'));
+    let commented = |value: &Value| {
+        let decor = value.decor();
+        [decor.prefix(), decor.suffix()].into_iter().flatten().any(|raw| holds(raw.as_str()))
+    };
+    list.iter().any(commented) || holds(list.trailing().as_str())
+}

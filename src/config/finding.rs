@@ -1,0 +1,212 @@
+//! Which base directory is meant where none is named: the nearest one upwards, as git looks for a
+//! repository. Its settings can name programs, so it must be the person's own.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{Config, FILE, Raw};
+use crate::error::{Error, Result};
+#[cfg(unix)]
+use crate::text::shell_word;
+
+/// The folders of a base directory without settings, as they are called then.
+const FOLDERS: [&str; 3] = ["inbox", "outbox", "sessions"];
+/// What stands in the folder of sessions once somebody has been at work there.
+const MARKS: [&str; 2] = ["journal", ".lock"];
+
+/// The nearest base directory from `here` upwards; None where there is none. A folder is one if it
+/// holds `deaddrop.toml`, or `inbox`, `outbox` and `sessions` with a journal or a lock in the last.
+/// The search ends where another file system begins, as git's does.
+///
+/// # Errors
+/// `here` cannot be looked at; or what was found belongs to somebody else, or lies where replies of
+/// another base directory may write: then nobody knows who made it, and it has to be named.
+pub fn find(here: &Path) -> Result<Option<PathBuf>> {
+    let here = here.canonicalize().map_err(|e| Error::io("open the folder", here, e))?;
+    let Some(base) = within_one_file_system(&here).find(|folder| is_marked(folder)) else {
+        return Ok(None);
+    };
+    own(base)?;
+    unwritten(base)?;
+    Ok(Some(base.to_owned()))
+}
+
+/// Whether a folder looks like a base directory.
+pub(super) fn is_marked(folder: &Path) -> bool {
+    let is_folder = |name: &&str| folder.join(name).is_dir();
+    let has = |mark: &&str| folder.join("sessions").join(mark).is_file();
+    fs::symlink_metadata(folder.join(FILE)).is_ok()
+        || (FOLDERS.iter().all(is_folder) && MARKS.iter().any(has))
+}
+
+/// The person's base directories further up than `folder`, the nearest first. Here the end of a file
+/// system is none: a workspace can be another.
+///
+/// # Errors
+/// One of them has settings that cannot be read, so nobody knows what its workspace is.
+pub fn above(folder: &Path) -> Result<Vec<Config>> {
+    let marked = folder.ancestors().skip(1).filter(|above| is_marked(above) && own(above).is_ok());
+    marked.map(|above| Config::load(above, Raw::default())).collect()
+}
+
+/// A folder and those above it that lie in the same file system.
+#[cfg(unix)]
+fn within_one_file_system(here: &Path) -> impl Iterator<Item = &Path> {
+    use std::os::unix::fs::MetadataExt;
+    let device = |folder: &Path| fs::metadata(folder).ok().map(|found| found.dev());
+    let at = device(here);
+    here.ancestors().take_while(move |folder| device(folder) == at)
+}
+
+#[cfg(not(unix))]
+fn within_one_file_system(here: &Path) -> impl Iterator<Item = &Path> {
+    here.ancestors()
+}
+
+/// Refuses a base directory that a reply may have made.
+fn unwritten(base: &Path) -> Result<()> {
+    let found = above(base).map(|above| above.into_iter().find(|above| above.works_in(base)));
+    let why = match found {
+        Ok(None) => return Ok(()),
+        Ok(Some(above)) => format!(
+            "lies in the workspace of {}, where replies and commands write",
+            above.base.display()
+        ),
+        Err(e) => format!("lies below another, whose settings cannot be read ({e})"),
+    };
+    Err(Error::config(
+        base.display().to_string(),
+        format!("it looks like a base directory, but {why}: say with -C which one is meant"),
+    ))
+}
+
+/// Refuses a base directory that others than the person and root have a hand in.
+#[cfg(unix)]
+fn own(base: &Path) -> Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let trusted = trusted();
+    let settings = base.join(FILE);
+    // A link belongs to whoever made it, and what it leads to to somebody else.
+    let looked_at = [
+        (base.to_owned(), fs::metadata(base)),
+        (settings.clone(), fs::symlink_metadata(&settings)),
+        (settings.clone(), fs::metadata(&settings)),
+        (base.join("sessions"), fs::metadata(base.join("sessions"))),
+    ];
+    for (path, found) in looked_at {
+        let owner = match found {
+            Ok(found) => found.uid(),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+            Err(e) => return Err(Error::io("look at", &path, e)),
+        };
+        if !trusted.contains(&owner) {
+            return Err(Error::config(
+                path.display().to_string(),
+                format!(
+                    "it belongs to another user ({owner}), and settings can name programs that would run with your rights; look at it, and if you trust it, say so with -C {}",
+                    shell_word(&base.display().to_string())
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn own(_base: &Path) -> Result<()> {
+    Ok(())
+}
+
+/// Whose files count as the person's: theirs, root's, and, as root through `sudo`, those of whoever
+/// called it.
+#[cfg(unix)]
+fn trusted() -> Vec<u32> {
+    let me = rustix::process::geteuid();
+    let mut trusted = vec![0, me.as_raw()];
+    if me.is_root() {
+        let caller = std::env::var("SUDO_UID").ok().and_then(|id| id.parse::<u32>().ok());
+        trusted.extend(caller);
+    }
+    trusted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scene() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(path.join("p/a/b")).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn the_nearest_base_directory_is_found_by_its_settings_or_its_sessions() {
+        let (_folder, path) = scene();
+        let (project, deep) = (path.join("p"), path.join("p/a/b"));
+        assert_eq!(find(&deep).unwrap(), None);
+        for name in FOLDERS {
+            fs::create_dir(path.join(name)).unwrap();
+        }
+        assert_eq!(find(&deep).unwrap(), None, "folders of that name are many a person's");
+        fs::write(path.join("sessions/journal"), "").unwrap();
+        assert_eq!(find(&deep).unwrap(), Some(path.clone()));
+        fs::write(project.join(FILE), "").unwrap();
+        assert_eq!(find(&deep).unwrap(), Some(project.clone()));
+        assert_eq!(find(&project).unwrap(), Some(project));
+        assert_eq!(find(&path).unwrap(), Some(path));
+    }
+
+    #[test]
+    fn what_replies_may_have_made_is_refused() {
+        let (_folder, path) = scene();
+        let project = path.join("p");
+        fs::write(project.join(FILE), "workspace_dir = '.'").unwrap();
+        fs::write(project.join("a").join(FILE), "").unwrap();
+        let told = find(&project.join("a/b")).unwrap_err();
+        assert_eq!(told.code(), 2);
+        let told = told.to_string();
+        assert!(told.starts_with(&project.join("a").display().to_string()), "{told}");
+        assert!(told.contains(&format!("the workspace of {}", project.display())), "{told}");
+        assert_eq!(find(&project).unwrap().as_deref(), Some(&*project));
+
+        fs::write(project.join(FILE), "workspace_dir = 'b'").unwrap();
+        assert_eq!(find(&project.join("a/b")).unwrap(), Some(project.join("a")));
+        fs::write(project.join(FILE), "nonsense").unwrap();
+        let told = find(&project.join("a/b")).unwrap_err().to_string();
+        assert!(told.contains("cannot be read") && told.contains("p/deaddrop.toml:1"), "{told}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_belongs_to_somebody_else_is_refused() {
+        use std::os::unix::fs::{chown, lchown, symlink};
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("SKIPPED: files of another user, which only root can make");
+            return;
+        }
+        let (_folder, path) = scene();
+        let settings = path.join("p").join(FILE);
+        let refused = || {
+            let told = find(&path.join("p/a")).unwrap_err();
+            assert_eq!(told.code(), 2);
+            assert!(told.to_string().contains("belongs to another user (60123)"), "{told}");
+            assert!(told.to_string().contains("-C "), "{told}");
+        };
+        fs::write(&settings, "").unwrap();
+        chown(&settings, Some(60_123), None).unwrap();
+        refused();
+        fs::rename(&settings, path.join("theirs")).unwrap();
+        symlink(path.join("theirs"), &settings).unwrap();
+        refused();
+        chown(path.join("theirs"), Some(0), None).unwrap();
+        assert!(find(&path.join("p/a")).unwrap().is_some());
+        lchown(&settings, Some(60_123), None).unwrap();
+        refused();
+        lchown(&settings, Some(0), None).unwrap();
+        chown(path.join("p"), Some(60_123), None).unwrap();
+        refused();
+    }
+}

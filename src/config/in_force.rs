@@ -1,0 +1,120 @@
+//! The settings in force one by one, each with where it was made.
+
+use std::path::Path;
+
+use super::keys::{KEYS, Kind, Value};
+use super::{Config, Layers, Raw, about};
+use crate::error::{Error, Result};
+
+/// Where a setting in force was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// Nowhere: it is what it is by itself.
+    Default,
+    /// In the person's own file.
+    OwnFile,
+    /// In the settings file of the base directory.
+    File,
+    /// In an environment variable.
+    Environment,
+    /// In a flag of the command line.
+    Flag,
+}
+
+impl Source {
+    /// Its name in `--json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::OwnFile => "own file",
+            Self::File => "file",
+            Self::Environment => "environment",
+            Self::Flag => "flag",
+        }
+    }
+}
+
+/// A setting in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InForce {
+    /// Its name, as in `sandbox.network`.
+    pub name: String,
+    /// What it is: a text, a number, a truth value or a list of texts.
+    pub value: serde_json::Value,
+    /// In what kind of place it was made.
+    pub source: Source,
+    /// In which: a file with its line, a variable, a flag; "default settings" else.
+    pub origin: String,
+    /// What it is for.
+    pub about: &'static str,
+}
+
+impl InForce {
+    /// The value as a settings file would have it.
+    pub fn toml(&self) -> String {
+        match &self.value {
+            serde_json::Value::Array(items) => {
+                let items: Vec<String> = items.iter().map(literal).collect();
+                format!("[{}]", items.join(", "))
+            }
+            value => literal(value),
+        }
+    }
+}
+
+fn literal(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => toml_edit::Value::from(text.as_str()).to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// All settings as they are in force in the base directory `base`, in their usual order; of the
+/// tables `[guest]` and `[policies]` only what is written.
+///
+/// # Errors
+/// One of them is wrong, as for [`Config::load`].
+pub fn in_force(base: &Path, flags: Raw) -> Result<Vec<InForce>> {
+    let base = base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
+    let layers = Layers::read(&base, flags)?;
+    // What is wrong is told instead.
+    let config = Config::of_layers(base, &layers)?;
+    let mut found: Vec<InForce> = KEYS.iter().map(|key| setting(key.name, &layers)).collect();
+    if let Some(guest) = &config.guest {
+        let layers = layers.lowest_first().into_iter();
+        let mut made =
+            layers.filter_map(|(source, raw)| Some((source, raw.guest.as_ref()?.origin())));
+        let made = made.next_back();
+        let (source, origin) = made.unwrap_or((Source::Default, ""));
+        for (name, value) in guest.settings() {
+            let (name, origin) = (format!("guest.{name}"), origin.to_owned());
+            found.push(InForce { name, value, source, origin, about: "" });
+        }
+    }
+    for (source, raw) in layers.lowest_first() {
+        for (policy, key, value, origin) in raw.policies.settings() {
+            let name = format!("policies.{policy}.{key}");
+            found.retain(|other| other.name != name);
+            found.push(InForce { name, value, source, origin: origin.to_owned(), about: "" });
+        }
+    }
+    Ok(found)
+}
+
+fn setting(name: &'static str, layers: &Layers) -> InForce {
+    let made = layers.lowest_first().into_iter().rev().find(|(_, raw)| raw.sets(name));
+    let unset = Raw::default();
+    let (source, raw) = made.unwrap_or((Source::Default, &unset));
+    let setting = raw.setting(name);
+    let value = match (&setting.value, setting.key.kind) {
+        (Value::List(items), _) => {
+            items.iter().map(|item| item.to_string_lossy().into_owned()).collect()
+        }
+        (Value::Text(text), Kind::Number { .. }) => {
+            text.trim().parse::<u64>().map_or_else(|_| text.as_str().into(), Into::into)
+        }
+        (Value::Text(text), Kind::Switch) => (text.trim() == "true").into(),
+        (Value::Text(text), _) => text.as_str().into(),
+    };
+    InForce { name: name.to_owned(), value, source, origin: setting.origin, about: about(name) }
+}

@@ -1,0 +1,378 @@
+//! What a person needs beside the loop: settings from the command line, the manual, completions, an
+//! outbox in an editor, what the doctor says, and the demonstration.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::support::{Base, ID, Run, wait_until};
+
+/// Puts a program of that name into `bin/`, a shell script.
+fn program(base: &Base, name: &str, script: &str) {
+    let path = base.write(&format!("bin/{name}"), format!("#!/bin/sh\n{script}\n"));
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// PATH with `bin/` first.
+fn path(base: &Base) -> String {
+    format!("{}:{}", base.at("bin").display(), std::env::var("PATH").unwrap())
+}
+
+fn lines(run: &Run) -> Vec<Value> {
+    run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn every_setting_is_shown_with_where_it_was_made() {
+    let base = Base::new();
+    base.write(
+        ".no-config/deaddrop/config.toml",
+        "\nmax_output_length = 5000\nmax_tokens = 6000\n",
+    );
+    base.write(
+        "deaddrop.toml",
+        "max_tokens = 7000\n\n[guest]\nsocket = \"vm.sock\"\n[policies.mine]\npreset = \"standard\"\n",
+    );
+    let mut command = base.command(&["config", "show", "--json", "--part-characters", "9000"]);
+    command.env("DEADDROP_SANDBOX_ENV", "A,B=1").env("DEADDROP_SANDBOX", "off");
+    let told = lines(&Run::of(&mut command, "").ok());
+    let one = |name: &str| told.iter().find(|line| line["name"] == name).expect(name);
+    let file = base.path().canonicalize().unwrap().join("deaddrop.toml");
+    let file = file.to_str().unwrap();
+    let own = base.at(".no-config/deaddrop/config.toml");
+    for (name, value, source, origin) in [
+        ("max_tokens", Value::from(7000), "file", format!("{file}:1")),
+        ("max_output_length", 5000.into(), "own file", format!("{}:2", own.display())),
+        ("part_characters", 9000.into(), "flag", "--part-characters".to_owned()),
+        (
+            "sandbox",
+            "off".into(),
+            "environment",
+            "environment variable DEADDROP_SANDBOX".to_owned(),
+        ),
+        (
+            "sandbox.env",
+            vec!["A", "B=1"].into(),
+            "environment",
+            "environment variable DEADDROP_SANDBOX_ENV".to_owned(),
+        ),
+        ("first_contents", true.into(), "default", "default settings".to_owned()),
+        ("guest.port", 52.into(), "file", format!("{file}:3")),
+        ("policies.mine.preset", "standard".into(), "file", format!("{file}:6")),
+    ] {
+        let found = one(name);
+        assert_eq!(
+            (&found["value"], &found["source"], &found["origin"]),
+            (&value, &source.into(), &origin.into()),
+            "{name}"
+        );
+    }
+    assert!(told[0]["about"].as_str().unwrap().contains("replies may read"), "{}", told[0]);
+    // Each that a settings file can have is there, as use.md lists them.
+    let listed =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/use.md")).unwrap();
+    let listed: Vec<&str> = listed
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once("` | `DEADDROP_"))
+        .map(|(name, _)| name)
+        .collect();
+    assert!(listed.len() > 20);
+    for name in listed {
+        assert!(!one(name)["about"].as_str().unwrap().is_empty(), "{name}");
+    }
+
+    let changed = base.run(&["config", "show", "--changed"]).ok().stdout;
+    assert!(changed.starts_with("max_output_length    = 5000  ("), "{changed}");
+    assert!(!changed.contains("default"), "{changed}");
+    let run = base.run(&["config", "show", "-v"]).ok().stdout;
+    assert!(run.contains("how many tokens an outbox is at most"), "{run}");
+}
+
+#[test]
+fn a_setting_is_read_set_and_removed() {
+    let base = Base::new();
+    base.write("deaddrop.toml", "# Mine.\nmax_tokens = 7000 # small\n");
+    let get = |key: &str| base.run(&["config", "get", key]).ok().stdout;
+    assert_eq!(get("max_tokens"), "7000\n");
+    base.run(&["config", "set", "max_tokens", "8000"]).ok();
+    assert_eq!(base.read("deaddrop.toml"), "# Mine.\nmax_tokens = 8000 # small\n");
+    base.run(&["config", "set", "sandbox.readable", "/srv/a b", "~/x"]).ok();
+    assert_eq!(get("sandbox.readable"), "/srv/a b\n~/x\n");
+    let run = base.run(&["config", "set", "max_tokns", "1"]).with_code(2);
+    assert!(run.stderr.contains("did you mean 'max_tokens'?"), "{run:?}");
+    let run = base.run(&["config", "set", "max_tokens", "1"]).with_code(2);
+    assert!(run.stderr.contains("; nothing was written"), "{run:?}");
+    base.run(&["config", "unset", "max_tokens"]).ok();
+    assert_eq!(
+        base.read("deaddrop.toml"),
+        "# Mine.\n\n[sandbox]\nreadable = [\"/srv/a b\", \"~/x\"]\n"
+    );
+    assert_eq!(get("max_tokens"), "24000\n");
+    base.run(&["config", "get", "guest.root"]).with_code(1);
+    base.run(&["config", "get", "guest.rot.x"]).with_code(2);
+    let run = base.run(&["config", "unset", "policy"]).ok();
+    assert!(run.stderr.contains("is not set there"), "{run:?}");
+    let run = base.run(&["config", "set", "max_tokens", "9000", "--sandbox", "off"]).with_code(2);
+    assert!(run.stderr.contains("--sandbox has no say here"), "{run:?}");
+
+    // The person's own file, and what goes over another.
+    base.run(&["config", "set", "--own", "policy", "standard"]).ok();
+    assert_eq!(base.read(".no-config/deaddrop/config.toml"), "policy = \"standard\"\n");
+    let run = base.run(&["config", "path", "--own"]).ok();
+    assert!(run.stdout.ends_with(".no-config/deaddrop/config.toml\n"), "{run:?}");
+    let mut command = base.command(&["config", "set", "secrets", "warn"]);
+    let run = Run::of(command.env("DEADDROP_SECRETS", "withhold"), "").ok();
+    assert!(run.stderr.contains("environment variable DEADDROP_SECRETS goes over it"), "{run:?}");
+
+    // What is not in order can be put right, and is shown by nothing else.
+    base.write("deaddrop.toml", "max_tokens = 1\n");
+    base.run(&["config", "show"]).with_code(2);
+    base.run(&["config", "path"]).ok();
+    base.run(&["config", "set", "max_tokens", "5000"]).ok();
+    base.run(&["sessions"]).ok();
+}
+
+#[test]
+fn the_manual_and_completions_need_no_base_directory() {
+    let base = Base::new();
+    base.write("deaddrop.toml", "this is no TOML");
+    let page = base.run(&["man"]).ok().stdout;
+    assert!(page.contains(".TH deaddrop 1") && page.contains("doctor"), "{page}");
+    let page = base.run(&["man", "config", "set"]).ok().stdout;
+    for part in [".TH deaddrop-config-set 1", "Examples:", "sandbox.network true"] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let run = base.run(&["man", "confg"]).with_code(2);
+    assert!(run.stderr.contains("did you mean 'config'?"), "{run:?}");
+    let run = base.run(&["man", "--dir", "pages"]).ok();
+    assert_eq!(run.stdout.lines().count(), base.names("pages").len());
+    for name in ["deaddrop.1", "deaddrop-new.1", "deaddrop-config-set.1", "deaddrop-man.1"] {
+        assert!(base.exists(&format!("pages/{name}")), "{name}: {:?}", base.names("pages"));
+    }
+    match Command::new("man")
+        .args(["--warnings", "-E", "UTF-8", "-l", "-Tutf8"])
+        .arg(base.at("pages/deaddrop-new.1"))
+        .output()
+    {
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success() && said.is_empty(), "{said}");
+            assert!(String::from_utf8_lossy(&output.stdout).contains("TASK"));
+        }
+        Err(e) => {
+            eprintln!("SKIPPED: reading a page of the manual, since `man` is not there ({e})");
+        }
+    }
+
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = base.run(&["completions", shell]).ok().stdout;
+        assert!(script.contains("deaddrop") && script.contains("doctor"), "{shell}");
+    }
+    base.run(&["completions", "cmd"]).with_code(2);
+    let script = base.run(&["completions", "bash"]).ok().stdout;
+    base.write("completions.bash", script);
+    let asked = "source ./completions.bash; COMP_WORDS=(deaddrop conf); COMP_CWORD=1; _deaddrop deaddrop conf deaddrop; echo \"${COMPREPLY[@]}\"";
+    match Command::new("bash").args(["--norc", "-c", asked]).current_dir(base.path()).output() {
+        Ok(output) => {
+            assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "config", "{output:?}");
+        }
+        Err(e) => eprintln!("SKIPPED: completing in bash, which is not there ({e})"),
+    }
+}
+
+#[test]
+fn an_outbox_is_opened_by_the_desktop_or_in_an_editor() {
+    let base = Base::with_session();
+    program(&base, "xdg-open", "echo \"desktop $1\" >> opened");
+    program(&base, "my-editor", "echo \"editor $1 $2\" >> opened");
+    let outbox = format!("outbox/{ID}_seq0001.txt");
+    let run = |arguments: &[&str]| {
+        Run::of(
+            base.command(arguments).env("PATH", path(&base)).env("EDITOR", "my-editor --wait"),
+            "",
+        )
+    };
+    // Without a terminal an editor is of no use.
+    let opened = run(&["open"]).ok();
+    assert_eq!(opened.stdout, format!("{outbox}\n"));
+    assert!(opened.stderr.contains(&format!("Opening {outbox} with xdg-open")), "{opened:?}");
+    let full = base.path().canonicalize().unwrap();
+    assert_eq!(base.read("opened"), format!("desktop {}\n", full.join(&outbox).display()));
+    run(&["open", "--folder"]).ok();
+    assert!(base.read("opened").ends_with(&format!("desktop {}\n", full.join("outbox").display())));
+    run(&["open", "00ff00ff"]).with_code(5);
+
+    program(&base, "xdg-open", "exit 3");
+    let failed = run(&["open", ID]).with_code(2);
+    assert!(
+        failed.stderr.contains("xdg-open could not open") && failed.stderr.contains("set EDITOR"),
+        "{failed:?}"
+    );
+    base.sh(&format!("rm {outbox}"));
+    run(&["open"]).with_code(1);
+}
+
+#[test]
+fn at_a_terminal_it_is_the_editor() {
+    // A server of its own, which nobody else's tests end.
+    let server = format!("deaddrop-{}", std::process::id());
+    let tmux =
+        |arguments: &[&str]| Command::new("tmux").args(["-L", &server]).args(arguments).output();
+    if let Err(e) = tmux(&["-V"]) {
+        eprintln!("SKIPPED: an editor at a terminal, since tmux is not there ({e})");
+        return;
+    }
+    let base = Base::with_session();
+    program(&base, "my-editor", "echo \"editor $1 $2\" > opened");
+    let mut command = base.command(&["open"]);
+    let program = command.get_program().to_str().unwrap().to_owned();
+    command = Command::new("tmux");
+    command.args(["-L", &server, "-f", "/dev/null", "new-session", "-d"]);
+    command.arg(format!(
+        "EDITOR='my-editor --wait' XDG_CONFIG_HOME=.no-config '{program}' open; echo $? > ended"
+    ));
+    let started = command
+        .env("PATH", path(&base))
+        .env_remove("VISUAL")
+        .env_remove("TMUX")
+        .current_dir(base.path())
+        .output()
+        .unwrap();
+    assert!(started.status.success(), "{started:?}");
+    wait_until("the end of the editor", || {
+        fs::read_to_string(base.at("ended")).is_ok_and(|text| text.ends_with('\n'))
+    });
+    let _ = tmux(&["kill-server"]);
+    assert_eq!(base.read("ended"), "0\n");
+    let outbox = base.path().canonicalize().unwrap().join(format!("outbox/{ID}_seq0001.txt"));
+    assert_eq!(base.read("opened"), format!("editor --wait {}\n", outbox.display()));
+}
+
+#[test]
+fn the_doctor_looks_at_all_of_it() {
+    let base = Base::new();
+    base.sh("git init -q .");
+    base.run(&["init"]).ok();
+    let finding = |what: &str| {
+        let told = lines(&base.run(&["doctor", "--json"]));
+        told.into_iter().find(|line| line["what"] == what).unwrap_or_else(|| panic!("{what}"))
+    };
+    for what in [
+        "base",
+        "workspace",
+        "inbox",
+        "outbox",
+        "sessions",
+        "approvals",
+        "commands",
+        "clipboard",
+        "git",
+        "watching",
+        "disk",
+        "memory",
+    ] {
+        assert!(!finding(what)["told"].as_str().unwrap().is_empty(), "{what}");
+    }
+    let git = finding("git");
+    assert!(
+        git["well"] == true
+            && git["told"].as_str().unwrap().ends_with("the workspace is a repository"),
+        "{git}"
+    );
+    let watching = finding("watching");
+    assert!(watching["told"].as_str().unwrap().contains("watches"), "{watching}");
+    base.sh("rm .deaddrop/.gitignore; chmod 0757 .deaddrop/inbox");
+    let git = finding("git");
+    assert!(git["well"] == false && git["told"].as_str().unwrap().contains("echo '*' > "), "{git}");
+    let inbox = finding("inbox");
+    assert!(
+        inbox["well"] == false && inbox["told"].as_str().unwrap().contains("chmod o-w"),
+        "{inbox}"
+    );
+    base.run(&["doctor"]).with_code(1);
+    // What it says to do helps.
+    base.run(&["init"]).ok();
+    base.sh("chmod o-w .deaddrop/inbox");
+    assert!(finding("git")["well"] == true && finding("inbox")["well"] == true);
+
+    let mut command = base.command(&["doctor", "--json"]);
+    command.env("DISPLAY", ":7").env_remove("WAYLAND_DISPLAY").env("SSH_TTY", "/dev/pts/1");
+    let told = lines(&Run::of(&mut command, ""));
+    let clipboard = told.iter().find(|line| line["what"] == "clipboard").unwrap();
+    assert!(clipboard["told"].as_str().unwrap().starts_with("X11, "), "{clipboard}");
+    assert!(clipboard["told"].as_str().unwrap().contains("OSC 52"), "{clipboard}");
+    let empty = Base::new();
+    let told = lines(&empty.run(&["doctor", "--json"]));
+    assert!(
+        told[0]["what"] == "base directory"
+            && told[0]["told"].as_str().unwrap().contains("deaddrop init")
+    );
+}
+
+#[test]
+fn the_demonstration_plays_a_session_and_leaves_nothing() {
+    let base = Base::new();
+    base.sh("mkdir tmp");
+    let begun = Instant::now();
+    let run = |arguments: &[&str]| {
+        let mut command = base.command(arguments);
+        // What the person has set is not to change it.
+        Run::of(command.env("TMPDIR", base.at("tmp")).env("DEADDROP_MAX_TOKENS", "wrong"), "")
+    };
+    let told = run(&["demo"]).ok().stdout;
+    eprintln!("the demonstration took {:?}", begun.elapsed());
+    for part in [
+        "1. A project",
+        "$ deaddrop new \"Write a script that greets people\"",
+        "  │ [REPLY session=\"",
+        "Created 'greet.sh'",
+        "REJECTED: ",
+        "$ deaddrop approve",
+        "Created '.envrc'",
+        "is complete.",
+        "  │ echo \"Hello, ${1:-world}.\"",
+        "Nothing of it is left.",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert_eq!(base.names("tmp"), [] as [&str; 0]);
+    assert_eq!(base.names("."), ["tmp"]);
+
+    let kept = run(&["demo", "--keep", "--json"]).ok();
+    let told = lines(&kept);
+    assert_eq!(told.len(), 5, "{kept:?}");
+    let failed = |step: &Value| {
+        step["results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|result| result["success"] == false)
+            .count()
+    };
+    assert_eq!(
+        told[..4].iter().map(failed).collect::<Vec<_>>(),
+        if crate::support::has_sandbox("auto") { [0, 1, 0, 0] } else { [1, 2, 0, 0] }
+    );
+    assert_eq!(told[3]["isComplete"], true);
+    let folder = Path::new(told[4]["kept"].as_str().unwrap());
+    assert!(folder.join("project/.envrc").exists() && !folder.join("notes.txt").exists());
+}
+
+#[test]
+fn a_demonstration_that_is_stopped_leaves_nothing() {
+    let base = Base::new();
+    base.sh("mkdir tmp");
+    let out = fs::File::create(base.at("told")).unwrap();
+    let mut command = base.command(&["demo"]);
+    let mut child = command.env("TMPDIR", base.at("tmp")).stdout(out).spawn().unwrap();
+    wait_until("the first outbox", || base.read("told").contains("_seq0001.txt"));
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
+    wait_until("its end", || child.try_wait().unwrap().is_some());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(base.names("tmp"), [] as [&str; 0]);
+}

@@ -1,0 +1,372 @@
+//! A project as its own base directory: `init`, what of it is out of reach, and how commands find the
+//! base directory that is meant.
+
+use std::fs;
+use std::os::unix::fs::{chown, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::scene::{Asked, Scene, Way};
+use crate::support::{Base, ID, Run};
+
+/// A repository with a file in it, made a base directory.
+fn project() -> Base {
+    let base = Base::new();
+    base.sh("git init -q .; mkdir -p src/deep; echo 'fn main() {}' > src/main.rs");
+    base.run(&["init"]).ok();
+    base
+}
+
+/// Runs the program in a folder of a base directory.
+fn run_in(base: &Base, folder: &str, arguments: &[&str]) -> Run {
+    Run::of(base.command(arguments).current_dir(base.at(folder)), "")
+}
+
+#[test]
+fn init_makes_a_project_a_base_directory() {
+    let base = Base::new();
+    base.sh("git init -q .; printf 'target\\n' > .gitignore; echo x > own.txt");
+    let run = base.run(&["init"]).ok();
+    assert_eq!(run.stdout, "deaddrop.toml\n");
+    for told in
+        ["is a base directory now", "git ignores it", "Next: deaddrop new", ".deaddrop/inbox/"]
+    {
+        assert!(run.stderr.contains(told), "{told}: {}", run.stderr);
+    }
+    let folders = [".gitignore", "approvals", "inbox", "outbox", "sessions"];
+    assert_eq!(base.names(".deaddrop"), folders);
+    assert_eq!(base.read(".gitignore"), "target\n", "the repository's own rules stay");
+    let git = ["status", "--porcelain", "-uall"];
+    let status = Command::new("git").args(git).current_dir(base.path()).output().unwrap();
+    let status = String::from_utf8(status.stdout).unwrap();
+    assert_eq!(status, "?? .gitignore\n?? deaddrop.toml\n?? own.txt\n");
+
+    let settings = base.read("deaddrop.toml");
+    let again = base.run(&["init", "--json"]).ok();
+    let told: Value = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!(
+        (&told["made"], &told["next"]),
+        (&false.into(), &"deaddrop new \"what is to be done\"".into())
+    );
+    assert_eq!(base.read("deaddrop.toml"), settings);
+
+    let outbox = base.run(&["new", "--no-watch", "--id", ID, "A task"]).ok().stdout;
+    assert_eq!(outbox, format!(".deaddrop/outbox/{ID}_seq0001.txt\n"));
+    let outbox = base.read(outbox.trim());
+    let (_, listing) = outbox.split_once("\n## Workspace Files\n").unwrap();
+    let (listing, _) = listing.split_once("\n\n").unwrap();
+    assert_eq!(listing, "  .gitignore (7 bytes)\n  own.txt (2 bytes)");
+    assert_eq!(base.names("."), [".deaddrop", ".git", ".gitignore", "deaddrop.toml", "own.txt"]);
+}
+
+#[test]
+fn init_leaves_alone_what_is_there() {
+    let refused = |base: &Base, arguments: &[&str], told: &str| {
+        let run = base.run(arguments).with_code(2);
+        assert!(run.stderr.contains(told), "{told}: {}", run.stderr);
+        run
+    };
+    let base = Base::new();
+    base.write("deaddrop.toml", "max_tokens = 5000 # mine\n");
+    refused(&base, &["init"], "is there already, and says otherwise");
+    refused(&base, &["init", "--policy", "standard"], "config set policy 'standard'");
+    assert_eq!(base.read("deaddrop.toml"), "max_tokens = 5000 # mine\n");
+    assert_eq!(base.names("."), ["deaddrop.toml"]);
+
+    let base = Base::new();
+    base.write(".deaddrop", "a file");
+    refused(&base, &["init"], ".deaddrop is no folder");
+    let base = Base::new();
+    let mut command = base.command(&["init"]);
+    let run = Run::of(command.env("HOME", base.path()), "").with_code(2);
+    assert!(run.stderr.contains("this is your home folder"), "{run:?}");
+    assert_eq!(base.names("."), [] as [&str; 0]);
+    Run::of(base.command(&["init", "--force"]).env("HOME", base.path()), "").ok();
+    refused(&base, &["init", "/"], "this is the whole machine");
+    refused(&base, &["-C", "x", "init", "y"], "leave one of them out");
+
+    let base = Base::new();
+    base.run(&["new", "--no-watch", "A task"]).ok();
+    refused(&base, &["init"], "whose sessions would no longer be found");
+}
+
+#[test]
+fn init_is_refused_within_another_base_directory() {
+    let base = project();
+    for (folder, told) in [
+        (".deaddrop/inbox", "among deaddrop's own files"),
+        (".deaddrop/inbox/new", "among deaddrop's own files"),
+        ("src", "lies in the workspace of the base directory"),
+    ] {
+        let run = base.run(&["init", folder]).with_code(2);
+        assert!(run.stderr.contains(told), "{run:?}");
+        assert!(!base.exists(&format!("{folder}/deaddrop.toml")));
+    }
+    assert!(!base.exists(".deaddrop/inbox/new"));
+    base.run(&["init", "--force", ".deaddrop/inbox"]).with_code(2);
+    let run = base.run(&["init", "--force", "src"]).ok();
+    assert!(run.stderr.contains("told each time which base directory is meant"), "{run:?}");
+    let run = run_in(&base, "src", &["status"]).with_code(2);
+    assert!(run.stderr.contains("where replies and commands write: say with -C"), "{run:?}");
+    run_in(&base, "src", &["-C", ".", "sessions"]).ok();
+}
+
+#[test]
+fn init_writes_settings_that_are_flags() {
+    let base = Base::new();
+    base.sh("mkdir p");
+    let arguments =
+        ["init", "drop", "--workspace-dir", "../p", "--sandbox", "off", "--max-tokens", "5000"];
+    let run = base.run(&arguments).ok();
+    assert!(run.stderr.contains("Next: deaddrop -C "), "{run:?}");
+    let settings = base.read("drop/deaddrop.toml");
+    for line in ["workspace_dir = \"../p\"", "sandbox = \"off\"", "max_tokens = 5000"] {
+        assert!(settings.contains(&format!("\n{line}\n")), "{settings}");
+    }
+    run_in(&base, "drop", &["new", "--no-watch", "--id", ID, "A task"]).ok();
+    let reply = base.write("reply.txt", "[CREATE_FILE path=\"a\"]\nx\n[/CREATE_FILE]\n");
+    run_in(&base, "drop", &["apply", reply.to_str().unwrap()]).ok();
+    assert_eq!(base.names("p"), ["a"]);
+    base.run(&["init", "new", "--max-tokens", "5"]).with_code(2);
+    assert!(!base.exists("new/deaddrop.toml"));
+}
+
+#[test]
+fn its_own_files_are_out_of_reach_of_replies() {
+    let base = project();
+    base.run(&["new", "--no-watch", "--id", ID, "A task about outboxes"]).ok();
+    let own = [
+        ".deaddrop",
+        ".deaddrop/.gitignore",
+        ".deaddrop/new",
+        &format!(".deaddrop/sessions/{ID}.json"),
+        "src/../.deaddrop/inbox/x.txt",
+        "deaddrop.toml",
+    ];
+    symlink("../.deaddrop", base.at("src/link")).unwrap();
+    let mut reply = String::from(
+        "[LIST_FILES path=\".deaddrop\"]\n[SEARCH pattern=\"outbox\" path=\".deaddrop\"]\n[SEARCH pattern=\"task about\"]\n[LIST_FILES]\n",
+    );
+    for path in own.iter().chain(&["src/link/inbox/x.txt"]) {
+        reply.push_str(&format!("[READ_FILE path=\"{path}\"]\n[CREATE_FILE path=\"{path}\"]\n[/CREATE_FILE]\n[MOVE_FILE path=\"src/main.rs\" to=\"{path}\"]\n"));
+    }
+    for path in [".deaddrop", "deaddrop.toml", ".deaddrop/outbox"] {
+        reply.push_str(&format!(
+            "[MOVE_FILE path=\"{path}\" to=\"mine\"]\n[DELETE_FILE path=\"{path}\"]\n"
+        ));
+    }
+    let asked =
+        reply.lines().filter(|line| line.starts_with('[') && !line.starts_with("[/")).count();
+    let settings = base.read("deaddrop.toml");
+    let told = base.run_with(&["apply", "-", "--json"], &reply);
+    let told: Value = serde_json::from_str(&told.stdout).unwrap();
+    let results = told["results"].as_array().unwrap();
+    assert_eq!(results.len(), asked);
+    // The search of everything, and the list of it, find nothing of all that.
+    let well: Vec<_> = results.iter().filter(|result| result["success"] == true).collect();
+    assert_eq!(well.len(), 2, "{well:#?}");
+    let outbox = base.read(told["outbox"].as_str().unwrap());
+    let (_, shown) = outbox.split_once("## Workspace Files").unwrap();
+    assert!(shown.contains("No line matches"), "{shown}");
+    let found = shown
+        .lines()
+        .filter(|line| line.starts_with("  .deaddrop") || line.starts_with("  deaddrop.toml"));
+    assert_eq!(found.count(), 0, "{shown}");
+    assert_eq!(base.read("deaddrop.toml"), settings);
+    assert!(!base.exists("mine") && base.exists("src/main.rs"));
+}
+
+#[test]
+fn its_own_files_are_out_of_reach_of_commands() {
+    for scene in Scene::full() {
+        let base = &scene.base;
+        base.sh("rm -rf inbox outbox sessions approvals workspace deaddrop.toml; echo x > own.txt");
+        base.run(&["init"]).ok();
+        base.run(&["-C", ".", "new", "--no-watch", "--id", ID, "A task"]).ok();
+        scene.hand_over();
+        let settings = base.read("deaddrop.toml");
+        let reply = base.write(
+            "reply.txt",
+            crate::scene::reply(&[
+                "cat own.txt; ls -A .deaddrop; find .deaddrop -type f; cat deaddrop.toml; grep -rl 'A task' .deaddrop deaddrop.toml || echo unseen",
+                "mv .deaddrop d || echo pinned; rm -rf .deaddrop deaddrop.toml; mkdir -p .deaddrop/inbox && echo '[DONE]' > .deaddrop/inbox/x.txt; echo 'sandbox = \"off\"' > deaddrop.toml; echo x > y; mv y deaddrop.toml; mv own.txt .deaddrop/.gitignore; echo tried",
+            ]),
+        );
+        let sandbox = format!("{:?}", scene.asked).to_lowercase();
+        let output = scene
+            .command(&scene.program, &["apply", "--sandbox", &sandbox])
+            .arg(reply)
+            .output()
+            .unwrap();
+        let outbox = base.read(&format!(".deaddrop/outbox/{ID}_seq0002.txt"));
+        let unseen = outbox.contains("  Output: x\n  unseen\n");
+        assert!(unseen, "{}: {outbox} {output:?}", scene.name());
+        assert!(
+            outbox.contains("pinned\n") && outbox.contains("tried"),
+            "{}: {outbox}",
+            scene.name()
+        );
+        assert_eq!(base.read("deaddrop.toml"), settings);
+        assert_eq!(base.read(".deaddrop/.gitignore"), "*\n");
+        assert_eq!(base.names(".deaddrop/inbox"), [".claimed", "processed"]);
+        assert!(base.exists(&format!(".deaddrop/sessions/{ID}.json")));
+    }
+}
+
+#[test]
+fn where_landlock_is_all_there_is_init_and_doctor_say_what_to_do() {
+    let Some(scene) = Scene::with(Way::AsItIs, Asked::Partial) else { return };
+    let base = &scene.base;
+    base.sh("mkdir p");
+    let run = base.run(&["init", "p"]).ok();
+    assert!(!run.stderr.contains("no sandbox"), "{run:?}");
+    base.write(
+        "p/deaddrop.toml",
+        format!("{}sandbox = \"partial\"\n", base.read("p/deaddrop.toml")),
+    );
+    let run = base.run(&["init", "p"]).ok();
+    assert!(
+        run.stderr.contains("no sandbox is to be had here, so commands in replies are refused"),
+        "{run:?}"
+    );
+    assert!(run.stderr.contains("`deaddrop init DIR --workspace-dir '"), "{run:?}");
+    let doctor = run_in(base, "p", &["doctor"]).with_code(1).stdout;
+    assert!(
+        doctor.contains("own files lie in the workspace, and Landlock cannot keep them"),
+        "{doctor}"
+    );
+    assert!(doctor.contains("deaddrop init DIR --workspace-dir"), "{doctor}");
+
+    // What they say helps.
+    base.run(&["init", "drop", "--workspace-dir", "../q", "--sandbox", "partial"]).ok();
+    base.sh("mkdir q");
+    run_in(base, "drop", &["new", "--no-watch", "--id", "00ff00ff", "A task"]).ok();
+    let reply = base.write(
+        "reply.txt",
+        crate::scene::reply(&[
+            "echo ran > ran; ls -A ../drop/.deaddrop; echo x > ../drop/deaddrop.toml",
+        ]),
+    );
+    run_in(base, "drop", &["apply", reply.to_str().unwrap()]).ok();
+    assert_eq!(base.read("q/ran"), "ran\n");
+    assert!(base.read("drop/deaddrop.toml").contains("sandbox = \"partial\""));
+    let outbox = base.read("drop/.deaddrop/outbox/00ff00ff_seq0002.txt");
+    assert!(outbox.contains("Permission denied") && !outbox.contains("  inbox\n"), "{outbox}");
+}
+
+#[test]
+fn the_nearest_base_directory_upwards_is_meant() {
+    let base = project();
+    let run = run_in(&base, "src/deep", &["new", "--no-watch", "--id", ID, "A task"]).ok();
+    let folder = base.path().canonicalize().unwrap();
+    assert_eq!(
+        run.stdout.trim(),
+        folder.join(format!(".deaddrop/outbox/{ID}_seq0001.txt")).to_str().unwrap()
+    );
+    assert!(
+        run.stderr.starts_with(&format!("In the base directory {}:\n", folder.display())),
+        "{run:?}"
+    );
+    // What the person types is relative to where they are.
+    base.write("src/reply.txt", "[CREATE_FILE path=\"made\"]\nx\n[/CREATE_FILE]\n");
+    let run = run_in(&base, "src/deep", &["apply", "../reply.txt"]).ok();
+    assert!(!run.stderr.contains("In the base directory"), "{run:?}");
+    assert_eq!(base.read("made"), "x\n");
+    run_in(&base, "src", &["-C", "deep/../..", "status", ID]).ok();
+    let run = run_in(&base, "src", &["-C", ".", "status", ID]).with_code(5);
+    assert!(run.stderr.contains("no session"), "{run:?}");
+    assert!(!base.exists("src/sessions") && !base.exists("src/inbox"));
+
+    // One that a session made, without settings.
+    let base = Base::new();
+    base.run(&["new", "--no-watch", "--id", ID, "A task"]).ok();
+    let run = run_in(&base, "workspace", &["status", "--json"]).ok();
+    assert_eq!(serde_json::from_str::<Value>(&run.stdout).unwrap()["session"], ID);
+    base.write("reply.txt", "[RUN_COMMAND]\nmkdir -p w/inbox w/outbox w/sessions; touch w/sessions/journal w/deaddrop.toml\n[/RUN_COMMAND]\n");
+    base.run(&["apply", "reply.txt"]);
+    base.sh("mkdir -p workspace/f/inbox workspace/f/outbox workspace/f/sessions; touch workspace/f/sessions/.lock");
+    let run = run_in(&base, "workspace/f", &["status"]).with_code(2);
+    assert!(run.stderr.contains("where replies and commands write"), "{run:?}");
+}
+
+#[test]
+fn where_there_is_none_commands_say_so() {
+    let base = Base::new();
+    for command in [
+        &["status"][..],
+        &["resume"],
+        &["show"],
+        &["log"],
+        &["say", "x"],
+        &["apply", "-"],
+        &["approve"],
+        &["deny"],
+        &["open"],
+        &["config", "path"],
+        &["config", "set", "max_tokens", "5000"],
+        &["daemon", "status"],
+    ] {
+        let run = base.run(command).with_code(5);
+        assert!(run.stderr.contains("there is no base directory here ("), "{command:?}: {run:?}");
+        assert!(run.stderr.contains("`deaddrop init`"), "{command:?}: {run:?}");
+    }
+    let run = base.run(&["sessions"]).ok();
+    assert!(run.stderr.contains("There is no base directory here or above"), "{run:?}");
+    base.run(&["config", "show"]).ok();
+    assert_eq!(base.names("."), [] as [&str; 0]);
+}
+
+#[test]
+fn a_base_directory_of_somebody_else_is_refused() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: files of another user, which only root can make");
+        return;
+    }
+    let base = project();
+    base.write("deaddrop.toml", "workspace_dir = \".\"\n[guest]\ncommand = [\"touch\", \"ran\"]\n");
+    let give = |path: &Path, user: u32| chown(path, Some(user), None).unwrap();
+    give(&base.at("deaddrop.toml"), 60_123);
+    for (folder, command) in [("src", "doctor"), (".", "doctor"), ("src/deep", "sessions")] {
+        let run = run_in(&base, folder, &[command]).with_code(2);
+        assert!(run.stderr.contains("belongs to another user (60123)"), "{run:?}");
+        assert!(!base.exists("ran") && !base.exists("src/ran"));
+    }
+    let sudo = Run::of(base.command(&["sessions"]).env("SUDO_UID", "60123"), "");
+    sudo.ok();
+    base.run(&["-C", ".", "sessions"]).ok();
+    fs::remove_file(base.at("deaddrop.toml")).unwrap();
+    base.run(&["-C", ".", "sessions"]).ok();
+}
+
+#[test]
+fn a_search_ends_with_the_file_system() {
+    let base = project();
+    // In a mount namespace of its own, so that nothing of it is left.
+    let script = "mount -t tmpfs none src && mkdir -p src/deep && cd src/deep && exec \"$@\"";
+    let run = |arguments: &[&str]| {
+        let mut command = base.command(&[]);
+        let program = command.get_program().to_owned();
+        command = {
+            let mut wrapped = Command::new("unshare");
+            wrapped.args(["-m", "sh", "-ec", script, "sh"]).arg(program).args(arguments);
+            wrapped.current_dir(base.path()).env("XDG_CONFIG_HOME", base.at(".no-config"));
+            wrapped
+        };
+        command.output()
+    };
+    match run(&["--version"]) {
+        Ok(output) if output.status.success() => {}
+        other => {
+            eprintln!(
+                "SKIPPED: a file system of its own, which cannot be mounted here ({other:?})"
+            );
+            return;
+        }
+    }
+    let said = String::from_utf8(run(&["sessions"]).unwrap().stderr).unwrap();
+    assert!(said.contains("no base directory here or above"), "{said}");
+    let run = run_in(&base, "src/deep", &["sessions"]).ok();
+    assert!(!run.stderr.contains("no base directory"), "{run:?}");
+}
