@@ -11,7 +11,7 @@ mod turning;
 
 pub use asking::{Heard, foretell};
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -66,6 +66,9 @@ pub struct Base {
     tidies: Cell<bool>,
     /// Whether what confines commands was asked for.
     probed: Cell<bool>,
+    /// The events of the session whose outbox was rendered last, as they may be shown: of that id and
+    /// outbox, and whether it is complete.
+    events: RefCell<Option<((String, u32, bool), String)>>,
     /// The sessions that the journal holds, as they are now.
     changed: BTreeMap<String, Session>,
     lock: Lock,
@@ -151,6 +154,7 @@ impl Base {
             within_turn: false,
             tidies: Cell::new(false),
             probed: Cell::new(false),
+            events: RefCell::default(),
             changed: BTreeMap::new(),
             recovered: Vec::new(),
             workspace,
@@ -290,7 +294,15 @@ impl Base {
         if session.dialect != Dialect::Operations {
             return Ok(());
         }
-        let events = operations::print(&outbox::events(session));
+        let name = (session.id.clone(), session.sequence, session.is_complete);
+        let kept = self.events.borrow_mut().take().filter(|(of, _)| *of == name);
+        let events = match kept {
+            Some((_, events)) => events,
+            None => {
+                let (_, files) = self.files(session, None)?;
+                operations::print(&outbox::screened_events(session, &self.config.secrets, &files))
+            }
+        };
         atomic::write(&self.config.outbox.join(session.events_name()), events.as_bytes())
     }
 
@@ -298,6 +310,12 @@ impl Base {
     /// somebody has just looked.
     fn render(&self, session: &Session, walk: Option<Walk>) -> Result<outbox::Rendered> {
         let (walk, files) = self.files(session, walk)?;
+        if session.dialect == Dialect::Operations {
+            // Written beside the outbox, so that nothing is looked at twice.
+            let events = outbox::screened_events(session, &self.config.secrets, &files);
+            let name = (session.id.clone(), session.sequence, session.is_complete);
+            self.events.replace(Some((name, operations::print(&events))));
+        }
         Ok(outbox::render(session, &self.environment(session)?, &walk, &files))
     }
 
