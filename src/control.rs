@@ -190,6 +190,25 @@ pub fn objection(session: &Session, text: &str) -> Option<Objection> {
     }
 }
 
+/// Whether a reply carries the key of the newest outbox of a session: what is asked where nobody looks
+/// before it is taken, as of a text that stands in the clipboard. A reply that says nothing of an
+/// outbox, names another one or has no key, does not.
+///
+/// # Examples
+/// ```
+/// use deaddrop::clock::Timestamp;
+/// use deaddrop::control::carries_key;
+/// use deaddrop::session::Session;
+/// let session = Session::new("a1b2c3d4".to_owned(), "A task", Vec::new(), Timestamp::UNIX_EPOCH);
+/// let line = |key: &str| format!("[REPLY session=\"a1b2c3d4\" sequence=\"1\" key=\"{key}\"]\n");
+/// assert!(carries_key(&session, &line(&session.key())));
+/// assert!(!carries_key(&session, &line("00000000")));
+/// assert!(!carries_key(&session, "[DONE]\nx\n[/DONE]\n"));
+/// ```
+pub fn carries_key(session: &Session, text: &str) -> bool {
+    protocol::answers(text).is_some_and(|answers| session.is_keyed(&answers))
+}
+
 /// What is told of a reply that is held.
 pub fn held(Objection { why, flag }: Objection) -> String {
     format!("{why}. It was not carried out; `deaddrop apply {flag} FILE` does it")
