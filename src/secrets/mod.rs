@@ -27,6 +27,7 @@ mod urls;
 mod values;
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Range;
 
@@ -173,8 +174,16 @@ fn settled(mut spans: Vec<Span>) -> Vec<Span> {
     for span in spans {
         match settled.last_mut().filter(|last| span.range.start < last.range.end) {
             Some(last) => {
+                let is_within = span.range.end <= last.range.end;
+                let is_around =
+                    span.range.start == last.range.start && !is_within || span.range == last.range;
+                // A line that goes on with something says nothing, whatever else is known of it.
+                last.says = match span.rank.cmp(&last.rank) {
+                    Ordering::Greater if is_around => span.says,
+                    Ordering::Less if is_within => last.says,
+                    _ => last.says | span.says,
+                };
                 last.range.end = last.range.end.max(span.range.end);
-                last.says |= span.says;
                 if span.rank > last.rank {
                     (last.rank, last.sort) = (span.rank, span.sort);
                 }

@@ -1,6 +1,7 @@
 //! One reply carried out: steps in order, each to its outcome. One failure does not stop the rest;
 //! `[DONE]` and the person do.
 
+mod beside;
 mod judge;
 mod permission;
 pub mod recover;
@@ -13,14 +14,15 @@ use crate::error::Result;
 use crate::place::{Coming, Place};
 use crate::policy::Decision;
 use crate::protocol::operations::UtcTime;
+use crate::protocol::tags;
 use crate::protocol::{
-    Asks, Detail, Effect, Ending, Execution, Failure, FailureKind, Kind, Mistake, Operation,
-    Outcome, Part, Reading, RelPath, Step, Warning, WarningSort,
+    Asks, Detail, Effect, Ending, Execution, Failure, FailureKind, Kind, Operation, Outcome, Part,
+    Reading, RelPath, Step, Warning, WarningSort,
 };
-use crate::protocol::{elision, tags};
 use crate::session::{Question, SeenFiles, Verdict};
 use crate::text::{count, visible_line};
 use crate::workspace::guard::Snapshot;
+use beside::{name_range, stand_in};
 pub use judge::judge;
 use permission::Sought;
 
@@ -244,31 +246,6 @@ fn settle(
     }
     outcomes.push(outcome);
     Ok(())
-}
-
-/// What is told of a new file that holds what an outbox shows in the place of a secret.
-fn stand_in(operation: &Operation, detail: &Detail) -> Option<Warning> {
-    let (Operation::Create { content, .. }, Detail::Created { path, replaced: false, .. }) =
-        (operation, detail)
-    else {
-        return None;
-    };
-    let line = elision::stand_in(content.as_bytes())?;
-    let told = format!(
-        "line {line} of '{path}' holds what an outbox shows in the place of a secret ([withheld: ...]): the file has these words now, and not the secret"
-    );
-    Some(Warning::new(WarningSort::StandIn, told))
-}
-
-/// Says with lines that a file does not have where in the reply they were asked for. Events name
-/// their operation otherwise.
-fn name_range(operation: &Operation, outcome: &mut Outcome) {
-    if let (Detail::Failed(failure), None) = (&mut outcome.detail, &outcome.asked)
-        && failure.mistake == Some(Mistake::NoSuchLines)
-    {
-        let asked = tags::range_asked(operation, outcome.line);
-        failure.reason.push_str(&asked.unwrap_or_default());
-    }
 }
 
 /// What an operation comes to that does not count after these outcomes.

@@ -51,6 +51,11 @@ fn lines_of_a_key_are_found_in_any_order() {
     assert_eq!(known.len(), 5);
     let output = format!("{}\n{}\n", lines[3], lines[1]);
     let mark = "[withheld: private key]";
+    // Of a whole key still only the first line says so.
+    let expected = format!(
+        "{dashes}BEGIN PRIVATE KEY{dashes}\n{mark}\n\n\n\n\n{dashes}END PRIVATE KEY{dashes}\n"
+    );
+    assert_eq!(shown_with(&known, &key, Cut::default()), expected);
     assert_eq!(shown_with(&known, &output, Cut::default()), format!("{mark}\n{mark}\n"));
 }
 
