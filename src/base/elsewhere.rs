@@ -108,10 +108,8 @@ impl Base {
         }
         self.list_touched(session, &mut walk)?;
         let offered = self.offered(session, &walk)?;
-        let secrets = match outbox::shows_contents(session) {
-            true => self.secrets(&walk)?,
-            false => Vec::new(),
-        };
+        let shows = outbox::shows_contents(session);
+        let secrets = if shows { self.secrets(&walk)? } else { Vec::new() };
         Ok((walk, Files { requested, offered, wholes, secrets }))
     }
 

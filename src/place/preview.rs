@@ -58,9 +58,13 @@ impl<'a> Preview<'a> {
                 match (self.after, change) {
                     // Other lines may stand there then.
                     (Some(what), Change::Lines { start, end, .. }) => {
-                        let reason = format!(
-                            "would edit lines {start}-{end} of '{path}', which depends on {what}"
-                        );
+                        let lines = if start == end {
+                            format!("line {start}")
+                        } else {
+                            format!("lines {start}-{end}")
+                        };
+                        let reason =
+                            format!("would edit {lines} of '{path}', which depends on {what}");
                         Ok(Detail::Unknown { reason })
                     }
                     _ => Ok(detail),

@@ -176,10 +176,8 @@ impl Screen {
 
     /// The same of what an operation tells of a file: nothing is left out of what is released.
     pub fn output_of<'a>(&mut self, name: &str, path: Option<&str>, text: &'a str) -> Cow<'a, str> {
-        match path.is_some_and(|path| self.settings.releases(path)) {
-            true => Cow::Borrowed(text),
-            false => self.output(name, text),
-        }
+        let is_released = path.is_some_and(|path| self.settings.releases(path));
+        if is_released { Cow::Borrowed(text) } else { self.output(name, text) }
     }
 
     /// The same of a part of what it wrote: where it was cut, what is left of a secret goes too.
