@@ -369,3 +369,45 @@ pub fn sweep(config: &Config) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn carries_key(session: &Session, text: &str) -> bool {
+        let letter = Letter::new(text.to_owned());
+        letter.answers().is_some_and(|answers| session.is_keyed(answers))
+    }
+
+    #[test]
+    fn only_the_key_of_the_newest_outbox_is_one() {
+        let now = "2025-01-15T10:30:00Z".parse().unwrap();
+        let mut session = Session::new("a1b2c3d4".to_owned(), "A task", Vec::new(), now);
+        let line = |sequence: u32, key: &str| {
+            format!(
+                "[REPLY session=\"a1b2c3d4\" sequence=\"{sequence}\"{key}]\n[DONE]\nx\n[/DONE]\n"
+            )
+        };
+        let keyed = |key: &str| format!(" key=\"{key}\"");
+        let old = keyed(&session.key());
+        assert!(carries_key(&session, &line(1, &old)));
+        assert!(carries_key(&session, &line(1, &old.to_uppercase().replace("KEY", "key"))));
+        for text in [
+            line(1, ""),
+            line(1, &keyed("00000000")),
+            line(2, &old),
+            line(1, &old).replace("a1b2", "b1b2"),
+            // Behind a command it is words.
+            format!("[MESSAGE]\nx\n[/MESSAGE]\n{}", line(1, &old)),
+            "[DONE]\nx\n[/DONE]\n".to_owned(),
+        ] {
+            assert!(!carries_key(&session, &text), "{text}");
+        }
+        session.sequence = 2;
+        assert!(!carries_key(&session, &line(1, &old)) && !carries_key(&session, &line(2, &old)));
+        let new = keyed(&session.key());
+        assert!(carries_key(&session, &line(2, &new)));
+        session.is_complete = true;
+        assert!(!carries_key(&session, &line(2, &new)));
+    }
+}

@@ -11,7 +11,7 @@ mod turning;
 
 pub use asking::{Heard, foretell};
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::inbox::Inbox;
 use crate::lock::Lock;
 use crate::machine;
-use crate::outbox;
+use crate::outbox::{self, Files};
 use crate::place::Guest;
 use crate::protocol::{Dialect, operations};
 use crate::runner::Runner;
@@ -66,9 +66,19 @@ pub struct Base {
     tidies: Cell<bool>,
     /// Whether what confines commands was asked for.
     probed: Cell<bool>,
+    /// The events that are to be written next, so that nothing is looked at twice.
+    events: RefCell<Option<Shown>>,
     /// The sessions that the journal holds, as they are now.
     changed: BTreeMap<String, Session>,
     lock: Lock,
+}
+
+/// What the newest outbox of a session tells as events, as it may be shown.
+struct Shown {
+    session: String,
+    sequence: u32,
+    is_complete: bool,
+    text: String,
 }
 
 /// Tells the time: the machine's, or one that was given.
@@ -154,6 +164,7 @@ impl Base {
             within_turn: false,
             tidies: Cell::new(false),
             probed: Cell::new(false),
+            events: RefCell::default(),
             changed: BTreeMap::new(),
             recovered: Vec::new(),
             workspace,
@@ -330,14 +341,50 @@ impl Base {
         if session.dialect != Dialect::Operations {
             return Ok(());
         }
-        let events = operations::print(&outbox::events(session));
+        let are_kept = |kept: &Shown| {
+            (&kept.session, kept.sequence, kept.is_complete)
+                == (&session.id, session.sequence, session.is_complete)
+        };
+        let kept = self.events.borrow_mut().take().filter(are_kept);
+        let events = match kept {
+            Some(kept) => kept.text,
+            None => self.events_of(session, &self.files(session, None)?.1),
+        };
         atomic::write(&self.config.outbox.join(session.events_name()), events.as_bytes())
+    }
+
+    fn events_of(&self, session: &Session, files: &Files) -> String {
+        operations::print(&outbox::screened_events(session, &self.config.secrets, files))
+    }
+
+    /// Keeps the events of a session until they are written.
+    fn keep_events(&self, session: &Session, files: &Files) {
+        if session.dialect == Dialect::Operations {
+            self.events.replace(Some(Shown {
+                session: session.id.clone(),
+                sequence: session.sequence,
+                is_complete: session.is_complete,
+                text: self.events_of(session, files),
+            }));
+        }
+    }
+
+    /// The same of a session that is complete, and has no outbox with them: before it is decided, while
+    /// the place of its operations can be asked.
+    fn keep_last_events(&self, session: &Session, walk: Option<Walk>) -> Result<()> {
+        let are_written = session.is_complete && session.run.is_none();
+        if are_written && session.dialect == Dialect::Operations {
+            let (_, files) = self.files(session, walk)?;
+            self.keep_events(session, &files);
+        }
+        Ok(())
     }
 
     /// The newest outbox of a session, as the workspace is now; `walk` is what was found there, if
     /// somebody has just looked.
     fn render(&self, session: &Session, walk: Option<Walk>) -> Result<outbox::Rendered> {
         let (walk, files) = self.files(session, walk)?;
+        self.keep_events(session, &files);
         Ok(outbox::render(session, &self.environment(session)?, &walk, &files))
     }
 

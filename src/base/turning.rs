@@ -250,6 +250,7 @@ impl Base {
             self.make_way(&session, observer)?;
             Some(self.prepare_outbox(&mut session, walk)?)
         } else {
+            self.keep_last_events(&session, walk)?;
             None
         };
         let commit = Record::Commit(Box::new(Commit { session, outbox, recovered }));

@@ -1,7 +1,7 @@
 //! What each setting is for, in a sentence for the person.
 
 /// In the order of the table of settings.
-const ABOUT: [(&str, &str); 23] = [
+const ABOUT: [(&str, &str); 24] = [
     ("workspace_dir", "the folder that replies may read and change, and where commands run"),
     ("inbox_dir", "where replies are dropped"),
     ("outbox_dir", "where outboxes are written"),
@@ -25,6 +25,7 @@ const ABOUT: [(&str, &str); 23] = [
     ("protected_names", "files and folders that only you may write, at any depth"),
     ("secrets", "what is done with secrets that an outbox would show"),
     ("secrets_allow", "files whose contents are shown whatever they hold"),
+    ("notify", "how `new`, `resume` and `watch` announce that a turn is done"),
 ];
 
 /// What the setting `name` is for; empty where nothing is known of it.

@@ -196,7 +196,7 @@ fn is_for(session: &Session, answers: &Address, letter: &mut Letter) -> Result<(
     if let Some(why) = session.misses(answers) {
         return Err(why);
     }
-    if answers.key.is_none() {
+    if !session.is_keyed(answers) {
         return Err(format!(
             "its [REPLY ...] line does not give the key of outbox {} of session {}",
             session.sequence, session.id

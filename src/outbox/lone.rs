@@ -39,7 +39,9 @@ fn excerpted(outcome: &Outcome) -> impl Iterator<Item = &str> {
     let (path, reason) = match &outcome.detail {
         Detail::Edited { path, .. } | Detail::Replaced { path, .. } => (Some(path.as_str()), ""),
         Detail::Failed(failure) => {
-            (failure.fresh.as_ref().map(|fresh| fresh.path.as_str()), failure.reason.as_str())
+            let fresh = || failure.fresh.as_ref().map(|fresh| &fresh.path);
+            let path = failure.of.as_ref().or_else(fresh).map(RelPath::as_str);
+            (path, failure.reason.as_str())
         }
         _ => (None, ""),
     };

@@ -28,8 +28,8 @@ mod screening;
 use std::cell::RefCell;
 
 use crate::config::Secrets;
-use crate::protocol::{RelPath, Seen};
-use crate::secrets::Screen;
+use crate::protocol::operations::EventsMessage;
+use crate::protocol::{Detail, Outcome, RelPath, Seen};
 use crate::session::Session;
 use crate::workspace::Contents;
 use crate::workspace::picture::Picture;
@@ -81,6 +81,30 @@ pub struct Files {
     /// All of those files of which a part was requested or stands in results ([`looked_into`]), as far
     /// as they are not too large.
     pub wholes: Vec<Contents>,
+    /// Files that hold secrets by their nature ([`crate::secrets::holds_secrets`]): what they hold is
+    /// sought in all that is shown.
+    pub secrets: Vec<Contents>,
+}
+
+/// Whether the newest results of a session, or its first outbox, show anything that a file of secrets
+/// may hold as well: what a command wrote, or what files hold.
+pub fn shows_contents(session: &Session) -> bool {
+    let shows = |outcome: &Outcome| {
+        matches!(
+            outcome.detail,
+            Detail::Ran(_) | Detail::Read { .. } | Detail::ReadLater { .. } | Detail::Found { .. }
+        ) || outcome.detail.excerpt().is_some()
+            || matches!(&outcome.detail, Detail::Failed(failure) if failure.of.is_some())
+    };
+    session.offer.is_some() && session.sequence == 1 || session.last_results.iter().any(shows)
+}
+
+/// What the newest results of a session are as events, as [`events`] gives them, without the secrets in
+/// them: they leave this machine as the outbox does.
+pub fn screened_events(session: &Session, secrets: &Secrets, files: &Files) -> EventsMessage {
+    let mut screen = screening::screen(files, secrets);
+    let wholes = screening::Wholes::of(files, &screen);
+    events(&screening::session(session, &wholes, &mut screen))
 }
 
 /// An outbox, and what is known of it.
@@ -115,7 +139,7 @@ pub fn render(
     walk: &Walk,
     files: &Files,
 ) -> Rendered {
-    let mut screen = Screen::new(&environment.secrets);
+    let mut screen = screening::screen(files, &environment.secrets);
     let wholes = screening::Wholes::of(files, &screen);
     let texts = screening::texts(files, &wholes, &mut screen);
     let (given, session) = (session, &screening::session(session, &wholes, &mut screen));

@@ -7,11 +7,22 @@ use std::collections::{BTreeMap, HashMap};
 use super::Files;
 use super::contents::whole_lines;
 use super::lone::Known;
+use crate::config::Secrets;
 use crate::protocol::operations::Encoding;
 use crate::protocol::{Capture, Detail, Lines, Outcome, Output, RelPath, tags};
-use crate::secrets::{Screen, Screened};
+use crate::secrets::{Cut, Screen, Screened};
 use crate::session::Session;
 use crate::workspace::Contents;
+
+/// What an outbox with these files is screened with: as the person set it, and by what is known to be
+/// secret.
+pub(super) fn screen(files: &Files, secrets: &Secrets) -> Screen {
+    let known = files
+        .secrets
+        .iter()
+        .filter_map(|file| Some((file.path.as_str(), std::str::from_utf8(&file.bytes).ok()?)));
+    Screen::knowing(secrets, known)
+}
 
 /// The texts of files, by path and lines, where they are shown otherwise than they are.
 #[derive(Debug, Default)]
@@ -41,13 +52,17 @@ impl Texts {
             None if contents.lines.is_some() => {
                 let first = contents.lines.map_or(1, |lines| lines.first);
                 let lines = text.split_inclusive('\n').zip(first..);
+                let cut = Cut {
+                    beginning: false,
+                    end: contents.lines.is_some_and(|lines| lines.within_line),
+                };
                 let lines: String = lines
                     .map(|(line, n)| match line.strip_suffix('\n') {
                         Some(line) => format!("{}\n", screen.stray(Some(path), n, line)),
                         None => screen.stray(Some(path), n, line).into_owned(),
                     })
                     .collect();
-                Cow::Owned(screen.contents(path, &lines).into_owned())
+                Cow::Owned(screen.cut_contents(path, &lines, cut).into_owned())
             }
             None => screen.contents(path, &text),
         };
@@ -100,9 +115,13 @@ fn result(outcome: &mut Outcome, known: &Known, screen: &mut Screen) {
         Detail::Ran(execution) => {
             let command = execution.command.clone();
             let mut capture = |capture: &mut Capture| {
-                for text in [&mut capture.head, &mut capture.tail] {
-                    replace(text, |text| screen.output(&command, text));
-                }
+                // What stands at the gap may be a part of a secret.
+                let is_cut = capture.left_out > 0;
+                let (head, tail) = (&mut capture.head, &mut capture.tail);
+                let ends = Cut { beginning: false, end: is_cut };
+                replace(head, |text| screen.cut_output(&command, text, ends));
+                let begins = Cut { beginning: is_cut, end: false };
+                replace(tail, |text| screen.cut_output(&command, text, begins));
             };
             match &mut execution.output {
                 Output::Together(both) => capture(both),
@@ -126,7 +145,9 @@ fn result(outcome: &mut Outcome, known: &Known, screen: &mut Screen) {
         Detail::Found { shown, .. } => replace(shown, |text| known.found(text, screen)),
         Detail::Listed { shown, .. } => replace(shown, |text| screen.listing(text)),
         Detail::Failed(failure) => {
-            replace(&mut failure.reason, |text| screen.output(name, text));
+            // It may quote lines of the file.
+            let of = failure.of.as_ref().map(RelPath::as_str);
+            replace(&mut failure.reason, |text| screen.output_of(name, of, text));
         }
         _ => {}
     }

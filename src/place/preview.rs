@@ -5,7 +5,7 @@ use super::{Coming, Left, Place, fault_of, told};
 use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{
-    Detail, Digest, Effect, Failure, FailureKind, Operation, Part, Reading, RelPath,
+    Change, Detail, Digest, Effect, Failure, FailureKind, Operation, Part, Reading, RelPath,
 };
 use crate::text::named;
 use crate::workspace::overlay::Overlay;
@@ -53,8 +53,27 @@ impl<'a> Preview<'a> {
             Operation::Create { path, content, existing } => {
                 self.overlay.create(path, content.as_bytes(), *existing, opens.protected)
             }
-            Operation::Edit { path, change } => self.overlay.edit(path, change, opens.protected),
+            Operation::Edit { path, change } => {
+                let detail = self.overlay.edit(path, change, opens.protected)?;
+                match (self.after, change) {
+                    // Other lines may stand there then.
+                    (Some(what), Change::Lines { start, end, .. }) => {
+                        let lines = if start == end {
+                            format!("line {start}")
+                        } else {
+                            format!("lines {start}-{end}")
+                        };
+                        let reason =
+                            format!("would edit {lines} of '{path}', which depends on {what}");
+                        Ok(Detail::Unknown { reason })
+                    }
+                    _ => Ok(detail),
+                }
+            }
             Operation::Delete { path } => self.overlay.delete(path, opens.protected),
+            Operation::Done { if_ok: true, .. } if self.after.is_some() => {
+                Ok(unknown_end(self.after.unwrap_or_default()))
+            }
             Operation::Message { .. }
             | Operation::Done { .. }
             | Operation::Read { reading: Reading::Later(_), .. } => Ok(told(operation)),
@@ -99,6 +118,13 @@ impl<'a> Preview<'a> {
             }
         }
     }
+}
+
+/// What a session comes to that ends only where all before succeeds, which nobody knows yet.
+pub(super) fn unknown_end(what: &str) -> Detail {
+    let reason =
+        format!("would end the session if all before it succeeds, which depends on {what}");
+    Detail::Unknown { reason }
 }
 
 /// Where would be looked, in words.

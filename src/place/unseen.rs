@@ -1,6 +1,7 @@
 //! A guest that is not looked at: what a reply would do there is told as far as the reply itself says
 //! it.
 
+use super::preview::unknown_end;
 use super::{Coming, Left, Place, fault_of, told};
 use crate::error::Result;
 use crate::policy::Opens;
@@ -13,12 +14,14 @@ use crate::workspace::{Contents, Look, check};
 /// A place of which nothing is known.
 pub struct Unseen {
     protected: Protected,
+    /// Whether a command would have been run.
+    after: bool,
 }
 
 impl Unseen {
     /// One in which these names are the person's alone.
     pub fn new(protected: &[String]) -> Self {
-        Self { protected: Protected::new(protected) }
+        Self { protected: Protected::new(protected), after: false }
     }
 }
 
@@ -32,8 +35,14 @@ impl Place for Unseen {
         let what = match operation {
             Operation::Run(run) => match fault_of(run) {
                 Some(fault) => return Ok(Failure::execution(fault).into()),
-                None => format!("run {}", named(&run.command)),
+                None => {
+                    self.after = true;
+                    format!("run {}", named(&run.command))
+                }
             },
+            Operation::Done { if_ok: true, .. } if self.after => {
+                return Ok(unknown_end("a command"));
+            }
             Operation::Create { path, .. } => format!("write '{path}'"),
             Operation::Edit { path, .. } => format!("edit '{path}'"),
             Operation::Delete { path } => format!("delete '{path}'"),

@@ -22,6 +22,12 @@ pub fn holds_withheld(text: &str) -> bool {
     memchr::memmem::find(text.as_bytes(), secrets::MARK.as_bytes()).is_some()
 }
 
+/// The number of the first line of a new file, from 1, in which something stands for a secret.
+pub fn stand_in(content: &[u8]) -> Option<usize> {
+    let at = memchr::memmem::find(content, secrets::MARK.as_bytes())?;
+    Some(memchr::memchr_iter(b'\n', &content[..at]).count() + 1)
+}
+
 /// The first line of `new` that stands for lines left out and does not stand in `old`, with its
 /// number from 1.
 pub fn left_out<'a>(new: &'a str, old: &[u8]) -> Option<(usize, &'a str)> {

@@ -163,6 +163,9 @@ pub struct Failure {
     /// The lines of a file that help to send it right.
     #[serde(default, skip_serializing_if = "Excerpt::is_empty")]
     pub excerpt: Excerpt,
+    /// The file that the reason and these lines are of, where they may show something of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<RelPath>,
     /// The file that these are of, where it was not what was believed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fresh: Option<Box<Fresh>>,
@@ -341,8 +344,8 @@ impl Outcome {
 impl Failure {
     /// A failure of that sort.
     pub fn new(kind: FailureKind, reason: impl Into<String>) -> Self {
-        let (suggestion, excerpt, fresh) = (None, Excerpt::default(), None);
-        Self { kind, mistake: None, reason: reason.into(), suggestion, excerpt, fresh }
+        let (suggestion, excerpt, of, fresh) = (None, Excerpt::default(), None, None);
+        Self { kind, mistake: None, reason: reason.into(), suggestion, excerpt, of, fresh }
     }
 
     /// The same failure, as a mistake of that sort.

@@ -56,6 +56,8 @@ pub enum WarningSort {
     TagsInShownFile,
     /// The line that says which outbox the reply answers cannot be read.
     ReplyLineUnreadable,
+    /// The line that says which outbox the reply answers stands behind a command.
+    ReplyLineLate,
     /// A result that only an outbox tells.
     InventedResult,
     /// Most tags came with escaped characters, so bodies may hold such too.
@@ -92,6 +94,8 @@ pub enum WarningSort {
     Room,
     /// Not all was looked at that was to be listed or searched.
     Search,
+    /// A new file holds what an outbox shows in the place of a secret.
+    StandIn,
 }
 
 impl Warning {

@@ -118,11 +118,14 @@ impl Served {
 
     /// Looks for files, or for lines in them.
     pub(super) fn found_there(&self, asked: &FindAsked) -> Result<FoundThere, Fault> {
-        let FindAsked { operation, files } = asked;
+        let FindAsked { operation, files, key } = asked;
         if !matches!(operation, Operation::List { .. } | Operation::Search { .. }) {
             return Err(Fault::params("only a list or a search finds something"));
         }
-        let interrupted = || self.serving.stop.is_asked();
+        key.as_deref().map_or(Ok(()), check_key)?;
+        let going = key.as_deref().map(|key| self.steps.enter(key));
+        let is_to_end = || going.as_ref().is_some_and(Going::is_to_end);
+        let interrupted = || self.serving.stop.is_asked() || is_to_end();
         let place = self.place(&interrupted);
         let refused = self.refused(operation, Opens::default(), &place);
         if let Some(failure) = refused.map_err(|e| failed(&e))? {

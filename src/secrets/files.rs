@@ -28,7 +28,7 @@ pub(super) fn find(text: &str, name: Option<&str>, spans: &mut Vec<Span>) {
         ".htpasswd" => last_fields(bytes, 2, HTPASSWD, spans),
         _ => {}
     }
-    let in_source = super::assigned::is_source(name);
+    let in_source = super::names::is_source(name);
     netrc(bytes, file.ends_with("netrc"), in_source, spans);
     logins(bytes, spans);
     if memchr::memmem::find(bytes, b"kind: Secret").is_some() {
@@ -39,6 +39,9 @@ pub(super) fn find(text: &str, name: Option<&str>, spans: &mut Vec<Span>) {
 /// Whether a file of that name (in small letters) sets variables of an environment, and not as an
 /// example.
 fn is_env(file: &str) -> bool {
+    if !file.contains(".env") && !file.ends_with("env") {
+        return false;
+    }
     const SHOWN: [&str; 8] =
         ["example", "sample", "template", "tmpl", "dist", "defaults", "schema", "test-example"];
     let parts: Vec<&str> = file.split(['.', '-', '_']).collect();
@@ -47,6 +50,20 @@ fn is_env(file: &str) -> bool {
         || file.starts_with(".env.")
         || file.strip_suffix("env").is_some_and(|name| name.ends_with('.'));
     is_env && !parts.iter().any(|part| SHOWN.contains(part))
+}
+
+/// Whether a file of that name holds secrets by its nature: those that [`super::Known`] takes from it.
+pub fn holds_secrets(name: &str) -> bool {
+    const KEYS: [&str; 4] = ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"];
+    const ENDS: [&str; 5] = [".pem", ".key", ".p8", ".pk8", ".ppk"];
+    let file = name.rsplit('/').next().unwrap_or(name);
+    // Most names are told by their last characters.
+    let lower = file.to_ascii_lowercase();
+    is_env(&lower)
+        || lower.ends_with("netrc")
+        || matches!(&*lower, ".pgpass" | "pgpass.conf" | ".htpasswd")
+        || KEYS.contains(&&*lower)
+        || ENDS.iter().any(|end| lower.ends_with(end))
 }
 
 /// The lines of a text, without their ends.
@@ -126,6 +143,21 @@ fn closing(text: &[u8], from: usize, quote: u8) -> Option<usize> {
 
 /// Whether a value of an environment may be shown.
 fn is_kept(name: &[u8], value: &[u8]) -> bool {
+    let value = value.trim_ascii();
+    if value.is_empty() || is_withheld(value) || is_variable(value) {
+        return true;
+    }
+    if tells_of_secret(name) {
+        return matches!(
+            value.to_ascii_lowercase().as_slice(),
+            b"true" | b"false" | b"null" | b"none"
+        );
+    }
+    is_harmless(value)
+}
+
+/// Whether the name of a variable says that its value is secret.
+pub(super) fn tells_of_secret(name: &[u8]) -> bool {
     const SECRET: [&str; 12] = [
         "password",
         "passwd",
@@ -140,21 +172,9 @@ fn is_kept(name: &[u8], value: &[u8]) -> bool {
         "auth",
         "salt",
     ];
-    let value = value.trim_ascii();
     let name = name.to_ascii_lowercase();
     let end = name.rsplit(|byte| matches!(byte, b'_' | b'-' | b'.')).next().unwrap_or_default();
-    let end = end.trim_ascii_end();
-    let named = SECRET.iter().any(|word| end.ends_with(word.as_bytes()));
-    if value.is_empty() || is_withheld(value) || is_variable(value) {
-        return true;
-    }
-    if named {
-        return matches!(
-            value.to_ascii_lowercase().as_slice(),
-            b"true" | b"false" | b"null" | b"none"
-        );
-    }
-    is_harmless(value)
+    SECRET.iter().any(|word| end.trim_ascii_end().ends_with(word.as_bytes()))
 }
 
 /// `machine M login L password P`, in a file of that name also over lines of its own.

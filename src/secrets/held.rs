@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Found, Screened, Sort, keys, screen};
+use super::{Cut, Found, Known, Look, Screened, Sort, keys, screened};
 use crate::config::{Secrets, SecretsMode};
 use crate::text::visible_line;
 
@@ -26,6 +26,7 @@ const MOST_TOLD: usize = 20;
 #[derive(Debug, Clone)]
 pub struct Screen {
     settings: Secrets,
+    known: Known,
     found: Vec<(Place, Sort, Vec<usize>)>,
 }
 
@@ -60,22 +61,41 @@ impl Place {
 impl Screen {
     /// Nothing was found yet.
     pub fn new(settings: &Secrets) -> Self {
-        Self { settings: settings.clone(), found: Vec::new() }
+        Self { settings: settings.clone(), known: Known::default(), found: Vec::new() }
+    }
+
+    /// The same, which also finds what is known from these files (each a path with `/`, and its whole
+    /// text), but for those that are released.
+    pub fn knowing<'a>(
+        settings: &Secrets,
+        files: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
+        let held = files.into_iter().filter(|(path, _)| !settings.releases(path));
+        Self { known: Known::of(held), ..Self::new(settings) }
+    }
+
+    fn see<'a>(&self, text: &'a str, name: Option<&str>, cut: Cut) -> Screened<'a> {
+        screened(text, &Look { name, known: Some(&self.known), cut })
     }
 
     /// The whole contents of the file at `path` (relative, with `/`), as they may be shown. Cut them
     /// to a range of lines afterwards: they have as many lines as before.
     pub fn contents<'a>(&mut self, path: &str, text: &'a str) -> Cow<'a, str> {
+        self.cut_contents(path, text, Cut::default())
+    }
+
+    /// The same of a part of them that ends within a line.
+    pub fn cut_contents<'a>(&mut self, path: &str, text: &'a str, cut: Cut) -> Cow<'a, str> {
         if self.settings.releases(path) {
             return Cow::Borrowed(text);
         }
-        self.screened(&Place::File(path.to_owned()), text, Some(path))
+        self.screened(&Place::File(path.to_owned()), text, Some(path), cut)
     }
 
     /// A whole file, looked at once for all that is shown of it by [`Self::part`] and
     /// [`Self::changed`]; None where it is released.
     pub fn look<'a>(&self, path: &str, text: &'a str) -> Option<Screened<'a>> {
-        (!self.settings.releases(path)).then(|| screen(text, Some(path)))
+        (!self.settings.releases(path)).then(|| self.see(text, Some(path), Cut::default()))
     }
 
     /// Some lines of a file that was looked at, from `first` to `last` (from 1, both included). Only
@@ -93,7 +113,7 @@ impl Screen {
         if path.is_some_and(|path| self.settings.releases(path)) {
             return Cow::Borrowed(text);
         }
-        let mut screened = screen(text, path);
+        let mut screened = self.see(text, path, Cut::default());
         screened.found.iter_mut().for_each(|found| found.line = number);
         self.keep(&Place::of(path), &screened.found);
         self.shown(screened.text, text)
@@ -135,7 +155,7 @@ impl Screen {
     /// A listing of files, with a name on each line, and what is told of it in brackets behind.
     pub fn listing<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
         // Few hold anything: then nothing is looked at line by line.
-        if screen(text, None).found.is_empty() {
+        if self.see(text, None, Cut::default()).found.is_empty() {
             return Cow::Borrowed(text);
         }
         let mut shown = String::with_capacity(text.len());
@@ -149,10 +169,20 @@ impl Screen {
         Cow::Owned(shown)
     }
 
-    /// What a command wrote, as it may be shown; `command` is how the person is told which. What was
-    /// kept of it on both sides of a gap is screened in one piece or in two.
+    /// What a command wrote, as it may be shown; `command` is how the person is told which.
     pub fn output<'a>(&mut self, command: &str, text: &'a str) -> Cow<'a, str> {
-        self.screened(&Place::Output(command.to_owned()), text, None)
+        self.cut_output(command, text, Cut::default())
+    }
+
+    /// The same of what an operation tells of a file: nothing is left out of what is released.
+    pub fn output_of<'a>(&mut self, name: &str, path: Option<&str>, text: &'a str) -> Cow<'a, str> {
+        let is_released = path.is_some_and(|path| self.settings.releases(path));
+        if is_released { Cow::Borrowed(text) } else { self.output(name, text) }
+    }
+
+    /// The same of a part of what it wrote: where it was cut, what is left of a secret goes too.
+    pub fn cut_output<'a>(&mut self, command: &str, text: &'a str, cut: Cut) -> Cow<'a, str> {
+        self.screened(&Place::Output(command.to_owned()), text, None, cut)
     }
 
     /// The name of a file, for a listing. A released file has a released name.
@@ -160,14 +190,20 @@ impl Screen {
         if self.settings.releases(path) {
             return Cow::Borrowed(path);
         }
-        let screened = screen(path, None);
+        let screened = self.see(path, None, Cut::default());
         // A place that names the secret would tell it.
         self.keep(&Place::Name(screened.text.clone().into_owned()), &screened.found);
         self.shown(screened.text, path)
     }
 
-    fn screened<'a>(&mut self, place: &Place, text: &'a str, name: Option<&str>) -> Cow<'a, str> {
-        let screened = screen(text, name);
+    fn screened<'a>(
+        &mut self,
+        place: &Place,
+        text: &'a str,
+        name: Option<&str>,
+        cut: Cut,
+    ) -> Cow<'a, str> {
+        let screened = self.see(text, name, cut);
         self.keep(place, &screened.found);
         self.shown(screened.text, text)
     }
@@ -222,7 +258,7 @@ impl Screen {
             Place::Output(command) => {
                 format!(
                     "the output of {}, {}",
-                    screen(&visible_line(command), None).text,
+                    self.see(&visible_line(command), None, Cut::default()).text,
                     told_lines(lines)
                 )
             }

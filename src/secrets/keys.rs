@@ -16,8 +16,11 @@ const MARKED: &str = "PRIVATE KEY";
 const PUTTY: &str = "Private-Lines:";
 /// `-----BEGIN` in base64, as far as it does not depend on what follows.
 const ENCODED: &str = "LS0tLS1CRUdJTi";
-/// The fewest characters that a private key has: one of Ed25519 in PEM has 64.
+/// No private key has fewer characters: one of Ed25519 (PKCS #8) has 64, and the smallest on a curve,
+/// of 192 bits and without its curve's name, has 44.
 const LEAST: usize = 40;
+/// Fewer characters of a key that was cut off tell too little to be left out.
+const LEAST_CUT: usize = 8;
 /// How far up the end of a line is looked for, without which there is none of a key.
 const LONGEST_LINE: usize = 512;
 /// Lines of a key are longer than this, but for the last.
@@ -58,6 +61,37 @@ pub(super) fn could_be_line(line: &str) -> bool {
         && entropy(line) >= 3.5
 }
 
+/// The beginning of a key that a text ends within, too short to be told as one else.
+pub(super) fn cut_off(text: &[u8], spans: &mut Vec<Span>) {
+    let Some(at) = memmem::rfind(text, MARKED.as_bytes()) else { return };
+    let Some((_, true, end)) = marker(text, at) else { return };
+    let lines = forward(text, end);
+    let length: usize = lines.iter().map(ExactSizeIterator::len).sum();
+    if length >= LEAST_CUT && lines.last().is_some_and(|line| line.end == text.len()) {
+        withhold(lines, spans);
+    }
+}
+
+/// The lines that a text begins with which could be of a key; the first may lack its beginning.
+pub(super) fn lines_from_the_beginning(text: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let (mut lines, mut at) = (Vec::new(), 0);
+    while at < text.len() {
+        let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n);
+        let line = &text[at..end];
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let is_one = match at {
+            0 => !line.is_empty() && line.iter().all(|byte| is_base64(*byte)),
+            _ => std::str::from_utf8(line).is_ok_and(could_be_line),
+        };
+        if !is_one {
+            break;
+        }
+        lines.push(at..at + line.len());
+        at = end + 1;
+    }
+    lines
+}
+
 /// The marker around `PRIVATE KEY` at `at`: where it starts, whether it begins a key, where it ends.
 fn marker(text: &[u8], at: usize) -> Option<(usize, bool, usize)> {
     let after = &text[at + MARKED.len()..];
@@ -85,6 +119,11 @@ fn take(text: &[u8], lines: Vec<std::ops::Range<usize>>, spans: &mut Vec<Span>) 
     if body.len() < LEAST || entropy(&body) < 3.5 {
         return;
     }
+    withhold(lines, spans);
+}
+
+/// The lines of a key go; the first says so.
+pub(super) fn withhold(lines: Vec<std::ops::Range<usize>>, spans: &mut Vec<Span>) {
     spans.extend(
         lines
             .into_iter()

@@ -3,18 +3,22 @@
 //!
 //! What is found: private keys ([`keys`]), tokens that services have given a form of their own
 //! ([`tokens`]), passwords in addresses ([`urls`]), random values under names such as `password`
-//! ([`assigned`]), and what files such as `.env` hold by their nature ([`files`]). What stands for a
-//! secret (`<your-key>`, `AKIAIOSFODNN7EXAMPLE`) is none.
+//! ([`assigned`], by [`names`]), and what files such as `.env` hold by their nature ([`files`]), also
+//! where it stands elsewhere ([`known`]). What stands for a secret (`<your-key>`,
+//! `AKIAIOSFODNN7EXAMPLE`) is none. Where a text was cut, [`ends`] sees what is left of one.
 //!
 //! Only the secret goes: the name before it stays, and so does every line feed, so that the numbers
 //! of lines hold for edits. Of a private key that fills several lines the first says that it is
 //! withheld and the others are empty; the lines with `BEGIN` and `END` stay.
 
 mod assigned;
+mod ends;
 mod files;
 mod forms;
 mod held;
 mod keys;
+mod known;
+mod names;
 mod shape;
 #[cfg(test)]
 mod tests;
@@ -23,10 +27,14 @@ mod urls;
 mod values;
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Range;
 
+pub use ends::Cut;
+pub use files::holds_secrets;
 pub use held::{Changed, Screen};
+pub use known::Known;
 
 /// How often a text is looked at again: what was replaced may have stood in the way of something.
 const ROUNDS: usize = 8;
@@ -81,9 +89,30 @@ pub struct Screened<'a> {
 /// assert_eq!((screened.found.len(), screened.found[0].line), (1, 1));
 /// ```
 pub fn screen<'a>(text: &'a str, name: Option<&str>) -> Screened<'a> {
+    screened(text, &Look::at(name))
+}
+
+/// How a text is looked at.
+#[derive(Debug, Clone, Copy)]
+struct Look<'a> {
+    /// The file that it is the whole content of.
+    name: Option<&'a str>,
+    /// What is secret beside what looks like it.
+    known: Option<&'a Known>,
+    /// Which of its ends were cut off.
+    cut: Cut,
+}
+
+impl<'a> Look<'a> {
+    fn at(name: Option<&'a str>) -> Self {
+        Self { name, known: None, cut: Cut::default() }
+    }
+}
+
+fn screened<'a>(text: &'a str, look: &Look) -> Screened<'a> {
     let mut screened = Screened { text: Cow::Borrowed(text), found: Vec::new() };
     for _ in 0..ROUNDS {
-        let spans = settled(spans(&screened.text, name));
+        let spans = settled(spans(&screened.text, look));
         if spans.is_empty() {
             break;
         }
@@ -123,13 +152,18 @@ impl Span {
     }
 }
 
-fn spans(text: &str, name: Option<&str>) -> Vec<Span> {
+fn spans(text: &str, look: &Look) -> Vec<Span> {
+    let name = look.name;
     let mut spans = Vec::new();
     keys::find(text, &mut spans);
     tokens::find(text, &mut spans);
     urls::find(text, &mut spans);
     assigned::find(text, name, &mut spans);
     files::find(text, name, &mut spans);
+    ends::find(text, look.cut, &mut spans);
+    if let Some(known) = look.known {
+        known.find(text, look.cut, &mut spans);
+    }
     spans
 }
 
@@ -140,8 +174,16 @@ fn settled(mut spans: Vec<Span>) -> Vec<Span> {
     for span in spans {
         match settled.last_mut().filter(|last| span.range.start < last.range.end) {
             Some(last) => {
+                let is_within = span.range.end <= last.range.end;
+                let is_around =
+                    span.range.start == last.range.start && !is_within || span.range == last.range;
+                // A line that goes on with something says nothing, whatever else is known of it.
+                last.says = match span.rank.cmp(&last.rank) {
+                    Ordering::Greater if is_around => span.says,
+                    Ordering::Less if is_within => last.says,
+                    _ => last.says | span.says,
+                };
                 last.range.end = last.range.end.max(span.range.end);
-                last.says |= span.says;
                 if span.rank > last.rank {
                     (last.rank, last.sort) = (span.rank, span.sort);
                 }

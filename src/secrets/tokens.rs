@@ -12,7 +12,7 @@ use super::forms::{Alphabet, FORMS, Form, OF_TELEGRAM};
 use super::shape::{Mix, bounded, entropy, is_sample, is_word, looks_random};
 use super::{Rank, Sort, Span};
 
-const JWT: Sort = Sort("JWT");
+pub(super) const JWT: Sort = Sort("JWT");
 pub(super) const AWS: Sort = Sort("AWS key");
 const DISCORD: Sort = Sort("Discord token");
 /// The longest JWT that is told from other text.
@@ -21,7 +21,7 @@ const LONGEST_JWT: usize = 16 << 10;
 const NEAR: usize = 160;
 
 /// Where a token can begin.
-static BEGINNINGS: LazyLock<Regex> = LazyLock::new(|| {
+pub(super) static BEGINNINGS: LazyLock<Regex> = LazyLock::new(|| {
     let mut all: Vec<String> = FORMS.iter().map(|form| regex::escape(form.prefix)).collect();
     all.extend(["eyJ".to_owned(), OF_TELEGRAM.prefix.to_owned()]);
     Regex::new(&format!("(?-u){}", all.join("|"))).expect("an alternation of texts")

@@ -195,6 +195,12 @@ impl Session {
         Some(why)
     }
 
+    /// Whether a reply that says it answers that carries the key of the newest outbox: only somebody who
+    /// has seen that outbox can have made it. A session that awaits no reply has none to answer.
+    pub fn is_keyed(&self, answers: &Address) -> bool {
+        self.awaits_reply() && answers.key.is_some() && self.misses(answers).is_none()
+    }
+
     /// Whether this text is that of the reply just before: most likely pasted twice.
     pub fn is_repeat(&self, reply: &str) -> bool {
         self.last_reply == Some(Digest::of(reply.as_bytes()))

@@ -1,6 +1,7 @@
 //! One reply carried out: steps in order, each to its outcome. One failure does not stop the rest;
 //! `[DONE]` and the person do.
 
+mod beside;
 mod judge;
 mod permission;
 pub mod recover;
@@ -23,6 +24,7 @@ use crate::runner::Glimpse;
 use crate::session::{Question, SeenFiles, Session, Verdict};
 use crate::text::{count, visible_line};
 use crate::workspace::guard::Snapshot;
+use beside::{name_range, stand_in};
 pub use judge::judge;
 use permission::Sought;
 
@@ -189,6 +191,8 @@ pub fn carry_out(
                         let mut outcome = Outcome::of(step, detail);
                         let foretold = foretold.map(|told| Warning::new(WarningSort::Asking, told));
                         outcome.warnings.extend(foretold);
+                        outcome.warnings.extend(stand_in(operation, &outcome.detail));
+                        name_range(operation, &mut outcome);
                         outcome.warnings.extend(place.noticed());
                         outcome.warnings.extend(told);
                         outcome
@@ -364,7 +368,9 @@ fn judge_reads(
         } else if is_over {
             outcome.detail = not_shown(path);
         } else if let Some(Err(failure)) = judged.get(&asked) {
+            let (path, part) = asked;
             outcome.detail = place.unreadable(failure.clone());
+            name_range(&Operation::Read { path, reading: Reading::Later(part) }, outcome);
         }
         ledger.result(n, outcome)?;
         observer.done(outcome);

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 
 use super::overlay::Overlay;
 use super::{Contents, READ_LIMIT, Workspace, open_to_read};
-use crate::protocol::{Failure, Lines, Part, RelPath};
+use crate::protocol::{Failure, Lines, Mistake, Part, RelPath};
 use crate::text::count;
 
 /// So much of a file is looked through for the lines that were asked for, and to count them.
@@ -56,7 +56,7 @@ pub fn of_reader(
     }
     let lines = cut.lines;
     if let Some(start) = part.start.filter(|start| *start > lines.total) {
-        return Err(Failure::execution(if lines.uncounted {
+        let told = Failure::execution(if lines.uncounted {
             format!(
                 "'{path}' is {size} bytes long, and line {start} lies beyond its first {SCAN_LIMIT} bytes ({}), which are looked through: use RUN_COMMAND, as in sed -n '{start},{}p;{}q'",
                 count(lines.total, "line"),
@@ -68,7 +68,8 @@ pub fn of_reader(
                 "Invalid line range: '{path}' has {}, so no line {start}",
                 count(lines.total, "line")
             )
-        }));
+        });
+        return Err(told.as_a(Mistake::NoSuchLines));
     }
     Ok(Contents { path: path.clone(), bytes: cut.bytes, size, lines: Some(lines) })
 }

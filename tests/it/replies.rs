@@ -227,6 +227,21 @@ fn check_is_uncertain_after_a_command() {
     assert!(run.stdout.contains("depends on a command"), "{run:?}");
     let reply = format!("{reply}[CREATE_FILE path=\"../x\"]\nx\n[/CREATE_FILE]\n");
     base.run_with(&["check"], reply).with_code(1);
+
+    // What holds as the file is now may not hold then.
+    base.write("workspace/a.txt", "one\ntwo\n");
+    let edit = "[EDIT_FILE path=\"a.txt\" start_line=\"2\" end_line=\"2\"]\nx\n[/EDIT_FILE]\n\
+        [DONE if=\"ok\"]\nall\n[/DONE]\n";
+    let run = base.run_with(&["check"], edit).ok();
+    assert!(!run.stdout.contains("depends on"), "{run:?}");
+    let run =
+        base.run_with(&["check"], format!("[RUN_COMMAND]\nmake\n[/RUN_COMMAND]\n{edit}")).ok();
+    for told in [
+        "would edit line 2 of 'a.txt', which depends on a command",
+        "would end the session if all before it succeeds, which depends on a command",
+    ] {
+        assert!(run.stdout.contains(told), "{told}: {run:?}");
+    }
 }
 
 #[test]

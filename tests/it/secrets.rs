@@ -200,3 +200,107 @@ fn a_name_that_holds_a_secret_is_shown_nowhere() {
     assert!(!outbox.contains(&key()), "{outbox}");
     assert!(outbox.contains("  [withheld: AWS key].txt:1:needle\n"), "{outbox}");
 }
+
+#[test]
+fn what_files_of_secrets_hold_is_withheld_from_what_commands_write() {
+    let base = Base::new();
+    let (key, body) = private_key(20);
+    let (password, hook) = ("plain but mine", "https://hooks.corp/T7/b81");
+    base.write("workspace/.gitignore", ".env\n*.key\n");
+    base.write("workspace/.env", format!("PORT=8080\nDB_PASSWORD=\"{password}\"\nHOOK={hook}\n"));
+    base.write("workspace/app/server.key", &key);
+    base.write("workspace/run.log", "x\n".repeat(30_000));
+    base.write("deaddrop.toml", "max_output_length = 400\n");
+    begin(&base, &["--no-contents"]);
+    let head = "y".repeat(187);
+    let outbox = base.apply(&format!(
+        "[RUN_COMMAND]\ncat .env\n[/RUN_COMMAND]\n\
+         [RUN_COMMAND]\nsed 's/.*=//' .env; sed -n '9p;4p' app/server.key\n[/RUN_COMMAND]\n\
+         [RUN_COMMAND]\necho '{head}' $(sed -n 's/.*PASS.*=//p' .env); cat run.log\n[/RUN_COMMAND]\n"
+    ));
+    let leaked = |line: &&str| outbox.contains(*line);
+    let secrets = body.iter().map(String::as_str).chain([password, hook, "plain b"]);
+    assert_eq!(secrets.clone().find(leaked), None, "{outbox}");
+    assert!(outbox.contains("PORT=8080\n"), "{outbox}");
+    assert_eq!(outbox.matches("[withheld: .env value]").count(), 5, "{outbox}");
+    assert_eq!(outbox.matches("[withheld: private key]").count(), 2, "{outbox}");
+
+    // What is released may be shown, wherever it stands.
+    base.write("deaddrop.toml", "secrets_allow = [\".env\"]\n");
+    let outbox = base.apply("[RUN_COMMAND]\nsed 's/.*=//' .env\n[/RUN_COMMAND]\n");
+    assert!(outbox.contains(password) && outbox.contains(hook), "{outbox}");
+}
+
+#[test]
+fn what_is_left_of_a_token_where_an_output_was_cut_is_withheld() {
+    let base = Base::new();
+    base.write("deaddrop.toml", "max_output_length = 400\n");
+    begin(&base, &[]);
+    let token = format!("{}{}", "ghp_", "aB3dE5gH7jK9mN1pQ3sT5vX7zA2cD4eF6hJ8");
+    base.write("workspace/a.txt", format!("{} {token} ", "x".repeat(180)));
+    base.write("workspace/b.txt", format!(" {token} {}", "x".repeat(180)));
+    let outbox = base.apply("[RUN_COMMAND]\ncat a.txt; seq 1 9999; cat b.txt\n[/RUN_COMMAND]\n");
+    assert!(outbox.contains("x [withheld: GitHub token]\n"), "{outbox}");
+    assert!(outbox.contains("\n  [withheld: cut-off token] x"), "{outbox}");
+    assert!(!outbox.contains("aB3dE5") && !outbox.contains("eF6hJ8"), "{outbox}");
+}
+
+#[test]
+fn the_events_of_an_outbox_are_screened_as_it_is() {
+    let base = with_key();
+    base.write("workspace/.env", "DB_PASSWORD=\"plain but mine\"\n");
+    begin(&base, &["--dialect", "operations", "--no-contents"]);
+    let message = |more: &str| {
+        format!(
+            r#"{{"protocolVersion": "1.0", "operations": [
+                {{"type": "readFile", "path": "conf.toml"}},
+                {{"type": "shell", "command": "cat conf.toml; sed 's/.*=//' .env"}}{more}
+            ]}}"#
+        )
+    };
+    base.apply(&message(""));
+    let done = r#", {"type": "message", "id": "done", "content": "all"}"#;
+    base.run_with(&["apply", "--session", ID, "-"], message(done)).ok();
+    for n in [2, 3] {
+        let events = base.read(&format!("outbox/{ID}_seq000{n}.events.json"));
+        assert!(!events.contains(&key()) && !events.contains("plain but mine"), "{events}");
+        assert!(events.matches("[withheld: AWS key]").count() == 2, "{events}");
+        assert!(events.contains("[withheld: .env value]"), "{events}");
+    }
+}
+
+#[test]
+fn a_released_file_is_shown_with_an_edit_of_it_that_failed() {
+    let base = with_key();
+    let secret = key();
+    base.write("workspace/it's.toml", format!("key = \"{secret}\"\n"));
+    base.write("deaddrop.toml", "secrets_allow = [\"*.toml\"]\n");
+    begin(&base, &["--no-contents"]);
+    let edit = |path: &str| {
+        format!(
+            "[EDIT_FILE path=\"{path}\"]\n<<<<<<< SEARCH\nkey = \"other\"\n=======\nx\n>>>>>>> REPLACE\n[/EDIT_FILE]\n"
+        )
+    };
+    let outbox = base.apply(&(edit("conf.toml") + &edit("it's.toml")));
+    assert_eq!(outbox.matches(&secret).count(), 2, "{outbox}");
+
+    base.write("deaddrop.toml", "secrets_allow = [\"conf.toml\"]\n");
+    let outbox = base.apply(&(edit("it's.toml") + &edit("conf.toml")));
+    assert_eq!(outbox.matches(&secret).count(), 1, "{outbox}");
+}
+
+#[test]
+fn a_new_file_with_what_stands_for_a_secret_is_told_of() {
+    let base = Base::new();
+    begin(&base, &[]);
+    let reply =
+        "[CREATE_FILE path=\"a.toml\"]\nport = 80\nkey = \"[withheld: AWS key]\"\n[/CREATE_FILE]\n";
+    base.write("reply.txt", reply);
+    let told = "line 2 of 'a.toml' holds what an outbox shows in the place of a secret";
+    let check = base.run(&["check", "reply.txt"]).ok();
+    assert!(check.stdout.contains(told), "{check:?}");
+    let apply = base.run(&["apply", "reply.txt"]).ok();
+    assert!(apply.stdout.contains(told) || apply.stderr.contains(told), "{apply:?}");
+    assert!(base.outbox(2).contains(&format!("  Warning: {told}")), "{}", base.outbox(2));
+    assert!(base.exists("workspace/a.toml"));
+}

@@ -170,8 +170,9 @@ impl Place for InGuest<'_> {
                 let asked = FindAsked {
                     operation: operation.clone(),
                     files: self.terms.files.as_ref().map(readable),
+                    key: Some(uuid::Uuid::new_v4().simple().to_string()),
                 };
-                let FoundThere { detail, warnings } = self.guest.ask("find", &asked, PATIENCE)?;
+                let FoundThere { detail, warnings } = self.guest.find(&asked, PATIENCE)?;
                 self.noticed = sane::warnings(warnings);
                 return Ok(sane::detail(detail, operation, self.terms.output_limit));
             }

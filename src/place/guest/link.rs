@@ -13,7 +13,7 @@ use crate::client::{Client, Gone};
 use crate::config::Way;
 use crate::error::{Error, Result};
 use crate::protocol::rpc::{
-    About, AboutAsked, Fault, Key, Pong, State, StepAsked, VERSION, Written,
+    About, AboutAsked, Fault, FindAsked, FoundThere, Key, Pong, State, StepAsked, VERSION, Written,
 };
 
 /// So long a guest is tried for that was there a moment ago: what it was doing may have to end first.
@@ -203,19 +203,39 @@ impl Guest {
         asked: &StepAsked,
         patience: Duration,
     ) -> Result<(Result<State, Fault>, bool)> {
-        let key = Key { key: asked.key.clone() };
         let mut times = 0;
         let state = self.twice(|client| {
-            let mut told: Option<Instant> = None;
             times += 1;
-            client.call_while("step", asked, patience, &mut || {
-                // Said again: the first may overtake the step itself.
-                let tell = self.is_interrupted() && told.is_none_or(|told| told.elapsed() >= AGAIN);
-                told = if tell { Some(Instant::now()) } else { told };
-                tell.then(|| crate::protocol::rpc::request(None, "interrupt", &key))
-            })
+            self.call_until(client, "step", asked, &asked.key, patience)
         })?;
         Ok((state, times > 1))
+    }
+
+    /// Lists or searches, which may be asked for twice; ends it where the person wants to stop.
+    pub(super) fn find(&self, asked: &FindAsked, patience: Duration) -> Result<FoundThere> {
+        let key = asked.key.clone().unwrap_or_default();
+        self.twice(|client| self.call_until(client, "find", asked, &key, patience))?
+            .map_err(|fault| self.nonsense("find", &sane::line(&fault.message)))
+    }
+
+    /// Calls a method that takes a while, and has what goes by this key ended where the person wants to
+    /// stop.
+    fn call_until<T: DeserializeOwned>(
+        &self,
+        client: &mut Client,
+        method: &str,
+        asked: &impl Serialize,
+        key: &str,
+        patience: Duration,
+    ) -> Result<Result<T, Fault>, Gone> {
+        let key = Key { key: key.to_owned() };
+        let mut told: Option<Instant> = None;
+        client.call_while(method, asked, patience, &mut || {
+            // Said again: the first may overtake what it is to end.
+            let tell = self.is_interrupted() && told.is_none_or(|told| told.elapsed() >= AGAIN);
+            told = if tell { Some(Instant::now()) } else { told };
+            tell.then(|| crate::protocol::rpc::request(None, "interrupt", &key))
+        })
     }
 
     /// Calls again where the connection broke. Who wants to stop is not kept waiting: the key of a step

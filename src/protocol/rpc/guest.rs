@@ -146,6 +146,10 @@ pub struct FindAsked {
     /// none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<Readable>,
+    /// What `interrupt` ends it by, of the same form as the key of a step; without it, it goes on for
+    /// as long as it may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
 }
 
 /// Which files a policy lets be read.

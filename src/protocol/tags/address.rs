@@ -21,6 +21,17 @@ impl Reader<'_> {
             }
             return;
         };
+        if !self.blocks.steps.is_empty() {
+            // It may be an old one that is quoted.
+            if self.blocks.answers.as_ref() != Some(&found) {
+                let told = format!(
+                    "line {number} `{}` was read as words: which message a reply answers is told before its first command",
+                    brief(line)
+                );
+                self.note(Warning::new(WarningSort::ReplyLineLate, told));
+            }
+            return;
+        }
         match &self.blocks.answers {
             Some(other) if *other != found => {
                 let told = format!(
@@ -49,16 +60,17 @@ mod tests {
     use crate::protocol::{Asks, Kind};
 
     #[test]
-    fn the_line_is_read_wherever_it_stands_outside_of_blocks() {
+    fn the_line_is_read_before_the_first_command() {
         let run = "[RUN_COMMAND]\nls\n[/RUN_COMMAND]\n";
         let line = "[REPLY session=\"a1b2c3d4\" sequence=\"3\" key=\"k\"]\n";
-        for text in [format!("{line}{run}"), format!("Hello.\n{run}{line}{line}")] {
+        for text in [format!("{line}{run}"), format!("Hello.\n{line}{line}{run}{line}")] {
             let reply = parse(&text);
             let answers = reply.answers.unwrap();
             assert_eq!((answers.session.as_str(), answers.sequence), ("a1b2c3d4", 3));
             assert_eq!(answers.key.as_deref(), Some("k"));
             assert_eq!(reply.steps.len(), 1);
             assert_eq!(reply.steps[0].kind(), Kind::Run);
+            assert!(reply.steps[0].warnings.is_empty());
         }
         let within = format!("[MESSAGE]\n{line}[/MESSAGE]\n");
         assert_eq!(parse(&within).answers, None);
@@ -68,10 +80,19 @@ mod tests {
     fn two_that_differ_refuse_the_reply_and_what_is_no_such_line_is_ignored() {
         let run = "[RUN_COMMAND]\nls\n[/RUN_COMMAND]\n";
         let of = |n: u32| format!("[REPLY session=\"a1b2c3d4\" sequence=\"{n}\"]\n");
-        let reply = parse(&format!("{}{run}{}{run}", of(1), of(2)));
+        let reply = parse(&format!("{}Or:\n{}{run}", of(1), of(2)));
         assert_eq!(reply.steps.len(), 1);
         let Asks::Invalid(invalid) = &reply.steps[0].asks else { panic!() };
         assert!(invalid.reason.contains("two different messages"), "{}", invalid.reason);
+
+        // A later one is words: perhaps an old reply that is quoted.
+        for (before, answered) in [(of(1), Some(1)), (String::new(), None)] {
+            let reply = parse(&format!("{before}{run}> As I said:\n{}{run}", of(2)));
+            assert_eq!(reply.answers.map(|answers| answers.sequence), answered);
+            assert_eq!(reply.steps.len(), 2);
+            let told = &reply.steps[0].warnings[0];
+            assert!(told.contains("was read as words: which message"), "{told:?}");
+        }
 
         for (button, warnings) in
             [("[Reply]\n", 0), ("[reply all]\n", 0), ("[REPLY sequence=\"x\"]\n", 1)]

@@ -6,6 +6,7 @@ use super::catalogue::Command;
 use super::notes;
 use super::pairs;
 use super::paths::{self, Refusal};
+use super::printer::PART_FORM;
 use super::wrong::{Wrong, wrong};
 use crate::protocol::{
     Asked, Asks, Change, Existing, Invalid, Kind, Mistake, Operation, Part, Reading, RelPath,
@@ -45,7 +46,8 @@ impl Block<'_> {
             match found {
                 Ok(found) => *read = found,
                 Err(Refusal::Fault(fault)) => {
-                    let reason = format!("{fault} (line {number})");
+                    let (tag, form) = (brief(tag.trim()), command.form);
+                    let reason = format!("{fault} (line {number}, `{tag}`). Correct form: {form}");
                     let (kind, sort) = (command.kind, Mistake::PathRefused);
                     let invalid = Invalid { kind, sort, rejected: true, reason };
                     let asked = Asked { id: None, about: text.to_owned() };
@@ -95,10 +97,6 @@ impl Block<'_> {
         Step { warnings, ..Step::new(number, asks) }
     }
 }
-
-/// How a part of a file is asked for.
-const PART_FORM: &str =
-    "[READ_FILE path=\"relative/path\" start_line=\"3\" end_line=\"9\" numbered=\"true\"]";
 
 /// What a command with these attributes and that body asks for; else what is wrong with it.
 fn operation<'a>(

@@ -155,8 +155,15 @@ fn own_blanks(sign: char, least: Option<usize>) -> Option<usize> {
     }
 }
 
+/// Whether the sign stands right behind the number, as no code is written: `12| x`, not `12 | x`.
+fn is_attached(line: &str) -> bool {
+    let rest = line.trim_start_matches(' ').trim_start_matches(|c: char| c.is_ascii_digit());
+    !rest.starts_with(' ')
+}
+
 /// A body without its gutter of line numbers, which begins with `begins`; None where it has none. What
-/// looks like one on a single line, or in no order, is code: `1 | 2 => x`.
+/// looks like one on a single line, or in no order and with a blank before its sign, is code:
+/// `1 | 2 => x`.
 fn without_gutter(
     text: &str,
     begins: Option<u64>,
@@ -169,6 +176,7 @@ fn without_gutter(
         return Ok(None);
     }
     let (mut all, mut with, mut steps, mut in_order) = (0usize, 0usize, 0, true);
+    let mut attached = true;
     let (mut last, mut begin, mut fewest, mut sign) = (None, None, None, None);
     for line in text.lines() {
         all += usize::from(!line.trim().is_empty());
@@ -179,6 +187,7 @@ fn without_gutter(
         let is_step = last.is_some_and(|last: u64| last.checked_add(1) == Some(number));
         in_order &= is_step || last.is_none();
         in_order &= signed == *sign.get_or_insert(signed);
+        attached &= is_attached(line);
         steps += usize::from(is_step);
         begin.get_or_insert(number);
         if !rest.trim().is_empty() {
@@ -188,7 +197,9 @@ fn without_gutter(
         last = Some(number);
         with += 1;
     }
-    let is_gutter = with > 1 && steps * 2 > with - 1 && with * 2 >= all;
+    // `12| x` on every line is no code, whatever the numbers are.
+    let on_each = with == all && attached;
+    let is_gutter = with > 1 && (on_each || steps * 2 > with - 1 && with * 2 >= all);
     if !is_gutter {
         if with == all && begin == begins {
             let told = format!(

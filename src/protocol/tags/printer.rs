@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use super::attributes::brief;
 use super::catalogue::name;
 use super::{pairs, paths};
 use crate::protocol::{Change, Operation, Part, Reading, RelPath, ShellCommand};
@@ -73,6 +74,26 @@ pub fn print<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> String 
     }
     out
 }
+
+/// What is told behind the reason why there are no such lines: where in the reply that was asked for,
+/// and how a range is given. None of what has no range.
+pub fn range_asked(operation: &Operation, line: usize) -> Option<String> {
+    let form = match operation {
+        Operation::Edit { change: Change::Lines { .. }, .. } => EDIT_FORM,
+        Operation::Read { .. } => PART_FORM,
+        _ => return None,
+    };
+    let printed = print([operation]);
+    let tag = brief(printed.lines().next()?);
+    Some(format!(
+        " (line {line} of the reply, `{tag}`). Correct form, with lines that the file has: {form}"
+    ))
+}
+
+/// How a part of a file is asked for.
+pub(super) const PART_FORM: &str =
+    "[READ_FILE path=\"relative/path\" start_line=\"3\" end_line=\"9\" numbered=\"true\"]";
+const EDIT_FORM: &str = "[EDIT_FILE path=\"relative/path\" start_line=\"3\" end_line=\"5\"], the new lines below, then [/EDIT_FILE] alone on a line";
 
 /// A value as it stands between double quotes: one of them would end it, and entities are read wherever
 /// they stand in it.

@@ -1,9 +1,11 @@
 //! What is a secret and what is none. No sample stands here as it would be found: all are put
 //! together as the tests run.
 
+mod cut;
 mod forms;
 mod held;
 mod keys;
+mod known;
 mod named;
 mod properties;
 

@@ -24,6 +24,19 @@ fn random_values_under_telling_names_go() {
         ("tool --token @ --verbose", "a.sh", "token"),
         ("curl -H \"Authorization: Bearer @\" https://x.example", "a.md", "token"),
         ("//registry.example/:_authToken=@", ".npmrc", "token"),
+        ("SESSION_KEY=@", "a.ini", "secret"),
+        ("sessionKey: '@'", "a.ts", "secret"),
+        ("AUTH=@", "a.ini", "token"),
+        ("export DB_AUTH='@'", "a.sh", "token"),
+        ("DB_PASS=@", "a.ini", "password"),
+        ("\"dbPass\": \"@\"", "a.json", "password"),
+        ("MYSQL_PASSWD=@", "a.ini", "password"),
+        ("PASSPHRASE=@", "a.ini", "password"),
+        ("CREDENTIALS=@", "a.ini", "secret"),
+        ("signing-key: @", "a.yml", "secret"),
+        ("ENCRYPTION_KEY=@", "a.ini", "secret"),
+        ("masterKey = \"@\"", "a.toml", "secret"),
+        ("COOKIE_KEY=@", "a.ini", "secret"),
     ] {
         for value in [&mixed, &hex] {
             withheld(&text.replace('@', value), Some(name), value, sort);
@@ -56,6 +69,12 @@ fn what_only_looks_like_a_setting_is_shown() {
         "password: bm90IG15IHJlYWwgcGFzc3dvcmQ=",
         "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
         "Authorization: Bearer mytoken123",
+        "compass = \"aB3dE5gH7jK9mN1pQ3sT5vX7\"",
+        "bypass: aB3dE5gH7jK9mN1pQ3sT5vX7",
+        "author = \"aB3dE5gH7jK9mN1pQ3sT5vX7\"",
+        "auth_url = \"aB3dE5gH7jK9mN1pQ3sT5vX7\"",
+        "session_key_id = \"aB3dE5gH7jK9mN1pQ3sT5vX7\"",
+        "AUTH=basic-and-digest-2",
     ] {
         shown(text, Some("README.md"));
         shown(text, None);

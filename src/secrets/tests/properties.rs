@@ -1,8 +1,5 @@
 //! What holds for any text.
 
-#[cfg(unix)]
-use std::time::Duration;
-
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -118,65 +115,5 @@ proptest! {
         prop_assume!(!sorts(&token, None).is_empty());
         let text = format!("{before}\n{token}\n{after}");
         prop_assert!(!screen(&text, name).text.contains(&token));
-    }
-}
-
-/// The time that so many bytes of `piece` take, of three the shortest. It is this thread's own:
-/// other tests run beside it.
-#[cfg(unix)]
-fn time(piece: &str, bytes: usize) -> Duration {
-    use rustix::time::{ClockId, clock_gettime};
-    let now = || {
-        let now = clock_gettime(ClockId::ThreadCPUTime);
-        let seconds = u64::try_from(now.tv_sec).unwrap();
-        Duration::new(seconds, u32::try_from(now.tv_nsec).unwrap())
-    };
-    let text = piece.repeat(bytes / piece.len());
-    let once = || {
-        let begun = now();
-        std::hint::black_box(screen(&text, Some("a.txt")).found.len());
-        now().saturating_sub(begun)
-    };
-    (0..3).map(|_| once()).min().unwrap()
-}
-
-#[cfg(unix)]
-#[test]
-fn time_grows_with_the_text_and_no_faster() {
-    let begin = format!("{}BEGIN RSA PRIVATE KEY-----", "-".repeat(5));
-    let end = format!("{}END RSA PRIVATE KEY-----", "-".repeat(5));
-    let line = format!("{}\n", drawn(BASE64, 64, 1));
-    for piece in [
-        "let x = 1;\n",
-        "a",
-        "eyJ",
-        "eyJ-",
-        "sk-",
-        "ghp_",
-        "://a:",
-        "://a:b@",
-        "token=",
-        "password ",
-        "machine login password ",
-        "-----",
-        "\"auth\"",
-        "PRIVATE KEY",
-        "LS0tLS1CRUdJTi",
-        "Private-Lines:\n",
-        &begin,
-        &end,
-        &line,
-        "kind: Secret\n---\n",
-        "key\\\\\\",
-        ".atlasv1.",
-        "Q~",
-        "1:AA",
-        "\x1b[1",
-        "discord M.",
-        "AKIAAAAAAAAAAAAAAAAA ",
-    ] {
-        let (small, large) = (time(piece, 25_000), time(piece, 200_000));
-        let bound = small.max(Duration::from_millis(5)) * 8 * 4;
-        assert!(large < bound, "{piece:?}: {small:?} for 25 kB, {large:?} for 200 kB");
     }
 }

@@ -21,6 +21,10 @@ const ASKED: usize = 30;
 
 /// What a change makes of a file's bytes, and how that is told.
 pub fn changed(real: &RelPath, old: &[u8], change: &Change) -> Result<(Vec<u8>, Detail), Failure> {
+    make(real, old, change).map_err(|failure| Failure { of: Some(real.clone()), ..failure })
+}
+
+fn make(real: &RelPath, old: &[u8], change: &Change) -> Result<(Vec<u8>, Detail), Failure> {
     match change {
         Change::Lines { start, end, with, seen } => {
             if seen.as_ref().is_some_and(|seen| !seen.is(old)) {

@@ -20,7 +20,7 @@ use sink::{Found, Hits, Matcher, Watched};
 const TIME: Duration = Duration::from_secs(10);
 /// As many files are listed, in lines or in counts.
 const FILES: usize = 200_000;
-/// As many folders are named that cannot be read.
+/// As many folders are named that cannot be read, and as many files that were not searched whole.
 const UNREADABLE: usize = 20;
 /// So many bytes of one file are searched, and of all.
 const FILE_BYTES: u64 = 64 << 20;
@@ -40,6 +40,26 @@ pub struct Terms<'a> {
     pub interrupted: &'a dyn Fn() -> bool,
 }
 
+/// How much is looked at. What is shown has bounds of its own.
+#[derive(Clone, Copy)]
+struct Bounds<'a> {
+    /// Whether it takes too long, since then.
+    is_late: &'a dyn Fn(Instant) -> bool,
+    /// As many files are listed.
+    files: usize,
+    /// So many bytes of one file are searched.
+    file_bytes: u64,
+    /// So many bytes of all are searched.
+    all_bytes: u64,
+}
+
+const BOUNDS: Bounds<'static> = Bounds {
+    is_late: &|begun| begun.elapsed() > TIME,
+    files: FILES,
+    file_bytes: FILE_BYTES,
+    all_bytes: ALL_BYTES,
+};
+
 /// Whether a pattern is one.
 ///
 /// # Errors
@@ -51,31 +71,27 @@ pub fn check(pattern: &str) -> Result<(), Failure> {
 /// What is looked at until, and what is told of what was not.
 struct Watch<'a> {
     terms: &'a Terms<'a>,
+    bounds: Bounds<'a>,
     begun: Instant,
     told: Vec<String>,
     unreadable: Vec<String>,
 }
 
 impl<'a> Watch<'a> {
-    fn new(terms: &'a Terms<'a>) -> Self {
-        Self { terms, begun: Instant::now(), told: Vec::new(), unreadable: Vec::new() }
+    fn new(terms: &'a Terms<'a>, bounds: Bounds<'a>) -> Self {
+        let (told, unreadable) = (Vec::new(), Vec::new());
+        Self { terms, bounds, begun: Instant::now(), told, unreadable }
     }
 
     /// Why no more is looked at, if that is so.
     fn is_over(&self) -> Option<String> {
-        over(self.terms, self.begun)
+        over(self.terms, self.bounds, self.begun)
     }
 
     fn warnings(self) -> Vec<Warning> {
         let Self { mut told, unreadable, .. } = self;
         if !unreadable.is_empty() {
-            let more = unreadable.len().saturating_sub(UNREADABLE);
-            let mut named: Vec<String> =
-                unreadable.iter().take(UNREADABLE).map(|path| format!("'{path}'")).collect();
-            if more > 0 {
-                named.push(format!("{more} more"));
-            }
-            told.push(format!("cannot be read: {}", named.join(", ")));
+            told.push(format!("cannot be read: {}", listing(&unreadable)));
         }
         told.into_iter().map(|told| Warning::new(WarningSort::Search, told)).collect()
     }
@@ -85,12 +101,23 @@ impl<'a> Watch<'a> {
     }
 }
 
-fn over(terms: &Terms, begun: Instant) -> Option<String> {
+/// Names, as far as that many can be told.
+fn listing(paths: &[String]) -> String {
+    let more = paths.len().saturating_sub(UNREADABLE);
+    let mut named: Vec<String> =
+        paths.iter().take(UNREADABLE).map(|path| format!("'{path}'")).collect();
+    if more > 0 {
+        named.push(format!("{more} more"));
+    }
+    named.join(", ")
+}
+
+fn over(terms: &Terms, bounds: Bounds, begun: Instant) -> Option<String> {
     if (terms.interrupted)() {
         return Some("the user stopped it: not all was looked at".to_owned());
     }
     let told = "it was ended after {} s: not all was looked at; name a folder with less in it";
-    (begun.elapsed() > TIME).then(|| told.replace("{}", &TIME.as_secs().to_string()))
+    (bounds.is_late)(begun).then(|| told.replace("{}", &TIME.as_secs().to_string()))
 }
 
 impl Workspace {
@@ -102,6 +129,15 @@ impl Workspace {
         &self,
         path: Option<&RelPath>,
         terms: &Terms,
+    ) -> Result<(Detail, Vec<Warning>), Failure> {
+        self.list_within(path, terms, BOUNDS)
+    }
+
+    fn list_within(
+        &self,
+        path: Option<&RelPath>,
+        terms: &Terms,
+        bounds: Bounds,
     ) -> Result<(Detail, Vec<Warning>), Failure> {
         let told = |path: Option<RelPath>, files: usize, shown: String| Detail::Listed {
             path,
@@ -116,15 +152,15 @@ impl Workspace {
                 return Ok((told(Some(spot.real.clone()), 1, listed.line() + "\n"), Vec::new()));
             }
         };
-        let (mut files, mut watch) = (Vec::new(), Watch::new(terms));
+        let (mut files, mut watch) = (Vec::new(), Watch::new(terms, bounds));
         self.each_below(&folder, &names, Which::All, &mut |met| {
             match met {
                 Met::File(entry) => files.push((entry.path.to_owned(), entry.size, entry.kind)),
                 Met::Unreadable(path) => watch.unreadable(path),
                 Met::Folder(_) | Met::Own => {}
             }
-            let enough = (files.len() >= FILES).then(|| {
-                format!("it was ended after {FILES} files: not all was looked at; name a folder with less in it")
+            let enough = (files.len() >= bounds.files).then(|| {
+                format!("it was ended after {} files: not all was looked at; name a folder with less in it", bounds.files)
             });
             match enough.or_else(|| watch.is_over()) {
                 None => ControlFlow::Continue(()),
@@ -151,6 +187,16 @@ impl Workspace {
         path: Option<&RelPath>,
         terms: &Terms,
     ) -> Result<(Detail, Vec<Warning>), Failure> {
+        self.search_within(pattern, path, terms, BOUNDS)
+    }
+
+    fn search_within(
+        &self,
+        pattern: &str,
+        path: Option<&RelPath>,
+        terms: &Terms,
+        bounds: Bounds,
+    ) -> Result<(Detail, Vec<Warning>), Failure> {
         let mut search = Search {
             matcher: Matcher::new(pattern)?,
             searcher: SearcherBuilder::new()
@@ -159,12 +205,13 @@ impl Workspace {
                 .heap_limit(Some(LINE_BYTES))
                 .line_number(true)
                 .build(),
-            watch: Watch::new(terms),
+            watch: Watch::new(terms, bounds),
             found: Found::default(),
-            room: ALL_BYTES,
+            room: bounds.all_bytes,
             kept_back: 0,
             unnamed: 0,
-            failed: 0,
+            failed: Vec::new(),
+            too_long: Vec::new(),
             cut: false,
         };
         match self.start(path)? {
@@ -202,8 +249,10 @@ struct Search<'a> {
     kept_back: usize,
     /// How many have names that no path of a reply can have.
     unnamed: usize,
-    /// How many could not be read to their end.
-    failed: usize,
+    /// Those that could not be read to their end.
+    failed: Vec<String>,
+    /// Those of which only the beginning was searched.
+    too_long: Vec<String>,
     cut: bool,
 }
 
@@ -223,7 +272,8 @@ impl Search<'_> {
         let why = self.watch.is_over().or_else(|| {
             let told =
                 "it was ended after {} bytes: not all was looked at; name a folder with less in it";
-            (self.room == 0).then(|| told.replace("{}", &ALL_BYTES.to_string()))
+            let all = self.watch.bounds.all_bytes;
+            (self.room == 0).then(|| told.replace("{}", &all.to_string()))
         });
         if let Some(why) = why {
             self.watch.told.push(why);
@@ -251,16 +301,19 @@ impl Search<'_> {
             self.watch.unreadable(entry.path);
             return self.go_on();
         };
-        let (terms, begun) = (self.watch.terms, self.watch.begun);
-        let room = self.room.min(FILE_BYTES);
-        let is_over = || over(terms, begun).is_some();
+        let Watch { terms, bounds, begun, .. } = self.watch;
+        let room = self.room.min(bounds.file_bytes);
+        let is_over = || over(terms, bounds, begun).is_some();
         let mut reader = Watched::new(file, room, &is_over);
         let mut hits = Hits::new(&self.matcher, COUNTED - self.found.lines);
         let searched = self.searcher.search_reader(&self.matcher.0, &mut reader, &mut hits);
         self.room -= reader.read;
         let is_cut = reader.is_cut;
         if searched.is_err() && self.watch.is_over().is_none() {
-            self.failed += 1;
+            self.failed.push(visible_line(entry.path).into_owned());
+        }
+        if is_cut && self.room > 0 {
+            self.too_long.push(visible_line(entry.path).into_owned());
         }
         self.cut |= is_cut || searched.is_err();
         if !hits.is_binary {
@@ -270,7 +323,7 @@ impl Search<'_> {
     }
 
     fn end(self, pattern: &str) -> (Detail, Vec<Warning>) {
-        let Self { mut watch, found, kept_back, unnamed, failed, cut, .. } = self;
+        let Self { mut watch, found, kept_back, unnamed, failed, too_long, cut, .. } = self;
         if unnamed > 0 {
             let told = format!(
                 "{} not searched: a name holds characters that no path may have here",
@@ -285,10 +338,20 @@ impl Search<'_> {
             );
             watch.told.push(told);
         }
-        if failed > 0 {
+        if !failed.is_empty() {
             let told = format!(
-                "{} not searched to the end: a line in it is longer than {LINE_BYTES} bytes, or it could not be read",
-                count(failed, "file")
+                "{} not searched to the end: a line in it is longer than {LINE_BYTES} bytes, or it could not be read: {}",
+                count(failed.len(), "file"),
+                listing(&failed)
+            );
+            watch.told.push(told);
+        }
+        if !too_long.is_empty() {
+            let told = format!(
+                "{} searched only in the first {} bytes: {}",
+                count(too_long.len(), "file"),
+                watch.bounds.file_bytes,
+                listing(&too_long)
             );
             watch.told.push(told);
         }

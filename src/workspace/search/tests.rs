@@ -168,3 +168,73 @@ fn a_pattern_that_is_none_is_told_in_the_words_of_the_crate() {
         check(pattern).unwrap();
     }
 }
+
+/// The bounds of a search whose time is over once it has been asked about so often.
+fn late_after(looks: &std::cell::Cell<usize>) -> impl Fn(Instant) -> bool {
+    |_| {
+        looks.set(looks.get().saturating_sub(1));
+        looks.get() == 0
+    }
+}
+
+#[test]
+fn a_file_that_is_too_long_is_searched_in_its_beginning_and_named() {
+    let long = format!("needle\n{}needle\n", "x\n".repeat(100));
+    let (_folder, workspace) =
+        workspace(&[("a/long.log", &*long), ("b.log", "needle\n"), ("c.log", "x\n")]);
+    let bounds = Bounds { file_bytes: 50, ..BOUNDS };
+    let (detail, told) = workspace.search_within("needle", None, &TERMS, bounds).unwrap();
+    let Detail::Found { lines, files, cut, .. } = detail else { panic!("{detail:?}") };
+    assert_eq!((lines, files, cut), (2, 2, true));
+    let told: Vec<&str> = told.iter().map(|told| told.text.as_str()).collect();
+    assert_eq!(told, ["1 file searched only in the first 50 bytes: 'a/long.log'"]);
+}
+
+#[test]
+fn a_search_ends_after_so_many_bytes_of_all_files() {
+    let text = "needle\n".repeat(10);
+    let files: Vec<(String, &str)> = (0..9).map(|n| (format!("{n}.txt"), &*text)).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (&**name, *text)).collect();
+    let (_folder, workspace) = workspace(&files);
+    for (all_bytes, lines, ends) in
+        [(70, 10, true), (100, 14, true), (630, 90, true), (631, 90, false)]
+    {
+        let bounds = Bounds { all_bytes, ..BOUNDS };
+        let (detail, told) = workspace.search_within("needle", None, &TERMS, bounds).unwrap();
+        let Detail::Found { lines: found, cut, .. } = detail else { panic!("{detail:?}") };
+        // A line that the bound cuts may be counted as far as it goes.
+        assert!(found == lines || found == lines + 1, "{all_bytes}: {found}");
+        assert_eq!(cut, ends, "{all_bytes}");
+        let is_told = told.iter().any(|told| {
+            told.text.starts_with(&format!("it was ended after {all_bytes} bytes: not all was"))
+        });
+        assert_eq!(is_told, ends, "{all_bytes}: {told:?}");
+    }
+}
+
+#[test]
+fn what_takes_too_long_is_ended_and_told() {
+    let files: Vec<(String, &str)> = (0..50).map(|n| (format!("{n:02}.txt"), "needle\n")).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (&**name, *text)).collect();
+    let (_folder, workspace) = workspace(&files);
+    let told_of = |told: &[Warning]| {
+        told.iter().any(|told| told.text.starts_with("it was ended after 10 s: not all was looked"))
+    };
+    let looks = std::cell::Cell::new(20);
+    let late = late_after(&looks);
+    let bounds = Bounds { is_late: &late, ..BOUNDS };
+    let (detail, told) = workspace.search_within("needle", None, &TERMS, bounds).unwrap();
+    let Detail::Found { files, cut, .. } = detail else { panic!("{detail:?}") };
+    assert!((1..50).contains(&files) && cut && told_of(&told), "{files}: {told:?}");
+
+    looks.set(7);
+    let (detail, told) = workspace.list_within(None, &TERMS, bounds).unwrap();
+    let Detail::Listed { files, .. } = detail else { panic!("{detail:?}") };
+    assert!(files == 7 && told_of(&told), "{files}: {told:?}");
+
+    let bounds = Bounds { files: 9, ..BOUNDS };
+    let (detail, told) = workspace.list_within(None, &TERMS, bounds).unwrap();
+    let Detail::Listed { files, .. } = detail else { panic!("{detail:?}") };
+    assert_eq!(files, 9);
+    assert!(told[0].text.starts_with("it was ended after 9 files"), "{told:?}");
+}

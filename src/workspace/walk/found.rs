@@ -18,6 +18,8 @@ pub struct Walk {
     pub(super) left_out: Vec<LeftOut>,
     /// Single files that were left out.
     pub(super) ignored_files: Count,
+    /// Those of them that hold secrets by their nature, by path.
+    pub(super) ignored_secrets: Vec<String>,
 }
 
 /// How many files there are, and how large they are together.
@@ -170,6 +172,12 @@ impl Walk {
         self.ignored_files
     }
 
+    /// Those of them that hold secrets by their nature, by path, sorted: ignored is what holds them most
+    /// often.
+    pub fn ignored_secrets(&self) -> &[String] {
+        &self.ignored_secrets
+    }
+
     /// The folders that were left out and looked into (see [`Workspace::count_ignored`]), sorted.
     ///
     /// [`Workspace::count_ignored`]: super::super::Workspace::count_ignored
@@ -211,7 +219,12 @@ impl Walk {
     }
 
     fn sort_folders(&mut self) {
-        for folders in [&mut self.unreadable, &mut self.repositories, &mut self.ignored] {
+        for folders in [
+            &mut self.unreadable,
+            &mut self.repositories,
+            &mut self.ignored,
+            &mut self.ignored_secrets,
+        ] {
             folders.sort_unstable();
         }
     }
@@ -222,6 +235,7 @@ impl Walk {
         self.repositories.append(&mut other.repositories);
         self.ignored.append(&mut other.ignored);
         self.left_out.append(&mut other.left_out);
+        self.ignored_secrets.append(&mut other.ignored_secrets);
         self.ignored_files.add(other.ignored_files);
         self.sort_folders();
         if other.entries.is_empty() {

@@ -20,6 +20,7 @@ use super::Workspace;
 use super::names::escaped;
 use crate::error::{Error, Result};
 use crate::protocol::RelPath;
+use crate::secrets;
 pub(super) use counting::count;
 pub use found::{Count, EntryKind, LeftOut, Listed, Walk};
 use ignoring::{Budget, Rules};
@@ -181,7 +182,12 @@ impl Walker<'_> {
                     None => {
                         walk.ignored.push(below().unwrap_or_else(|| format!("{prefix}{text}/")));
                     }
-                    Some(_) => walk.ignored_files.file(size),
+                    Some(kind) => {
+                        walk.ignored_files.file(size);
+                        if kind == EntryKind::File && secrets::holds_secrets(&text) {
+                            walk.ignored_secrets.push(format!("{prefix}{text}"));
+                        }
+                    }
                 }
                 continue;
             }
