@@ -112,7 +112,8 @@ fn a_helper_that_is_killed_takes_its_own_processes_along_and_no_others() {
     let run = |n: usize| {
         let is_killed = n.is_multiple_of(4);
         let command = if is_killed {
-            let below = |own: &str| format!("(setsid sh -c 'touch {own}-{n}; exec sleep {lost}' &)");
+            let below =
+                |own: &str| format!("(setsid sh -c 'touch {own}-{n}; exec sleep {lost}' &)");
             format!(
                 "{}; {}; {}; {}; kill -9 $PPID; sleep {lost}",
                 below("a"),
