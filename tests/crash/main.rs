@@ -16,6 +16,7 @@ mod trace;
 mod verdict;
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use scene::{LEGS, Scene, Traced, can_trace};
 use trace::Point;
@@ -30,14 +31,36 @@ fn sample<T: Clone>(of: &[T], step: usize) -> Vec<T> {
     of.iter().step_by(if all() { 1 } else { step }).cloned().collect()
 }
 
-/// An undisturbed session: what it comes to, and the places that it can be stopped at, by leg.
-/// Nothing, and said so, where a run cannot be watched.
-fn undisturbed() -> Option<(Reference, [Vec<Point>; 2])> {
+/// An undisturbed session.
+struct Undisturbed {
+    /// What it comes to.
+    reference: Reference,
+    /// The places that it can be stopped at, by leg.
+    points: [Vec<Point>; 2],
+    /// It, before each leg.
+    legs: [Scene; 2],
+}
+
+/// One for all tests that run at one time. Nothing, and said so, where a run cannot be watched.
+fn undisturbed() -> Option<Arc<Undisturbed>> {
+    static FOUND: Mutex<Weak<Undisturbed>> = Mutex::new(Weak::new());
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = found.upgrade() {
+        return Some(found);
+    }
+    let new = Arc::new(watched()?);
+    *found = Arc::downgrade(&new);
+    Some(new)
+}
+
+fn watched() -> Option<Undisturbed> {
     if !can_trace() {
         return None;
     }
     let mut scene = Scene::new();
+    let mut legs = Vec::new();
     let points = [0, 1].map(|leg| {
+        legs.push(scene.again());
         scene.drop_replies(leg);
         let trace = scene.go_on_traced();
         trace::points(&trace::read(&trace), scene.base.path())
@@ -50,20 +73,18 @@ fn undisturbed() -> Option<(Reference, [Vec<Point>; 2])> {
         eprintln!("SKIPPED: strace does not see the paths of open files; it may as root");
         return None;
     }
-    Some((reference, points))
+    let legs = legs.try_into().ok()?;
+    Some(Undisturbed { reference, points, legs })
 }
 
-/// A session that is disturbed once, in this leg.
-fn disturbed(leg: usize, injection: &str) -> (Scene, Traced) {
-    let mut scene = Scene::new();
-    for before in 0..leg {
-        scene.drop_replies(before);
-        scene.go_on();
+impl Undisturbed {
+    /// A session that is disturbed once, in this leg.
+    fn disturbed(&self, leg: usize, injection: &str) -> (Scene, Traced) {
+        let mut scene = self.legs[leg].again();
+        scene.drop_replies(leg);
+        let traced = scene.disturb(injection);
+        (scene, traced)
     }
-    scene.drop_replies(leg);
-    scene.told.clear();
-    let traced = scene.disturb(injection);
-    (scene, traced)
 }
 
 /// Goes on undisturbed from a leg to the end.
@@ -110,13 +131,14 @@ fn places(points: &[Vec<Point>; 2]) -> Vec<(usize, Point)> {
 
 #[test]
 fn killed_at_any_call_nothing_is_lost_and_nothing_run_twice() {
-    let Some((reference, points)) = undisturbed() else { return };
+    let Some(undisturbed) = undisturbed() else { return };
+    let Undisturbed { reference, points, .. } = &*undisturbed;
     let mut tally = Tally::default();
-    for (leg, point) in sample(&places(&points), 6) {
+    for (leg, point) in sample(&places(points), 6) {
         let (mut scene, traced) =
-            disturbed(leg, &format!("{}:signal=KILL:when={}", point.name, point.n));
+            undisturbed.disturbed(leg, &format!("{}:signal=KILL:when={}", point.name, point.n));
         tally.count("killed", usize::from(traced.killed));
-        let reported = to_the_end(&mut scene, leg, &reference);
+        let reported = to_the_end(&mut scene, leg, reference);
         tally.count("commands interrupted", reported.lost.len());
         scene.must_be_killed(&traced, &point);
         tally.add(&format!("leg {leg}, {} ({})", point.n, point.what), &scene);
@@ -126,7 +148,8 @@ fn killed_at_any_call_nothing_is_lost_and_nothing_run_twice() {
 
 #[test]
 fn killed_several_times_also_while_it_recovers() {
-    let Some((reference, points)) = undisturbed() else { return };
+    let Some(undisturbed) = undisturbed() else { return };
+    let Undisturbed { reference, points, .. } = &*undisturbed;
     let mut tally = Tally::default();
     // A point can lie behind the end of a recovery: runs with a single kill are not counted.
     let (runs, mut seed) = (if all() { 300 } else { 12 }, 0);
@@ -155,7 +178,7 @@ fn killed_several_times_also_while_it_recovers() {
             continue;
         }
         tally.count(&format!("with {} kills", scene.stops), 1);
-        tally.count("commands interrupted", judge(&mut scene, &reference).lost.len());
+        tally.count("commands interrupted", judge(&mut scene, reference).lost.len());
         tally.add(&format!("seed {seed}, {places:?}"), &scene);
     }
     tally.conclude("runs with several kills");
@@ -163,8 +186,9 @@ fn killed_several_times_also_while_it_recovers() {
 
 #[test]
 fn an_error_of_the_disk_stops_it_and_nothing_is_lost() {
-    let Some((reference, points)) = undisturbed() else { return };
-    let touching = places(&points).into_iter().filter(|(_, p)| p.touches && !p.is_for_commands());
+    let Some(undisturbed) = undisturbed() else { return };
+    let Undisturbed { reference, points, .. } = &*undisturbed;
+    let touching = places(points).into_iter().filter(|(_, p)| p.touches && !p.is_for_commands());
     let touching: Vec<_> = touching.collect();
     let errors = [("ENOSPC", "No space left on device"), ("EIO", "Input/output error")];
     let cases: Vec<_> =
@@ -172,7 +196,7 @@ fn an_error_of_the_disk_stops_it_and_nothing_is_lost() {
     let mut tally = Tally::default();
     for ((leg, point), (error, words)) in sample(&cases, 13) {
         let (mut scene, traced) =
-            disturbed(leg, &format!("{}:error={error}:when={}", point.name, point.n));
+            undisturbed.disturbed(leg, &format!("{}:error={error}:when={}", point.name, point.n));
         let run = &traced.run;
         let stopped = run.code == Some(1) && run.stderr.contains(words);
         let went_well = run.code == Some(0);
@@ -181,7 +205,7 @@ fn an_error_of_the_disk_stops_it_and_nothing_is_lost() {
             scene.stops = 0;
         }
         let said = format!("{run:?}");
-        let reported = to_the_end(&mut scene, leg, &reference);
+        let reported = to_the_end(&mut scene, leg, reference);
         let harmless = went_well && point.is_harmless();
         match (stopped, reported.files.is_empty()) {
             (true, _) => tally.count("stopped", 1),
@@ -196,7 +220,8 @@ fn an_error_of_the_disk_stops_it_and_nothing_is_lost() {
 
 #[test]
 fn syncs_come_before_what_is_built_upon_them() {
-    let Some((reference, points)) = undisturbed() else { return };
+    let Some(undisturbed) = undisturbed() else { return };
+    let Undisturbed { reference, points, .. } = &*undisturbed;
     let mut seen = BTreeMap::new();
     let mut tally = Tally::default();
     let mut scene = Scene::new();
@@ -206,14 +231,14 @@ fn syncs_come_before_what_is_built_upon_them() {
         let base = scene.base.path().to_string_lossy().into_owned();
         scene.wrong.extend(order::check(&trace::read(&trace), &base, &mut seen));
     }
-    judge(&mut scene, &reference);
+    judge(&mut scene, reference);
     tally.add("undisturbed", &scene);
     let of_one = seen.clone();
 
     // And in runs after a kill.
-    for (leg, point) in sample(&places(&points), 20) {
+    for (leg, point) in sample(&places(points), 20) {
         let (mut scene, _) =
-            disturbed(leg, &format!("{}:signal=KILL:when={}", point.name, point.n));
+            undisturbed.disturbed(leg, &format!("{}:signal=KILL:when={}", point.name, point.n));
         let trace = scene.go_on_traced();
         let base = scene.base.path().to_string_lossy().into_owned();
         let wrong = order::check(&trace::read(&trace), &base, &mut seen);

@@ -1,6 +1,10 @@
 //! A base directory in a temporary folder, and the real program run in it.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
 
+#[cfg(unix)]
+#[path = "tools.rs"]
+pub mod tools;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -67,8 +71,7 @@ impl Base {
         base
     }
 
-    /// Puts a session and its first outbox there as `new` makes them. It asks every tool of the
-    /// machine for its version, which takes a while, so it does so once for all tests.
+    /// Puts a session and its first outbox there as `new` makes them, once for all tests.
     pub fn begin(&self, id: &str) {
         static MADE: OnceLock<[String; 2]> = OnceLock::new();
         let [session, outbox] = MADE.get_or_init(|| {
@@ -142,6 +145,8 @@ impl Base {
             }
         }
         command.env("XDG_CONFIG_HOME", self.at(".no-config")).env("NO_COLOR", "1");
+        #[cfg(unix)]
+        tools::activate(&mut command);
         if !has_sandbox("auto") {
             command.env("DEADDROP_SANDBOX", "off");
         }

@@ -58,7 +58,10 @@ const NOW: &str = "2025-01-15T10:30:00Z";
 const STATE: [&str; 5] = ["inbox", "outbox", "sessions", "approvals", "deaddrop.toml"];
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // As other tests do.
+    let threads = std::env::var("RUST_TEST_THREADS").ok().and_then(|n| n.parse().ok());
+    arguments.test_threads = arguments.test_threads.or(threads);
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
     let mut folders: Vec<PathBuf> = fs::read_dir(here)
         .unwrap()

@@ -11,7 +11,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::support::wait_until;
+use crate::support::{tools, wait_until};
 
 /// How it behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,6 +123,7 @@ impl Shared {
                 let cmd = text("cmd");
                 let mut command = Command::new("/bin/sh");
                 command.args(["-c", &cmd]).current_dir(&self.folder).stdin(Stdio::null());
+                tools::activate(&mut command);
                 if mood == Mood::DiesInCommand && cmd.contains("deaddrop: begun") {
                     command.stdout(Stdio::null()).stderr(Stdio::null());
                     let mut child = command.spawn().unwrap();

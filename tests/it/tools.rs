@@ -1,0 +1,45 @@
+//! A virtual environment for the programs that tests start, whose tools say their versions at once. The
+//! first outbox of a session and each guest ask all tools for it, and some take half a second to tell:
+//! that would be most of the time that the tests take. Asked anything else they are what they are.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use deaddrop::machine::TOOLS;
+
+/// Puts it before the tools of the machine, as `activate` does.
+pub(crate) fn activate(command: &mut Command) {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    let folder = MADE.get_or_init(|| make(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("tools")));
+    let path = env::var_os("PATH").unwrap_or_default();
+    let path = env::join_paths([folder.join("bin")].into_iter().chain(env::split_paths(&path)));
+    command.env("VIRTUAL_ENV", folder).env("PATH", path.expect("they were joined before"));
+}
+
+/// Makes it in this folder; another run of the tests may do the same there.
+fn make(folder: &Path) -> PathBuf {
+    let bin = folder.join("bin");
+    fs::create_dir_all(&bin).unwrap();
+    // `git` says it at once.
+    for (name, flag) in TOOLS.iter().filter(|(name, _)| *name != "git") {
+        let path = env::var_os("PATH").unwrap_or_default();
+        let folders = env::split_paths(&path).filter(|folder| folder.is_absolute());
+        let mut real = folders.map(|folder| folder.join(name)).filter(|tool| tool.is_file());
+        let Some(real) = real.find(|tool| !tool.starts_with(folder)) else { continue };
+        let module =
+            if *name == "python3" { "|'-m pip --version'|'-m pytest --version'" } else { "" };
+        let script = format!(
+            "#!/bin/sh\ncase \"$*\" in\n'{flag}'{module}) echo '{name} 1.2.3' ;;\n*) exec '{}' \"$@\" ;;\nesac\n",
+            real.display()
+        );
+        // A program that was written by this process might be held open by what another thread starts.
+        let write = "printf %s \"$1\" > $2.$$ && chmod 755 $2.$$ && mv $2.$$ $2";
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-ec", write, "sh", &script, name]).current_dir(&bin);
+        assert!(shell.status().unwrap().success(), "{name}");
+    }
+    folder.to_owned()
+}
