@@ -62,7 +62,7 @@ fn what_does_not_carry_the_key_of_the_newest_outbox_is_left_alone() {
     }
     assert_eq!(base.names("outbox"), [format!("{ID}_seq0001.txt")]);
     assert!(base.names("workspace").is_empty());
-    assert!(base.names("inbox").iter().all(|name| !name.ends_with(".txt")));
+    assert!(base.names("inbox").iter().all(|name| !name.starts_with("clipboard")));
     // And one that does is taken still.
     let _reply = desktop.holds(&whole);
     desktop.wait_for_outbox(&base, 2);
@@ -144,6 +144,29 @@ fn what_else_is_copied_stands_nowhere() {
         let text = String::from_utf8_lossy(&text);
         assert!(!text.contains(secret), "{}", entry.path().display());
     }
+}
+
+#[test]
+fn what_is_too_long_is_no_reply_and_no_trouble() {
+    let Some(desktop) = Desktop::start() else { return };
+    let base = Base::with_session();
+    let daemon = desktop.serve(&base, &["watch", "--clipboard"]);
+    desktop.wait_for_outbox(&base, 1);
+    let whole = reply(&base, 1, "x.txt");
+    // One byte more than is looked at.
+    let filling = "x".repeat((8 << 20) - whole.len());
+    let owner = desktop.holds(&format!("{whole}\n{filling}"));
+    // As often as a clipboard may fail.
+    (0..3).for_each(|_| owner.wait_until_read());
+    let run = desktop.run(&base, &["paste"]).with_code(1);
+    assert!(run.stderr.contains("it holds more than 8388608 bytes"), "{run:?}");
+    assert!(base.names("workspace").is_empty());
+    let _reply = desktop.holds(&whole);
+    desktop.wait_for_outbox(&base, 2);
+    for told in ["no replies come", LEFT] {
+        assert!(!daemon.said().contains(told), "{}", daemon.said());
+    }
+    daemon.stop();
 }
 
 #[test]
