@@ -147,29 +147,6 @@ fn what_else_is_copied_stands_nowhere() {
 }
 
 #[test]
-fn what_is_too_long_is_no_reply_and_no_trouble() {
-    let Some(desktop) = Desktop::start() else { return };
-    let base = Base::with_session();
-    let daemon = desktop.serve(&base, &["watch", "--clipboard"]);
-    desktop.wait_for_outbox(&base, 1);
-    let whole = reply(&base, 1, "x.txt");
-    // One byte more than is looked at.
-    let filling = "x".repeat((8 << 20) - whole.len());
-    let owner = desktop.holds(&format!("{whole}\n{filling}"));
-    // As often as a clipboard may fail.
-    (0..3).for_each(|_| owner.wait_until_read());
-    let run = desktop.run(&base, &["paste"]).with_code(1);
-    assert!(run.stderr.contains("it holds more than 8388608 bytes"), "{run:?}");
-    assert!(base.names("workspace").is_empty());
-    let _reply = desktop.holds(&whole);
-    desktop.wait_for_outbox(&base, 2);
-    for told in ["no replies come", LEFT] {
-        assert!(!daemon.said().contains(told), "{}", daemon.said());
-    }
-    daemon.stop();
-}
-
-#[test]
 fn a_clipboard_that_does_not_answer_keeps_nobody_waiting() {
     let Some(desktop) = Desktop::start() else { return };
     let base = Base::with_session();
