@@ -9,6 +9,8 @@ use arboard::{Clipboard, Error};
 
 use super::{Found, helper};
 
+const UNREACHED: &str =
+    "its display cannot be reached, or lets no program without a window at the clipboard";
 /// How long a text that was put there may take to be there.
 const SETTLES: Duration = Duration::from_secs(3);
 /// How often a display is looked for that may be gone.
@@ -20,7 +22,8 @@ pub(super) struct Display(Clipboard);
 impl Display {
     /// Connects to it.
     pub(super) fn open() -> Result<Self, String> {
-        Clipboard::new().map(Self).map_err(in_words)
+        // Whatever is wrong, arboard says that no X server answers: it tries that last.
+        Clipboard::new().map(Self).map_err(|_| UNREACHED.to_owned())
     }
 
     /// What it holds.
@@ -79,7 +82,7 @@ fn stay(_text: String) -> Result<(), Error> {
 
 fn in_words(error: Error) -> String {
     match error {
-        Error::ConversionFailure => "what it holds is no text in UTF-8".to_owned(),
+        Error::ConversionFailure => helper::NO_TEXT.to_owned(),
         Error::Unknown { description } => description,
         other => other.to_string(),
     }

@@ -129,9 +129,18 @@ impl Report {
     }
 }
 
+/// Why what is none is not taken for a text.
+pub(super) const NO_TEXT: &str = "what it holds is no text in UTF-8";
+
 /// Why a text is not taken that is too long.
 pub(super) fn too_long() -> String {
     format!("it holds more than {LIMIT} bytes")
+}
+
+/// Whether this is why a text is not taken, and not why the clipboard cannot be read: no other way to
+/// it would have a better one.
+pub(super) fn is_of_the_text(why: &str) -> bool {
+    why == NO_TEXT || why == too_long()
 }
 
 /// Puts a text on the clipboard this way, and leaves it there.

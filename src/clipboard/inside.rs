@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::time::Duration;
 
 use super::display::Display;
-use super::helper::{DONE, FAILED, MARK, TEXT};
+use super::helper::{DONE, FAILED, MARK, TEXT, is_of_the_text};
 use super::{Found, LIMIT, Way, tools};
 use crate::protocol::Letter;
 
@@ -191,6 +191,8 @@ fn watch(way: Way) -> Result<(), String> {
                     report(TEXT, &frame).map_err(|e| e.to_string())?;
                 }
             }
+            // It can be looked at, and what is there is no reply.
+            Err(why) if is_of_the_text(&why) => (last, failures) = (None, 0),
             Err(why) => {
                 failures += 1;
                 if failures >= FAILURES {

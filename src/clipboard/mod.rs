@@ -155,7 +155,7 @@ pub fn copy(text: &str, at: &Surroundings) -> Result<Copied, Vec<Passed>> {
         }
     }
     if passed.is_empty() {
-        passed.push(at.without_display());
+        passed.push(Surroundings::without_display());
     }
     match terminal::copy(text, at) {
         Ok(way) => Ok(Copied { way, passed }),
@@ -177,6 +177,9 @@ pub fn read(at: &Surroundings) -> Result<(Way, Found), Vec<Passed>> {
         match helper::read(way, at) {
             Ok(Found::Empty) => empty = empty.or(Some(way)),
             Ok(found) => return Ok((way, found)),
+            Err(why) if helper::is_of_the_text(&why) => {
+                return Err(vec![Passed { way: Some(way), why }]);
+            }
             Err(why) => passed.push(Passed { way: Some(way), why }),
         }
     }
@@ -184,7 +187,7 @@ pub fn read(at: &Surroundings) -> Result<(Way, Found), Vec<Passed>> {
         return Ok((way, Found::Empty));
     }
     if passed.is_empty() {
-        passed.push(at.without_display());
+        passed.push(Surroundings::without_display());
     }
     Err(passed)
 }

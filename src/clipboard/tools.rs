@@ -95,6 +95,6 @@ pub(super) fn read(way: Way) -> Result<Found, String> {
     match String::from_utf8(bytes) {
         Ok(text) if text.is_empty() => Ok(Found::Empty),
         Ok(text) => Ok(Found::Text(text)),
-        Err(_) => Err("what it holds is no text in UTF-8".to_owned()),
+        Err(_) => Err(super::helper::NO_TEXT.to_owned()),
     }
 }

@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 use super::helper::{DONE, FAILED, Helper, TEXT};
 use super::{LIMIT, Surroundings, Way};
 
-/// A helper that says nothing for so long is stuck: with a clipboard whose owner does not answer.
-const SILENCE: Duration = Duration::from_secs(15);
+/// A helper that says nothing for so long is stuck. With an owner that does not answer, over X11 it
+/// gives up after 24 seconds by itself: four for each form of a text that it asks for.
+const SILENCE: Duration = Duration::from_secs(40);
 /// How long to wait before another helper is started.
 const AGAIN: Duration = Duration::from_secs(5);
 /// How often the thread looks whether it is to end.

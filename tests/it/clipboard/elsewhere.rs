@@ -122,6 +122,7 @@ sleep 600 &
 echo $! >"$XDG_RUNTIME_DIR/pid"
 mv "$XDG_RUNTIME_DIR/new" "$XDG_RUNTIME_DIR/clipboard""#;
 const WL_PASTE: &str = r#"
+echo x >>"$XDG_RUNTIME_DIR/asked"
 [ -e "$XDG_RUNTIME_DIR/clipboard" ] || { echo "Nothing is copied" >&2; exit 1; }
 cat "$XDG_RUNTIME_DIR/clipboard""#;
 
@@ -166,6 +167,39 @@ fn where_no_display_is_reached_a_program_is_and_what_it_leaves_holds_nothing_of_
 }
 
 #[test]
+fn what_is_too_long_is_no_reply_and_no_trouble() {
+    let base = Base::with_session();
+    let own = tempfile::tempdir().unwrap();
+    // It copies nothing, so that nothing stays behind.
+    let path = programs(&base.at("bin"), &[("wl-copy", "exit 1"), ("wl-paste", WL_PASTE)]);
+    let command = |arguments: &[&str]| {
+        let mut command = base.command(arguments);
+        without_clipboard(&mut command).env("WAYLAND_DISPLAY", own.path().join("wayland-none"));
+        command.env("XDG_RUNTIME_DIR", own.path()).env("PATH", &path);
+        command
+    };
+    let put = |text: &str| fs::write(own.path().join("clipboard"), text).unwrap();
+    let whole = reply(&base, 1, "x.txt");
+    put("something");
+    let daemon = base.start_as(&mut command(&["watch", "--clipboard"]));
+    daemon.wait_for("are taken from the desktop's clipboard, with wl-copy, too.");
+    // One byte more than is looked at.
+    put(&format!("{whole}{}", "x".repeat((8 << 20) + 1 - whole.len())));
+    let asked = || fs::read(own.path().join("asked")).unwrap_or_default().len() / 2;
+    let before = asked();
+    // More often than a clipboard may fail.
+    wait_until("five more looks", || asked() >= before + 5);
+    let run = Run::of(&mut command(&["paste"]), "").with_code(1);
+    assert!(run.stderr.contains("it holds more than 8388608 bytes"), "{run:?}");
+    assert!(base.names("workspace").is_empty());
+    // With that byte less it is one.
+    put(&format!("{whole}{}", "x".repeat((8 << 20) - whole.len())));
+    base.wait_for_outbox(2);
+    assert!(!daemon.said().contains("no replies come"), "{}", daemon.said());
+    daemon.stop();
+}
+
+#[test]
 fn where_a_program_fails_too_the_path_is_left_and_all_is_told() {
     let base = Base::with_session();
     let path = programs(&base.at("bin"), &[("xclip", "exit 3"), ("xsel", "exit 4")]);
@@ -174,7 +208,7 @@ fn where_a_program_fails_too_the_path_is_left_and_all_is_told() {
     let run = Run::of(&mut command, "").ok();
     assert_eq!(run.stdout, format!("outbox/{ID}_seq0001.txt\n"));
     for told in [
-        "(x11: ",
+        "(x11: its display cannot be reached, or lets",
         "; xclip: it failed (exit status: 3); xsel: it failed (exit status: 4); osc52: this",
     ] {
         assert!(run.stderr.contains(told), "{told}: {run:?}");

@@ -64,7 +64,7 @@ fn a_terminal_without_a_clipboard_gets_nothing_and_one_with_no_more_than_it_take
 
 /// A tmux of its own, ended when this is dropped.
 struct Tmux {
-    name: String,
+    socket: String,
     client: Option<Child>,
 }
 
@@ -73,15 +73,15 @@ impl Tmux {
         if !has("tmux") {
             return None;
         }
-        let name = base.path().file_name().unwrap().to_string_lossy().into_owned();
-        let tmux = Self { name, client: None };
+        let socket = base.at("tmux").to_string_lossy().into_owned();
+        let tmux = Self { socket, client: None };
         tmux.run(&["-f", "/dev/null", "new-session", "-d", "-x", "90", "-y", "30", "sleep 600"]);
         Some(tmux)
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("tmux");
-        command.args(["-L", &self.name]).args(arguments).env("TERM", "xterm-256color");
+        command.args(["-S", &self.socket]).args(arguments).env("TERM", "xterm-256color");
         without_clipboard(&mut command).env("LC_ALL", "C.UTF-8");
         command
     }
@@ -136,7 +136,7 @@ fn tmux_passes_on_what_it_was_allowed_to() {
     // The terminal that tmux is shown in.
     let shown = fs::File::create(base.at("shown")).unwrap();
     let mut client = Command::new("script");
-    let attach = format!("tmux -L {} attach", tmux.name);
+    let attach = format!("tmux -S '{}' attach", tmux.socket);
     client.args(["-qefc", &attach, "/dev/null"]).env("TERM", "xterm-256color");
     client.env("LC_ALL", "C.UTF-8");
     // Its input stays open, or it would end.
