@@ -17,8 +17,8 @@ use std::time::{Duration, Instant, SystemTime};
 use deaddrop::protocol::operations::parse_events_message;
 use serde_json::Value;
 
-/// How long a test waits for something that must happen.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a test waits for something that must happen, on a machine that has much else to do.
+pub const PATIENCE: Duration = Duration::from_mins(1);
 /// The id of sessions that tests make.
 pub const ID: &str = "a1b2c3d4";
 
