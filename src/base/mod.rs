@@ -4,12 +4,20 @@
 mod asking;
 mod elsewhere;
 mod environment;
+mod keeping;
+mod notes;
 mod offering;
 mod own;
+mod recording;
 mod recovery;
+mod showing;
 mod turning;
+mod undoing;
 
 pub use asking::{Heard, foretell};
+pub use keeping::{Kept, kept};
+pub use showing::{Shown, shown};
+pub use undoing::Back;
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -32,11 +40,12 @@ use crate::runner::Runner;
 use crate::runner::sandbox;
 use crate::session::journal::Journal;
 use crate::session::record::Record;
-use crate::session::store::Store;
+use crate::session::store::Store as Sessions;
 use crate::session::{Offer, Session, new_id};
 use crate::turn::Observer;
 use crate::watch::Stop;
 use crate::workspace::Workspace;
+use crate::workspace::checkpoint::Store;
 use crate::workspace::guard::Quarantine;
 use crate::workspace::walk::Walk;
 
@@ -45,7 +54,7 @@ pub struct Base {
     /// The settings in force.
     pub config: Config,
     /// Its sessions.
-    pub store: Store,
+    pub store: Sessions,
     /// Its inbox.
     pub inbox: Inbox,
     /// Where approvals are dropped.
@@ -53,6 +62,8 @@ pub struct Base {
     /// What was found and done at the start after deaddrop had been stopped hard, a sentence each.
     pub recovered: Vec<String>,
     workspace: Workspace,
+    /// What the workspace was like before turns, and after them.
+    checkpoints: Store,
     runner: Runner,
     /// Where operations are carried out instead, if not here.
     guest: Option<Guest>,
@@ -121,6 +132,7 @@ impl Base {
         sandbox::close_to_commands();
         let (journal, payloads) = Journal::open(&config.sessions.join("journal"))?;
         let mut base = Self::build(config, clock, stop, lock, journal)?;
+        base.checkpoints.clear();
         base.recover(&payloads, observer)?;
         base.forget_all();
         atomic::sweep(&base.config.outbox)?;
@@ -144,7 +156,7 @@ impl Base {
             .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
         let runner = Runner::of(&config, workspace.path(), helper);
         Ok(Self {
-            store: Store::new(&config.sessions),
+            store: Sessions::new(&config.sessions),
             inbox,
             approvals,
             journal,
@@ -154,6 +166,7 @@ impl Base {
             changed: BTreeMap::new(),
             recovered: Vec::new(),
             workspace,
+            checkpoints: keeping::store(&config),
             runner,
             guest: Self::guest_of(&config, &stop),
             stop,

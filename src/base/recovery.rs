@@ -84,6 +84,12 @@ impl Base {
             self.tell(told, observer);
             return self.keep_decision(&turn.begin, true).map(drop);
         }
+        if turn.begin.undoing.is_some() {
+            let told =
+                "deaddrop was stopped while it put files back; what was left of that is done now";
+            self.tell(told.to_owned(), observer);
+            return self.restore(&turn.begin, true, observer).map(drop);
+        }
         self.be_patient(&turn.begin)?;
         let interrupted = || self.stop.is_asked();
         let mut known = match &self.guest {
@@ -118,7 +124,8 @@ impl Base {
             }
             _ => Guard::new(self.quarantine(&turn.begin.session)),
         };
-        let known = Known { outcomes: known, recovered: true };
+        let noted = Some(std::mem::take(&mut turn.noted));
+        let known = Known { outcomes: known, noted };
         let after = self.go_through(&turn.begin, known, guard, observer)?;
         if after.session.is_complete {
             self.tell(format!("session {} is complete", after.session.id), observer);

@@ -3,7 +3,9 @@
 mod arguments;
 mod changes;
 mod check;
+mod checkpoints;
 mod decisions;
+mod diff;
 mod doctor;
 mod doing;
 mod input;
@@ -17,8 +19,10 @@ mod rpc;
 mod run;
 mod serving;
 mod sessions;
+mod stat;
 mod talk;
 mod teller;
+mod undo;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -76,6 +80,14 @@ enum Command {
     Status(sessions::Status),
     /// List the turns of a session, a line each
     Log(sessions::Log),
+    /// Show what a turn changed
+    Diff(diff::Diff),
+    /// Take back what the last turns changed
+    Undo(undo::Undo),
+    /// Take back the last undo
+    Redo(undo::Redo),
+    /// List the checkpoints of turns, or remove old ones
+    Checkpoints(checkpoints::Checkpoints),
     /// Say what is well with the base directory and this machine, and what to do about the rest
     Doctor(doctor::Doctor),
     /// Say what the policy says of a command, and which policies there are
@@ -227,6 +239,10 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Command::Sessions(_) => sessions::list(&context),
         Command::Status(arguments) => sessions::status(&context, &arguments),
         Command::Log(arguments) => sessions::log(&context, &arguments),
+        Command::Diff(arguments) => diff::diff(&context, &arguments),
+        Command::Undo(arguments) => undo::undo(&context, &arguments),
+        Command::Redo(arguments) => undo::redo(&context, &arguments),
+        Command::Checkpoints(arguments) => checkpoints::checkpoints(&context, &arguments),
         Command::Doctor(_) => Ok(doctor::doctor(&context)),
         Command::Policy(arguments) => policy::policy(&context, &arguments),
         Command::Show(arguments) => sessions::show(&context, &arguments),

@@ -207,17 +207,34 @@ fn sandbox(context: &Context, session: &Session) -> String {
 
 pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
     let session = named_or_newest(context, arguments.id.as_deref())?;
-    for entry in log::read(&context.config.sessions, &session.id)? {
+    let entries = log::read(&context.config.sessions, &session.id)?;
+    let undone = log::undone(&entries);
+    for entry in entries {
         if context.json {
-            Context::print_json(&json!(entry));
+            let mut value = json!(entry);
+            value["isUndone"] = undone.contains(&entry.sequence).into();
+            Context::print_json(&value);
             continue;
         }
-        let Entry { sequence, at, reply, commands, failed, interrupted, is_complete, recovered } =
-            entry;
-        let mut line = format!("{sequence:>4}  {at}  {}", count(commands, "command"));
+        let is_undone = undone.contains(&entry.sequence);
+        let back = entry.back();
+        let Entry {
+            sequence,
+            at,
+            reply,
+            commands,
+            failed,
+            interrupted,
+            is_complete,
+            recovered,
+            ..
+        } = entry;
+        let what = back.unwrap_or_else(|| count(commands, "command"));
+        let mut line = format!("{sequence:>4}  {at}  {what}");
         for (holds, words) in [
             (failed > 0, format!(", {failed} failed")),
             (interrupted > 0, format!(" ({interrupted} interrupted, may have run in part)")),
+            (is_undone, ", undone".to_owned()),
             (is_complete, ", done".to_owned()),
             (recovered, ", taken up again after a hard stop".to_owned()),
         ] {
@@ -275,7 +292,7 @@ pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
 }
 
 /// The named session, or the newest open one, or the newest.
-fn named_or_newest(context: &Context, id: Option<&str>) -> Result<Session> {
+pub(super) fn named_or_newest(context: &Context, id: Option<&str>) -> Result<Session> {
     let store = Store::new(&context.config.sessions);
     if let Some(id) = id {
         return store.load_stem(id);

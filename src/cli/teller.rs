@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::prompt::{Prompt, Said};
 use super::talk::{Talk, below, name, not_counted, result, turn_json};
-use super::{Context, question};
+use super::{Context, question, stat};
 use crate::base::Turn;
 use crate::control::Wish;
 use crate::daemon::{Answer, Listener};
@@ -139,6 +139,9 @@ impl Listener for Teller<'_> {
         if context.json {
             Context::print_json(&turn_json(context, turn));
         }
+        if let Some(line) = turn.session.changed.as_deref().and_then(stat::line) {
+            context.talk.say(&line);
+        }
         match &turn.outbox {
             None if turn.session.is_complete => context.talk.completed(&turn.session),
             // What it asks is shown by itself.
@@ -203,7 +206,7 @@ impl Listener for Teller<'_> {
     fn fulfilled(&mut self, wish: &Wish, turn: &Turn) {
         let talk = &self.context.talk;
         match wish {
-            Wish::Apply { .. } => self.turned(turn),
+            Wish::Apply { .. } | Wish::Back { .. } => self.turned(turn),
             Wish::Say { .. } => talk.say(&format!(
                 "The next outbox of session {} will say what you said elsewhere.",
                 turn.session.id

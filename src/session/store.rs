@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Offer, Pending, Run, SeenFiles, Session, is_id, run_id, run_stem};
+use super::{Changed, Offer, Pending, Run, SeenFiles, Session, is_id, run_id, run_stem};
 use crate::atomic;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -217,6 +217,8 @@ struct Record {
     policy: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pending: Option<Box<Pending>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    changed: Option<Box<Changed>>,
     secret: String,
 }
 
@@ -263,6 +265,7 @@ fn write(session: &Session) -> Vec<u8> {
         withheld: session.withheld.clone(),
         policy: session.policy.clone(),
         pending: session.pending.clone(),
+        changed: session.changed.clone(),
         secret: session.secret.clone(),
     };
     let mut bytes = serde_json::to_vec_pretty(&record).expect("strings and numbers become JSON");
@@ -297,6 +300,7 @@ fn read(bytes: &[u8], id: &str) -> Result<Session, String> {
         withheld: record.withheld,
         policy: record.policy,
         pending: record.pending,
+        changed: record.changed,
         secret: record.secret,
     })
 }

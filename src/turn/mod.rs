@@ -20,6 +20,7 @@ use crate::protocol::{
 };
 use crate::session::{Question, SeenFiles, Verdict};
 use crate::text::{count, visible_line};
+use crate::workspace::checkpoint::Noted;
 use crate::workspace::guard::Snapshot;
 pub use judge::judge;
 use permission::Sought;
@@ -56,6 +57,11 @@ pub trait Ledger {
     /// Commands will run in this turn, and this is what they must leave as it is. It need not be
     /// on disk before the first [`Ledger::intent`] is.
     fn guard(&mut self, _snapshot: &Snapshot) -> Result<()> {
+        Ok(())
+    }
+    /// This is kept of what is about to change. It need not be on disk before the next
+    /// [`Ledger::intent`] is.
+    fn noted(&mut self, _noted: &Noted) -> Result<()> {
         Ok(())
     }
     /// This step (counted from 0) is about to do that. After an error nothing is done.
@@ -167,6 +173,7 @@ pub fn carry_out(
                         observer.begun(step);
                         let before = &mut |coming: Coming<'_>| match coming {
                             Coming::Guard(snapshot) => ledger.guard(snapshot),
+                            Coming::Noted(noted) => ledger.noted(noted),
                             Coming::Effect(effect) => ledger.intent(n, effect),
                         };
                         let detail = match instead(operation, &outcomes, place)? {

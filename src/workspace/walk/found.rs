@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::close::Close;
+
 /// What stands in the workspace.
 #[derive(Debug, Default)]
 pub struct Walk {
@@ -18,6 +20,8 @@ pub struct Walk {
     pub(super) left_out: Vec<LeftOut>,
     /// Single files that were left out.
     pub(super) ignored_files: Count,
+    /// What was met, where it was looked at closely.
+    pub(super) close: Option<Box<Close>>,
 }
 
 /// How many files there are, and how large they are together.
@@ -165,6 +169,11 @@ impl Walk {
         self
     }
 
+    /// What was looked at closely, if that was asked for.
+    pub(in super::super) fn take_close(&mut self) -> Option<Box<Close>> {
+        self.close.take()
+    }
+
     /// The files that were left out singly, not with a folder.
     pub fn ignored_files(&self) -> Count {
         self.ignored_files
@@ -223,6 +232,9 @@ impl Walk {
         self.ignored.append(&mut other.ignored);
         self.left_out.append(&mut other.left_out);
         self.ignored_files.add(other.ignored_files);
+        if let (Some(close), Some(other)) = (&mut self.close, other.close.take()) {
+            close.append(*other);
+        }
         self.sort_folders();
         if other.entries.is_empty() {
             return self;

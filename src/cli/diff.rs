@@ -1,0 +1,120 @@
+//! `diff`: what a turn changed.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+
+use super::changes::{coloured, unified};
+use super::{Context, sessions, talk};
+use crate::base::shown;
+use crate::error::Result;
+use crate::text::count;
+use crate::workspace::checkpoint::{Change, What};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A turn is known by the outbox that its reply answered, as `deaddrop log` lists them. What commands
+changed is part of it; what rules such as .gitignore leave out is not.
+
+Examples:
+  deaddrop diff
+  deaddrop diff 4 --stat
+  deaddrop diff 4 | patch -R -p1 -d workspace")]
+pub(super) struct Diff {
+    /// Which turn; the last if none is named
+    #[arg(value_name = "SEQ")]
+    sequence: Option<u32>,
+    /// Of which session; the newest open one if none is named
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Only which files, and how many lines
+    #[arg(long)]
+    stat: bool,
+}
+
+pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
+    let session = sessions::named_or_newest(context, arguments.session.as_deref())?;
+    let shown = shown(&context.config, &session, arguments.sequence)?;
+    let told = shown.told();
+    let talk = context.talk.for_results();
+    for change in &shown.changes {
+        if !context.json && arguments.stat {
+            continue;
+        }
+        let (before, after) =
+            (shown.standing(change.before.as_ref())?, shown.standing(change.after.as_ref())?);
+        let text = match is_same_content(change) {
+            true => String::new(),
+            false => unified(&change.shown(), before.as_ref(), after.as_ref()),
+        };
+        if context.json {
+            Context::print_json(&json!({
+                "sequence": shown.sequence,
+                "path": change.shown(),
+                "before": side(change.before.as_ref()),
+                "after": side(change.after.as_ref()),
+                "diff": (!arguments.stat).then_some(text),
+            }));
+        } else {
+            let text = format!("{}{text}", beside(change));
+            talk::result(&coloured(&talk, &text));
+        }
+    }
+    if context.json {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if shown.changes.is_empty() {
+        context.talk.say(&format!("Turn {} changed no file.", shown.sequence));
+    }
+    if arguments.stat {
+        told.named.iter().for_each(|file| talk::result(&file.told_with_lines()));
+        match told.files - told.named.len() {
+            0 => {}
+            n => talk::result(&format!("and {} more", count(n, "file"))),
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether only permissions are others, or a folder.
+fn is_same_content(change: &Change) -> bool {
+    let folder =
+        |what: &Option<What>| what.as_ref().is_none_or(|w| matches!(w, What::Folder { .. }));
+    match (&change.before, &change.after) {
+        (Some(What::File { blob, .. }), Some(What::File { blob: same, .. })) => blob == same,
+        (before, after) => folder(before) && folder(after),
+    }
+}
+
+/// What a diff of lines cannot tell, a line each: which file, and what it is.
+fn beside(change: &Change) -> String {
+    let path = change.shown();
+    let told = |what: &What| match what {
+        What::File { mode, .. } => format!("file, mode {mode:04o}"),
+        What::Folder { mode } => format!("folder, mode {mode:04o}"),
+        What::Link { .. } => "link".to_owned(),
+        What::Unkept { why, .. } => format!("not kept: {}", why.in_words()),
+    };
+    match (&change.before, &change.after) {
+        (None, Some(after)) => format!("# new {path} ({})\n", told(after)),
+        (Some(before), None) => format!("# deleted {path} ({})\n", told(before)),
+        (Some(before), Some(after)) if told(before) != told(after) => {
+            format!("# {path} ({} -> {})\n", told(before), told(after))
+        }
+        _ => String::new(),
+    }
+}
+
+/// What stood or stands somewhere, as JSON.
+fn side(what: Option<&What>) -> serde_json::Value {
+    match what {
+        None => serde_json::Value::Null,
+        Some(What::File { mode, size, .. }) => {
+            json!({ "kind": "file", "mode": format!("{mode:04o}"), "size": size })
+        }
+        Some(What::Folder { mode }) => json!({ "kind": "folder", "mode": format!("{mode:04o}") }),
+        Some(What::Link { target }) => json!({ "kind": "link", "target": target }),
+        Some(What::Unkept { why, .. }) => json!({ "kind": "unkept", "why": why.in_words() }),
+    }
+}
