@@ -13,6 +13,7 @@ mod scene;
 #[path = "../it/support.rs"]
 mod support;
 mod trace;
+mod undo;
 mod verdict;
 
 use std::collections::BTreeMap;

@@ -97,3 +97,5 @@ mod support;
 mod terminal;
 mod tidy;
 mod tolerance;
+#[cfg(target_os = "linux")]
+mod undo;

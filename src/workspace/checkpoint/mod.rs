@@ -19,6 +19,8 @@ mod compose;
 mod index;
 mod look;
 mod plan;
+#[cfg(all(test, target_os = "linux"))]
+mod property;
 mod recorder;
 mod restore;
 #[cfg(all(test, target_os = "linux"))]
