@@ -86,6 +86,12 @@ impl Base {
     /// and how many bytes are kept before and after.
     pub fn prune(&mut self, most: Option<u64>) -> Result<(usize, u64, u64)> {
         let most = most.unwrap_or_else(|| self.checkpoints.limit());
+        self.prune_to(most, most)
+    }
+
+    /// The same until `most` bytes are kept; where what the workspace is like now takes that already,
+    /// until `else_most` are.
+    fn prune_to(&mut self, most: u64, else_most: u64) -> Result<(usize, u64, u64)> {
         // What waits for a decision is needed when the turn goes on.
         let waiting = self.store.pending()?;
         let waiting = waiting.iter().filter_map(|session| session.changed.as_deref());
@@ -108,6 +114,7 @@ impl Base {
         needed.extend(self.checkpoints.known_blobs()?);
         let length = |blob: &BlobId| lengths.get(blob).copied().unwrap_or_default();
         let mut sum: u64 = needed.iter().map(length).sum();
+        let most = if sum > most { else_most } else { most };
         let mut went = all.len();
         for kept in all.iter().rev() {
             let more: u64 = kept.needs.difference(&needed).map(length).sum();
@@ -131,11 +138,10 @@ impl Base {
 
     /// The same where more is kept than may be. What goes wrong is told by whoever asks for it.
     pub(super) fn prune_if_needed(&mut self) {
-        let limit = self.checkpoints.limit();
-        if !self.within_turn && self.config.checkpoints && self.checkpoints.size() > limit / 10 * 9
-        {
-            // It is tried again after the next turn.
-            let _ = self.prune(Some(limit / 10 * TENTHS));
+        if !self.within_turn && self.config.checkpoints && self.checkpoints.is_full() {
+            let limit = self.checkpoints.limit();
+            // It is tried again after a later turn.
+            let _ = self.prune_to(limit / 10 * TENTHS, limit);
         }
     }
 }

@@ -191,7 +191,7 @@ fn chosen<'a>(
             Ok((vec![undo.0], Some(undo.0)))
         }
         Back::Turns(wanted) => {
-            let changed = |turn: &&Entry| turn.changed != Some(0);
+            let changed = |turn: &&Entry| turn.changed.is_none() || !turn.records.is_empty();
             let mut turns: Vec<&Entry> = standing.done.into_iter().filter(changed).collect();
             if turns.is_empty() || wanted == 0 {
                 return Err(Error::undo(format!(

@@ -42,6 +42,11 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
         if !context.json && arguments.stat {
             continue;
         }
+        if let (Some(why), false) = (unkept(change), context.json) {
+            let path = change.shown();
+            talk::result(&format!("--- a/{path}\n+++ b/{path}\n({why})"));
+            continue;
+        }
         let (before, after) =
             (shown.standing(change.before.as_ref())?, shown.standing(change.after.as_ref())?);
         let text = match is_same_content(change) {
@@ -85,6 +90,14 @@ fn is_same_content(change: &Change) -> bool {
         (Some(What::File { blob, .. }), Some(What::File { blob: same, .. })) => blob == same,
         (before, after) => folder(before) && folder(after),
     }
+}
+
+/// Why nothing can be shown of it, if that is so.
+fn unkept(change: &Change) -> Option<String> {
+    [&change.before, &change.after].into_iter().flatten().find_map(|what| match what {
+        What::Unkept { why, .. } => Some(format!("changed, and not kept: {}", why.in_words())),
+        _ => None,
+    })
 }
 
 /// What a diff of lines cannot tell, a line each: which file, and what it is.

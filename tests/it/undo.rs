@@ -28,8 +28,8 @@ fn scene() -> (Base, String) {
 fn picture(base: &Base) -> String {
     let script = "cd workspace && find . -path ./build -prune -o -printf '%p %y %m %l\\n' | sort; \
         cd workspace; find . -path ./build -prune -o -type f -print | sort | xargs -r sha256sum";
-    let out = std::process::Command::new("/bin/sh").args(["-c", script]).current_dir(base.path());
-    let mut out = out_of(out);
+    let mut shell = std::process::Command::new("/bin/sh");
+    let mut out = out_of(shell.args(["-c", script]).current_dir(base.path()));
     // How the root is, nobody changes.
     out.retain(|line| !line.starts_with(". d"));
     out.join("\n")
@@ -218,6 +218,25 @@ fn a_turn_that_waited_is_one_and_what_the_person_did_meanwhile_is_theirs() {
     assert_eq!(base.read("workspace/own"), "mine\n");
     fs::remove_file(base.at("workspace/own")).unwrap();
     assert_eq!(picture(&base), before);
+}
+
+#[test]
+fn where_nothing_can_be_kept_the_turn_goes_on_and_says_so() {
+    let (base, _) = scene();
+    base.write("sessions/checkpoints", "no folder");
+    let run = base.run_with(&["apply", "-"], REPLY).ok();
+    assert!(
+        run.stderr.contains("this turn cannot be taken back (`deaddrop undo`): cannot "),
+        "{}",
+        run.stderr
+    );
+    assert!(base.exists("workspace/made.txt"));
+    let undo = base.run(&["undo"]).with_code(1);
+    assert!(
+        undo.stderr.contains("turn 1 cannot be taken back: nothing was kept"),
+        "{}",
+        undo.stderr
+    );
 }
 
 #[test]

@@ -136,6 +136,8 @@ pub struct Store {
     limit: u64,
     /// How many there are; None where nobody has counted.
     size: Option<u64>,
+    /// How many there were when it was last looked which of them are needed.
+    swept: u64,
 }
 
 impl Store {
@@ -148,6 +150,7 @@ impl Store {
             file_limit,
             limit,
             size: None,
+            swept: 0,
         }
     }
 
@@ -239,8 +242,14 @@ impl Store {
                 self.blobs.remove(&id)?;
             }
         }
-        self.size = Some(size);
+        (self.size, self.swept) = (Some(size), size);
         Ok(size)
+    }
+
+    /// Whether so much is kept that it is time to look which of it is needed.
+    pub fn is_full(&mut self) -> bool {
+        let (limit, swept) = (self.limit, self.swept);
+        self.size() > limit / 10 * 9 && self.size() > swept.saturating_add(limit / 20)
     }
 
     /// Clears away what an interrupted write left. Only for whoever may write here.

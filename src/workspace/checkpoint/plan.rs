@@ -1,6 +1,8 @@
 //! What is to be put back, looked at before anything is: what somebody has changed since, and what
 //! cannot be put back.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::look::split;
@@ -65,6 +67,7 @@ impl Store {
             }
             plan.changes.push(Change { before: now, mixed: false, ..change });
         }
+        plan.make_ways(workspace);
         plan.open(workspace);
         Ok(plan)
     }
@@ -82,6 +85,21 @@ impl Store {
 }
 
 impl Plan {
+    /// Plans the folders on the way that somebody has removed since.
+    fn make_ways(&mut self, workspace: &Workspace) {
+        let mut missing: BTreeSet<String> = BTreeSet::new();
+        for change in self.changes.iter().filter(|change| change.after.is_some()) {
+            let above = ancestors(split(&change.path).0);
+            let gone = above.filter(|folder| workspace.mode_of(folder).is_none());
+            missing.extend(gone.map(str::to_owned));
+        }
+        missing.retain(|folder| !self.changes.iter().any(|change| change.path == *folder));
+        let after = || Some(What::Folder { mode: 0o755 });
+        let make = |path| Change { path, before: None, after: after(), mixed: false };
+        self.changes.extend(missing.into_iter().map(make));
+        self.changes.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    }
+
     /// Finds the folders that nobody could write to as they are.
     fn open(&mut self, workspace: &Workspace) {
         let mut folders: Vec<&str> =

@@ -62,20 +62,13 @@ pub struct Recorder<'a> {
 impl<'a> Recorder<'a> {
     /// The recorder of a turn that begins.
     pub fn new(store: &'a mut Store) -> Self {
-        let mut recorder = Self::empty(store);
-        let shortened = recorder.store.index.shorten();
-        recorder.fails_with(shortened);
-        recorder
-    }
-
-    fn empty(store: &'a mut Store) -> Self {
         let (early, late) = (BTreeMap::new(), BTreeMap::new());
         Self { store, early, late, all: None, differences: None, failed: None }
     }
 
     /// The same of a turn that is taken up again, of which all this was noted.
     pub fn resumed(store: &'a mut Store, noted: Vec<Noted>) -> Self {
-        let mut recorder = Self::empty(store);
+        let mut recorder = Self::new(store);
         for Noted { stood, all, failed } in noted {
             if let Some(mark) = &all {
                 match recorder.store.index.load(Some(mark)) {
@@ -99,12 +92,6 @@ impl<'a> Recorder<'a> {
     fn fail(&mut self, why: &str) {
         self.failed.get_or_insert_with(|| why.to_owned());
         self.store.forget();
-    }
-
-    fn fails_with(&mut self, done: Result<()>) {
-        if let Err(e) = done {
-            self.fail(&e.to_string());
-        }
     }
 
     /// Why the turn cannot be taken back, if that is so already.
@@ -215,6 +202,8 @@ impl<'a> Recorder<'a> {
     }
 
     fn look_at_all(&mut self, workspace: &Workspace) -> Result<(Walk, Mark)> {
+        // Nothing of this turn goes by a place in it yet.
+        self.store.index.shorten()?;
         let by = By::Disk(self.rules_before()?);
         let (walk, _) = self.store.look_at_all(workspace, &by)?;
         self.store.settle()?;
