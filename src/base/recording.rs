@@ -73,10 +73,7 @@ impl Base {
             .map(|n| changes[*n].shown())
             .chain(earlier.named.iter().filter(|one| one.by_command).map(|one| one.path.clone()))
             .collect();
-        let all = match parts.is_empty() {
-            true => changes.to_vec(),
-            false => composed(parts.into_iter().chain([changes.to_vec()])),
-        };
+        let all = composed(parts.into_iter().chain([changes.to_vec()]));
         Ok(told(&self.checkpoints, &all, &commanded, earlier.records))
     }
 }
@@ -88,19 +85,19 @@ pub(super) fn told(
     commanded: &[String],
     records: Vec<crate::blobs::BlobId>,
 ) -> Changed {
-    let mut changed = Changed { records, ..Changed::default() };
+    let mut sum = Changed { records, ..Changed::default() };
     for change in changes {
         let Some(how) = how(change) else { continue };
         let path = change.shown();
         let by_command = commanded.contains(&path);
-        changed.files += 1;
-        changed.by_commands += usize::from(by_command);
-        if changed.named.len() < NAMED {
+        sum.files += 1;
+        sum.by_commands += usize::from(by_command);
+        if sum.named.len() < NAMED {
             let lines = lines(store, change);
-            changed.named.push(FileChange { path, how, lines, by_command });
+            sum.named.push(FileChange { path, how, lines, by_command });
         }
     }
-    changed
+    sum
 }
 
 /// How a file or a link changed; None where it is a folder alone.

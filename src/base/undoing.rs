@@ -39,7 +39,7 @@ impl Base {
             Some(id) => self.store.load(id),
             None => match self.store.choose(None) {
                 Err(e) if e.is_without_session() => {
-                    self.store.list()?.0.into_iter().next().map_or(Err(e), Ok)
+                    self.store.list()?.0.into_iter().next().ok_or(e)
                 }
                 chosen => chosen,
             },
@@ -93,7 +93,7 @@ impl Base {
             session.said.clear();
         }
         let mut begin = Begin::of(session, Vec::new(), None, None);
-        begin.name = if redid.is_some() { "redo" } else { "undo" }.to_owned();
+        if redid.is_some() { "redo" } else { "undo" }.clone_into(&mut begin.name);
         begin.undoing = Some(Undoing { plan, turns, redid: redid.map(|undo| undo.sequence) });
         self.within_turn = true;
         self.note(&Record::Begin(Box::new(begin.clone())))?;
@@ -154,10 +154,10 @@ impl Base {
             !restored.left.iter().any(|(left, _)| *left == path)
         };
         let done: Vec<Change> = plan.changes.iter().filter(is_done).cloned().collect();
-        let records = match done.is_empty() {
-            true => Vec::new(),
-            false => vec![self.checkpoints.record(&done)?],
-        };
+        let mut records = Vec::new();
+        if !done.is_empty() {
+            records.push(self.checkpoints.record(&done)?);
+        }
         self.checkpoints.settle()?;
         self.checkpoints.note_size();
         let mut changed = recording::told(&self.checkpoints, &done, &[], records);

@@ -38,8 +38,8 @@ Examples:
 
 #[derive(Debug, Args)]
 struct Prune {
-    /// How many bytes may be kept [checkpoint_max_bytes]
-    #[arg(long, value_name = "N")]
+    /// How many bytes may be kept
+    #[arg(long, value_name = "N", help = "How many bytes may be kept [checkpoint_max_bytes]")]
     max_bytes: Option<u64>,
 }
 

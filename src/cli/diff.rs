@@ -11,6 +11,7 @@ use crate::base::shown;
 use crate::error::Result;
 use crate::text::count;
 use crate::workspace::checkpoint::{Change, What};
+use crate::workspace::overlay::Standing;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -49,9 +50,13 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
         }
         let (before, after) =
             (shown.standing(change.before.as_ref())?, shown.standing(change.after.as_ref())?);
-        let text = match is_same_content(change) {
-            true => String::new(),
-            false => unified(&change.shown(), before.as_ref(), after.as_ref()),
+        let binary = [before.as_ref(), after.as_ref()].into_iter().flatten().any(is_binary);
+        let text = if is_same_content(change) {
+            String::new()
+        } else if binary {
+            named(&change.shown(), before.as_ref(), after.as_ref())
+        } else {
+            unified(&change.shown(), before.as_ref(), after.as_ref())
         };
         if context.json {
             Context::print_json(&json!({
@@ -90,6 +95,29 @@ fn is_same_content(change: &Change) -> bool {
         (Some(What::File { blob, .. }), Some(What::File { blob: same, .. })) => blob == same,
         (before, after) => folder(before) && folder(after),
     }
+}
+
+/// Whether something is no text, as git tells it.
+fn is_binary(standing: &Standing) -> bool {
+    match standing {
+        Standing::File(bytes) => bytes[..bytes.len().min(8_000)].contains(&0),
+        _ => false,
+    }
+}
+
+/// What is told of a file that is no text.
+fn named(path: &str, before: Option<&Standing>, after: Option<&Standing>) -> String {
+    let name = |side: &str, standing: Option<&Standing>| match standing {
+        Some(_) => format!("{side}/{path}"),
+        None => "/dev/null".to_owned(),
+    };
+    let told = |standing: Option<&Standing>| match standing {
+        Some(Standing::File(bytes)) => count(bytes.len(), "byte"),
+        Some(_) => "no file".to_owned(),
+        None => "nothing".to_owned(),
+    };
+    let (old, new) = (name("a", before), name("b", after));
+    format!("--- {old}\n+++ {new}\n(binary: {} -> {})\n", told(before), told(after))
 }
 
 /// Why nothing can be shown of it, if that is so.

@@ -1,6 +1,6 @@
 //! What a turn changed, in a line.
 
-use crate::session::{Back, Changed};
+use crate::session::{Back, Changed, FileChange};
 use crate::text::count;
 
 /// So many files are named.
@@ -10,7 +10,7 @@ const NAMED: usize = 8;
 pub(super) fn line(changed: &Changed) -> Option<String> {
     let files = (changed.files > 0).then(|| {
         let named: Vec<String> =
-            changed.named.iter().take(NAMED).map(|file| file.told_with_lines()).collect();
+            changed.named.iter().take(NAMED).map(FileChange::told_with_lines).collect();
         let more = match changed.files - named.len() {
             0 => String::new(),
             n => format!(" and {n} more (`deaddrop diff --stat`)"),

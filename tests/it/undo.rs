@@ -62,7 +62,7 @@ fn a_turn_is_told_shown_undone_and_redone() {
         "--- a/old.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-old\n",
         "# run.sh (file, mode 0640 -> file, mode 0755)\n",
         "--- /dev/null\n+++ b/src/a.py\n@@ -0,0 +1,4 @@\n+one\n+two\n+three\n+more\n",
-        "--- a/bin\n+++ b/bin\n(binary: ",
+        "--- a/bin\n+++ b/bin\n(binary: 1 byte -> 3 bytes)\n",
         "-(a link to nowhere)\n+(a link to src)\n",
         "# new src (folder, mode 0755)\n",
     ] {
@@ -113,7 +113,7 @@ fn several_turns_go_back_at_once_also_through_a_daemon_and_after_the_end() {
     base.apply(REPLY);
     base.write("workspace/own.txt", "the person's\n");
     let daemon = base.serve(&["watch"]);
-    base.run_with(&["apply", "-"], "[EDIT_FILE path=\"src/a.py\" start_line=\"1\" end_line=\"1\"]\nuno\n[/EDIT_FILE]\n[MOVE_FILE path=\"src\" to=\"lib\"]\n[DONE]\nAll\n[/DONE]\n").ok();
+    base.run_with(&["apply", "-"], "[RUN_COMMAND]\nsed -i s/one/uno/ src/a.py\n[/RUN_COMMAND]\n[MOVE_FILE path=\"src\" to=\"lib\"]\n[DONE]\nAll\n[/DONE]\n").ok();
     assert!(base.exists("workspace/lib/a.py"));
     let undo = base.run(&["undo", "2"]).ok();
     assert!(undo.stderr.contains("Turns 1, 2 undone"), "{}", undo.stderr);

@@ -143,7 +143,9 @@ impl Hand<'_> {
         let now = self.now(change)?;
         let Some(found) = &now else { return Ok(None) };
         let name = unescaped(split(&change.path).1);
-        if now == change.after {
+        // A folder that was made before a stop has its permissions yet to get.
+        let is_made = sort(now.as_ref()) == 2 && sort(change.after.as_ref()) == 2;
+        if now == change.after || is_made {
             return Ok(None);
         }
         match (found, &change.before) {

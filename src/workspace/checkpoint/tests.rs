@@ -156,8 +156,8 @@ fn operations_need_no_walk() {
     // It is what was at d/x, and nothing was here.
     assert!(recorder.before_file(workspace, plan.effect()).is_none());
     plan.execute().unwrap();
-    let recorded = recorder.finish(workspace);
-    let changes = recorded.changes.unwrap();
+    let done = recorder.finish(workspace);
+    let changes = done.changes.unwrap();
     assert_eq!(
         paths(&changes),
         [
@@ -175,9 +175,7 @@ fn operations_need_no_walk() {
             "to/e/l"
         ]
     );
-    assert!(
-        !scene.dir.path().join("checkpoints/index").exists() && recorded.by_commands.is_empty()
-    );
+    assert!(!scene.dir.path().join("checkpoints/index").exists() && done.by_commands.is_empty());
     let after = scene.all();
     assert_eq!(scene.make(reversed(changes.clone())), []);
     assert_eq!(scene.all(), before);
