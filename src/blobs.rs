@@ -60,8 +60,10 @@ impl Blobs {
 
     /// Removes what was written and never settled before the program was stopped.
     pub fn sweep(&self) {
-        // What cannot be removed is written over.
-        let _ = fs::remove_dir_all(self.folder.join(INCOMING));
+        for entry in fs::read_dir(self.folder.join(INCOMING)).into_iter().flatten().flatten() {
+            // What cannot be removed is written over.
+            let _ = fs::remove_file(entry.path());
+        }
     }
 
     fn place(&self, id: &BlobId) -> PathBuf {
@@ -272,7 +274,8 @@ mod tests {
         drop(blobs);
         let blobs = Blobs::new(dir.path().join("checkpoints"));
         blobs.sweep();
-        assert!(!dir.path().join("checkpoints/incoming").exists() && blobs.all().is_empty());
+        let incoming = fs::read_dir(dir.path().join("checkpoints/incoming")).unwrap();
+        assert!(incoming.count() == 0 && blobs.all().is_empty());
     }
 
     #[test]
