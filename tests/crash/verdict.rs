@@ -227,7 +227,8 @@ fn masked(text: &str, reported: &Reported) -> String {
         }
         // What a command did that was interrupted, or in a turn that could not be kept, is its own affair.
         let by_commands = line.starts_with("Commands changed ");
-        if by_commands && (reported.not_kept || !reported.lost.is_empty()) {
+        let differs = reported.not_kept || !reported.lost.is_empty() || !reported.files.is_empty();
+        if by_commands && differs {
             continue;
         }
         if let Some(file) = reported.files.iter().find(|file| line.contains(**file)) {
