@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::atomic;
-use crate::base::{Base, Beginning, Turn};
+use crate::base::{Back, Base, Beginning, Turn};
 use crate::config::{Config, Policy};
 use crate::error::{Error, Result};
 use crate::inbox::Taken;
@@ -71,6 +71,15 @@ pub enum Wish {
         /// Its policy, whole: whoever carries it out may have read other settings.
         policy: Box<Policy>,
     },
+    /// Take turns back, or do that again.
+    Back {
+        /// What.
+        back: Back,
+        /// Of which session; None for the only open one, or the newest.
+        session: Option<String>,
+        /// Also what the person has changed since.
+        force: bool,
+    },
     /// Go on with a run that waited.
     ResumeRun {
         /// Its name.
@@ -106,6 +115,10 @@ pub fn fulfil(base: &mut Base, wish: Wish, observer: &mut dyn Observer) -> Resul
         }
         Wish::Run { steps, policy } => base.run(steps, *policy, observer),
         Wish::ResumeRun { stem } => base.resume_run(&stem, observer),
+        Wish::Back { back, session, force } => {
+            let session = base.to_take_back(session.as_deref())?;
+            base.take_back(session, back, force, observer)
+        }
         Wish::Say { text, session } => {
             let mut session = base.store.choose(session.as_deref())?;
             session.say(&text, base.now());

@@ -70,6 +70,8 @@ enum ErrorKind {
     NothingPending { about: String },
     #[error("{0}")]
     Waits(String),
+    #[error("{0}")]
+    Undo(String),
     #[error("something listens at {0} already; stop it first, or choose another place")]
     Listens(String),
     #[error("{message}")]
@@ -197,6 +199,11 @@ impl Error {
     /// Nothing can be done before the person has decided about something else.
     pub fn waits(message: String) -> Self {
         ErrorKind::Waits(message).into()
+    }
+
+    /// Nothing is taken back, or shown, and why.
+    pub fn undo(why: impl Into<String>) -> Self {
+        ErrorKind::Undo(why.into()).into()
     }
 
     /// The command line does not say what is needed.

@@ -5,7 +5,7 @@
 //!
 //! | module | what it is for |
 //! |---|---|
-//! | [`text`] [`tokens`] [`error`] [`clock`] [`atomic`] [`config`] [`lock`] | the ground: words, tokens, errors, times, whole files, settings, one writer |
+//! | [`text`] [`tokens`] [`error`] [`clock`] [`atomic`] [`config`] [`lock`] [`blobs`] | the ground: words, tokens, errors, times, whole files, settings, one writer, contents under their digests |
 //! | [`secrets`] | what must not leave this machine, found in a text and left out of it (PURE) |
 //! | [`protocol`] | PURE: what replies say and what came of it, as values; the dialects |
 //! | [`workspace`] | the only toucher of workspace files, beneath one handle |
@@ -26,6 +26,7 @@
 
 pub mod atomic;
 pub mod base;
+pub mod blobs;
 pub mod cli;
 pub mod client;
 pub mod clipboard;

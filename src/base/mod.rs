@@ -4,12 +4,20 @@
 mod asking;
 mod elsewhere;
 mod environment;
+mod keeping;
+mod notes;
 mod offering;
 mod own;
+mod recording;
 mod recovery;
+mod showing;
 mod turning;
+mod undoing;
 
 pub use asking::{Heard, foretell};
+pub use keeping::{Kept, kept};
+pub use showing::{Shown, shown};
+pub use undoing::Back;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -32,11 +40,12 @@ use crate::runner::Runner;
 use crate::runner::sandbox;
 use crate::session::journal::Journal;
 use crate::session::record::Record;
-use crate::session::store::Store;
+use crate::session::store::Store as Sessions;
 use crate::session::{Offer, Session, new_id};
 use crate::turn::Observer;
 use crate::watch::Stop;
 use crate::workspace::Workspace;
+use crate::workspace::checkpoint::Store;
 use crate::workspace::guard::Quarantine;
 use crate::workspace::walk::Walk;
 
@@ -45,7 +54,7 @@ pub struct Base {
     /// The settings in force.
     pub config: Config,
     /// Its sessions.
-    pub store: Store,
+    pub store: Sessions,
     /// Its inbox.
     pub inbox: Inbox,
     /// Where approvals are dropped.
@@ -53,6 +62,8 @@ pub struct Base {
     /// What was found and done at the start after deaddrop had been stopped hard, a sentence each.
     pub recovered: Vec<String>,
     workspace: Workspace,
+    /// What the workspace was like before turns, and after them.
+    checkpoints: Store,
     runner: Runner,
     /// Where operations are carried out instead, if not here.
     guest: Option<Guest>,
@@ -67,14 +78,14 @@ pub struct Base {
     /// Whether what confines commands was asked for.
     probed: Cell<bool>,
     /// The events that are to be written next, so that nothing is looked at twice.
-    events: RefCell<Option<Shown>>,
+    events: RefCell<Option<ShownEvents>>,
     /// The sessions that the journal holds, as they are now.
     changed: BTreeMap<String, Session>,
     lock: Lock,
 }
 
 /// What the newest outbox of a session tells as events, as it may be shown.
-struct Shown {
+struct ShownEvents {
     session: String,
     sequence: u32,
     is_complete: bool,
@@ -134,6 +145,7 @@ impl Base {
         sandbox::close_to_commands();
         let (journal, payloads) = Journal::open(&config.sessions.join("journal"))?;
         let mut base = Self::build(config, clock, stop, lock, journal)?;
+        base.checkpoints.clear();
         base.recover(&payloads, observer)?;
         base.forget_all();
         atomic::sweep(&base.config.outbox)?;
@@ -157,7 +169,7 @@ impl Base {
             .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
         let runner = Runner::of(&config, workspace.path(), helper);
         Ok(Self {
-            store: Store::new(&config.sessions),
+            store: Sessions::new(&config.sessions),
             inbox,
             approvals,
             journal,
@@ -168,6 +180,7 @@ impl Base {
             changed: BTreeMap::new(),
             recovered: Vec::new(),
             workspace,
+            checkpoints: keeping::store(&config),
             runner,
             guest: Self::guest_of(&config, &stop),
             stop,
@@ -341,7 +354,7 @@ impl Base {
         if session.dialect != Dialect::Operations {
             return Ok(());
         }
-        let are_kept = |kept: &Shown| {
+        let are_kept = |kept: &ShownEvents| {
             (&kept.session, kept.sequence, kept.is_complete)
                 == (&session.id, session.sequence, session.is_complete)
         };
@@ -360,7 +373,7 @@ impl Base {
     /// Keeps the events of a session until they are written.
     fn keep_events(&self, session: &Session, files: &Files) {
         if session.dialect == Dialect::Operations {
-            self.events.replace(Some(Shown {
+            self.events.replace(Some(ShownEvents {
                 session: session.id.clone(),
                 sequence: session.sequence,
                 is_complete: session.is_complete,

@@ -88,6 +88,12 @@ impl Base {
         }
         // What was begun elsewhere is left as it is, until that workspace is set again.
         self.suits_or(&turn.begin.session, false)?;
+        if turn.begin.undoing.is_some() {
+            let told =
+                "deaddrop was stopped while it put files back; what was left of that is done now";
+            self.tell(told.to_owned(), observer);
+            return self.restore(&turn.begin, true, observer).map(drop);
+        }
         self.be_patient(&turn.begin)?;
         let interrupted = || self.stop.is_asked();
         let mut known = match &self.guest {
@@ -122,7 +128,8 @@ impl Base {
             }
             _ => Guard::new(self.quarantine(&turn.begin.session)),
         };
-        let known = Known { outcomes: known, recovered: true };
+        let noted = Some(std::mem::take(&mut turn.noted));
+        let known = Known { outcomes: known, noted };
         let after = self.go_through(&turn.begin, known, guard, observer)?;
         if after.session.is_complete {
             self.tell(format!("session {} is complete", after.session.id), observer);

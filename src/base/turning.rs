@@ -8,19 +8,19 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 
+use super::notes::Notes;
 use super::{Base, Turn, asking, elsewhere};
 use crate::atomic;
 use crate::config::Mode;
 use crate::error::{Error, Result};
 use crate::inbox::Claimed;
 use crate::place::{Here, Place, Terms};
-use crate::protocol::{Digest, Effect, Kind, Operation, Outcome, Step};
-use crate::session::journal::Journal;
-use crate::session::log::{self, Entry};
+use crate::protocol::{Digest, Kind, Operation, Outcome, Step};
 use crate::session::record::{Begin, Commit, FileId, Folder, Record, Rendered};
 use crate::session::{Pending, Session, Verdict};
-use crate::turn::{self, Asking, Course, Ledger, Observer};
-use crate::workspace::guard::{Guard, Snapshot};
+use crate::turn::{self, Asking, Course, Observer};
+use crate::workspace::checkpoint::Noted;
+use crate::workspace::guard::Guard;
 use crate::workspace::walk::Walk;
 use crate::workspace::{READ_LIMIT, READ_ROOM};
 
@@ -34,28 +34,8 @@ const RUN_READS: u64 = 100 << 20;
 pub(super) struct Known {
     /// The steps that need not, or must not, be tried again, by number.
     pub(super) outcomes: BTreeMap<usize, Outcome>,
-    /// Whether it is taken up again after deaddrop had been stopped hard.
-    pub(super) recovered: bool,
-}
-
-/// The journal as a turn sees it.
-struct Notes<'a>(&'a mut Journal);
-
-impl Ledger for Notes<'_> {
-    fn guard(&mut self, snapshot: &Snapshot) -> Result<()> {
-        // It rides on the sync of the Intent that follows.
-        self.0.append(&Record::Guard(Box::new(snapshot.clone())).to_line())
-    }
-
-    fn intent(&mut self, step: usize, effect: &Effect) -> Result<()> {
-        self.0.append(&Record::Intent { step, effect: effect.clone() }.to_line())?;
-        self.0.sync()
-    }
-
-    fn result(&mut self, step: usize, outcome: &Outcome) -> Result<()> {
-        // It rides on the next record's sync: until then the effect itself tells.
-        self.0.append(&Record::Result { step, outcome: Box::new(outcome.clone()) }.to_line())
-    }
+    /// What is kept of what it was about to change; None where it begins.
+    pub(super) noted: Option<Vec<Noted>>,
 }
 
 impl Begin {
@@ -78,7 +58,8 @@ impl Begin {
                 (Folder::Nowhere, session.stem(), none.clone(), file, none)
             }
         };
-        Self { session, name, claim, file, text, steps, policy: None, folder, guest: None, verdict }
+        let (policy, guest, undoing) = (None, None, None);
+        Self { session, name, claim, file, text, steps, policy, folder, guest, verdict, undoing }
     }
 }
 
@@ -141,7 +122,7 @@ impl Base {
         self.note(&begin)?;
         let Record::Begin(begin) = begin else { unreachable!("made above") };
         let guard = Guard::new(self.quarantine(&begin.session));
-        let known = Known { outcomes: begin.known(), recovered: false };
+        let known = Known { outcomes: begin.known(), noted: None };
         self.go_through(&begin, known, guard, observer)
     }
 
@@ -166,7 +147,8 @@ impl Base {
     ) -> Result<Turn> {
         observer.turn(&begin.session, begin.reply().0);
         self.be_patient(begin)?;
-        let Known { outcomes: known, recovered } = known;
+        let Known { outcomes: known, noted } = known;
+        let recovered = noted.is_some();
         let (policy, clock) =
             (begin.policy.clone().map_or_else(|| self.policy_of(&begin.session), Ok)?, self.clock);
         // What confines commands takes a while to find out, and may never be asked.
@@ -184,6 +166,7 @@ impl Base {
             None => (READ_LIMIT, READ_ROOM),
         };
         let own = self.own_folder(&begin.session);
+        let records = self.records(begin);
         let mut notes = Notes(&mut self.journal);
         let course = Course {
             steps: begin.steps(),
@@ -196,7 +179,7 @@ impl Base {
             halts: begin.session.run.is_some(),
             now: &|| clock.now(),
         };
-        let (carried, walk) = if let Some(guest) = &self.guest {
+        let (carried, walk, recorded) = if let Some(guest) = &self.guest {
             let mut place = guest.place(Terms {
                 turn: elsewhere::turn_key(begin),
                 own: elsewhere::own(&begin.session),
@@ -208,7 +191,7 @@ impl Base {
                 files: Some(policy.files.clone()),
                 protected: &self.config.protected_names,
             })?;
-            (turn::carry_out(&course, &mut *place, &mut notes, observer)?, None)
+            (turn::carry_out(&course, &mut *place, &mut notes, observer)?, None, None)
         } else {
             let open = begin.session.unconfined;
             let place = Here::new(&self.workspace, &self.runner, &own, open, &interrupted);
@@ -221,10 +204,13 @@ impl Base {
             place.network = mode.network(policy.network);
             (place.read_limit, place.read_room) = (read_limit, read_room);
             place.seen = observer.looks_on();
+            place.recorder = records.then(|| super::recording::begin(&mut self.checkpoints, noted));
             let carried = turn::carry_out(&course, &mut place, &mut notes, observer)?;
-            (carried, place.into_last_walk())
+            let (walk, recorder) = place.into_parts();
+            (carried, walk, recorder.map(|recorder| recorder.finish(&self.workspace)))
         };
         let mut session = begin.session.clone();
+        session.changed = self.changed(&begin.session, recorded, observer);
         let (reply, text) = begin.reply();
         match carried.question {
             Some(question) => {
@@ -298,6 +284,7 @@ impl Base {
         if self.journal.len() > JOURNAL_LIMIT {
             self.empty_journal()?;
         }
+        self.prune_if_needed();
         Ok(Turn { session, outbox })
     }
 
@@ -309,21 +296,6 @@ impl Base {
             Folder::Approvals => self.approvals.archive(claim, name, begin.file, &begin.text),
             Folder::Nowhere => Ok(()),
         }
-    }
-
-    fn log(&self, begin: &Begin, session: &Session, recovered: bool) -> Result<()> {
-        let failed = session.last_results.iter().filter(|outcome| !outcome.success()).count();
-        let entry = Entry {
-            sequence: begin.session.sequence,
-            at: session.updated_at,
-            reply: begin.reply().0.to_owned(),
-            commands: session.last_results.len(),
-            failed,
-            interrupted: session.last_results.iter().filter(|o| o.is_lost()).count(),
-            is_complete: session.is_complete,
-            recovered,
-        };
-        log::add(&self.config.sessions, &session.id, &entry)
     }
 
     /// Puts on disk what the journal stands for, and begins it anew.
@@ -343,7 +315,7 @@ impl Base {
 
     /// Moves a file aside that stands where an outbox of ours is to be: it cannot be ours, since the
     /// turn is not decided, and it may be all that somebody has of something.
-    fn make_way(&self, session: &Session, observer: &mut dyn Observer) -> Result<()> {
+    pub(super) fn make_way(&self, session: &Session, observer: &mut dyn Observer) -> Result<()> {
         let path = self.outbox_path(session);
         if fs::symlink_metadata(&path).is_ok() {
             let aside =
@@ -374,7 +346,11 @@ impl Base {
     }
 
     /// Writes the next outbox under a temporary name; the session notes which files it shows.
-    fn prepare_outbox(&self, session: &mut Session, walk: Option<Walk>) -> Result<Rendered> {
+    pub(super) fn prepare_outbox(
+        &self,
+        session: &mut Session,
+        walk: Option<Walk>,
+    ) -> Result<Rendered> {
         let rendered = self.render(session, walk)?;
         let text = Self::note_shown(session, rendered);
         let path = self.outbox_path(session);

@@ -21,24 +21,33 @@ pub(super) fn change(file: &Rewritten) -> &'static str {
 
 /// What a reply would change in a file, as a unified diff.
 pub(super) fn diff(file: &Rewritten) -> String {
-    let name = |side: &str, standing: &Option<Standing>| match standing {
-        Some(_) => format!("{side}/{}", visible_line(file.path.as_str())),
+    let path = visible_line(file.path.as_str());
+    unified(&path, file.before.as_ref(), file.after.as_ref())
+}
+
+/// How what stands at `path`, a line for people, changes, as a unified diff.
+pub(super) fn unified(
+    path: &str,
+    file_before: Option<&Standing>,
+    file_after: Option<&Standing>,
+) -> String {
+    let name = |side: &str, standing: Option<&Standing>| match standing {
+        Some(_) => format!("{side}/{path}"),
         None => "/dev/null".to_owned(),
     };
-    let (old, new) = (name("a", &file.before), name("b", &file.after));
+    let (old, new) = (name("a", file_before), name("b", file_after));
     let instead = |what: &str| format!("--- {old}\n+++ {new}\n({what})\n");
-    if [&file.before, &file.after].into_iter().any(|side| matches!(side, Some(Standing::Large))) {
+    if [file_before, file_after].into_iter().any(|side| matches!(side, Some(Standing::Large))) {
         return instead("too large to show");
     }
-    let sides = || format!("{} -> {}", told(file.before.as_ref()), told(file.after.as_ref()));
-    let (Some(before), Some(after)) = (text(file.before.as_ref()), text(file.after.as_ref()))
-    else {
+    let sides = || format!("{} -> {}", told(file_before), told(file_after));
+    let (Some(before), Some(after)) = (text(file_before), text(file_after)) else {
         return instead(&format!("binary: {}", sides()));
     };
     if before.is_empty() && after.is_empty() {
-        return if file.before == file.after { String::new() } else { instead(&sides()) };
+        return if file_before == file_after { String::new() } else { instead(&sides()) };
     }
-    if file.before != file.after && shown(&before) == shown(&after) {
+    if file_before != file_after && shown(&before) == shown(&after) {
         return instead(&format!("binary: {}", sides()));
     }
     // Lines end where a line feed does: a return alone would hide the begin of the next.

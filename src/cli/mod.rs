@@ -4,10 +4,12 @@ mod arguments;
 mod awaited;
 mod changes;
 mod check;
+mod checkpoints;
 mod clipping;
 mod columns;
 mod decisions;
 mod demo;
+mod diff;
 mod doctor;
 mod doing;
 mod events;
@@ -33,9 +35,11 @@ mod service;
 mod serving;
 mod sessions;
 mod settings;
+mod stat;
 mod summary;
 mod talk;
 mod teller;
+mod undo;
 mod whereabouts;
 
 use std::ffi::OsString;
@@ -117,6 +121,14 @@ enum Command {
     Status(sessions::Status),
     /// List the turns of a session, a line each
     Log(sessions::Log),
+    /// Show what a turn changed
+    Diff(diff::Diff),
+    /// Take back what the last turns changed
+    Undo(undo::Undo),
+    /// Take back the last undo
+    Redo(undo::Redo),
+    /// List the checkpoints of turns, or remove old ones
+    Checkpoints(checkpoints::Checkpoints),
     /// Say what is well with the base directory and this machine, and what to do about the rest
     Doctor(doctor::Doctor),
     /// Say what the policy says of a command, and which policies there are
@@ -316,6 +328,10 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Command::Sessions(_) => sessions::list(&context),
         Command::Status(arguments) => sessions::status(&context, &arguments),
         Command::Log(arguments) => sessions::log(&context, &arguments),
+        Command::Diff(arguments) => diff::diff(&context, &arguments),
+        Command::Undo(arguments) => undo::undo(&context, &arguments),
+        Command::Redo(arguments) => undo::redo(&context, &arguments),
+        Command::Checkpoints(arguments) => checkpoints::checkpoints(&context, &arguments),
         Command::Doctor(_) => Ok(doctor::doctor(&context)),
         Command::Policy(arguments) => policy::policy(&context, &arguments),
         Command::Show(arguments) => sessions::show(&context, &arguments),

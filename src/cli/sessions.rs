@@ -217,24 +217,38 @@ fn sandbox(context: &Context, session: &Session) -> String {
 
 pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
     let session = named_or_newest(context, arguments.id.as_deref())?;
-    let entries = log::read(&context.config.sessions, &session.id)?.into_iter();
-    let mut turns: Vec<(Entry, bool)> = entries.map(|entry| (entry, false)).collect();
+    let entries = log::read(&context.config.sessions, &session.id)?;
+    let undone = log::undone(&entries);
+    let mut turns: Vec<(Entry, bool)> = entries.into_iter().map(|entry| (entry, false)).collect();
     turns.extend(begun(&session).map(|entry| (entry, true)));
     if turns.is_empty() {
         context.talk.say(&format!("No reply to session {} was carried out yet.", session.stem()));
     }
     for (entry, waits) in turns {
+        let is_undone = undone.contains(&entry.sequence);
         if context.json {
             let mut value = json!(entry);
+            value["isUndone"] = is_undone.into();
             if waits {
                 value["waiting"] = question::to_json(context, &session);
             }
             Context::print_json(&value);
             continue;
         }
-        let Entry { sequence, at, reply, commands, failed, interrupted, is_complete, recovered } =
-            entry;
-        let mut line = format!("{sequence:>4}  {at}  {}", count(commands, "command"));
+        let back = entry.back();
+        let Entry {
+            sequence,
+            at,
+            reply,
+            commands,
+            failed,
+            interrupted,
+            is_complete,
+            recovered,
+            ..
+        } = entry;
+        let what = back.unwrap_or_else(|| count(commands, "command"));
+        let mut line = format!("{sequence:>4}  {at}  {what}");
         let how = || match session.question() {
             Some(_) => format!("waits for your decision: {}", question::how(context, &session)),
             None => "decided; whoever began it goes on with it".to_owned(),
@@ -242,6 +256,7 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
         for (holds, words) in [
             (failed > 0, format!(", {failed} failed")),
             (interrupted > 0, format!(" ({interrupted} interrupted, may have run in part)")),
+            (is_undone, ", undone".to_owned()),
             (is_complete, ", done".to_owned()),
             (recovered, ", taken up again after a hard stop".to_owned()),
         ] {
@@ -267,6 +282,10 @@ fn begun(session: &Session) -> Option<Entry> {
         interrupted: pending.outcomes.iter().filter(|outcome| outcome.is_lost()).count(),
         is_complete: false,
         recovered: false,
+        changed: None,
+        records: Vec::new(),
+        undid: Vec::new(),
+        redid: None,
     })
 }
 

@@ -274,6 +274,7 @@ pub(super) fn turn_json(context: &Context, turn: &Turn) -> serde_json::Value {
         "tokens": turn.outbox.as_ref().and(session.tokens),
         "withheld": turn.outbox.as_ref().map(|_| &session.withheld),
         "isComplete": session.is_complete,
+        "changed": session.changed,
         "summary": session.summary,
         "waiting": question::to_json(context, session),
         "results": outcomes(session).iter().map(outcome_json).collect::<Vec<_>>(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::events::Events;
 use super::prompt::{Prompt, Said};
 use super::talk::{Talk, below, name, not_counted, outcomes, result, turn_json};
-use super::{Context, awaited, clipping, live, notice, question, rows, service, summary};
+use super::{Context, awaited, clipping, live, notice, question, rows, service, stat, summary};
 use crate::base::Turn;
 use crate::control::Wish;
 use crate::daemon::{Answer, Clipped, Listener, Waiting};
@@ -216,6 +216,9 @@ impl Listener for Teller<'_> {
             Context::print_json(&turn_json(context, turn));
         }
         self.sum_up(turn);
+        if let Some(line) = turn.session.changed.as_deref().and_then(stat::line) {
+            context.talk.say(&if live::is_on() { format!("  {line}") } else { line });
+        }
         match &turn.outbox {
             None if turn.session.is_complete => context.talk.completed(&turn.session),
             // What it asks is shown by itself.
@@ -301,7 +304,7 @@ impl Listener for Teller<'_> {
     fn fulfilled(&mut self, wish: &Wish, turn: &Turn) {
         let talk = &self.context.talk;
         match wish {
-            Wish::Apply { .. } => self.turned(turn),
+            Wish::Apply { .. } | Wish::Back { .. } => self.turned(turn),
             Wish::Say { .. } => talk.say(&format!(
                 "The next outbox of session {} will say what you said elsewhere.",
                 turn.session.id

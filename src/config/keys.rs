@@ -62,7 +62,7 @@ pub(crate) const PROTECTED: &str = ".git,.gitmodules,.husky,.vscode,.idea,.curso
     .mcp.json,.envrc,.bashrc,.bash_profile,.bash_login,.bash_logout,.profile,.zshrc,.zprofile,\
     .zshenv,.zlogin,.zlogout,.kshrc,.cshrc,.tcshrc,.login,.inputrc";
 
-pub(super) static KEYS: [Key; 24] = [
+pub(super) static KEYS: [Key; 27] = [
     Key { name: "workspace_dir", kind: Kind::Folder, default: "workspace" },
     Key { name: "inbox_dir", kind: Kind::Folder, default: "inbox" },
     Key { name: "outbox_dir", kind: Kind::Folder, default: "outbox" },
@@ -108,6 +108,9 @@ pub(super) static KEYS: [Key; 24] = [
     },
     Key { name: "sandbox.min_free_bytes", kind: bytes(0), default: "104857600" },
     Key { name: "protected_names", kind: Kind::Names, default: PROTECTED },
+    Key { name: "checkpoints", kind: Kind::Switch, default: "true" },
+    Key { name: "checkpoint_file_bytes", kind: bytes(1_000), default: "16777216" },
+    Key { name: "checkpoint_max_bytes", kind: bytes(1_000_000), default: "1073741824" },
     Key { name: "secrets", kind: Kind::Secrets, default: "withhold" },
     Key { name: "secrets_allow", kind: Kind::Patterns, default: "" },
     Key { name: "notify", kind: Kind::Notify, default: "off" },

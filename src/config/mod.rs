@@ -74,6 +74,12 @@ pub struct Config {
     pub sandbox: Sandbox,
     /// Names of files and folders that neither replies nor commands may write.
     pub protected_names: Vec<String>,
+    /// Whether what turns change is kept, so that it can be taken back.
+    pub checkpoints: bool,
+    /// The largest file that is kept for that, in bytes.
+    pub checkpoint_file_bytes: u64,
+    /// How many bytes are kept for it in all.
+    pub checkpoint_max_bytes: u64,
     /// How what an outbox shows is screened.
     pub secrets: Secrets,
     /// How the end of a turn is announced.
@@ -130,6 +136,9 @@ impl Config {
                 .unwrap_or(usize::MAX),
             sandbox: Sandbox::resolve(raw, &base, home)?,
             protected_names: raw.setting("protected_names").names()?,
+            checkpoints: raw.setting("checkpoints").switch()?,
+            checkpoint_file_bytes: raw.setting("checkpoint_file_bytes").number()?,
+            checkpoint_max_bytes: raw.setting("checkpoint_max_bytes").number()?,
             secrets: Secrets::resolve(raw)?,
             notify: Notify::resolve(raw)?,
             guest: raw.guest.as_ref().map(|guest| guest.resolve(&base)).transpose()?,

@@ -10,6 +10,7 @@
 
 mod boundaries;
 mod budget;
+mod changed;
 mod choosing;
 mod contents;
 mod events;

@@ -1,7 +1,7 @@
 //! PROMPT: what is asked of the LLM. Nothing of it is ever left out.
 
 use super::results::failed_before;
-use super::{Requested, boundaries};
+use super::{Requested, boundaries, changed};
 use crate::protocol::{Dialect, Outcome};
 use crate::session::Session;
 use crate::text::{indented, visible};
@@ -58,6 +58,10 @@ pub(super) fn prompt(session: &Session, requested: &[Requested], out: &mut Strin
         out.push('\n');
     }
     if session.sequence > 1 {
+        if session.dialect == Dialect::Operations {
+            // Among the events nothing else can stand.
+            out.push_str(&changed::told(session));
+        }
         rest(session, requested, out);
         out.push_str(match session.dialect {
             Dialect::Tags => CONTINUE,

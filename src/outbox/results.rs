@@ -2,6 +2,7 @@
 //! would leave no room for anything else.
 
 use super::budget::{CHARS_PER_TOKEN, clipped, first_lines, greatest, level};
+use super::changed;
 use super::contents::{Requested, Seen};
 use crate::protocol::{Capture, Detail, Outcome, Warning, WarningSort, tags};
 use crate::session::Session;
@@ -47,13 +48,15 @@ impl Results<'_> {
     /// All results, with their heading; nothing where there are none.
     pub(super) fn render(&self, limits: &Limits) -> String {
         let mut out = String::new();
-        if self.session.last_results.is_empty() {
+        let changed = changed::told(self.session);
+        if self.session.last_results.is_empty() && changed.is_empty() {
             return out;
         }
         out.push_str("\n## Previous Command Results\n");
         let mut told = self.told(limits);
         let Some(room) = limits.lines else {
             told.iter().for_each(|told| out.push_str(&told.text));
+            out.push_str(&changed);
             return out;
         };
         let kept = kept(&told, room);
@@ -72,6 +75,7 @@ impl Results<'_> {
                 "[... more results are left out for room: {ok} OK, {failed} FAILED ...]\n"
             ));
         }
+        out.push_str(&changed);
         out
     }
 
@@ -106,8 +110,11 @@ impl Results<'_> {
         let short = Limits { output: 0, line: LINE, lines: None };
         match tokens::count(&self.render(&short)) {
             all if all <= room => short,
-            // The heading, and the line that counts what is left out.
-            _ => Limits { lines: Some(room.saturating_sub(40)), ..short },
+            // The heading, the line that counts what is left out, and that of changed files.
+            _ => {
+                let beside = 40 + tokens::count(&changed::told(self.session));
+                Limits { lines: Some(room.saturating_sub(beside)), ..short }
+            }
         }
     }
 

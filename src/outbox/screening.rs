@@ -102,6 +102,11 @@ pub(super) fn session(session: &Session, wholes: &Wholes, screen: &mut Screen) -
     let mut shown = session.clone();
     let known = Known::of(wholes);
     shown.last_results.iter_mut().for_each(|outcome| result(outcome, &known, screen));
+    if let Some(changed) = &mut shown.changed {
+        let named = changed.named.iter_mut().map(|file| &mut file.path);
+        let left = changed.back.iter_mut().flat_map(|back| &mut back.left).map(|(path, _)| path);
+        named.chain(left).for_each(|path| replace(path, |path| screen.name(path)));
+    }
     shown
 }
 

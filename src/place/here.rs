@@ -12,6 +12,7 @@ use crate::protocol::{
     RelPath, ShellCommand, Warning,
 };
 use crate::runner::{Errand, Glimpse, Runner};
+use crate::workspace::checkpoint::Recorder;
 use crate::workspace::guard::{Keeper, Snapshot};
 use crate::workspace::walk::Walk;
 use crate::workspace::{Contents, Look, MovePlan, READ_LIMIT, READ_ROOM, Terms, Workspace};
@@ -48,6 +49,8 @@ pub struct Here<'a> {
     pub read_room: u64,
     /// Whether the lines of a file of that size may be shown where files are searched.
     pub readable: &'a dyn Fn(&RelPath, u64) -> bool,
+    /// What records what a turn changes, if that is kept.
+    pub recorder: Option<Recorder<'a>>,
     noticed: Vec<Warning>,
     /// The walk at the end of a turn in which commands ran.
     last_walk: Option<Walk>,
@@ -78,6 +81,7 @@ impl<'a> Here<'a> {
             read_limit: READ_LIMIT,
             read_room: READ_ROOM,
             readable: &|_, _| true,
+            recorder: None,
             noticed: Vec::new(),
             last_walk: None,
         }
@@ -89,9 +93,9 @@ impl<'a> Here<'a> {
         Self { guarded, guard: guard.into(), ..self }
     }
 
-    /// What the last walk of the turn found, where it needed one.
-    pub fn into_last_walk(self) -> Option<Walk> {
-        self.last_walk
+    /// What the last walk of the turn found, where it needed one; and what recorded the turn.
+    pub fn into_parts(self) -> (Option<Walk>, Option<Recorder<'a>>) {
+        (self.last_walk, self.recorder)
     }
 
     fn run(
@@ -109,9 +113,16 @@ impl<'a> Here<'a> {
             (Ok(_), Some(fault)) => return Ok(Failure::execution(fault).into()),
             (Err(failure), _) => return Ok(failure.into()),
         };
+        // The guard needs the same walk.
+        let mut walk = None;
+        let recorder = self.recorder.as_mut();
+        if let Some((noted, all)) = recorder.and_then(|r| r.before_command(self.workspace)) {
+            before(Coming::Noted(&noted))?;
+            walk = all;
+        }
         if self.guarded {
             let mut keep = |snapshot: &Snapshot| before(Coming::Guard(snapshot));
-            self.guard.begin(self.workspace, &mut keep)?;
+            self.guard.begin(self.workspace, walk.as_ref(), &mut keep)?;
         }
         before(Coming::Effect(&Effect::Command))?;
         let kept = self.guard.with(|guard| guard.kept(self.workspace, opens.repository));
@@ -149,6 +160,15 @@ impl<'a> Here<'a> {
             let keep = |snapshot: &Snapshot| before(Coming::Guard(snapshot));
             let workspace = self.workspace;
             self.guard.with(|guard| guard.expect(workspace, effect).map_or(Ok(()), keep))?;
+        }
+        let recorder = self.recorder.as_mut();
+        let noted = recorder.and_then(|recorder| match effect {
+            Effect::File(file) => recorder.before_file(self.workspace, file),
+            Effect::Move(moved) => recorder.before_move(self.workspace, moved),
+            _ => None,
+        });
+        if let Some(noted) = noted {
+            before(Coming::Noted(&noted))?;
         }
         before(Coming::Effect(effect))?;
         let detail = execute().unwrap_or_else(Detail::Failed);
@@ -227,10 +247,13 @@ impl Place for Here<'_> {
     }
 
     fn finish(&mut self) -> Result<Vec<Warning>> {
+        let recorder = self.recorder.as_mut();
+        let walk = recorder.and_then(|recorder| recorder.after_commands(self.workspace));
         if !self.guard.has_begun() {
+            self.last_walk = walk;
             return Ok(Vec::new());
         }
-        let walk = self.workspace.walk()?;
+        let walk = walk.map_or_else(|| self.workspace.walk(), Ok)?;
         let noticed = self.guard.finish(self.workspace, &walk);
         self.last_walk = Some(walk);
         Ok(noticed)

@@ -16,6 +16,7 @@ use crate::protocol::{
 };
 use crate::runner::environment_fault;
 use crate::workspace::Contents;
+use crate::workspace::checkpoint::Noted;
 use crate::workspace::guard::Snapshot;
 use crate::workspace::walk::Walk;
 
@@ -30,6 +31,8 @@ pub use unseen::Unseen;
 pub enum Coming<'a> {
     /// Commands will run in this turn, and this is what they must leave as it is.
     Guard(&'a Snapshot),
+    /// This is kept of what is about to change.
+    Noted(&'a Noted),
     /// This is about to happen.
     Effect(&'a Effect),
 }

@@ -259,6 +259,8 @@ impl Served {
                     }
                     // It is those commands' that run meanwhile.
                     Coming::Guard(snapshot) => self.steps.keep_guard(snapshot),
+                    // A host keeps nothing of its guest's files.
+                    Coming::Noted(_) => Ok(()),
                     Coming::Effect(effect) => {
                         begun.effect = Some(effect.clone());
                         held.begin(&begun)

@@ -1,11 +1,13 @@
 //! What happened in a session, a line a turn: `sessions/{id}.log`, JSON, made from the journal.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::blobs::BlobId;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 
@@ -30,6 +32,69 @@ pub struct Entry {
     pub is_complete: bool,
     /// Whether deaddrop was stopped hard in the middle, and took the turn up again.
     pub recovered: bool,
+    /// How many files and links it changed; None where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<usize>,
+    /// Where all that it changed is recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<BlobId>,
+    /// The turns that it took back, by their sequences, where it was an undo.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undid: Vec<u32>,
+    /// The undo that it took back, by its sequence, where it was a redo.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redid: Option<u32>,
+}
+
+impl Entry {
+    /// What was taken back, or done again, where the turn was that: a phrase.
+    pub fn back(&self) -> Option<String> {
+        match (self.redid, self.undid.as_slice()) {
+            (Some(undo), _) => Some(format!("took undo {undo} back")),
+            (None, []) => None,
+            (None, turns) => {
+                let turns: Vec<String> = turns.iter().map(u32::to_string).collect();
+                Some(format!("undid {}", turns.join(", ")))
+            }
+        }
+    }
+}
+
+/// The turns that were taken back and are not put back, by their sequences.
+pub fn undone(entries: &[Entry]) -> BTreeSet<u32> {
+    let stands: BTreeSet<u32> = standing(entries).done.iter().map(|done| done.sequence).collect();
+    let turns = entries.iter().filter(|entry| entry.back().is_none());
+    turns.map(|entry| entry.sequence).filter(|sequence| !stands.contains(sequence)).collect()
+}
+
+/// Which turns of a session stand.
+#[derive(Debug, Default)]
+pub struct Standing<'a> {
+    /// Those whose changes stand, in order.
+    pub done: Vec<&'a Entry>,
+    /// The undos that a redo could take back, the last one last; each with the turns that it took back.
+    pub undone: Vec<(&'a Entry, Vec<&'a Entry>)>,
+}
+
+/// Tells from the turns of a session which of them stand. A turn after an undo makes it final.
+pub fn standing(entries: &[Entry]) -> Standing<'_> {
+    let mut standing = Standing::default();
+    for entry in entries {
+        if !entry.undid.is_empty() {
+            let undone = |done: &&Entry| entry.undid.contains(&done.sequence);
+            let (back, done) = standing.done.into_iter().partition(undone);
+            standing.done = done;
+            standing.undone.push((entry, back));
+        } else if let Some(undo) = entry.redid {
+            if let Some(at) = standing.undone.iter().rposition(|(e, _)| e.sequence == undo) {
+                standing.done.append(&mut standing.undone.remove(at).1);
+            }
+        } else {
+            standing.done.push(entry);
+            standing.undone.clear();
+        }
+    }
+    standing
 }
 
 /// Adds a turn, unless it stands there already.

@@ -1,5 +1,6 @@
 //! A session: one task, and where its conversation stands. Pure; `store` keeps it on disk.
 
+mod changed;
 pub mod journal;
 pub mod log;
 mod pending;
@@ -9,6 +10,7 @@ pub mod store;
 
 use serde::{Deserialize, Serialize};
 
+pub use changed::{Back, Changed, FileChange, How, NAMED};
 pub use pending::{Pending, Question, Verdict};
 pub use seen::SeenFiles;
 
@@ -75,6 +77,9 @@ pub struct Session {
     /// The turn that waits for the person to approve an operation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending: Option<Box<Pending>>,
+    /// What its newest turn, or the part of it up to a question, changed in the workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Box<Changed>>,
     /// What its newest outbox does not show since it is secret, or shows all the same: sentences for
     /// the person.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -111,6 +116,7 @@ impl Session {
             asked: Vec::new(),
             seen: SeenFiles::default(),
             pending: None,
+            changed: None,
             withheld: Vec::new(),
             tokens: None,
             secret: uuid::Uuid::new_v4().simple().to_string(),
@@ -148,6 +154,19 @@ impl Session {
         self.to_say.push(text.to_owned());
         self.updated_at = now;
         self.next_outbox();
+    }
+
+    /// Takes in that the person has taken turns back, or done that again: on to an outbox that tells it.
+    /// What the one before it said on their behalf is said again, since nobody may have pasted that.
+    pub fn go_back(&mut self, changed: Changed, now: Timestamp) {
+        let mut said = std::mem::take(&mut self.said);
+        self.last_results = Vec::new();
+        self.changed = Some(Box::new(changed));
+        self.updated_at = now;
+        self.summary = None;
+        self.next_outbox();
+        said.append(&mut self.said);
+        self.said = said;
     }
 
     /// Adds the person's words to the next outbox.

@@ -1,11 +1,16 @@
 //! What the journal says: a turn from its beginning to its end, as records.
 //!
 //! ```text
-//! turn = Begin { Intent Result | Result | Guard } Commit End
+//! turn = Begin { Noted | Guard | Intent Result | Result } Commit End
+//! undo = Begin { Restoring } Restored Commit End
 //! ```
 //!
 //! A turn that stops to ask the person is two of these: the Commit of the first holds the question
 //! (in the session), and the Begin of the second what was decided.
+//!
+//! `Noted` stands before the Intents of what it is about, and says what is kept of that. An undo or a redo
+//! goes by a plan, which is on disk before its Begin; every Restoring is before the first of them is
+//! carried out.
 //!
 //! `Guard` stands before the Intent of the first command. A Result can be told anew, with what was
 //! noticed later.
@@ -18,8 +23,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Session, Verdict};
+use crate::blobs::BlobId;
 use crate::config::Policy;
 use crate::protocol::{Detail, Digest, Effect, Outcome, Step};
+use crate::workspace::checkpoint::Noted;
 use crate::workspace::guard::Snapshot;
 
 /// One record of the journal.
@@ -39,6 +46,20 @@ pub enum Record {
     },
     /// Commands will run in it, and this is what stood under protected names before the first.
     Guard(Box<Snapshot>),
+    /// This is kept of what is about to change in it.
+    Noted(Box<Noted>),
+    /// This place is about to be put back, as the plan of the turn has it.
+    Restoring {
+        /// Which change of the plan, counted from 0.
+        change: usize,
+        /// Where.
+        path: String,
+    },
+    /// That was done with all of them but these.
+    Restored {
+        /// What could not be put back, and why.
+        left: Vec<(String, String)>,
+    },
     /// This step of it came to that.
     Result {
         /// Which step, counted from 0.
@@ -82,6 +103,22 @@ pub struct Begin {
     /// one, and its text are what they said it with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
+    /// What is taken back, where that is all that the turn does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoing: Option<Undoing>,
+}
+
+/// What an undo or a redo takes back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Undoing {
+    /// The plan: which places become what.
+    pub plan: BlobId,
+    /// The turns that are taken back, or done again, by their sequences.
+    pub turns: Vec<u32>,
+    /// The undo that is taken back, if it is a redo.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redid: Option<u32>,
 }
 
 /// Where a file was dropped.
@@ -191,6 +228,8 @@ pub struct Unfinished {
     pub intents: BTreeMap<usize, Effect>,
     /// What stood under protected names before its first command.
     pub guard: Option<Snapshot>,
+    /// What is kept of what it was about to change.
+    pub noted: Vec<Noted>,
     /// What is known to have come of it, by step.
     pub results: BTreeMap<usize, Outcome>,
     /// How it was decided, if it was.
@@ -229,6 +268,7 @@ impl History {
                     begin: *begin,
                     intents: BTreeMap::new(),
                     guard: None,
+                    noted: Vec::new(),
                     results: BTreeMap::new(),
                     commit: None,
                 });
@@ -239,6 +279,10 @@ impl History {
             (Record::Guard(snapshot), Some(turn)) if turn.commit.is_none() => {
                 turn.guard = Some(*snapshot);
             }
+            (Record::Noted(noted), Some(turn)) if turn.commit.is_none() => turn.noted.push(*noted),
+            // What stands in each place tells more.
+            (Record::Restoring { .. } | Record::Restored { .. }, Some(turn))
+                if turn.commit.is_none() && turn.begin.undoing.is_some() => {}
             (Record::Result { step, outcome }, Some(turn)) if turn.commit.is_none() => {
                 turn.results.insert(step, *outcome);
             }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Offer, Pending, Run, SeenFiles, Session, is_id, run_id, run_stem};
+use super::{Changed, Offer, Pending, Run, SeenFiles, Session, is_id, run_id, run_stem};
 use crate::atomic;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -221,6 +221,8 @@ struct Record {
     workspace: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pending: Option<Box<Pending>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    changed: Option<Box<Changed>>,
     secret: String,
 }
 
@@ -269,6 +271,7 @@ fn write(session: &Session) -> Vec<u8> {
         policy: session.policy.clone(),
         workspace: session.workspace.clone(),
         pending: session.pending.clone(),
+        changed: session.changed.clone(),
         secret: session.secret.clone(),
     };
     let mut bytes = serde_json::to_vec_pretty(&record).expect("strings and numbers become JSON");
@@ -305,6 +308,7 @@ fn read(bytes: &[u8], id: &str) -> Result<Session, String> {
         policy: record.policy,
         workspace: record.workspace,
         pending: record.pending,
+        changed: record.changed,
         secret: record.secret,
     })
 }

@@ -23,6 +23,7 @@ use crate::protocol::{
 use crate::runner::Glimpse;
 use crate::session::{Question, SeenFiles, Session, Verdict};
 use crate::text::{count, visible_line};
+use crate::workspace::checkpoint::Noted;
 use crate::workspace::guard::Snapshot;
 use beside::{name_range, stand_in};
 pub use judge::judge;
@@ -66,6 +67,11 @@ pub trait Ledger {
     /// Commands will run in this turn, and this is what they must leave as it is. It need not be
     /// on disk before the first [`Ledger::intent`] is.
     fn guard(&mut self, _snapshot: &Snapshot) -> Result<()> {
+        Ok(())
+    }
+    /// This is kept of what is about to change. It need not be on disk before the next
+    /// [`Ledger::intent`] is.
+    fn noted(&mut self, _noted: &Noted) -> Result<()> {
         Ok(())
     }
     /// This step (counted from 0) is about to do that. After an error nothing is done.
@@ -179,6 +185,7 @@ pub fn carry_out(
                         observer.begun(step);
                         let before = &mut |coming: Coming<'_>| match coming {
                             Coming::Guard(snapshot) => ledger.guard(snapshot),
+                            Coming::Noted(noted) => ledger.noted(noted),
                             Coming::Effect(effect) => ledger.intent(n, effect),
                         };
                         let (detail, told) = match instead(operation, &outcomes, place)? {

@@ -5,6 +5,7 @@
 
 mod below;
 mod changing;
+pub mod checkpoint;
 mod closest;
 pub mod edit;
 mod excerpt;

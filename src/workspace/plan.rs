@@ -226,7 +226,7 @@ fn not_yet_for_others(_: &mut OpenOptions) {}
 
 /// What root makes in somebody's folder is theirs: commands run as the workspace's owner.
 #[cfg(unix)]
-fn give_to_owner(folder: &Dir, name: &str) -> io::Result<()> {
+pub(super) fn give_to_owner(folder: &Dir, name: impl rustix::path::Arg) -> io::Result<()> {
     use cap_std::fs::MetadataExt;
     use rustix::fs::{AtFlags, Gid, Uid, chownat};
     if !rustix::process::geteuid().is_root() {
@@ -241,12 +241,12 @@ fn give_to_owner(folder: &Dir, name: &str) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn give_to_owner(_: &Dir, _: &str) -> io::Result<()> {
+pub(super) fn give_to_owner<N>(_: &Dir, _: N) -> io::Result<()> {
     Ok(())
 }
 
 #[cfg(unix)]
-fn keep_owner(file: &File, like: &Metadata) -> io::Result<()> {
+pub(super) fn keep_owner(file: &File, like: &Metadata) -> io::Result<()> {
     use cap_std::fs::MetadataExt;
     let now = file.metadata()?;
     if (now.uid(), now.gid()) == (like.uid(), like.gid()) {
@@ -260,6 +260,6 @@ fn keep_owner(file: &File, like: &Metadata) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn keep_owner(_: &File, _: &Metadata) -> io::Result<()> {
+pub(super) fn keep_owner(_: &File, _: &Metadata) -> io::Result<()> {
     Ok(())
 }

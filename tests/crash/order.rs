@@ -234,7 +234,10 @@ impl Order {
         let base = self.base.clone();
         let mine = |path: &&String| {
             let kept = path.starts_with(&format!("{base}/sessions/")) && !path.ends_with("/.lock");
-            kept && **path != old && *path != from
+            // What was seen of the workspace is only remembered so as not to be read again.
+            let memory = ["/checkpoints/index", "/checkpoints/size"];
+            let memory = memory.iter().any(|name| path.ends_with(name));
+            kept && !memory && **path != old && *path != from
         };
         let left: Vec<String> = self.written.iter().filter(mine).cloned().collect();
         self.require(left.is_empty(), || {

@@ -217,6 +217,11 @@ impl Point {
         self.name.starts_with("mkdir")
     }
 
+    /// Whether it is about what is kept of the workspace: without it a turn cannot be taken back.
+    pub(crate) fn is_of_checkpoints(&self) -> bool {
+        self.what.contains("/sessions/checkpoints")
+    }
+
     /// Whether it is about a folder that commands have for themselves: without it they are not run,
     /// and told so, and nothing else depends on it; nor on its removal.
     pub(crate) fn is_for_commands(&self) -> bool {

@@ -28,6 +28,8 @@ pub(crate) struct Reported {
     pub(crate) lost: BTreeSet<usize>,
     /// Files that could not be changed.
     pub(crate) files: BTreeSet<&'static str>,
+    /// Whether some turn cannot be taken back.
+    not_kept: bool,
 }
 
 impl Reference {
@@ -139,6 +141,7 @@ fn reported(scene: &Scene, wrong: &mut Vec<String>) -> Reported {
             _ => wrong.push(format!("command {n} ran {ran} times, and is told as {told:?}")),
         }
     }
+    reported.not_kept = log(scene).iter().any(|turn| turn["changed"].is_null());
     for file in FILES {
         let failed = |line: &str| {
             line.starts_with("[FAILED] ")
@@ -220,6 +223,12 @@ fn masked(text: &str, reported: &Reported) -> String {
         let lost =
             |n: &usize| line.contains(&format!("ran-{n}")) || line.contains(&format!("said-{n}"));
         if reported.lost.iter().any(lost) {
+            continue;
+        }
+        // What a command did that was interrupted, or in a turn that could not be kept, is its own affair.
+        let by_commands = line.starts_with("Commands changed ");
+        let differs = reported.not_kept || !reported.lost.is_empty() || !reported.files.is_empty();
+        if by_commands && differs {
             continue;
         }
         if let Some(file) = reported.files.iter().find(|file| line.contains(**file)) {

@@ -120,3 +120,5 @@ mod tidy;
 #[cfg(target_os = "linux")]
 mod tmux;
 mod tolerance;
+#[cfg(target_os = "linux")]
+mod undo;

@@ -10,7 +10,7 @@ use crate::support::program;
 
 /// The layers, lowest first. A module may import what stands in lower layers, and its neighbours.
 const LAYERS: [&[&str]; 10] = [
-    &["text", "tokens", "error", "clock", "atomic", "config", "lock", "secrets"],
+    &["text", "tokens", "error", "clock", "atomic", "config", "lock", "blobs", "secrets"],
     &["protocol"],
     &["workspace", "runner", "client", "clipboard", "policy", "machine", "session"],
     &["place"],

@@ -121,9 +121,18 @@ pub(crate) fn session(session: &str) -> String {
             in_tools = !line.trim_end().trim_end_matches(',').ends_with(']');
         } else if in_tools {
             in_tools = !line.starts_with("  ]");
+        } else if is_digest(line.trim()) {
+            // Of permissions too, and so of the umask.
+            out.push_str("      {{RECORD}}\n");
         } else {
             out.push_str(line);
         }
     }
     out
+}
+
+/// Whether a line is the digest of a record alone.
+fn is_digest(line: &str) -> bool {
+    let digits = line.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    digits.is_some_and(|digits| digits.len() == 64 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
 }

@@ -302,7 +302,7 @@ pub(super) fn read(dir: &Dir, name: &OsStr) -> io::Result<Vec<u8>> {
 
 impl Workspace {
     /// A folder by its escaped path, reached without following links.
-    pub(super) fn folder_at(&self, path: &str) -> io::Result<Dir> {
+    pub(in crate::workspace) fn folder_at(&self, path: &str) -> io::Result<Dir> {
         let mut folder = self.root.try_clone()?;
         for name in path.split('/').filter(|name| !name.is_empty()) {
             folder = folder.open_dir_nofollow(unescaped(name))?;
@@ -311,7 +311,7 @@ impl Workspace {
     }
 
     /// Whether something is deaddrop's own, which changes as it pleases.
-    fn is_state(&self, path: &str, found: &Metadata) -> bool {
+    pub(in crate::workspace) fn is_state(&self, path: &str, found: &Metadata) -> bool {
         self.state.iter().any(|state| state.as_str() == path)
             || self.state_ids.contains(&(found.dev(), found.ino()))
     }

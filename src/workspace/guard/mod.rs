@@ -87,14 +87,22 @@ impl Guard {
     }
 
     /// A command is about to run. Takes the turn's snapshot where there is none yet, and gives what
-    /// is to be kept before the command begins: it, or what became of it by approved writes.
-    pub fn begin(&mut self, workspace: &Workspace) -> Result<Option<&Snapshot>> {
+    /// is to be kept before the command begins: it, or what became of it by approved writes. `walk` is
+    /// what was found in the workspace, if somebody has just looked.
+    pub fn begin(
+        &mut self,
+        workspace: &Workspace,
+        walk: Option<&Walk>,
+    ) -> Result<Option<&Snapshot>> {
         if self.quarantine.is_none() {
             return Ok(None);
         }
         self.settle(workspace);
         if self.known.is_none() {
-            self.known = Some(Snapshot::take(workspace, &workspace.walk()?));
+            self.known = Some(match walk {
+                Some(walk) => Snapshot::take(workspace, walk),
+                None => Snapshot::take(workspace, &workspace.walk()?),
+            });
             self.is_ahead = true;
         }
         for root in self.known.iter_mut().flat_map(|known| &mut known.roots) {
@@ -240,7 +248,7 @@ impl Workspace {
     }
 
     /// Whether a place lies below a protected name, so that it is looked at with that.
-    fn is_below_one(&self, path: &str) -> bool {
+    pub(super) fn is_below_one(&self, path: &str) -> bool {
         path.split('/').any(|name| self.protected.name_of(&super::names::shown(name)).is_some())
     }
 

@@ -62,6 +62,7 @@ impl Keeper {
     pub fn begin(
         &mut self,
         workspace: &Workspace,
+        walk: Option<&Walk>,
         keep: &mut dyn FnMut(&Snapshot) -> Result<()>,
     ) -> Result<()> {
         let mut joins = false;
@@ -76,7 +77,7 @@ impl Keeper {
             joins = true;
         }
         self.with(|guard| {
-            let is_ahead = guard.begin(workspace)?.is_some();
+            let is_ahead = guard.begin(workspace, walk)?.is_some();
             let known = guard.known.as_ref().filter(|_| is_ahead || joins);
             known.map_or(Ok(()), keep)
         })

@@ -21,9 +21,9 @@ fn the_places_are_those_that_exist_at_the_roots() {
     let mut guard = Guard::new(Quarantine::new(root.join("state"), "state", "turn"));
     assert_eq!(guard.kept(&workspace, false), Kept::default());
     assert!(!guard.has_begun());
-    assert!(guard.begin(&workspace).unwrap().is_some());
+    assert!(guard.begin(&workspace, None).unwrap().is_some());
     // One snapshot a turn.
-    assert!(guard.begin(&workspace).unwrap().is_none());
+    assert!(guard.begin(&workspace, None).unwrap().is_none());
     let Kept { mut places, pinned } = guard.kept(&workspace, false);
     assert_eq!(pinned, [""; 0].map(PathBuf::from));
     places.sort();
@@ -40,7 +40,7 @@ fn deaddrops_own_files_under_such_a_name_change_as_they_please() {
     let state = root.join(".idea/state");
     let workspace = Workspace::open(&root, std::slice::from_ref(&state), &defaults()).unwrap();
     let mut guard = Guard::new(Quarantine::new(state.clone(), "state", "turn"));
-    guard.begin(&workspace).unwrap();
+    guard.begin(&workspace, None).unwrap();
     fs::write(state.join("journal"), "x").unwrap();
     assert!(guard.check(&workspace).is_empty());
     fs::write(root.join(".idea/x"), "x").unwrap();
@@ -59,7 +59,7 @@ fn after_a_new_start(alter: impl Fn(&mut serde_json::Value)) -> (tempfile::TempD
     let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
     let place = || Quarantine::new(dir.path().join(".."), "..", "never-made");
     let mut guard = Guard::new(place());
-    let mut kept = serde_json::to_value(guard.begin(&workspace).unwrap().unwrap()).unwrap();
+    let mut kept = serde_json::to_value(guard.begin(&workspace, None).unwrap().unwrap()).unwrap();
     alter(&mut kept);
     let guard = Guard::resumed(place(), serde_json::from_value(kept).unwrap());
     (dir, guard)
@@ -119,7 +119,7 @@ fn without_a_place_for_it_nothing_is_watched() {
     let dir = tempfile::tempdir().unwrap();
     let workspace = Workspace::open(dir.path(), &[], &defaults()).unwrap();
     let mut guard = Guard::default();
-    assert!(guard.begin(&workspace).unwrap().is_none() && !guard.has_begun());
+    assert!(guard.begin(&workspace, None).unwrap().is_none() && !guard.has_begun());
     fs::create_dir(dir.path().join(".git")).unwrap();
     assert!(guard.check(&workspace).is_empty() && dir.path().join(".git").exists());
 }
@@ -138,7 +138,7 @@ fn with_a_command() -> (tempfile::TempDir, Workspace, Guard, String) {
     fs::write(root.join(".envrc"), "old\n").unwrap();
     let workspace = Workspace::open(&root, &[], &defaults()).unwrap();
     let mut guard = Guard::new(Quarantine::new(dir.path().join("state"), "state", "turn"));
-    let kept = serde_json::to_string(guard.begin(&workspace).unwrap().unwrap()).unwrap();
+    let kept = serde_json::to_string(guard.begin(&workspace, None).unwrap().unwrap()).unwrap();
     (dir, workspace, guard, kept)
 }
 
@@ -201,8 +201,9 @@ fn an_approved_write_is_neither_lost_nor_undone_wherever_deaddrop_is_stopped() {
             assert_eq!(standing(&workspace, n), wanted);
 
             // What the next command must leave as it is, is kept; and what it brings back is found.
-            let kept = serde_json::to_string(guard.begin(&workspace).unwrap().unwrap()).unwrap();
-            assert!(guard.begin(&workspace).unwrap().is_none());
+            let kept =
+                serde_json::to_string(guard.begin(&workspace, None).unwrap().unwrap()).unwrap();
+            assert!(guard.begin(&workspace, None).unwrap().is_none());
             let at = workspace.path();
             match n {
                 0 => fs::remove_dir_all(at.join(".vscode")).unwrap(),
@@ -253,7 +254,7 @@ fn of_an_opened_repository_what_is_compared_is_kept() {
         fs::write(root.join(file), text).unwrap();
     }
     guard.known = None;
-    guard.begin(&workspace).unwrap();
+    guard.begin(&workspace, None).unwrap();
     let names = |paths: Vec<PathBuf>| -> Vec<String> {
         let below = |path: PathBuf| path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
         let mut names: Vec<String> = paths.into_iter().map(below).collect();
@@ -295,7 +296,7 @@ fn what_git_knows_a_repository_by_is_set_right_after_a_stop() {
     let workspace = Workspace::open(&root, &[], &defaults()).unwrap();
     let place = || Quarantine::new(dir.path().join("state"), "state", "turn");
     let mut guard = Guard::new(place());
-    let kept = serde_json::to_value(guard.begin(&workspace).unwrap().unwrap()).unwrap();
+    let kept = serde_json::to_value(guard.begin(&workspace, None).unwrap().unwrap()).unwrap();
     fs::remove_file(root.join(".git/HEAD")).unwrap();
     fs::remove_dir(root.join(".git/refs")).unwrap();
     for folder in ["objects", "refs"] {
@@ -327,7 +328,7 @@ fn an_approved_write_settles_nothing_that_a_command_did_elsewhere() {
     fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
     let workspace = Workspace::open(&root, &[], &defaults()).unwrap();
     let mut guard = Guard::new(Quarantine::new(dir.path().join("state"), "state", "turn"));
-    guard.begin(&workspace).unwrap().unwrap();
+    guard.begin(&workspace, None).unwrap().unwrap();
     // It still runs when the person's write is made.
     fs::remove_file(root.join(".git/HEAD")).unwrap();
     let path = RelPath::parse(".envrc").unwrap();

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use super::close::Close;
+
 /// What stands in the workspace.
 #[derive(Debug, Default)]
 pub struct Walk {
@@ -20,6 +22,8 @@ pub struct Walk {
     pub(super) ignored_files: Count,
     /// Those of them that hold secrets by their nature, by path.
     pub(super) ignored_secrets: Vec<String>,
+    /// What was met, where it was looked at closely.
+    pub(super) close: Option<Box<Close>>,
 }
 
 /// How many files there are, and how large they are together.
@@ -167,6 +171,11 @@ impl Walk {
         self
     }
 
+    /// What was looked at closely, if that was asked for.
+    pub(in super::super) fn take_close(&mut self) -> Option<Box<Close>> {
+        self.close.take()
+    }
+
     /// The files that were left out singly, not with a folder.
     pub fn ignored_files(&self) -> Count {
         self.ignored_files
@@ -237,6 +246,9 @@ impl Walk {
         self.left_out.append(&mut other.left_out);
         self.ignored_secrets.append(&mut other.ignored_secrets);
         self.ignored_files.add(other.ignored_files);
+        if let (Some(close), Some(other)) = (&mut self.close, other.close.take()) {
+            close.append(*other);
+        }
         self.sort_folders();
         if other.entries.is_empty() {
             return self;

@@ -11,7 +11,7 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 /// The files that hold rules; a later one has the last word.
-const FILES: [&str; 3] = [".gitignore", ".ignore", ".deaddropignore"];
+pub(crate) const FILES: [&str; 3] = [".gitignore", ".ignore", ".deaddropignore"];
 
 /// Of a longer file only so many of its first bytes count, as whole lines.
 pub(crate) const SIZE_LIMIT: u64 = 64 << 10;
@@ -72,7 +72,7 @@ pub(crate) fn here<'a>(
 }
 
 /// The whole lines within the limit.
-fn first_lines(bytes: &[u8]) -> &[u8] {
+pub(crate) fn first_lines(bytes: &[u8]) -> &[u8] {
     match usize::try_from(SIZE_LIMIT).ok().and_then(|limit| bytes.split_at_checked(limit)) {
         Some((first, more)) if !more.is_empty() => {
             &first[..memchr::memrchr(b'\n', first).map_or(0, |n| n + 1)]

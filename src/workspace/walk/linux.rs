@@ -6,9 +6,10 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 
 use cap_std::fs::Dir;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, StatxFlags, openat, statx};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, Statx, StatxFlags, openat, statx};
 
 use super::EntryKind;
+use super::close::Facts;
 use super::ignoring::SIZE_LIMIT;
 
 /// The entries of a folder, with their type where the file system tells it.
@@ -56,6 +57,22 @@ impl Handle {
         })
     }
 
+    /// The same with all that tells whether it is as it was.
+    pub(super) fn look_closely(&self, name: &[u8]) -> io::Result<(Option<EntryKind>, u64, Facts)> {
+        let found = Self::stat(self, &CString::new(name)?, AtFlags::SYMLINK_NOFOLLOW)?;
+        let kind = match FileType::from_raw_mode(found.stx_mode.into()) {
+            FileType::Directory => None,
+            FileType::RegularFile => Some(EntryKind::File),
+            FileType::Symlink => Some(EntryKind::Link),
+            _ => Some(EntryKind::Other),
+        };
+        Ok((kind, found.stx_size, facts(&found)))
+    }
+
+    fn stat(&self, name: &std::ffi::CStr, flags: AtFlags) -> io::Result<Statx> {
+        Ok(statx(&self.0, name, flags | AtFlags::STATX_DONT_SYNC, StatxFlags::BASIC_STATS)?)
+    }
+
     /// Reads a file, a little more than [`SIZE_LIMIT`] where it is longer.
     pub(super) fn read_small(&self, name: &[u8]) -> io::Result<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -65,6 +82,18 @@ impl Handle {
             file.take(SIZE_LIMIT + 1).read_to_end(&mut bytes)?;
         }
         Ok(bytes)
+    }
+}
+
+fn facts(found: &Statx) -> Facts {
+    let nanos = |time: &rustix::fs::StatxTimestamp| {
+        i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
+    };
+    Facts {
+        inode: found.stx_ino,
+        mode: u32::from(found.stx_mode) & 0o7777,
+        written: nanos(&found.stx_mtime),
+        changed: nanos(&found.stx_ctime),
     }
 }
 

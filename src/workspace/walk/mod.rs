@@ -3,6 +3,7 @@
 //! Folders are opened relative to their parent's handle and never through a link. A second thread
 //! joins in where there are enough files to pay for it.
 
+pub(super) mod close;
 mod counting;
 mod found;
 pub(crate) mod ignoring;
@@ -13,6 +14,7 @@ mod system;
 #[path = "portable.rs"]
 mod system;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -21,6 +23,7 @@ use super::names::escaped;
 use crate::error::{Error, Result};
 use crate::protocol::RelPath;
 use crate::secrets;
+use close::By;
 pub(super) use counting::count;
 pub use found::{Count, EntryKind, LeftOut, Listed, Walk};
 use ignoring::{Budget, Rules};
@@ -46,12 +49,22 @@ struct Queue {
     changed: Condvar,
 }
 
+/// Lists every file that is not ignored.
 pub(super) fn walk(workspace: &Workspace) -> Result<Walk> {
+    walk_by(workspace, None)
+}
+
+/// The same, looking closely at each, by rules that may be others than those on disk.
+pub(in crate::workspace) fn walk_closely(workspace: &Workspace, by: &By) -> Result<Walk> {
+    walk_by(workspace, Some(by))
+}
+
+fn walk_by(workspace: &Workspace, by: Option<&By>) -> Result<Walk> {
     let root = Handle::root(&workspace.root).map_err(|e| Error::io("list", &workspace.path, e))?;
     let queue = Queue { jobs: Mutex::new((Vec::new(), 1)), changed: Condvar::new() };
-    let walker = Walker { queue: &queue, state: &workspace.state, budget: Budget::new() };
+    let walker = Walker { queue: &queue, state: &workspace.state, budget: Budget::new(), by };
     thread::scope(|scope| {
-        let mut mine = Walk::default();
+        let mut mine = walker.begin();
         let mut buffer = Vec::with_capacity(32 << 10);
         let (mut helper, mut tried) = (None, false);
         walker.folder(&Arc::new(root), ["", ""], None, &mut mine, &mut buffer);
@@ -116,11 +129,18 @@ struct Walker<'a> {
     queue: &'a Queue,
     state: &'a [RelPath],
     budget: Budget,
+    /// By which rules each entry is looked at closely; None where names and sizes are enough.
+    by: Option<&'a By>,
 }
 
 impl Walker<'_> {
+    fn begin(&self) -> Walk {
+        let close = self.by.map(|_| Box::default());
+        Walk { close, ..Walk::default() }
+    }
+
     fn help(&self) -> Walk {
-        let mut walk = Walk::default();
+        let mut walk = self.begin();
         let mut buffer = Vec::with_capacity(32 << 10);
         while let Some(job) = self.queue.next() {
             self.job(&job, &mut walk, &mut buffer);
@@ -137,7 +157,12 @@ impl Walker<'_> {
                 let rules = job.rules.as_ref();
                 self.folder(&Arc::new(handle), [&job.prefix, exact], rules, walk, buffer);
             }
-            Err(_) => walk.unreadable.push(job.prefix.clone()),
+            Err(_) => {
+                walk.close.iter_mut().for_each(|close| {
+                    close.unreadable.push(job.exact.clone().unwrap_or_else(|| job.prefix.clone()));
+                });
+                walk.unreadable.push(job.prefix.clone());
+            }
         }
     }
 
@@ -152,11 +177,19 @@ impl Walker<'_> {
         let Ok(entries) = handle.entries(buffer) else {
             let name = if prefix.is_empty() { "." } else { prefix };
             walk.unreadable.push(name.to_owned());
+            walk.close.iter_mut().for_each(|close| close.unreadable.push(exact.to_owned()));
             return;
         };
-        let names = entries.iter().map(|(name, _)| name.as_slice());
-        let own =
-            ignoring::here(prefix, rules, names, &self.budget, |name| handle.read_small(name));
+        let mut names = entries.iter().map(|(name, _)| name.as_slice());
+        let read = |name: &[u8]| handle.read_small(name);
+        let own = match (self.by, &mut walk.close) {
+            (Some(by), Some(close)) => {
+                let texts = close.rules_of(by, exact, names, read);
+                let names = texts.keys().map(String::as_bytes);
+                ignoring::here(prefix, rules, names, &self.budget, |name| given(&texts, name))
+            }
+            _ => ignoring::here(prefix, rules, &mut names, &self.budget, read),
+        };
         let rules = own.as_ref().or(rules);
 
         let mut folders = Vec::new();
@@ -165,7 +198,8 @@ impl Walker<'_> {
             if name.eq_ignore_ascii_case(b".git") {
                 walk.repositories.push(exact.to_owned());
             }
-            if matches!(name.as_slice(), b".git" | b".gitkeep") {
+            let unlisted = name.as_slice() == b".gitkeep";
+            if name.as_slice() == b".git" || unlisted && walk.close.is_none() {
                 continue;
             }
             let text = String::from_utf8_lossy(name);
@@ -175,7 +209,16 @@ impl Walker<'_> {
                     continue;
                 }
             }
-            let Ok((kind, size)) = handle.look(name, *kind) else { continue };
+            let (kind, size, facts) = match &walk.close {
+                None => {
+                    let Ok((kind, size)) = handle.look(name, *kind) else { continue };
+                    (kind, size, None)
+                }
+                Some(_) => {
+                    let Ok((kind, size, facts)) = handle.look_closely(name) else { continue };
+                    (kind, size, Some(facts))
+                }
+            };
             let below = || below(prefix, exact, name, &text);
             if rules.is_some_and(|rules| rules.ignores(prefix, &text, kind.is_none())) {
                 match kind {
@@ -191,6 +234,9 @@ impl Walker<'_> {
                 }
                 continue;
             }
+            if let (Some(close), Some(facts)) = (&mut walk.close, facts) {
+                close.meet(format!("{exact}{}", escaped(name)), kind, size, facts);
+            }
             match kind {
                 None => folders.push(Job {
                     parent: Arc::clone(handle),
@@ -199,11 +245,18 @@ impl Walker<'_> {
                     exact: below(),
                     rules: rules.cloned(),
                 }),
+                Some(_) if unlisted => {}
                 Some(kind) => walk.push(prefix, &text, size, kind),
             }
         }
         self.queue.add(&mut folders);
     }
+}
+
+/// A file of rules that is given.
+fn given(texts: &BTreeMap<String, String>, name: &[u8]) -> std::io::Result<Vec<u8>> {
+    let text = std::str::from_utf8(name).ok().and_then(|name| texts.get(name));
+    text.map(|text| text.clone().into_bytes()).ok_or_else(|| std::io::ErrorKind::NotFound.into())
 }
 
 /// The escaped form of a folder's path, where that is another than the path as text.

@@ -6,6 +6,7 @@ use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{Dir, FileType, OpenOptions};
 
 use super::EntryKind;
+use super::close::Facts;
 use super::ignoring::SIZE_LIMIT;
 
 /// The entries of a folder, with their type.
@@ -47,6 +48,13 @@ impl Handle {
         } else {
             (Some(EntryKind::Other), 0)
         })
+    }
+
+    /// The same with all that tells whether it is as it was.
+    pub(super) fn look_closely(&self, name: &[u8]) -> io::Result<(Option<EntryKind>, u64, Facts)> {
+        let found = self.0.symlink_metadata(&*String::from_utf8_lossy(name))?;
+        let (kind, size) = self.look(name, found.file_type())?;
+        Ok((kind, size, Facts::of(&found)))
     }
 
     /// Reads a file, a little more than [`SIZE_LIMIT`] where it is longer.

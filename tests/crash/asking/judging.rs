@@ -179,7 +179,9 @@ impl Reference {
 pub(super) fn masked(text: &str, lost: &BTreeSet<usize>) -> String {
     let mut kept = String::new();
     for line in text.lines() {
-        if lost.iter().any(|n| line.contains(&format!("ran-{n}"))) {
+        // A command that was interrupted may have changed anything, and an error keep it from being known.
+        let by_commands = line.starts_with("Commands changed ");
+        if by_commands || lost.iter().any(|n| line.contains(&format!("ran-{n}"))) {
             continue;
         }
         match line.split_once("\"durationMs\":") {

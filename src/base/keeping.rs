@@ -1,0 +1,147 @@
+//! How much of checkpoints is kept, and for which turns.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Base;
+use crate::blobs::BlobId;
+use crate::clock::Timestamp;
+use crate::config::Config;
+use crate::error::Result;
+use crate::session::log;
+use crate::session::store::Store as Sessions;
+use crate::workspace::checkpoint::{Store, What};
+
+/// Of the most that is kept, so many tenths are left when it was too much: else each turn would have to
+/// make room.
+const TENTHS: u64 = 8;
+
+/// The checkpoint of one turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Its session.
+    pub session: String,
+    /// The outbox that it answered.
+    pub sequence: u32,
+    /// When it was decided.
+    pub at: Timestamp,
+    /// How many files and links it changed.
+    pub files: usize,
+    /// How many bytes are kept for it, some of them perhaps for others too.
+    pub bytes: u64,
+    /// Whether it is still whole, so that the turn can be shown and taken back.
+    pub is_whole: bool,
+    records: Vec<BlobId>,
+    needs: BTreeSet<BlobId>,
+}
+
+/// What is kept for the checkpoints of a base directory.
+pub(super) fn store(config: &Config) -> Store {
+    let folder = config.sessions.join("checkpoints");
+    Store::new(&folder, config.checkpoint_file_bytes, config.checkpoint_max_bytes)
+}
+
+/// The checkpoints of all sessions, the oldest first; and how many bytes are kept in all.
+pub fn kept(config: &Config) -> Result<(Vec<Kept>, u64)> {
+    let mut store = store(config);
+    let kept = all(config, &store)?;
+    Ok((kept, store.size()))
+}
+
+fn all(config: &Config, store: &Store) -> Result<Vec<Kept>> {
+    let mut all = Vec::new();
+    for id in Sessions::new(&config.sessions).ids()? {
+        for entry in log::read(&config.sessions, &id)? {
+            if entry.records.is_empty() {
+                continue;
+            }
+            let mut is_whole = true;
+            let mut needs: BTreeSet<BlobId> = BTreeSet::new();
+            for record in &entry.records {
+                needs.insert(record.clone());
+                match store.recorded(record)? {
+                    None => is_whole = false,
+                    Some(changes) => {
+                        let sides = changes.into_iter().flat_map(|c| [c.before, c.after]);
+                        needs.extend(sides.filter_map(|what| match what {
+                            Some(What::File { blob, .. }) => Some(blob),
+                            _ => None,
+                        }));
+                    }
+                }
+            }
+            let lengths = needs.iter().filter_map(|blob| store.blobs.length(blob));
+            let (sequence, at) = (entry.sequence, entry.at);
+            let (files, bytes) = (entry.changed.unwrap_or_default(), lengths.sum());
+            let (session, records) = (id.clone(), entry.records);
+            all.push(Kept { session, sequence, at, files, bytes, is_whole, records, needs });
+        }
+    }
+    all.sort_by_key(|kept| (kept.at, kept.sequence));
+    Ok(all)
+}
+
+impl Base {
+    /// Removes checkpoints, the oldest first, until no more than `most` bytes are kept; None for the
+    /// limit of the settings. What the workspace is like now stays known. Gives how many checkpoints went,
+    /// and how many bytes are kept before and after.
+    pub fn prune(&mut self, most: Option<u64>) -> Result<(usize, u64, u64)> {
+        let most = most.unwrap_or_else(|| self.checkpoints.limit());
+        self.prune_to(most, most)
+    }
+
+    /// The same until `most` bytes are kept; where what the workspace is like now takes that already,
+    /// until `else_most` are.
+    fn prune_to(&mut self, most: u64, else_most: u64) -> Result<(usize, u64, u64)> {
+        // What waits for a decision is needed when the turn goes on.
+        let waiting = self.store.pending()?;
+        let waiting = waiting.iter().filter_map(|session| session.changed.as_deref());
+        let mut always: BTreeSet<BlobId> = BTreeSet::new();
+        for record in waiting.flat_map(|changed| &changed.records) {
+            always.insert(record.clone());
+            for change in self.checkpoints.recorded(record)?.unwrap_or_default() {
+                always.extend([change.before, change.after].into_iter().filter_map(|w| match w {
+                    Some(What::File { blob, .. }) => Some(blob),
+                    _ => None,
+                }));
+            }
+        }
+        let mut all = all(&self.config, &self.checkpoints)?;
+        all.retain(|kept| kept.is_whole);
+        let before = self.checkpoints.blobs.all().iter().map(|(_, length)| length).sum::<u64>();
+        let lengths: BTreeMap<BlobId, u64> = self.checkpoints.blobs.all().into_iter().collect();
+        // The newest first, as long as there is room for them beside what is always needed.
+        let mut needed = always;
+        needed.extend(self.checkpoints.known_blobs()?);
+        let length = |blob: &BlobId| lengths.get(blob).copied().unwrap_or_default();
+        let mut sum: u64 = needed.iter().map(length).sum();
+        let most = if sum > most { else_most } else { most };
+        let mut went = all.len();
+        for kept in all.iter().rev() {
+            let more: u64 = kept.needs.difference(&needed).map(length).sum();
+            if sum.saturating_add(more) > most {
+                break;
+            }
+            sum += more;
+            went -= 1;
+            needed.extend(kept.needs.iter().cloned());
+        }
+        // Records first: what lacks one is said to be gone.
+        for kept in &all[..went] {
+            for record in kept.records.iter().filter(|record| !needed.contains(*record)) {
+                self.checkpoints.blobs.remove(record)?;
+            }
+        }
+        let after = self.checkpoints.sweep(&needed)?;
+        self.checkpoints.note_size();
+        Ok((went, before, after))
+    }
+
+    /// The same where more is kept than may be. What goes wrong is told by whoever asks for it.
+    pub(super) fn prune_if_needed(&mut self) {
+        if !self.within_turn && self.config.checkpoints && self.checkpoints.is_full() {
+            let limit = self.checkpoints.limit();
+            // It is tried again after a later turn.
+            let _ = self.prune_to(limit / 10 * TENTHS, limit);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What a turn changed: whether it is recorded, and what a session, the terminal and the next outbox
+//! tell of it.
+
+use std::time::Duration;
+
+use similar::{ChangeTag, TextDiff};
+
+use super::Base;
+use crate::session::record::Begin;
+use crate::session::{Changed, FileChange, How, NAMED, Session};
+use crate::turn::Observer;
+use crate::workspace::checkpoint::{Change, Noted, Recorded, Recorder, Store, What, composed};
+
+/// Of larger files lines are not counted, in bytes.
+const COUNTED: u64 = 1 << 20;
+/// Lines are told apart for no longer than this a file; what is left then counts as changed.
+const LONGEST: Duration = Duration::from_millis(100);
+
+/// The recorder of a turn, of which this was noted before it was cut off.
+pub(super) fn begin(store: &mut Store, noted: Option<Vec<Noted>>) -> Recorder<'_> {
+    match noted {
+        None => Recorder::new(store),
+        Some(noted) => Recorder::resumed(store, noted),
+    }
+}
+
+impl Base {
+    /// Whether what a turn changes is recorded. A run has no session that could take it back, and what a
+    /// guest does stays there.
+    pub(super) fn records(&self, begin: &Begin) -> bool {
+        self.config.checkpoints && begin.session.run.is_none() && begin.guest.is_none()
+    }
+
+    /// What is told of a turn that this was recorded of, in a session that was like this before.
+    pub(super) fn changed(
+        &mut self,
+        before: &Session,
+        recorded: Option<Recorded>,
+        observer: &mut dyn Observer,
+    ) -> Option<Box<Changed>> {
+        let Recorded { changes, by_commands } = recorded?;
+        // What it changed before it stopped to ask.
+        let earlier = before.changed.as_deref().filter(|_| before.pending.is_some());
+        let earlier = earlier.cloned().unwrap_or_default();
+        let changed = match (changes, earlier.not_kept.clone()) {
+            (Err(why), _) | (Ok(_), Some(why)) => Err(why),
+            (Ok(changes), None) => self.tell_changes(earlier, &changes, &by_commands),
+        };
+        Some(Box::new(changed.unwrap_or_else(|why| {
+            observer.noticed(&format!("this turn cannot be taken back (`deaddrop undo`): {why}"));
+            Changed { not_kept: Some(why), ..Changed::default() }
+        })))
+    }
+
+    fn tell_changes(
+        &mut self,
+        mut earlier: Changed,
+        changes: &[Change],
+        by_commands: &[usize],
+    ) -> Result<Changed, String> {
+        let mut parts = Vec::new();
+        for record in &earlier.records {
+            let part = self.checkpoints.recorded(record).map_err(|e| e.to_string())?;
+            parts.push(part.ok_or("what it changed before your decision is not kept any more")?);
+        }
+        if !changes.is_empty() {
+            let record = self.checkpoints.record(changes).map_err(|e| e.to_string())?;
+            self.checkpoints.settle().map_err(|e| e.to_string())?;
+            earlier.records.push(record);
+        }
+        let commanded: Vec<String> = by_commands
+            .iter()
+            .map(|n| changes[*n].shown())
+            .chain(earlier.named.iter().filter(|one| one.by_command).map(|one| one.path.clone()))
+            .collect();
+        let all = composed(parts.into_iter().chain([changes.to_vec()]));
+        Ok(told(&self.checkpoints, &all, &commanded, earlier.records))
+    }
+}
+
+/// What is told of these changes; commands made those of these names.
+pub(super) fn told(
+    store: &Store,
+    changes: &[Change],
+    commanded: &[String],
+    records: Vec<crate::blobs::BlobId>,
+) -> Changed {
+    let mut sum = Changed { records, ..Changed::default() };
+    for change in changes {
+        let Some(how) = how(change) else { continue };
+        let path = change.shown();
+        let by_command = commanded.contains(&path);
+        sum.files += 1;
+        sum.by_commands += usize::from(by_command);
+        if sum.named.len() < NAMED {
+            let lines = lines(store, change);
+            sum.named.push(FileChange { path, how, lines, by_command });
+        }
+    }
+    sum
+}
+
+/// How a file or a link changed; None where it is a folder alone.
+fn how(change: &Change) -> Option<How> {
+    let file =
+        |what: &Option<What>| what.as_ref().is_some_and(|w| !matches!(w, What::Folder { .. }));
+    Some(match (file(&change.before), file(&change.after)) {
+        (false, false) => return None,
+        (false, true) => How::New,
+        (true, false) => How::Deleted,
+        (true, true) => match (&change.before, &change.after) {
+            (Some(What::File { blob, .. }), Some(What::File { blob: same, .. }))
+                if blob == same =>
+            {
+                How::Mode
+            }
+            _ => How::Changed,
+        },
+    })
+}
+
+/// How many lines were added and removed; None where it is no text.
+fn lines(store: &Store, change: &Change) -> Option<(usize, usize)> {
+    let text = |what: &Option<What>| match what {
+        None | Some(What::Folder { .. }) => Some(String::new()),
+        Some(What::File { blob, size, .. }) if *size <= COUNTED => {
+            let bytes = store.blobs.read(blob).ok()??;
+            String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
+        }
+        _ => None,
+    };
+    let (before, after) = (text(&change.before)?, text(&change.after)?);
+    let mut config = TextDiff::configure();
+    let before: Vec<&str> = before.split_inclusive('\n').collect();
+    let after: Vec<&str> = after.split_inclusive('\n').collect();
+    let diff = config.timeout(LONGEST).diff_slices(&before, &after);
+    let mut counts = (0, 0);
+    for change in diff.iter_all_changes() {
+        match change.tag() {
+            ChangeTag::Insert => counts.0 += 1,
+            ChangeTag::Delete => counts.1 += 1,
+            ChangeTag::Equal => {}
+        }
+    }
+    Some(counts)
+}

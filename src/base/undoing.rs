@@ -1,0 +1,224 @@
+//! Taking turns back, and doing that again: a turn of its own.
+//!
+//! The plan is on disk before the turn begins. Then Begin ⟂, a Restoring for each place ⟂, all that is to
+//! be done, Restored, and from there on as every turn. A place that was to be put back is as it was or
+//! as it was to become, so after a hard stop the plan is gone through once more.
+//!
+//! The turn records what it changed itself, as every turn does. So a redo is the undo of an undo, and
+//! brings back what a person lost who forced it.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Base, Turn, recording, showing};
+use crate::error::{Error, Result};
+use crate::session::log::{self, Entry};
+use crate::session::record::{Begin, Commit, Record, Undoing};
+use crate::session::{self, Session};
+use crate::text::count;
+use crate::turn::Observer;
+use crate::workspace::checkpoint::{Change, Plan, composed, reversed};
+
+/// What is to be taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Back {
+    /// So many of the last turns that changed something.
+    Turns(usize),
+    /// The last undo.
+    Undo,
+}
+
+/// So many files are named that keep an undo from being done.
+const NAMED: usize = 20;
+
+impl Base {
+    /// The session whose turns are to be taken back: the one that is named, complete or not, or the only
+    /// open one; where none is open, the newest.
+    pub fn to_take_back(&self, named: Option<&str>) -> Result<Session> {
+        match named {
+            Some(id) => self.store.load(id),
+            None => match self.store.choose(None) {
+                Err(e) if e.is_without_session() => {
+                    self.store.list()?.0.into_iter().next().ok_or(e)
+                }
+                chosen => chosen,
+            },
+        }
+    }
+
+    /// Takes turns of a session back; with `force` also what the person has changed since, if that can
+    /// be kept.
+    ///
+    /// # Errors
+    /// There is nothing to take back, it cannot be, or the person has changed some of it since. Then
+    /// nothing was touched.
+    pub fn take_back(
+        &mut self,
+        mut session: Session,
+        back: Back,
+        force: bool,
+        observer: &mut dyn Observer,
+    ) -> Result<Turn> {
+        if let Some(guest) = self.guest_label() {
+            return Err(Error::undo(format!(
+                "what a session changes in the guest '{guest}' is not kept here, so it cannot be shown or taken back; use what is there, such as git"
+            )));
+        }
+        if session.pending.is_some() {
+            return Err(Error::waits(format!(
+                "session {0} waits for your decision: `deaddrop deny --session {0}` or `deaddrop approve --session {0}` comes first; nothing was taken back",
+                session.id
+            )));
+        }
+        self.stand_firm()?;
+        let entries = log::read(&self.config.sessions, &session.id)?;
+        let (turns, redid) = chosen(&entries, back, &session.id)?;
+        let mut changes = self.changes_of(&turns)?;
+        let turns: Vec<u32> = match redid {
+            Some(undo) => undo.undid.clone(),
+            None => turns.iter().map(|turn| turn.sequence).collect(),
+        };
+        changes = reversed(changes);
+        let plan = self.checkpoints.plan(&self.workspace, changes, force)?;
+        if !plan.conflicts.is_empty() && !force {
+            return Err(Error::undo(refusal(&plan.conflicts)));
+        }
+        let text = serde_json::to_vec(&plan).map_err(|e| Error::undo(e.to_string()))?;
+        let (plan, _) = self.checkpoints.blobs.add(&text)?;
+        self.checkpoints.settle()?;
+        if session.is_complete {
+            // It is taken up again: its last outbox was answered.
+            session.is_complete = false;
+            session.sequence += 1;
+            session.said.clear();
+        }
+        let mut begin = Begin::of(session, Vec::new(), None, None);
+        if redid.is_some() { "redo" } else { "undo" }.clone_into(&mut begin.name);
+        begin.undoing = Some(Undoing { plan, turns, redid: redid.map(|undo| undo.sequence) });
+        self.within_turn = true;
+        self.note(&Record::Begin(Box::new(begin.clone())))?;
+        self.restore(&begin, false, observer)
+    }
+
+    /// All that these turns changed, as one list.
+    fn changes_of(&self, turns: &[&Entry]) -> Result<Vec<Change>> {
+        let mut parts = Vec::new();
+        for turn in turns {
+            if turn.changed.is_none() {
+                return Err(Error::undo(format!(
+                    "turn {} cannot be taken back: nothing was kept of what it changed (see `deaddrop log`)",
+                    turn.sequence
+                )));
+            }
+            for record in &turn.records {
+                let part = self.checkpoints.recorded(record)?;
+                parts.push(part.ok_or_else(|| showing::gone(turn.sequence))?);
+            }
+        }
+        Ok(composed(parts))
+    }
+
+    /// Puts back what the plan of a turn says, or what is left of it, and concludes the turn.
+    pub(super) fn restore(
+        &mut self,
+        begin: &Begin,
+        recovered: bool,
+        observer: &mut dyn Observer,
+    ) -> Result<Turn> {
+        let Some(undoing) = &begin.undoing else {
+            return Err(Error::undo("there is nothing to put back".to_owned()));
+        };
+        let plan = self.checkpoints.blobs.read(&undoing.plan)?;
+        let plan = plan.and_then(|text| serde_json::from_slice::<Plan>(&text).ok());
+        let lost = plan.is_none();
+        let plan = plan.unwrap_or_default();
+        for (n, change) in plan.changes.iter().enumerate() {
+            let record = Record::Restoring { change: n, path: change.path.clone() };
+            self.journal.append(&record.to_line())?;
+        }
+        self.journal.sync()?;
+        plan.sweep(&self.workspace);
+        let mut left = plan.left.clone();
+        if lost {
+            let why = "what was to be put back is not kept any more; some may have been";
+            left.push(("everything".to_owned(), why.to_owned()));
+        }
+        let restored = plan.carry_out(&mut self.checkpoints, &self.workspace)?;
+        left.extend(restored.left.iter().cloned());
+        for (path, why) in &left {
+            observer.noticed(&format!("'{path}' is left as it is: {why}"));
+        }
+        self.journal.append(&Record::Restored { left: left.clone() }.to_line())?;
+        let is_done = |change: &&Change| {
+            let path = change.shown();
+            !restored.left.iter().any(|(left, _)| *left == path)
+        };
+        let done: Vec<Change> = plan.changes.iter().filter(is_done).cloned().collect();
+        let mut records = Vec::new();
+        if !done.is_empty() {
+            records.push(self.checkpoints.record(&done)?);
+        }
+        self.checkpoints.settle()?;
+        self.checkpoints.note_size();
+        let mut changed = recording::told(&self.checkpoints, &done, &[], records);
+        let (turns, redid) = (undoing.turns.clone(), undoing.redid);
+        changed.back = Some(Box::new(session::Back { turns, redid, left }));
+        let mut session = begin.session.clone();
+        session.go_back(changed, self.now());
+        self.make_way(&session, observer)?;
+        let outbox = Some(self.prepare_outbox(&mut session, None)?);
+        let commit = Record::Commit(Box::new(Commit { session, outbox, recovered }));
+        self.note(&commit)?;
+        let Record::Commit(commit) = commit else { unreachable!("made above") };
+        self.conclude(begin, *commit)
+    }
+}
+
+/// The turns whose changes are to be taken back; with the undo that they are, if they are one.
+fn chosen<'a>(
+    entries: &'a [Entry],
+    back: Back,
+    id: &str,
+) -> Result<(Vec<&'a Entry>, Option<&'a Entry>)> {
+    let mut standing = log::standing(entries);
+    match back {
+        Back::Undo => {
+            let undo = standing.undone.pop().ok_or_else(|| {
+                Error::undo(format!(
+                    "there is nothing to redo in session {id}: only an undo that no turn came after can be taken back"
+                ))
+            })?;
+            Ok((vec![undo.0], Some(undo.0)))
+        }
+        Back::Turns(wanted) => {
+            let changed = |turn: &&Entry| turn.changed.is_none() || !turn.records.is_empty();
+            let mut turns: Vec<&Entry> = standing.done.into_iter().filter(changed).collect();
+            if turns.is_empty() || wanted == 0 {
+                return Err(Error::undo(format!(
+                    "there is nothing to take back: no turn of session {id} that stands has changed a file"
+                )));
+            }
+            if turns.len() < wanted {
+                return Err(Error::undo(format!(
+                    "only {} of session {id} can be taken back, not {wanted}",
+                    count(turns.len(), "turn")
+                )));
+            }
+            Ok((turns.split_off(turns.len() - wanted), None))
+        }
+    }
+}
+
+fn refusal(conflicts: &[String]) -> String {
+    let mut names: Vec<String> =
+        conflicts.iter().take(NAMED).map(|path| format!("'{path}'")).collect();
+    if conflicts.len() > NAMED {
+        names.push(format!("and {} more", conflicts.len() - NAMED));
+    }
+    let was = if conflicts.len() == 1 { "was" } else { "were" };
+    format!(
+        "{} {was} changed since, and nothing was touched: {}. `--force` puts them back all the same; what stands there now is kept, and `deaddrop redo` brings it back",
+        count(conflicts.len(), "file"),
+        names.join(", ")
+    )
+}

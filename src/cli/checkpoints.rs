@@ -1,0 +1,95 @@
+//! `checkpoints`: which turns can be shown and taken back, and how much is kept for that.
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::{Context, talk};
+use crate::base::kept;
+use crate::error::Result;
+use crate::text::count;
+use crate::watch::Stop;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each line is a turn: its session, its number, when, how many files it changed, and how many bytes are
+kept for it, of which some may be kept for other turns too. checkpoint_max_bytes bounds all of it; the
+oldest go first, by themselves.
+
+Examples:
+  deaddrop checkpoints
+  deaddrop checkpoints prune
+  deaddrop checkpoints prune --max-bytes 0")]
+pub(super) struct Checkpoints {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Remove the oldest until no more is kept than may be
+    #[command(after_help = "\
+Examples:
+  deaddrop checkpoints prune
+  deaddrop checkpoints prune --max-bytes 100000000")]
+    Prune(Prune),
+}
+
+#[derive(Debug, Args)]
+struct Prune {
+    /// How many bytes may be kept
+    #[arg(long, value_name = "N", help = "How many bytes may be kept [checkpoint_max_bytes]")]
+    max_bytes: Option<u64>,
+}
+
+pub(super) fn checkpoints(context: &Context, arguments: &Checkpoints) -> Result<ExitCode> {
+    match &arguments.command {
+        None => list(context),
+        Some(Command::Prune(prune)) => {
+            let mut base = context.open(Stop::on_signals()?)?;
+            let (went, before, after) = base.prune(prune.max_bytes)?;
+            base.settle()?;
+            if context.json {
+                Context::print_json(&json!({ "removed": went, "before": before, "after": after }));
+            } else {
+                context.talk.say(&format!(
+                    "{} removed; {after} bytes are kept, {before} were before. What the workspace is like now stays known.",
+                    count(went, "checkpoint")
+                ));
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn list(context: &Context) -> Result<ExitCode> {
+    let (all, bytes) = kept(&context.config)?;
+    for kept in &all {
+        if context.json {
+            Context::print_json(&json!({
+                "session": kept.session,
+                "sequence": kept.sequence,
+                "at": kept.at,
+                "files": kept.files,
+                "bytes": kept.bytes,
+                "isWhole": kept.is_whole,
+            }));
+            continue;
+        }
+        let state = if kept.is_whole { "" } else { "  gone" };
+        talk::result(&format!(
+            "{}  {:>4}  {}  {:>8}  {:>12} bytes{state}",
+            kept.session,
+            kept.sequence,
+            kept.at,
+            count(kept.files, "file"),
+            kept.bytes
+        ));
+    }
+    if !context.json {
+        let limit = context.config.checkpoint_max_bytes;
+        context.talk.say(&format!("{bytes} bytes are kept in all, of at most {limit}."));
+    }
+    Ok(ExitCode::SUCCESS)
+}

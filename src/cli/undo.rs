@@ -1,0 +1,68 @@
+//! `undo` and `redo`: turns taken back, and that taken back again.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::Context;
+use crate::base::Back;
+use crate::control::Wish;
+use crate::error::Result;
+use crate::watch::Stop;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Files are as they were before the turn: contents, permissions and links, what is gone is back, and what
+was made is gone. Ignored files are left alone, and so are names that only you write, such as .git.
+What you have changed since is refused and named; nothing is touched then. The next outbox tells the
+LLM. A session that is complete is taken up again by it.
+
+Examples:
+  deaddrop undo
+  deaddrop undo 3
+  deaddrop undo --force      puts files back that you have changed since; `redo` brings yours back")]
+pub(super) struct Undo {
+    /// How many turns that changed files
+    #[arg(value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    turns: u32,
+    #[command(flatten)]
+    how: How,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Only the last undo can be taken back, and only while no turn has come after it.
+
+Examples:
+  deaddrop redo
+  deaddrop redo --session a1b2c3d4")]
+pub(super) struct Redo {
+    #[command(flatten)]
+    how: How,
+}
+
+#[derive(Debug, Args)]
+struct How {
+    /// Of which session, where several are open; where none is, the newest
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Also files that you have changed since
+    #[arg(long)]
+    force: bool,
+}
+
+pub(super) fn undo(context: &Context, arguments: &Undo) -> Result<ExitCode> {
+    let turns = usize::try_from(arguments.turns).unwrap_or(usize::MAX);
+    go_back(context, Back::Turns(turns), &arguments.how)
+}
+
+pub(super) fn redo(context: &Context, arguments: &Redo) -> Result<ExitCode> {
+    go_back(context, Back::Undo, &arguments.how)
+}
+
+fn go_back(context: &Context, back: Back, how: &How) -> Result<ExitCode> {
+    let wish = Wish::Back { back, session: how.session.clone(), force: how.force };
+    let stop = Stop::on_signals()?;
+    let turn = context.wish(wish, &stop, None, 0)?;
+    context.conclude(turn, false, &stop)
+}

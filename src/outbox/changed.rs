@@ -1,0 +1,65 @@
+//! What the LLM is told of files that changed by other hands than its file operations: its commands, and
+//! the person who took turns back. Names are data; each stands within a line of ours.
+
+use crate::session::{Back, Changed, FileChange, Session};
+use crate::text::count;
+
+/// So many files are named.
+const NAMED: usize = 30;
+/// So many characters of each name.
+const LENGTH: usize = 200;
+
+/// What the newest turn is told to have changed beside its results, in whole lines; mostly nothing.
+pub(super) fn told(session: &Session) -> String {
+    let Some(changed) = session.changed.as_deref() else { return String::new() };
+    match &changed.back {
+        Some(back) => taken_back(changed, back),
+        None if changed.by_commands > 0 => {
+            let by_commands: Vec<&FileChange> =
+                changed.named.iter().filter(|change| change.by_command).collect();
+            let all = count(changed.by_commands, "file");
+            format!("Commands changed {all}: {}\n", names(&by_commands, changed.by_commands))
+        }
+        None => String::new(),
+    }
+}
+
+fn taken_back(changed: &Changed, back: &Back) -> String {
+    let turns: Vec<String> = back.turns.iter().map(u32::to_string).collect();
+    let turns = match turns.as_slice() {
+        [one] => format!("what your reply to message {one} changed"),
+        _ => format!("what your replies to messages {} changed", turns.join(", ")),
+    };
+    let what = match back.redid {
+        Some(_) => format!("The user has put back {turns}, which they had undone: it stands again"),
+        None => format!("The user has undone {turns}: files are as they were before"),
+    };
+    let named: Vec<&FileChange> = changed.named.iter().collect();
+    let mut told = match changed.files {
+        0 => format!("{what}.\n"),
+        n => format!("{what}. {} changed by that: {}\n", count(n, "file"), names(&named, n)),
+    };
+    if !back.left.is_empty() {
+        let left: Vec<String> = back.left.iter().take(NAMED).map(|(path, _)| short(path)).collect();
+        let more = rest(back.left.len(), left.len());
+        told.push_str(&format!("Left as they are: {}{more}\n", left.join(", ")));
+    }
+    told
+}
+
+fn names(changes: &[&FileChange], all: usize) -> String {
+    let named: Vec<String> =
+        changes.iter().take(NAMED).map(|change| short(&change.told())).collect();
+    format!("{}{}", named.join(", "), rest(all, named.len()))
+}
+
+fn rest(all: usize, named: usize) -> String {
+    if all > named { format!(" and {} more", all - named) } else { String::new() }
+}
+
+fn short(name: &str) -> String {
+    match name.char_indices().nth(LENGTH) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.to_owned(),
+    }
+}

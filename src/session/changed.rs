@@ -1,0 +1,100 @@
+//! What a turn changed in the workspace, as far as a session tells of it; the record of all of it is kept
+//! beside (see `workspace::checkpoint`).
+
+use serde::{Deserialize, Serialize};
+
+use crate::blobs::BlobId;
+
+/// So many changed files are named.
+pub const NAMED: usize = 40;
+
+/// What a turn changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Changed {
+    /// Where all of it is recorded: a record for each part of a turn that stopped to ask.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<BlobId>,
+    /// How many files and links were changed.
+    pub files: usize,
+    /// The first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub named: Vec<FileChange>,
+    /// How many of them commands changed.
+    #[serde(default)]
+    pub by_commands: usize,
+    /// Why it is not known, and cannot be taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_kept: Option<String>,
+    /// What was taken back, or done again, where that is what the turn was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back: Option<Box<Back>>,
+}
+
+/// How one file was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileChange {
+    /// Which, for people.
+    pub path: String,
+    /// How.
+    pub how: How,
+    /// How many lines were added and removed, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<(usize, usize)>,
+    /// Whether a command did it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_command: bool,
+}
+
+/// How a file can be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum How {
+    /// It was not there before.
+    New,
+    /// It is another.
+    Changed,
+    /// Its permissions are others.
+    Mode,
+    /// It is not there any more.
+    Deleted,
+}
+
+impl FileChange {
+    /// `new src/a.py`, `src/a.py`, `deleted src/a.py`.
+    pub fn told(&self) -> String {
+        let before = match self.how {
+            How::New => "new ",
+            How::Deleted => "deleted ",
+            How::Changed | How::Mode => "",
+        };
+        let after = if self.how == How::Mode { " (permissions)" } else { "" };
+        format!("{before}{}{after}", self.path)
+    }
+
+    /// The same with the lines that were added and removed: `src/a.py (+3 −1)`.
+    pub fn told_with_lines(&self) -> String {
+        let told = self.told();
+        match (self.how, self.lines) {
+            (How::New, Some((added, _))) => format!("{told} (+{added})"),
+            (How::Deleted, Some((_, removed))) => format!("{told} (−{removed})"),
+            (How::Changed, Some((added, removed))) => format!("{told} (+{added} −{removed})"),
+            _ => told,
+        }
+    }
+}
+
+/// What was taken back, or done again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Back {
+    /// The turns that were taken back, or are no more: by the outboxes that they answered.
+    pub turns: Vec<u32>,
+    /// The undo that was undone, if that is what it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redid: Option<u32>,
+    /// What is not as it was, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<(String, String)>,
+}

@@ -1,0 +1,54 @@
+//! Changes one after another as one, and a change the other way round. Pure.
+
+use std::collections::BTreeMap;
+
+use super::Change;
+
+/// These changes, one list after the other, as one list: of each place what stood there first, and
+/// what does in the end. Where it was something else in between than what the list before left, somebody
+/// else changed it.
+pub fn composed(lists: impl IntoIterator<Item = Vec<Change>>) -> Vec<Change> {
+    let mut all: BTreeMap<String, Change> = BTreeMap::new();
+    for change in lists.into_iter().flatten() {
+        match all.get_mut(&change.path) {
+            None => drop(all.insert(change.path.clone(), change)),
+            Some(known) => {
+                known.mixed |= change.mixed || known.after != change.before;
+                known.after = change.after;
+            }
+        }
+    }
+    all.into_values().filter(|change| change.before != change.after || change.mixed).collect()
+}
+
+/// The same changes the other way round.
+pub fn reversed(changes: Vec<Change>) -> Vec<Change> {
+    let turned = |Change { path, before, after, mixed }| Change {
+        path,
+        before: after,
+        after: before,
+        mixed,
+    };
+    changes.into_iter().map(turned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::What;
+    use super::*;
+
+    fn change(path: &str, before: Option<u32>, after: Option<u32>) -> Change {
+        let what = |mode: Option<u32>| mode.map(|mode| What::Folder { mode });
+        Change { path: path.into(), before: what(before), after: what(after), mixed: false }
+    }
+
+    #[test]
+    fn the_first_and_the_last_count_and_what_is_between_is_told() {
+        let first = vec![change("a", None, Some(1)), change("b", Some(1), Some(2))];
+        let then = vec![change("a", Some(1), None), change("b", Some(3), Some(4))];
+        let both = composed([first, then]);
+        assert_eq!(both, [Change { mixed: true, ..change("b", Some(1), Some(4)) }]);
+        let back = reversed(both);
+        assert_eq!(back, [Change { mixed: true, ..change("b", Some(4), Some(1)) }]);
+    }
+}

@@ -1,0 +1,221 @@
+//! What was seen of the workspace at the last look, so that what is unchanged is not read again; and
+//! what stood there before a command, for a turn that is taken up again.
+//!
+//! A file of lines, `checksum " " JSON`, that only grows within a turn; a line says what stands
+//! somewhere, that nothing does, or which rules hold. So a turn writes as much as has changed, and a
+//! place in the file ([`Mark`]) stands for all that was so then. What is torn or damaged at its end
+//! counts as never seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::What;
+use crate::atomic;
+use crate::blobs::BlobId;
+use crate::error::{Error, Result};
+use crate::workspace::walk::close::{Facts, Texts};
+
+/// An index that is so much longer than it would be anew is written anew, in bytes.
+const SLACK: u64 = 256 << 10;
+
+/// What was seen somewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Known {
+    #[serde(rename = "w")]
+    pub(super) what: What,
+    #[serde(rename = "f")]
+    pub(super) facts: Facts,
+    /// Its size, as the system told it.
+    #[serde(rename = "z")]
+    pub(super) size: u64,
+    /// Whether it is as it was where its facts are.
+    #[serde(rename = "s", default)]
+    pub(super) sure: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+enum Line {
+    /// The first: which index it is.
+    Id(String),
+    Set(String, Known),
+    Gone(String),
+    Rules(Texts),
+}
+
+/// A state of the index.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Mark {
+    id: String,
+    end: u64,
+}
+
+/// All that was seen.
+#[derive(Debug)]
+pub(super) struct Index {
+    path: PathBuf,
+    id: String,
+    pub(super) seen: BTreeMap<String, Known>,
+    pub(super) rules: Texts,
+    /// How long the file is, and how long it was when it was written anew.
+    end: u64,
+    fresh: u64,
+    /// Lines that are not in the file yet.
+    lines: String,
+    is_synced: bool,
+    is_loaded: bool,
+}
+
+impl Index {
+    pub(super) fn new(path: PathBuf) -> Self {
+        let (id, lines) = (String::new(), String::new());
+        let (seen, rules) = (BTreeMap::new(), Texts::new());
+        let (is_synced, is_loaded) = (false, false);
+        Self { path, id, seen, rules, end: 0, fresh: 0, lines, is_synced, is_loaded }
+    }
+
+    /// What is known is to be read anew from the file.
+    pub(super) fn unload(&mut self) {
+        *self = Self::new(std::mem::take(&mut self.path));
+    }
+
+    /// Reads it, where that is still to be done; up to a mark, where one is given. Returns whether all
+    /// up to there is there.
+    pub(super) fn load(&mut self, mark: Option<&Mark>) -> Result<bool> {
+        if self.is_loaded && mark.is_none() {
+            return Ok(true);
+        }
+        self.unload();
+        self.is_loaded = true;
+        let bytes = match fs::read(&self.path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
+            bytes => bytes.map_err(|e| Error::io("read", &self.path, e))?,
+        };
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if mark.is_some_and(|mark| self.end >= mark.end) {
+                break;
+            }
+            let Some(line) = read(line) else { break };
+            self.end += line.1;
+            match line.0 {
+                Line::Id(id) => self.id = id,
+                Line::Set(path, known) => drop(self.seen.insert(path, known)),
+                Line::Gone(path) => drop(self.seen.remove(&path)),
+                Line::Rules(rules) => self.rules = rules,
+            }
+        }
+        self.fresh = self.end;
+        Ok(mark.is_none_or(|mark| mark.id == self.id && mark.end == self.end))
+    }
+
+    pub(super) fn set(&mut self, path: String, known: Known) {
+        self.note(&Line::Set(path.clone(), known.clone()));
+        self.seen.insert(path, known);
+    }
+
+    /// Notes that nothing stands there; it was taken out of what is seen before.
+    pub(super) fn gone(&mut self, path: &str) {
+        self.note(&Line::Gone(path.to_owned()));
+    }
+
+    pub(super) fn go_by(&mut self, rules: Texts) {
+        if rules != self.rules {
+            self.note(&Line::Rules(rules.clone()));
+            self.rules = rules;
+        }
+    }
+
+    fn note(&mut self, line: &Line) {
+        push(&mut self.lines, line);
+    }
+
+    /// Writes what is new. With `sync` all of it is on disk then.
+    pub(super) fn write(&mut self, sync: bool) -> Result<Mark> {
+        let fail = |path: &PathBuf, e| Error::io("write", path, e);
+        if self.id.is_empty() || self.end == 0 {
+            self.write_anew(sync)?;
+        } else if !self.lines.is_empty() || sync && !self.is_synced {
+            let written = self.append(sync);
+            if let Err(e) = written {
+                let path = self.path.clone();
+                self.unload();
+                return Err(fail(&path, e));
+            }
+        }
+        Ok(Mark { id: self.id.clone(), end: self.end })
+    }
+
+    fn append(&mut self, sync: bool) -> io::Result<()> {
+        let mut file = File::options().write(true).open(&self.path)?;
+        // What follows is torn, or of a turn that is carried out anew.
+        if file.metadata()?.len() != self.end {
+            file.set_len(self.end)?;
+        }
+        file.seek(SeekFrom::Start(self.end))?;
+        file.write_all(self.lines.as_bytes())?;
+        self.end += self.lines.len() as u64;
+        self.lines.clear();
+        if sync {
+            file.sync_data()?;
+        }
+        self.is_synced = sync;
+        Ok(())
+    }
+
+    fn write_anew(&mut self, sync: bool) -> Result<()> {
+        self.id = uuid::Uuid::new_v4().simple().to_string();
+        let mut text = String::new();
+        push(&mut text, &Line::Id(self.id.clone()));
+        push(&mut text, &Line::Rules(self.rules.clone()));
+        for (path, known) in &self.seen {
+            push(&mut text, &Line::Set(path.clone(), known.clone()));
+        }
+        if let Some(folder) = self.path.parent() {
+            fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
+        }
+        let put = if sync { atomic::write_private } else { atomic::write_soon };
+        put(&self.path, text.as_bytes())?;
+        (self.end, self.fresh) = (text.len() as u64, text.len() as u64);
+        self.lines.clear();
+        self.is_synced = sync;
+        Ok(())
+    }
+
+    /// Writes it anew where it has grown long; not within a turn, whose marks would mean nothing then.
+    pub(super) fn shorten(&mut self) -> Result<()> {
+        self.load(None)?;
+        if self.end > 2 * self.fresh + SLACK { self.write_anew(false) } else { Ok(()) }
+    }
+
+    /// The blobs of all that is seen.
+    pub(super) fn blobs(&self) -> BTreeSet<BlobId> {
+        let blob = |known: &Known| match &known.what {
+            What::File { blob, .. } => Some(blob.clone()),
+            _ => None,
+        };
+        self.seen.values().filter_map(blob).collect()
+    }
+}
+
+fn push(text: &mut String, line: &Line) {
+    // Strings and numbers always become JSON.
+    let json = serde_json::to_string(line).unwrap_or_default();
+    text.push_str(&blake3::hash(json.as_bytes()).to_hex()[..16]);
+    text.push(' ');
+    text.push_str(&json);
+    text.push('\n');
+}
+
+/// A line and its length; None where it is none.
+fn read(bytes: &[u8]) -> Option<(Line, u64)> {
+    let line = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
+    let (sum, json) = line.split_once(' ')?;
+    if *sum != blake3::hash(json.as_bytes()).to_hex()[..16] {
+        return None;
+    }
+    Some((serde_json::from_str(json).ok()?, bytes.len() as u64))
+}

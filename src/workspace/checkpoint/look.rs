@@ -1,0 +1,284 @@
+//! Looking: what stands in one place, and in all of the workspace.
+
+use std::io::{self, Read};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
+use cap_std::fs::{Dir, Metadata, OpenOptions};
+
+use super::index::Known;
+use super::{Store, What, Why};
+use crate::blobs::BlobId;
+use crate::error::Result;
+use crate::workspace::names::{escaped_os, unescaped};
+use crate::workspace::walk::close::{By, Close, Facts, Met};
+use crate::workspace::walk::{EntryKind, Walk, walk_closely};
+use crate::workspace::{Workspace, without_blocking};
+
+/// What was changed so short a time ago may change again without another time, in nanoseconds; on
+/// some file systems times are of two seconds.
+const YOUNG: i128 = 2_000_000_000;
+/// A file that is written while it is read is read so often.
+const TRIES: usize = 3;
+
+/// What differs from the last look: where, what stood there, and what does now.
+pub(super) type Difference = (String, Option<What>, Option<What>);
+
+/// The folder of the last file that was looked at, which is most often that of the next.
+#[derive(Default)]
+struct Last(Option<(String, Dir)>);
+
+impl Last {
+    fn folder(&mut self, workspace: &Workspace, path: &str) -> io::Result<&Dir> {
+        if self.0.as_ref().is_none_or(|(last, _)| last != path) {
+            self.0 = Some((path.to_owned(), workspace.folder_at(path)?));
+        }
+        self.0.as_ref().map(|(_, folder)| folder).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+/// A path as the folder that holds it, and the name there.
+pub(super) fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+impl Store {
+    /// Looks at all that is not left out by these rules, and keeps what is new. Gives the walk, and
+    /// what differs from the last look. Nothing of it is on disk before it is settled.
+    ///
+    /// # Errors
+    /// The root cannot be listed, or something cannot be kept; then all is as before.
+    pub(super) fn look_at_all(
+        &mut self,
+        workspace: &Workspace,
+        by: &By,
+    ) -> Result<(Walk, Vec<Difference>)> {
+        self.index.load(None)?;
+        let looked = self.compare(workspace, by);
+        if looked.is_err() {
+            self.forget();
+        }
+        looked
+    }
+
+    fn compare(&mut self, workspace: &Workspace, by: &By) -> Result<(Walk, Vec<Difference>)> {
+        let now = now();
+        let mut walk = walk_closely(workspace, by)?;
+        let Close { mut met, rules, others, unreadable } = *walk.take_close().unwrap_or_default();
+        met.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        let mut before = std::mem::take(&mut self.index.seen);
+        let (mut differences, mut last) = (Vec::new(), Last::default());
+        for met in met {
+            let was = before.remove(&met.path);
+            let room = self.limit.saturating_sub(self.size());
+            let known = match was.as_ref().filter(|known| known.holds_for(&met, room)) {
+                Some(known) => known.clone(),
+                None => self.look_at_met(workspace, &met, &mut last, now)?,
+            };
+            let was_what = was.as_ref().map(|known| &known.what);
+            if was_what != Some(&known.what) {
+                let was = was_what.cloned();
+                differences.push((met.path.clone(), was, Some(known.what.clone())));
+            }
+            if was.as_ref() == Some(&known) {
+                self.index.seen.insert(met.path, known);
+            } else {
+                self.index.set(met.path, known);
+            }
+        }
+        for (path, known) in before {
+            let is_hidden = unreadable.iter().any(|folder| path.starts_with(folder.as_str()));
+            let after = is_hidden.then(|| unreadable_now(&path));
+            self.index.gone(&path);
+            differences.push((path, Some(known.what), after));
+        }
+        self.index.go_by(rules);
+        if others {
+            // What is listed goes by the rules on disk.
+            walk = workspace.walk()?;
+        }
+        Ok((walk, differences))
+    }
+
+    fn look_at_met(
+        &mut self,
+        workspace: &Workspace,
+        met: &Met,
+        last: &mut Last,
+        now: i128,
+    ) -> Result<Known> {
+        let Met { path, kind, size, facts } = met;
+        let known = |what| Known { what, facts: *facts, size: *size, sure: facts.is_old(now) };
+        let unkept = |why| known(What::Unkept { why, is: identity(facts, *size) });
+        let (folder, name) = split(path);
+        let folder = match kind {
+            None => return Ok(known(What::Folder { mode: facts.mode })),
+            Some(EntryKind::Other) => return Ok(unkept(Why::Other)),
+            Some(EntryKind::File | EntryKind::Link) => last.folder(workspace, folder),
+        };
+        let Ok(folder) = folder else { return Ok(unkept(Why::Unreadable)) };
+        if *kind == Some(EntryKind::Link) {
+            let target = folder.read_link_contents(unescaped(name));
+            return Ok(target.map_or(unkept(Why::Unreadable), |target| {
+                known(What::Link { target: escaped_os(target.as_os_str()) })
+            }));
+        }
+        Ok(match self.read(folder, name, true)? {
+            Some((what, facts, size)) => Known { what, facts, size, sure: facts.is_old(now) },
+            None => unkept(Why::Unreadable),
+        })
+    }
+
+    /// What stands at a path; None where nothing does. With `keep` the content of a file is kept, if
+    /// it can be.
+    pub(super) fn look_at(
+        &mut self,
+        workspace: &Workspace,
+        path: &str,
+        keep: bool,
+    ) -> Result<Option<What>> {
+        let (folder, name) = split(path);
+        let found = workspace.folder_at(folder).and_then(|folder| {
+            let found = folder.symlink_metadata(unescaped(name))?;
+            Ok((folder, found))
+        });
+        let (folder, found) = match found {
+            Ok(found) => found,
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                return Ok(Some(unreadable_now(path)));
+            }
+            // A folder on the way is gone, or is something else now.
+            Err(_) => return Ok(None),
+        };
+        let facts = Facts::of(&found);
+        let unkept = |why| What::Unkept { why, is: identity(&facts, found.len()) };
+        if workspace.is_state(path, &found) {
+            return Ok(Some(unkept(Why::Other)));
+        }
+        Ok(Some(if found.is_dir() {
+            What::Folder { mode: facts.mode }
+        } else if found.is_symlink() {
+            match folder.read_link_contents(unescaped(name)) {
+                Ok(target) => What::Link { target: escaped_os(target.as_os_str()) },
+                Err(_) => unkept(Why::Unreadable),
+            }
+        } else if found.is_file() {
+            match self.read(&folder, name, keep)? {
+                Some((what, ..)) => what,
+                None => unkept(Why::Unreadable),
+            }
+        } else {
+            unkept(Why::Other)
+        }))
+    }
+
+    /// What stands at a path, as `look_at` has it, or as one of these says it where it is that and not
+    /// kept.
+    pub(super) fn look_for(
+        &mut self,
+        workspace: &Workspace,
+        path: &str,
+        keep: bool,
+        known: [Option<&What>; 2],
+    ) -> Result<Option<What>> {
+        for what in known.into_iter().flatten() {
+            if let What::Unkept { is, .. } = what
+                && workspace.identity_at(path).is_ok_and(|now| now == *is)
+            {
+                return Ok(Some(what.clone()));
+            }
+        }
+        self.look_at(workspace, path, keep)
+    }
+
+    /// Reads a regular file, and keeps its content where that is asked for; None where it cannot be
+    /// read, or is no such file.
+    fn read(&mut self, folder: &Dir, name: &str, keep: bool) -> Result<Option<(What, Facts, u64)>> {
+        for _ in 0..TRIES {
+            let Ok((bytes, before, after)) = read_once(folder, name, self.file_limit) else {
+                return Ok(None);
+            };
+            let (facts, size) = (Facts::of(&before), before.len());
+            let unkept = |why| What::Unkept { why, is: identity(&facts, size) };
+            let Some(bytes) = bytes else { return Ok(Some((unkept(Why::Large), facts, size))) };
+            if facts != Facts::of(&after) || bytes.len() as u64 != size {
+                continue;
+            }
+            let blob = if keep { self.keep(&bytes)? } else { Some(BlobId::of(&bytes)) };
+            let what = match blob {
+                Some(blob) => What::File { blob, mode: facts.mode, size },
+                None => unkept(Why::Room),
+            };
+            return Ok(Some((what, facts, size)));
+        }
+        Ok(None)
+    }
+}
+
+impl Known {
+    /// Whether it is known to be as it was; `room` is how many bytes more may be kept.
+    fn holds_for(&self, met: &Met, room: u64) -> bool {
+        let same_sort = match (&self.what, met.kind) {
+            (What::Folder { .. }, None)
+            | (What::Link { .. }, Some(EntryKind::Link))
+            | (What::File { .. }, Some(EntryKind::File)) => true,
+            (What::Unkept { why: Why::Room, .. }, Some(_)) => met.size > room,
+            (What::Unkept { why, .. }, Some(_)) => *why != Why::Unreadable,
+            _ => false,
+        };
+        self.sure && same_sort && self.facts == met.facts && self.size == met.size
+    }
+}
+
+impl Facts {
+    fn is_old(&self, now: i128) -> bool {
+        self.changed != 0 && self.changed + YOUNG < now
+    }
+}
+
+impl Workspace {
+    fn identity_at(&self, path: &str) -> io::Result<String> {
+        let (folder, name) = split(path);
+        let found = self.folder_at(folder)?.symlink_metadata(unescaped(name))?;
+        Ok(identity(&Facts::of(&found), found.len()))
+    }
+}
+
+/// What tells whether something is the same that cannot be compared otherwise.
+fn identity(facts: &Facts, size: u64) -> String {
+    let Facts { inode, mode, written, changed } = facts;
+    format!("{inode} {mode:o} {size} {written} {changed}")
+}
+
+/// Of what cannot be looked at nothing is known but where it is.
+fn unreadable_now(path: &str) -> What {
+    What::Unkept { why: Why::Unreadable, is: path.to_owned() }
+}
+
+/// A file's bytes, unless there are more than `limit`; and what was told of it before and after.
+fn read_once(
+    folder: &Dir,
+    name: &str,
+    limit: u64,
+) -> io::Result<(Option<Vec<u8>>, Metadata, Metadata)> {
+    let mut options = OpenOptions::new();
+    options.read(true).follow(FollowSymlinks::No);
+    without_blocking(&mut options);
+    let mut file = folder.open_with(unescaped(name), &options)?;
+    let before = file.metadata()?;
+    if !before.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    if before.len() > limit {
+        return Ok((None, before.clone(), before));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(before.len()).unwrap_or_default());
+    (&mut file).take(limit + 1).read_to_end(&mut bytes)?;
+    let after = file.metadata()?;
+    Ok((Some(bytes), before, after))
+}
+
+fn now() -> i128 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i128::try_from(since.as_nanos()).unwrap_or_default()
+}

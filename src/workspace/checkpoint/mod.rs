@@ -1,0 +1,260 @@
+//! What the workspace was like before a turn and after it, so that the turn can be shown and taken
+//! back: beneath the workspace's handle, following no link.
+//!
+//! - Contents are kept as blobs, under their digests; of regular files up to a size, and while there is
+//!   room. What is not kept is known by its number and times, and named as not restorable.
+//! - What rules leave out is not looked at, by the rules from before the turn; what is called `.git`
+//!   never is, nor is deaddrop's own state. A file that an operation itself changed is kept whatever
+//!   the rules say.
+//! - An unchanged file (number, size, times) is not read again: the index remembers it from the last
+//!   look. Its `changed` time is one that nobody can set; one that is so young that the file could
+//!   change once more within it is not relied upon.
+//! - Times, owners and extended attributes are not kept.
+//!
+//! `index` remembers what was seen, `look` looks, `recorder` does so around the operations of a turn,
+//! `plan` and `restore` put things back, `compose` makes one change of several.
+
+mod below;
+mod compose;
+mod index;
+mod look;
+mod plan;
+#[cfg(all(test, target_os = "linux"))]
+mod property;
+mod recorder;
+mod restore;
+#[cfg(all(test, target_os = "linux"))]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::names;
+use crate::blobs::{BlobId, Blobs};
+use crate::error::Result;
+use crate::text::visible_line;
+pub use compose::{composed, reversed};
+use index::Index;
+pub use index::Mark;
+pub use plan::Plan;
+pub use recorder::{Noted, Recorded, Recorder};
+pub use restore::Restored;
+
+/// What stands somewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum What {
+    /// A regular file.
+    File {
+        /// Its content.
+        blob: BlobId,
+        /// Its permissions, as `chmod` has them.
+        mode: u32,
+        /// Its size in bytes.
+        size: u64,
+    },
+    /// A symbolic link.
+    Link {
+        /// What it leads to, as it says; escaped.
+        target: String,
+    },
+    /// A folder.
+    Folder {
+        /// Its permissions, as `chmod` has them.
+        mode: u32,
+    },
+    /// Something that is not kept.
+    Unkept {
+        /// Why.
+        why: Why,
+        /// What tells whether it is still the same.
+        is: String,
+    },
+}
+
+/// Why something is not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Why {
+    /// The file is larger than `checkpoint_file_bytes`.
+    Large,
+    /// There was no room for it within `checkpoint_max_bytes`.
+    Room,
+    /// It is neither a file nor a link nor a folder.
+    Other,
+    /// It could not be read.
+    Unreadable,
+}
+
+impl Why {
+    /// A phrase for people.
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Large => "larger than checkpoint_file_bytes",
+            Self::Room => "no room within checkpoint_max_bytes",
+            Self::Other => "neither a file nor a link",
+            Self::Unreadable => "it could not be read",
+        }
+    }
+}
+
+/// How something in the workspace changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Change {
+    /// Where, from the root; names that are not UTF-8 are escaped.
+    pub path: String,
+    /// What stood there; None where nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<What>,
+    /// What stands there since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<What>,
+    /// Whether somebody else changed it in between, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mixed: bool,
+}
+
+impl Change {
+    /// Its path for people.
+    pub fn shown(&self) -> String {
+        visible_line(&names::shown(&self.path)).into_owned()
+    }
+}
+
+/// What is kept of the workspace of one base directory.
+#[derive(Debug)]
+pub struct Store {
+    /// The contents.
+    pub blobs: Blobs,
+    index: Index,
+    folder: PathBuf,
+    /// The largest file that is kept, in bytes.
+    file_limit: u64,
+    /// How many bytes are kept in all.
+    limit: u64,
+    /// How many there are; None where nobody has counted.
+    size: Option<u64>,
+    /// How many there were when it was last looked which of them are needed.
+    swept: u64,
+}
+
+impl Store {
+    /// What is kept in this folder, which is made when there is something.
+    pub fn new(folder: &Path, file_limit: u64, limit: u64) -> Self {
+        Self {
+            blobs: Blobs::new(folder.to_owned()),
+            index: Index::new(folder.join("index")),
+            folder: folder.to_owned(),
+            file_limit,
+            limit,
+            size: None,
+            swept: 0,
+        }
+    }
+
+    /// How many bytes are kept.
+    pub fn size(&mut self) -> u64 {
+        *self.size.get_or_insert_with(|| {
+            // It was counted before, most likely.
+            let told = std::fs::read_to_string(self.folder.join("size")).ok();
+            let told = told.and_then(|text| text.trim().parse().ok());
+            told.unwrap_or_else(|| self.blobs.all().iter().map(|(_, length)| length).sum())
+        })
+    }
+
+    /// How many bytes may be kept in all.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Adds a content; nothing where there is no room for it.
+    fn keep(&mut self, bytes: &[u8]) -> Result<Option<BlobId>> {
+        let length = bytes.len() as u64;
+        if self.size().saturating_add(length) > self.limit && !self.blobs.has(&BlobId::of(bytes)) {
+            return Ok(None);
+        }
+        let (id, more) = self.blobs.add(bytes)?;
+        self.size = self.size.map(|size| size + more);
+        Ok(Some(id))
+    }
+
+    /// Adds the record of a turn, whatever room there is. It is on disk after the next
+    /// [`Store::settle`].
+    ///
+    /// # Panics
+    /// Never: strings and numbers always become JSON.
+    pub fn record(&mut self, changes: &[Change]) -> Result<BlobId> {
+        let text = serde_json::to_vec(changes).expect("strings and numbers become JSON");
+        let (id, more) = self.blobs.add(&text)?;
+        self.size = Some(self.size() + more);
+        Ok(id)
+    }
+
+    /// The record of a turn; None where it is gone.
+    pub fn recorded(&self, id: &BlobId) -> Result<Option<Vec<Change>>> {
+        let bytes = self.blobs.read(id)?;
+        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
+
+    /// Brings all that was added to disk.
+    pub fn settle(&mut self) -> Result<()> {
+        let settled = self.blobs.settle();
+        if settled.is_err() {
+            self.forget();
+        }
+        settled
+    }
+
+    /// Takes back what was added and is not on disk.
+    fn forget(&mut self) {
+        self.blobs.forget();
+        self.index.unload();
+        (self.size, _) = (None, std::fs::remove_file(self.folder.join("size")));
+    }
+
+    /// Notes how much is kept, for the next process.
+    pub fn note_size(&self) {
+        if let Some(size) = self.size {
+            let text = size.to_string();
+            // It is counted anew where it is missing.
+            let _ = crate::atomic::write_soon(&self.folder.join("size"), text.as_bytes());
+        }
+    }
+
+    /// The contents of the workspace as it was when it was last looked at.
+    pub fn known_blobs(&mut self) -> Result<std::collections::BTreeSet<BlobId>> {
+        self.index.load(None)?;
+        Ok(self.index.blobs())
+    }
+
+    /// Removes the blobs that neither these are, nor the index needs. Gives how many bytes are kept
+    /// then.
+    pub fn sweep(&mut self, needed: &std::collections::BTreeSet<BlobId>) -> Result<u64> {
+        self.index.load(None)?;
+        let index = self.index.blobs();
+        let mut size = 0;
+        for (id, length) in self.blobs.all() {
+            if needed.contains(&id) || index.contains(&id) {
+                size += length;
+            } else {
+                self.blobs.remove(&id)?;
+            }
+        }
+        (self.size, self.swept) = (Some(size), size);
+        Ok(size)
+    }
+
+    /// Whether so much is kept that it is time to look which of it is needed.
+    pub fn is_full(&mut self) -> bool {
+        let (limit, swept) = (self.limit, self.swept);
+        self.size() > limit / 10 * 9 && self.size() > swept.saturating_add(limit / 20)
+    }
+
+    /// Clears away what an interrupted write left. Only for whoever may write here.
+    pub fn clear(&self) {
+        self.blobs.sweep();
+        let _ = crate::atomic::sweep(&self.folder);
+    }
+}

@@ -1,0 +1,163 @@
+//! What is to be put back, looked at before anything is: what somebody has changed since, and what
+//! cannot be put back.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::look::split;
+use super::{Change, Store, What};
+use crate::error::Result;
+use crate::workspace::Workspace;
+use crate::workspace::names::unescaped;
+use crate::workspace::walk::close::Facts;
+
+/// What is to be put back, in the order of paths.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    /// From what stands there now, which is kept, to what is to stand there.
+    pub changes: Vec<Change>,
+    /// What the names of temporary files begin with.
+    key: String,
+    /// Folders that are opened for it while it is done, and the permissions that they are to have in
+    /// the end.
+    opened: Vec<(String, u32)>,
+    /// What is left as it is, by its path for people, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<(String, String)>,
+    /// What somebody has changed since, by its path for people.
+    #[serde(skip)]
+    pub conflicts: Vec<String>,
+}
+
+impl Store {
+    /// Plans to make these changes, of which `before` is what should stand there. What somebody has
+    /// changed since is changed all the same where `force` says so, if what stands there now can be
+    /// kept.
+    pub fn plan(
+        &mut self,
+        workspace: &Workspace,
+        changes: Vec<Change>,
+        force: bool,
+    ) -> Result<Plan> {
+        let key = format!(".deaddrop-{}", uuid::Uuid::new_v4().simple());
+        let mut plan = Plan { key, ..Plan::default() };
+        for change in changes {
+            let told = change.shown();
+            if workspace.is_below_one(&change.path) {
+                let why = "its name is protected: only you write it";
+                plan.left.push((told, why.to_owned()));
+                continue;
+            }
+            let known = [change.before.as_ref(), change.after.as_ref()];
+            let now = self.look_for(workspace, &change.path, force, known)?;
+            if now == change.after {
+                continue;
+            }
+            if now != change.before || change.mixed {
+                plan.conflicts.push(told.clone());
+                if !force {
+                    continue;
+                }
+            }
+            if let Some(why) = self.cannot(now.as_ref(), change.after.as_ref()) {
+                plan.left.push((told, why));
+                continue;
+            }
+            plan.changes.push(Change { before: now, mixed: false, ..change });
+        }
+        plan.make_ways(workspace);
+        plan.open(workspace);
+        Ok(plan)
+    }
+
+    /// Why what stands somewhere cannot become that.
+    fn cannot(&self, now: Option<&What>, after: Option<&What>) -> Option<String> {
+        let told = |what: &What, is: &str| match what {
+            What::Unkept { why, .. } => Some(format!("{is} not kept: {}", why.in_words())),
+            What::File { blob, .. } if !self.blobs.has(blob) => Some(format!("{is} not kept")),
+            _ => None,
+        };
+        let was = after.and_then(|after| told(after, "what it was is"));
+        was.or_else(|| now.and_then(|now| told(now, "what it is now is")))
+    }
+}
+
+impl Plan {
+    /// Plans the folders on the way that somebody has removed since.
+    fn make_ways(&mut self, workspace: &Workspace) {
+        let mut missing: BTreeSet<String> = BTreeSet::new();
+        for change in self.changes.iter().filter(|change| change.after.is_some()) {
+            let above = ancestors(split(&change.path).0);
+            let gone = above.filter(|folder| workspace.mode_of(folder).is_none());
+            missing.extend(gone.map(str::to_owned));
+        }
+        missing.retain(|folder| !self.changes.iter().any(|change| change.path == *folder));
+        let after = || Some(What::Folder { mode: 0o755 });
+        let make = |path| Change { path, before: None, after: after(), mixed: false };
+        self.changes.extend(missing.into_iter().map(make));
+        self.changes.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    }
+
+    /// Finds the folders that nobody could write to as they are.
+    fn open(&mut self, workspace: &Workspace) {
+        let mut folders: Vec<&str> =
+            self.changes.iter().flat_map(|change| ancestors(split(&change.path).0)).collect();
+        folders.sort_unstable();
+        folders.dedup();
+        for folder in folders {
+            let target = self.changes.binary_search_by(|change| change.path.as_str().cmp(folder));
+            let target = target.ok().map(|n| &self.changes[n]);
+            let (now, then) = match target {
+                Some(Change { before: Some(What::Folder { mode }), after, .. }) => {
+                    let then = match after {
+                        Some(What::Folder { mode }) => *mode,
+                        _ => *mode,
+                    };
+                    (*mode, then)
+                }
+                // It is to be made.
+                Some(_) => continue,
+                None => match workspace.mode_of(folder) {
+                    Some(mode) => (mode, mode),
+                    None => continue,
+                },
+            };
+            if now & 0o700 != 0o700 {
+                self.opened.push((folder.to_owned(), then));
+            }
+        }
+    }
+
+    /// The name that the new content of change `n` is written under first, in the same folder.
+    pub(super) fn temporary(&self, n: usize) -> String {
+        format!("{}-{n}.tmp", self.key)
+    }
+
+    /// The folders that are opened, and the permissions that they get back.
+    pub(super) fn opened(&self) -> &[(String, u32)] {
+        &self.opened
+    }
+
+    /// What is left as it is, a line each.
+    pub fn told_left(&self) -> impl Iterator<Item = String> {
+        self.left.iter().map(|(path, why)| format!("'{path}' is left as it is: {why}"))
+    }
+}
+
+/// A folder and all above it but the root, the highest first.
+fn ancestors(path: &str) -> impl Iterator<Item = &str> {
+    let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+    ends.map(|end| &path[..end]).filter(|path| !path.is_empty())
+}
+
+impl Workspace {
+    /// The permissions of a folder; None where there is none.
+    fn mode_of(&self, path: &str) -> Option<u32> {
+        let (folder, name) = split(path);
+        let folder = self.folder_at(folder).ok()?;
+        let found = folder.symlink_metadata(unescaped(name)).ok()?;
+        found.is_dir().then(|| Facts::of(&found).mode)
+    }
+}

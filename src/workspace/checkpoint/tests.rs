@@ -1,0 +1,336 @@
+//! Looking, comparing and putting back, in real folders.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::Command;
+
+use super::*;
+use crate::protocol::{Effect, Existing, RelPath};
+use crate::workspace::Workspace;
+use crate::workspace::protected::defaults;
+
+pub(super) struct Scene {
+    pub(super) dir: tempfile::TempDir,
+    pub(super) workspace: Workspace,
+    pub(super) store: Store,
+}
+
+pub(super) fn scene() -> Scene {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().join("w");
+    fs::create_dir(&root).unwrap();
+    let workspace = Workspace::open(&root, &[], &defaults()).unwrap();
+    let store = Store::new(&dir.path().join("checkpoints"), 1000, 100_000);
+    Scene { dir, workspace, store }
+}
+
+/// All that stands below a folder: modes, and contents or targets.
+fn all(root: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
+    let mut found = BTreeMap::new();
+    for entry in walkdir::WalkDir::new(root).min_depth(1) {
+        let entry = entry.unwrap();
+        let path = entry.path().strip_prefix(root).unwrap().to_string_lossy().into_owned();
+        let kind = entry.file_type();
+        let bytes = if kind.is_symlink() {
+            let target = fs::read_link(entry.path()).unwrap();
+            format!("-> {}", target.display()).into_bytes()
+        } else if kind.is_file() {
+            fs::read(entry.path()).unwrap()
+        } else {
+            b"no file".to_vec()
+        };
+        found.insert(path, (entry.metadata().unwrap().mode(), bytes));
+    }
+    found
+}
+
+impl Scene {
+    pub(super) fn sh(&self, script: &str) {
+        let root = self.dir.path().join("w");
+        let status = Command::new("/bin/sh").args(["-ec", script]).current_dir(root).status();
+        assert!(status.unwrap().success(), "{script}");
+    }
+
+    pub(super) fn all(&self) -> BTreeMap<String, (u32, Vec<u8>)> {
+        all(&self.dir.path().join("w"))
+    }
+
+    /// What a script changes, as a turn with one command does.
+    fn turn(&mut self, script: &str) -> Vec<Change> {
+        let Scene { workspace, store, .. } = self;
+        let mut recorder = Recorder::new(store);
+        recorder.before_command(workspace).unwrap();
+        let root = self.dir.path().join("w");
+        let status = Command::new("/bin/sh").args(["-ec", script]).current_dir(root).status();
+        assert!(status.unwrap().success(), "{script}");
+        recorder.after_commands(&self.workspace).unwrap();
+        recorder.finish(&self.workspace).changes.unwrap()
+    }
+
+    pub(super) fn plan(&mut self, changes: Vec<Change>, force: bool) -> Plan {
+        let plan = self.store.plan(&self.workspace, changes, force).unwrap();
+        self.store.settle().unwrap();
+        plan
+    }
+
+    /// Makes these changes; what was left.
+    pub(super) fn make(&mut self, changes: Vec<Change>) -> Vec<(String, String)> {
+        let plan = self.plan(changes, false);
+        assert_eq!(plan.conflicts, Vec::<String>::new());
+        let mut left = plan.left.clone();
+        left.extend(plan.carry_out(&mut self.store, &self.workspace).unwrap().left);
+        left
+    }
+}
+
+fn paths(changes: &[Change]) -> Vec<&str> {
+    changes.iter().map(|change| change.path.as_str()).collect()
+}
+
+const BEFORE: &str = "echo a > a; mkdir -p d/e; echo x > d/e/x; echo y > d/y; chmod 640 d/y; ln -s ../a d/l; \
+    ln -s nowhere l; mkdir empty; chmod 700 empty; echo gone > .gitkeep; printf 'n\\377' > \"$(printf 'b\\377%%')\"";
+
+#[test]
+fn what_a_command_changed_goes_back_and_forth_byte_for_byte() {
+    let mut scene = scene();
+    scene.sh(BEFORE);
+    let before = scene.all();
+    let changes = scene.turn(
+        "echo more >> a; rm d/e/x; rmdir d/e; echo now a file > d/e; chmod 755 d/y; rm l; mkdir l; \
+         echo in > l/in; ln -sfn ../elsewhere d/l; mv empty full; echo f > full/f; chmod 500 full; \
+         rm .gitkeep; mkdir -p new/deep; echo n > new/deep/n; mv \"$(printf 'b\\377%%')\" c; chmod 711 d",
+    );
+    let after = scene.all();
+    assert_ne!(before, after);
+    for _ in 0..2 {
+        assert_eq!(scene.make(reversed(changes.clone())), []);
+        assert_eq!(scene.all(), before);
+        assert_eq!(scene.make(changes.clone()), []);
+        assert_eq!(scene.all(), after);
+    }
+}
+
+#[test]
+fn what_is_unchanged_is_not_read_again() {
+    let mut scene = scene();
+    scene.sh("echo one > a; echo two > b; touch -d '1 hour ago' a");
+    // Young files are looked at once more.
+    std::thread::sleep(std::time::Duration::from_millis(2_100));
+    scene.turn("true");
+    let marked = fs::read_to_string(scene.dir.path().join("checkpoints/index")).unwrap();
+    // Were they read, they would be gone.
+    fs::remove_dir_all(scene.dir.path().join("checkpoints/blobs")).unwrap();
+    assert_eq!(scene.turn("true"), []);
+    assert!(!scene.dir.path().join("checkpoints/blobs").exists());
+    assert_eq!(fs::read_to_string(scene.dir.path().join("checkpoints/index")).unwrap(), marked);
+    // A change that leaves size and time of writing as they were is seen.
+    let changes = scene.turn("echo One > a; touch -d '1 hour ago' a");
+    assert_eq!(paths(&changes), ["a"]);
+    // Another process knows what this one saw.
+    scene.store = Store::new(&scene.dir.path().join("checkpoints"), 1000, 100_000);
+    assert_eq!(scene.turn("true"), []);
+    assert!(!scene.store.blobs.has(&BlobId::of(b"two\n")));
+}
+
+#[test]
+fn operations_need_no_walk() {
+    let mut scene = scene();
+    scene.sh("echo a > a; mkdir d; echo x > d/x; ln -s x d/l; mkdir d/empty");
+    let before = scene.all();
+    let path = |text: &str| RelPath::parse(text).unwrap();
+    let Scene { workspace, store, .. } = &mut scene;
+    let mut recorder = Recorder::new(store);
+    let plan = workspace.plan_create(&path("new/deep/n"), b"n", Existing::Replace, false).unwrap();
+    recorder.before_file(workspace, plan.effect()).unwrap();
+    plan.execute().unwrap();
+    let plan = workspace.plan_create(&path("a"), b"b", Existing::Replace, false).unwrap();
+    assert!(matches!(Effect::File(Box::new(plan.effect().clone())), Effect::File(_)));
+    recorder.before_file(workspace, plan.effect()).unwrap();
+    plan.execute().unwrap();
+    let plan = workspace.plan_move(&path("d"), &path("to/e"), false).unwrap();
+    recorder.before_move(workspace, plan.effect()).unwrap();
+    plan.execute().unwrap();
+    let plan = workspace.plan_delete(&path("to/e/x"), false).unwrap();
+    // It is what was at d/x, and nothing was here.
+    assert!(recorder.before_file(workspace, plan.effect()).is_none());
+    plan.execute().unwrap();
+    let done = recorder.finish(workspace);
+    let changes = done.changes.unwrap();
+    assert_eq!(
+        paths(&changes),
+        [
+            "a",
+            "d",
+            "d/empty",
+            "d/l",
+            "d/x",
+            "new",
+            "new/deep",
+            "new/deep/n",
+            "to",
+            "to/e",
+            "to/e/empty",
+            "to/e/l"
+        ]
+    );
+    assert!(!scene.dir.path().join("checkpoints/index").exists() && done.by_commands.is_empty());
+    let after = scene.all();
+    assert_eq!(scene.make(reversed(changes.clone())), []);
+    assert_eq!(scene.all(), before);
+    assert_eq!(scene.make(changes), []);
+    assert_eq!(scene.all(), after);
+}
+
+#[test]
+fn the_rules_are_those_from_before_the_turn() {
+    let mut scene = scene();
+    scene.sh("echo out/ > .gitignore; mkdir out; echo o > out/o; echo a > a");
+    let path = RelPath::parse(".gitignore").unwrap();
+    let Scene { workspace, store, dir } = &mut scene;
+    let mut recorder = Recorder::new(store);
+    // What was ignored is not; a command ignores what it makes.
+    let plan = workspace.plan_create(&path, b"a\n", Existing::Replace, false).unwrap();
+    recorder.before_file(workspace, plan.effect()).unwrap();
+    plan.execute().unwrap();
+    recorder.before_command(workspace).unwrap();
+    let script =
+        "echo a > .ignore; echo b > b; echo b >> .ignore; echo more > out/more; echo A > a";
+    let root = dir.path().join("w");
+    Command::new("/bin/sh").args(["-ec", script]).current_dir(root).status().unwrap();
+    let walk = recorder.after_commands(workspace).unwrap();
+    let listed: Vec<_> = walk.files().map(|file| file.path.to_owned()).collect();
+    assert_eq!(listed, [".gitignore", ".ignore", "out/more", "out/o"]);
+    let changes = recorder.finish(workspace).changes.unwrap();
+    assert_eq!(paths(&changes), [".gitignore", ".ignore", "a", "b"]);
+    assert_eq!(scene.make(reversed(changes)), []);
+    let names: Vec<String> = scene.all().into_keys().collect();
+    assert_eq!(names, [".gitignore", "a", "out", "out/more", "out/o"]);
+}
+
+#[test]
+fn what_is_not_kept_is_left_alone_and_named() {
+    let mut scene = scene();
+    scene.sh("head -c 2000 /dev/zero > big; echo a > a; mkdir .husky; echo h > .husky/h");
+    let changes = scene.turn(
+        "echo more >> big; head -c 3000 /dev/zero > large; mkfifo f; echo A > a; echo x >> .husky/h",
+    );
+    assert_eq!(paths(&changes), [".husky/h", "a", "big", "f", "large"]);
+    let left = scene.make(reversed(changes));
+    let named: Vec<&str> = left.iter().map(|(path, _)| path.as_str()).collect();
+    assert_eq!(named, [".husky/h", "big", "f", "large"]);
+    assert!(left[0].1.contains("protected") && left[1].1.contains("checkpoint_file_bytes"));
+    let all = scene.all();
+    assert_eq!(
+        (all["a"].1.as_slice(), all["big"].1.len(), all["large"].1.len()),
+        (&b"a\n"[..], 2005, 3000)
+    );
+    assert!(all.contains_key("f"));
+}
+
+#[test]
+fn beyond_the_room_files_are_named_and_nothing_is_deleted_that_is_not_kept() {
+    let mut scene = scene();
+    scene.store = Store::new(&scene.dir.path().join("checkpoints"), 1000, 1500);
+    scene.sh("head -c 900 /dev/zero > a; head -c 900 /dev/urandom > b; echo c > c");
+    let changes = scene.turn("rm c; echo x > b; head -c 800 /dev/urandom > n");
+    let kept = |n: usize| matches!(changes[n].before, Some(What::File { .. }));
+    assert_eq!(paths(&changes), ["b", "c", "n"]);
+    assert!(!kept(0) && kept(1), "{changes:?}");
+    let left = scene.make(reversed(changes));
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert!(left.iter().all(|(_, why)| why.contains("checkpoint_max_bytes")), "{left:?}");
+    let all = scene.all();
+    assert!(all.contains_key("n") && all.contains_key("c"));
+}
+
+#[test]
+fn what_the_person_changed_since_is_refused_and_kept_where_forced() {
+    let mut scene = scene();
+    scene.sh("echo a > a; echo b > b");
+    let changes = scene.turn("echo A > a; echo B > b; echo n > n; mkdir d; echo in > d/in");
+    scene.sh("echo mine > a; rm n; echo mine > d/mine");
+    let plan = scene.plan(reversed(changes.clone()), false);
+    assert_eq!(plan.conflicts, ["a"]);
+    let plan = scene.plan(reversed(changes), true);
+    let left = plan.carry_out(&mut scene.store, &scene.workspace).unwrap().left;
+    assert_eq!(left.len(), 1);
+    assert!(left[0].0 == "d" && left[0].1.contains("holds"), "{left:?}");
+    assert_eq!(fs::read_to_string(scene.dir.path().join("w/a")).unwrap(), "a\n");
+    // What was overwritten can be had back.
+    scene.make(reversed(plan.changes));
+    assert_eq!(fs::read_to_string(scene.dir.path().join("w/a")).unwrap(), "mine\n");
+}
+
+#[test]
+fn a_link_that_takes_a_folders_place_leads_nowhere() {
+    let mut scene = scene();
+    scene.sh("mkdir d; echo x > d/x; mkdir ../outside; echo theirs > ../outside/x");
+    let changes = scene.turn("echo y > d/x; echo n > d/n");
+    let plan = scene.plan(reversed(changes.clone()), false);
+    scene.sh("mv d e; ln -s ../outside d; echo y > ../outside/x; echo n > ../outside/n");
+    let left = plan.carry_out(&mut scene.store, &scene.workspace).unwrap().left;
+    assert!(!left.is_empty());
+    let outside = all(&scene.dir.path().join("outside"));
+    assert_eq!((outside["x"].1.as_slice(), outside["n"].1.as_slice()), (&b"y\n"[..], &b"n\n"[..]));
+    // And where it does so before anything is planned.
+    assert_eq!(scene.plan(reversed(changes), false).conflicts, ["d/x"]);
+}
+
+#[test]
+fn a_turn_that_is_taken_up_again_knows_what_was_before_it() {
+    let mut scene = scene();
+    scene.sh("echo a > a; echo b > b");
+    let path = RelPath::parse("a").unwrap();
+    let Scene { workspace, store, .. } = &mut scene;
+    let mut recorder = Recorder::new(store);
+    let plan = workspace.plan_create(&path, b"A", Existing::Replace, false).unwrap();
+    let mut noted: Vec<Noted> =
+        recorder.before_file(workspace, plan.effect()).into_iter().collect();
+    plan.execute().unwrap();
+    noted.push(recorder.before_command(workspace).unwrap().0);
+    scene.sh("echo B > b; echo c > c");
+    // The first process ends here, perhaps after its last look.
+    Recorder::resumed(&mut scene.store, noted.clone()).after_commands(&scene.workspace).unwrap();
+    scene.store.settle().unwrap();
+    scene.store.index.write(false).unwrap();
+    scene.store = Store::new(&scene.dir.path().join("checkpoints"), 1000, 100_000);
+    let recorder = Recorder::resumed(&mut scene.store, noted.clone());
+    assert_eq!(recorder.failed(), None);
+    let changes = recorder.finish(&scene.workspace).changes.unwrap();
+    assert_eq!(paths(&changes), ["a", "b", "c"]);
+    assert_eq!(changes[0].before, Some(file(b"a\n")));
+    // Without its index nothing is made up.
+    fs::remove_file(scene.dir.path().join("checkpoints/index")).unwrap();
+    let recorder = Recorder::resumed(&mut scene.store, noted);
+    assert!(recorder.finish(&scene.workspace).changes.unwrap_err().contains("is gone"));
+}
+
+fn file(bytes: &[u8]) -> What {
+    What::File { blob: BlobId::of(bytes), mode: 0o644, size: bytes.len() as u64 }
+}
+
+#[test]
+fn a_repository_is_left_out_wherever_it_lies() {
+    let mut scene = scene();
+    scene.sh("mkdir -p .git sub/.git; echo r > .git/HEAD; echo s > sub/.git/HEAD; echo x > sub/x");
+    let changes = scene.turn("echo R > .git/HEAD; echo S > sub/.git/HEAD; echo X > sub/x");
+    assert_eq!(paths(&changes), ["sub/x"]);
+}
+
+#[test]
+fn what_nobody_needs_is_swept_and_the_rest_stays() {
+    let mut scene = scene();
+    scene.sh("echo a > a");
+    let first = scene.turn("echo b > a");
+    scene.turn("echo c > a");
+    assert!(scene.store.blobs.has(&BlobId::of(b"a\n")));
+    let needed = std::collections::BTreeSet::new();
+    let size = scene.store.sweep(&needed).unwrap();
+    assert_eq!((size, scene.store.blobs.all().len()), (2, 1));
+    assert!(scene.store.blobs.has(&BlobId::of(b"c\n")));
+    scene.sh("echo b > a");
+    let left = scene.make(reversed(first));
+    assert_eq!(left, [("a".to_owned(), "what it was is not kept".to_owned())]);
+}

@@ -1,0 +1,136 @@
+//! A walk that looks closely: all that tells whether a file, a link or a folder is as it was, and the
+//! rules that left others out, so that a later walk can go by the same.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use super::found::EntryKind;
+use super::ignoring::{FILES, first_lines};
+
+/// What tells whether something is as it was, without a look into it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::workspace) struct Facts {
+    /// Its number on its file system.
+    pub(in crate::workspace) inode: u64,
+    /// Its permissions, as `chmod` has them.
+    pub(in crate::workspace) mode: u32,
+    /// When its content was last written, in nanoseconds since 1970.
+    pub(in crate::workspace) written: i128,
+    /// When anything of it was last changed, which nobody can set.
+    pub(in crate::workspace) changed: i128,
+}
+
+impl Facts {
+    /// Those of something that was looked at.
+    #[cfg(unix)]
+    pub(in crate::workspace) fn of(found: &cap_std::fs::Metadata) -> Self {
+        use cap_std::fs::MetadataExt;
+        let nanos =
+            |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+        Self {
+            inode: found.ino(),
+            mode: found.mode() & 0o7777,
+            written: nanos(found.mtime(), found.mtime_nsec()),
+            changed: nanos(found.ctime(), found.ctime_nsec()),
+        }
+    }
+
+    /// Those of something that was looked at. Here nothing says surely that it is as it was.
+    #[cfg(not(unix))]
+    pub(in crate::workspace) fn of(_: &cap_std::fs::Metadata) -> Self {
+        Self::default()
+    }
+}
+
+/// The texts of files of rules, by the folder that they stand in (escaped, with a `/` at its end) and
+/// their names; of each what counts of it.
+pub(in crate::workspace) type Texts = BTreeMap<String, BTreeMap<String, String>>;
+
+/// By which rules a close walk goes.
+#[derive(Debug)]
+pub(in crate::workspace) enum By {
+    /// Those on disk, but for these files, by folder and name: what counts instead; None where there
+    /// was none.
+    Disk(BTreeMap<(String, String), Option<String>>),
+    /// These, and no others.
+    Given(Texts),
+}
+
+/// What a close walk found.
+#[derive(Debug, Default)]
+pub(in crate::workspace) struct Close {
+    /// All that is not left out, folders too.
+    pub(in crate::workspace) met: Vec<Met>,
+    /// The rules that it went by.
+    pub(in crate::workspace) rules: Texts,
+    /// Whether those on disk are others.
+    pub(in crate::workspace) others: bool,
+    /// Folders that could not be read, escaped, with a `/` at their end; the root is empty.
+    pub(in crate::workspace) unreadable: Vec<String>,
+}
+
+/// Something that a close walk met.
+#[derive(Debug)]
+pub(in crate::workspace) struct Met {
+    /// Its path from the root, escaped.
+    pub(in crate::workspace) path: String,
+    /// What it is; None for a folder.
+    pub(in crate::workspace) kind: Option<EntryKind>,
+    /// Its size in bytes.
+    pub(in crate::workspace) size: u64,
+    pub(in crate::workspace) facts: Facts,
+}
+
+impl Close {
+    pub(super) fn meet(&mut self, path: String, kind: Option<EntryKind>, size: u64, facts: Facts) {
+        self.met.push(Met { path, kind, size, facts });
+    }
+
+    pub(super) fn append(&mut self, mut other: Self) {
+        self.met.append(&mut other.met);
+        self.rules.append(&mut other.rules);
+        self.others |= other.others;
+        self.unreadable.append(&mut other.unreadable);
+    }
+
+    /// The rules that count in a folder; notes them, and whether they are those on disk.
+    pub(super) fn rules_of<'a>(
+        &mut self,
+        by: &By,
+        folder: &str,
+        names: impl Iterator<Item = &'a [u8]>,
+        read: impl Fn(&[u8]) -> io::Result<Vec<u8>>,
+    ) -> BTreeMap<String, String> {
+        let mut on_disk = BTreeMap::new();
+        for name in names.filter_map(|name| std::str::from_utf8(name).ok()) {
+            if FILES.contains(&name)
+                && let Ok(bytes) = read(name.as_bytes())
+            {
+                let text = String::from_utf8_lossy(first_lines(&bytes)).into_owned();
+                on_disk.insert(name.to_owned(), text);
+            }
+        }
+        let counts = match by {
+            By::Given(texts) => texts.get(folder).cloned().unwrap_or_default(),
+            By::Disk(instead) if instead.is_empty() => on_disk.clone(),
+            By::Disk(instead) => {
+                let mut counts = on_disk.clone();
+                for name in FILES {
+                    match instead.get(&(folder.to_owned(), name.to_owned())) {
+                        Some(Some(text)) => drop(counts.insert(name.to_owned(), text.clone())),
+                        Some(None) => drop(counts.remove(name)),
+                        None => {}
+                    }
+                }
+                counts
+            }
+        };
+        self.others |= counts != on_disk;
+        if !counts.is_empty() {
+            self.rules.insert(folder.to_owned(), counts.clone());
+        }
+        counts
+    }
+}

@@ -1,0 +1,115 @@
+//! An undo, stopped hard at its system calls, and met by errors at them: what is undone is undone whole,
+//! told once, and one more start does nothing.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use crate::scene::{Scene, can_trace};
+use crate::support::ID;
+use crate::{Tally, sample, trace};
+
+const REPLY: &str = "[CREATE_FILE path=\"a.txt\"]\nanother\n[/CREATE_FILE]\n\
+    [RUN_COMMAND]\nmkdir new; echo n > new/n; rm -r old; ln -sfn a.txt link; chmod 755 run; echo f > folder-was; rm -r f; echo now > f\n[/RUN_COMMAND]\n";
+
+/// A scene whose turn was carried out, and what was there before it.
+fn scene() -> (Scene, BTreeMap<String, Vec<u8>>) {
+    let mut scene = Scene::new();
+    scene.base.sh("cd workspace && echo a > a.txt && mkdir old f && echo x > old/x && echo i > f/in && ln -s old link && echo r > run && chmod 600 run");
+    let before = seen(&scene);
+    let path = scene.base.write("r.part", REPLY);
+    fs::rename(path, scene.base.at("inbox/r.txt")).unwrap();
+    scene.go_on();
+    assert_ne!(seen(&scene), before);
+    scene.arguments = vec!["undo".to_owned()];
+    (scene, before)
+}
+
+/// What stands in the workspace; where links lead, and permissions.
+fn seen(scene: &Scene) -> BTreeMap<String, Vec<u8>> {
+    use std::os::unix::fs::PermissionsExt;
+    let mut files = BTreeMap::new();
+    for entry in walkdir::WalkDir::new(scene.base.at("workspace")).min_depth(1) {
+        let entry = entry.unwrap();
+        let found = entry.path().symlink_metadata().unwrap();
+        let mut told = format!("{:o} ", found.permissions().mode()).into_bytes();
+        if found.is_file() {
+            told.extend(fs::read(entry.path()).unwrap());
+        } else if found.is_symlink() {
+            told.extend(fs::read_link(entry.path()).unwrap().as_os_str().as_encoded_bytes());
+        }
+        files.insert(entry.path().to_string_lossy().into_owned(), told);
+    }
+    let root = scene.base.at("workspace").to_string_lossy().into_owned();
+    files.into_iter().map(|(path, told)| (path[root.len()..].to_owned(), told)).collect()
+}
+
+/// Looks at what an undo came to that was disturbed and gone on with; whether it was begun at all.
+fn judge(
+    scene: &mut Scene,
+    before: &BTreeMap<String, Vec<u8>>,
+    after: &BTreeMap<String, Vec<u8>>,
+) -> bool {
+    scene.arguments = ["resume", "--no-watch"].map(str::to_owned).into();
+    scene.go_on();
+    let log = scene.base.read(&format!("sessions/{ID}.log"));
+    let begun = log.contains("\"undid\":[1]");
+    let now = seen(scene);
+    if now != if begun { before.clone() } else { after.clone() } {
+        scene.wrong.push(format!("begun: {begun}, and there is {:?}", now.keys()));
+    }
+    if log.lines().count() != 1 + usize::from(begun) {
+        scene.wrong.push(format!("the log: {log}"));
+    }
+    let outbox = format!("outbox/{ID}_seq0003.txt");
+    if begun != scene.base.exists(&outbox) {
+        scene.wrong.push(format!("begun: {begun}, and the outbox is the other"));
+    } else if begun && !scene.base.read(&outbox).contains("The user has undone what your reply") {
+        scene.wrong.push(format!("it is not told: {}", scene.base.read(&outbox)));
+    }
+    let journal = scene.base.names("sessions/checkpoints/incoming");
+    if !journal.is_empty() {
+        scene.wrong.push(format!("left: {journal:?}"));
+    }
+    begun
+}
+
+#[test]
+fn stopped_anywhere_an_undo_is_whole_or_was_never_begun() {
+    if !can_trace() {
+        return;
+    }
+    let (mut undisturbed, before) = scene();
+    let after = seen(&undisturbed);
+    let traced = undisturbed.go_on_traced();
+    let points = trace::points(&trace::read(&traced), undisturbed.base.path());
+    if !points.iter().any(|point| point.what.ends_with("/sessions/journal")) {
+        eprintln!("SKIPPED: strace does not see the paths of open files; it may as root");
+        return;
+    }
+    assert!(judge(&mut undisturbed, &before, &after), "{:#?}", undisturbed.wrong);
+    assert!(undisturbed.wrong.is_empty(), "{:#?}", undisturbed.wrong);
+    assert!(points.iter().any(|point| point.what.contains("/workspace/old/")), "{points:#?}");
+    let mut tally = Tally::default();
+    for point in sample(&points, 3) {
+        let (mut scene, _) = scene();
+        let traced = scene.disturb(&format!("{}:signal=KILL:when={}", point.name, point.n));
+        tally.count("killed", usize::from(traced.killed));
+        let begun = judge(&mut scene, &before, &after);
+        tally.count("gone on with", usize::from(begun));
+        tally.add(&format!("{} ({})", point.n, point.what), &scene);
+    }
+    assert!(tally.counts["gone on with"] > 0, "{:?}", tally.counts);
+    let touching: Vec<_> = points.iter().filter(|point| point.touches).cloned().collect();
+    for (n, point) in sample(&touching, 4).into_iter().enumerate() {
+        let error = ["ENOSPC", "EIO"][n % 2];
+        let (mut scene, _) = scene();
+        let traced = scene.disturb(&format!("{}:error={error}:when={}", point.name, point.n));
+        tally.count("met by an error", usize::from(traced.run.code == Some(1)));
+        if !matches!(traced.run.code, Some(0 | 1)) {
+            scene.wrong.push(format!("{:?}", traced.run));
+        }
+        judge(&mut scene, &before, &after);
+        tally.add(&format!("{error} at {} ({})", point.n, point.what), &scene);
+    }
+    tally.conclude("places of an undo");
+}

@@ -1,0 +1,266 @@
+//! What turns change: shown, told, taken back and brought back, by the real program.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use serde_json::Value;
+
+use crate::support::{Base, ID, has_sandbox, wait_until};
+
+const REPLY: &str = "[CREATE_FILE path=\"src/a.py\"]\none\ntwo\nthree\n[/CREATE_FILE]\n\
+    [RUN_COMMAND]\nprintf '1\\n2\\n' > made.txt; rm old.txt; chmod 755 run.sh; ln -sfn src link; \
+    printf 'a\\0b' > bin; mkdir -p build; echo x > build/out; echo more >> src/a.py\n[/RUN_COMMAND]\n";
+
+/// A session in a workspace with some files, and what is in it.
+fn scene() -> (Base, String) {
+    let base = Base::with_session();
+    base.write("workspace/.gitignore", "build/\n");
+    base.write("workspace/old.txt", "old\n");
+    base.write("workspace/run.sh", "true\n");
+    base.write("workspace/bin", b"\0");
+    symlink("nowhere", base.at("workspace/link")).unwrap();
+    fs::set_permissions(base.at("workspace/run.sh"), fs::Permissions::from_mode(0o640)).unwrap();
+    let picture = picture(&base);
+    (base, picture)
+}
+
+/// All that stands in the workspace but for ignored files, as text.
+fn picture(base: &Base) -> String {
+    let script = "cd workspace && find . -path ./build -prune -o -printf '%p %y %m %l\\n' | sort; \
+        cd workspace; find . -path ./build -prune -o -type f -print | sort | xargs -r sha256sum";
+    let mut shell = std::process::Command::new("/bin/sh");
+    let mut out = out_of(shell.args(["-c", script]).current_dir(base.path()));
+    // How the root is, nobody changes.
+    out.retain(|line| !line.starts_with(". d"));
+    out.join("\n")
+}
+
+fn out_of(command: &mut std::process::Command) -> Vec<String> {
+    let out = command.output().unwrap().stdout;
+    String::from_utf8(out).unwrap().lines().map(str::to_owned).collect()
+}
+
+fn log(base: &Base) -> Vec<Value> {
+    let told = base.run(&["log", "--json"]).ok().stdout;
+    told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_turn_is_told_shown_undone_and_redone() {
+    let (base, before) = scene();
+    let run = base.run_with(&["apply", "-"], REPLY).ok();
+    let told = "6 files changed: bin, link, new made.txt (+2), deleted old.txt (−1), run.sh (permissions), new src/a.py (+4)\n";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    let outbox = base.outbox(2);
+    let told = "\nCommands changed 6 files: bin, link, new made.txt, deleted old.txt, run.sh (permissions), new src/a.py\n";
+    assert!(outbox.contains(told), "{outbox}");
+    let after = picture(&base);
+    assert_ne!(before, after);
+
+    let diff = base.run(&["diff"]).ok().stdout;
+    for told in [
+        "--- a/old.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-old\n",
+        "# run.sh (file, mode 0640 -> file, mode 0755)\n",
+        "--- /dev/null\n+++ b/src/a.py\n@@ -0,0 +1,4 @@\n+one\n+two\n+three\n+more\n",
+        "--- a/bin\n+++ b/bin\n(binary: 1 byte -> 3 bytes)\n",
+        "-(a link to nowhere)\n+(a link to src)\n",
+        "# new src (folder, mode 0755)\n",
+    ] {
+        assert!(diff.contains(told), "{told:?} is not in {diff}");
+    }
+    assert!(!diff.contains("build"), "{diff}");
+    let stat = base.run(&["diff", "1", "--stat"]).ok().stdout;
+    assert!(stat.contains("new src/a.py (+4)\n"), "{stat}");
+    let json = base.run(&["diff", "1", "--json"]).ok().stdout;
+    let first: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!((first["path"].as_str(), first["sequence"].as_u64()), (Some("bin"), Some(1)));
+
+    let undo = base.run(&["undo"]).ok();
+    assert!(undo.stderr.contains("Turn 1 undone; 6 files changed"), "{}", undo.stderr);
+    assert_eq!(undo.stdout.trim(), format!("outbox/{ID}_seq0003.txt"));
+    assert_eq!(picture(&base), before);
+    assert_eq!(base.read("workspace/build/out"), "x\n");
+    let outbox = base.outbox(3);
+    let told = "The user has undone what your reply to message 1 changed: files are as they were before. 6 files changed by that: bin, link, deleted made.txt, new old.txt, run.sh (permissions), deleted src/a.py\n";
+    assert!(outbox.contains(told), "{outbox}");
+    let turns = log(&base);
+    assert_eq!((turns[0]["isUndone"].as_bool(), turns.len()), (Some(true), 2));
+    assert!(base.run(&["log"]).ok().stdout.contains("undid 1"));
+    let none = base.run(&["undo"]).with_code(1);
+    assert!(none.stderr.contains("nothing to take back"), "{}", none.stderr);
+
+    let redo = base.run(&["redo"]).ok();
+    assert!(redo.stderr.contains("Turn 1 put back"), "{}", redo.stderr);
+    assert_eq!(picture(&base), after);
+    assert!(base.outbox(4).contains("The user has put back what your reply to message 1 changed"));
+    assert_eq!(log(&base)[0]["isUndone"], false);
+    assert!(base.run(&["redo"]).with_code(1).stderr.contains("nothing to redo"));
+    base.run(&["undo"]).ok();
+    assert_eq!(picture(&base), before);
+    // A turn after it makes it final, and is undone by itself.
+    base.apply("[CREATE_FILE path=\"x\"]\nx\n[/CREATE_FILE]\n[MESSAGE]\nhello\n[/MESSAGE]\n");
+    base.apply("[MESSAGE]\nNothing to undo here\n[/MESSAGE]\n");
+    assert!(base.run(&["redo"]).with_code(1).stderr.contains("nothing to redo"));
+    let undo = base.run(&["undo", "2"]).with_code(1);
+    assert!(undo.stderr.contains("only 1 turn of session"), "{}", undo.stderr);
+    base.run(&["undo"]).ok();
+    assert_eq!(picture(&base), before);
+}
+
+#[test]
+fn several_turns_go_back_at_once_also_through_a_daemon_and_after_the_end() {
+    let (base, before) = scene();
+    base.apply(REPLY);
+    base.write("workspace/own.txt", "the person's\n");
+    let daemon = base.serve(&["watch"]);
+    base.run_with(&["apply", "-"], "[RUN_COMMAND]\nsed -i s/one/uno/ src/a.py\n[/RUN_COMMAND]\n[MOVE_FILE path=\"src\" to=\"lib\"]\n[DONE]\nAll\n[/DONE]\n").ok();
+    assert!(base.exists("workspace/lib/a.py"));
+    let undo = base.run(&["undo", "2"]).ok();
+    assert!(undo.stderr.contains("Turns 1, 2 undone"), "{}", undo.stderr);
+    daemon.wait_for("Turns 1, 2 undone");
+    fs::remove_file(base.at("workspace/own.txt")).unwrap();
+    assert_eq!(picture(&base), before);
+    // It is open again.
+    let outbox = base.wait_for_outbox(4);
+    assert!(outbox.contains("what your replies to messages 1, 2 changed"), "{outbox}");
+    base.run(&["redo"]).ok();
+    assert_eq!(base.read("workspace/lib/a.py"), "uno\ntwo\nthree\nmore\n");
+    let status = base.run(&["status", "--json"]).ok().stdout;
+    assert!(status.contains("\"isComplete\":false"), "{status}");
+    daemon.stop();
+}
+
+#[test]
+fn what_the_person_changed_since_is_named_and_only_overwritten_by_force() {
+    let (base, before) = scene();
+    base.apply(REPLY);
+    base.write("workspace/old.txt", "mine\n");
+    let changed = picture(&base);
+    let undo = base.run(&["undo"]).with_code(1);
+    assert!(
+        undo.stderr.contains("1 file was changed since, and nothing was touched: 'old.txt'"),
+        "{}",
+        undo.stderr
+    );
+    assert_eq!(picture(&base), changed);
+    assert!(!base.exists(&format!("outbox/{ID}_seq0003.txt")));
+    base.run(&["undo", "--force"]).ok();
+    assert_eq!(picture(&base), before);
+    base.run(&["redo"]).ok();
+    assert_eq!(picture(&base), changed);
+}
+
+#[test]
+fn what_cannot_be_put_back_is_named() {
+    let (base, _) = scene();
+    base.write("deaddrop.toml", "checkpoint_file_bytes = 1000\n");
+    base.apply("[RUN_COMMAND]\nhead -c 2000 /dev/zero > big; echo x > small\n[/RUN_COMMAND]\n");
+    let undo = base.run(&["undo"]).ok();
+    assert!(
+        undo.stderr.contains(
+            "'big' is left as it is: what it is now is not kept: larger than checkpoint_file_bytes"
+        ),
+        "{}",
+        undo.stderr
+    );
+    assert!(base.exists("workspace/big") && !base.exists("workspace/small"));
+    assert!(base.outbox(3).contains("Left as they are: big\n"));
+    base.write("deaddrop.toml", "checkpoints = false\n");
+    base.apply("[CREATE_FILE path=\"x\"]\nx\n[/CREATE_FILE]\n");
+    for command in ["undo", "diff"] {
+        let run = base.run(&[command]).with_code(1);
+        assert!(run.stderr.contains("nothing was kept of what"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn checkpoints_are_listed_and_pruned_and_what_is_gone_is_said() {
+    let (base, _) = scene();
+    for n in 0..3 {
+        base.apply(&format!("[CREATE_FILE path=\"f{n}\"]\n{n}\n[/CREATE_FILE]\n"));
+    }
+    let list = base.run(&["checkpoints", "--json"]).ok().stdout;
+    assert_eq!(list.lines().count(), 3, "{list}");
+    let first: Value = serde_json::from_str(list.lines().next().unwrap()).unwrap();
+    assert!(first["isWhole"] == true && first["files"] == 1 && first["bytes"].as_u64() > Some(2));
+    let pruned = base.run(&["checkpoints", "prune", "--max-bytes", "0"]).ok();
+    assert!(
+        pruned.stderr.starts_with("3 checkpoints removed; 0 bytes are kept"),
+        "{}",
+        pruned.stderr
+    );
+    let undo = base.run(&["undo"]).with_code(1);
+    assert!(undo.stderr.contains("the checkpoint of turn 3 is gone"), "{}", undo.stderr);
+    assert!(base.run(&["diff", "2"]).with_code(1).stderr.contains("is gone"));
+    assert!(base.run(&["checkpoints"]).ok().stdout.contains("  gone\n"));
+}
+
+#[test]
+fn a_turn_that_waited_is_one_and_what_the_person_did_meanwhile_is_theirs() {
+    if !has_sandbox("auto") {
+        return;
+    }
+    let base = Base::new();
+    base.begin_asking(ID);
+    base.write("workspace/a", "1\n");
+    base.write("workspace/gone/x", "x\n");
+    let before = picture(&base);
+    let reply = "[RUN_COMMAND]\necho 2 > a; echo n > n\n[/RUN_COMMAND]\n[RUN_COMMAND]\nrm -r gone; echo 3 > a\n[/RUN_COMMAND]\n";
+    base.run_with(&["apply", "--session", ID, "-"], reply).with_code(3);
+    let undo = base.run(&["undo"]).with_code(3);
+    assert!(undo.stderr.contains("waits for your decision"), "{}", undo.stderr);
+    assert!(base.run(&["diff"]).ok().stdout.contains("+++ b/n"));
+    base.write("workspace/own", "mine\n");
+    base.run(&["approve"]).ok();
+    let diff = base.run(&["diff", "1", "--stat"]).ok().stdout;
+    assert_eq!(diff, "a (+1 −1)\ndeleted gone/x (−1)\nnew n (+1)\n");
+    base.run(&["undo"]).ok();
+    assert_eq!(base.read("workspace/own"), "mine\n");
+    fs::remove_file(base.at("workspace/own")).unwrap();
+    assert_eq!(picture(&base), before);
+}
+
+#[test]
+fn where_nothing_can_be_kept_the_turn_goes_on_and_says_so() {
+    let (base, _) = scene();
+    base.write("sessions/checkpoints", "no folder");
+    let run = base.run_with(&["apply", "-"], REPLY).ok();
+    assert!(
+        run.stderr.contains("this turn cannot be taken back (`deaddrop undo`): cannot "),
+        "{}",
+        run.stderr
+    );
+    assert!(base.exists("workspace/made.txt"));
+    let undo = base.run(&["undo"]).with_code(1);
+    assert!(
+        undo.stderr.contains("turn 1 cannot be taken back: nothing was kept"),
+        "{}",
+        undo.stderr
+    );
+}
+
+#[test]
+fn a_guest_is_not_undone() {
+    let base = Base::with_session();
+    base.write("deaddrop.toml", "[guest]\ncommand = [\"false\"]\n");
+    for command in ["undo", "redo", "diff"] {
+        let run = base.run(&[command]);
+        assert!(run.code != Some(0) && run.stderr.contains("in the guest 'false'"), "{run:?}");
+    }
+}
+
+#[test]
+fn the_state_is_never_part_of_it_also_where_it_lies_in_the_workspace() {
+    let base = Base::with_session();
+    base.write("deaddrop.toml", "workspace_dir = \".\"\n");
+    let run = base.run_with(&["apply", "-"], "[RUN_COMMAND]\necho x > x\n[/RUN_COMMAND]\n");
+    if run.code != Some(0) {
+        eprintln!("SKIPPED: {}", run.stderr);
+        return;
+    }
+    let json = base.run(&["diff", "--json"]).ok().stdout;
+    assert_eq!(json.lines().count(), 1, "{json}");
+    base.run(&["undo"]).ok();
+    wait_until("the end of x", || !base.exists("x"));
+    assert!(base.exists(&format!("sessions/{ID}.json")));
+}
