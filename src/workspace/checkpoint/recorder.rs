@@ -18,7 +18,7 @@ use crate::protocol::{FileEffect, MoveEffect, RelPath};
 use crate::workspace::Workspace;
 use crate::workspace::names::escaped;
 use crate::workspace::walk::Walk;
-use crate::workspace::walk::close::By;
+use crate::workspace::walk::close::{By, ignores};
 use crate::workspace::walk::ignoring::{FILES, first_lines};
 
 /// What must not be forgotten before an operation is carried out: all that it says is kept.
@@ -263,6 +263,12 @@ impl<'a> Recorder<'a> {
         }
     }
 
+    /// Whether something is left out by the rules from before the turn.
+    fn is_ignored(&self, path: &str, what: Option<&What>) -> bool {
+        let is_folder = matches!(what, Some(What::Folder { .. }));
+        ignores(&self.store.index.rules, path, is_folder)
+    }
+
     fn conclude(&mut self, workspace: &Workspace) -> Result<(Vec<Change>, Vec<usize>)> {
         if self.failed.is_some() {
             return Ok(Default::default());
@@ -285,6 +291,8 @@ impl<'a> Recorder<'a> {
             match all.get_mut(&path) {
                 Some(known) if is_early => known.0 = before,
                 Some(_) => {}
+                // A command of the turn had made it, and it is gone: else a walk had met it.
+                None if !is_early && !self.is_ignored(&path, before.as_ref()) => {}
                 None => {
                     let after = self.store.look_at(workspace, &path, true)?;
                     all.insert(path, (before, after));

@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::found::EntryKind;
-use super::ignoring::{FILES, first_lines};
+use super::ignoring::{Budget, FILES, Rules, first_lines, here};
+use crate::workspace::names::shown;
 
 /// What tells whether something is as it was, without a look into it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,4 +135,27 @@ impl Close {
         }
         counts
     }
+}
+
+/// Whether these rules leave out what has this path, escaped, or a folder above it.
+pub(in crate::workspace) fn ignores(texts: &Texts, path: &str, is_folder: bool) -> bool {
+    let budget = Budget::new();
+    let (mut prefix, mut exact) = (String::new(), String::new());
+    let mut rules: Option<Arc<Rules>> = None;
+    let mut names = path.split('/').peekable();
+    while let Some(name) = names.next() {
+        if let Some(own) = texts.get(&exact) {
+            let read = |name: &[u8]| super::given(own, name);
+            let files = own.keys().map(String::as_bytes);
+            rules = here(&prefix, rules.as_ref(), files, &budget, read).or(rules);
+        }
+        let text = shown(name);
+        let is_folder = is_folder || names.peek().is_some();
+        if rules.as_ref().is_some_and(|rules| rules.ignores(&prefix, &text, is_folder)) {
+            return true;
+        }
+        prefix.push_str(&format!("{text}/"));
+        exact.push_str(&format!("{name}/"));
+    }
+    false
 }
