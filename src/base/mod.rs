@@ -7,6 +7,7 @@ mod environment;
 mod keeping;
 mod notes;
 mod offering;
+mod outboxes;
 mod own;
 mod recording;
 mod recovery;
@@ -33,9 +34,8 @@ use crate::error::{Error, Result};
 use crate::inbox::Inbox;
 use crate::lock::Lock;
 use crate::machine;
-use crate::outbox::{self, Files};
 use crate::place::Guest;
-use crate::protocol::{Dialect, operations};
+use crate::protocol::Dialect;
 use crate::runner::Runner;
 use crate::runner::sandbox;
 use crate::session::journal::Journal;
@@ -47,7 +47,6 @@ use crate::watch::Stop;
 use crate::workspace::Workspace;
 use crate::workspace::checkpoint::Store;
 use crate::workspace::guard::Quarantine;
-use crate::workspace::walk::Walk;
 
 /// A base directory that this process may write in.
 pub struct Base {
@@ -78,18 +77,10 @@ pub struct Base {
     /// Whether what confines commands was asked for.
     probed: Cell<bool>,
     /// The events that are to be written next, so that nothing is looked at twice.
-    events: RefCell<Option<ShownEvents>>,
+    events: RefCell<Option<outboxes::Events>>,
     /// The sessions that the journal holds, as they are now.
     changed: BTreeMap<String, Session>,
     lock: Lock,
-}
-
-/// What the newest outbox of a session tells as events, as it may be shown.
-struct ShownEvents {
-    session: String,
-    sequence: u32,
-    is_complete: bool,
-    text: String,
 }
 
 /// Tells the time: the machine's, or one that was given.
@@ -290,115 +281,6 @@ impl Base {
     /// Tells others that this process now serves the inbox until it is stopped.
     pub fn is_serving(&mut self) {
         self.lock.is_serving();
-    }
-
-    /// Where the newest outbox of a session is.
-    pub fn outbox_path(&self, session: &Session) -> PathBuf {
-        self.config.outbox.join(session.outbox_name())
-    }
-
-    /// Writes the newest outbox of a session where it is missing. Returns whether it was.
-    pub fn restore_outbox(&self, session: &Session) -> Result<bool> {
-        let missing = !self.outbox_path(session).exists();
-        if missing {
-            self.write_outbox(session)?;
-        }
-        Ok(missing)
-    }
-
-    /// Saves a session that the person changed, and writes its newest outbox.
-    pub fn save_and_write(&mut self, session: &mut Session) -> Result<PathBuf> {
-        self.save_and_write_over(session, None)
-    }
-
-    /// The same; `walk` is what was found in the workspace, if somebody has just looked.
-    fn save_and_write_over(
-        &mut self,
-        session: &mut Session,
-        walk: Option<Walk>,
-    ) -> Result<PathBuf> {
-        let rendered = self.render(session, walk)?;
-        let text = Self::note_shown(session, rendered);
-        self.save(session)?;
-        self.write(session, &text)
-    }
-
-    /// Writes the newest outbox of a session, of which nobody notes what it shows.
-    fn write_outbox(&self, session: &Session) -> Result<PathBuf> {
-        self.write(session, &self.render(session, None)?.text)
-    }
-
-    fn write(&self, session: &Session, text: &str) -> Result<PathBuf> {
-        self.write_events(session)?;
-        let path = self.outbox_path(session);
-        atomic::write(&path, text.as_bytes())?;
-        Ok(path)
-    }
-
-    /// Notes in a session what its newest outbox shows and what it does not, and how much it is. Returns
-    /// its text.
-    fn note_shown(session: &mut Session, rendered: outbox::Rendered) -> String {
-        (session.withheld, session.tokens) = (rendered.withheld, Some(rendered.tokens));
-        for outbox::Shown { path, seen, .. } in rendered.shown {
-            match seen {
-                Some(seen) => session.seen.see(path, seen),
-                None => session.seen.forget(&path),
-            }
-        }
-        rendered.text
-    }
-
-    /// Writes what the newest outbox of a session tells as events, for programs, beside it: first,
-    /// so that whoever sees the outbox finds them.
-    fn write_events(&self, session: &Session) -> Result<()> {
-        if session.dialect != Dialect::Operations {
-            return Ok(());
-        }
-        let are_kept = |kept: &ShownEvents| {
-            (&kept.session, kept.sequence, kept.is_complete)
-                == (&session.id, session.sequence, session.is_complete)
-        };
-        let kept = self.events.borrow_mut().take().filter(are_kept);
-        let events = match kept {
-            Some(kept) => kept.text,
-            None => self.events_of(session, &self.files(session, None)?.1),
-        };
-        atomic::write(&self.config.outbox.join(session.events_name()), events.as_bytes())
-    }
-
-    fn events_of(&self, session: &Session, files: &Files) -> String {
-        operations::print(&outbox::screened_events(session, &self.config.secrets, files))
-    }
-
-    /// Keeps the events of a session until they are written.
-    fn keep_events(&self, session: &Session, files: &Files) {
-        if session.dialect == Dialect::Operations {
-            self.events.replace(Some(ShownEvents {
-                session: session.id.clone(),
-                sequence: session.sequence,
-                is_complete: session.is_complete,
-                text: self.events_of(session, files),
-            }));
-        }
-    }
-
-    /// The same of a session that is complete, and has no outbox with them: before it is decided, while
-    /// the place of its operations can be asked.
-    fn keep_last_events(&self, session: &Session, walk: Option<Walk>) -> Result<()> {
-        let are_written = session.is_complete && session.run.is_none();
-        if are_written && session.dialect == Dialect::Operations {
-            let (_, files) = self.files(session, walk)?;
-            self.keep_events(session, &files);
-        }
-        Ok(())
-    }
-
-    /// The newest outbox of a session, as the workspace is now; `walk` is what was found there, if
-    /// somebody has just looked.
-    fn render(&self, session: &Session, walk: Option<Walk>) -> Result<outbox::Rendered> {
-        let (walk, files) = self.files(session, walk)?;
-        self.keep_events(session, &files);
-        Ok(outbox::render(session, &self.environment(session)?, &walk, &files))
     }
 
     /// Where what commands make under protected names goes in the turn that begins from here.

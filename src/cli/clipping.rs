@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::{Context, pasting, replies, sessions, talk};
+use super::{Context, pasting, replies, sessions, show, talk};
 use crate::base::Turn;
 use crate::clipboard::{self, Copied, Found, Passed, Surroundings, Way};
 use crate::control::{Given, Wish};
@@ -226,7 +226,7 @@ fn put(
     let whole = fs::read_to_string(&path).map_err(|e| Error::io("read the outbox", &path, e))?;
     let parts::Part { text, part, of } = match asked {
         None => parts::Part { text: whole, part: 1, of: 1 },
-        Some((asked, _)) => sessions::cut(context, &whole, asked)?,
+        Some((asked, _)) => show::cut(context, &whole, asked)?,
     };
     let done = clipboard::copy(&text, &Surroundings::here());
     let tokens = tokens::about(&text, context.config.max_tokens);

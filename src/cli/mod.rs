@@ -35,6 +35,7 @@ mod service;
 mod serving;
 mod sessions;
 mod settings;
+mod show;
 mod stat;
 mod summary;
 mod talk;
@@ -134,7 +135,7 @@ enum Command {
     /// Say what the policy says of a command, and which policies there are
     Policy(policy::Policies),
     /// Print an outbox
-    Show(sessions::Show),
+    Show(show::Show),
     /// Open the newest outbox in your editor
     Open(opening::Open),
     /// Have systemd serve the base directory for as long as you are logged in
@@ -334,7 +335,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Command::Checkpoints(arguments) => checkpoints::checkpoints(&context, &arguments),
         Command::Doctor(_) => Ok(doctor::doctor(&context)),
         Command::Policy(arguments) => policy::policy(&context, &arguments),
-        Command::Show(arguments) => sessions::show(&context, &arguments),
+        Command::Show(arguments) => show::show(&context, &arguments),
         Command::Open(arguments) => opening::open(&context, &arguments),
         Command::Daemon(arguments) => service::daemon(&context, &arguments, given),
         Command::Rpc(arguments) => rpc::rpc(&context, arguments, flags),

@@ -1,8 +1,6 @@
 //! `sessions`, `status`, `log`, `show` and `say`: what there is, and words for the next outbox.
 
 use std::fs;
-use std::io::{self, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -16,15 +14,13 @@ use crate::control::Wish;
 use crate::error::{Error, Result};
 use crate::inbox;
 use crate::lock::Lock;
-use crate::outbox::parts;
 use crate::runner::sandbox::Tier;
+use crate::session::Session;
 use crate::session::journal;
 use crate::session::log::{self, Entry};
 use crate::session::record::History;
 use crate::session::store::Store;
-use crate::session::{Session, outbox_name};
 use crate::text::{count, visible_line};
-use crate::tokens;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
@@ -46,28 +42,6 @@ pub(super) struct Status {
 pub(super) struct Log {
     /// Which session; the newest open one if none is named
     id: Option<String>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-A part begins and ends with a line that tells the model what it is and when to answer; send them in
-their order, one message each.
-
-Examples:
-  deaddrop show | xclip -selection clipboard
-  deaddrop show a1b2c3d4 2
-  deaddrop show --part 1 | xclip -selection clipboard
-  deaddrop show --part 2/3
-  deaddrop show --json | jq .tokens")]
-pub(super) struct Show {
-    /// Which session; the newest open one if none is named
-    id: Option<String>,
-    /// Which of its outboxes; the newest if none is named
-    sequence: Option<u32>,
-    /// Only part K, for chats that take no more than so many characters (--part-characters); or part
-    /// K of N about equal ones
-    #[arg(long, value_name = "K[/N]")]
-    part: Option<parts::Asked>,
 }
 
 #[derive(Debug, Args)]
@@ -287,72 +261,6 @@ fn begun(session: &Session) -> Option<Entry> {
         undid: Vec::new(),
         redid: None,
     })
-}
-
-pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
-    let session = named_or_newest(context, arguments.id.as_deref())?;
-    if session.run.is_some() {
-        return Err(Error::usage(format!(
-            "run {0} has no outbox; `deaddrop status {0}` tells what it came to",
-            session.stem()
-        )));
-    }
-    let sequence = arguments.sequence.unwrap_or(session.sequence);
-    let path = context.config.outbox.join(outbox_name(&session.id, sequence));
-    let text = fs::read(&path).map_err(|e| Error::io("read the outbox", &path, e))?;
-    if session.pending.is_some() && sequence == session.sequence {
-        let how = match session.question() {
-            Some(_) => format!(
-                "the next one comes when you have decided: {}",
-                question::how(context, &session)
-            ),
-            None => "the next one comes when its turn is done".to_owned(),
-        };
-        context.talk.say(&format!("Outbox {sequence} was answered, and its turn waits; {how}."));
-    }
-    let text = match arguments.part {
-        None => text,
-        Some(asked) => part(context, &path, text, asked)?.into_bytes(),
-    };
-    if context.json {
-        let text = as_text(&path, text)?;
-        Context::print_json(&json!({
-            "session": session.id,
-            "sequence": sequence,
-            "path": context.display(&path),
-            "tokens": tokens::about(&text, context.config.max_tokens),
-            "text": text,
-        }));
-        return Ok(ExitCode::SUCCESS);
-    }
-    // A reader that has gone away has seen enough.
-    let _ = io::stdout().write_all(&text);
-    Ok(ExitCode::SUCCESS)
-}
-
-/// An outbox as text, which it always is unless somebody else wrote there.
-fn as_text(path: &Path, outbox: Vec<u8>) -> Result<String> {
-    String::from_utf8(outbox).map_err(|e| {
-        Error::io("read the outbox", path, io::Error::new(io::ErrorKind::InvalidData, e))
-    })
-}
-
-/// The part of an outbox that is asked for; says how many there are.
-fn part(context: &Context, path: &Path, outbox: Vec<u8>, asked: parts::Asked) -> Result<String> {
-    let outbox = as_text(path, outbox)?;
-    let parts::Part { text, part, of } = cut(context, &outbox, asked)?;
-    let characters = count(parts::length(&text), "character");
-    context.talk.say(&match of {
-        1 => format!("All of the outbox, {characters}: it needs no parts."),
-        _ => format!("Part {part} of {of}, {characters}."),
-    });
-    Ok(text)
-}
-
-/// The part of an outbox that is asked for.
-pub(super) fn cut(context: &Context, outbox: &str, asked: parts::Asked) -> Result<parts::Part> {
-    parts::part(outbox, asked, context.config.part_characters)
-        .map_err(|e| Error::usage(format!("--part: {e}")))
 }
 
 pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {

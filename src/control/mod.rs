@@ -2,29 +2,25 @@
 //! The process that holds the base directory does it; any other hands its wish over through the
 //! spool `sessions/control/` and waits for the answer. So there is never a second writer.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+mod spool;
+
+pub use spool::{answer_all, folder, hand_over, sweep};
+
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::atomic;
 use crate::base::{Back, Base, Beginning, Turn};
-use crate::config::{Config, Policy};
+use crate::config::Policy;
 use crate::error::{Error, Result};
 use crate::inbox::Taken;
-use crate::lock::Lock;
 use crate::protocol::{Letter, Step};
 use crate::session::{Question, Session};
 use crate::text::visible_line;
 use crate::turn::Observer;
-use crate::watch::Stop;
 
-/// How often an answer is looked for.
-const SOON: Duration = Duration::from_millis(5);
-
+const UNFINISHED: &str =
+    "it ends within a block and was written just now; try again when it is finished";
 /// Why a reply is held that was there before.
 const SAME: &str = "it is the same text as the reply before it, most likely pasted twice";
 
@@ -95,15 +91,6 @@ pub enum Given {
     Text(String),
     /// A file that lies in the inbox, or is held there, and is taken out of it.
     InInbox(PathBuf),
-}
-
-/// What came of a wish: the session as it is now, and the outbox that was written.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Answer {
-    done: Option<(Box<Session>, Option<PathBuf>)>,
-    /// Else what is said to the person, and the exit code.
-    failed: Option<(String, u8)>,
 }
 
 /// Does what is wished in a base directory that is this process's.
@@ -249,138 +236,6 @@ pub fn waits(session: &Session, question: &Question) -> String {
         session.id,
         visible_line(&question.id)
     )
-}
-
-/// From this age on, what nobody holds is nobody's.
-const OLD: Duration = Duration::from_mins(1);
-const STRANGE: &str = "the deaddrop that runs here does not understand this; is it the same version? Stop it, then try again";
-const UNFINISHED: &str =
-    "it ends within a block and was written just now; try again when it is finished";
-
-/// The folder through which wishes are handed over.
-pub fn folder(config: &Config) -> PathBuf {
-    config.sessions.join("control")
-}
-
-/// Hands a wish to the process that serves the base directory, and waits until it is done. None
-/// where that process ended first and left the wish alone.
-///
-/// # Panics
-/// Never: strings always become JSON.
-pub fn hand_over(config: &Config, wish: &Wish, stop: &Stop) -> Result<Option<Turn>> {
-    let folder = folder(config);
-    fs::create_dir_all(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
-    let name = uuid::Uuid::new_v4().simple().to_string();
-    let (asked, answered) =
-        (folder.join(format!("{name}.wish")), folder.join(format!("{name}.answer")));
-    let text = serde_json::to_vec(wish).expect("strings become JSON");
-    let _held = ask(&folder, &asked, &text).map_err(|e| Error::io("write", &asked, e))?;
-    loop {
-        if let Ok(text) = fs::read(&answered) {
-            let _ = fs::remove_file(&answered);
-            let answer: Answer = serde_json::from_slice(&text)
-                .map_err(|e| Error::relayed(format!("an answer that makes no sense: {e}"), 1))?;
-            return match (answer.done, answer.failed) {
-                (Some((session, outbox)), _) => Ok(Some(Turn { session: *session, outbox })),
-                (None, Some((why, code))) => Err(Error::relayed(why, code)),
-                (None, None) => Err(Error::relayed("an empty answer".to_owned(), 1)),
-            };
-        }
-        if stop.is_asked() || !Lock::is_held(config) {
-            // Whoever removes it decides that it is not done; else the answer may be there now.
-            let taken_back = fs::remove_file(&asked).is_ok();
-            if stop.is_asked() {
-                return Err(Error::interrupted());
-            }
-            if taken_back {
-                return Ok(None);
-            }
-            if !answered.exists() && !Lock::is_held(config) {
-                return Err(Error::relayed(
-                    "the deaddrop that had taken this over ended before it answered; `deaddrop resume` finishes what it began, and `deaddrop log` tells".to_owned(),
-                    1,
-                ));
-            }
-        }
-        thread::sleep(SOON);
-    }
-}
-
-/// Writes a wish that is locked for as long as somebody waits for it: one that nobody holds any more
-/// is not carried out.
-fn ask(folder: &Path, path: &Path, text: &[u8]) -> io::Result<File> {
-    let mut file = tempfile::Builder::new().suffix(".tmp").tempfile_in(folder)?;
-    file.as_file().lock()?;
-    file.write_all(text)?;
-    file.persist(path).map_err(|e| e.error)
-}
-
-/// Does what others have wished for, and answers them. Gives what was done.
-///
-/// # Panics
-/// Never: strings and numbers always become JSON.
-pub fn answer_all(
-    base: &mut Base,
-    stop: &Stop,
-    observer: &mut dyn Observer,
-) -> Result<Vec<(Wish, Turn)>> {
-    let Ok(entries) = fs::read_dir(folder(&base.config)) else { return Ok(Vec::new()) };
-    let mut wishes: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    wishes.retain(|path| path.extension().is_some_and(|e| e == "wish"));
-    wishes.sort_by_key(|path| path.metadata().and_then(|found| found.modified()).ok());
-    let mut done = Vec::new();
-    for path in wishes {
-        if stop.is_asked() {
-            break;
-        }
-        let taken = path.with_extension("taken");
-        if is_abandoned(&path) {
-            let _ = fs::remove_file(&path);
-            continue;
-        }
-        // Somebody may have thought better of it.
-        if fs::rename(&path, &taken).is_err() {
-            continue;
-        }
-        let wish =
-            fs::read(&taken).ok().and_then(|text| serde_json::from_slice::<Wish>(&text).ok());
-        let outcome = match wish {
-            None => Err(Error::relayed(STRANGE.to_owned(), 1)),
-            Some(wish) => fulfil(base, wish.clone(), observer).map(|turn| (wish, turn)),
-        };
-        let answer = match outcome {
-            Ok((wish, turn)) => {
-                let told = (Box::new(turn.session.clone()), turn.outbox.clone());
-                done.push((wish, turn));
-                Answer { done: Some(told), failed: None }
-            }
-            // What is wrong with the base directory itself stops its process.
-            Err(e) if base.is_within_turn() || e.is_of_the_disk() => return Err(e),
-            Err(e) => Answer { done: None, failed: Some((e.to_string(), e.code())) },
-        };
-        let text = serde_json::to_vec(&answer).expect("strings and numbers become JSON");
-        atomic::write_private(&path.with_extension("answer"), &text)?;
-        let _ = fs::remove_file(&taken);
-    }
-    Ok(done)
-}
-
-/// Whether nobody waits for a wish any more.
-fn is_abandoned(path: &Path) -> bool {
-    File::open(path).is_ok_and(|file| file.try_lock_shared().is_ok())
-}
-
-/// Removes what was left of wishes when somebody was stopped hard.
-pub fn sweep(config: &Config) {
-    let Ok(entries) = fs::read_dir(folder(config)) else { return };
-    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
-        // An answer may have been given just now.
-        let age = path.metadata().and_then(|found| found.modified()).ok();
-        let is_old = age.and_then(|time| time.elapsed().ok()).is_some_and(|age| age > OLD);
-        if is_old && is_abandoned(&path) {
-            let _ = fs::remove_file(path);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,130 @@
+//! Outboxes and the events beside them: rendered as the workspace is now, and written.
+
+use std::path::PathBuf;
+
+use super::Base;
+use crate::atomic;
+use crate::error::Result;
+use crate::outbox::{self, Files};
+use crate::protocol::{Dialect, operations};
+use crate::session::Session;
+use crate::workspace::walk::Walk;
+
+/// What the newest outbox of a session tells as events, as it may be shown.
+pub(super) struct Events {
+    session: String,
+    sequence: u32,
+    is_complete: bool,
+    text: String,
+}
+
+impl Base {
+    /// Where the newest outbox of a session is.
+    pub fn outbox_path(&self, session: &Session) -> PathBuf {
+        self.config.outbox.join(session.outbox_name())
+    }
+
+    /// Writes the newest outbox of a session where it is missing. Returns whether it was.
+    pub fn restore_outbox(&self, session: &Session) -> Result<bool> {
+        let missing = !self.outbox_path(session).exists();
+        if missing {
+            self.write_outbox(session)?;
+        }
+        Ok(missing)
+    }
+
+    /// Saves a session that the person changed, and writes its newest outbox.
+    pub fn save_and_write(&mut self, session: &mut Session) -> Result<PathBuf> {
+        self.save_and_write_over(session, None)
+    }
+
+    /// The same; `walk` is what was found in the workspace, if somebody has just looked.
+    pub(super) fn save_and_write_over(
+        &mut self,
+        session: &mut Session,
+        walk: Option<Walk>,
+    ) -> Result<PathBuf> {
+        let rendered = self.render(session, walk)?;
+        let text = Self::note_shown(session, rendered);
+        self.save(session)?;
+        self.write(session, &text)
+    }
+
+    /// Writes the newest outbox of a session, of which nobody notes what it shows.
+    pub(super) fn write_outbox(&self, session: &Session) -> Result<PathBuf> {
+        self.write(session, &self.render(session, None)?.text)
+    }
+
+    pub(super) fn write(&self, session: &Session, text: &str) -> Result<PathBuf> {
+        self.write_events(session)?;
+        let path = self.outbox_path(session);
+        atomic::write(&path, text.as_bytes())?;
+        Ok(path)
+    }
+
+    /// Notes in a session what its newest outbox shows and what it does not, and how much it is. Returns
+    /// its text.
+    pub(super) fn note_shown(session: &mut Session, rendered: outbox::Rendered) -> String {
+        (session.withheld, session.tokens) = (rendered.withheld, Some(rendered.tokens));
+        for outbox::Shown { path, seen, .. } in rendered.shown {
+            match seen {
+                Some(seen) => session.seen.see(path, seen),
+                None => session.seen.forget(&path),
+            }
+        }
+        rendered.text
+    }
+
+    /// Writes what the newest outbox of a session tells as events, for programs, beside it: first,
+    /// so that whoever sees the outbox finds them.
+    pub(super) fn write_events(&self, session: &Session) -> Result<()> {
+        if session.dialect != Dialect::Operations {
+            return Ok(());
+        }
+        let are_kept = |kept: &Events| {
+            (&kept.session, kept.sequence, kept.is_complete)
+                == (&session.id, session.sequence, session.is_complete)
+        };
+        let kept = self.events.borrow_mut().take().filter(are_kept);
+        let events = match kept {
+            Some(kept) => kept.text,
+            None => self.events_of(session, &self.files(session, None)?.1),
+        };
+        atomic::write(&self.config.outbox.join(session.events_name()), events.as_bytes())
+    }
+
+    pub(super) fn events_of(&self, session: &Session, files: &Files) -> String {
+        operations::print(&outbox::screened_events(session, &self.config.secrets, files))
+    }
+
+    /// Keeps the events of a session until they are written.
+    pub(super) fn keep_events(&self, session: &Session, files: &Files) {
+        if session.dialect == Dialect::Operations {
+            self.events.replace(Some(Events {
+                session: session.id.clone(),
+                sequence: session.sequence,
+                is_complete: session.is_complete,
+                text: self.events_of(session, files),
+            }));
+        }
+    }
+
+    /// The same of a session that is complete, and has no outbox with them: before it is decided, while
+    /// the place of its operations can be asked.
+    pub(super) fn keep_last_events(&self, session: &Session, walk: Option<Walk>) -> Result<()> {
+        let are_written = session.is_complete && session.run.is_none();
+        if are_written && session.dialect == Dialect::Operations {
+            let (_, files) = self.files(session, walk)?;
+            self.keep_events(session, &files);
+        }
+        Ok(())
+    }
+
+    /// The newest outbox of a session, as the workspace is now; `walk` is what was found there, if
+    /// somebody has just looked.
+    pub(super) fn render(&self, session: &Session, walk: Option<Walk>) -> Result<outbox::Rendered> {
+        let (walk, files) = self.files(session, walk)?;
+        self.keep_events(session, &files);
+        Ok(outbox::render(session, &self.environment(session)?, &walk, &files))
+    }
+}
