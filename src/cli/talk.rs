@@ -167,7 +167,7 @@ impl Talk {
         // All of it is shown where the person asked for that, and on a terminal a summary has it.
         let failed = !outcome.success() && !self.verbose && !live::is_on();
         if let Some(last) = failed.then(|| last_of(outcome)).flatten() {
-            text.push_str(&format!("\n          {}", cut(&last, LAST_LINE)));
+            text.push_str(&format!("\n          {}", cut(&visible_line(&last), LAST_LINE)));
         }
         let beside = |warning: &&Warning| warning.sort != WarningSort::Done;
         for warning in outcome.warnings.iter().filter(beside) {

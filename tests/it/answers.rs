@@ -61,7 +61,7 @@ fn a_reply_to_an_older_outbox_is_held_until_it_is_forced() {
     // The same again names an outbox that is not the newest any more.
     let run = base.run_with(&["apply"], &old).with_code(1);
     assert!(run.stderr.contains("it answers message 1 of session"), "{run:?}");
-    assert!(run.stderr.contains("apply --force"), "{run:?}");
+    assert!(run.stderr.contains("again with --force"), "{run:?}");
     base.run_with(&["apply", "--again"], &old).with_code(1);
 
     let daemon = base.serve(&["resume"]);

@@ -252,7 +252,7 @@ fn the_same_reply_twice_in_a_row_is_held_and_run_only_when_asked_for() {
     base.run(&["apply", "r"]).ok();
     let run = base.run(&["apply", "r"]).with_code(1);
     assert!(run.stderr.contains("most likely pasted twice"), "{run:?}");
-    assert!(run.stderr.contains("apply --again"), "{run:?}");
+    assert!(run.stderr.contains("again with --again"), "{run:?}");
 
     let daemon = base.serve(&["resume"]);
     base.write("inbox/r.txt", reply);

@@ -54,7 +54,7 @@ fn paste_carries_out_what_is_on_the_clipboard_as_apply_does() {
     assert!(base.exists("workspace/a.txt"));
     // The same again answers an older outbox, as `apply` says too.
     let again = desktop.run(&base, &["paste"]).with_code(1);
-    assert!(again.stderr.contains("--force does it"), "{again:?}");
+    assert!(again.stderr.contains("again with --force"), "{again:?}");
     desktop.run(&base, &["paste", "--force"]).ok();
     // From standard input, without any clipboard.
     let piped = Run::of(&mut desktop.command(&base, &["paste", "-"]), reply(&base, 3, "b.txt"));
