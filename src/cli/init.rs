@@ -2,8 +2,9 @@
 //! ignores and neither replies nor commands reach.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use clap::Args;
 use serde_json::json;
@@ -70,6 +71,7 @@ pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<Exit
         }
     };
     make_own(&folder)?;
+    let in_git = unseen_by_git(&folder);
     let config = Config::load(&folder, Raw::default())?;
     for own in [&config.inbox, &config.outbox, &config.sessions, &config.approvals] {
         fs::create_dir_all(own).map_err(|e| Error::io("make the folder", own, e))?;
@@ -77,8 +79,57 @@ pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<Exit
     let here = Some(here);
     let clock = Clock(global.now);
     let context = Context { config, clock, talk, json: global.json, here, by: By::Name };
-    tell(&context, made);
+    tell(&context, made, &in_git);
     Ok(ExitCode::SUCCESS)
+}
+
+/// What git makes of the settings of a project.
+enum InGit {
+    /// There is no repository, or no git.
+    No,
+    /// It passes them by, by this file.
+    Unseen(PathBuf),
+    /// It sees them, for this reason.
+    Seen(String),
+}
+
+/// Has git pass the settings by, in this clone alone: commands have an empty file in their place, which
+/// `git add -A` would take for the person's.
+fn unseen_by_git(folder: &Path) -> InGit {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").arg("-C").arg(folder).args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let (Some(exclude), Some(prefix)) =
+        (git(&["rev-parse", "--git-path", "info/exclude"]), git(&["rev-parse", "--show-prefix"]))
+    else {
+        return InGit::No;
+    };
+    if git(&["ls-files", "--error-unmatch", "--", FILE]).is_some() {
+        return InGit::Seen("it is tracked".to_owned());
+    }
+    let exclude = folder.join(exclude);
+    if git(&["check-ignore", "--quiet", "--", FILE]).is_some() {
+        return InGit::Unseen(exclude);
+    }
+    // A pattern's own characters in the names of folders above it are taken as they are.
+    let mut line = String::from("/");
+    for c in prefix.chars().chain(FILE.chars()) {
+        if "*?[\\ ".contains(c) {
+            line.push('\\');
+        }
+        line.push(c);
+    }
+    let text = fs::read_to_string(&exclude).unwrap_or_default();
+    let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    let written = exclude.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
+        let mut file = fs::File::options().append(true).create(true).open(&exclude)?;
+        file.write_all(format!("{gap}{line}\n").as_bytes())
+    });
+    match written {
+        Ok(()) => InGit::Unseen(exclude),
+        Err(e) => InGit::Seen(format!("{} cannot be written: {e}", exclude.display())),
+    }
 }
 
 /// Refuses folders that nobody means, or that have to do with another base directory.
@@ -185,7 +236,7 @@ fn make_own(folder: &Path) -> Result<()> {
 }
 
 /// Says what was made, what holds, and what to do next.
-fn tell(context: &Context, made: bool) {
+fn tell(context: &Context, made: bool, in_git: &InGit) {
     let Context { config, talk, .. } = context;
     let file = config.base.join(FILE);
     let is_within = config.works_in(&config.base);
@@ -220,6 +271,16 @@ fn tell(context: &Context, made: bool) {
     talk.say(&format!(
         "{FOLDER}/ holds inbox, outbox, sessions and approvals. git ignores it; replies and commands reach neither it nor {FILE}."
     ));
+    match in_git {
+        InGit::No => {}
+        InGit::Unseen(exclude) => talk.say(&format!(
+            "git passes {FILE} by (a line in {}): for commands it is empty, and one that commits everything would commit it so.",
+            context.display(exclude)
+        )),
+        InGit::Seen(why) => talk.warning(&format!(
+            "git sees {FILE} ({why}), and for commands it is empty: one that commits everything would commit it so. `git rm --cached {FILE}` and a line `{FILE}` in .git/info/exclude keep it out"
+        )),
+    }
     match confinement {
         Err(e) => talk.warning(&format!("what confines commands here could not be found out: {e}")),
         Ok(found) if found.tier == Tier::None => {

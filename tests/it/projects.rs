@@ -41,7 +41,7 @@ fn init_makes_a_project_a_base_directory() {
     let git = ["status", "--porcelain", "-uall"];
     let status = Command::new("git").args(git).current_dir(base.path()).output().unwrap();
     let status = String::from_utf8(status.stdout).unwrap();
-    assert_eq!(status, "?? .gitignore\n?? deaddrop.toml\n?? own.txt\n");
+    assert_eq!(status, "?? .gitignore\n?? own.txt\n");
 
     let settings = base.read("deaddrop.toml");
     let again = base.run(&["init", "--json"]).ok();
@@ -59,6 +59,23 @@ fn init_makes_a_project_a_base_directory() {
     let (listing, _) = listing.split_once("\n\n").unwrap();
     assert_eq!(listing, "  .gitignore (7 bytes)\n  own.txt (2 bytes)");
     assert_eq!(base.names("."), [".deaddrop", ".git", ".gitignore", "deaddrop.toml", "own.txt"]);
+}
+
+#[test]
+fn git_passes_by_what_commands_would_find_empty() {
+    let base = Base::new();
+    base.sh("git init -q .; mkdir -p 'a [b]/c'; printf '# none' > .git/info/exclude");
+    let told = run_in(&base, "a [b]/c", &["init"]).ok().stderr;
+    assert!(told.contains("git passes deaddrop.toml by"), "{told}");
+    let told = run_in(&base, "a [b]/c", &["init"]).ok().stderr;
+    assert!(told.contains("git passes deaddrop.toml by"), "{told}");
+    let exclude = base.read(".git/info/exclude");
+    assert_eq!(exclude, "# none\n/a\\ \\[b]/c/deaddrop.toml\n");
+    base.sh("git add -A; git -c user.name=x -c user.email=x commit -q --allow-empty -m x");
+    base.sh("test -z \"$(git ls-files)\"");
+    base.sh("git add -f 'a [b]/c/deaddrop.toml'");
+    let told = run_in(&base, "a [b]/c", &["init"]).ok().stderr;
+    assert!(told.contains("git sees deaddrop.toml (it is tracked)"), "{told}");
 }
 
 #[test]
