@@ -86,12 +86,12 @@ impl Base {
     /// and how many bytes are kept before and after.
     pub fn prune(&mut self, most: Option<u64>) -> Result<(usize, u64, u64)> {
         let most = most.unwrap_or_else(|| self.checkpoints.limit());
-        self.prune_to(most, most)
+        self.prune_to(most, most, 0)
     }
 
     /// The same until `most` bytes are kept; where what the workspace is like now takes that already,
-    /// until `else_most` are.
-    fn prune_to(&mut self, most: u64, else_most: u64) -> Result<(usize, u64, u64)> {
+    /// until `else_most` are. The newest `spares` checkpoints stay in any case.
+    fn prune_to(&mut self, most: u64, else_most: u64, spares: usize) -> Result<(usize, u64, u64)> {
         // What waits for a decision is needed when the turn goes on.
         let waiting = self.store.pending()?;
         let waiting = waiting.iter().filter_map(|session| session.changed.as_deref());
@@ -116,9 +116,9 @@ impl Base {
         let mut sum: u64 = needed.iter().map(length).sum();
         let most = if sum > most { else_most } else { most };
         let mut went = all.len();
-        for kept in all.iter().rev() {
+        for (nth, kept) in all.iter().rev().enumerate() {
             let more: u64 = kept.needs.difference(&needed).map(length).sum();
-            if sum.saturating_add(more) > most {
+            if nth >= spares && sum.saturating_add(more) > most {
                 break;
             }
             sum += more;
@@ -141,7 +141,8 @@ impl Base {
         if !self.within_turn && self.config.checkpoints && self.checkpoints.is_full() {
             let limit = self.checkpoints.limit();
             // It is tried again after a later turn.
-            let _ = self.prune_to(limit / 10 * TENTHS, limit);
+            // What a forced undo put away is in the last one, and nowhere else.
+            let _ = self.prune_to(limit / 10 * TENTHS, limit, 1);
         }
     }
 }

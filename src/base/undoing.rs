@@ -70,6 +70,7 @@ impl Base {
                 session.id
             )));
         }
+        self.suits(&session)?;
         self.stand_firm()?;
         let entries = log::read(&self.config.sessions, &session.id)?;
         let (turns, redid) = chosen(&entries, back, &session.id)?;

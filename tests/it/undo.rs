@@ -264,3 +264,41 @@ fn the_state_is_never_part_of_it_also_where_it_lies_in_the_workspace() {
     wait_until("the end of x", || !base.exists("x"));
     assert!(base.exists(&format!("sessions/{ID}.json")));
 }
+
+#[test]
+fn what_a_forced_undo_puts_away_is_not_pruned() {
+    let base = Base::with_session();
+    base.write("deaddrop.toml", "checkpoint_max_bytes = 1000000\n");
+    base.apply("[CREATE_FILE path=\"f\"]\none\n[/CREATE_FILE]\n");
+    let mine = vec![b'x'; 950_000];
+    base.write("workspace/f", &mine);
+    base.run(&["undo", "--force"]).ok();
+    assert!(!base.exists("workspace/f"));
+    base.run(&["redo"]).ok();
+    assert_eq!(fs::read(base.at("workspace/f")).unwrap(), mine);
+}
+
+#[test]
+fn nothing_is_taken_back_in_another_workspace() {
+    let base = Base::new();
+    base.run(&["new", "--no-watch", "--id", ID, "A task"]).ok();
+    base.apply("[CREATE_FILE path=\"a\"]\none\n[/CREATE_FILE]\n");
+    base.write("other/a", "one\n");
+    let run = base.run(&["undo", "--workspace-dir", "other"]);
+    assert_ne!(run.code, Some(0), "{run:?}");
+    assert!(run.stderr.contains("other"), "{run:?}");
+    assert_eq!(base.read("other/a"), "one\n");
+    assert_eq!(base.read("workspace/a"), "one\n");
+}
+
+#[test]
+fn what_was_moved_out_of_a_protected_folder_stays() {
+    let base = Base::with_session();
+    base.write("workspace/.vscode/s.json", "{}\n");
+    let reply = "[MOVE_FILE path=\".vscode/s.json\" to=\"s.json\"]\n";
+    base.run_with(&["apply", "-"], reply).with_code(3);
+    base.run(&["approve"]).ok();
+    assert_eq!(base.read("workspace/s.json"), "{}\n");
+    let run = base.run(&["undo"]);
+    assert_eq!(base.read("workspace/s.json"), "{}\n", "{run:?}");
+}
