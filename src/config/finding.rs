@@ -40,13 +40,13 @@ pub(super) fn is_marked(folder: &Path) -> bool {
         || (FOLDERS.iter().all(is_folder) && MARKS.iter().any(has))
 }
 
-/// The person's base directories further up than `folder`, the nearest first. Here the end of a file
-/// system is none: a workspace can be another.
+/// The base directories further up than `folder`, the nearest first, whoever they belong to: replies to
+/// anybody's sessions write. Here the end of a file system is none: a workspace can be another.
 ///
 /// # Errors
 /// One of them has settings that cannot be read, so nobody knows what its workspace is.
 pub fn above(folder: &Path) -> Result<Vec<Config>> {
-    let marked = folder.ancestors().skip(1).filter(|above| is_marked(above) && own(above).is_ok());
+    let marked = folder.ancestors().skip(1).filter(|above| is_marked(above));
     marked.map(|above| Config::load(above, Raw::default())).collect()
 }
 
