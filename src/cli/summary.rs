@@ -51,9 +51,9 @@ impl Mark {
 }
 
 /// What the outcomes of a reply came to, in rows of at most `width` columns; nothing where there is
-/// nothing to tell that is not seen at once. What commands changed is not among them: outcomes do not
-/// tell it, and whoever knows it appends a row.
-pub(super) fn rows(talk: &Talk, outcomes: &[Outcome], width: usize) -> Vec<String> {
+/// nothing to tell that is not seen at once. `recorded`: which files changed is told by somebody who
+/// knows it of commands too, which outcomes do not tell.
+pub(super) fn rows(talk: &Talk, outcomes: &[Outcome], recorded: bool, width: usize) -> Vec<String> {
     let is_work = |outcome: &&Outcome| {
         !matches!(outcome.detail, Detail::Shown { .. } | Detail::Completed { .. })
     };
@@ -87,7 +87,7 @@ pub(super) fn rows(talk: &Talk, outcomes: &[Outcome], width: usize) -> Vec<Strin
             rows.push(row("", "", &more, room));
         }
     }
-    let changed = changed(&work);
+    let changed = if recorded { Vec::new() } else { changed(&work) };
     if !changed.is_empty() {
         for (n, line) in listed(&changed, room).iter().enumerate() {
             let label = if n == 0 { "Changed" } else { "" };
@@ -202,7 +202,7 @@ mod tests {
     }
 
     fn told(outcomes: &[Outcome], width: usize) -> String {
-        rows(&Talk::plain(), outcomes, width).join("\n")
+        rows(&Talk::plain(), outcomes, false, width).join("\n")
     }
 
     #[test]

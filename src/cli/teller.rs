@@ -341,7 +341,12 @@ impl Teller<'_> {
     fn sum_up(&self, turn: &Turn) {
         if live::is_on() && turn.session.pending.is_none() {
             let talk = &self.context.talk;
-            let rows = summary::rows(talk, outcomes(&turn.session), rows::own_width());
+            let rows = summary::rows(
+                talk,
+                outcomes(&turn.session),
+                turn.session.changed.as_deref().and_then(stat::line).is_some(),
+                rows::own_width(),
+            );
             rows.iter().for_each(|row| talk.say(row));
         }
     }

@@ -20,7 +20,8 @@ LLM. A session that is complete is taken up again by it.
 Examples:
   deaddrop undo
   deaddrop undo 3
-  deaddrop undo --force      puts files back that you have changed since; `redo` brings yours back")]
+  deaddrop undo --force
+      puts files back that you have changed since; `redo` brings yours back")]
 pub(super) struct Undo {
     /// How many turns that changed files
     #[arg(value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]

@@ -23,11 +23,11 @@ const ABOUT: [(&str, &str); 27] = [
     ("sandbox.max_memory_bytes", "how much address space a process may take; 0 is no limit"),
     ("sandbox.min_free_bytes", "a command ends when the disk has less left; 0 is no watch"),
     ("protected_names", "files and folders that only you may write, at any depth"),
-    ("secrets", "what is done with secrets that an outbox would show"),
-    ("secrets_allow", "files whose contents are shown whatever they hold"),
     ("checkpoints", "whether what turns change is kept, so that it can be undone"),
     ("checkpoint_file_bytes", "how large a file is kept at most"),
     ("checkpoint_max_bytes", "how much is kept of all turns together"),
+    ("secrets", "what is done with secrets that an outbox would show"),
+    ("secrets_allow", "files whose contents are shown whatever they hold"),
     ("notify", "how `new`, `resume` and `watch` announce that a turn is done"),
 ];
 

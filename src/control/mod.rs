@@ -179,7 +179,9 @@ pub fn apply(
     let claimed = match reply {
         Found::Here(letter) => {
             if let Some(Objection { why, flag }) = why(&letter) {
-                let why = format!("{why}. It was not carried out; give it again with {flag} if you mean it");
+                let why = format!(
+                    "{why}. It was not carried out; give it again with {flag} if you mean it"
+                );
                 return Err(Error::no_reply(Path::new("this reply"), why));
             }
             let name = format!("{}_seq{:04}_reply.txt", session.id, session.sequence);

@@ -87,7 +87,7 @@ fn a_turn_shows_what_runs_and_then_what_it_came_to() {
         "\nFAILED  RUN_COMMAND  Ran 'echo first",
         "\n  Failed    Ran 'echo first; echo it went wrong >&2; exit 3' (exit code 3)\n            it went wrong\n",
         "\n  Refused   REJECTED: Path is outside",
-        "\n  Changed   a.py (new)\nNext outbox, to paste into the chat (≈ ",
+        "\n  1 file changed: new a.py (+1)\nNext outbox, to paste into the chat (≈ ",
         " tokens); the reply goes to inbox/:\noutbox/a1b2c3d4_seq0002.txt\nWaiting for a reply",
     ] {
         assert!(all.contains(told), "{told} in {all}");

@@ -13,6 +13,10 @@ fn portable(mut event: Value) -> Value {
     if event["tokens"].is_u64() {
         event["tokens"] = "N".into();
     }
+    if event["changed"]["records"].is_array() {
+        // Of permissions too, and so of the umask.
+        event["changed"]["records"] = "R".into();
+    }
     event
 }
 
@@ -39,7 +43,8 @@ fn each_event_of_a_turn_is_a_line() {
         with(with(of.clone(), session(1)), json!({ "event": "operation", "mark": mark }))
     };
     let outbox = |n: u32| json!({ "outbox": format!("outbox/{ID}_seq{n:04}.txt"), "tokens": "N", "withheld": [] });
-    let rest = json!({ "isComplete": false, "summary": null, "waiting": null, "results": [] });
+    let rest = json!({ "isComplete": false, "summary": null, "waiting": null, "results": [], "changed": null });
+    let changed = json!({ "records": "R", "files": 1, "named": [{ "path": "a", "how": "new", "lines": [1, 0] }], "byCommands": 0 });
     let expected = [
         with(with(with(session(1), outbox(1)), rest.clone()), json!({ "event": "session" })),
         with(session(1), json!({ "event": "begin", "reply": "1.txt", "goesOn": false })),
@@ -49,7 +54,7 @@ fn each_event_of_a_turn_is_a_line() {
         with(with(session(2), outbox(2)), json!({ "event": "outbox" })),
         with(
             with(with(session(2), outbox(2)), rest),
-            json!({ "event": "end", "results": [created, ran, refused] }),
+            json!({ "event": "end", "results": [created, ran, refused], "changed": changed }),
         ),
         json!({ "event": "warning", "message": "2.txt was moved to inbox/rejected: it is not text: save the reply as UTF-8" }),
     ];

@@ -116,6 +116,8 @@ pub(crate) fn session(session: &str) -> String {
     for line in session.split_inclusive('\n') {
         if line.starts_with("  \"secret\": \"") {
             out.push_str("  \"secret\": \"{{SECRET}}\"\n");
+        } else if line.starts_with("  \"tokens\": ") {
+            out.push_str("  \"tokens\": {{N}},\n");
         } else if line.starts_with("  \"tools\": [") {
             out.push_str("  \"tools\": {{TOOLS}}\n");
             in_tools = !line.trim_end().trim_end_matches(',').ends_with(']');

@@ -178,7 +178,11 @@ fn what_is_too_long_is_no_reply_and_no_trouble() {
         command.env("XDG_RUNTIME_DIR", own.path()).env("PATH", &path);
         command
     };
-    let put = |text: &str| fs::write(own.path().join("clipboard"), text).unwrap();
+    // At once: half of it would be another text.
+    let put = |text: &str| {
+        fs::write(own.path().join("new"), text).unwrap();
+        fs::rename(own.path().join("new"), own.path().join("clipboard")).unwrap();
+    };
     let whole = reply(&base, 1, "x.txt");
     put("something");
     let daemon = base.start_as(&mut command(&["watch", "--clipboard"]));

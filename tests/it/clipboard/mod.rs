@@ -39,8 +39,9 @@ impl Desktop {
         if !has("Xvfb") || !has("xclip") {
             return None;
         }
+        // Without -noreset it begins anew with the last that leaves, and drops who comes meanwhile.
         let mut server = Command::new("Xvfb")
-            .args(["-displayfd", "1", "-nolisten", "tcp", "-screen", "0", "64x64x24"])
+            .args(["-displayfd", "1", "-noreset", "-nolisten", "tcp", "-screen", "0", "64x64x24"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
