@@ -10,7 +10,11 @@ use super::marks::{Mark, What};
 use super::names;
 
 /// Brackets that a tag may come in, beside `<`.
-pub(super) const BRACKETS: [&str; 3] = ["[[", "［", "【"];
+pub(super) const BRACKETS: [&str; 9] =
+    ["[[", "［", "【", "&#91;", "&#091;", "&#x5b;", "&#x5B;", "&lbrack;", "&lsqb;"];
+/// What closes them.
+const CLOSING: [&str; 10] =
+    [">", "]", "］", "】", "&#93;", "&#093;", "&#x5d;", "&#x5D;", "&rbrack;", "&rsqb;"];
 
 /// A tag in other brackets that is alone on its line: `<CREATE_FILE path="a">`.
 pub(super) fn tag(text: &str, at: usize) -> Option<Mark> {
@@ -19,7 +23,8 @@ pub(super) fn tag(text: &str, at: usize) -> Option<Mark> {
     let name = names::exact(&rest[open..])?;
     let lead = lead(text, at).filter(|lead| lead.repairs.is_none())?;
     let end = memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
-    let is_whole = rest[..end].trim_end().ends_with(['>', ']', '］', '】']);
+    let line = rest[..end].trim_end();
+    let is_whole = CLOSING.iter().any(|closing| line.ends_with(closing));
     is_whole.then(|| Mark::misspelt(&name, lead.line, at, at + open + name.length))
 }
 
