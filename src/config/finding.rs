@@ -66,7 +66,10 @@ fn within_one_file_system(here: &Path) -> impl Iterator<Item = &Path> {
 
 /// Refuses a base directory that a reply may have made.
 fn unwritten(base: &Path) -> Result<()> {
-    let found = above(base).map(|above| above.into_iter().find(|above| above.works_in(base)));
+    // What this shell sets need not be what the one further up is served with.
+    let by_file = |above: &Config| Config::of_file(&above.base).is_ok_and(|own| own.works_in(base));
+    let works_here = |above: &Config| above.works_in(base) || by_file(above);
+    let found = above(base).map(|above| above.into_iter().find(works_here));
     let why = match found {
         Ok(None) => return Ok(()),
         Ok(Some(above)) => format!(
