@@ -49,8 +49,10 @@ impl Known {
             for span in settled(spans(text, &super::Look::at(Some(path)))) {
                 for (value, is_one) in values(text, &span) {
                     if is_one && found.len() < MOST && bytes + value.len() <= MOST_BYTES {
-                        bytes += value.len();
-                        found.entry(value.to_owned()).or_insert(span.sort);
+                        found.entry(value.to_owned()).or_insert_with(|| {
+                            bytes += value.len();
+                            span.sort
+                        });
                     }
                 }
             }

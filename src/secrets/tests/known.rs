@@ -79,3 +79,14 @@ fn what_is_looked_for_is_bounded() {
     let long = format!("A_KEY={}\nB_KEY={}\n", drawn(BASE62, 2_000, 1), drawn(BASE62, 40, 2));
     assert_eq!(Known::of([(".env", &*long)]).len(), 1);
 }
+
+#[test]
+fn a_value_that_stands_in_many_files_takes_room_once() {
+    let long = |n| format!("SECRET_TOKEN={}\n", drawn(BASE64, 200, n));
+    let (same, last) = (long(7), long(8));
+    // Two hundred times that is more than is kept in mind.
+    let files: Vec<String> = (0..200).map(|n| format!("{n}/.env")).collect();
+    let mut all: Vec<(&str, &str)> = files.iter().map(|path| (&**path, &*same)).collect();
+    all.push(("z/.env", &last));
+    assert_eq!(Known::of(all).len(), 2);
+}
