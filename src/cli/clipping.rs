@@ -10,7 +10,7 @@ use serde_json::json;
 use super::{Context, pasting, replies, sessions, show, talk};
 use crate::base::Turn;
 use crate::clipboard::{self, Copied, Found, Passed, Surroundings, Way};
-use crate::control::{Given, Wish};
+use crate::control::Given;
 use crate::daemon::{Clip, Clipped};
 use crate::error::{Error, Result};
 use crate::outbox::{holds_outbox, parts};
@@ -78,12 +78,8 @@ struct Reply {
     /// `-` takes the reply from standard input instead of the clipboard
     #[arg(value_name = "-", value_parser = ["-"], hide_possible_values = true)]
     from: Option<String>,
-    /// For which session, where several are open
-    #[arg(long, value_name = "ID")]
-    session: Option<String>,
-    /// Carry it out even if it is the same text as the reply before it
-    #[arg(long)]
-    again: bool,
+    #[command(flatten)]
+    meant: replies::Meant,
     /// Carry it out even if it answers another message than the newest, or looks like no reply
     #[arg(long)]
     force: bool,
@@ -171,12 +167,7 @@ fn take(context: &Context, reply: &Reply) -> Result<(Turn, Stop)> {
     {
         return Err(Error::no_reply(Path::new(&name), why));
     }
-    let wish = Wish::Apply {
-        reply: Given::Text(text),
-        session: reply.session.clone(),
-        again: reply.again,
-        force: reply.force,
-    };
+    let wish = reply.meant.wish(Given::Text(text), reply.force);
     let stop = Stop::on_signals()?;
     let turn = context.wish(wish, &stop, Some(&name), 0)?;
     Ok((turn, stop))

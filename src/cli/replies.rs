@@ -25,15 +25,29 @@ Examples:
 pub(super) struct Apply {
     /// The reply; `-` or nothing reads it from standard input
     file: Option<PathBuf>,
+    #[command(flatten)]
+    meant: Meant,
+    /// Carry it out even if it says that it answers another message than the newest
+    #[arg(long)]
+    force: bool,
+}
+
+/// What the person says of a reply that they give by hand.
+#[derive(Debug, Args)]
+pub(super) struct Meant {
     /// For which session, where several are open
     #[arg(long, value_name = "ID")]
     session: Option<String>,
     /// Carry it out even if it is the same text as the reply before it
     #[arg(long)]
     again: bool,
-    /// Carry it out even if it says that it answers another message than the newest
-    #[arg(long)]
-    force: bool,
+}
+
+impl Meant {
+    /// Has the reply carried out so; `force`: whatever message it answers.
+    pub(super) fn wish(&self, reply: Given, force: bool) -> Wish {
+        Wish::Apply { reply, session: self.session.clone(), again: self.again, force }
+    }
 }
 
 pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
@@ -52,12 +66,7 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
             (Given::Text(text), name)
         }
     };
-    let wish = Wish::Apply {
-        reply,
-        session: arguments.session.clone(),
-        again: arguments.again,
-        force: arguments.force,
-    };
+    let wish = arguments.meant.wish(reply, arguments.force);
     let stop = Stop::on_signals()?;
     let turn = context.wish(wish, &stop, Some(&name), 0)?;
     context.conclude(turn, true, &stop)

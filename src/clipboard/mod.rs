@@ -27,7 +27,6 @@ use std::fmt;
 pub use copier::{Copier, Told};
 pub use inside::dispatch;
 pub use surroundings::Surroundings;
-pub use terminal::LIMIT as TERMINAL_LIMIT;
 pub use watcher::{Heard, Watcher};
 
 /// The longest text that is put on a clipboard or taken from one, in bytes.

@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::path::Path;
 
 use super::{Passed, Way, tools};
+use crate::machine;
 
 /// What helpers get of the environment: what leads to a display and to programs. Commands of a
 /// session may be able to look at a helper, and keys of the person stand in the environment.
@@ -92,9 +92,7 @@ impl Surroundings {
     /// Whether a program is on the path.
     fn finds(&self, name: &str) -> bool {
         let path = self.variables.iter().find(|(known, _)| *known == "PATH");
-        path.is_some_and(|(_, path)| {
-            std::env::split_paths(path).any(|folder| is_program(&folder.join(name)))
-        })
+        path.is_some_and(|(_, path)| machine::find(name, path, &|_| true).is_some())
     }
 
     /// With these variables only, and no terminal.
@@ -108,17 +106,6 @@ impl Surroundings {
             screen: false,
         }
     }
-}
-
-#[cfg(unix)]
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_program(path: &Path) -> bool {
-    path.is_file()
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -15,7 +15,7 @@ use super::{Surroundings, Way};
 
 /// The longest text that is sent, in bytes: 100,000 characters of base64, which is as much as several
 /// terminals take of one sequence.
-pub const LIMIT: usize = 74_994;
+const LIMIT: usize = 74_994;
 /// The terminal of this process.
 const TERMINAL: &str = "/dev/tty";
 /// How long tmux may take.

@@ -57,9 +57,7 @@ impl Setting {
     }
 
     pub(super) fn notify(&self) -> Result<Notify> {
-        let text = self.text().trim();
-        let way = Notify::ALL.into_iter().find(|(name, _)| *name == text);
-        way.map(|(_, way)| way).ok_or_else(|| self.wrong())
+        self.one_of(Notify::ALL)
     }
 
     /// The name of a policy; nothing where it is empty.

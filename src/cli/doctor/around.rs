@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use super::{Finding, finding};
 use crate::config::{Config, FOLDER};
+use crate::machine;
 
 /// Whose a folder is, where that is not the person; of deaddrop's own also whether its rights let
 /// others in.
@@ -92,7 +93,7 @@ impl Clipboard {
     }
 
     fn has(&self, program: &str) -> bool {
-        std::env::split_paths(&self.path).any(|folder| folder.join(program).is_file())
+        machine::find(program, &self.path, &|_| true).is_some()
     }
 }
 
@@ -164,7 +165,13 @@ mod tests {
             told.starts_with("X11, OSC 52") && told.contains("xclip is not installed"),
             "{told}"
         );
-        fs::write(folder.path().join("xclip"), "").unwrap();
+        let xclip = folder.path().join("xclip");
+        fs::write(&xclip, "").unwrap();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            fs::set_permissions(&xclip, fs::Permissions::from_mode(0o755)).unwrap();
+        }
         let told = Clipboard { wayland: true, x11: true, ..none() }.told().unwrap();
         assert_eq!(
             told,
