@@ -107,8 +107,8 @@ impl Base {
         }
         let mut all = all(&self.config, &self.checkpoints)?;
         all.retain(|kept| kept.is_whole);
-        let before = self.checkpoints.blobs.all().iter().map(|(_, length)| length).sum::<u64>();
         let lengths: BTreeMap<BlobId, u64> = self.checkpoints.blobs.all().into_iter().collect();
+        let before = lengths.values().sum::<u64>();
         // The newest first, as long as there is room for them beside what is always needed.
         let mut needed = always;
         needed.extend(self.checkpoints.known_blobs()?);

@@ -48,9 +48,7 @@ impl Shown {
 pub fn shown(config: &Config, session: &Session, sequence: Option<u32>) -> Result<Shown> {
     if let Some(guest) = &config.guest {
         let guest = crate::place::Guest::new(guest.clone()).label();
-        return Err(Error::undo(format!(
-            "what a session changes in the guest '{guest}' is not kept here, so it cannot be shown or taken back; use what is there, such as git"
-        )));
+        return Err(elsewhere(&guest));
     }
     let entries = log::read(&config.sessions, &session.id)?;
     // The part of a turn that waits for a decision.
@@ -85,6 +83,13 @@ pub fn shown(config: &Config, session: &Session, sequence: Option<u32>) -> Resul
         parts.push(store.recorded(record)?.ok_or_else(|| gone(sequence))?);
     }
     Ok(Shown { sequence, changes: composed(parts), store })
+}
+
+/// Said of what is changed in a guest.
+pub(super) fn elsewhere(guest: &str) -> Error {
+    Error::undo(format!(
+        "what a session changes in the guest '{guest}' is not kept here, so it cannot be shown or taken back; use what is there, such as git"
+    ))
 }
 
 /// Said where the record of a turn is not there.

@@ -60,9 +60,7 @@ impl Base {
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         if let Some(guest) = self.guest_label() {
-            return Err(Error::undo(format!(
-                "what a session changes in the guest '{guest}' is not kept here, so it cannot be shown or taken back; use what is there, such as git"
-            )));
+            return Err(showing::elsewhere(&guest));
         }
         if session.pending.is_some() {
             return Err(Error::waits(format!(
@@ -84,8 +82,7 @@ impl Base {
         if !plan.conflicts.is_empty() && !force {
             return Err(Error::undo(refusal(&plan.conflicts)));
         }
-        let text = serde_json::to_vec(&plan).map_err(|e| Error::undo(e.to_string()))?;
-        let (plan, _) = self.checkpoints.blobs.add(&text)?;
+        let plan = self.checkpoints.note(&plan)?;
         self.checkpoints.settle()?;
         if session.is_complete {
             // It is taken up again: its last outbox was answered.
@@ -98,7 +95,8 @@ impl Base {
         begin.undoing = Some(Undoing { plan, turns, redid: redid.map(|undo| undo.sequence) });
         self.within_turn = true;
         self.note(&Record::Begin(Box::new(begin.clone())))?;
-        self.restore(&begin, false, observer)
+        let gone = self.restore(&begin, false, observer);
+        gone.map_err(|error| self.tell_room(error, &begin.session))
     }
 
     /// All that these turns changed, as one list.
@@ -138,7 +136,9 @@ impl Base {
             self.journal.append(&record.to_line())?;
         }
         self.journal.sync()?;
-        plan.sweep(&self.workspace);
+        if recovered {
+            plan.sweep(&self.workspace);
+        }
         let mut left = plan.left.clone();
         if lost {
             let why = "what was to be put back is not kept any more; some may have been";

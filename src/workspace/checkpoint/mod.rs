@@ -182,11 +182,16 @@ impl Store {
 
     /// Adds the record of a turn, whatever room there is. It is on disk after the next
     /// [`Store::settle`].
+    pub fn record(&mut self, changes: &[Change]) -> Result<BlobId> {
+        self.note(changes)
+    }
+
+    /// Adds what a turn needs of its own, in the same way.
     ///
     /// # Panics
     /// Never: strings and numbers always become JSON.
-    pub fn record(&mut self, changes: &[Change]) -> Result<BlobId> {
-        let text = serde_json::to_vec(changes).expect("strings and numbers become JSON");
+    pub fn note(&mut self, noted: &(impl Serialize + ?Sized)) -> Result<BlobId> {
+        let text = serde_json::to_vec(noted).expect("strings and numbers become JSON");
         let (id, more) = self.blobs.add(&text)?;
         self.size = Some(self.size() + more);
         Ok(id)

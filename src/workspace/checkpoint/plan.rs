@@ -159,11 +159,6 @@ impl Plan {
     pub(super) fn opened(&self) -> &[(String, u32)] {
         &self.opened
     }
-
-    /// What is left as it is, a line each.
-    pub fn told_left(&self) -> impl Iterator<Item = String> {
-        self.left.iter().map(|(path, why)| format!("'{path}' is left as it is: {why}"))
-    }
 }
 
 /// A folder and all above it but the root, the highest first.
