@@ -87,8 +87,8 @@ pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<Exit
 enum InGit {
     /// There is no repository, or no git.
     No,
-    /// It passes them by, by this file.
-    Unseen(PathBuf),
+    /// It passes them by, now by a line in this file, or by rules that were there.
+    Unseen(Option<PathBuf>),
     /// It sees them, for this reason.
     Seen(String),
 }
@@ -110,7 +110,7 @@ fn unseen_by_git(folder: &Path) -> InGit {
     }
     let exclude = folder.join(exclude);
     if git(&["check-ignore", "--quiet", "--", FILE]).is_some() {
-        return InGit::Unseen(exclude);
+        return InGit::Unseen(None);
     }
     // A pattern's own characters in the names of folders above it are taken as they are.
     let mut line = String::from("/");
@@ -127,7 +127,7 @@ fn unseen_by_git(folder: &Path) -> InGit {
         file.write_all(format!("{gap}{line}\n").as_bytes())
     });
     match written {
-        Ok(()) => InGit::Unseen(exclude),
+        Ok(()) => InGit::Unseen(Some(exclude)),
         Err(e) => InGit::Seen(format!("{} cannot be written: {e}", exclude.display())),
     }
 }
@@ -274,8 +274,11 @@ fn tell(context: &Context, made: bool, in_git: &InGit) {
     match in_git {
         InGit::No => {}
         InGit::Unseen(exclude) => talk.say(&format!(
-            "git passes {FILE} by (a line in {}): for commands it is empty, and one that commits everything would commit it so.",
-            context.display(exclude)
+            "git passes {FILE} by{}: for commands it is empty, and one that commits everything would commit it so.",
+            match exclude {
+                Some(file) => format!(" (a line in {})", context.display(file)),
+                None => String::new(),
+            }
         )),
         InGit::Seen(why) => talk.warning(&format!(
             "git sees {FILE} ({why}), and for commands it is empty: one that commits everything would commit it so. `git rm --cached {FILE}` and a line `{FILE}` in .git/info/exclude keep it out"
