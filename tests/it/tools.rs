@@ -29,10 +29,14 @@ fn make(folder: &Path) -> PathBuf {
         let folders = env::split_paths(&path).filter(|folder| folder.is_absolute());
         let mut real = folders.map(|folder| folder.join(name)).filter(|tool| tool.is_file());
         let Some(real) = real.find(|tool| !tool.starts_with(folder)) else { continue };
-        let module =
-            if *name == "python3" { "|'-m pip --version'|'-m pytest --version'" } else { "" };
+        // It is asked for modules, too: it has all of them.
+        let modules = if *name == "python3" {
+            "*runpy.run_module*) shift 2; printf '%s\\n' \"$@\" ;;\n"
+        } else {
+            ""
+        };
         let script = format!(
-            "#!/bin/sh\ncase \"$*\" in\n'{flag}'{module}) echo '{name} 1.2.3' ;;\n*) exec '{}' \"$@\" ;;\nesac\n",
+            "#!/bin/sh\ncase \"$*\" in\n'{flag}') echo '{name} 1.2.3' ;;\n{modules}*) exec '{}' \"$@\" ;;\nesac\n",
             real.display()
         );
         // A program that was written by this process might be held open by what another thread starts.

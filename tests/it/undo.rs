@@ -253,11 +253,11 @@ fn a_guest_is_not_undone() {
 fn the_state_is_never_part_of_it_also_where_it_lies_in_the_workspace() {
     let base = Base::with_session();
     base.write("deaddrop.toml", "workspace_dir = \".\"\n");
-    let run = base.run_with(&["apply", "-"], "[RUN_COMMAND]\necho x > x\n[/RUN_COMMAND]\n");
-    if run.code != Some(0) {
-        eprintln!("SKIPPED: {}", run.stderr);
+    // Partial is not offered where deaddrop's own files lie in the workspace.
+    if !has_sandbox("auto") {
         return;
     }
+    base.run_with(&["apply", "-"], "[RUN_COMMAND]\necho x > x\n[/RUN_COMMAND]\n").ok();
     let json = base.run(&["diff", "--json"]).ok().stdout;
     assert_eq!(json.lines().count(), 1, "{json}");
     base.run(&["undo"]).ok();
@@ -299,6 +299,10 @@ fn what_was_moved_out_of_a_protected_folder_stays() {
     base.run_with(&["apply", "-"], reply).with_code(3);
     base.run(&["approve"]).ok();
     assert_eq!(base.read("workspace/s.json"), "{}\n");
-    let run = base.run(&["undo"]);
+    let run = base.run(&["undo"]).ok();
+    assert!(
+        run.stderr.contains("it would have to go back to a name that only you write"),
+        "{run:?}"
+    );
     assert_eq!(base.read("workspace/s.json"), "{}\n", "{run:?}");
 }
