@@ -149,8 +149,8 @@ impl Lines {
         }
         let ended = begin == bytes.len();
         if !ended {
-            // The file's first line tells what would follow it.
-            crlf.push(crlf.first().is_some_and(|crlf| *crlf));
+            // What would follow it is told where that is needed.
+            crlf.push(false);
             text.extend_from_slice(&bytes[begin..]);
             text.push(b'\n');
         }
@@ -198,7 +198,12 @@ impl Lines {
         let mut ends = memchr_iter(b'\n', &self.text);
         let begin = ends.nth(line).map_or(self.text.len(), |at| at + 1);
         let end = ends.nth(count - 1).map_or(self.text.len(), |at| at + 1);
-        let crlf = self.crlf[line];
+        let last = self.crlf.len() - 1;
+        let crlf = match (self.ended, line == last) {
+            // The first line tells what would follow it, as it is now.
+            (false, true) => last > 0 && self.crlf[0],
+            _ => self.crlf[line],
+        };
         let mut new = if crlf { without_cr(new) } else { Cow::Borrowed(new) };
         if !new.is_empty() && !new.ends_with('\n') {
             new.to_mut().push('\n');
@@ -206,6 +211,12 @@ impl Lines {
         let put = memchr_iter(b'\n', new.as_bytes()).count();
         self.text.splice(begin..end, new.bytes());
         self.crlf.splice(line..line + count, std::iter::repeat_n(crlf, put));
+        // A last line that is empty and not ended is none, as it is for whoever reads the file anew.
+        if !self.ended && self.text.ends_with(b"\n\n") {
+            self.text.pop();
+            self.crlf.pop();
+            self.ended = true;
+        }
         put
     }
 }
