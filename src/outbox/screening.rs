@@ -62,7 +62,7 @@ impl Texts {
                         None => screen.stray(Some(path), n, line).into_owned(),
                     })
                     .collect();
-                Cow::Owned(screen.cut_contents(path, &lines, cut).into_owned())
+                Cow::Owned(screen.cut_contents(path, &lines, first, cut).into_owned())
             }
             None => screen.contents(path, &text),
         };

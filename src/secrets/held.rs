@@ -81,15 +81,24 @@ impl Screen {
     /// The whole contents of the file at `path` (relative, with `/`), as they may be shown. Cut them
     /// to a range of lines afterwards: they have as many lines as before.
     pub fn contents<'a>(&mut self, path: &str, text: &'a str) -> Cow<'a, str> {
-        self.cut_contents(path, text, Cut::default())
+        self.cut_contents(path, text, 1, Cut::default())
     }
 
-    /// The same of a part of them that ends within a line.
-    pub fn cut_contents<'a>(&mut self, path: &str, text: &'a str, cut: Cut) -> Cow<'a, str> {
+    /// The same of a part of them that begins with line `first`, and may end within one.
+    pub fn cut_contents<'a>(
+        &mut self,
+        path: &str,
+        text: &'a str,
+        first: usize,
+        cut: Cut,
+    ) -> Cow<'a, str> {
         if self.settings.releases(path) {
             return Cow::Borrowed(text);
         }
-        self.screened(&Place::File(path.to_owned()), text, Some(path), cut)
+        let mut screened = self.see(text, Some(path), cut);
+        screened.found.iter_mut().for_each(|found| found.line += first.saturating_sub(1));
+        self.keep(&Place::File(path.to_owned()), &screened.found);
+        self.shown(screened.text, text)
     }
 
     /// A whole file, looked at once for all that is shown of it by [`Self::part`] and
@@ -182,7 +191,9 @@ impl Screen {
 
     /// The same of a part of what it wrote: where it was cut, what is left of a secret goes too.
     pub fn cut_output<'a>(&mut self, command: &str, text: &'a str, cut: Cut) -> Cow<'a, str> {
-        self.screened(&Place::Output(command.to_owned()), text, None, cut)
+        let screened = self.see(text, None, cut);
+        self.keep(&Place::Output(command.to_owned()), &screened.found);
+        self.shown(screened.text, text)
     }
 
     /// The name of a file, for a listing. A released file has a released name.
@@ -194,18 +205,6 @@ impl Screen {
         // A place that names the secret would tell it.
         self.keep(&Place::Name(screened.text.clone().into_owned()), &screened.found);
         self.shown(screened.text, path)
-    }
-
-    fn screened<'a>(
-        &mut self,
-        place: &Place,
-        text: &'a str,
-        name: Option<&str>,
-        cut: Cut,
-    ) -> Cow<'a, str> {
-        let screened = self.see(text, name, cut);
-        self.keep(place, &screened.found);
-        self.shown(screened.text, text)
     }
 
     /// Whether what is found is left out.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::{Secrets, SecretsMode};
-use crate::secrets::Screen;
+use crate::secrets::{Cut, Screen};
 
 fn token(seed: u64) -> String {
     format!("ghp_{}", drawn(BASE62, 36, seed))
@@ -48,6 +48,19 @@ fn a_warning_shows_and_tells() {
     assert_eq!(
         screen.told(),
         ["shown in the outbox (secrets = \"warn\"): GitHub token in a.txt line 1"]
+    );
+}
+
+#[test]
+fn of_a_part_the_lines_are_those_of_the_file() {
+    let mut screen = Screen::new(&Secrets { mode: SecretsMode::Warn, ..Secrets::default() });
+    let text = format!("x\nt = {}\n", token(1));
+    assert_eq!(screen.cut_contents("a.txt", &text, 900, Cut::default()), text);
+    // The line by itself is the same.
+    screen.stray(Some("a.txt"), 901, text.lines().nth(1).unwrap());
+    assert_eq!(
+        screen.told(),
+        ["shown in the outbox (secrets = \"warn\"): GitHub token in a.txt line 901"]
     );
 }
 
