@@ -102,6 +102,7 @@ impl Listening {
             inside: Mutex::default(),
             changed: Condvar::new(),
             budgets: Budgets::default(),
+            stop: stop.clone(),
         });
         let waker = Arc::clone(&hall);
         Stop::wakes(move || waker.wake());
@@ -121,7 +122,7 @@ impl Listening {
                 spawn("accept", move || hall.accept(&socket)).map_err(fail)?;
             }
         }
-        hall.wait(stop, self.socket.is_none());
+        hall.wait(self.socket.is_none());
         Ok(())
     }
 }
@@ -133,6 +134,7 @@ struct Hall<S> {
     changed: Condvar,
     /// What they hold in memory together.
     budgets: Budgets,
+    stop: Stop,
 }
 
 #[derive(Default)]
@@ -143,6 +145,14 @@ struct Inside {
     /// In how many something is being carried out.
     calls: usize,
     stopped: bool,
+}
+
+impl Inside {
+    /// Nothing more is begun.
+    fn stop(&mut self) {
+        self.stopped = true;
+        self.open.values().for_each(|queue| queue.close());
+    }
 }
 
 impl<S: Service + Send + 'static> Hall<S> {
@@ -231,6 +241,10 @@ impl<S: Service + Send + 'static> Hall<S> {
             inside.calls += 1;
         } else {
             inside.calls -= 1;
+            // What was ended by the stop is over before who waits for that has woken.
+            if self.stop.is_asked() && !inside.stopped {
+                inside.stop();
+            }
             if inside.stopped {
                 self.changed.notify_all();
             }
@@ -239,13 +253,12 @@ impl<S: Service + Send + 'static> Hall<S> {
 
     /// Waits until it is to stop, or, with `once`, until everybody has left; then until what was begun
     /// is done.
-    fn wait(&self, stop: &Stop, once: bool) {
+    fn wait(&self, once: bool) {
         let mut inside = self.inside();
-        while !(stop.is_asked() || (once && inside.open.is_empty())) {
+        while !(self.stop.is_asked() || (once && inside.open.is_empty())) {
             inside = self.sleep(inside, TICK);
         }
-        inside.stopped = true;
-        inside.open.values().for_each(|queue| queue.close());
+        inside.stop();
         let begun = Instant::now();
         while !inside.open.is_empty() {
             let end = if inside.calls == 0 { PATIENCE } else { LAST };

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use crate::approvals::{ASKS, scene};
 use crate::support::{Base, ID, wait_until};
@@ -15,6 +16,7 @@ pub struct AtTerminal {
     child: Child,
     keyboard: File,
     screen: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
 }
 
 #[allow(unsafe_code)]
@@ -57,16 +59,16 @@ impl AtTerminal {
         let child = command.spawn().unwrap();
         drop((command, theirs));
         let keyboard = File::from(ours);
-        let (mut reader, screen) =
+        let (mut from, screen) =
             (keyboard.try_clone().unwrap(), Arc::new(Mutex::new(Vec::new())));
         let shown = Arc::clone(&screen);
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut bytes = [0; 1024];
-            while let Ok(n @ 1..) = reader.read(&mut bytes) {
+            while let Ok(n @ 1..) = from.read(&mut bytes) {
                 shown.lock().unwrap().extend_from_slice(&bytes[..n]);
             }
         });
-        Some(Self { child, keyboard, screen })
+        Some(Self { child, keyboard, screen, reader })
     }
 
     pub fn shown(&self) -> String {
@@ -87,6 +89,7 @@ impl AtTerminal {
         self.keyboard.write_all(text.as_bytes()).unwrap();
     }
 
+    /// Its exit status, once all that it wrote is on the screen. Nothing of it may keep the terminal.
     #[track_caller]
     pub fn ends(&mut self) -> Option<i32> {
         let mut status = None;
@@ -94,6 +97,7 @@ impl AtTerminal {
             status = self.child.try_wait().unwrap();
             status.is_some()
         });
+        wait_until("the end of what it wrote", || self.reader.is_finished());
         status.unwrap().code()
     }
 }
