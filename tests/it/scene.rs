@@ -108,7 +108,7 @@ impl Scene {
             Self { program: program().to_owned(), base, way, asked, environment: Vec::new() };
         if way == Way::OrdinaryUser {
             scene.program = scene.base.at("program");
-            copy(program(), &scene.program);
+            put("program", program(), &scene.program);
             scene.hand_over();
         }
         scene
@@ -308,8 +308,29 @@ pub fn marked(mark: &str) -> Vec<String> {
     found
 }
 
+/// Puts a large program at a place in a base directory, under another inode than the one that was built,
+/// which is not given away; all of a name share one copy, where a link can lead there.
+pub fn put(name: &str, from: &Path, to: &Path) {
+    static MADE: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+    let shared = {
+        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        let make = || {
+            let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+            let own = folder.join(format!("{name}.{}", std::process::id()));
+            copy(from, &own);
+            // Another run of the tests has its own, and what it has linked stays.
+            fs::rename(&own, folder.join(name)).unwrap();
+            folder.join(name)
+        };
+        made.entry(name.to_owned()).or_insert_with(make).clone()
+    };
+    if fs::hard_link(shared, to).is_err() {
+        copy(from, to);
+    }
+}
+
 /// Copies a program that is to be run. Whoever writes it here would hold it open in what other threads
 /// start at that moment, and then it is busy.
-pub fn copy(from: &Path, to: &Path) {
+fn copy(from: &Path, to: &Path) {
     assert!(Command::new("cp").args([from, to]).status().unwrap().success());
 }

@@ -79,7 +79,7 @@ impl Scene {
         deeds.helper.clone_from(&self.program);
         let tests = self.base.at("tests");
         if !tests.exists() {
-            super::copy(&std::env::current_exe().unwrap(), &tests);
+            super::put("tests", &std::env::current_exe().unwrap(), &tests);
         }
         let file = self.base.write("deeds.json", serde_json::to_string(&deeds).unwrap());
         self.hand_over();
