@@ -59,8 +59,7 @@ impl AtTerminal {
         let child = command.spawn().unwrap();
         drop((command, theirs));
         let keyboard = File::from(ours);
-        let (mut from, screen) =
-            (keyboard.try_clone().unwrap(), Arc::new(Mutex::new(Vec::new())));
+        let (mut from, screen) = (keyboard.try_clone().unwrap(), Arc::new(Mutex::new(Vec::new())));
         let shown = Arc::clone(&screen);
         let reader = std::thread::spawn(move || {
             let mut bytes = [0; 1024];
