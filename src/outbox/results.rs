@@ -29,6 +29,13 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// Whether the lines of files that belong to a result are told whole.
+    pub(super) fn keeps_excerpts(&self) -> bool {
+        self.output == usize::MAX && self.lines.is_none()
+    }
+}
+
 /// One result, and whether it did what was asked.
 struct Told {
     success: bool,

@@ -93,6 +93,44 @@ fn what_is_seen_does_not_count_before_it_is_shown() {
 }
 
 #[test]
+fn of_a_file_that_changed_only_the_lines_shown_since_are_edited_by_numbers() {
+    let base = Base::with_session();
+    let lines = |from: usize| (from..=60).map(|n| format!("{n}\n")).collect::<String>();
+    base.write("workspace/a", lines(1));
+    base.apply(READ);
+    base.write("workspace/a", lines(0));
+    base.apply("[READ_FILE path=\"a\" start_line=\"20\" end_line=\"25\"]\n");
+    assert!(base.apply(&edit(50, "x")).contains("[FAILED] EDIT_FILE: 'a' has changed"));
+    let told = results(&base.apply(&(edit(22, "twenty-one") + &edit(26, "x"))));
+    assert!(told.starts_with("[OK] EDIT_FILE") && told.contains("\n[FAILED] EDIT_FILE"), "{told}");
+    // What a refusal showed is known; what it showed before that still is, too.
+    let told = results(&base.apply(&(edit(50, "forty-nine") + &edit(20, "nineteen"))));
+    assert_eq!(told.matches("[OK] EDIT_FILE").count(), 2, "{told}");
+    let now = lines(0).replace("\n21\n", "\ntwenty-one\n").replace("\n49\n", "\nforty-nine\n");
+    assert_eq!(base.read("workspace/a"), now.replace("\n19\n", "\nnineteen\n"));
+    // A part of what nobody changed leaves all of it known.
+    base.apply(READ);
+    base.apply("[READ_FILE path=\"a\" start_line=\"20\" end_line=\"25\"]\n");
+    assert!(base.apply(&edit(1, "zero")).contains("[OK] EDIT_FILE"));
+}
+
+#[test]
+fn lines_that_there_was_no_room_for_are_not_seen() {
+    let base = Base::with_session();
+    let lines =
+        |first: &str| format!("{first}\n{}", "a line of words, again and again\n".repeat(5_000));
+    base.write("workspace/a", lines("1"));
+    base.apply(READ);
+    base.write("workspace/a", lines("one"));
+    // Its beginning is shown: the rest is left out for room.
+    let outbox = base.apply(READ);
+    assert!(outbox.contains("left out for room: [READ_FILE path=\"a\""), "{outbox}");
+    assert!(base.apply(&edit(4_900, "x")).contains("[FAILED] EDIT_FILE: 'a' has changed"));
+    assert!(base.apply(&edit(2, "x")).contains("[OK] EDIT_FILE"));
+    assert!(base.apply(&edit(4_900, "x")).contains("[OK] EDIT_FILE"));
+}
+
+#[test]
 fn a_large_file_is_known_by_what_was_read_of_it_and_its_size() {
     let base = Base::with_session();
     let lines = |n: usize| (0..n).map(|n| format!("{n}\n")).collect::<String>();
