@@ -25,7 +25,7 @@ use crate::session::{Question, SeenFiles, Session, Verdict};
 use crate::text::{count, visible_line};
 use crate::workspace::checkpoint::Noted;
 use crate::workspace::guard::Snapshot;
-use beside::{name_range, stand_in};
+use beside::{name_tag, stand_in};
 pub use judge::judge;
 use permission::Sought;
 use sight::Sights;
@@ -177,7 +177,11 @@ pub fn carry_out(
             }
             (Asks::Operation(operation), None) => {
                 match permission::seek(course, n, step, operation, place)? {
-                    Sought::Refused(failure) => Outcome::of(step, failure.into()),
+                    Sought::Refused(failure) => {
+                        let mut outcome = Outcome::of(step, failure.into());
+                        name_tag(operation, &mut outcome);
+                        outcome
+                    }
                     Sought::Asked(question) => {
                         finish(&mut outcomes, place, ledger, observer)?;
                         return Ok(Carried {
@@ -204,7 +208,7 @@ pub fn carry_out(
                         let foretold = foretold.map(|told| Warning::new(WarningSort::Asking, told));
                         outcome.warnings.extend(foretold);
                         outcome.warnings.extend(stand_in(operation, &outcome.detail));
-                        name_range(operation, &mut outcome);
+                        name_tag(operation, &mut outcome);
                         outcome.warnings.extend(place.noticed());
                         outcome.warnings.extend(told);
                         outcome
@@ -382,7 +386,7 @@ fn judge_reads(
         } else if let Some(Err(failure)) = judged.get(&asked) {
             let (path, part) = asked;
             outcome.detail = place.unreadable(failure.clone());
-            name_range(&Operation::Read { path, reading: Reading::Later(part) }, outcome);
+            name_tag(&Operation::Read { path, reading: Reading::Later(part) }, outcome);
         }
         ledger.result(n, outcome)?;
         observer.done(outcome);
