@@ -172,15 +172,16 @@ impl SeenFiles {
             Detail::Edited { lines, inserted, .. } => Some((*lines, *inserted)),
             _ => None,
         };
-        match self.0.get_mut(path) {
-            Some(sight) if sight.seen != *before => {
-                if sight.newer.as_ref().is_some_and(|newer| newer.seen.fits(before)) {
-                    sight.edit_newer(after, lines, &revision.excerpt);
-                } else if sight.seen.fits(before) {
-                    self.see(path.clone(), after.clone());
-                }
-            }
-            _ => self.see(path.clone(), after.clone()),
+        let at = self.next();
+        let Some(sight) = self.0.get_mut(path) else {
+            return self.see(path.clone(), after.clone());
+        };
+        let is_newer = sight.newer.as_ref().is_some_and(|newer| newer.seen.fits(before));
+        if sight.seen == *before || !is_newer && sight.seen.fits(before) {
+            // Lines that were seen in yet another state still are not known in this.
+            (sight.seen, sight.at) = (after.clone(), at);
+        } else if is_newer {
+            sight.edit_newer(after, lines, &revision.excerpt);
         }
     }
 

@@ -23,7 +23,7 @@ fn is_refused_once(host: &Base, files: &Base) {
     let told = results(&host.apply(&edit(5, "five")));
     assert_eq!(
         told,
-        "[FAILED] EDIT_FILE: 'a' has changed since you last saw it (a command or the user changed it), so line 5 may be another than you mean; nothing was changed: its lines 2-8, of 10, as they are now are shown with this. Send the edit again with the line numbers as they are now, or with SEARCH and REPLACE\n  2| 1\n  3| 2\n  4| 3\n  5| 4\n  6| 5\n  7| 6\n  8| 7\n"
+        "[FAILED] EDIT_FILE: 'a' has changed since you last saw it (a command or the user changed it), so line 5 may be another than you mean; nothing was changed: its lines 2-8, of 10, as they are now are shown with this. Send the edit again with the line numbers as they are now, or with SEARCH and REPLACE (line 1 of the reply, `[EDIT_FILE path=\"a\" start_line=\"5\" end_line=\"5\"]`)\n  2| 1\n  3| 2\n  4| 3\n  5| 4\n  6| 5\n  7| 6\n  8| 7\n"
     );
     assert_eq!(files.read("workspace/a"), NEW);
     // These lines were shown, and what the edit itself wrote is known.
@@ -31,7 +31,7 @@ fn is_refused_once(host: &Base, files: &Base) {
     assert_eq!(told.matches("[OK] EDIT_FILE").count(), 2, "{told}");
     assert_eq!(files.read("workspace/a"), NEW.replace("5\n6\n", "five\nsix\n"));
     // An edit by search needs no numbers; it does not make the rest of the file seen.
-    files.write("workspace/a", OLD);
+    files.write("workspace/a", OLD.replace('5', "V"));
     let search =
         "[EDIT_FILE path=\"a\"]\n<<<<<<< SEARCH\n9\n=======\nnine\n>>>>>>> REPLACE\n[/EDIT_FILE]\n";
     let told = results(&host.apply(&(search.to_owned() + &edit(1, "one"))));
@@ -110,7 +110,7 @@ fn of_a_file_that_changed_only_the_lines_shown_since_are_edited_by_numbers() {
     assert_eq!(base.read("workspace/a"), now.replace("\n19\n", "\nnineteen\n"));
     // A part of what nobody changed leaves all of it known.
     base.apply(READ);
-    base.apply("[READ_FILE path=\"a\" start_line=\"20\" end_line=\"25\"]\n");
+    base.apply("[READ_FILE path=\"a\" start_line=\"30\" end_line=\"35\"]\n");
     assert!(base.apply(&edit(1, "zero")).contains("[OK] EDIT_FILE"));
 }
 
@@ -123,11 +123,11 @@ fn lines_that_there_was_no_room_for_are_not_seen() {
     base.apply(READ);
     base.write("workspace/a", lines("one"));
     // Its beginning is shown: the rest is left out for room.
-    let outbox = base.apply(READ);
+    let outbox = base.apply(&(READ.to_owned() + "[MESSAGE]once more[/MESSAGE]\n"));
     assert!(outbox.contains("left out for room: [READ_FILE path=\"a\""), "{outbox}");
     assert!(base.apply(&edit(4_900, "x")).contains("[FAILED] EDIT_FILE: 'a' has changed"));
-    assert!(base.apply(&edit(2, "x")).contains("[OK] EDIT_FILE"));
-    assert!(base.apply(&edit(4_900, "x")).contains("[OK] EDIT_FILE"));
+    let told = results(&base.apply(&(edit(2, "x") + &edit(4_900, "x"))));
+    assert_eq!(told.matches("[OK] EDIT_FILE").count(), 2, "{told}");
 }
 
 #[test]

@@ -197,6 +197,11 @@ fn an_edit_by_lines_moves_the_lines_that_are_known() {
     // What is seen as it stands is seen after it.
     let all = after(seen(&[("a", "old")]), vec![edit_lines("old", "new", (2, 2), 3)]);
     assert_eq!(states(&all, 3), "nnn");
+    // It is as it was at first again: what was seen of the state between is of no use.
+    let mut all = seen_in_part(&[(2, 3)]);
+    let (step, outcome) = self::step(edit("old", "later"));
+    all.take_in(&step, &outcome);
+    assert_eq!(states(&all, 4), "lnnl");
     // Another edit of a state that nobody saw tells of itself.
     let all = after(seen_in_part(&[(2, 3)]), vec![search("x", "later", excerpt(5..=6, 0))]);
     assert_eq!(states(&all, 7), "oooollo");
