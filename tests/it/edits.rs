@@ -131,6 +131,23 @@ fn lines_that_there_was_no_room_for_are_not_seen() {
 }
 
 #[test]
+fn fresh_lines_that_there_was_no_room_for_are_not_seen_either() {
+    let base = Base::with_session();
+    base.write("deaddrop.toml", "max_tokens = 4000\n");
+    base.write("workspace/a", OLD);
+    base.apply(READ);
+    base.write("workspace/a", NEW);
+    // Failures that are told first take all the room that there is for results.
+    let missing = |n: usize| format!("[DELETE_FILE path=\"missing/number{n}\"]\n");
+    let much: String = (0..300).map(missing).collect();
+    let told = results(&base.apply(&(much + &edit(5, "five"))));
+    assert!(told.contains("more results are left out for room") && !told.contains("EDIT_FILE"));
+    let told = results(&base.apply(&edit(5, "five")));
+    assert!(told.starts_with("[FAILED] EDIT_FILE: 'a' has changed"), "{told}");
+    assert!(base.apply(&edit(6, "five")).contains("[OK] EDIT_FILE"));
+}
+
+#[test]
 fn a_large_file_is_known_by_what_was_read_of_it_and_its_size() {
     let base = Base::with_session();
     let lines = |n: usize| (0..n).map(|n| format!("{n}\n")).collect::<String>();
