@@ -66,10 +66,15 @@ impl Base {
     /// its text.
     pub(super) fn note_shown(session: &mut Session, rendered: outbox::Rendered) -> String {
         (session.withheld, session.tokens) = (rendered.withheld, Some(rendered.tokens));
-        for outbox::Shown { path, seen, .. } in rendered.shown {
-            match seen {
-                Some(seen) => session.seen.see(path, seen),
-                None => session.seen.forget(&path),
+        if !rendered.excerpts {
+            session.seen.forget_shown(&session.last_results);
+        }
+        for outbox::Shown { path, whole, lines, seen } in rendered.shown {
+            // A part of which the whole is not known tells nothing of how that is now.
+            match (seen, lines) {
+                (Some(seen), _) if whole => session.seen.see(path, seen),
+                (Some(seen), Some(lines)) => session.seen.see_lines(&path, seen, &[lines]),
+                _ => {}
             }
         }
         rendered.text

@@ -227,7 +227,7 @@ impl Base {
                 session.pause(pending, self.now());
             }
             None => {
-                session.seen = carried.seen.told(&carried.outcomes);
+                session.seen = carried.seen;
                 session.advance(carried.outcomes, self.now());
                 session.last_reply = Some(text);
             }

@@ -201,11 +201,17 @@ impl<'a> Block<'a> {
 
     /// What the LLM has seen of it.
     pub(super) fn shown(&self) -> Shown {
-        let Contents { path, bytes, size, lines } = self.contents;
-        let is_read = lines.is_none() && bytes.len() as u64 == *size;
+        let Contents { path, bytes, size, lines: part } = self.contents;
+        let is_read = match part {
+            Some(part) => lines::are_all(part),
+            None => bytes.len() as u64 == *size,
+        };
         let whole = is_read && self.end == self.text.len();
-        let seen = lines.is_none().then(|| protocol::Seen::of(bytes, *size));
-        Shown { path: path.clone(), whole, seen }
+        let first = part.map_or(1, |part| part.first);
+        let shown = count_lines(&self.text.as_bytes()[..self.end]);
+        let lines = (!whole && shown > 0).then(|| (first, first + shown - 1));
+        let seen = part.is_none().then(|| protocol::Seen::of(bytes, *size));
+        Shown { path: path.clone(), whole, lines, seen }
     }
 }
 

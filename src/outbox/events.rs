@@ -71,6 +71,11 @@ impl Limits {
     pub(super) fn contents(&self) -> usize {
         if self.events.is_some() { 0 } else { self.contents }
     }
+
+    /// Whether no event is left out.
+    pub(super) fn keeps_events(&self) -> bool {
+        self.events.is_none()
+    }
 }
 
 /// `## Events`: what commands wrote, what was read and what was said within limits, all else whole.

@@ -20,7 +20,8 @@ use super::offered::Offer;
 use super::results::{Limits, Results};
 use super::screening::Texts;
 use super::{Environment, Files, Rendered, Shown, listing, prompt};
-use crate::protocol::{self, Detail, Dialect, operations, tags};
+use crate::protocol::operations::{self, Encoding};
+use crate::protocol::{self, Detail, Dialect, tags};
 use crate::secrets::Screen;
 use crate::session::Session;
 use crate::tokens;
@@ -62,6 +63,8 @@ struct Parts<'a> {
     requested: Blocks<'a>,
     /// So many characters of what was read stand in the events.
     read: usize,
+    /// Whether results stand there with the lines of files that belong to them.
+    excerpts: bool,
 }
 
 /// How many tokens the whole parts are, and what is always there.
@@ -131,6 +134,7 @@ impl<'a> Values<'a> {
             results: results.into(),
             requested: Blocks::of(session, &files.requested, self.texts),
             read: usize::MAX,
+            excerpts: true,
         }
     }
 
@@ -220,12 +224,14 @@ impl<'a> Values<'a> {
                 };
                 parts.requested.cut(&sizes.requested, left.saturating_sub(taken + kept));
                 let seen = parts.requested.seen();
+                parts.excerpts = limits.keeps_excerpts();
                 parts.results = self.results(&seen).render(&limits).into();
                 left = left.saturating_sub(tokens::count(&parts.requested.render()));
             }
             Dialect::Operations if !fits => {
                 let limits = events::within(session, environment.output_limit, of_results);
                 parts.read = limits.contents();
+                parts.excerpts = limits.keeps_events();
                 parts.results = events::render(session, &limits).into();
             }
             Dialect::Operations => {}
@@ -257,7 +263,8 @@ impl<'a> Values<'a> {
 
     fn rendered(&self, parts: &Parts<'_>, text: String, tokens: usize) -> Rendered {
         let withheld = self.screen.borrow().told();
-        Rendered { shown: self.shown(parts), text, tokens, withheld }
+        let (shown, excerpts) = (self.shown(parts), parts.excerpts);
+        Rendered { text, tokens, shown, excerpts, withheld }
     }
 
     /// The files that the model sees.
@@ -272,8 +279,10 @@ impl<'a> Values<'a> {
                     };
                     let bytes = encoding.decode(content).ok();
                     let seen = bytes.map(|bytes| protocol::Seen::whole(&bytes));
-                    let whole = content.chars().nth(parts.read).is_none();
-                    shown.push(Shown { path: path.clone(), whole, seen });
+                    let cut = content.char_indices().nth(parts.read).map(|(cut, _)| cut);
+                    let lines = cut.map_or(0, |cut| content[..cut].matches('\n').count());
+                    let lines = (lines > 0 && *encoding == Encoding::Utf8).then_some((1, lines));
+                    shown.push(Shown { path: path.clone(), whole: cut.is_none(), lines, seen });
                 }
             }
         }

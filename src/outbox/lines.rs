@@ -19,6 +19,12 @@ fn range(lines: &Lines) -> String {
     }
 }
 
+/// Whether a part is the whole file.
+pub(super) fn are_all(lines: &Lines) -> bool {
+    let Lines { first, last, total, uncounted, cut, within_line, .. } = *lines;
+    first <= 1 && last == total && !(uncounted || cut || within_line)
+}
+
 /// The first `shown` lines of a part, of which no more fit.
 pub(super) fn first(lines: &Lines, shown: usize) -> Lines {
     let last = (lines.first + shown).saturating_sub(1);
@@ -72,6 +78,14 @@ mod tests {
         assert_eq!(name("a.py", &lines(0, 0, 0)), "a.py (empty)");
         let uncounted = Lines { uncounted: true, ..lines(3, 9, 1000) };
         assert_eq!(name("a.py", &uncounted), "a.py (lines 3-9 of more than 1000)");
+    }
+
+    #[test]
+    fn a_part_may_be_all() {
+        assert!(are_all(&lines(1, 9, 9)) && are_all(&lines(0, 0, 0)));
+        assert!(!are_all(&lines(2, 9, 9)) && !are_all(&lines(1, 8, 9)));
+        assert!(!are_all(&Lines { uncounted: true, ..lines(1, 9, 9) }));
+        assert!(!are_all(&Lines { within_line: true, cut: true, ..lines(1, 1, 1) }));
     }
 
     #[test]

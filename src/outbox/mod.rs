@@ -118,6 +118,8 @@ pub struct Rendered {
     pub tokens: usize,
     /// The files that the model sees in it.
     pub shown: Vec<Shown>,
+    /// Whether it tells all results with the lines of files that belong to them.
+    pub excerpts: bool,
     /// What it does not show since it is secret, or shows all the same: sentences for the person.
     pub withheld: Vec<String>,
 }
@@ -129,6 +131,8 @@ pub struct Shown {
     pub path: RelPath,
     /// Whether all of it is shown.
     pub whole: bool,
+    /// The first and the last line that are shown, where it is only a part and any are.
+    pub lines: Option<(usize, usize)>,
     /// What it was like; None where only a part of it is known.
     pub seen: Option<Seen>,
 }

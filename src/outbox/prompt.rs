@@ -1,6 +1,6 @@
 //! PROMPT: what is asked of the LLM. Nothing of it is ever left out.
 
-use super::results::failed_before;
+use super::results::successes;
 use super::{Requested, boundaries, changed};
 use crate::protocol::{Dialect, Outcome};
 use crate::session::Session;
@@ -12,28 +12,48 @@ const CONTINUE: &str = "Continue working on the task based on the results above.
 /// The same of a session of operations.
 const CONTINUE_EVENTS: &str = "Continue working on the task based on the events above. If the task is complete, send a message operation with the id \"done\" and a summary.";
 
+/// No more runs of blocks are named by their numbers.
+const NAMED: usize = 10;
+
 /// Where the newest reply was cut off: what of it was carried out, and from where it is to be sent
 /// again.
 fn rest(session: &Session, requested: &[Requested], out: &mut String) {
     let Some(block) = session.last_results.iter().position(Outcome::is_cut_off) else { return };
-    let read = match block {
-        0 => "none".to_owned(),
-        1 => "1".to_owned(),
-        n => format!("1–{n}"),
+    let successes = successes(session, requested, block);
+    let with = |wanted: bool| {
+        let numbers = successes.iter().zip(1..).filter(|(success, _)| **success == wanted);
+        runs(numbers.map(|(_, number)| number))
     };
-    let before = match failed_before(session, requested, block) {
-        0 => ", and nothing before it".to_owned(),
-        failed => {
-            format!(
-                "; of what is before it {failed} failed (see above): send that corrected, too. All else stands"
-            )
-        }
+    let applied = with(true).unwrap_or_else(|| "none".to_owned());
+    let failed = with(false).map(|failed| format!("; failed: {failed}")).unwrap_or_default();
+    let before = match failed.as_str() {
+        "" => ", and nothing before it",
+        _ => ", and before that what failed (see above), corrected; all else stands",
     };
     out.push_str(&format!(
-        "Your reply could not be read to its end: blocks read: {read}; send again from block {} (line {} of your reply) on{before}.\n",
+        "Your reply could not be read to its end: applied: {applied}{failed}; send again from block {} (line {} of your reply) on{before}.\n",
         block + 1,
         session.last_results[block].line
     ));
+}
+
+/// Numbers in order, as `1–3, 5`; None where there are none.
+fn runs(numbers: impl Iterator<Item = usize>) -> Option<String> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => runs.push((number, number)),
+        }
+    }
+    let named = |(first, last): &(usize, usize)| {
+        if first == last { first.to_string() } else { format!("{first}–{last}") }
+    };
+    let mut told: Vec<String> = runs.iter().take(NAMED).map(named).collect();
+    if runs.len() > NAMED {
+        told.push("…".to_owned());
+    }
+    (!told.is_empty()).then(|| told.join(", "))
 }
 
 /// PROMPT, without its marker.
@@ -79,4 +99,19 @@ pub(super) fn prompt(session: &Session, requested: &[Requested], out: &mut Strin
         session.sequence,
         session.key()
     ));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_a_row_are_told_as_one() {
+        let told = |numbers: &[usize]| runs(numbers.iter().copied());
+        assert_eq!(told(&[]), None);
+        assert_eq!(told(&[4]).unwrap(), "4");
+        assert_eq!(told(&[1, 2, 3, 5, 7, 8]).unwrap(), "1–3, 5, 7–8");
+        let many: Vec<usize> = (0..40).map(|n| 2 * n + 1).collect();
+        assert_eq!(told(&many).unwrap(), "1, 3, 5, 7, 9, 11, 13, 15, 17, 19, …");
+    }
 }

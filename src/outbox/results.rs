@@ -29,6 +29,13 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// Whether the lines of files that belong to a result are told whole.
+    pub(super) fn keeps_excerpts(&self) -> bool {
+        self.output == usize::MAX && self.lines.is_none()
+    }
+}
+
 /// One result, and whether it did what was asked.
 struct Told {
     success: bool,
@@ -188,12 +195,12 @@ fn kept(told: &[Told], room: usize) -> Vec<bool> {
     kept
 }
 
-/// How many of the first `count` results are failures.
-pub(super) fn failed_before(session: &Session, requested: &[Requested], count: usize) -> usize {
+/// Whether each of the first `count` results did what was asked.
+pub(super) fn successes(session: &Session, requested: &[Requested], count: usize) -> Vec<bool> {
     let mut reads = requested.iter();
-    let failed = |outcome: &&Outcome| match &outcome.detail {
-        Detail::ReadLater { .. } => !reads.next().is_some_and(|file| file.told(requested, None).0),
-        _ => !outcome.success(),
+    let success = |outcome: &Outcome| match &outcome.detail {
+        Detail::ReadLater { .. } => reads.next().is_some_and(|file| file.told(requested, None).0),
+        _ => outcome.success(),
     };
-    session.last_results.iter().take(count).filter(failed).count()
+    session.last_results.iter().take(count).map(success).collect()
 }

@@ -46,6 +46,11 @@ impl Seen {
     pub fn fits(&self, whole: &Self) -> bool {
         self == whole || self.first.is_some() && self.size == whole.size
     }
+
+    /// Whether that which was seen whole may be this, of which only a beginning was looked at.
+    pub fn may_be(&self, whole: &Self) -> bool {
+        self.first.is_some() && whole.first.is_none() && self.size == whole.size
+    }
 }
 
 /// Lines of a file, with their numbers.
@@ -185,6 +190,8 @@ mod tests {
         assert!(first.is(b"abc") && first.is(b"abd") && !first.is(b"abcd") && !first.is(b"xbc"));
         assert!(whole.fits(&Seen::whole(b"abc")) && !whole.fits(&Seen::whole(b"abd")));
         assert!(first.fits(&Seen::whole(b"abd")) && !first.fits(&Seen::whole(b"ab")));
+        assert!(first.may_be(&Seen::whole(b"abd")) && !first.may_be(&Seen::whole(b"ab")));
+        assert!(!whole.may_be(&first) && !whole.may_be(&whole) && !first.may_be(&first));
         assert!(Seen::whole(b"").is(b""));
     }
 

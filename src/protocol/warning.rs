@@ -34,6 +34,8 @@ pub enum WarningSort {
     PathDecorated,
     /// A path with `\` between folders.
     PathBackslashes,
+    /// A path that may stand for one that is to be put in.
+    PathPlaceholder,
     /// A fence around a body was taken off.
     FenceTakenOff,
     /// Line numbers before the lines of a body were taken off.

@@ -11,8 +11,8 @@ use memchr::memmem;
 use super::assigned;
 use super::forms::{FORMS, OF_TELEGRAM};
 use super::keys;
-use super::shape::{Mix, bounded, could_be_drawn, is_sample, is_word, looks_random, reads};
-use super::tokens::{BEGINNINGS, JWT};
+use super::shape::{Mix, could_be_drawn, is_sample, is_word, looks_random, reads};
+use super::tokens::{BEGINNINGS, JWT, begins};
 use super::values::{is_stand_in, is_strong};
 use super::{Rank, Sort, Span};
 
@@ -83,7 +83,7 @@ fn begun(text: &[u8], at: usize) -> Option<(Sort, usize)> {
         let is_one = body.iter().all(|byte| form.alphabet.has(*byte))
             && body.len() <= form.most
             && could_be_drawn(body)
-            && (form.shows || !is_word(text[start]) || bounded(text, start));
+            && begins(form, text, start, body);
         is_one.then_some((form.sort, at + form.kept() - form.before))
     })
 }

@@ -60,6 +60,12 @@ impl Form {
     pub(super) fn kept(&self) -> usize {
         if self.shows { self.prefix.len() } else { 0 }
     }
+
+    /// Whether its prefix is not met by chance, so that a token is one behind a letter, too. `key-` ends
+    /// words, and `1//0` stands in base64.
+    pub(super) fn stands_out(&self) -> bool {
+        self.prefix.len() >= 4 && !matches!(self.prefix, "key-" | "1//0")
+    }
 }
 
 const fn exact(

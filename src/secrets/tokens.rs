@@ -9,7 +9,7 @@ use memchr::memmem;
 use regex::bytes::Regex;
 
 use super::forms::{Alphabet, FORMS, Form, OF_TELEGRAM};
-use super::shape::{Mix, bounded, entropy, is_sample, is_word, looks_random};
+use super::shape::{Mix, bounded, entropy, is_sample, is_word, looks_random, reads};
 use super::{Rank, Sort, Span};
 
 pub(super) const JWT: Sort = Sort("JWT");
@@ -17,6 +17,8 @@ pub(super) const AWS: Sort = Sort("AWS key");
 const DISCORD: Sort = Sort("Discord token");
 /// The longest JWT that is told from other text.
 const LONGEST_JWT: usize = 16 << 10;
+/// How far the header of one within a word may reach.
+const LONGEST_HEADER: usize = 512;
 /// How far after an AWS key id its secret is looked for.
 const NEAR: usize = 160;
 
@@ -81,9 +83,6 @@ fn fits(form: &Form, text: &[u8], at: usize) -> Option<usize> {
     if !text[start..at].iter().all(is_part) {
         return None;
     }
-    if is_word(text[start]) && !form.shows && !bounded(text, start) {
-        return None;
-    }
     let length =
         rest.iter().take(form.most + 1).take_while(|byte| form.alphabet.has(**byte)).count();
     if !(form.least..=form.most).contains(&length)
@@ -99,7 +98,20 @@ fn fits(form: &Form, text: &[u8], at: usize) -> Option<usize> {
         Some(check) => check(body),
         None => is_drawn(body, form.alphabet),
     };
-    is_one.then_some(at + form.prefix.len() + length)
+    (is_one && begins(form, text, start, body)).then_some(at + form.prefix.len() + length)
+}
+
+/// Whether a token of that form can begin at `start`, whose prefix `body` follows. Directly behind `_` or
+/// a digit a prefix that stands out is one; behind a letter it may be the end of a word (`disk_test_`,
+/// `SLOVAKIA`), and what follows must be no word.
+pub(super) fn begins(form: &Form, text: &[u8], start: usize, body: &[u8]) -> bool {
+    if !is_word(text[start]) || form.shows || bounded(text, start) {
+        return true;
+    }
+    let behind_letter = text[start - 1].is_ascii_alphabetic();
+    let is_no_word =
+        || Mix::of(body).kinds() > 1 && (form.alphabet == Alphabet::Hex || !reads(body));
+    form.stands_out() && (!behind_letter || is_no_word())
 }
 
 /// Whether what follows a prefix was drawn at random, and does not stand for something.
@@ -120,10 +132,14 @@ fn is_drawn(body: &[u8], alphabet: Alphabet) -> bool {
 /// claims, and a signature.
 fn jwt(text: &[u8], at: usize) -> Option<usize> {
     let is_part = |byte: &u8| is_word(*byte) || matches!(byte, b'-' | b'.');
-    if at > 0 && is_part(&text[at - 1]) && !bounded(text, at)
-        || at > 0 && matches!(text[at - 1], b'-' | b'.')
-    {
-        return None;
+    if let Some(last) = text[..at].last() {
+        // What stands behind a dot is a part of another. Within a word only the end of its header tells
+        // whether it may be one.
+        let within = *last == b'-' || is_word(*last) && !bounded(text, at);
+        let near = &text[at..text.len().min(at + LONGEST_HEADER)];
+        if *last == b'.' || within && !near.contains(&b'.') {
+            return None;
+        }
     }
     let length = text[at..].iter().take(LONGEST_JWT).take_while(|byte| is_part(byte)).count();
     let token = &text[at..at + length];

@@ -4,6 +4,7 @@ mod changed;
 pub mod journal;
 pub mod log;
 mod pending;
+mod ranges;
 pub mod record;
 mod seen;
 pub mod store;

@@ -1,11 +1,16 @@
 //! What the LLM last saw of files: a bounded memory, taken in from outcomes and from what outboxes
 //! show. A file that is not in it is one that it never saw.
+//!
+//! A file that was seen, whole or in part, counts as seen as long as it stays as it was then. Once it is
+//! another and a part of that is shown, only these lines are known as they are now; of all others what
+//! was seen before is what counts.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::{Asks, Detail, Fresh, Operation, Outcome, RelPath, Seen, Step};
+use super::ranges::{Range, Ranges};
+use crate::protocol::{Asks, Detail, Excerpt, Operation, Outcome, RelPath, Seen, Step};
 
 /// So many files are remembered; the one that was seen longest ago is forgotten first.
 const REMEMBERED: usize = 256;
@@ -20,8 +25,53 @@ pub struct SeenFiles(BTreeMap<RelPath, Sight>);
 struct Sight {
     #[serde(flatten)]
     seen: Seen,
+    /// What was seen of it later, when it was another already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    newer: Option<Newer>,
     /// What was seen later has a higher number.
     at: u64,
+}
+
+/// Some lines of a file as they were later than the whole was seen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Newer {
+    #[serde(flatten)]
+    seen: Seen,
+    lines: Ranges,
+}
+
+impl Sight {
+    /// These lines are shown of the file as it is `now`.
+    fn see_lines(&mut self, now: Seen, shown: &[Range]) {
+        if self.seen == now || now.may_be(&self.seen) {
+            // What was seen of these in another state is out of date.
+            if let Some(newer) = &mut self.newer {
+                shown.iter().for_each(|range| newer.lines.take_out(*range));
+            }
+        } else if let Some(newer) = self.newer.as_mut().filter(|newer| newer.seen == now) {
+            shown.iter().for_each(|range| newer.lines.put_in(*range));
+        } else {
+            self.newer = Some(Newer { seen: now, lines: Ranges::of(shown) });
+        }
+        self.newer.take_if(|newer| newer.lines.is_empty());
+    }
+
+    /// What is known of lines that were seen newly, where that which was `before` became `after` by an
+    /// edit; `lines` are those that were replaced, and by how many, where that is known. Of an edit by
+    /// search the lines above the first that is shown with it are as they were.
+    fn edit_newer(&mut self, after: &Seen, lines: Option<(Range, usize)>, excerpt: &Excerpt) {
+        let Some(newer) = &mut self.newer else { return };
+        newer.seen = after.clone();
+        match (lines, excerpt.lines.first()) {
+            (Some((replaced, inserted)), _) => newer.lines.replace(replaced, inserted),
+            // Of more places than are shown any may be above them.
+            (None, Some((first, _))) if excerpt.more == 0 => {
+                newer.lines.take_out((*first, usize::MAX));
+            }
+            (None, _) => newer.lines = Ranges::default(),
+        }
+        self.newer.take_if(|newer| newer.lines.is_empty());
+    }
 }
 
 impl SeenFiles {
@@ -30,15 +80,40 @@ impl SeenFiles {
         self.0.is_empty()
     }
 
-    /// What a file was like when it was last seen; None where it never was, or that was long ago.
-    pub fn get(&self, path: &RelPath) -> Option<&Seen> {
-        self.0.get(path).map(|sight| &sight.seen)
+    /// What a file was like when these of its lines, the first and the last, were last seen; None where
+    /// it never was, or that was long ago.
+    pub fn get(&self, path: &RelPath, lines: (usize, usize)) -> Option<&Seen> {
+        let sight = self.0.get(path)?;
+        let newer = sight.newer.as_ref().filter(|newer| newer.lines.hold(lines));
+        Some(newer.map_or(&sight.seen, |newer| &newer.seen))
     }
 
-    /// A file is shown, in part at least.
+    /// A file is shown whole, or is known for another reason.
     pub fn see(&mut self, path: RelPath, seen: Seen) {
-        let at = self.0.values().map(|sight| sight.at + 1).max().unwrap_or_default();
-        self.0.insert(path, Sight { seen, at });
+        let at = self.next();
+        self.put(path, Sight { seen, newer: None, at });
+    }
+
+    /// These lines of a file are shown, each the first and the last of a range.
+    pub fn see_lines(&mut self, path: &RelPath, now: Seen, lines: &[(usize, usize)]) {
+        let at = self.next();
+        let sight = match self.0.remove(path) {
+            None => Sight { seen: now, newer: None, at },
+            Some(mut sight) => {
+                sight.see_lines(now, lines);
+                Sight { at, ..sight }
+            }
+        };
+        self.put(path.clone(), sight);
+    }
+
+    /// The number of what is seen now.
+    fn next(&self) -> u64 {
+        self.0.values().map(|sight| sight.at + 1).max().unwrap_or_default()
+    }
+
+    fn put(&mut self, path: RelPath, sight: Sight) {
+        self.0.insert(path, sight);
         if self.0.len() > REMEMBERED
             && let Some(oldest) = self.0.iter().min_by_key(|(_, sight)| sight.at)
         {
@@ -50,6 +125,13 @@ impl SeenFiles {
     /// A file is gone, or what stands there is not what was seen.
     pub fn forget(&mut self, path: &RelPath) {
         self.0.remove(path);
+    }
+
+    /// What was seen of a file after it had changed was not shown after all.
+    pub fn forget_newer(&mut self, path: &RelPath) {
+        if let Some(sight) = self.0.get_mut(path) {
+            sight.newer = None;
+        }
     }
 
     /// A file or a folder stands elsewhere now.
@@ -74,13 +156,7 @@ impl SeenFiles {
                 self.see(path.clone(), Seen::whole(content.as_bytes()));
             }
             (_, Detail::Edited { path, .. } | Detail::Replaced { path, .. }) => {
-                match outcome.detail.revision() {
-                    // Of a file that had changed before, an edit by search changes only a part.
-                    Some(revision)
-                        if self.get(path).is_some_and(|seen| !seen.fits(&revision.before)) => {}
-                    Some(revision) => self.see(path.clone(), revision.after.clone()),
-                    None => self.forget(path),
-                }
+                self.edit(path, &outcome.detail);
             }
             (_, Detail::Deleted { path }) => self.forget(path),
             (_, Detail::Moved { path, to, .. }) => self.carry_over(path, to),
@@ -88,146 +164,54 @@ impl SeenFiles {
         }
     }
 
-    /// What is seen once the outcomes that were taken in are told. Lines that were shown as they are now
-    /// count, unless something was changed there afterwards.
-    #[must_use]
-    pub fn told(mut self, outcomes: &[Outcome]) -> Self {
-        let mut fresh: BTreeMap<&RelPath, &Fresh> = BTreeMap::new();
-        for outcome in outcomes {
-            match &outcome.detail {
-                Detail::Failed(failure) => {
-                    fresh.extend(failure.fresh.as_deref().map(|fresh| (&fresh.path, fresh)));
-                }
-                Detail::Created { path, .. }
-                | Detail::Edited { path, .. }
-                | Detail::Replaced { path, .. }
-                | Detail::Deleted { path }
-                | Detail::Moved { path, .. } => drop(fresh.remove(path)),
-                _ => {}
-            }
+    /// A file was edited as whoever asked for it wished, and is known as far as it was before.
+    fn edit(&mut self, path: &RelPath, detail: &Detail) {
+        let Some(revision) = detail.revision() else { return self.forget(path) };
+        let (before, after) = (&revision.before, &revision.after);
+        let lines = match detail {
+            Detail::Edited { lines, inserted, .. } => Some((*lines, *inserted)),
+            _ => None,
+        };
+        let at = self.next();
+        let Some(sight) = self.0.get_mut(path) else {
+            return self.see(path.clone(), after.clone());
+        };
+        let is_newer = sight.newer.as_ref().is_some_and(|newer| newer.seen.fits(before));
+        if sight.seen == *before || !is_newer && sight.seen.fits(before) {
+            // Lines that were seen in yet another state still are not known in this.
+            (sight.seen, sight.at) = (after.clone(), at);
+        } else if is_newer {
+            sight.edit_newer(after, lines, &revision.excerpt);
         }
-        for Fresh { path, seen: now } in fresh.into_values() {
-            self.see(path.clone(), now.clone());
+    }
+
+    /// Takes in what is shown with an outcome that was taken in: lines of its file as they are then.
+    pub fn take_in_shown(&mut self, outcome: &Outcome) {
+        let (Some(excerpt), Some((path, now))) = (outcome.detail.excerpt(), shown_of(outcome))
+        else {
+            return;
+        };
+        let mut lines = Ranges::default();
+        excerpt.lines.iter().for_each(|(number, _)| lines.put_in((*number, *number)));
+        self.see_lines(path, now.clone(), lines.all());
+    }
+
+    /// What was shown with these outcomes was not, since there was no room for it.
+    pub fn forget_shown(&mut self, outcomes: &[Outcome]) {
+        outcomes.iter().filter_map(shown_of).for_each(|(path, _)| self.forget_newer(path));
+    }
+}
+
+/// Of which file lines are shown with an outcome, and what that is like.
+fn shown_of(outcome: &Outcome) -> Option<(&RelPath, &Seen)> {
+    match &outcome.detail {
+        Detail::Failed(failure) => failure.fresh.as_deref().map(|fresh| (&fresh.path, &fresh.seen)),
+        Detail::Edited { path, .. } | Detail::Replaced { path, .. } => {
+            outcome.detail.revision().map(|revision| (path, &revision.after))
         }
-        self
+        _ => None,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::protocol::{Change, Excerpt, Existing, Failure, Revision};
-
-    fn path(text: &str) -> RelPath {
-        RelPath::parse(text).unwrap()
-    }
-
-    fn seen(files: &[(&str, &str)]) -> SeenFiles {
-        let mut all = SeenFiles::default();
-        files.iter().for_each(|(at, text)| all.see(path(at), Seen::whole(text.as_bytes())));
-        all
-    }
-
-    /// An edit by search of `a`, and what it came to.
-    fn edit(before: &str, after: &str) -> (Operation, Detail) {
-        let (before, after) = (Seen::whole(before.as_bytes()), Seen::whole(after.as_bytes()));
-        let revision = Revision { before, after, excerpt: Excerpt::default(), loosely: vec![] };
-        let revision = Some(Box::new(revision));
-        let change = Change::Once(Vec::new());
-        let detail = Detail::Replaced { path: path("a"), edits: 1, revision };
-        (Operation::Edit { path: path("a"), change }, detail)
-    }
-
-    /// An edit by lines that was refused, since `a` is this now.
-    fn refused(now: &str) -> (Operation, Detail) {
-        let fresh = Fresh { path: path("a"), seen: Seen::whole(now.as_bytes()) };
-        let failure = Failure { fresh: Some(Box::new(fresh)), ..Failure::execution("x") };
-        let change = Change::Lines { start: 1, end: 1, with: String::new(), seen: None };
-        (Operation::Edit { path: path("a"), change }, failure.into())
-    }
-
-    fn create(text: &str) -> (Operation, Detail) {
-        let (content, existing) = (text.into(), Existing::Replace);
-        let detail = Detail::Created { path: path("a"), bytes: 1, replaced: true };
-        (Operation::Create { path: path("a"), content, existing }, detail)
-    }
-
-    /// What is known of `a` after a reply, where it was seen as `old`.
-    fn after(old: Option<&str>, came_to: Vec<(Operation, Detail)>) -> Option<Seen> {
-        let old: Vec<_> = old.iter().map(|old| ("a", *old)).collect();
-        let mut seen = seen(&old);
-        let mut outcomes = Vec::new();
-        for (step, outcome) in came_to.into_iter().map(step) {
-            seen.take_in(&step, &outcome);
-            outcomes.push(outcome);
-        }
-        seen.told(&outcomes).get(&path("a")).cloned()
-    }
-
-    fn step((operation, detail): (Operation, Detail)) -> (Step, Outcome) {
-        let (warnings, asked) = (Vec::new(), None);
-        let asks = Asks::Operation(operation);
-        let step = Step { line: 1, asks, ends: false, warnings, asked };
-        let outcome = Outcome::of(&step, detail);
-        (step, outcome)
-    }
-
-    #[test]
-    fn what_was_written_is_seen_and_what_is_gone_forgotten() {
-        let whole = |text: &str| Some(Seen::whole(text.as_bytes()));
-        assert_eq!(after(None, vec![create("1")]), whole("1"));
-        assert_eq!(after(None, vec![edit("1", "2")]), whole("2"));
-        assert_eq!(after(Some("1"), vec![edit("1", "2"), edit("2", "3")]), whole("3"));
-        let delete =
-            || (Operation::Delete { path: path("a") }, Detail::Deleted { path: path("a") });
-        assert_eq!(after(Some("1"), vec![delete()]), None);
-        // Of an edit of an older version nothing is known but that it was made.
-        let (operation, _) = edit("1", "2");
-        let detail = Detail::Replaced { path: path("a"), edits: 1, revision: None };
-        assert_eq!(after(Some("1"), vec![(operation, detail)]), None);
-    }
-
-    #[test]
-    fn a_file_that_had_changed_is_not_seen_for_an_edit_by_search() {
-        let whole = |text: &str| Some(Seen::whole(text.as_bytes()));
-        assert_eq!(after(Some("1"), vec![edit("x", "y")]), whole("1"));
-        assert_eq!(after(Some("1"), vec![edit("x", "y"), create("2")]), whole("2"));
-    }
-
-    #[test]
-    fn fresh_lines_count_when_they_are_told_and_nothing_came_after_them() {
-        let whole = |text: &str| Some(Seen::whole(text.as_bytes()));
-        assert_eq!(after(Some("1"), vec![refused("x")]), whole("x"));
-        assert_eq!(after(Some("1"), vec![refused("x"), refused("y")]), whole("y"));
-        assert_eq!(after(Some("1"), vec![refused("x"), edit("x", "y")]), whole("1"));
-        assert_eq!(after(Some("1"), vec![edit("x", "y"), refused("y")]), whole("y"));
-        let mut within = seen(&[("a", "1")]);
-        let (step, outcome) = step(refused("x"));
-        within.take_in(&step, &outcome);
-        assert_eq!(within, seen(&[("a", "1")]));
-    }
-
-    #[test]
-    fn what_is_moved_is_still_seen() {
-        let mut all = seen(&[("f/a", "1"), ("f/b/c", "2"), ("fa", "3"), ("g/a", "old")]);
-        all.carry_over(&path("f"), &path("g"));
-        let paths: Vec<&str> = all.0.keys().map(RelPath::as_str).collect();
-        assert_eq!(paths, ["fa", "g/a", "g/b/c"]);
-        assert_eq!(all.get(&path("g/a")), Some(&Seen::whole(b"1")));
-        all.carry_over(&path("fa"), &path("x"));
-        assert!(all.get(&path("fa")).is_none() && all.get(&path("x")).is_some());
-    }
-
-    #[test]
-    fn the_oldest_is_forgotten() {
-        let mut all = SeenFiles::default();
-        for n in 0..REMEMBERED + 2 {
-            all.see(path(&format!("{n}")), Seen::whole(b""));
-            all.see(path("0"), Seen::whole(b""));
-        }
-        assert_eq!(all.0.len(), REMEMBERED);
-        assert!(all.get(&path("0")).is_some() && all.get(&path("1")).is_none());
-        let json = serde_json::to_string(&all).unwrap();
-        assert_eq!(serde_json::from_str::<SeenFiles>(&json).unwrap(), all);
-    }
-}
+mod tests;

@@ -1,7 +1,9 @@
 //! What is told beside an outcome that the place of an operation does not know: what it means for the
 //! reply.
 
-use crate::protocol::{Detail, Mistake, Operation, Outcome, Warning, WarningSort, elision, tags};
+use crate::protocol::{
+    Detail, FailureKind, Mistake, Operation, Outcome, Warning, WarningSort, elision, tags,
+};
 
 /// What is told of a new file that holds what an outbox shows in the place of a secret.
 pub(super) fn stand_in(operation: &Operation, detail: &Detail) -> Option<Warning> {
@@ -17,13 +19,18 @@ pub(super) fn stand_in(operation: &Operation, detail: &Detail) -> Option<Warning
     Some(Warning::new(WarningSort::StandIn, told))
 }
 
-/// Says with lines that a file does not have where in the reply they were asked for. Events name
-/// their operation otherwise.
-pub(super) fn name_range(operation: &Operation, outcome: &mut Outcome) {
-    if let (Detail::Failed(failure), None) = (&mut outcome.detail, &outcome.asked)
-        && failure.mistake == Some(Mistake::NoSuchLines)
-    {
-        let asked = tags::range_asked(operation, outcome.line);
-        failure.reason.push_str(&asked.unwrap_or_default());
-    }
+/// Says with what failed, and does not tell of the reply itself, where in the reply it was asked for: the
+/// reason is what the LLM corrects it by. Events name their operation otherwise.
+pub(super) fn name_tag(operation: &Operation, outcome: &mut Outcome) {
+    let (Detail::Failed(failure), None) = (&mut outcome.detail, &outcome.asked) else { return };
+    let range = match failure.mistake {
+        Some(Mistake::NoSuchLines) => tags::range_asked(operation, outcome.line),
+        _ => None,
+    };
+    let is_corrected = matches!(
+        failure.kind,
+        FailureKind::Execution | FailureKind::Rejected | FailureKind::Denied
+    );
+    let tag = || is_corrected.then(|| tags::asked_at(operation, outcome.line));
+    failure.reason.push_str(&range.or_else(tag).unwrap_or_default());
 }

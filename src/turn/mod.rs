@@ -25,9 +25,10 @@ use crate::session::{Question, SeenFiles, Session, Verdict};
 use crate::text::{count, visible_line};
 use crate::workspace::checkpoint::Noted;
 use crate::workspace::guard::Snapshot;
-use beside::{name_range, stand_in};
+use beside::{name_tag, stand_in};
 pub use judge::judge;
 use permission::Sought;
+use sight::Sights;
 
 /// As many commands of one reply are carried out.
 pub const STEP_LIMIT: usize = 1_000;
@@ -126,7 +127,7 @@ pub struct Carried {
     pub outcomes: Vec<Outcome>,
     /// What the person is asked before it goes on.
     pub question: Option<Question>,
-    /// What was seen of files before it, and what these outcomes left of that.
+    /// What is seen of files once these outcomes are told.
     pub seen: SeenFiles,
 }
 
@@ -149,7 +150,7 @@ pub fn carry_out(
     let done_at = tried.iter().position(completes);
     let mut outcomes: Vec<Outcome> = Vec::with_capacity(tried.len());
     let mut stopped = course.stopped;
-    let mut seen = course.seen.clone();
+    let mut sights = Sights::of(course.seen);
     for (n, step) in tried.iter().enumerate() {
         if let Some(outcome) = known.get(&n) {
             if matches!(outcome.detail, Detail::Completed { .. }) {
@@ -158,7 +159,7 @@ pub fn carry_out(
             if course.halts && is_of_the_system(outcome) {
                 stopped = Some(HALTED);
             }
-            seen.take_in(step, outcome);
+            sights.take_in(step, outcome);
             outcomes.push(outcome.clone());
             continue;
         }
@@ -176,10 +177,18 @@ pub fn carry_out(
             }
             (Asks::Operation(operation), None) => {
                 match permission::seek(course, n, step, operation, place)? {
-                    Sought::Refused(failure) => Outcome::of(step, failure.into()),
+                    Sought::Refused(failure) => {
+                        let mut outcome = Outcome::of(step, failure.into());
+                        name_tag(operation, &mut outcome);
+                        outcome
+                    }
                     Sought::Asked(question) => {
                         finish(&mut outcomes, place, ledger, observer)?;
-                        return Ok(Carried { outcomes, question: Some(*question), seen });
+                        return Ok(Carried {
+                            outcomes,
+                            question: Some(*question),
+                            seen: sights.told(),
+                        });
                     }
                     Sought::Given(opens, foretold) => {
                         observer.begun(step);
@@ -190,7 +199,7 @@ pub fn carry_out(
                         };
                         let (detail, told) = match instead(operation, &outcomes, place)? {
                             None => {
-                                let operation = sight::with_seen(operation, &seen, place)?;
+                                let operation = sights.with_seen(operation, place)?;
                                 (place.perform(&operation, opens, before)?, None)
                             }
                             Some((detail, told)) => (detail, Some(told)),
@@ -199,7 +208,7 @@ pub fn carry_out(
                         let foretold = foretold.map(|told| Warning::new(WarningSort::Asking, told));
                         outcome.warnings.extend(foretold);
                         outcome.warnings.extend(stand_in(operation, &outcome.detail));
-                        name_range(operation, &mut outcome);
+                        name_tag(operation, &mut outcome);
                         outcome.warnings.extend(place.noticed());
                         outcome.warnings.extend(told);
                         outcome
@@ -216,7 +225,7 @@ pub fn carry_out(
         if matches!(outcome.detail, Detail::Completed { .. }) {
             stopped = Some(AFTER_DONE);
         }
-        seen.take_in(step, &outcome);
+        sights.take_in(step, &outcome);
         settle(n, outcome, course, ledger, observer, &mut outcomes)?;
     }
     finish(&mut outcomes, place, ledger, observer)?;
@@ -226,7 +235,7 @@ pub fn carry_out(
         observer.done(&outcome);
         outcomes.push(outcome);
     }
-    Ok(Carried { outcomes, question: None, seen })
+    Ok(Carried { outcomes, question: None, seen: sights.told() })
 }
 
 /// Notes and tells what a step came to; of a file that is to be shown, that is known later.
@@ -377,7 +386,7 @@ fn judge_reads(
         } else if let Some(Err(failure)) = judged.get(&asked) {
             let (path, part) = asked;
             outcome.detail = place.unreadable(failure.clone());
-            name_range(&Operation::Read { path, reading: Reading::Later(part) }, outcome);
+            name_tag(&Operation::Read { path, reading: Reading::Later(part) }, outcome);
         }
         ledger.result(n, outcome)?;
         observer.done(outcome);

@@ -23,7 +23,7 @@ fn is_refused_once(host: &Base, files: &Base) {
     let told = results(&host.apply(&edit(5, "five")));
     assert_eq!(
         told,
-        "[FAILED] EDIT_FILE: 'a' has changed since you last saw it (a command or the user changed it), so line 5 may be another than you mean; nothing was changed: its lines 2-8, of 10, as they are now are shown with this. Send the edit again with the line numbers as they are now, or with SEARCH and REPLACE\n  2| 1\n  3| 2\n  4| 3\n  5| 4\n  6| 5\n  7| 6\n  8| 7\n"
+        "[FAILED] EDIT_FILE: 'a' has changed since you last saw it (a command or the user changed it), so line 5 may be another than you mean; nothing was changed: its lines 2-8, of 10, as they are now are shown with this. Send the edit again with the line numbers as they are now, or with SEARCH and REPLACE (line 1 of the reply, `[EDIT_FILE path=\"a\" start_line=\"5\" end_line=\"5\"]`)\n  2| 1\n  3| 2\n  4| 3\n  5| 4\n  6| 5\n  7| 6\n  8| 7\n"
     );
     assert_eq!(files.read("workspace/a"), NEW);
     // These lines were shown, and what the edit itself wrote is known.
@@ -31,7 +31,7 @@ fn is_refused_once(host: &Base, files: &Base) {
     assert_eq!(told.matches("[OK] EDIT_FILE").count(), 2, "{told}");
     assert_eq!(files.read("workspace/a"), NEW.replace("5\n6\n", "five\nsix\n"));
     // An edit by search needs no numbers; it does not make the rest of the file seen.
-    files.write("workspace/a", OLD);
+    files.write("workspace/a", OLD.replace('5', "V"));
     let search =
         "[EDIT_FILE path=\"a\"]\n<<<<<<< SEARCH\n9\n=======\nnine\n>>>>>>> REPLACE\n[/EDIT_FILE]\n";
     let told = results(&host.apply(&(search.to_owned() + &edit(1, "one"))));
@@ -90,6 +90,61 @@ fn what_is_seen_does_not_count_before_it_is_shown() {
     base.apply("[DELETE_FILE path=\"a\"]\n");
     base.write("workspace/a", OLD);
     assert!(base.apply(&edit(1, "one")).contains("[OK] EDIT_FILE"));
+}
+
+#[test]
+fn of_a_file_that_changed_only_the_lines_shown_since_are_edited_by_numbers() {
+    let base = Base::with_session();
+    let lines = |from: usize| (from..=60).map(|n| format!("{n}\n")).collect::<String>();
+    base.write("workspace/a", lines(1));
+    base.apply(READ);
+    base.write("workspace/a", lines(0));
+    base.apply("[READ_FILE path=\"a\" start_line=\"20\" end_line=\"25\"]\n");
+    assert!(base.apply(&edit(50, "x")).contains("[FAILED] EDIT_FILE: 'a' has changed"));
+    let told = results(&base.apply(&(edit(22, "twenty-one") + &edit(26, "x"))));
+    assert!(told.starts_with("[OK] EDIT_FILE") && told.contains("\n[FAILED] EDIT_FILE"), "{told}");
+    // What a refusal showed is known; what it showed before that still is, too.
+    let told = results(&base.apply(&(edit(50, "forty-nine") + &edit(20, "nineteen"))));
+    assert_eq!(told.matches("[OK] EDIT_FILE").count(), 2, "{told}");
+    let now = lines(0).replace("\n21\n", "\ntwenty-one\n").replace("\n49\n", "\nforty-nine\n");
+    assert_eq!(base.read("workspace/a"), now.replace("\n19\n", "\nnineteen\n"));
+    // A part of what nobody changed leaves all of it known.
+    base.apply(READ);
+    base.apply("[READ_FILE path=\"a\" start_line=\"30\" end_line=\"35\"]\n");
+    assert!(base.apply(&edit(1, "zero")).contains("[OK] EDIT_FILE"));
+}
+
+#[test]
+fn lines_that_there_was_no_room_for_are_not_seen() {
+    let base = Base::with_session();
+    let lines =
+        |first: &str| format!("{first}\n{}", "a line of words, again and again\n".repeat(5_000));
+    base.write("workspace/a", lines("1"));
+    base.apply(READ);
+    base.write("workspace/a", lines("one"));
+    // Its beginning is shown: the rest is left out for room.
+    let outbox = base.apply(&(READ.to_owned() + "[MESSAGE]once more[/MESSAGE]\n"));
+    assert!(outbox.contains("left out for room: [READ_FILE path=\"a\""), "{outbox}");
+    assert!(base.apply(&edit(4_900, "x")).contains("[FAILED] EDIT_FILE: 'a' has changed"));
+    let told = results(&base.apply(&(edit(2, "x") + &edit(4_900, "x"))));
+    assert_eq!(told.matches("[OK] EDIT_FILE").count(), 2, "{told}");
+}
+
+#[test]
+fn fresh_lines_that_there_was_no_room_for_are_not_seen_either() {
+    let base = Base::with_session();
+    base.write("deaddrop.toml", "max_tokens = 4000\n");
+    base.write("workspace/a", OLD);
+    base.apply(READ);
+    base.write("workspace/a", NEW);
+    // Failures that are told first take all the room that there is for results.
+    let missing = |n: usize| format!("[DELETE_FILE path=\"missing/number{n}\"]\n");
+    let much: String = (0..300).map(missing).collect();
+    let told = results(&base.apply(&(much + &edit(5, "five"))));
+    assert!(told.contains("more results are left out for room") && !told.contains("EDIT_FILE"));
+    let told = results(&base.apply(&edit(5, "five")));
+    assert!(told.starts_with("[FAILED] EDIT_FILE: 'a' has changed"), "{told}");
+    assert!(base.apply(&edit(6, "five")).contains("[OK] EDIT_FILE"));
 }
 
 #[test]

@@ -54,7 +54,10 @@ impl Block<'_> {
                     let step = Step::new(number, Asks::Invalid(invalid));
                     return Step { warnings, asked: Some(asked), ..step };
                 }
-                Err(Refusal::Unclear(what)) => {
+                Err(Refusal::Unclear(mut what)) => {
+                    if let Some(told) = what.phrase.strip_prefix("path=") {
+                        what.phrase = format!("{key}={told}");
+                    }
                     let step = Step::new(number, tag_fault(command, number, tag, &what));
                     return Step { warnings, ..step };
                 }

@@ -43,10 +43,10 @@ mod think;
 mod wrong;
 
 pub use catalogue::name;
-pub use printer::{print, range_asked};
+pub use printer::{asked_at, print, range_asked};
 pub use reader::parse;
 pub(in crate::protocol) use reader::{Blocks, NO_COMMAND, blocks};
-pub use results::{EXCERPT_LINES, excerpt, output, summary};
+pub use results::{EXCERPT_LINES, excerpt, has_room, output, summary};
 
 /// What an LLM is told about this dialect: the PROTOCOL section of every outbox.
 pub const PROMPT: &str = include_str!("../../../protocol-prompt/tags.md");

@@ -65,6 +65,23 @@ pub(super) fn read(value: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, 
     if is_placeholder(path.as_str()) {
         return Err(placeholder());
     }
+    match stands_for(path.as_str()) {
+        // Behind `./` it is a name like another.
+        Some(Likely::Placeholder) if !text.starts_with("./") => {
+            let told = format!(
+                "path=\"{}\" is a placeholder and no real path (a file of that very name is ./{path})",
+                brief(given)
+            );
+            return Err(Refusal::Unclear(wrong(Mistake::PathPlaceholder, told)));
+        }
+        Some(Likely::Name) => {
+            let told = format!(
+                "the path '{path}' reads like a placeholder, and was taken as it is written"
+            );
+            warnings.push(Warning::new(WarningSort::PathPlaceholder, told));
+        }
+        _ => {}
+    }
     if text != given {
         let told = format!("the path '{}' was read as '{path}'", brief(given));
         warnings.push(Warning::new(WarningSort::PathDecorated, told));
@@ -126,16 +143,90 @@ fn is_placeholder(text: &str) -> bool {
         inner.get(..words.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(words))
             && matches!(inner.as_bytes().get(words.len()), None | Some(b'/'))
     };
-    let in_angles = |part: &str| part.starts_with('<') && part.ends_with('>');
+    // Also as in `<name>.py`.
+    let in_angles = |part: &str| part.starts_with('<') && part.contains('>');
     ["path/to", "relative/path", "your/path"].iter().any(|words| first(words))
         || in_angles(inner)
         || inner.split('/').any(|part| in_angles(part) || matches!(part, "..." | "…"))
 }
 
+/// What a path may stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Likely {
+    /// For one that is to be put in.
+    Placeholder,
+    /// For one of these, or for itself.
+    Name,
+}
+
+/// Whether a path reads like one that is to be put in: `{path}`, `[path]`, `your_file.py`. Templates and
+/// routes have names in brackets (`{{cookiecutter.slug}}`, `[slug].tsx`), so only words that say nothing
+/// but what a path is are meant, and within a longer path these may be a name as well.
+fn stands_for(text: &str) -> Option<Likely> {
+    if in_brackets(text).is_some_and(tells_nothing) {
+        return Some(Likely::Placeholder);
+    }
+    let mut likely = None;
+    for part in text.split('/') {
+        let stem = part.split_once('.').map_or(part, |(stem, _)| stem);
+        match letters(stem).as_str() {
+            "yourfile" | "yourfilename" | "yourfilepath" | "yourfilehere" | "yourpath"
+            | "yourscript" | "pathtofile" | "pathtoyourfile" | "pathtothefile" => {
+                return Some(Likely::Placeholder);
+            }
+            "yourproject" | "yourfolder" | "yourdirectory" | "yourmodule" | "yourpackage"
+            | "yourclass" | "yourtest" => likely = Some(Likely::Name),
+            _ => {}
+        }
+        let in_braces = part.starts_with('{') && !part.starts_with("{{");
+        if in_braces && in_brackets(stem).is_some_and(tells_nothing) {
+            likely = Some(Likely::Name);
+        }
+    }
+    likely
+}
+
+/// What stands between brackets that a text begins and ends with.
+fn in_brackets(text: &str) -> Option<&str> {
+    [("${", "}"), ("{{", "}}"), ("{", "}"), ("[", "]")].iter().find_map(|(open, close)| {
+        let inner = text.strip_prefix(open)?.strip_suffix(close)?;
+        (!inner.contains(['{', '}', '[', ']'])).then(|| inner.trim())
+    })
+}
+
+/// Whether a name says only what a path is.
+fn tells_nothing(name: &str) -> bool {
+    let name = letters(name);
+    let name = ["your", "the", "relative", "new", "target"]
+        .iter()
+        .fold(name.as_str(), |name, word| name.strip_prefix(word).unwrap_or(name));
+    let words = [
+        "path",
+        "pathtofile",
+        "pathhere",
+        "file",
+        "filepath",
+        "filename",
+        "folder",
+        "foldername",
+        "directory",
+        "dir",
+    ];
+    words.contains(&name)
+}
+
+/// The letters of a name, small; other characters but `_`, `-` and blanks are kept.
+fn letters(name: &str) -> String {
+    name.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
+}
+
 /// Whether a path that is written like that is taken for something else, and for itself behind `./`.
 pub(super) fn needs_guard(path: &RelPath) -> bool {
     let text = path.as_str();
-    undecorated(text) != text || text.starts_with(char::is_whitespace) || is_elsewhere(text)
+    undecorated(text) != text
+        || text.starts_with(char::is_whitespace)
+        || is_elsewhere(text)
+        || stands_for(text) == Some(Likely::Placeholder)
 }
 
 /// Whether it is an address, or begins in somebody's home.

@@ -75,19 +75,47 @@ pub fn print<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> String 
     out
 }
 
-/// What is told behind the reason why there are no such lines: where in the reply that was asked for,
-/// and how a range is given. None of what has no range.
+/// What is told behind the reason why an operation failed: where in the reply it was asked for.
+pub fn asked_at(operation: &Operation, line: usize) -> String {
+    let printed = print([&without_body(operation)]);
+    let tag = printed.lines().next().map(|tag| format!(", `{}`", brief(tag)));
+    format!(" (line {line} of the reply{})", tag.unwrap_or_default())
+}
+
+/// The same where there are no such lines, and how a range is given. None of what has no range.
 pub fn range_asked(operation: &Operation, line: usize) -> Option<String> {
     let form = match operation {
         Operation::Edit { change: Change::Lines { .. }, .. } => EDIT_FORM,
         Operation::Read { .. } => PART_FORM,
         _ => return None,
     };
-    let printed = print([operation]);
-    let tag = brief(printed.lines().next()?);
-    Some(format!(
-        " (line {line} of the reply, `{tag}`). Correct form, with lines that the file has: {form}"
-    ))
+    let asked = asked_at(operation, line);
+    Some(format!("{asked}. Correct form, with lines that the file has: {form}"))
+}
+
+/// An operation as its opening tag tells it.
+fn without_body(operation: &Operation) -> Operation {
+    match operation {
+        Operation::Create { path, existing, .. } => Operation::Create {
+            path: path.clone(),
+            content: String::new().into(),
+            existing: *existing,
+        },
+        Operation::Edit { path, change } => {
+            let change = match change {
+                Change::Lines { start, end, .. } => {
+                    let (start, end) = (*start, *end);
+                    Change::Lines { start, end, with: String::new(), seen: None }
+                }
+                Change::Once(_) | Change::First(_) => Change::Once(Vec::new()),
+            };
+            Operation::Edit { path: path.clone(), change }
+        }
+        Operation::Run(_) => Operation::Run(ShellCommand::new(String::new())),
+        Operation::Message { .. } => Operation::Message { text: String::new() },
+        Operation::Done { if_ok, .. } => Operation::Done { summary: String::new(), if_ok: *if_ok },
+        other => other.clone(),
+    }
 }
 
 /// How a part of a file is asked for.

@@ -101,10 +101,9 @@ pub fn excerpt(excerpt: &Excerpt, room: &mut usize) -> String {
     let (Some((first, _)), Some((last, _))) = (lines.first(), lines.last()) else {
         return String::new();
     };
-    let Some(left) = room.checked_sub(lines.len()) else {
+    if !has_room(excerpt, room) {
         return format!("(lines {first}-{last} are not shown: too many for one outbox)\n");
-    };
-    *room = left;
+    }
     let width = last.to_string().len();
     let mut shown = String::new();
     let mut next = *first;
@@ -121,6 +120,13 @@ pub fn excerpt(excerpt: &Excerpt, room: &mut usize) -> String {
         shown.push_str(&format!("{:>width$}... ({})\n", "", count(*more, "more place")));
     }
     shown
+}
+
+/// Whether lines of a file are shown where there is room for so many yet, and takes that from it.
+pub fn has_room(excerpt: &Excerpt, room: &mut usize) -> bool {
+    let left = room.checked_sub(excerpt.lines.len());
+    *room = left.unwrap_or(*room);
+    left.is_some()
 }
 
 /// A stream as it is shown: head and tail, with a line between them that counts what was left out;

@@ -29,6 +29,8 @@ fn a_token_without_its_end_is_withheld_from_its_fourth_character_on() {
         // Four letters can be a word by chance.
         assert!(shown * 10 <= all, "{}: {shown} of {all} are shown", form.prefix);
     }
+    let body = drawn(BASE62, 20, 7);
+    assert_eq!(left(&format!("tok_ghp_{body}"), END), "tok_[withheld: GitHub token]");
     // Whole ones that a text happens to end with are no others.
     let token = format!("ghp_{}", drawn(BASE62, 36, 7));
     assert_eq!(left(&token, END), "[withheld: GitHub token]");

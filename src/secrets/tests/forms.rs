@@ -56,11 +56,42 @@ fn a_token_is_found_wherever_it_stands() {
             withheld(&format!("{before}{token}{after}"), None, &secret, &sort);
             withheld(&format!("{before}{token}{after}"), Some("src/main.rs"), &secret, &sort);
         }
-        if !form.shows {
+        // The end of a word, where its prefix can be one.
+        if !form.shows && !form.stands_out() {
             shown(&format!("q{token}"), None);
         }
         // Too short for one.
         shown(&token[..token.len() - form.least + 8], Some("a.rs"));
+    }
+}
+
+#[test]
+fn a_token_is_found_directly_behind_a_word() {
+    let of_note = || FORMS.iter().filter(|form| form.stands_out() && form.before == 0);
+    for form in of_note() {
+        let (token, secret) = token(form, 5);
+        for before in ["tok_", "pre_", "1", "x1_"] {
+            withheld(&format!("a {before}{token} b"), None, &secret, &form.sort.to_string());
+        }
+    }
+    // Behind a letter what follows must be no word, which few are that were drawn.
+    let (mut missed, mut all) = (0, 0);
+    for form in of_note() {
+        for seed in 0..50 {
+            let (token, _) = token(form, seed * 7 + 1);
+            missed += u32::from(sorts(&format!("x{token}"), None) != [form.sort.to_string()]);
+            all += 1;
+        }
+    }
+    assert!(missed * 100 <= all, "{missed} of {all}");
+    for word in [
+        "disk_test_preemptionfairness",
+        "task_test_ThisIsWhatItDoesToTheQueue2",
+        "mark_live_instructionsBeforeTheEnd",
+        "SLOVAKIANGOVERNMENTSAYSS",
+        "idempotencykey-9f8a3c1e7b2d4f6089ac13be57d2f4a6",
+    ] {
+        shown(word, None);
     }
 }
 
@@ -126,10 +157,12 @@ fn a_web_token_is_found_whole() {
     };
     let header = "{\"alg\":\"HS256\",\"typ\":\"JWT\"}";
     let real = token(header, "{\"sub\":\"u-481\",\"exp\":1893456000}");
-    for around in ["Authorization: Bearer @", "\"@\"", "t=@.", "\\n@\\n", "%22@%22"] {
+    let (within, after) = (["tok_@", "x@ y", "1@", "token-@"], ["t=@.", "\\n@\\n", "%22@%22"]);
+    for around in ["Authorization: Bearer @", "\"@\""].into_iter().chain(within).chain(after) {
         withheld(&around.replace('@', &real), None, &real, "JWT");
     }
     shown(&token(header, "{\"sub\":\"1234567890\",\"name\":\"John Doe\"}"), None);
+    shown(&format!("x.{real}"), None);
     shown(&token("{\"kid\":\"1\"}", "{\"sub\":\"u-481\"}"), None);
     shown(&format!("{}.{}", encode(header), encode("{}")), None);
 }
