@@ -150,7 +150,10 @@ impl<'a> Surroundings<'a> {
     fn look_at(&self, text: &str) -> Result<Looked> {
         let config = &self.context.config;
         let mut letter = Letter::new(text.to_owned());
-        let (session, held) = self.chosen(&letter)?;
+        let (mut session, held) = self.chosen(&letter)?;
+        if let Some(session) = &mut session {
+            session.hear(letter.answers());
+        }
         let policy = match &session {
             Some(session) => &session.policy,
             None => config.policy.as_deref().unwrap_or(session::POLICY),
@@ -170,6 +173,7 @@ impl<'a> Surroundings<'a> {
             judge: &|operation, place| turn::judge(&policy, guarded, operation, place),
             asking: Asking::Foretells,
             stopped: None,
+            unheard: session.as_ref().is_some_and(Session::is_unheard),
             halts: false,
             now: &|| self.context.clock.now(),
         };

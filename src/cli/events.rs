@@ -62,17 +62,20 @@ impl Events {
     /// A turn is at its end, or waits: its next outbox, and all that it came to.
     pub(super) fn end(&mut self, context: &Context, turn: &Turn) {
         self.turn = None;
-        if !self.on {
-            return;
+        self.outbox(context, turn);
+        if self.on {
+            self.put("end", whole(context, turn));
         }
-        let mut value = turn_json(context, turn);
-        value["session"] = turn.session.stem().into();
-        if turn.outbox.is_some() {
+    }
+
+    /// The newest outbox is written, or the person's words were added to it.
+    pub(super) fn outbox(&self, context: &Context, turn: &Turn) {
+        if self.on && turn.outbox.is_some() {
+            let value = whole(context, turn);
             let keys = ["session", "sequence", "outbox", "tokens", "withheld"];
             let told = keys.map(|key| (key.to_owned(), value[key].clone()));
             self.put("outbox", Value::Object(told.into_iter().collect()));
         }
-        self.put("end", value);
     }
 
     /// Tells an event of the turn that is carried out, if one is.
@@ -90,4 +93,11 @@ impl Events {
             result(&value.to_string());
         }
     }
+}
+
+/// A turn with all that is told of it.
+fn whole(context: &Context, turn: &Turn) -> Value {
+    let mut value = turn_json(context, turn);
+    value["session"] = turn.session.stem().into();
+    value
 }

@@ -160,8 +160,7 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
     match base.suits(&session) {
         Err(_) if arguments.here => {
             session.workspace = base.workspace_name();
-            session.say(MOVED, base.now());
-            base.save(&session)?;
+            session = base.say(session, MOVED)?.session;
         }
         suits => suits?,
     }

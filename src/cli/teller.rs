@@ -305,10 +305,19 @@ impl Listener for Teller<'_> {
         let talk = &self.context.talk;
         match wish {
             Wish::Apply { .. } | Wish::Back { .. } => self.turned(turn),
-            Wish::Say { .. } => talk.say(&format!(
-                "The next outbox of session {} will say what you said elsewhere.",
-                turn.session.id
-            )),
+            Wish::Say { .. } => {
+                self.events.outbox(self.context, turn);
+                talk.say(&match &turn.outbox {
+                    Some(path) => format!(
+                        "What you said elsewhere is at the end of {} now: copy it again if you have pasted it already.",
+                        self.context.display(path)
+                    ),
+                    None => format!(
+                        "The next outbox of session {} will say what you said elsewhere.",
+                        turn.session.id
+                    ),
+                });
+            }
             Wish::Decide { .. } if turn.session.run.is_none() => self.turned(turn),
             Wish::Decide { .. } => {}
             Wish::Run { .. } | Wish::ResumeRun { .. } if turn.session.pending.is_some() => {

@@ -51,8 +51,9 @@ pub enum Clipped<'a> {
 pub(super) struct Desk {
     copier: Option<Copier>,
     watcher: Option<Watcher>,
-    /// The newest outbox of each session that needs no copying any more.
-    copied: HashMap<String, u32>,
+    /// The newest outbox of each session that needs no copying any more, and how many words had been
+    /// added to it.
+    copied: HashMap<String, (u32, usize)>,
     /// What came there and was looked at: nothing counts twice.
     seen: HashSet<blake3::Hash>,
 }
@@ -67,7 +68,7 @@ impl Desk {
         wake: impl Fn() + Send + Clone + 'static,
         listener: &mut dyn Listener,
     ) -> Result<Self> {
-        let known = sessions.known.values().map(|known| (known.id.clone(), known.sequence));
+        let known = sessions.known.values().map(|known| (known.id.clone(), version(known)));
         let mut desk =
             Self { copier: None, watcher: None, copied: known.collect(), seen: HashSet::new() };
         let taken = clip.takes && desk.watch(base, sessions, wake.clone(), listener)?;
@@ -132,11 +133,11 @@ impl Desk {
         let mut new: Vec<&Session> = sessions
             .known
             .values()
-            .filter(|known| self.copied.get(&known.id).is_none_or(|done| *done < known.sequence))
+            .filter(|known| self.copied.get(&known.id).is_none_or(|done| *done < version(known)))
             .collect();
         new.sort_by_key(|session| (session.updated_at, &session.id));
         for session in new {
-            self.copied.insert(session.id.clone(), session.sequence);
+            self.copied.insert(session.id.clone(), version(session));
             if session.awaits_reply() {
                 copier.copy(&base.outbox_path(session));
             }
@@ -206,6 +207,11 @@ fn is_for(session: &Session, answers: &Address, letter: &mut Letter) -> Result<(
         Some(_) => Ok(()),
         None => Err("it holds no command".to_owned()),
     }
+}
+
+/// Which text the newest outbox of a session has.
+fn version(session: &Session) -> (u32, usize) {
+    (session.sequence, session.added)
 }
 
 /// The session whose outbox the person is to paste: the one that is served, or the only open one.

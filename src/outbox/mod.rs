@@ -43,6 +43,7 @@ pub use listing::newest;
 pub use lone::looked_into;
 pub use offered::Offered;
 pub use own::holds_outbox;
+pub use prompt::with_words;
 
 /// What the Environment section tells about this machine, and what bounds an outbox.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -102,6 +102,8 @@ mod rpc_steps;
 mod runs;
 #[cfg(target_os = "linux")]
 mod sandbox;
+#[cfg(unix)]
+mod saying;
 #[cfg(target_os = "linux")]
 mod scene;
 #[cfg(unix)]
