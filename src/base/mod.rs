@@ -60,6 +60,8 @@ pub struct Base {
     pub approvals: Inbox,
     /// What was found and done at the start after deaddrop had been stopped hard, a sentence each.
     pub recovered: Vec<String>,
+    /// The turn that was finished then, if one was.
+    pub taken_up: Option<Turn>,
     workspace: Workspace,
     /// What the workspace was like before turns, and after them.
     checkpoints: Store,
@@ -170,6 +172,7 @@ impl Base {
             events: RefCell::default(),
             changed: BTreeMap::new(),
             recovered: Vec::new(),
+            taken_up: None,
             workspace,
             checkpoints: keeping::store(&config),
             runner,

@@ -1,12 +1,15 @@
 //! What `--json` tells while deaddrop serves: an object a line, as it happens. docs/use.md names all
 //! of them; names stay what they are, and fields are only added.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::summary::Mark;
 use super::talk::{outcome_json, result, turn_json};
 use super::{Context, question};
 use crate::base::Turn;
+use crate::clipboard::Way;
 use crate::protocol::Outcome;
 use crate::session::Session;
 
@@ -66,6 +69,33 @@ impl Events {
         if self.on {
             self.put("end", whole(context, turn));
         }
+    }
+
+    /// A turn that deaddrop was stopped in has come to its end at this start: what was known of it then,
+    /// and what was left.
+    pub(super) fn taken_up(&self, context: &Context, turn: &Turn) {
+        self.outbox(context, turn);
+        if self.on {
+            let mut value = whole(context, turn);
+            value["recovered"] = true.into();
+            self.put("end", value);
+        }
+    }
+
+    /// An outbox is on the clipboard, this way, or is not, for these reasons.
+    pub(super) fn copied(&self, context: &Context, path: &Path, done: Result<Way, &str>) {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let named = stem.split_once("_seq");
+        self.put(
+            "copied",
+            json!({
+                "session": named.map(|(id, _)| id),
+                "sequence": named.and_then(|(_, sequence)| sequence.parse::<u32>().ok()),
+                "outbox": context.display(path),
+                "way": done.map_or("path", Way::name),
+                "why": done.err(),
+            }),
+        );
     }
 
     /// The newest outbox is written, or the person's words were added to it.

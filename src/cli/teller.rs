@@ -9,7 +9,8 @@ use super::events::Events;
 use super::prompt::{Prompt, Said};
 use super::talk::{Talk, below, name, not_counted, outcomes, result, turn_json};
 use super::{Context, awaited, clipping, live, notice, question, rows, service, stat, summary};
-use crate::base::Turn;
+use crate::base::{Base, Turn};
+use crate::clipboard;
 use crate::control::Wish;
 use crate::daemon::{Answer, Clipped, Listener, Waiting};
 use crate::place::Rewritten;
@@ -81,9 +82,12 @@ impl<'a> Teller<'a> {
         self.events.warning(told);
     }
 
-    /// Tells as an event what was said when the base directory was opened.
-    pub(super) fn tell_again(&self, told: &str) {
-        self.events.warning(told);
+    /// Tells as events what was said and done when the base directory was opened.
+    pub(super) fn tell_again(&self, base: &Base) {
+        base.recovered.iter().for_each(|told| self.events.warning(told));
+        if let Some(turn) = &base.taken_up {
+            self.events.taken_up(self.context, turn);
+        }
     }
 
     /// Shows what a session asks.
@@ -293,7 +297,20 @@ impl Listener for Teller<'_> {
     }
 
     fn clipped(&mut self, news: &Clipped<'_>) {
-        clipping::tell(self.context, news);
+        match news {
+            Clipped::Copied(path, copied) => {
+                self.events.copied(self.context, path, Ok(copied.way));
+            }
+            Clipped::NotCopied(path, passed) => {
+                let why = clipboard::told(passed);
+                self.events.copied(self.context, path, Err(&why));
+            }
+            _ => {}
+        }
+        match clipping::told(self.context, news) {
+            Ok(told) => self.context.talk.say(&told),
+            Err(told) => self.warn(&told),
+        }
     }
 
     fn stuck(&mut self, name: &OsStr, why: &str) {

@@ -10,9 +10,7 @@ use super::sessions::Sessions;
 use super::{Listener, Serve};
 use crate::atomic;
 use crate::base::Base;
-use crate::clipboard::{
-    self, Copied, Copier, Found, Heard, Passed, Surroundings, Told, Watcher, Way,
-};
+use crate::clipboard::{Copied, Copier, Heard, Passed, Surroundings, Told, Watcher, Way};
 use crate::error::Result;
 use crate::outbox::holds_outbox;
 use crate::protocol::{Address, Letter};
@@ -51,6 +49,9 @@ pub enum Clipped<'a> {
 pub(super) struct Desk {
     copier: Option<Copier>,
     watcher: Option<Watcher>,
+    /// What is copied when the first look at the clipboard is taken: a session, and which text its
+    /// newest outbox had.
+    first: Option<(String, (u32, usize))>,
     /// The newest outbox of each session that needs no copying any more, and how many words had been
     /// added to it.
     copied: HashMap<String, (u32, usize)>,
@@ -59,51 +60,44 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    /// Looks at what lies on the clipboard, then has the outbox copied that the person is to paste.
+    /// Has a look taken at what lies on the clipboard, and after that the outbox copied that the person is
+    /// to paste, unless a reply lay there.
     pub(super) fn open(
         clip: Clip,
         base: &Base,
         serve: &Serve,
-        sessions: &mut Sessions,
+        sessions: &Sessions,
         wake: impl Fn() + Send + Clone + 'static,
-        listener: &mut dyn Listener,
-    ) -> Result<Self> {
+    ) -> Self {
         let known = sessions.known.values().map(|known| (known.id.clone(), version(known)));
-        let mut desk =
-            Self { copier: None, watcher: None, copied: known.collect(), seen: HashSet::new() };
-        let taken = clip.takes && desk.watch(base, sessions, wake.clone(), listener)?;
+        let mut desk = Self {
+            copier: None,
+            watcher: None,
+            first: None,
+            copied: known.collect(),
+            seen: HashSet::new(),
+        };
         if clip.copies {
-            desk.copier = Copier::start(wake);
-            if let (false, Some(id)) = (taken, to_paste(serve, sessions)) {
-                desk.copied.remove(&id);
-                desk.copy_new(base, sessions);
-            }
+            desk.copier = Copier::start(wake.clone());
+            let id = to_paste(serve, sessions);
+            desk.first = id.and_then(|id| Some((id.clone(), *desk.copied.get(&id)?)));
         }
-        Ok(desk)
+        if clip.takes {
+            desk.watcher = Watcher::start(Surroundings::here(), wake);
+        }
+        if desk.watcher.is_none() {
+            desk.copy_first(base, sessions);
+        }
+        desk
     }
 
-    /// Begins to watch. Returns whether a reply was there already.
-    fn watch(
-        &mut self,
-        base: &Base,
-        sessions: &mut Sessions,
-        wake: impl Fn() + Send + 'static,
-        listener: &mut dyn Listener,
-    ) -> Result<bool> {
-        let at = Surroundings::here();
-        match clipboard::read(&at) {
-            Ok((way, found)) => {
-                self.watcher = Watcher::start(way, at, wake);
-                listener.clipped(&Clipped::Watched(way));
-                match found {
-                    Found::Text(text) => self.take(base, sessions, text, listener),
-                    Found::Empty => Ok(false),
-                }
-            }
-            Err(passed) => {
-                listener.clipped(&Clipped::Trouble(&clipboard::told(&passed)));
-                Ok(false)
-            }
+    /// Has the outbox copied that stood to be pasted at the start, if that is still to be done.
+    fn copy_first(&mut self, base: &Base, sessions: &Sessions) {
+        if let Some((id, version)) = self.first.take()
+            && self.copied.get(&id) == Some(&version)
+        {
+            self.copied.remove(&id);
+            self.copy_new(base, sessions);
         }
     }
 
@@ -119,8 +113,19 @@ impl Desk {
         }
         while let Some(heard) = self.watcher.as_ref().and_then(Watcher::heard) {
             match heard {
+                Heard::Begun(way, text) => {
+                    listener.clipped(&Clipped::Watched(way));
+                    let taken = text.map(|text| self.take(base, sessions, text, listener));
+                    if taken.transpose()? == Some(true) {
+                        self.first = None;
+                    }
+                    self.copy_first(base, sessions);
+                }
                 Heard::Text(text) => drop(self.take(base, sessions, text, listener)?),
-                Heard::Trouble(why) => listener.clipped(&Clipped::Trouble(&why)),
+                Heard::Trouble(why) => {
+                    listener.clipped(&Clipped::Trouble(&why));
+                    self.copy_first(base, sessions);
+                }
                 Heard::Well => listener.clipped(&Clipped::Well),
             }
         }
