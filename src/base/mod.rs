@@ -241,12 +241,7 @@ impl Base {
 
     /// The same; `moves`: whether it can be moved to this one instead.
     fn suits_or(&self, session: &Session, moves: bool) -> Result<()> {
-        match (&session.workspace, self.workspace_name()) {
-            (Some(begun), Some(now)) if *begun != now => {
-                Err(Error::other_workspace(&session.stem(), begun, &now, moves))
-            }
-            _ => Ok(()),
-        }
+        suits(session, self.workspace_name().as_deref(), moves)
     }
 
     /// An id that nothing has.
@@ -292,6 +287,20 @@ impl Base {
         let shown = sessions.strip_prefix(&self.config.base).unwrap_or(sessions);
         let turn = format!("{}_seq{:04}", session.stem(), session.sequence);
         Quarantine::new(sessions.clone(), &shown.to_string_lossy(), &turn)
+    }
+}
+
+/// Whether a session, or a run, goes on in the workspace of that name; None is a guest's. `moves`: whether
+/// it can be moved there instead.
+///
+/// # Errors
+/// It began in another one.
+pub fn suits(session: &Session, now: Option<&str>, moves: bool) -> Result<()> {
+    match (&session.workspace, now) {
+        (Some(begun), Some(now)) if begun != now => {
+            Err(Error::other_workspace(&session.stem(), begun, now, moves))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -153,6 +153,10 @@ impl Observer for Teller<'_> {
         let name = name(step.kind(), step.asked.is_some());
         if live::is_on() {
             let what = match operation {
+                // A guest gives it as a whole.
+                Operation::Run(run) if self.context.config.guest.is_some() => {
+                    format!("{} (output comes at the end)", named(&run.command))
+                }
                 Operation::Run(run) => named(&run.command),
                 Operation::Search { pattern, .. } => named(pattern),
                 operation => operation.path().map(|p| format!("'{p}'")).unwrap_or_default(),

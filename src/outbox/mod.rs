@@ -101,6 +101,15 @@ pub fn shows_contents(session: &Session) -> bool {
     session.offer.is_some() && session.sequence == 1 || session.last_results.iter().any(shows)
 }
 
+/// What an outbox that shows these files would not show of them since it is secret, or would show all the
+/// same: sentences for the person, as in [`Rendered`].
+pub fn withheld(files: &Files, secrets: &Secrets) -> Vec<String> {
+    let mut screen = screening::screen(files, secrets);
+    let wholes = screening::Wholes::of(files, &screen);
+    screening::texts(files, &wholes, &mut screen);
+    screen.told()
+}
+
 /// What the newest results of a session are as events, as [`events`] gives them, without the secrets in
 /// them: they leave this machine as the outbox does.
 pub fn screened_events(session: &Session, secrets: &Secrets, files: &Files) -> EventsMessage {

@@ -18,6 +18,7 @@ fn an_owner_that_does_not_answer_at_the_start_keeps_nobody_waiting() {
     assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
     owner.signal("CONT");
     daemon.wait_for("are taken from the desktop's clipboard, over X11, too.");
+    desktop.wait_for_outbox(&base, 2);
     let _browser = desktop.holds(&reply(&base, 2, "y.txt"));
     base.wait_for_outbox(3);
     daemon.stop();
