@@ -101,7 +101,10 @@ fn a_session_of_operations_and_a_guest_have_it_too() {
     begin(&base, &["--dialect", "operations"], "Fix calc").ok();
     let outbox = base.outbox(1);
     let (_, section) = outbox.split_once("\n## Workspace File Contents\n").unwrap();
-    assert!(section.starts_with("All 2 text files that hold something, whole.\n--- src/calc.py ---\n"), "{section}");
+    assert!(
+        section.starts_with("All 2 text files that hold something, whole.\n--- src/calc.py ---\n"),
+        "{section}"
+    );
     assert!(section.contains("\n\n## Events\n{"), "{section}");
 
     let pair = Pair::new();

@@ -123,4 +123,6 @@ mod tidy;
 mod tmux;
 mod tolerance;
 #[cfg(target_os = "linux")]
+mod tracked_settings;
+#[cfg(target_os = "linux")]
 mod undo;
