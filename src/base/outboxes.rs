@@ -131,24 +131,19 @@ impl Base {
     }
 
     /// Keeps the events of a session until they are written.
-    pub(super) fn keep_events(&self, session: &Session, files: &Files) {
-        if session.dialect == Dialect::Operations {
-            self.events.replace(Some(Events {
-                session: session.id.clone(),
-                sequence: session.sequence,
-                is_complete: session.is_complete,
-                text: self.events_of(session, files),
-            }));
-        }
+    fn keep_events(&self, session: &Session, text: String) {
+        let (id, sequence) = (session.id.clone(), session.sequence);
+        let is_complete = session.is_complete;
+        self.events.replace(Some(Events { session: id, sequence, is_complete, text }));
     }
 
-    /// The same of a session that is complete, and has no outbox with them: before it is decided, while
+    /// Keeps them of a session that is complete, and has no outbox with them: before it is decided, while
     /// the place of its operations can be asked.
     pub(super) fn keep_last_events(&self, session: &Session, walk: Option<Walk>) -> Result<()> {
         let are_written = session.is_complete && session.run.is_none();
         if are_written && session.dialect == Dialect::Operations {
             let (_, files) = self.files(session, walk)?;
-            self.keep_events(session, &files);
+            self.keep_events(session, self.events_of(session, &files));
         }
         Ok(())
     }
@@ -157,7 +152,10 @@ impl Base {
     /// somebody has just looked.
     pub(super) fn render(&self, session: &Session, walk: Option<Walk>) -> Result<outbox::Rendered> {
         let (walk, files) = self.files(session, walk)?;
-        self.keep_events(session, &files);
-        Ok(outbox::render(session, &self.environment(session)?, &walk, &files))
+        let rendered = outbox::render(session, &self.environment(session)?, &walk, &files);
+        if let Some(events) = &rendered.events {
+            self.keep_events(session, operations::print(events));
+        }
+        Ok(rendered)
     }
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{Context, pasting, replies, sessions, show, talk};
 use crate::base::Turn;
-use crate::clipboard::{self, Copied, Found, Passed, Surroundings, Way};
+use crate::clipboard::{self, Found, Passed, Surroundings, Way};
 use crate::control::Given;
 use crate::daemon::{Clip, Clipped};
 use crate::error::{Error, Result};
@@ -236,7 +236,7 @@ fn put(
             "session": session.id,
             "sequence": sequence,
             "outbox": context.display(&path),
-            "way": done.as_ref().map_or("path", |copied| copied.way.name()),
+            "way": done.as_ref().map_or("path", |way| way.name()),
             "part": part,
             "of": of,
             "tokens": tokens,
@@ -250,7 +250,7 @@ fn put(
     };
     let what = format!("{what} ({})", tokens::told(tokens));
     match &done {
-        Ok(copied) => context.talk.say(&on_clipboard(&what, copied.way)),
+        Ok(way) => context.talk.say(&on_clipboard(&what, *way)),
         Err(passed) => {
             context.talk.warning(&not_copied(passed));
             context.talk.say(&match of {
@@ -288,7 +288,7 @@ fn not_copied(passed: &[Passed]) -> String {
 /// look at.
 pub(super) fn told(context: &Context, news: &Clipped<'_>) -> std::result::Result<String, String> {
     match news {
-        Clipped::Copied(path, Copied { way, .. }) => Ok(on_clipboard(&context.display(path), *way)),
+        Clipped::Copied(path, way) => Ok(on_clipboard(&context.display(path), *way)),
         Clipped::NotCopied(path, passed) => {
             Err(format!("{}: {}", context.display(path), not_copied(passed)))
         }

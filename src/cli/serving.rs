@@ -248,7 +248,7 @@ fn serve(
             "Waiting for replies in {inbox}/ (Ctrl-C stops, `deaddrop resume` goes on)"
         ));
     }
-    teller.tell_again(&base);
+    teller.tell_again(base);
     if daemon::serve(base, whom, clips.into(), stop, &mut teller)? {
         Ok(ExitCode::SUCCESS)
     } else {

@@ -302,9 +302,7 @@ impl Listener for Teller<'_> {
 
     fn clipped(&mut self, news: &Clipped<'_>) {
         match news {
-            Clipped::Copied(path, copied) => {
-                self.events.copied(self.context, path, Ok(copied.way));
-            }
+            Clipped::Copied(path, way) => self.events.copied(self.context, path, Ok(*way)),
             Clipped::NotCopied(path, passed) => {
                 let why = clipboard::told(passed);
                 self.events.copied(self.context, path, Err(&why));

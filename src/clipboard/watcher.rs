@@ -18,7 +18,7 @@ const SILENCE: Duration = Duration::from_secs(40);
 /// How long to wait before another helper is started.
 const AGAIN: Duration = Duration::from_secs(5);
 /// The same while no way to it was found yet, at the most: twice as long after each try.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 /// How often the thread looks whether it is to end.
 const BREATH: Duration = Duration::from_millis(500);
 /// The longest reason that is read.

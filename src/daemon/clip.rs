@@ -10,7 +10,7 @@ use super::sessions::Sessions;
 use super::{Listener, Serve};
 use crate::atomic;
 use crate::base::Base;
-use crate::clipboard::{Copied, Copier, Heard, Passed, Surroundings, Told, Watcher, Way};
+use crate::clipboard::{Copier, Heard, Passed, Surroundings, Told, Watcher, Way};
 use crate::error::Result;
 use crate::outbox::holds_outbox;
 use crate::protocol::{Address, Letter};
@@ -32,7 +32,7 @@ pub struct Clip {
 #[derive(Debug)]
 pub enum Clipped<'a> {
     /// This outbox is on it.
-    Copied(&'a Path, &'a Copied),
+    Copied(&'a Path, Way),
     /// This outbox is not, for these reasons.
     NotCopied(&'a Path, &'a [Passed]),
     /// Replies are taken from there, this way.
@@ -231,7 +231,7 @@ fn to_paste(serve: &Serve, sessions: &Sessions) -> Option<String> {
 
 fn tell((path, done): &Told, listener: &mut dyn Listener) {
     listener.clipped(&match done {
-        Ok(copied) => Clipped::Copied(path, copied),
+        Ok(way) => Clipped::Copied(path, *way),
         Err(passed) => Clipped::NotCopied(path, passed),
     });
 }

@@ -257,7 +257,7 @@ impl<'a> Values<'a> {
 
     fn rendered(&self, parts: &Parts<'_>, text: String, tokens: usize) -> Rendered {
         let withheld = self.screen.borrow().told();
-        Rendered { shown: self.shown(parts), text, tokens, withheld }
+        Rendered { shown: self.shown(parts), text, tokens, withheld, events: None }
     }
 
     /// The files that the model sees.

@@ -30,7 +30,7 @@ use std::cell::RefCell;
 
 use crate::config::Secrets;
 use crate::protocol::operations::EventsMessage;
-use crate::protocol::{Detail, Outcome, RelPath, Seen};
+use crate::protocol::{Detail, Dialect, Outcome, RelPath, Seen};
 use crate::session::Session;
 use crate::workspace::Contents;
 use crate::workspace::picture::Picture;
@@ -130,6 +130,8 @@ pub struct Rendered {
     pub shown: Vec<Shown>,
     /// What it does not show since it is secret, or shows all the same: sentences for the person.
     pub withheld: Vec<String>,
+    /// In a session of operations, what [`screened_events`] gives of the same.
+    pub events: Option<EventsMessage>,
 }
 
 /// A file whose contents stand in an outbox.
@@ -157,7 +159,10 @@ pub fn render(
     let screen = &RefCell::new(screen);
     let picture = &Picture::of(walk, &newest(session));
     let (near, texts) = (&listing::near(session, picture), &texts);
-    fitting::Values { given, session, environment, picture, near, files, texts, screen }.render()
+    let values =
+        fitting::Values { given, session, environment, picture, near, files, texts, screen };
+    let events = (session.dialect == Dialect::Operations).then(|| events(session));
+    Rendered { events, ..values.render() }
 }
 
 /// How many tokens a text is, as `count` says; those that are sure to be more than `room` are not
