@@ -150,6 +150,23 @@ pub fn indented(text: &str) -> String {
     out
 }
 
+/// `312 bytes`, `5.6 MB`, `56 MB`: as large as matters.
+pub fn size(bytes: u64) -> String {
+    if bytes < 10_000 {
+        return format!("{} bytes", grouped(bytes));
+    }
+    let (mut unit, mut value) = (1_000, "kB");
+    for (larger, name) in [(1_000_000, "MB"), (1_000_000_000, "GB")] {
+        if bytes >= larger {
+            (unit, value) = (larger, name);
+        }
+    }
+    match bytes / unit {
+        whole @ 0..10 => format!("{whole}.{} {value}", bytes % unit / (unit / 10)),
+        whole => format!("{} {value}", grouped(whole)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -60,6 +60,8 @@ pub struct Base {
     pub approvals: Inbox,
     /// What was found and done at the start after deaddrop had been stopped hard, a sentence each.
     pub recovered: Vec<String>,
+    /// The turn that was finished then, if one was.
+    pub taken_up: Option<Turn>,
     workspace: Workspace,
     /// What the workspace was like before turns, and after them.
     checkpoints: Store,
@@ -170,6 +172,7 @@ impl Base {
             events: RefCell::default(),
             changed: BTreeMap::new(),
             recovered: Vec::new(),
+            taken_up: None,
             workspace,
             checkpoints: keeping::store(&config),
             runner,
@@ -238,12 +241,7 @@ impl Base {
 
     /// The same; `moves`: whether it can be moved to this one instead.
     fn suits_or(&self, session: &Session, moves: bool) -> Result<()> {
-        match (&session.workspace, self.workspace_name()) {
-            (Some(begun), Some(now)) if *begun != now => {
-                Err(Error::other_workspace(&session.stem(), begun, &now, moves))
-            }
-            _ => Ok(()),
-        }
+        suits(session, self.workspace_name().as_deref(), moves)
     }
 
     /// An id that nothing has.
@@ -289,6 +287,20 @@ impl Base {
         let shown = sessions.strip_prefix(&self.config.base).unwrap_or(sessions);
         let turn = format!("{}_seq{:04}", session.stem(), session.sequence);
         Quarantine::new(sessions.clone(), &shown.to_string_lossy(), &turn)
+    }
+}
+
+/// Whether a session, or a run, goes on in the workspace of that name; None is a guest's. `moves`: whether
+/// it can be moved there instead.
+///
+/// # Errors
+/// It began in another one.
+pub fn suits(session: &Session, now: Option<&str>, moves: bool) -> Result<()> {
+    match (&session.workspace, now) {
+        (Some(begun), Some(now)) if begun != now => {
+            Err(Error::other_workspace(&session.stem(), begun, now, moves))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -26,7 +26,14 @@ impl Base {
         };
         let mut room = (self.config.max_tokens as u64).saturating_mul(BYTES_PER_TOKEN);
         let picture = Picture::of(walk, &[]);
-        let mut offered = Offered { listed: listed(&picture).count(), ..Offered::default() };
+        let mut offered = Offered {
+            listed: listed(&picture).count(),
+            empty: picture
+                .files()
+                .filter(|file| file.kind == EntryKind::File && file.size == 0)
+                .count(),
+            ..Offered::default()
+        };
         // Half of the room is the most that is shown of what nobody named.
         for file in outbox::candidates(listed(&picture), &session.task, offer, room / 2) {
             let Some(less) = room.checked_sub(file.size) else { continue };

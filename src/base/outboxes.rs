@@ -1,13 +1,15 @@
 //! Outboxes and the events beside them: rendered as the workspace is now, and written.
 
+use std::fs;
 use std::path::PathBuf;
 
-use super::Base;
+use super::{Base, Turn};
 use crate::atomic;
 use crate::error::Result;
 use crate::outbox::{self, Files};
 use crate::protocol::{Dialect, operations};
 use crate::session::Session;
+use crate::tokens;
 use crate::workspace::walk::Walk;
 
 /// What the newest outbox of a session tells as events, as it may be shown.
@@ -48,6 +50,37 @@ impl Base {
         let text = Self::note_shown(session, rendered);
         self.save(session)?;
         self.write(session, &text)
+    }
+
+    /// Says something on the person's behalf: at the end of the newest outbox, if that is still to be
+    /// answered, else in the next one. The turn's outbox is the one that says it now.
+    pub fn say(&mut self, session: Session, text: &str) -> Result<Turn> {
+        if let Some((session, outbox)) = self.added(&session, text) {
+            // First, since a key has to be known before anybody can see it.
+            self.save(&session)?;
+            let path = self.outbox_path(&session);
+            atomic::write(&path, outbox.as_bytes())?;
+            return Ok(Turn { session, outbox: Some(path) });
+        }
+        let mut session = session;
+        session.say(text, self.now());
+        self.save(&session)?;
+        Ok(Turn { session, outbox: None })
+    }
+
+    /// The session with words added to its newest outbox, and the text of that; None where they have to
+    /// wait for the next: nothing stands to be pasted, it is not as it was written, or it is full.
+    fn added(&self, session: &Session, text: &str) -> Option<(Session, String)> {
+        if !session.awaits_reply() || session.run.is_some() {
+            return None;
+        }
+        let outbox = fs::read_to_string(self.outbox_path(session)).ok()?;
+        let mut session = session.clone();
+        session.add(text);
+        let outbox = outbox::with_words(&outbox, &session)?;
+        let tokens = tokens::about(&outbox, self.config.max_tokens);
+        session.tokens = Some(tokens);
+        (tokens <= self.config.max_tokens).then_some((session, outbox))
     }
 
     /// Writes the newest outbox of a session, of which nobody notes what it shows.
@@ -103,24 +136,19 @@ impl Base {
     }
 
     /// Keeps the events of a session until they are written.
-    pub(super) fn keep_events(&self, session: &Session, files: &Files) {
-        if session.dialect == Dialect::Operations {
-            self.events.replace(Some(Events {
-                session: session.id.clone(),
-                sequence: session.sequence,
-                is_complete: session.is_complete,
-                text: self.events_of(session, files),
-            }));
-        }
+    fn keep_events(&self, session: &Session, text: String) {
+        let (id, sequence) = (session.id.clone(), session.sequence);
+        let is_complete = session.is_complete;
+        self.events.replace(Some(Events { session: id, sequence, is_complete, text }));
     }
 
-    /// The same of a session that is complete, and has no outbox with them: before it is decided, while
+    /// Keeps them of a session that is complete, and has no outbox with them: before it is decided, while
     /// the place of its operations can be asked.
     pub(super) fn keep_last_events(&self, session: &Session, walk: Option<Walk>) -> Result<()> {
         let are_written = session.is_complete && session.run.is_none();
         if are_written && session.dialect == Dialect::Operations {
             let (_, files) = self.files(session, walk)?;
-            self.keep_events(session, &files);
+            self.keep_events(session, self.events_of(session, &files));
         }
         Ok(())
     }
@@ -129,7 +157,10 @@ impl Base {
     /// somebody has just looked.
     pub(super) fn render(&self, session: &Session, walk: Option<Walk>) -> Result<outbox::Rendered> {
         let (walk, files) = self.files(session, walk)?;
-        self.keep_events(session, &files);
-        Ok(outbox::render(session, &self.environment(session)?, &walk, &files))
+        let rendered = outbox::render(session, &self.environment(session)?, &walk, &files);
+        if let Some(events) = &rendered.events {
+            self.keep_events(session, operations::print(events));
+        }
+        Ok(rendered)
     }
 }

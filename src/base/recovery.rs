@@ -79,7 +79,8 @@ impl Base {
                 tell_lost(lost)
             );
             self.tell(told, observer);
-            return self.conclude(&turn.begin, commit).map(drop);
+            self.taken_up = Some(self.conclude(&turn.begin, commit)?);
+            return Ok(());
         }
         if turn.begin.is_decision_alone() {
             let told = format!("the decision about {} is kept", turn.begin.session.stem());
@@ -92,7 +93,8 @@ impl Base {
             let told =
                 "deaddrop was stopped while it put files back; what was left of that is done now";
             self.tell(told.to_owned(), observer);
-            return self.restore(&turn.begin, true, observer).map(drop);
+            self.taken_up = Some(self.restore(&turn.begin, true, observer)?);
+            return Ok(());
         }
         self.be_patient(&turn.begin)?;
         let interrupted = || self.stop.is_asked();
@@ -134,6 +136,7 @@ impl Base {
         if after.session.is_complete {
             self.tell(format!("session {} is complete", after.session.id), observer);
         }
+        self.taken_up = Some(after);
         Ok(())
     }
 

@@ -67,11 +67,12 @@ impl Base {
     /// Carries out a reply for `session` and writes what follows from it.
     pub fn carry_out(
         &mut self,
-        session: Session,
+        mut session: Session,
         mut claimed: Claimed,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         self.stand_firm()?;
+        session.hear(claimed.letter.answers());
         let steps = claimed.letter.read(session.dialect).steps;
         let begin = Begin::of(session, steps, None, Some((Folder::Inbox, claimed)));
         self.begin_turn(begin, observer)
@@ -176,6 +177,7 @@ impl Base {
             judge: &judge,
             asking: Asking::Stops(&|step| asking::name(begin, step)),
             stopped: stopped.as_deref(),
+            unheard: begin.session.is_unheard(),
             halts: begin.session.run.is_some(),
             now: &|| clock.now(),
         };

@@ -11,11 +11,15 @@ use tempfile::TempDir;
 
 use super::changes::{change, coloured, diff};
 use super::{Context, replies, talk};
+use crate::base;
 use crate::config::Mode;
 use crate::control;
 use crate::error::{Error, Result};
+use crate::outbox::{self, Files, Requested};
 use crate::place::{Place, Preview, Rewritten, Unseen};
-use crate::protocol::{Detail, Dialect, Failure, FailureKind, Kind, Letter, Outcome, Reply, Step};
+use crate::protocol::{
+    Detail, Dialect, Failure, FailureKind, Kind, Letter, Outcome, Part, Reply, Step,
+};
 use crate::session::store::Store;
 use crate::session::{self, Session};
 use crate::text::{count, visible_line};
@@ -106,6 +110,8 @@ struct Looked {
     /// The files that would change.
     rewritten: Vec<Rewritten>,
     is_in_guest: bool,
+    /// What of requested contents the next outbox would not show, or show though it is secret.
+    withheld: Vec<String>,
 }
 
 impl<'a> Surroundings<'a> {
@@ -150,7 +156,10 @@ impl<'a> Surroundings<'a> {
     fn look_at(&self, text: &str) -> Result<Looked> {
         let config = &self.context.config;
         let mut letter = Letter::new(text.to_owned());
-        let (session, held) = self.chosen(&letter)?;
+        let (mut session, held) = self.chosen(&letter)?;
+        if let Some(session) = &mut session {
+            session.hear(letter.answers());
+        }
         let policy = match &session {
             Some(session) => &session.policy,
             None => config.policy.as_deref().unwrap_or(session::POLICY),
@@ -170,14 +179,24 @@ impl<'a> Surroundings<'a> {
             judge: &|operation, place| turn::judge(&policy, guarded, operation, place),
             asking: Asking::Foretells,
             stopped: None,
+            unheard: session.as_ref().is_some_and(Session::is_unheard),
             halts: false,
             now: &|| self.context.clock.now(),
         };
         let mut unseen = Unseen::new(&config.protected_names);
         let place: &mut dyn Place = if is_in_guest { &mut unseen } else { &mut preview };
         let Carried { outcomes, .. } = turn::carry_out(&course, place, &mut (), &mut ())?;
+        let files = requested(&outcomes, place)?;
+        let withheld = outbox::withheld(&files, &config.secrets);
+        let here = (!is_in_guest).then(|| config.workspace_name());
+        let elsewhere = session.as_ref().map(|session| base::suits(session, here.as_deref(), true));
+        let held = match elsewhere {
+            Some(Err(e)) => Some(e.to_string()),
+            _ => held,
+        };
         let session = session.map(|session| session.id);
-        Ok(Looked { session, held, reply, outcomes, rewritten: preview.rewritten(), is_in_guest })
+        let rewritten = preview.rewritten();
+        Ok(Looked { session, held, reply, outcomes, rewritten, is_in_guest, withheld })
     }
 }
 
@@ -205,6 +224,9 @@ impl Looked {
         for file in &self.rewritten {
             let talk = context.talk.for_results();
             talk::result(&format!("\n{}", coloured(&talk, &diff(file))));
+        }
+        for told in &self.withheld {
+            talk::result(&format!("Would be {told}"));
         }
         let changed = if self.is_in_guest {
             String::new()
@@ -244,10 +266,29 @@ impl Looked {
             "warningsByKind": tally(warnings.map(|warning| word(warning.sort))),
             "endsEarly": self.reply.unclosed,
             "commands": commands.collect::<Vec<_>>(),
+            "withheld": self.withheld,
             // Of a guest nothing is known.
             "files": (!self.is_in_guest).then(|| files.collect::<Vec<_>>()),
         })
     }
+}
+
+/// The files whose contents the next outbox would show, those of which a part is shown also whole.
+fn requested(outcomes: &[Outcome], place: &dyn Place) -> Result<Files> {
+    let mut files = Files::default();
+    for outcome in outcomes {
+        let (path, part) = match &outcome.detail {
+            Detail::ReadLater { path, part } => (path, *part),
+            Detail::Read { path, .. } => (path, Part::default()),
+            _ => continue,
+        };
+        let contents = place.read(path, part)?;
+        if contents.as_ref().is_ok_and(|contents| contents.lines.is_some()) {
+            files.wholes.extend(place.read(path, Part::default())?);
+        }
+        files.requested.push(Requested { contents });
+    }
+    Ok(files)
 }
 
 /// What sort of error an outcome is, in a word that stays what it is; None where it is none.

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Context, talk};
 use crate::base::kept;
 use crate::error::Result;
-use crate::text::count;
+use crate::text::{count, size};
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
@@ -54,8 +54,10 @@ pub(super) fn checkpoints(context: &Context, arguments: &Checkpoints) -> Result<
                 Context::print_json(&json!({ "removed": went, "before": before, "after": after }));
             } else {
                 context.talk.say(&format!(
-                    "{} removed; {after} bytes are kept, {before} were before. What the workspace is like now stays known.",
-                    count(went, "checkpoint")
+                    "{} removed; {} are kept, {} were before. What the workspace is like now stays known.",
+                    count(went, "checkpoint"),
+                    size(after),
+                    size(before)
                 ));
             }
             Ok(ExitCode::SUCCESS)
@@ -79,17 +81,17 @@ fn list(context: &Context) -> Result<ExitCode> {
         }
         let state = if kept.is_whole { "" } else { "  gone" };
         talk::result(&format!(
-            "{}  {:>4}  {}  {:>8}  {:>12} bytes{state}",
+            "{}  {:>4}  {}  {:>8}  {:>12}{state}",
             kept.session,
             kept.sequence,
             kept.at,
             count(kept.files, "file"),
-            kept.bytes
+            size(kept.bytes)
         ));
     }
     if !context.json {
         let limit = context.config.checkpoint_max_bytes;
-        context.talk.say(&format!("{bytes} bytes are kept in all, of at most {limit}."));
+        context.talk.say(&format!("{} are kept in all, of at most {}.", size(bytes), size(limit)));
     }
     Ok(ExitCode::SUCCESS)
 }

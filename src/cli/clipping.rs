@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{Context, pasting, replies, sessions, show, talk};
 use crate::base::Turn;
-use crate::clipboard::{self, Copied, Found, Passed, Surroundings, Way};
+use crate::clipboard::{self, Found, Passed, Surroundings, Way};
 use crate::control::Given;
 use crate::daemon::{Clip, Clipped};
 use crate::error::{Error, Result};
@@ -232,14 +232,16 @@ fn put(
     });
     if context.json {
         Context::print_json(&json!({
+            "event": "copied",
             "session": session.id,
             "sequence": sequence,
             "outbox": context.display(&path),
-            "way": done.as_ref().map_or("path", |copied| copied.way.name()),
+            "way": done.as_ref().map_or("path", |way| way.name()),
             "part": part,
             "of": of,
             "tokens": tokens,
             "next": next,
+            "why": done.as_ref().err().map(|passed| clipboard::told(passed)),
         }));
     }
     let what = match of {
@@ -248,7 +250,7 @@ fn put(
     };
     let what = format!("{what} ({})", tokens::told(tokens));
     match &done {
-        Ok(copied) => context.talk.say(&on_clipboard(&what, copied.way)),
+        Ok(way) => context.talk.say(&on_clipboard(&what, *way)),
         Err(passed) => {
             context.talk.warning(&not_copied(passed));
             context.talk.say(&match of {
@@ -282,25 +284,21 @@ fn not_copied(passed: &[Passed]) -> String {
     format!("no clipboard takes it ({})", clipboard::told(passed))
 }
 
-/// Tells news of the clipboard while sessions are served.
-pub(super) fn tell(context: &Context, news: &Clipped<'_>) {
-    let talk = &context.talk;
+/// What is said of news of the clipboard while sessions are served; as an error what the person should
+/// look at.
+pub(super) fn told(context: &Context, news: &Clipped<'_>) -> std::result::Result<String, String> {
     match news {
-        Clipped::Copied(path, Copied { way, .. }) => {
-            talk.say(&on_clipboard(&context.display(path), *way));
-        }
+        Clipped::Copied(path, way) => Ok(on_clipboard(&context.display(path), *way)),
         Clipped::NotCopied(path, passed) => {
-            talk.warning(&format!("{}: {}", context.display(path), not_copied(passed)));
+            Err(format!("{}: {}", context.display(path), not_copied(passed)))
         }
-        Clipped::Watched(way) => talk.say(&format!(
+        Clipped::Watched(way) => Ok(format!(
             "Replies that carry the key of the newest outbox are taken from {way}, too."
         )),
-        Clipped::Left(why) => {
-            talk.warning(&format!("a reply on the clipboard was not taken: {why}"));
-        }
-        Clipped::Trouble(why) => talk.warning(&format!(
+        Clipped::Left(why) => Err(format!("a reply on the clipboard was not taken: {why}")),
+        Clipped::Trouble(why) => Err(format!(
             "no replies come from the clipboard ({why}); the inbox is served all the same"
         )),
-        Clipped::Well => talk.say("The clipboard can be looked at again."),
+        Clipped::Well => Ok("The clipboard can be looked at again.".to_owned()),
     }
 }

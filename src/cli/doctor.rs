@@ -88,7 +88,7 @@ pub(super) fn doctor(context: &Context) -> ExitCode {
         Some(guest) => findings.extend(asked(guest)),
         None => findings.extend(walls::findings(context)),
     }
-    findings.push(around::clipboard());
+    findings.extend(around::clipboard());
     findings.push(around::git(config));
     findings.push(finding("watching", watching(&config.inbox)));
     findings.push(finding("disk", disk(config)));

@@ -1,12 +1,15 @@
 //! What `--json` tells while deaddrop serves: an object a line, as it happens. docs/use.md names all
 //! of them; names stay what they are, and fields are only added.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::summary::Mark;
 use super::talk::{outcome_json, result, turn_json};
 use super::{Context, question};
 use crate::base::Turn;
+use crate::clipboard::Way;
 use crate::protocol::Outcome;
 use crate::session::Session;
 
@@ -62,17 +65,47 @@ impl Events {
     /// A turn is at its end, or waits: its next outbox, and all that it came to.
     pub(super) fn end(&mut self, context: &Context, turn: &Turn) {
         self.turn = None;
-        if !self.on {
-            return;
+        self.outbox(context, turn);
+        if self.on {
+            self.put("end", whole(context, turn));
         }
-        let mut value = turn_json(context, turn);
-        value["session"] = turn.session.stem().into();
-        if turn.outbox.is_some() {
+    }
+
+    /// A turn that deaddrop was stopped in has come to its end at this start: what was known of it then,
+    /// and what was left.
+    pub(super) fn taken_up(&self, context: &Context, turn: &Turn) {
+        self.outbox(context, turn);
+        if self.on {
+            let mut value = whole(context, turn);
+            value["recovered"] = true.into();
+            self.put("end", value);
+        }
+    }
+
+    /// An outbox is on the clipboard, this way, or is not, for these reasons.
+    pub(super) fn copied(&self, context: &Context, path: &Path, done: Result<Way, &str>) {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let named = stem.split_once("_seq");
+        self.put(
+            "copied",
+            json!({
+                "session": named.map(|(id, _)| id),
+                "sequence": named.and_then(|(_, sequence)| sequence.parse::<u32>().ok()),
+                "outbox": context.display(path),
+                "way": done.map_or("path", Way::name),
+                "why": done.err(),
+            }),
+        );
+    }
+
+    /// The newest outbox is written, or the person's words were added to it.
+    pub(super) fn outbox(&self, context: &Context, turn: &Turn) {
+        if self.on && turn.outbox.is_some() {
+            let value = whole(context, turn);
             let keys = ["session", "sequence", "outbox", "tokens", "withheld"];
             let told = keys.map(|key| (key.to_owned(), value[key].clone()));
             self.put("outbox", Value::Object(told.into_iter().collect()));
         }
-        self.put("end", value);
     }
 
     /// Tells an event of the turn that is carried out, if one is.
@@ -90,4 +123,11 @@ impl Events {
             result(&value.to_string());
         }
     }
+}
+
+/// A turn with all that is told of it.
+fn whole(context: &Context, turn: &Turn) -> Value {
+    let mut value = turn_json(context, turn);
+    value["session"] = turn.session.stem().into();
+    value
 }

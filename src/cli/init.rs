@@ -93,8 +93,8 @@ enum InGit {
     Seen(String),
 }
 
-/// Has git pass the settings by, in this clone alone: commands have an empty file in their place, which
-/// `git add -A` would take for the person's.
+/// Has git pass the settings by, in this clone alone, unless it tracks them: they are this machine's, and a
+/// command's `git add -A` would take them along.
 fn unseen_by_git(folder: &Path) -> InGit {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").arg("-C").arg(folder).args(arguments).output().ok()?;
@@ -269,20 +269,19 @@ fn tell(context: &Context, made: bool, in_git: &InGit) {
         config.workspace.canonicalize().unwrap_or_else(|_| config.workspace.clone()).display()
     ));
     talk.say(&format!(
-        "{FOLDER}/ holds inbox, outbox, sessions and approvals. git ignores it; replies and commands reach neither it nor {FILE}."
+        "{FOLDER}/ holds inbox, outbox, sessions and approvals. git ignores it; replies and commands reach nothing of it, and cannot change {FILE}."
     ));
     match in_git {
         InGit::No => {}
         InGit::Unseen(exclude) => talk.say(&format!(
-            "git passes {FILE} by{}: for commands it is empty, and one that commits everything would commit it so.",
+            "git passes {FILE} by{}, so that none of its commands takes it along.",
             match exclude {
                 Some(file) => format!(" (a line in {})", context.display(file)),
                 None => String::new(),
             }
         )),
-        InGit::Seen(why) => talk.warning(&format!(
-            "git sees {FILE} ({why}), and for commands it is empty: one that commits everything would commit it so. `git rm --cached {FILE}` and a line `{FILE}` in .git/info/exclude keep it out"
-        )),
+        InGit::Seen(why) => talk
+            .say(&format!("git sees {FILE} ({why}); commands can read it, and cannot change it.")),
     }
     match confinement {
         Err(e) => talk.warning(&format!("what confines commands here could not be found out: {e}")),

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Subcommand};
 use clap_complete::Shell;
 use clap_mangen::Man;
+use serde_json::json;
 
 use super::arguments::Cli;
 use super::talk;
@@ -50,7 +51,7 @@ pub(super) struct Manual {
     dir: Option<PathBuf>,
 }
 
-pub(super) fn answer(command: &Command) -> Result<ExitCode> {
+pub(super) fn answer(command: &Command, json: bool) -> Result<ExitCode> {
     match command {
         Command::Completions(arguments) => {
             let mut script = Vec::new();
@@ -58,7 +59,7 @@ pub(super) fn answer(command: &Command) -> Result<ExitCode> {
             print(&script);
         }
         Command::Man(Manual { command, dir: None }) => print(&page(&named(command)?)?),
-        Command::Man(Manual { dir: Some(folder), .. }) => write_all(folder)?,
+        Command::Man(Manual { dir: Some(folder), .. }) => write_all(folder, json)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -106,7 +107,7 @@ fn page(command: &clap::Command) -> Result<Vec<u8>> {
 }
 
 /// Writes the page of each command into a folder.
-fn write_all(folder: &Path) -> Result<()> {
+fn write_all(folder: &Path, json: bool) -> Result<()> {
     fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
     let mut left: Vec<Vec<String>> = vec![Vec::new()];
     while let Some(words) = left.pop() {
@@ -116,7 +117,8 @@ fn write_all(folder: &Path) -> Result<()> {
         let name = command.get_display_name().unwrap_or(command.get_name());
         let path = folder.join(format!("{name}.1"));
         fs::write(&path, page(&command)?).map_err(|e| Error::io("write", &path, e))?;
-        talk::result(&path.display().to_string());
+        let path = path.display().to_string();
+        talk::result(&if json { json!({ "page": name, "path": path }).to_string() } else { path });
     }
     Ok(())
 }

@@ -288,7 +288,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Asked::InBase(command) => command,
         // Before the settings are read: they and the base directory may be missing or wrong.
         Asked::Anywhere(command) => return messages::answer(&command, &talk, cli.global.json),
-        Asked::Manual(command) => return manual::answer(&command),
+        Asked::Manual(command) => return manual::answer(&command, cli.global.json),
         Asked::Beforehand(Beforehand::Init(arguments)) => {
             return init::init(&arguments, &cli.global, talk);
         }

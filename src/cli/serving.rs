@@ -151,6 +151,7 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
         None => match newest_open(context, &base) {
             // What was left to do is done, and it was the last there was.
             Err(e) if e.is_without_session() && !base.recovered.is_empty() => {
+                Teller::that_serves_once(context).tell_again(&base);
                 context.talk.say("Nothing more is open.");
                 return Ok(ExitCode::SUCCESS);
             }
@@ -160,8 +161,7 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
     match base.suits(&session) {
         Err(_) if arguments.here => {
             session.workspace = base.workspace_name();
-            session.say(MOVED, base.now());
-            base.save(&session)?;
+            session = base.say(session, MOVED)?.session;
         }
         suits => suits?,
     }
@@ -192,7 +192,7 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
     announce(context, &Turn { session, outbox }, "goes on")?;
     if arguments.no_watch {
         let mut teller = Teller::that_serves_once(context);
-        base.recovered.iter().for_each(|told| teller.tell_again(told));
+        teller.tell_again(&base);
         daemon::serve_once(&mut base, &Serve::One(id.clone()), &stop, &mut teller)?;
         drop(teller);
         let session = base.store.load(&id)?;
@@ -248,7 +248,7 @@ fn serve(
             "Waiting for replies in {inbox}/ (Ctrl-C stops, `deaddrop resume` goes on)"
         ));
     }
-    base.recovered.iter().for_each(|told| teller.tell_again(told));
+    teller.tell_again(base);
     if daemon::serve(base, whom, clips.into(), stop, &mut teller)? {
         Ok(ExitCode::SUCCESS)
     } else {

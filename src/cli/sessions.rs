@@ -1,4 +1,4 @@
-//! `sessions`, `status`, `log`, `show` and `say`: what there is, and words for the next outbox.
+//! `sessions`, `status`, `log`, `show` and `say`: what there is, and words for the model.
 
 use std::fs;
 use std::process::ExitCode;
@@ -9,6 +9,7 @@ use serde_json::json;
 use super::serving::first_line;
 use super::whereabouts::By;
 use super::{Context, held, question, talk};
+use crate::base::Turn;
 use crate::config::Config;
 use crate::control::Wish;
 use crate::error::{Error, Result};
@@ -47,7 +48,7 @@ pub(super) struct Log {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  deaddrop say \"Please use tabs, not spaces\"")]
 pub(super) struct Say {
-    /// Your words for the LLM
+    /// Your words for the LLM: they are put at the end of the newest outbox
     #[arg(value_name = "TEXT", required = true)]
     text: Vec<String>,
     /// For which session, where several are open
@@ -97,7 +98,9 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         value["results"] = results.collect::<Vec<_>>().into();
         value["sandbox"] = sandbox(context, &session).into();
         value["withinTurn"] = is_cut_off(context, &session).into();
-        value["toSay"] = session.to_say.clone().into();
+        let to_say = session.to_repeat.iter().chain(&session.to_say).cloned();
+        value["toSay"] = to_say.collect::<Vec<_>>().into();
+        value["added"] = session.words_added().into();
         value["held"] = inbox::held(&context.config.inbox).into();
         Context::print_json(&value);
         return Ok(ExitCode::SUCCESS);
@@ -136,7 +139,11 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         lines.push("Last reply:".to_owned());
         lines.extend(outcomes.iter().map(|outcome| talk.outcome(outcome)));
     }
-    for words in &session.to_say {
+    // What was added may have come after the outbox was pasted.
+    for words in session.words_added() {
+        lines.push(format!("Added:    {}", first_line(words)));
+    }
+    for words in session.to_repeat.iter().chain(&session.to_say) {
         lines.push(format!("To say:   {}", first_line(words)));
     }
     lines.extend(held::line(context));
@@ -265,18 +272,37 @@ fn begun(session: &Session) -> Option<Entry> {
 
 pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
     let wish = Wish::Say { text: arguments.text.join(" "), session: arguments.session.clone() };
-    let session = context.wish(wish, &Stop::on_signals()?, None, 0)?.session;
-    context.talk.say(&format!(
-        "The next outbox of session {} will say it (outbox {}, after {}).",
-        session.id,
-        session.sequence + 1,
-        if session.pending.is_some() {
-            "your decision, unless its reply ends the session"
-        } else {
-            "the next reply"
-        }
-    ));
+    let turn = context.wish(wish, &Stop::on_signals()?, None, 0)?;
+    if context.json {
+        let mut value = to_json(context, &turn.session);
+        value["saysIt"] = turn.outbox.is_some().into();
+        Context::print_json(&value);
+    }
+    context.talk.say(&said(context, &turn));
+    if let (Some(path), false) = (&turn.outbox, context.json) {
+        talk::result(&context.display(path));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Which outbox says what the person has said, and what they have to do for it.
+pub(super) fn said(context: &Context, Turn { session, outbox }: &Turn) -> String {
+    match outbox {
+        Some(_) => format!(
+            "Your words are at the end of the newest outbox now{}; copy it again if you have pasted it already (a reply to the older text counts, too, and the outbox after it says them then):",
+            context.weighed(session)
+        ),
+        None => format!(
+            "Outbox {} of session {} will say it, after {}.",
+            session.sequence + 1,
+            session.id,
+            match session.pending {
+                Some(_) => "your decision",
+                None =>
+                    "the next reply: the newest has no room for it, or is not as it was written",
+            }
+        ),
+    }
 }
 
 /// The named session, or the newest open one, or the newest.

@@ -66,7 +66,8 @@ pub(super) fn rows(talk: &Talk, outcomes: &[Outcome], recorded: bool, width: usi
     for (mark, label) in [(Mark::Failed, "Failed"), (Mark::Refused, "Refused")] {
         let of_mark: Vec<_> = work.iter().filter(|outcome| Mark::of(outcome) == mark).collect();
         for outcome in of_mark.iter().take(MOST_ROWS) {
-            rows.push(row(&talk.red(label), label, &tags::summary(outcome), room));
+            let told = with_end(&tags::summary(outcome), outcome, room);
+            rows.push(row(&talk.red(label), label, &told, room));
             if let Some(last) = last_of(outcome) {
                 rows.push(row("", "", &last, room));
             }
@@ -101,6 +102,19 @@ pub(super) fn rows(talk: &Talk, outcomes: &[Outcome], recorded: bool, width: usi
 fn row(label: &str, plain: &str, text: &str, room: usize) -> String {
     let gap = " ".repeat(LABEL - 2 - plain.len());
     format!("  {label}{gap}{}", columns::begin(text, room))
+}
+
+/// What is told of a command, its middle left out where it does not fit: how it ended stands last.
+fn with_end(told: &str, outcome: &Outcome, room: usize) -> String {
+    let end = match &outcome.detail {
+        Detail::Ran(_) if columns::wide(told) > room => told.rfind(" ("),
+        _ => None,
+    };
+    let Some((command, end)) = end.map(|at| told.split_at(at)) else { return told.to_owned() };
+    match room.checked_sub(columns::wide(end)) {
+        Some(left @ 8..) => format!("{}{end}", columns::begin(command, left)),
+        _ => told.to_owned(),
+    }
 }
 
 /// `6 operations (2 commands, 4.1 s): 4 done, 1 failed, 1 refused`.
@@ -242,6 +256,15 @@ mod tests {
                 assert!(columns::wide(row) <= width, "{row} in {width}");
             }
         }
+    }
+
+    #[test]
+    fn how_a_long_command_ended_is_told_where_it_does_not_fit() {
+        let long = [command(&"python3 -m unittest ".repeat(9), 3, Output::default())];
+        let told = told(&long, 60);
+        let row = told.lines().nth(1).unwrap();
+        assert!(row.starts_with("  Failed    Ran 'python3 -m unittest"), "{told}");
+        assert!(row.ends_with("… (exit code 3)") && columns::wide(row) <= 60, "{told}");
     }
 
     #[test]

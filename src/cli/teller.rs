@@ -9,7 +9,8 @@ use super::events::Events;
 use super::prompt::{Prompt, Said};
 use super::talk::{Talk, below, name, not_counted, outcomes, result, turn_json};
 use super::{Context, awaited, clipping, live, notice, question, rows, service, stat, summary};
-use crate::base::Turn;
+use crate::base::{Base, Turn};
+use crate::clipboard;
 use crate::control::Wish;
 use crate::daemon::{Answer, Clipped, Listener, Waiting};
 use crate::place::Rewritten;
@@ -81,9 +82,12 @@ impl<'a> Teller<'a> {
         self.events.warning(told);
     }
 
-    /// Tells as an event what was said when the base directory was opened.
-    pub(super) fn tell_again(&self, told: &str) {
-        self.events.warning(told);
+    /// Tells as events what was said and done when the base directory was opened.
+    pub(super) fn tell_again(&self, base: &Base) {
+        base.recovered.iter().for_each(|told| self.events.warning(told));
+        if let Some(turn) = &base.taken_up {
+            self.events.taken_up(self.context, turn);
+        }
     }
 
     /// Shows what a session asks.
@@ -149,6 +153,10 @@ impl Observer for Teller<'_> {
         let name = name(step.kind(), step.asked.is_some());
         if live::is_on() {
             let what = match operation {
+                // A guest gives it as a whole.
+                Operation::Run(run) if self.context.config.guest.is_some() => {
+                    format!("{} (output comes at the end)", named(&run.command))
+                }
                 Operation::Run(run) => named(&run.command),
                 Operation::Search { pattern, .. } => named(pattern),
                 operation => operation.path().map(|p| format!("'{p}'")).unwrap_or_default(),
@@ -293,7 +301,18 @@ impl Listener for Teller<'_> {
     }
 
     fn clipped(&mut self, news: &Clipped<'_>) {
-        clipping::tell(self.context, news);
+        match news {
+            Clipped::Copied(path, way) => self.events.copied(self.context, path, Ok(*way)),
+            Clipped::NotCopied(path, passed) => {
+                let why = clipboard::told(passed);
+                self.events.copied(self.context, path, Err(&why));
+            }
+            _ => {}
+        }
+        match clipping::told(self.context, news) {
+            Ok(told) => self.context.talk.say(&told),
+            Err(told) => self.warn(&told),
+        }
     }
 
     fn stuck(&mut self, name: &OsStr, why: &str) {
@@ -305,10 +324,19 @@ impl Listener for Teller<'_> {
         let talk = &self.context.talk;
         match wish {
             Wish::Apply { .. } | Wish::Back { .. } => self.turned(turn),
-            Wish::Say { .. } => talk.say(&format!(
-                "The next outbox of session {} will say what you said elsewhere.",
-                turn.session.id
-            )),
+            Wish::Say { .. } => {
+                self.events.outbox(self.context, turn);
+                talk.say(&match &turn.outbox {
+                    Some(path) => format!(
+                        "What you said elsewhere is at the end of {} now: copy it again if you have pasted it already.",
+                        self.context.display(path)
+                    ),
+                    None => format!(
+                        "The next outbox of session {} will say what you said elsewhere.",
+                        turn.session.id
+                    ),
+                });
+            }
             Wish::Decide { .. } if turn.session.run.is_none() => self.turned(turn),
             Wish::Decide { .. } => {}
             Wish::Run { .. } | Wish::ResumeRun { .. } if turn.session.pending.is_some() => {

@@ -5,10 +5,10 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Copied, Passed, Surroundings};
+use super::{Passed, Surroundings, Way};
 
 /// What became of a file that was to be copied.
-pub type Told = (PathBuf, Result<Copied, Vec<Passed>>);
+pub type Told = (PathBuf, Result<Way, Vec<Passed>>);
 
 /// Copies files, the newest first; the others then need it no more.
 pub struct Copier {
@@ -68,7 +68,7 @@ impl Copier {
     }
 }
 
-fn copy(path: &Path, at: &Surroundings) -> Result<Copied, Vec<Passed>> {
+fn copy(path: &Path, at: &Surroundings) -> Result<Way, Vec<Passed>> {
     match std::fs::read_to_string(path) {
         Ok(text) => super::copy(&text, at),
         Err(e) => Err(vec![Passed { way: None, why: format!("it cannot be read: {e}") }]),

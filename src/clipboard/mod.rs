@@ -62,15 +62,6 @@ pub struct Passed {
     pub why: String,
 }
 
-/// What became of a text that was to be copied.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Copied {
-    /// Where it is.
-    pub way: Way,
-    /// What was tried before.
-    pub passed: Vec<Passed>,
-}
-
 /// What a clipboard holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
@@ -141,7 +132,7 @@ pub fn told(passed: &[Passed]) -> String {
 ///
 /// # Errors
 /// No way takes it; each says why.
-pub fn copy(text: &str, at: &Surroundings) -> Result<Copied, Vec<Passed>> {
+pub fn copy(text: &str, at: &Surroundings) -> Result<Way, Vec<Passed>> {
     let mut passed = Vec::new();
     if text.len() > LIMIT {
         let why = format!("it is {} bytes long, and no more than {LIMIT} are copied", text.len());
@@ -149,7 +140,7 @@ pub fn copy(text: &str, at: &Surroundings) -> Result<Copied, Vec<Passed>> {
     }
     for way in at.ways() {
         match helper::hold(way, text, at) {
-            Ok(()) => return Ok(Copied { way, passed }),
+            Ok(()) => return Ok(way),
             Err(why) => passed.push(Passed { way: Some(way), why }),
         }
     }
@@ -157,7 +148,7 @@ pub fn copy(text: &str, at: &Surroundings) -> Result<Copied, Vec<Passed>> {
         passed.push(Surroundings::without_display());
     }
     match terminal::copy(text, at) {
-        Ok(way) => Ok(Copied { way, passed }),
+        Ok(way) => Ok(way),
         Err(why) => {
             passed.push(Passed { way: Some(Way::Terminal), why });
             Err(passed)

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
-use super::{Passed, Way, tools};
+use super::{Passed, Way, terminal, tools};
 use crate::machine;
 
 /// What helpers get of the environment: what leads to a display and to programs. Commands of a
@@ -56,7 +56,7 @@ impl Surroundings {
     }
 
     /// The ways to a display, or to a clipboard without one, in the order in which they are tried.
-    pub(super) fn ways(&self) -> Vec<Way> {
+    pub fn ways(&self) -> Vec<Way> {
         let (wayland, x11) = (self.has("WAYLAND_DISPLAY"), self.has("DISPLAY"));
         let system = cfg!(any(target_os = "macos", windows));
         let tool = |way| tools::program(way).is_some_and(|name| self.finds(name));
@@ -73,8 +73,29 @@ impl Surroundings {
         .collect()
     }
 
+    /// The programs that would be ways, too, if they were installed: their packages.
+    pub fn lacks(&self) -> Vec<&'static str> {
+        let none = |names: &[&str]| !names.iter().any(|name| self.finds(name));
+        [
+            ("wl-clipboard", "WAYLAND_DISPLAY", &["wl-copy"][..]),
+            ("xclip", "DISPLAY", &["xclip", "xsel"]),
+        ]
+        .into_iter()
+        .filter(|(_, display, names)| self.has(display) && none(names))
+        .map(|(package, ..)| package)
+        .collect()
+    }
+
+    /// How a text would be sent to the terminal where no other way takes it.
+    ///
+    /// # Errors
+    /// There is no terminal, or it is one that has no clipboard.
+    pub fn terminal(&self) -> Result<Way, String> {
+        terminal::way(self)
+    }
+
     /// Why there may be none of them.
-    pub(super) fn without_display() -> Passed {
+    pub fn without_display() -> Passed {
         let why = "there is no display here (neither WAYLAND_DISPLAY nor DISPLAY is set)";
         Passed { way: None, why: why.to_owned() }
     }
@@ -129,6 +150,10 @@ mod tests {
         assert_eq!(Surroundings::of(&[path, x11]).ways(), [Way::X11, Way::Xclip]);
         assert_eq!(Surroundings::of(&[wayland]).ways(), [Way::Wayland]);
         assert_eq!(Surroundings::of(&[path]).ways(), []);
+        assert_eq!(both.lacks(), [""; 0]);
+        assert_eq!(Surroundings::of(&[x11, wayland]).lacks(), ["wl-clipboard", "xclip"]);
+        assert_eq!(Surroundings::of(&[wayland]).lacks(), ["wl-clipboard"]);
+        assert!(both.terminal().unwrap_err().contains("not run at a terminal"));
         let seen = |way| both.handed_on(way).map(|(name, _)| name).collect::<Vec<_>>();
         assert_eq!(seen(Way::X11), ["PATH", "DISPLAY"]);
         assert_eq!(seen(Way::WlCopy), ["PATH", "WAYLAND_DISPLAY"]);

@@ -26,6 +26,30 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// # Errors
 /// There is no terminal, it is one that has no clipboard, or the text is too long for it.
 pub(super) fn copy(text: &str, at: &Surroundings) -> Result<Way, String> {
+    let way = way(at)?;
+    if text.len() > LIMIT {
+        return Err(format!(
+            "the text is {} bytes long, and terminals take no more than {LIMIT} at once: copy it in parts, as `deaddrop copy --part 1` does",
+            text.len()
+        ));
+    }
+    if way == Way::Tmux {
+        return to_tmux(text).map(|()| way);
+    }
+    let sequence = sequence(text, at.tmux);
+    let terminal = File::options().write(true).open(Path::new(TERMINAL));
+    terminal
+        // One call, so that nothing else that is written there comes between.
+        .and_then(|mut terminal| terminal.write_all(sequence.as_bytes()))
+        .map_err(|e| format!("{TERMINAL} cannot be written: {e}"))?;
+    Ok(way)
+}
+
+/// How a text would be sent to the terminal's clipboard.
+///
+/// # Errors
+/// There is no terminal, or it is one that has no clipboard.
+pub(super) fn way(at: &Surroundings) -> Result<Way, String> {
     if !at.terminal {
         return Err("this does not run at a terminal".to_owned());
     }
@@ -35,22 +59,7 @@ pub(super) fn copy(text: &str, at: &Surroundings) -> Result<Way, String> {
     if at.screen {
         return Err("GNU screen passes no long text on to its terminal".to_owned());
     }
-    if text.len() > LIMIT {
-        return Err(format!(
-            "the text is {} bytes long, and terminals take no more than {LIMIT} at once: copy it in parts, as `deaddrop copy --part 1` does",
-            text.len()
-        ));
-    }
-    if at.tmux && !tmux_passes_on() {
-        return to_tmux(text).map(|()| Way::Tmux);
-    }
-    let sequence = sequence(text, at.tmux);
-    let terminal = File::options().write(true).open(Path::new(TERMINAL));
-    terminal
-        // One call, so that nothing else that is written there comes between.
-        .and_then(|mut terminal| terminal.write_all(sequence.as_bytes()))
-        .map_err(|e| format!("{TERMINAL} cannot be written: {e}"))?;
-    Ok(Way::Terminal)
+    Ok(if at.tmux && !tmux_passes_on() { Way::Tmux } else { Way::Terminal })
 }
 
 /// What makes a terminal take a text; within tmux what makes tmux pass that on.

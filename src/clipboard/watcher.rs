@@ -9,14 +9,16 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::helper::{DONE, FAILED, Helper, TEXT};
-use super::{LIMIT, Surroundings, Way};
+use super::helper::{DONE, FAILED, Helper, TEXT, is_of_the_text};
+use super::{Found, LIMIT, Passed, Surroundings, Way};
 
 /// A helper that says nothing for so long is stuck. With an owner that does not answer, over X11 it
 /// gives up after 24 seconds by itself: four for each form of a text that it asks for.
 const SILENCE: Duration = Duration::from_secs(40);
 /// How long to wait before another helper is started.
 const AGAIN: Duration = Duration::from_secs(5);
+/// The same while no way to it was found yet, at the most: twice as long after each try.
+const LONGEST: Duration = Duration::from_mins(1);
 /// How often the thread looks whether it is to end.
 const BREATH: Duration = Duration::from_millis(500);
 /// The longest reason that is read.
@@ -25,9 +27,12 @@ const REASON: u64 = 1_000;
 /// What is heard of the clipboard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
+    /// It is looked at this way from now on, and this text was there already.
+    Begun(Way, Option<String>),
     /// This text came, and says which outbox it answers.
     Text(String),
-    /// It cannot be looked at, for this reason; that is tried again. Told once.
+    /// It cannot be looked at, for this reason; that is tried again, unless there is no way at all. Told
+    /// once.
     Trouble(String),
     /// It can be looked at again.
     Well,
@@ -40,14 +45,19 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Begins to listen. `wake` is called, from a thread, whenever something was heard. None where
-    /// there is no thread for it.
-    pub fn start(way: Way, at: Surroundings, wake: impl Fn() + Send + 'static) -> Option<Self> {
+    /// Begins to listen, the first way that can be read. `wake` is called, from a thread, whenever
+    /// something was heard. None where there is no thread for it.
+    pub fn start(at: Surroundings, wake: impl Fn() + Send + 'static) -> Option<Self> {
         let (sender, heard) = mpsc::channel();
         let over = Arc::<AtomicBool>::default();
         let told = Listening { sender, wake: Box::new(wake), over: over.clone(), troubled: false };
         // The system ends a helper with the thread that started it, which is this one.
-        let listen = move || listen(told, way, &at);
+        let listen = move || {
+            let mut told = told;
+            if let Some(way) = begin(&mut told, &at) {
+                listen(told, way, &at);
+            }
+        };
         thread::Builder::new().name("clipboard".into()).spawn(listen).ok()?;
         Some(Self { heard, over })
     }
@@ -82,6 +92,17 @@ impl Listening {
         self.over.load(Ordering::Relaxed)
     }
 
+    /// Tells of trouble, once until it is over, and waits.
+    fn trouble(&mut self, why: String, wait: Duration) {
+        if !std::mem::replace(&mut self.troubled, true) {
+            self.tell(Heard::Trouble(why));
+        }
+        let begun = Instant::now();
+        while begun.elapsed() < wait && !self.is_over() {
+            thread::sleep(BREATH);
+        }
+    }
+
     fn well(&mut self) {
         if std::mem::take(&mut self.troubled) {
             self.tell(Heard::Well);
@@ -96,14 +117,37 @@ fn listen(mut told: Listening, way: Way, at: &Surroundings) {
             follow(&mut told, Reports { output })
         });
         let Err(why) = ended else { return };
-        if !std::mem::replace(&mut told.troubled, true) {
-            told.tell(Heard::Trouble(why));
-        }
-        let begun = Instant::now();
-        while begun.elapsed() < AGAIN && !told.is_over() {
-            thread::sleep(BREATH);
-        }
+        told.trouble(why, AGAIN);
     }
+}
+
+/// Looks for the way that is to be listened to, until one can be read; None where there is none to try,
+/// or nobody listens any more.
+fn begin(told: &mut Listening, at: &Surroundings) -> Option<Way> {
+    let mut wait = AGAIN;
+    while !told.is_over() {
+        let (way, text) = match super::read(at) {
+            Ok((way, Found::Text(text))) => (way, Some(text)),
+            Ok((way, Found::Empty)) => (way, None),
+            Err(passed) => match passed.last() {
+                // The way is one, and what is there is no reply.
+                Some(Passed { way: Some(way), why }) if is_of_the_text(why) => (*way, None),
+                _ => {
+                    if at.ways().is_empty() {
+                        told.tell(Heard::Trouble(super::told(&passed)));
+                        return None;
+                    }
+                    told.trouble(super::told(&passed), wait);
+                    wait = LONGEST.min(wait * 2);
+                    continue;
+                }
+            },
+        };
+        told.troubled = false;
+        told.tell(Heard::Begun(way, text));
+        return Some(way);
+    }
+    None
 }
 
 /// Takes a helper's reports, until nobody listens any more.

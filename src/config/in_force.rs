@@ -113,6 +113,8 @@ fn setting(name: &'static str, layers: &Layers) -> InForce {
         (Value::Text(text), Kind::Number { .. }) => {
             text.trim().parse::<u64>().map_or_else(|_| text.as_str().into(), Into::into)
         }
+        // What sessions have where nothing is said.
+        (Value::Text(text), Kind::Policy) if text.is_empty() => "workspace".into(),
         (Value::Text(text), Kind::Switch) => (text.trim() == "true").into(),
         (Value::Text(text), _) => text.as_str().into(),
     };

@@ -40,7 +40,7 @@ pub enum Wish {
         #[serde(default)]
         force: bool,
     },
-    /// Say something in the next outbox.
+    /// Say something in the newest outbox, or in the next one.
     Say {
         /// What.
         text: String,
@@ -107,10 +107,8 @@ pub fn fulfil(base: &mut Base, wish: Wish, observer: &mut dyn Observer) -> Resul
             base.take_back(session, back, force, observer)
         }
         Wish::Say { text, session } => {
-            let mut session = base.store.choose(session.as_deref())?;
-            session.say(&text, base.now());
-            base.save(&session)?;
-            Ok(Turn { session, outbox: None })
+            let session = base.store.choose(session.as_deref())?;
+            base.say(session, &text)
         }
         Wish::Apply { reply, session, again, force } => {
             let chosen = choose(base, reply, session.as_deref(), force)?;

@@ -10,9 +10,7 @@ use super::sessions::Sessions;
 use super::{Listener, Serve};
 use crate::atomic;
 use crate::base::Base;
-use crate::clipboard::{
-    self, Copied, Copier, Found, Heard, Passed, Surroundings, Told, Watcher, Way,
-};
+use crate::clipboard::{Copier, Heard, Passed, Surroundings, Told, Watcher, Way};
 use crate::error::Result;
 use crate::outbox::holds_outbox;
 use crate::protocol::{Address, Letter};
@@ -34,7 +32,7 @@ pub struct Clip {
 #[derive(Debug)]
 pub enum Clipped<'a> {
     /// This outbox is on it.
-    Copied(&'a Path, &'a Copied),
+    Copied(&'a Path, Way),
     /// This outbox is not, for these reasons.
     NotCopied(&'a Path, &'a [Passed]),
     /// Replies are taken from there, this way.
@@ -51,58 +49,55 @@ pub enum Clipped<'a> {
 pub(super) struct Desk {
     copier: Option<Copier>,
     watcher: Option<Watcher>,
-    /// The newest outbox of each session that needs no copying any more.
-    copied: HashMap<String, u32>,
+    /// What is copied when the first look at the clipboard is taken: a session, and which text its
+    /// newest outbox had.
+    first: Option<(String, (u32, usize))>,
+    /// The newest outbox of each session that needs no copying any more, and how many words had been
+    /// added to it.
+    copied: HashMap<String, (u32, usize)>,
     /// What came there and was looked at: nothing counts twice.
     seen: HashSet<blake3::Hash>,
 }
 
 impl Desk {
-    /// Looks at what lies on the clipboard, then has the outbox copied that the person is to paste.
+    /// Has a look taken at what lies on the clipboard, and after that the outbox copied that the person is
+    /// to paste, unless a reply lay there.
     pub(super) fn open(
         clip: Clip,
         base: &Base,
         serve: &Serve,
-        sessions: &mut Sessions,
+        sessions: &Sessions,
         wake: impl Fn() + Send + Clone + 'static,
-        listener: &mut dyn Listener,
-    ) -> Result<Self> {
-        let known = sessions.known.values().map(|known| (known.id.clone(), known.sequence));
-        let mut desk =
-            Self { copier: None, watcher: None, copied: known.collect(), seen: HashSet::new() };
-        let taken = clip.takes && desk.watch(base, sessions, wake.clone(), listener)?;
+    ) -> Self {
+        let known = sessions.known.values().map(|known| (known.id.clone(), version(known)));
+        let mut desk = Self {
+            copier: None,
+            watcher: None,
+            first: None,
+            copied: known.collect(),
+            seen: HashSet::new(),
+        };
         if clip.copies {
-            desk.copier = Copier::start(wake);
-            if let (false, Some(id)) = (taken, to_paste(serve, sessions)) {
-                desk.copied.remove(&id);
-                desk.copy_new(base, sessions);
-            }
+            desk.copier = Copier::start(wake.clone());
+            let id = to_paste(serve, sessions);
+            desk.first = id.and_then(|id| Some((id.clone(), *desk.copied.get(&id)?)));
         }
-        Ok(desk)
+        if clip.takes {
+            desk.watcher = Watcher::start(Surroundings::here(), wake);
+        }
+        if desk.watcher.is_none() {
+            desk.copy_first(base, sessions);
+        }
+        desk
     }
 
-    /// Begins to watch. Returns whether a reply was there already.
-    fn watch(
-        &mut self,
-        base: &Base,
-        sessions: &mut Sessions,
-        wake: impl Fn() + Send + 'static,
-        listener: &mut dyn Listener,
-    ) -> Result<bool> {
-        let at = Surroundings::here();
-        match clipboard::read(&at) {
-            Ok((way, found)) => {
-                self.watcher = Watcher::start(way, at, wake);
-                listener.clipped(&Clipped::Watched(way));
-                match found {
-                    Found::Text(text) => self.take(base, sessions, text, listener),
-                    Found::Empty => Ok(false),
-                }
-            }
-            Err(passed) => {
-                listener.clipped(&Clipped::Trouble(&clipboard::told(&passed)));
-                Ok(false)
-            }
+    /// Has the outbox copied that stood to be pasted at the start, if that is still to be done.
+    fn copy_first(&mut self, base: &Base, sessions: &Sessions) {
+        if let Some((id, version)) = self.first.take()
+            && self.copied.get(&id) == Some(&version)
+        {
+            self.copied.remove(&id);
+            self.copy_new(base, sessions);
         }
     }
 
@@ -118,8 +113,19 @@ impl Desk {
         }
         while let Some(heard) = self.watcher.as_ref().and_then(Watcher::heard) {
             match heard {
+                Heard::Begun(way, text) => {
+                    listener.clipped(&Clipped::Watched(way));
+                    let taken = text.map(|text| self.take(base, sessions, text, listener));
+                    if taken.transpose()? == Some(true) {
+                        self.first = None;
+                    }
+                    self.copy_first(base, sessions);
+                }
                 Heard::Text(text) => drop(self.take(base, sessions, text, listener)?),
-                Heard::Trouble(why) => listener.clipped(&Clipped::Trouble(&why)),
+                Heard::Trouble(why) => {
+                    listener.clipped(&Clipped::Trouble(&why));
+                    self.copy_first(base, sessions);
+                }
                 Heard::Well => listener.clipped(&Clipped::Well),
             }
         }
@@ -132,11 +138,11 @@ impl Desk {
         let mut new: Vec<&Session> = sessions
             .known
             .values()
-            .filter(|known| self.copied.get(&known.id).is_none_or(|done| *done < known.sequence))
+            .filter(|known| self.copied.get(&known.id).is_none_or(|done| *done < version(known)))
             .collect();
         new.sort_by_key(|session| (session.updated_at, &session.id));
         for session in new {
-            self.copied.insert(session.id.clone(), session.sequence);
+            self.copied.insert(session.id.clone(), version(session));
             if session.awaits_reply() {
                 copier.copy(&base.outbox_path(session));
             }
@@ -208,6 +214,11 @@ fn is_for(session: &Session, answers: &Address, letter: &mut Letter) -> Result<(
     }
 }
 
+/// Which text the newest outbox of a session has.
+fn version(session: &Session) -> (u32, usize) {
+    (session.sequence, session.added)
+}
+
 /// The session whose outbox the person is to paste: the one that is served, or the only open one.
 fn to_paste(serve: &Serve, sessions: &Sessions) -> Option<String> {
     let mut waiting = sessions.known.values().filter(|session| match serve {
@@ -220,7 +231,7 @@ fn to_paste(serve: &Serve, sessions: &Sessions) -> Option<String> {
 
 fn tell((path, done): &Told, listener: &mut dyn Listener) {
     listener.clipped(&match done {
-        Ok(copied) => Clipped::Copied(path, copied),
+        Ok(way) => Clipped::Copied(path, *way),
         Err(passed) => Clipped::NotCopied(path, passed),
     });
 }

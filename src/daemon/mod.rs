@@ -120,7 +120,7 @@ pub fn serve(
     let mut closed = Vec::new();
     base.is_serving();
     listener.serves();
-    let mut desk = Desk::open(clip, base, serve, &mut sessions, watch.waker(), listener)?;
+    let mut desk = Desk::open(clip, base, serve, &sessions, watch.waker());
     loop {
         desk.attend(base, &mut sessions, listener)?;
         let round = round(base, serve, stop, &mut sessions, &closed, listener)?;

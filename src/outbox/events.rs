@@ -132,7 +132,9 @@ fn message(session: &Session, outcomes: &[Outcome], limits: Option<&Limits>) -> 
     }
     // Once it is complete, these were said in the outbox before.
     if is_conversation && !session.is_complete {
-        events.extend(session.said.iter().map(|words| said(words, now.clone())));
+        // What was added to the outbox since, PROMPT alone says.
+        let all = session.said.len() - session.words_added().len();
+        events.extend(session.said[..all].iter().map(|words| said(words, now.clone())));
     }
     let (run_id, status) = (run_id(session, session.answered()), status_of(outcomes));
     EventsMessage { protocol_version: Version, run_id, status, events }

@@ -264,7 +264,7 @@ impl<'a> Values<'a> {
     fn rendered(&self, parts: &Parts<'_>, text: String, tokens: usize) -> Rendered {
         let withheld = self.screen.borrow().told();
         let (shown, excerpts) = (self.shown(parts), parts.excerpts);
-        Rendered { text, tokens, shown, excerpts, withheld }
+        Rendered { text, tokens, shown, excerpts, withheld, events: None }
     }
 
     /// The files that the model sees.

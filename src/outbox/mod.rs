@@ -30,7 +30,7 @@ use std::cell::RefCell;
 
 use crate::config::Secrets;
 use crate::protocol::operations::EventsMessage;
-use crate::protocol::{Detail, Outcome, RelPath, Seen};
+use crate::protocol::{Detail, Dialect, Outcome, RelPath, Seen};
 use crate::session::Session;
 use crate::workspace::Contents;
 use crate::workspace::picture::Picture;
@@ -43,6 +43,7 @@ pub use listing::newest;
 pub use lone::looked_into;
 pub use offered::Offered;
 pub use own::holds_outbox;
+pub use prompt::with_words;
 
 /// What the Environment section tells about this machine, and what bounds an outbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +101,15 @@ pub fn shows_contents(session: &Session) -> bool {
     session.offer.is_some() && session.sequence == 1 || session.last_results.iter().any(shows)
 }
 
+/// What an outbox that shows these files would not show of them since it is secret, or would show all the
+/// same: sentences for the person, as in [`Rendered`].
+pub fn withheld(files: &Files, secrets: &Secrets) -> Vec<String> {
+    let mut screen = screening::screen(files, secrets);
+    let wholes = screening::Wholes::of(files, &screen);
+    screening::texts(files, &wholes, &mut screen);
+    screen.told()
+}
+
 /// What the newest results of a session are as events, as [`events`] gives them, without the secrets in
 /// them: they leave this machine as the outbox does.
 pub fn screened_events(session: &Session, secrets: &Secrets, files: &Files) -> EventsMessage {
@@ -122,6 +132,8 @@ pub struct Rendered {
     pub excerpts: bool,
     /// What it does not show since it is secret, or shows all the same: sentences for the person.
     pub withheld: Vec<String>,
+    /// In a session of operations, what [`screened_events`] gives of the same.
+    pub events: Option<EventsMessage>,
 }
 
 /// A file whose contents stand in an outbox.
@@ -151,7 +163,10 @@ pub fn render(
     let screen = &RefCell::new(screen);
     let picture = &Picture::of(walk, &newest(session));
     let (near, texts) = (&listing::near(session, picture), &texts);
-    fitting::Values { given, session, environment, picture, near, files, texts, screen }.render()
+    let values =
+        fitting::Values { given, session, environment, picture, near, files, texts, screen };
+    let events = (session.dialect == Dialect::Operations).then(|| events(session));
+    Rendered { events, ..values.render() }
 }
 
 /// How many tokens a text is, as `count` says; those that are sure to be more than `room` are not

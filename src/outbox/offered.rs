@@ -20,8 +20,10 @@ pub struct Offered {
     pub included: usize,
     /// How many files were looked at and are no text.
     pub not_text: usize,
-    /// How many files the workspace lists.
+    /// How many files the workspace lists that hold something.
     pub listed: usize,
+    /// How many it lists beside them that are empty.
+    pub empty: usize,
 }
 
 /// Which of them are shown.
@@ -82,10 +84,15 @@ impl<'a> Offer<'a> {
             Dialect::Tags => "READ_FILE",
             Dialect::Operations => "readFile",
         };
+        let but = match self.offered.empty {
+            0 => "",
+            _ if shown == 1 => " that holds something",
+            _ => " that hold something",
+        };
         let told = if shown + not_text == listed {
             match shown {
-                1 => "The only text file, whole.".to_owned(),
-                n => format!("All {n} text files, whole."),
+                1 => format!("The only text file{but}, whole."),
+                n => format!("All {n} text files{but}, whole."),
             }
         } else {
             format!(

@@ -14,6 +14,8 @@ const CONTINUE_EVENTS: &str = "Continue working on the task based on the events 
 
 /// No more runs of blocks are named by their numbers.
 const NAMED: usize = 10;
+/// What begins words that an outbox has said already.
+const BEFORE: &str = "The user has said, and you may have read it already:";
 
 /// Where the newest reply was cut off: what of it was carried out, and from where it is to be sent
 /// again.
@@ -70,13 +72,10 @@ pub(super) fn prompt(session: &Session, requested: &[Requested], out: &mut Strin
             out.push('\n');
         }
     }
-    if !session.said.is_empty() {
-        out.push_str("The user says:\n");
-        for words in &session.said {
-            out.push_str(&indented(&visible(words)));
-        }
-        out.push('\n');
-    }
+    let all = session.said.len() - session.words_added().len();
+    let (before, said) = session.said[..all].split_at(session.said_before.min(all));
+    says(BEFORE, before, out);
+    says("The user says:", said, out);
     if session.sequence > 1 {
         if session.dialect == Dialect::Operations {
             // Among the events nothing else can stand.
@@ -89,16 +88,42 @@ pub(super) fn prompt(session: &Session, requested: &[Requested], out: &mut Strin
         });
         out.push('\n');
     }
+    out.push_str(&end(session, session.added));
+}
+
+/// The end of PROMPT when only so many words of the user had been added to it.
+fn end(session: &Session, added: usize) -> String {
+    let mut out = String::from("\n");
+    let words = session.words_added();
+    says("The user adds:", &words[..added.min(words.len())], &mut out);
     let place = match session.dialect {
         Dialect::Tags => "First line of your reply, in its code block",
         Dialect::Operations => "First line of your reply, in its code block, before the JSON",
     };
     out.push_str(&format!(
-        "\n{place}: [REPLY session=\"{}\" sequence=\"{}\" key=\"{}\"]\n",
+        "{place}: [REPLY session=\"{}\" sequence=\"{}\" key=\"{}\"]\n",
         session.id,
         session.sequence,
-        session.key()
+        session.key_with(added)
     ));
+    out
+}
+
+/// The newest outbox of a session, with all words that were added to it, made of the text that it had
+/// when there were fewer: all before them stays to the byte. None where this is no such text.
+pub fn with_words(text: &str, session: &Session) -> Option<String> {
+    let end = |added| end(session, added);
+    let rest = (0..=session.added).rev().find_map(|added| text.strip_suffix(&*end(added)))?;
+    Some(format!("{rest}{}", end(session.added)))
+}
+
+/// What the user says, below a line that begins it.
+fn says(begins: &str, words: &[String], out: &mut String) {
+    if !words.is_empty() {
+        out.push_str(&format!("{begins}\n"));
+        words.iter().for_each(|words| out.push_str(&indented(&visible(words))));
+        out.push('\n');
+    }
 }
 
 #[cfg(test)]

@@ -191,7 +191,11 @@ impl Runner {
             environment::set(&mut environment, "HOME", home);
             environment::set(&mut environment, "TMPDIR", temporary);
         } else {
-            mounts.extend(self.hidden.iter().map(|at| sandbox::Mount::Cover { at: at.clone() }));
+            let settings = self.workspace.join(crate::config::FILE);
+            mounts.extend(self.hidden.iter().map(|at| match at.clone() {
+                at if at == settings => sandbox::Mount::Show { at },
+                at => sandbox::Mount::Cover { at },
+            }));
         }
         if let Some(fault) = environment::fault(errand.environment) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, fault));

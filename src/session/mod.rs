@@ -8,6 +8,7 @@ mod ranges;
 pub mod record;
 mod seen;
 pub mod store;
+mod words;
 
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,15 @@ pub struct Session {
     pub last_results: Vec<Outcome>,
     /// What the newest outbox says on the person's behalf.
     pub said: Vec<String>,
+    /// So many of the first of these were said by an outbox before it, and may have been read.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub said_before: usize,
+    /// So many of the last of these were added to the outbox after it had been written.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub added: usize,
+    /// What an outbox has said and nobody knows to have been read: the next one says it again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub to_repeat: Vec<String>,
     /// What the next outbox will say on the person's behalf.
     pub to_say: Vec<String>,
     /// The LLM's summary, once complete.
@@ -104,6 +114,9 @@ impl Session {
             updated_at: now,
             last_results: Vec::new(),
             said: Vec::new(),
+            said_before: 0,
+            added: 0,
+            to_repeat: Vec::new(),
             to_say: Vec::new(),
             summary: None,
             last_reply: None,
@@ -149,31 +162,15 @@ impl Session {
         self.updated_at = now;
     }
 
-    /// Takes a completed session up again, with the person's words for the next outbox.
-    pub fn reopen(&mut self, text: &str, now: Timestamp) {
-        self.is_complete = false;
-        self.to_say.push(text.to_owned());
-        self.updated_at = now;
-        self.next_outbox();
-    }
-
     /// Takes in that the person has taken turns back, or done that again: on to an outbox that tells it.
     /// What the one before it said on their behalf is said again, since nobody may have pasted that.
     pub fn go_back(&mut self, changed: Changed, now: Timestamp) {
-        let mut said = std::mem::take(&mut self.said);
+        self.repeat_said();
         self.last_results = Vec::new();
         self.changed = Some(Box::new(changed));
         self.updated_at = now;
         self.summary = None;
         self.next_outbox();
-        said.append(&mut self.said);
-        self.said = said;
-    }
-
-    /// Adds the person's words to the next outbox.
-    pub fn say(&mut self, text: &str, now: Timestamp) {
-        self.to_say.push(text.to_owned());
-        self.updated_at = now;
     }
 
     /// Whether it stands at its newest outbox: it is not over, and no question waits.
@@ -184,13 +181,6 @@ impl Session {
     /// What its files are named by: its id, or that of a run with its `run_`.
     pub fn stem(&self) -> String {
         if self.run.is_some() { run_stem(&self.id) } else { self.id.clone() }
-    }
-
-    /// What only somebody knows who has seen the newest outbox: eight hexadecimal digits.
-    pub fn key(&self) -> String {
-        let words = format!("{}\n{}\n{}", self.secret, self.id, self.sequence);
-        let key = blake3::derive_key("deaddrop reply key", words.as_bytes());
-        blake3::Hash::from_bytes(key).to_hex()[..8].to_owned()
     }
 
     /// Why a reply that says it answers that is not for the newest outbox; None where it is.
@@ -207,7 +197,7 @@ impl Session {
             format!(
                 "it says that it answers message {sequence} of session {id}, and the newest is {newest}"
             )
-        } else if key.as_ref().is_some_and(|key| !key.eq_ignore_ascii_case(&self.key())) {
+        } else if key.as_ref().is_some_and(|key| self.read_up_to(key).is_none()) {
             format!("its key is not that of message {newest} of session {id}")
         } else {
             return None;
@@ -253,11 +243,6 @@ impl Session {
     pub fn answered(&self) -> u32 {
         if self.is_complete { self.sequence } else { self.sequence.saturating_sub(1) }
     }
-
-    fn next_outbox(&mut self) {
-        self.sequence += 1;
-        self.said = std::mem::take(&mut self.to_say);
-    }
 }
 
 /// What the first outbox shows of the workspace's contents unasked.
@@ -284,6 +269,10 @@ const RUN: &str = "run_";
 
 /// The policy of sessions where nobody says otherwise.
 pub const POLICY: &str = "workspace";
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
 
 fn workspace_policy() -> String {
     POLICY.to_owned()

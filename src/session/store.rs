@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Changed, Offer, Pending, Run, SeenFiles, Session, is_id, run_id, run_stem};
+use super::{
+    Changed, Offer, Pending, Run, SeenFiles, Session, is_default, is_id, run_id, run_stem,
+};
 use crate::atomic;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -195,6 +197,12 @@ struct Record {
     last_reply: Option<Digest>,
     #[serde(default)]
     said: Vec<String>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    said_before: usize,
+    #[serde(default, skip_serializing_if = "is_default")]
+    added: usize,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    to_repeat: Vec<String>,
     #[serde(default)]
     to_say: Vec<String>,
     #[serde(default)]
@@ -226,10 +234,6 @@ struct Record {
     secret: String,
 }
 
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
 /// A result: what a person would want to see of it, and all of it.
 #[derive(Serialize, Deserialize)]
 struct ResultRecord {
@@ -258,6 +262,9 @@ fn write(session: &Session) -> Vec<u8> {
         summary: session.summary.clone(),
         last_reply: session.last_reply.clone(),
         said: session.said.clone(),
+        said_before: session.said_before,
+        added: session.added,
+        to_repeat: session.to_repeat.clone(),
         to_say: session.to_say.clone(),
         tools: session.tools.clone(),
         unconfined: session.unconfined,
@@ -293,6 +300,9 @@ fn read(bytes: &[u8], id: &str) -> Result<Session, String> {
         updated_at: record.updated_at,
         last_results: record.last_results.into_iter().map(|result| result.outcome).collect(),
         said: record.said,
+        said_before: record.said_before,
+        added: record.added,
+        to_repeat: record.to_repeat,
         to_say: record.to_say,
         summary: record.summary,
         last_reply: record.last_reply,

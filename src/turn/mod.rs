@@ -39,6 +39,8 @@ const SHOWN_LIMIT: u64 = 1_000_000;
 const AFTER_DONE: &str = "it comes after [DONE]";
 /// Why a step is not tried after the machine has failed one.
 const HALTED: &str = "the run was halted by a failure of the system";
+/// Why a [DONE] does not count whose sender does not know all that the person has said.
+const UNHEARD: &str = "not counted: the user has said more than this reply goes by (see PROMPT), so the session goes on";
 /// So many operations are named that keep a [DONE] from counting.
 const NAMED: usize = 10;
 
@@ -105,6 +107,9 @@ pub struct Course<'a> {
     pub asking: Asking<'a>,
     /// Why nothing more of it is tried, if that is so from its beginning.
     pub stopped: Option<&'a str>,
+    /// Whether the person has said something that whoever sent it does not know: then it cannot end
+    /// the session.
+    pub unheard: bool,
     /// Whether a failure of the machine ends it: nothing after it is tried.
     pub halts: bool,
     /// Tells the time.
@@ -145,8 +150,10 @@ pub fn carry_out(
 ) -> Result<Carried> {
     let Course { steps, known, .. } = *course;
     let (tried, left) = steps.split_at(steps.len().min(STEP_LIMIT));
-    let completes =
-        |step: &Step| matches!(step.asks, Asks::Operation(Operation::Done { if_ok: false, .. }));
+    let completes = |step: &Step| {
+        let plainly = matches!(step.asks, Asks::Operation(Operation::Done { if_ok: false, .. }));
+        plainly && !course.unheard
+    };
     let done_at = tried.iter().position(completes);
     let mut outcomes: Vec<Outcome> = Vec::with_capacity(tried.len());
     let mut stopped = course.stopped;
@@ -197,7 +204,7 @@ pub fn carry_out(
                             Coming::Noted(noted) => ledger.noted(noted),
                             Coming::Effect(effect) => ledger.intent(n, effect),
                         };
-                        let (detail, told) = match instead(operation, &outcomes, place)? {
+                        let (detail, told) = match instead(course, operation, &outcomes, place)? {
                             None => {
                                 let operation = sights.with_seen(operation, place)?;
                                 (place.perform(&operation, opens, before)?, None)
@@ -265,16 +272,19 @@ fn settle(
 
 /// What an operation comes to that does not count after these outcomes, and why it does not.
 fn instead(
+    course: &Course,
     operation: &Operation,
     outcomes: &[Outcome],
     place: &dyn Place,
 ) -> Result<Option<(Detail, Warning)>> {
-    let Operation::Done { summary, if_ok: true } = operation else { return Ok(None) };
-    let failed = failed(outcomes, place)?;
-    if failed.is_empty() {
-        return Ok(None);
-    }
-    let told = Warning::new(WarningSort::Done, does_not_count(&failed));
+    let Operation::Done { summary, if_ok } = operation else { return Ok(None) };
+    let failed = if *if_ok { failed(outcomes, place)? } else { Vec::new() };
+    let told = match (failed.is_empty(), course.unheard) {
+        (false, _) => does_not_count(&failed),
+        (true, true) => UNHEARD.to_owned(),
+        (true, false) => return Ok(None),
+    };
+    let told = Warning::new(WarningSort::Done, told);
     Ok(Some((Detail::Shown { text: summary.clone() }, told)))
 }
 

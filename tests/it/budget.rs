@@ -223,7 +223,7 @@ fn what_is_offered_has_half_of_the_room_and_what_the_person_named_all() {
     let text = "    value = compute(value, other)\n".repeat(300);
     let names = |included: usize| {
         let files = (0..20).map(|n| contents(&format!("f{n:02}.py"), &text)).collect();
-        let offered = Offered { files, included, not_text: 0, listed: 20 };
+        let offered = Offered { files, included, not_text: 0, listed: 20, empty: 0 };
         let files = Files { offered: Some(offered), ..Files::default() };
         let rendered = rendered(&session("A task", Dialect::Tags), &files, 24_000);
         assert!(rendered.tokens <= 24_000);
@@ -315,7 +315,7 @@ proptest! {
         let mut given = Files::default();
         if sequence == 1 {
             let listed = all.len();
-            given.offered = Some(Offered { files: all, included: 0, not_text: 0, listed });
+            given.offered = Some(Offered { files: all, included: 0, not_text: 0, listed, empty: 0 });
         } else {
             session.said.clone_from(&said);
             let mut results: Vec<Outcome> =

@@ -302,9 +302,24 @@ fn the_doctor_looks_at_all_of_it() {
     let mut command = base.command(&["doctor", "--json"]);
     command.env("DISPLAY", ":7").env_remove("WAYLAND_DISPLAY").env("SSH_TTY", "/dev/pts/1");
     let told = lines(&Run::of(&mut command, ""));
-    let clipboard = told.iter().find(|line| line["what"] == "clipboard").unwrap();
-    assert!(clipboard["told"].as_str().unwrap().starts_with("X11, "), "{clipboard}");
-    assert!(clipboard["told"].as_str().unwrap().contains("OSC 52"), "{clipboard}");
+    let of = |told: &[Value], what: &str| -> String {
+        let found = told.iter().find(|line| line["what"] == what);
+        found.unwrap_or_else(|| panic!("{what}: {told:#?}"))["told"].as_str().unwrap().to_owned()
+    };
+    let clipboard = of(&told, "clipboard");
+    assert!(clipboard.starts_with("the desktop's clipboard, over X11"), "{clipboard}");
+    // What `copy` says of the same surroundings, in its words.
+    let mut command = base.command(&["doctor", "--json"]);
+    for name in ["DISPLAY", "WAYLAND_DISPLAY"] {
+        command.env_remove(name);
+    }
+    let told = lines(&Run::of(&mut command, ""));
+    for (what, why) in [
+        ("clipboard", "there is no display here"),
+        ("  terminal", "this does not run at a terminal"),
+    ] {
+        assert!(of(&told, what).starts_with(why), "{told:#?}");
+    }
     let empty = Base::new();
     let told = lines(&empty.run(&["doctor", "--json"]));
     assert!(

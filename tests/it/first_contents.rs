@@ -37,7 +37,7 @@ fn a_small_workspace_is_shown_at_once_and_the_same_again() {
     assert!(run.stderr.contains("Paste this file into a chat window (≈ 1,"), "{run:?}");
     let outbox = base.outbox(1);
     let section = shown(&outbox).unwrap();
-    let begin = "All 2 text files, whole.\n--- src/calc.py ---\ndef add(a, b):\n    return a + b\n--- end src/calc.py ---\n--- notes.txt (boundary ";
+    let begin = "All 2 text files that hold something, whole.\n--- src/calc.py ---\ndef add(a, b):\n    return a + b\n--- end src/calc.py ---\n--- notes.txt (boundary ";
     assert!(section.starts_with(begin), "{section}");
     assert!(section.contains("\none\n=== PROMPT ===\n--- end notes.txt (boundary "), "{section}");
     fs::remove_file(base.at(&format!("outbox/{ID}_seq0001.txt"))).unwrap();
@@ -101,7 +101,10 @@ fn a_session_of_operations_and_a_guest_have_it_too() {
     begin(&base, &["--dialect", "operations"], "Fix calc").ok();
     let outbox = base.outbox(1);
     let (_, section) = outbox.split_once("\n## Workspace File Contents\n").unwrap();
-    assert!(section.starts_with("All 2 text files, whole.\n--- src/calc.py ---\n"), "{section}");
+    assert!(
+        section.starts_with("All 2 text files that hold something, whole.\n--- src/calc.py ---\n"),
+        "{section}"
+    );
     assert!(section.contains("\n\n## Events\n{"), "{section}");
 
     let pair = Pair::new();

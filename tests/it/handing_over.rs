@@ -19,13 +19,16 @@ fn a_reply_applied_beside_a_daemon_is_carried_out_by_it() {
 }
 
 #[test]
-fn words_said_beside_a_daemon_stand_in_its_next_outbox() {
+fn words_said_beside_a_daemon_are_added_to_its_outbox() {
     let base = Base::with_session();
     let daemon = base.serve(&["watch"]);
     base.run(&["say", "Please use tabs"]).ok();
-    daemon.wait_for("will say what you said elsewhere");
-    base.write("inbox/r.txt", "[MESSAGE]\nhi\n[/MESSAGE]\n");
-    assert!(base.wait_for_outbox(2).contains("The user says:\n  Please use tabs\n"));
+    assert!(base.outbox(1).contains("The user adds:\n  Please use tabs\n"));
+    daemon.wait_for("What you said elsewhere is at the end of");
+    daemon.stop();
+    let daemon = base.serve(&["watch", "--json"]);
+    base.run(&["say", "And tests"]).ok();
+    daemon.wait_for("\"event\":\"outbox\"");
 }
 
 #[test]
@@ -79,7 +82,7 @@ fn a_wish_that_waits_is_done_here_when_the_daemon_ends_first() {
     daemon.signal("KILL");
     daemon.wait();
     assert!(said.wait_with_output().unwrap().status.success());
-    assert!(base.run(&["status"]).ok().stdout.contains("To say:   Please"));
+    assert!(base.run(&["status"]).ok().stdout.contains("Added:    Please"));
 }
 
 #[test]

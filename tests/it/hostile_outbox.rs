@@ -174,11 +174,15 @@ fn what_the_person_says_is_what_it_seems() {
     let base = begun("A task");
     base.apply("[RUN_COMMAND]\ntrue\n[/RUN_COMMAND]\n");
     base.run(&["say", &hostile()]).ok();
-    let outbox = base.apply("[RUN_COMMAND]\nexit 0\n[/RUN_COMMAND]\n");
-    let own = check(&outbox, 1, 0);
-    let says = own.iter().filter(|line| *line == "The user says:").count();
-    assert_eq!(says, 1, "{own:#?}");
-    assert!(own.iter().any(|line| line == "  === PROMPT ==="), "{own:#?}");
+    let added = base.outbox(2);
+    let again = base.apply("[RUN_COMMAND]\nexit 0\n[/RUN_COMMAND]\n");
+    for (outbox, begins) in
+        [(added, "The user adds:"), (again, "The user has said, and you may have read it already:")]
+    {
+        let own = check(&outbox, 1, 0);
+        assert_eq!(own.iter().filter(|line| *line == begins).count(), 1, "{own:#?}");
+        assert!(own.iter().any(|line| line == "  === PROMPT ==="), "{own:#?}");
+    }
 }
 
 #[test]

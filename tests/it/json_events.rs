@@ -111,3 +111,34 @@ fn who_carries_out_one_reply_gets_one_object_as_before() {
     assert_eq!(told[0]["outbox"], format!("outbox/{ID}_seq0002.txt"));
     assert_eq!(told[0]["results"][0]["output"], "Hello");
 }
+
+#[test]
+fn a_turn_that_was_cut_off_and_is_finished_at_the_start_has_its_end() {
+    let base = Base::with_session();
+    let mut daemon = base.serve(&["watch"]);
+    base.write("inbox/r.txt", "[RUN_COMMAND]\ntouch begun; sleep 300\n[/RUN_COMMAND]\n");
+    crate::support::wait_until("the command", || base.exists("workspace/begun"));
+    daemon.signal("KILL");
+    daemon.wait();
+    let run = base.run(&["resume", "--no-watch", "--json"]).ok();
+    let told = lines(&run.stdout);
+    let names: Vec<&str> = told.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(names, ["session", "warning", "outbox", "end"], "{}", run.stdout);
+    let end = &told[3];
+    assert_eq!(
+        (&end["recovered"], &end["session"], &end["sequence"]),
+        (&json!(true), &json!(ID), &json!(2))
+    );
+    assert_eq!(end["results"][0]["success"], false);
+    assert_eq!(told[2]["outbox"], format!("outbox/{ID}_seq0002.txt"));
+}
+
+#[test]
+fn pages_of_the_manual_that_were_written_are_objects_too() {
+    let base = Base::new();
+    let told = lines(&base.run(&["man", "--dir", "pages", "--json"]).ok().stdout);
+    assert!(told.iter().any(|page| page["page"] == "deaddrop-say"), "{told:?}");
+    for page in told {
+        assert!(base.exists(page["path"].as_str().unwrap()), "{page}");
+    }
+}

@@ -102,6 +102,8 @@ mod rpc_steps;
 mod runs;
 #[cfg(target_os = "linux")]
 mod sandbox;
+#[cfg(unix)]
+mod saying;
 #[cfg(target_os = "linux")]
 mod scene;
 #[cfg(unix)]
@@ -120,5 +122,7 @@ mod tidy;
 #[cfg(target_os = "linux")]
 mod tmux;
 mod tolerance;
+#[cfg(target_os = "linux")]
+mod tracked_settings;
 #[cfg(target_os = "linux")]
 mod undo;

@@ -132,6 +132,7 @@ fn files_are_read_once_for_an_end_that_does_not_count() {
         judge: &|_, _| Ok(Decision::Allow),
         asking: Asking::Foretells,
         stopped: None,
+        unheard: false,
         halts: false,
         now: &Timestamp::now,
     };

@@ -116,3 +116,15 @@ fn a_session_is_not_handed_over_to_another_workspace() {
     assert!(run.stderr.contains("works in the workspace 'mine'"), "{run:?}");
     daemon.stop();
 }
+
+#[test]
+fn a_reply_that_is_only_looked_at_tells_that_it_would_be_refused() {
+    let base = begun();
+    let run = base.run_with(&["check", "-"], MAKE).ok();
+    let told = format!(
+        "Would be held: {ID} began in the workspace 'mine', and the workspace is now 'workspace'"
+    );
+    assert!(run.stdout.contains(&told), "{run:?}");
+    let run = base.run_with(&["check", "--workspace-dir", "mine", "-"], MAKE).ok();
+    assert!(!run.stdout.contains("Would be held"), "{run:?}");
+}

@@ -62,7 +62,7 @@ fn init_makes_a_project_a_base_directory() {
 }
 
 #[test]
-fn git_passes_by_what_commands_would_find_empty() {
+fn git_passes_settings_by_that_it_does_not_track() {
     let base = Base::new();
     base.sh("git init -q .; mkdir -p 'a [b]/c'; printf '# none' > .git/info/exclude");
     let told = run_in(&base, "a [b]/c", &["init"]).ok().stderr;
@@ -75,7 +75,10 @@ fn git_passes_by_what_commands_would_find_empty() {
     base.sh("test -z \"$(git ls-files)\"");
     base.sh("git add -f 'a [b]/c/deaddrop.toml'");
     let told = run_in(&base, "a [b]/c", &["init"]).ok().stderr;
-    assert!(told.contains("git sees deaddrop.toml (it is tracked)"), "{told}");
+    assert!(
+        told.contains("git sees deaddrop.toml (it is tracked); commands can read it, and cannot"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -207,7 +210,7 @@ fn its_own_files_are_out_of_reach_of_commands() {
         let reply = base.write(
             "reply.txt",
             crate::scene::reply(&[
-                "cat own.txt; ls -A .deaddrop; find .deaddrop -type f; cat deaddrop.toml; grep -rl 'A task' .deaddrop deaddrop.toml || echo unseen",
+                "cat own.txt; ls -A .deaddrop; find .deaddrop -type f; cmp deaddrop.toml deaddrop.toml && cat deaddrop.toml | grep -c workspace_dir; grep -rl 'A task' .deaddrop deaddrop.toml || echo unseen",
                 "mv .deaddrop d || echo pinned; rm -rf .deaddrop deaddrop.toml; mkdir -p .deaddrop/inbox && echo '[DONE]' > .deaddrop/inbox/x.txt; echo 'sandbox = \"off\"' > deaddrop.toml; echo x > y; mv y deaddrop.toml; mv own.txt .deaddrop/.gitignore; echo tried",
             ]),
         );
@@ -218,7 +221,7 @@ fn its_own_files_are_out_of_reach_of_commands() {
             .output()
             .unwrap();
         let outbox = base.read(&format!(".deaddrop/outbox/{ID}_seq0002.txt"));
-        let unseen = outbox.contains("  Output: x\n  unseen\n");
+        let unseen = outbox.contains("  Output: x\n  1\n  unseen\n");
         assert!(unseen, "{}: {outbox} {output:?}", scene.name());
         assert!(
             outbox.contains("pinned\n") && outbox.contains("tried"),

@@ -304,3 +304,21 @@ fn a_new_file_with_what_stands_for_a_secret_is_told_of() {
     assert!(base.outbox(2).contains(&format!("  Warning: {told}")), "{}", base.outbox(2));
     assert!(base.exists("workspace/a.toml"));
 }
+
+#[test]
+fn a_reply_that_is_only_looked_at_tells_what_of_requested_files_would_be_withheld() {
+    let base = with_key();
+    begin(&base, &[]);
+    for reply in [
+        "[READ_FILE path=\"conf.toml\"]\n",
+        "[READ_FILE path=\"conf.toml\" start_line=\"2\" end_line=\"2\"]\n",
+    ] {
+        let run = base.run_with(&["check"], reply).ok();
+        let told = "Would be withheld from the outbox: AWS key in conf.toml line 2";
+        assert!(run.stdout.contains(told) && !run.stdout.contains(&key()), "{run:?}");
+    }
+    let run = base.run_with(&["check", "--json"], "[READ_FILE path=\"conf.toml\"]\n").ok();
+    assert!(run.stdout.contains("\"withheld\":[\"withheld from the outbox: AWS key"), "{run:?}");
+    let none = base.run_with(&["check"], "[READ_FILE path=\"conf.toml\" end_line=\"1\"]\n").ok();
+    assert!(!none.stdout.contains("withheld"), "{none:?}");
+}

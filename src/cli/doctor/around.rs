@@ -1,13 +1,12 @@
 //! What is around deaddrop on this machine: the folders' owners, the clipboard, git.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::{Finding, finding};
+use crate::clipboard::Surroundings;
 use crate::config::{Config, FOLDER};
-use crate::machine;
 
 /// Whose a folder is, where that is not the person; of deaddrop's own also whether its rights let
 /// others in.
@@ -35,66 +34,31 @@ pub(super) fn owner(_folder: &Path, _is_own: bool) -> Result<String, String> {
     Ok(String::new())
 }
 
-/// The ways to the clipboard that this environment has, in the order in which they are tried.
-pub(super) fn clipboard() -> Finding {
-    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let found = Clipboard {
-        wayland: set("WAYLAND_DISPLAY"),
-        x11: set("DISPLAY"),
-        ssh: set("SSH_TTY") || set("SSH_CONNECTION"),
-        macos: cfg!(target_os = "macos"),
-        path: std::env::var_os("PATH").unwrap_or_default(),
+/// The ways to the clipboard, as `copy` would try them here, and what would add to them.
+pub(super) fn clipboard() -> Vec<Finding> {
+    let at = Surroundings::here();
+    let ways: Vec<String> = at.ways().iter().map(ToString::to_string).collect();
+    let told = match ways.as_slice() {
+        [] => Err(format!(
+            "{}: `deaddrop copy` asks the terminal (below), and else names the file to paste from; over SSH, `ssh -X` hands on a display",
+            Surroundings::without_display()
+        )),
+        ways => Ok(format!("{}; tried in this order", ways.join(", then "))),
     };
-    Finding { spare: true, ..finding("clipboard", found.told()) }
-}
-
-/// What there is for a clipboard to be reached by.
-struct Clipboard {
-    wayland: bool,
-    x11: bool,
-    ssh: bool,
-    macos: bool,
-    path: OsString,
-}
-
-impl Clipboard {
-    fn told(&self) -> Result<String, String> {
-        let mut ways = Vec::new();
-        let mut lacks = Vec::new();
-        let mut desktop = |is_there: bool, name: &str, program: &str| {
-            if !is_there {
-                return;
-            }
-            ways.push(name.to_owned());
-            if self.has(program) {
-                ways.push(program.to_owned());
-            } else {
-                lacks.push(program.to_owned());
-            }
-        };
-        desktop(self.wayland, "Wayland", "wl-copy");
-        desktop(self.x11, "X11", "xclip");
-        if self.macos && self.has("pbcopy") {
-            ways.push("pbcopy".to_owned());
-        }
-        if self.ssh {
-            ways.push("OSC 52 (the terminal at your end has to allow it)".to_owned());
-        }
-        if ways.is_empty() {
-            return Err("no desktop here (WAYLAND_DISPLAY and DISPLAY are not set): paste from the file that the outbox is, or log in with `ssh -X` or a terminal that knows OSC 52".to_owned());
-        }
-        let lacks = match lacks.as_slice() {
-            [] => String::new(),
-            lacks => {
-                format!("; {} is not installed, which would be another way", lacks.join(" or "))
-            }
-        };
-        Ok(format!("{}{lacks}", ways.join(", ")))
-    }
-
-    fn has(&self, program: &str) -> bool {
-        machine::find(program, &self.path, &|_| true).is_some()
-    }
+    let lacks = at.lacks().into_iter().map(|package| {
+        Err(format!("{package} is not installed, which would be another way; install it with your system's packages"))
+    });
+    let terminal = match at.terminal() {
+        Ok(way) => Ok(format!(
+            "{way}: tried where no other way takes a text; nobody answers, so try `deaddrop copy` and paste"
+        )),
+        Err(why) => Err(format!("{why}; where no other way is, paste from the outbox's file")),
+    };
+    let all = [("clipboard", told)]
+        .into_iter()
+        .chain(lacks.map(|told| ("  programs", told)))
+        .chain([("  terminal", terminal)]);
+    all.map(|(what, told)| Finding { spare: true, ..finding(what, told) }).collect()
 }
 
 /// Which git there is, whether the workspace is a repository, and whether deaddrop's own files are
@@ -143,39 +107,4 @@ fn unignored(config: &Config, repository: &Path) -> Option<PathBuf> {
     let ignore = own.join(".gitignore");
     let rules = fs::read_to_string(&ignore).unwrap_or_default();
     (!rules.lines().any(|rule| rule.trim() == "*")).then_some(ignore)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ways_to_the_clipboard_are_told_in_their_order() {
-        let folder = tempfile::tempdir().unwrap();
-        let none = || Clipboard {
-            wayland: false,
-            x11: false,
-            ssh: false,
-            macos: false,
-            path: folder.path().into(),
-        };
-        assert!(none().told().unwrap_err().contains("OSC 52"));
-        let told = Clipboard { x11: true, ssh: true, ..none() }.told().unwrap();
-        assert!(
-            told.starts_with("X11, OSC 52") && told.contains("xclip is not installed"),
-            "{told}"
-        );
-        let xclip = folder.path().join("xclip");
-        fs::write(&xclip, "").unwrap();
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            fs::set_permissions(&xclip, fs::Permissions::from_mode(0o755)).unwrap();
-        }
-        let told = Clipboard { wayland: true, x11: true, ..none() }.told().unwrap();
-        assert_eq!(
-            told,
-            "Wayland, X11, xclip; wl-copy is not installed, which would be another way"
-        );
-    }
 }

@@ -1,28 +1,11 @@
 //! Counts and sizes in words.
 
-use crate::text::grouped;
+use crate::text::{grouped, size};
 use crate::workspace::walk::Count;
 
 /// `1 file`, `1,234 files`.
 pub(super) fn files(n: u64) -> String {
     if n == 1 { "1 file".to_owned() } else { format!("{} files", grouped(n)) }
-}
-
-/// `312 bytes`, `5.6 MB`, `56 MB`: as large as matters.
-fn size(bytes: u64) -> String {
-    if bytes < 10_000 {
-        return format!("{} bytes", grouped(bytes));
-    }
-    let (mut unit, mut value) = (1_000, "kB");
-    for (larger, name) in [(1_000_000, "MB"), (1_000_000_000, "GB")] {
-        if bytes >= larger {
-            (unit, value) = (larger, name);
-        }
-    }
-    match bytes / unit {
-        whole @ 0..10 => format!("{whole}.{} {value}", bytes % unit / (unit / 10)),
-        whole => format!("{} {value}", grouped(whole)),
-    }
 }
 
 /// What is said of a folder of build products.

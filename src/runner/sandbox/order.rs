@@ -34,6 +34,9 @@ pub(in crate::runner) enum Mount {
     Link { to: PathBuf, at: PathBuf },
     /// An empty file or folder in the place of what is there, if something is.
     Cover { at: PathBuf },
+    /// The file that is there, not to be written, nor anything put in its place; what is no regular file
+    /// is covered.
+    Show { at: PathBuf },
     /// A folder that cannot be renamed away.
     Pin { at: PathBuf },
     /// What is there, not to be written.
@@ -136,6 +139,7 @@ impl Order {
                 Mount::Overlay { at } => words.add("overlay", [at]),
                 Mount::Link { to, at } => words.add("link", [to, at]),
                 Mount::Cover { at } => words.add("cover", [at]),
+                Mount::Show { at } => words.add("show", [at]),
                 Mount::Pin { at } => words.add("pin", [at]),
                 Mount::Keep { at } => words.add("keep", [at]),
             }
@@ -183,6 +187,7 @@ impl Order {
                 "overlay" => order.mounts.push(Mount::Overlay { at: path()? }),
                 "link" => order.mounts.push(Mount::Link { to: path()?, at: path()? }),
                 "cover" => order.mounts.push(Mount::Cover { at: path()? }),
+                "show" => order.mounts.push(Mount::Show { at: path()? }),
                 "pin" => order.mounts.push(Mount::Pin { at: path()? }),
                 "keep" => order.mounts.push(Mount::Keep { at: path()? }),
                 // What follows is the command, whatever it looks like.
@@ -247,6 +252,7 @@ impl Mount {
             Self::Overlay { at }
             | Self::Link { at, .. }
             | Self::Cover { at }
+            | Self::Show { at }
             | Self::Pin { at }
             | Self::Keep { at } => at,
         }
@@ -275,6 +281,7 @@ mod tests {
                 Mount::Overlay { at: "/o".into() },
                 Mount::Link { to: "usr/lib".into(), at: "/lib".into() },
                 Mount::Cover { at: "/c".into() },
+                Mount::Show { at: "/s".into() },
                 Mount::Pin { at: "/p".into() },
                 Mount::Keep { at: "/k".into() },
             ],

@@ -218,8 +218,9 @@ impl Options {
             // more.
             Mount::Overlay { at } => add("--ro-bind", at, at),
             Mount::Link { to, at } => add("--symlink", to, at),
-            Mount::Cover { at } if at.is_dir() => self.cover_folder(at),
-            Mount::Cover { at } if at.exists() => {
+            Mount::Show { at } if is_file(at) => add("--ro-bind", at, at),
+            Mount::Cover { at } | Mount::Show { at } if at.is_dir() => self.cover_folder(at),
+            Mount::Cover { at } | Mount::Show { at } if at.exists() => {
                 // Each is read to its end and closed.
                 let nothing = open("/dev/null", OFlags::RDONLY, Mode::empty())?;
                 let number = nothing.as_raw_fd().to_string();
@@ -237,6 +238,10 @@ impl Options {
 /// bwrap mounts over nothing that is a link.
 fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| !found.is_symlink())
+}
+
+fn is_file(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_file())
 }
 
 /// Whether there is a bwrap.

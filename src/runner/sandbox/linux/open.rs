@@ -1,5 +1,5 @@
 //! A command that nothing confines: with its user's rights, but ended whole, and where a mount
-//! namespace is to be had without a sight of deaddrop's own files.
+//! namespace is to be had without a sight of deaddrop's own files, or a hand on its settings.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString};
@@ -30,11 +30,32 @@ pub(super) fn hide(order: &Order) -> Facts {
             Mount::Cover { at } => {
                 CString::new(at.as_os_str().as_bytes()).is_ok_and(|path| cover(&path))
             }
+            Mount::Show { at } => {
+                CString::new(at.as_os_str().as_bytes()).is_ok_and(|path| show(&path))
+            }
             _ => true,
         });
         facts.add_if(Mechanism::Hidden, covered);
     }
     facts
+}
+
+/// Keeps a file from being written or replaced; what is no regular file is covered.
+fn show(path: &CStr) -> bool {
+    let again =
+        libc::MS_BIND | libc::MS_REMOUNT | libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV;
+    // SAFETY: system calls on strings that outlive them and a zeroed buffer of the right type.
+    unsafe {
+        let mut found: libc::stat = std::mem::zeroed();
+        if libc::lstat(path.as_ptr(), &raw mut found) != 0
+            || found.st_mode & libc::S_IFMT != libc::S_IFREG
+        {
+            return cover(path);
+        }
+        let (path, null) = (path.as_ptr(), ptr::null());
+        libc::mount(path, path, null, libc::MS_BIND, null.cast()) == 0
+            && libc::mount(null, path, null, again, null.cast()) == 0
+    }
 }
 
 /// Covers a file or folder; one that is not there needs no cover.

@@ -123,6 +123,7 @@ impl<'a> Builder<'a> {
                 Ok(symlinkat(to, &folder, name)?)
             }
             Mount::Cover { at } => self.cover(at),
+            Mount::Show { at } => self.show(at),
             Mount::Pin { at } => self.again(at, SAFE),
             Mount::Keep { at } => self.again(at, READ_ONLY),
         }
@@ -144,6 +145,17 @@ impl<'a> Builder<'a> {
             Ok(there) if !is_link(&there)? => mounts::put(mounts::tree_at(&there, flags)?, &there),
             Err(e) if e != Errno::NOENT && e != Errno::NOTDIR && e != Errno::LOOP => Err(e.into()),
             _ => Ok(()),
+        }
+    }
+
+    fn show(&self, at: &Path) -> io::Result<()> {
+        match self.look(at) {
+            Ok(there)
+                if FileType::from_raw_mode(fstat(&there)?.st_mode) == FileType::RegularFile =>
+            {
+                mounts::put(mounts::tree_at(&there, READ_ONLY)?, &there)
+            }
+            _ => self.cover(at),
         }
     }
 

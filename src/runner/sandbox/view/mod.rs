@@ -128,7 +128,7 @@ impl View {
             holds_state: false,
             link: None,
         };
-        view.cover_state(state);
+        view.cover_state(state, workspace);
         let mut secrets: Vec<PathBuf> = secrets.iter().flat_map(|at| view.places_of(at)).collect();
         secrets.sort();
         // What is covered is covered with all in it, and bwrap cannot do it twice.
@@ -208,8 +208,9 @@ impl View {
     }
 
     /// Hides deaddrop's files wherever the command would see them, and keeps the folders above them
-    /// from being renamed away with all that is in them.
-    fn cover_state(&mut self, state: &[PathBuf]) {
+    /// from being renamed away with all that is in them. Settings at the root of the workspace can be
+    /// read: a repository may hold them, and what commands see empty, git would commit empty.
+    fn cover_state(&mut self, state: &[PathBuf], workspace: &Path) {
         let private = [Path::new("/tmp"), &self.home];
         let mut pins: Vec<PathBuf> = Vec::new();
         let mut covers = Vec::new();
@@ -246,7 +247,12 @@ impl View {
                 let above = place.ancestors().skip(1).take_while(|above| *above != shown);
                 pins.extend(above.map(Path::to_path_buf));
             }
-            covers.push(Mount::Cover { at: place });
+            let is_settings = writable && place == workspace.join(crate::config::FILE);
+            covers.push(if is_settings {
+                Mount::Show { at: place }
+            } else {
+                Mount::Cover { at: place }
+            });
         }
         pins.sort_by_key(|pin| pin.components().count());
         pins.dedup();
