@@ -4,10 +4,11 @@
 mod beside;
 mod judge;
 mod permission;
+mod reads;
 pub mod recover;
 mod sight;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::clock::Timestamp;
@@ -17,8 +18,8 @@ use crate::policy::Decision;
 use crate::protocol::operations::UtcTime;
 use crate::protocol::tags;
 use crate::protocol::{
-    Asks, Detail, Effect, Ending, Execution, Failure, FailureKind, Kind, Operation, Outcome, Part,
-    Reading, RelPath, Step, Warning, WarningSort,
+    Asks, Detail, Effect, Ending, Execution, Failure, FailureKind, Kind, Operation, Outcome,
+    Reading, Step, Warning, WarningSort,
 };
 use crate::runner::Glimpse;
 use crate::session::{Question, SeenFiles, Session, Verdict};
@@ -28,12 +29,11 @@ use crate::workspace::guard::Snapshot;
 use beside::{name_tag, stand_in};
 pub use judge::judge;
 use permission::Sought;
+use reads::{judge_reads, not_shown};
 use sight::Sights;
 
 /// As many commands of one reply are carried out.
 pub const STEP_LIMIT: usize = 1_000;
-/// So many bytes of files one outbox shows at most.
-const SHOWN_LIMIT: u64 = 1_000_000;
 
 /// Why a step is not tried that stands behind `[DONE]`.
 const AFTER_DONE: &str = "it comes after [DONE]";
@@ -333,11 +333,6 @@ fn is_of_the_system(outcome: &Outcome) -> bool {
     matches!(&outcome.detail, Detail::Failed(failure) if failure.kind == FailureKind::System)
 }
 
-/// A session that is over has no next outbox to show a file in.
-fn not_shown(path: &RelPath) -> Detail {
-    Failure::execution(format!("'{path}' is not shown: [DONE] ended the session")).into()
-}
-
 /// What is noticed only after all steps is told with the last command.
 fn finish(
     outcomes: &mut [Outcome],
@@ -354,52 +349,4 @@ fn finish(
     noticed.iter().for_each(|told| observer.noticed(told));
     outcomes[last].warnings.extend(noticed);
     ledger.result(last, &outcomes[last])
-}
-
-/// Finds out which of the files to be shown can be.
-fn judge_reads(
-    outcomes: &mut [Outcome],
-    known: &BTreeMap<usize, Outcome>,
-    place: &dyn Place,
-    ledger: &mut dyn Ledger,
-    observer: &mut dyn Observer,
-    plainly_over: bool,
-) -> Result<()> {
-    let mut judged: HashMap<(RelPath, Part), Result<(), Failure>> = HashMap::new();
-    let mut room = SHOWN_LIMIT;
-    let is_over = outcomes.iter().any(|o| matches!(o.detail, Detail::Completed { .. }));
-    // That all went well was the condition for the end: it was looked at then.
-    let on_condition = outcomes.iter().any(|o| o.kind == Kind::Done && is_over) && !plainly_over;
-    for (n, outcome) in outcomes.iter_mut().enumerate() {
-        let Detail::ReadLater { path, part } = &outcome.detail else { continue };
-        let asked = (path.clone(), *part);
-        if known.contains_key(&n) {
-            continue;
-        }
-        if !is_over && !judged.contains_key(&asked) {
-            let judgement = place.read(path, *part)?.and_then(|contents| {
-                room = room.checked_sub(contents.bytes.len() as u64).ok_or_else(|| {
-                    Failure::execution(format!(
-                        "'{path}' is not shown: of the files that one reply asks for {SHOWN_LIMIT} bytes are looked at, far more than a message has room for; ask for it in a reply of its own"
-                    ))
-                })?;
-                Ok(())
-            });
-            judged.insert(asked.clone(), judgement);
-        }
-        if on_condition {
-            let reason =
-                format!("'{path}' can be read, and is not shown: [DONE] ended the session");
-            outcome.detail = Detail::Unknown { reason };
-        } else if is_over {
-            outcome.detail = not_shown(path);
-        } else if let Some(Err(failure)) = judged.get(&asked) {
-            let (path, part) = asked;
-            outcome.detail = place.unreadable(failure.clone());
-            name_tag(&Operation::Read { path, reading: Reading::Later(part) }, outcome);
-        }
-        ledger.result(n, outcome)?;
-        observer.done(outcome);
-    }
-    Ok(())
 }

@@ -386,3 +386,14 @@ proptest! {
         prop_assert!(most + most / 20 >= exactly, "{most} for {exactly}");
     }
 }
+
+#[test]
+fn what_one_character_can_be_is_known_of_all() {
+    // Of the large scripts a sample: it is their weight that could be wrong, not that of one of them.
+    let all = (0x80..0x3100).chain((0x3100..=0x10_ffff).step_by(61));
+    for c in all.filter_map(char::from_u32) {
+        let text = c.to_string().repeat(8);
+        let (most, exactly) = (tokens::estimate(&text).most - 8, tokens::count(&text));
+        assert!(most + 1 >= exactly, "{most} for {exactly} of U+{:04X}", u32::from(c));
+    }
+}
