@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::error::Result;
 use crate::session::log;
 use crate::session::store::Store as Sessions;
-use crate::workspace::checkpoint::{Store, What};
+use crate::workspace::checkpoint::{Change, Store};
 
 /// Of the most that is kept, so many tenths are left when it was too much: else each turn would have to
 /// make room.
@@ -61,11 +61,7 @@ fn all(config: &Config, store: &Store) -> Result<Vec<Kept>> {
                 match store.recorded(record)? {
                     None => is_whole = false,
                     Some(changes) => {
-                        let sides = changes.into_iter().flat_map(|c| [c.before, c.after]);
-                        needs.extend(sides.filter_map(|what| match what {
-                            Some(What::File { blob, .. }) => Some(blob),
-                            _ => None,
-                        }));
+                        needs.extend(changes.iter().flat_map(Change::blobs).cloned());
                     }
                 }
             }
@@ -96,13 +92,12 @@ impl Base {
         let waiting = self.store.pending()?;
         let waiting = waiting.iter().filter_map(|session| session.changed.as_deref());
         let mut always: BTreeSet<BlobId> = BTreeSet::new();
-        for record in waiting.flat_map(|changed| &changed.records) {
-            always.insert(record.clone());
-            for change in self.checkpoints.recorded(record)?.unwrap_or_default() {
-                always.extend([change.before, change.after].into_iter().filter_map(|w| match w {
-                    Some(What::File { blob, .. }) => Some(blob),
-                    _ => None,
-                }));
+        for changed in waiting {
+            always.extend(changed.rules.clone());
+            for record in &changed.records {
+                always.insert(record.clone());
+                let changes = self.checkpoints.recorded(record)?.unwrap_or_default();
+                always.extend(changes.iter().flat_map(Change::blobs).cloned());
             }
         }
         let mut all = all(&self.config, &self.checkpoints)?;

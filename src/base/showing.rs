@@ -5,7 +5,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::session::log;
 use crate::session::{Changed, Session};
-use crate::workspace::checkpoint::{Change, Store, What, composed};
+use crate::workspace::checkpoint::{Change, Store, What};
 use crate::workspace::overlay::Standing;
 
 /// What one turn changed.
@@ -21,7 +21,7 @@ pub struct Shown {
 impl Shown {
     /// What is told of its files.
     pub fn told(&self) -> Changed {
-        recording::told(&self.store, &self.changes, &[], Vec::new())
+        recording::told(&self.store, &self.changes, Vec::new())
     }
 
     /// What stood, or stands, somewhere; None where nothing does, or a folder.
@@ -78,11 +78,8 @@ pub fn shown(config: &Config, session: &Session, sequence: Option<u32>) -> Resul
         )));
     }
     let store = keeping::store(config);
-    let mut parts = Vec::new();
-    for record in &records {
-        parts.push(store.recorded(record)?.ok_or_else(|| gone(sequence))?);
-    }
-    Ok(Shown { sequence, changes: composed(parts), store })
+    let changes = store.composed(&records)?.ok_or_else(|| gone(sequence))?;
+    Ok(Shown { sequence, changes, store })
 }
 
 /// Said of what is changed in a guest.

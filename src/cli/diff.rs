@@ -62,6 +62,7 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
             Context::print_json(&json!({
                 "sequence": shown.sequence,
                 "path": change.shown(),
+                "byCommand": change.by_command,
                 "before": side(change.before.as_ref()),
                 "after": side(change.after.as_ref()),
                 "diff": (!arguments.stat).then_some(text),

@@ -260,6 +260,7 @@ fn begun(session: &Session) -> Option<Entry> {
         records: Vec::new(),
         undid: Vec::new(),
         redid: None,
+        reopened: None,
     })
 }
 

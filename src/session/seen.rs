@@ -52,6 +52,20 @@ impl SeenFiles {
         self.0.remove(path);
     }
 
+    /// These files may be others than any that was seen: nothing goes by their lines before they are
+    /// seen again. Of more than can be remembered, those that were seen count, and the first others.
+    pub fn doubt(&mut self, paths: impl Iterator<Item = RelPath>) {
+        let mut unseen = Vec::new();
+        for path in paths {
+            match self.0.get_mut(&path) {
+                Some(sight) => sight.seen = Seen::outdated(),
+                None if unseen.len() < REMEMBERED / 2 => unseen.push(path),
+                None => {}
+            }
+        }
+        unseen.into_iter().for_each(|path| self.see(path, Seen::outdated()));
+    }
+
     /// A file or a folder stands elsewhere now.
     pub fn carry_over(&mut self, from: &RelPath, to: &RelPath) {
         self.0.retain(|path, _| !path.is_within(to));
@@ -216,6 +230,17 @@ mod tests {
         assert_eq!(all.get(&path("g/a")), Some(&Seen::whole(b"1")));
         all.carry_over(&path("fa"), &path("x"));
         assert!(all.get(&path("fa")).is_none() && all.get(&path("x")).is_some());
+    }
+
+    #[test]
+    fn what_is_in_doubt_is_like_nothing_that_stands_there() {
+        let mut all = seen(&[("a", "1"), ("b", "2")]);
+        let many = (0..REMEMBERED).map(|n| path(&format!("n{n}")));
+        all.doubt(many.chain([path("a")]));
+        let a = all.get(&path("a")).unwrap();
+        assert!(!a.is(b"1") && !a.is(b"") && !a.fits(&Seen::whole(b"1")));
+        assert!(all.get(&path("b")).unwrap().is(b"2"));
+        assert!(all.get(&path("n0")).is_some() && all.0.len() == REMEMBERED / 2 + 2);
     }
 
     #[test]

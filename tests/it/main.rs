@@ -122,3 +122,4 @@ mod tmux;
 mod tolerance;
 #[cfg(target_os = "linux")]
 mod undo;
+mod undo_told;
