@@ -37,11 +37,15 @@ impl Base {
     /// open one; where none is open, the newest.
     pub fn to_take_back(&self, named: Option<&str>) -> Result<Session> {
         match named {
+            Some(id) if session::run_id(id).is_some() => Err(showing::not_of_runs(id)),
             Some(id) => self.store.load(id),
             None => match self.store.choose(None) {
-                Err(e) if e.is_without_session() => {
-                    self.store.list()?.0.into_iter().next().ok_or(e)
-                }
+                Err(e) if e.is_without_session() => match self.store.list()?.0.into_iter().next() {
+                    Some(newest) => Ok(newest),
+                    None => {
+                        Err(self.store.runs()?.first().map_or(e, |run| showing::not_of_runs(run)))
+                    }
+                },
                 chosen => chosen,
             },
         }

@@ -192,12 +192,16 @@ impl Store {
 
     /// How many bytes are kept.
     pub fn size(&mut self) -> u64 {
-        *self.size.get_or_insert_with(|| {
-            // It was counted before, most likely.
-            let told = std::fs::read_to_string(self.folder.join("size")).ok();
-            let told = told.and_then(|text| text.trim().parse().ok());
-            told.unwrap_or_else(|| self.blobs.all().iter().map(|(_, length)| length).sum())
-        })
+        if let Some(size) = self.size {
+            return size;
+        }
+        // It was counted before, most likely.
+        let told = std::fs::read_to_string(self.folder.join("size")).unwrap_or_default();
+        let mut numbers = told.split_whitespace().map_while(|number| number.parse().ok());
+        let size = numbers.next();
+        self.swept = self.swept.max(numbers.next().unwrap_or_default());
+        let count = || self.blobs.all().iter().map(|(_, length)| length).sum();
+        *self.size.insert(size.unwrap_or_else(count))
     }
 
     /// How many bytes may be kept in all.
@@ -265,10 +269,10 @@ impl Store {
         (self.size, _) = (None, std::fs::remove_file(self.folder.join("size")));
     }
 
-    /// Notes how much is kept, for the next process.
+    /// Notes how much is kept, and was when it was last looked, for the next process.
     pub fn note_size(&self) {
         if let Some(size) = self.size {
-            let text = size.to_string();
+            let text = format!("{size} {}", self.swept);
             // It is counted anew where it is missing.
             let _ = crate::atomic::write_soon(&self.folder.join("size"), text.as_bytes());
         }
@@ -299,8 +303,8 @@ impl Store {
 
     /// Whether so much is kept that it is time to look which of it is needed.
     pub fn is_full(&mut self) -> bool {
-        let (limit, swept) = (self.limit, self.swept);
-        self.size() > limit / 10 * 9 && self.size() > swept.saturating_add(limit / 20)
+        let (size, limit) = (self.size(), self.limit);
+        size > limit / 10 * 9 && size > self.swept.saturating_add(limit / 20)
     }
 
     /// Clears away what an interrupted write left. Only for whoever may write here.

@@ -334,3 +334,20 @@ fn what_nobody_needs_is_swept_and_the_rest_stays() {
     let left = scene.make(reversed(first));
     assert_eq!(left, [("a".to_owned(), "what it was is not kept".to_owned())]);
 }
+
+#[test]
+fn what_was_looked_through_is_not_at_once_looked_through_again() {
+    let mut scene = scene();
+    let another = |scene: &Scene| Store::new(&scene.dir.path().join("checkpoints"), 1000, 10_000);
+    scene.store = another(&scene);
+    scene.sh("for n in $(seq 19); do head -c 500 /dev/urandom > f$n; done");
+    scene.turn("true");
+    assert!(scene.store.is_full());
+    scene.store.sweep(&std::collections::BTreeSet::new()).unwrap();
+    scene.store.note_size();
+    // All of it is needed: another process would find no more to remove.
+    scene.store = another(&scene);
+    assert!(scene.store.size() == 9_500 && !scene.store.is_full());
+    scene.store.note(&"x".repeat(600)).unwrap();
+    assert!(scene.store.is_full());
+}
