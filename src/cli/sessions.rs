@@ -211,7 +211,7 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
             let mut value = json!(entry);
             value["isUndone"] = is_undone.into();
             if context.talk.verbose {
-                value["files"] = json!(files(context, &session, entry.sequence));
+                value["files"] = json!(files(context, &session, entry.sequence).ok());
             }
             if waits {
                 value["waiting"] = question::to_json(context, &session);

@@ -122,4 +122,7 @@ mod tmux;
 mod tolerance;
 #[cfg(target_os = "linux")]
 mod undo;
+#[cfg(target_os = "linux")]
+mod undo_over;
+#[cfg(target_os = "linux")]
 mod undo_told;
