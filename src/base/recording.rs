@@ -85,8 +85,7 @@ impl Base {
         }
         let rules = rules.map(|rules| store.note(&rules)).transpose()?;
         store.settle()?;
-        let changed = told(store, &composed([earlier, changes]), records);
-        Ok(Changed { rules, ..changed })
+        Ok(Changed { rules, ..told(store, &composed([earlier, changes]), records) })
     }
 }
 

@@ -144,9 +144,10 @@ fn unkept(change: &Change) -> Option<String> {
 /// What a diff of lines cannot tell, a line each: which file, and what it is.
 fn beside(change: &Change) -> String {
     let path = change.shown();
-    let mixed = match change.mixed {
-        true => format!("# {path} was changed by others in between, too\n"),
-        false => String::new(),
+    let mixed = if change.mixed {
+        format!("# {path} was changed by others in between, too\n")
+    } else {
+        String::new()
     };
     let told = |what: &What| match what {
         What::File { mode, .. } => format!("file, mode {mode:04o}"),

@@ -93,9 +93,10 @@ fn a_redo_goes_past_turns_that_changed_nothing_and_completes_again() {
     base.run(&["undo"]).ok();
     base.run(&["redo", "--reason", "One thing more"]).ok();
     assert!(!is_complete());
-    let outboxes = base.names("outbox");
-    let last = outboxes.iter().filter(|name| name.ends_with(".txt")).max().unwrap();
-    assert!(base.read(&format!("outbox/{last}")).contains("  One thing more\n"), "{outboxes:?}");
+    let sequence: serde_json::Value = serde_json::from_str(&status()).unwrap();
+    let sequence = sequence["sequence"].as_u64().unwrap();
+    let outbox = base.outbox(u32::try_from(sequence).unwrap());
+    assert!(outbox.contains("  One thing more\n"), "{outbox}");
     base.run(&["undo"]).ok();
     base.apply("[MESSAGE]\nWhat now?\n[/MESSAGE]\n");
     base.run(&["redo"]).ok();

@@ -183,3 +183,24 @@ fn many_files_go_back_together_and_what_is_changed_meanwhile_stays() {
     assert!(now["f50"].1 == b"mine\n" && !now.contains_key("f51") && now["f52"] == before["f52"]);
     assert!(now.keys().all(|path| !path.contains(".tmp")), "{:?}", now.keys());
 }
+
+#[test]
+fn what_is_kept_and_cannot_be_read_stops_an_undo_that_is_under_way() {
+    let mut scene = scene();
+    scene.sh("echo a > a; echo b > b");
+    let changes = scene.part(None, &[Run("echo A > a; echo B > b")]).changes.unwrap();
+    let plan = scene.plan(reversed(changes), false);
+    // A folder can no more be read than what a disk has lost.
+    let digest = BlobId::of(b"b\n");
+    let (head, rest) = digest.as_str().split_at(2);
+    let blob = scene.dir.path().join("checkpoints/blobs").join(head).join(rest);
+    std::fs::remove_file(&blob).unwrap();
+    std::fs::create_dir(&blob).unwrap();
+    let gone = plan.carry_out(&mut scene.store, &scene.workspace, false);
+    assert!(gone.unwrap_err().to_string().starts_with("cannot read"));
+    // The next start goes on, and says what it cannot.
+    let left = plan.carry_out(&mut scene.store, &scene.workspace, true).unwrap().left;
+    assert!(left.len() == 1 && left[0].0 == "b" && left[0].1.contains("cannot read"), "{left:?}");
+    let now = scene.all();
+    assert_eq!((now["a"].1.as_slice(), now["b"].1.as_slice()), (&b"a\n"[..], &b"B\n"[..]));
+}
