@@ -110,6 +110,22 @@ fn link_new(from: &Path, to: &Path) -> io::Result<()> {
     fs::remove_file(from)
 }
 
+/// Whether [`sync_all_of`] can do what it says here.
+pub const SYNCS_ALL: bool = cfg!(target_os = "linux");
+
+/// Brings all of the file system to disk that an open file or folder is on: for many files that is faster
+/// than one by one, and waits for what others have written there, too.
+#[cfg(target_os = "linux")]
+pub fn sync_all_of(file: impl std::os::fd::AsFd) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(file)?)
+}
+
+/// Brings all of the file system to disk that an open file or folder is on; nothing here.
+#[cfg(not(target_os = "linux"))]
+pub fn sync_all_of<T>(_: T) -> io::Result<()> {
+    Ok(())
+}
+
 /// Makes the entries of `folder` durable.
 pub fn sync_folder(folder: &Path) -> Result<()> {
     if cfg!(unix) {

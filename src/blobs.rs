@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::atomic;
 use crate::error::{Error, Result};
 
 /// Up to so many new blobs are synced each by itself: a sync of the whole file system waits for what
@@ -124,7 +125,7 @@ impl Blobs {
         if settled.is_err() {
             self.drop_all(waiting.keys());
         }
-        settled.map_err(|e| Error::io("write", &self.folder.join(BLOBS), e))
+        settled
     }
 
     /// Takes back all that was added and is not settled.
@@ -137,13 +138,16 @@ impl Blobs {
         ids.for_each(|id| drop(fs::remove_file(self.folder.join(INCOMING).join(&id.0))));
     }
 
-    fn put(&self, waiting: &BTreeMap<BlobId, u64>) -> io::Result<()> {
+    fn put(&self, waiting: &BTreeMap<BlobId, u64>) -> Result<()> {
         let incoming = self.folder.join(INCOMING);
-        let together = waiting.len() > FEW && sync_all_of(&incoming)?;
-        if !together {
-            for id in waiting.keys() {
-                File::open(incoming.join(&id.0))?.sync_data()?;
-            }
+        let fail = |e| Error::io("write", &self.folder.join(BLOBS), e);
+        let together = atomic::SYNCS_ALL && waiting.len() > FEW;
+        let sync_all = || File::open(&incoming).and_then(atomic::sync_all_of).map_err(fail);
+        if together {
+            sync_all()?;
+        } else {
+            let sync = |id: &BlobId| File::open(incoming.join(&id.0))?.sync_data();
+            waiting.keys().try_for_each(sync).map_err(fail)?;
         }
         let mut folders: Vec<PathBuf> = Vec::new();
         for id in waiting.keys() {
@@ -151,19 +155,19 @@ impl Blobs {
             let folder = place.parent().unwrap_or(&self.folder);
             if folders.last().is_none_or(|last| last != folder) {
                 if !folder.exists() {
-                    fs::create_dir_all(folder)?;
+                    fs::create_dir_all(folder).map_err(fail)?;
                 }
                 folders.push(folder.to_owned());
             }
-            fs::rename(incoming.join(&id.0), &place)?;
+            fs::rename(incoming.join(&id.0), &place).map_err(fail)?;
         }
         if together {
-            return sync_all_of(&incoming).map(drop);
+            return sync_all();
         }
         folders.push(self.folder.join(BLOBS));
         folders.push(self.folder.clone());
         folders.extend(self.folder.parent().map(Path::to_owned));
-        folders.iter().try_for_each(|folder| sync_folder(folder))
+        folders.iter().try_for_each(|folder| atomic::sync_folder(folder))
     }
 
     /// The bytes of a blob; None where it is not there, or is not what it was.
@@ -216,22 +220,6 @@ fn private(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
-}
-
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
-}
-
-/// Syncs the whole file system that a folder is on. Returns whether that can be done here.
-#[cfg(target_os = "linux")]
-fn sync_all_of(folder: &Path) -> io::Result<bool> {
-    rustix::fs::syncfs(File::open(folder)?)?;
-    Ok(true)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn sync_all_of(_: &Path) -> io::Result<bool> {
-    Ok(false)
 }
 
 #[cfg(test)]

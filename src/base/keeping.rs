@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::Base;
 use crate::blobs::BlobId;
 use crate::clock::Timestamp;
@@ -9,7 +11,7 @@ use crate::config::Config;
 use crate::error::Result;
 use crate::session::log;
 use crate::session::store::Store as Sessions;
-use crate::workspace::checkpoint::{Store, What};
+use crate::workspace::checkpoint::{Change, Store};
 
 /// Of the most that is kept, so many tenths are left when it was too much: else each turn would have to
 /// make room.
@@ -32,6 +34,18 @@ pub struct Kept {
     pub is_whole: bool,
     records: Vec<BlobId>,
     needs: BTreeSet<BlobId>,
+}
+
+/// What came of making room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pruned {
+    /// How many checkpoints went.
+    pub removed: usize,
+    /// How many bytes were kept before.
+    pub before: u64,
+    /// How many are now.
+    pub after: u64,
 }
 
 /// What is kept for the checkpoints of a base directory.
@@ -61,11 +75,7 @@ fn all(config: &Config, store: &Store) -> Result<Vec<Kept>> {
                 match store.recorded(record)? {
                     None => is_whole = false,
                     Some(changes) => {
-                        let sides = changes.into_iter().flat_map(|c| [c.before, c.after]);
-                        needs.extend(sides.filter_map(|what| match what {
-                            Some(What::File { blob, .. }) => Some(blob),
-                            _ => None,
-                        }));
+                        needs.extend(changes.iter().flat_map(Change::blobs).cloned());
                     }
                 }
             }
@@ -82,27 +92,25 @@ fn all(config: &Config, store: &Store) -> Result<Vec<Kept>> {
 
 impl Base {
     /// Removes checkpoints, the oldest first, until no more than `most` bytes are kept; None for the
-    /// limit of the settings. What the workspace is like now stays known. Gives how many checkpoints went,
-    /// and how many bytes are kept before and after.
-    pub fn prune(&mut self, most: Option<u64>) -> Result<(usize, u64, u64)> {
+    /// limit of the settings. What the workspace is like now stays known.
+    pub fn prune(&mut self, most: Option<u64>) -> Result<Pruned> {
         let most = most.unwrap_or_else(|| self.checkpoints.limit());
         self.prune_to(most, most, 0)
     }
 
     /// The same until `most` bytes are kept; where what the workspace is like now takes that already,
     /// until `else_most` are. The newest `spares` checkpoints stay in any case.
-    fn prune_to(&mut self, most: u64, else_most: u64, spares: usize) -> Result<(usize, u64, u64)> {
+    fn prune_to(&mut self, most: u64, else_most: u64, spares: usize) -> Result<Pruned> {
         // What waits for a decision is needed when the turn goes on.
         let waiting = self.store.pending()?;
         let waiting = waiting.iter().filter_map(|session| session.changed.as_deref());
         let mut always: BTreeSet<BlobId> = BTreeSet::new();
-        for record in waiting.flat_map(|changed| &changed.records) {
-            always.insert(record.clone());
-            for change in self.checkpoints.recorded(record)?.unwrap_or_default() {
-                always.extend([change.before, change.after].into_iter().filter_map(|w| match w {
-                    Some(What::File { blob, .. }) => Some(blob),
-                    _ => None,
-                }));
+        for changed in waiting {
+            always.extend(changed.rules.clone());
+            for record in &changed.records {
+                always.insert(record.clone());
+                let changes = self.checkpoints.recorded(record)?.unwrap_or_default();
+                always.extend(changes.iter().flat_map(Change::blobs).cloned());
             }
         }
         let mut all = all(&self.config, &self.checkpoints)?;
@@ -133,7 +141,7 @@ impl Base {
         }
         let after = self.checkpoints.sweep(&needed)?;
         self.checkpoints.note_size();
-        Ok((went, before, after))
+        Ok(Pruned { removed: went, before, after })
     }
 
     /// The same where more is kept than may be. What goes wrong is told by whoever asks for it.

@@ -16,8 +16,8 @@ mod turning;
 mod undoing;
 
 pub use asking::{Heard, foretell};
-pub use keeping::{Kept, kept};
-pub use showing::{Shown, shown};
+pub use keeping::{Kept, Pruned, kept};
+pub use showing::{Shown, Which, shown};
 pub use undoing::Back;
 
 use std::cell::{Cell, RefCell};

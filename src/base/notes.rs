@@ -57,6 +57,7 @@ impl Base {
             records: changed.map(|changed| changed.records.clone()).unwrap_or_default(),
             undid: if redid.is_none() { turns } else { Vec::new() },
             redid,
+            reopened: begin.undoing.as_ref().and_then(|undoing| undoing.reopened.clone()),
         };
         log::add(&self.config.sessions, &session.id, &entry)
     }

@@ -6,22 +6,38 @@ use std::time::Duration;
 use similar::{ChangeTag, TextDiff};
 
 use super::Base;
+use crate::blobs::BlobId;
+use crate::error::{Error, Result};
 use crate::session::record::Begin;
 use crate::session::{Changed, FileChange, How, NAMED, Session};
 use crate::turn::Observer;
-use crate::workspace::checkpoint::{Change, Noted, Recorded, Recorder, Store, What, composed};
+use crate::workspace::checkpoint::{
+    Change, KeptRules, Noted, Recorded, Recorder, Store, What, composed,
+};
 
 /// Of larger files lines are not counted, in bytes.
 const COUNTED: u64 = 1 << 20;
 /// Lines are told apart for no longer than this a file; what is left then counts as changed.
 const LONGEST: Duration = Duration::from_millis(100);
 
-/// The recorder of a turn, of which this was noted before it was cut off.
-pub(super) fn begin(store: &mut Store, noted: Option<Vec<Noted>>) -> Recorder<'_> {
-    match noted {
+/// The recorder of a turn of a session, of which this was noted before it was cut off.
+pub(super) fn begin<'a>(
+    store: &'a mut Store,
+    before: &Session,
+    noted: Option<Vec<Noted>>,
+) -> Recorder<'a> {
+    let rules = earlier(before).and_then(|changed| changed.rules.as_ref());
+    let rules = rules.map(|rules| store.rules(rules));
+    let recorder = match noted {
         None => Recorder::new(store),
         Some(noted) => Recorder::resumed(store, noted),
-    }
+    };
+    recorder.going_by(rules.unwrap_or_else(|| Ok(KeptRules::default())))
+}
+
+/// What the turn of a session changed before it stopped to ask.
+fn earlier(before: &Session) -> Option<&Changed> {
+    before.changed.as_deref().filter(|_| before.pending.is_some())
 }
 
 impl Base {
@@ -31,20 +47,22 @@ impl Base {
         self.config.checkpoints && begin.session.run.is_none() && begin.guest.is_none()
     }
 
-    /// What is told of a turn that this was recorded of, in a session that was like this before.
+    /// What is told of a turn that this was recorded of, in a session that was like this before; `waits`:
+    /// the turn stops here to ask.
     pub(super) fn changed(
         &mut self,
         before: &Session,
         recorded: Option<Recorded>,
+        waits: bool,
         observer: &mut dyn Observer,
     ) -> Option<Box<Changed>> {
-        let Recorded { changes, by_commands } = recorded?;
-        // What it changed before it stopped to ask.
-        let earlier = before.changed.as_deref().filter(|_| before.pending.is_some());
-        let earlier = earlier.cloned().unwrap_or_default();
+        let Recorded { changes, rules } = recorded?;
+        let earlier = earlier(before).cloned().unwrap_or_default();
         let changed = match (changes, earlier.not_kept.clone()) {
             (Err(why), _) | (Ok(_), Some(why)) => Err(why),
-            (Ok(changes), None) => self.tell_changes(earlier, &changes, &by_commands),
+            (Ok(changes), None) => self
+                .tell_changes(earlier.records, changes, rules.filter(|_| waits))
+                .map_err(|e| e.to_string()),
         };
         Some(Box::new(changed.unwrap_or_else(|why| {
             observer.noticed(&format!("this turn cannot be taken back (`deaddrop undo`): {why}"));
@@ -54,42 +72,29 @@ impl Base {
 
     fn tell_changes(
         &mut self,
-        mut earlier: Changed,
-        changes: &[Change],
-        by_commands: &[usize],
-    ) -> Result<Changed, String> {
-        let mut parts = Vec::new();
-        for record in &earlier.records {
-            let part = self.checkpoints.recorded(record).map_err(|e| e.to_string())?;
-            parts.push(part.ok_or("what it changed before your decision is not kept any more")?);
-        }
+        mut records: Vec<BlobId>,
+        changes: Vec<Change>,
+        rules: Option<KeptRules>,
+    ) -> Result<Changed> {
+        let store = &mut self.checkpoints;
+        let earlier = store.composed(&records)?.ok_or_else(|| {
+            Error::undo("what it changed before your decision is not kept any more")
+        })?;
         if !changes.is_empty() {
-            let record = self.checkpoints.record(changes).map_err(|e| e.to_string())?;
-            self.checkpoints.settle().map_err(|e| e.to_string())?;
-            earlier.records.push(record);
+            records.push(store.record(&changes)?);
         }
-        let commanded: Vec<String> = by_commands
-            .iter()
-            .map(|n| changes[*n].shown())
-            .chain(earlier.named.iter().filter(|one| one.by_command).map(|one| one.path.clone()))
-            .collect();
-        let all = composed(parts.into_iter().chain([changes.to_vec()]));
-        Ok(told(&self.checkpoints, &all, &commanded, earlier.records))
+        let rules = rules.map(|rules| store.note(&rules)).transpose()?;
+        store.settle()?;
+        Ok(Changed { rules, ..told(store, &composed([earlier, changes]), records) })
     }
 }
 
-/// What is told of these changes; commands made those of these names.
-pub(super) fn told(
-    store: &Store,
-    changes: &[Change],
-    commanded: &[String],
-    records: Vec<crate::blobs::BlobId>,
-) -> Changed {
+/// What is told of these changes.
+pub(super) fn told(store: &Store, changes: &[Change], records: Vec<BlobId>) -> Changed {
     let mut sum = Changed { records, ..Changed::default() };
     for change in changes {
         let Some(how) = how(change) else { continue };
-        let path = change.shown();
-        let by_command = commanded.contains(&path);
+        let (path, by_command) = (change.shown(), change.by_command);
         sum.files += 1;
         sum.by_commands += usize::from(by_command);
         if sum.named.len() < NAMED {

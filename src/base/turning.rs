@@ -206,13 +206,15 @@ impl Base {
             place.network = mode.network(policy.network);
             (place.read_limit, place.read_room) = (read_limit, read_room);
             place.seen = observer.looks_on();
-            place.recorder = records.then(|| super::recording::begin(&mut self.checkpoints, noted));
+            place.recorder = records
+                .then(|| super::recording::begin(&mut self.checkpoints, &begin.session, noted));
             let carried = turn::carry_out(&course, &mut place, &mut notes, observer)?;
             let (walk, recorder) = place.into_parts();
             (carried, walk, recorder.map(|recorder| recorder.finish(&self.workspace)))
         };
         let mut session = begin.session.clone();
-        session.changed = self.changed(&begin.session, recorded, observer);
+        let waits = carried.question.is_some();
+        session.changed = self.changed(&begin.session, recorded, waits, observer);
         let (reply, text) = begin.reply();
         match carried.question {
             Some(question) => {

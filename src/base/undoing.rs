@@ -11,12 +11,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{Base, Turn, recording, showing};
 use crate::error::{Error, Result};
+use crate::protocol::{Operation, Part, Reading};
 use crate::session::log::{self, Entry};
 use crate::session::record::{Begin, Commit, Record, Undoing};
 use crate::session::{self, Session};
 use crate::text::count;
 use crate::turn::Observer;
-use crate::workspace::checkpoint::{Change, Plan, composed, reversed};
+use crate::workspace::checkpoint::{Change, Plan, What, composed, reversed};
 
 /// What is to be taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,18 +37,22 @@ impl Base {
     /// open one; where none is open, the newest.
     pub fn to_take_back(&self, named: Option<&str>) -> Result<Session> {
         match named {
+            Some(id) if session::run_id(id).is_some() => Err(showing::not_of_runs(id)),
             Some(id) => self.store.load(id),
             None => match self.store.choose(None) {
-                Err(e) if e.is_without_session() => {
-                    self.store.list()?.0.into_iter().next().ok_or(e)
-                }
+                Err(e) if e.is_without_session() => match self.store.list()?.0.into_iter().next() {
+                    Some(newest) => Ok(newest),
+                    None => {
+                        Err(self.store.runs()?.first().map_or(e, |run| showing::not_of_runs(run)))
+                    }
+                },
                 chosen => chosen,
             },
         }
     }
 
     /// Takes turns of a session back; with `force` also what the person has changed since, if that can
-    /// be kept.
+    /// be kept. `reason` is said in the next outbox in their words.
     ///
     /// # Errors
     /// There is nothing to take back, it cannot be, or the person has changed some of it since. Then
@@ -57,6 +62,7 @@ impl Base {
         mut session: Session,
         back: Back,
         force: bool,
+        reason: Option<String>,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         if let Some(guest) = self.guest_label() {
@@ -71,7 +77,7 @@ impl Base {
         self.suits(&session)?;
         self.stand_firm()?;
         let entries = log::read(&self.config.sessions, &session.id)?;
-        let (turns, redid) = chosen(&entries, back, &session.id)?;
+        let Chosen { turns, redid, completes } = chosen(&entries, back, &session.id)?;
         let mut changes = self.changes_of(&turns)?;
         let turns: Vec<u32> = match redid {
             Some(undo) => undo.undid.clone(),
@@ -84,15 +90,21 @@ impl Base {
         }
         let plan = self.checkpoints.note(&plan)?;
         self.checkpoints.settle()?;
+        // Who has something to say wants it to be read.
+        let is_silent = reason.is_none() && session.to_say.is_empty();
+        let completes = completes.filter(|_| is_silent);
+        let mut reopened = None;
         if session.is_complete {
             // It is taken up again: its last outbox was answered.
             session.is_complete = false;
             session.sequence += 1;
             session.said.clear();
+            reopened = Some(session.summary.take().unwrap_or_default());
         }
         let mut begin = Begin::of(session, Vec::new(), None, None);
         if redid.is_some() { "redo" } else { "undo" }.clone_into(&mut begin.name);
-        begin.undoing = Some(Undoing { plan, turns, redid: redid.map(|undo| undo.sequence) });
+        let redid = redid.map(|undo| undo.sequence);
+        begin.undoing = Some(Undoing { plan, turns, redid, reason, reopened, completes });
         self.within_turn = true;
         self.note(&Record::Begin(Box::new(begin.clone())))?;
         let gone = self.restore(&begin, false, observer);
@@ -109,10 +121,8 @@ impl Base {
                     turn.sequence
                 )));
             }
-            for record in &turn.records {
-                let part = self.checkpoints.recorded(record)?;
-                parts.push(part.ok_or_else(|| showing::gone(turn.sequence))?);
-            }
+            let changes = self.checkpoints.composed(&turn.records)?;
+            parts.push(changes.ok_or_else(|| showing::gone(turn.sequence))?);
         }
         Ok(composed(parts))
     }
@@ -144,52 +154,85 @@ impl Base {
             let why = "what was to be put back is not kept any more; some may have been";
             left.push(("everything".to_owned(), why.to_owned()));
         }
-        let restored = plan.carry_out(&mut self.checkpoints, &self.workspace)?;
-        left.extend(restored.left.iter().cloned());
+        let restored = plan.carry_out(&mut self.checkpoints, &self.workspace, recovered)?;
+        left.extend(restored.left);
         for (path, why) in &left {
             observer.noticed(&format!("'{path}' is left as it is: {why}"));
         }
         self.journal.append(&Record::Restored { left: left.clone() }.to_line())?;
-        let is_done = |change: &&Change| {
-            let path = change.shown();
-            !restored.left.iter().any(|(left, _)| *left == path)
-        };
-        let done: Vec<Change> = plan.changes.iter().filter(is_done).cloned().collect();
+        // What was put back before a stop and is another now, the person has changed since. It counts as
+        // put back, so that a redo names it.
+        let mut done = Vec::new();
+        for (n, change) in plan.changes.into_iter().enumerate() {
+            let mixed = recovered && restored.met.contains(&n);
+            if mixed || !restored.undone.contains(&n) {
+                done.push(Change { mixed, ..change });
+            }
+        }
         let mut records = Vec::new();
         if !done.is_empty() {
             records.push(self.checkpoints.record(&done)?);
         }
         self.checkpoints.settle()?;
         self.checkpoints.note_size();
-        let mut changed = recording::told(&self.checkpoints, &done, &[], records);
+        let mut changed = recording::told(&self.checkpoints, &done, records);
         let (turns, redid) = (undoing.turns.clone(), undoing.redid);
         changed.back = Some(Box::new(session::Back { turns, redid, left }));
         let mut session = begin.session.clone();
-        session.go_back(changed, self.now());
-        self.make_way(&session, observer)?;
-        let outbox = Some(self.prepare_outbox(&mut session, None)?);
+        self.doubt(&mut session, &done);
+        session.go_back(changed, undoing.reason.clone(), undoing.completes.clone(), self.now());
+        let outbox = if session.is_complete {
+            None
+        } else {
+            self.make_way(&session, observer)?;
+            Some(self.prepare_outbox(&mut session, None)?)
+        };
         let commit = Record::Commit(Box::new(Commit { session, outbox, recovered }));
         self.note(&commit)?;
         let Record::Commit(commit) = commit else { unreachable!("made above") };
         self.conclude(begin, *commit)
     }
+
+    /// What was put back is another file than the LLM has seen, whenever it saw it: no edit goes by its
+    /// lines before it has seen them again.
+    fn doubt(&self, session: &mut Session, done: &[Change]) {
+        let files = done
+            .iter()
+            .filter(|change| matches!(change.after, Some(What::File { .. } | What::Link { .. })));
+        let places = files.filter_map(|change| {
+            let path = change.place()?;
+            // A link is another file that it leads to.
+            let reading = Reading::Later(Part::default());
+            self.workspace.place_of(&Operation::Read { path: path.clone(), reading }).or(Some(path))
+        });
+        session.seen.doubt(places);
+    }
 }
 
-/// The turns whose changes are to be taken back; with the undo that they are, if they are one.
-fn chosen<'a>(
-    entries: &'a [Entry],
-    back: Back,
-    id: &str,
-) -> Result<(Vec<&'a Entry>, Option<&'a Entry>)> {
+/// What is to be taken back.
+struct Chosen<'a> {
+    /// The turns whose changes are.
+    turns: Vec<&'a Entry>,
+    /// The undo that they are, if they are one.
+    redid: Option<&'a Entry>,
+    /// The summary of the session that is complete again by it.
+    completes: Option<String>,
+}
+
+fn chosen<'a>(entries: &'a [Entry], back: Back, id: &str) -> Result<Chosen<'a>> {
     let mut standing = log::standing(entries);
     match back {
         Back::Undo => {
             let undo = standing.undone.pop().ok_or_else(|| {
                 Error::undo(format!(
-                    "there is nothing to redo in session {id}: only an undo that no turn came after can be taken back"
+                    "there is nothing to redo in session {id}: only an undo that no turn came after which changed files can be taken back"
                 ))
             })?;
-            Ok((vec![undo.0], Some(undo.0)))
+            // Where a turn came after it, the session has gone on.
+            let since = entries.iter().rev().take_while(|entry| entry.sequence > undo.0.sequence);
+            let completes = undo.0.reopened.clone();
+            let completes = completes.filter(|_| since.into_iter().all(|e| e.back().is_some()));
+            Ok(Chosen { turns: vec![undo.0], redid: Some(undo.0), completes })
         }
         Back::Turns(wanted) => {
             let changed = |turn: &&Entry| turn.changed.is_none() || !turn.records.is_empty();
@@ -205,7 +248,8 @@ fn chosen<'a>(
                     count(turns.len(), "turn")
                 )));
             }
-            Ok((turns.split_off(turns.len() - wanted), None))
+            let turns = turns.split_off(turns.len() - wanted);
+            Ok(Chosen { turns, redid: None, completes: None })
         }
     }
 }

@@ -25,30 +25,46 @@ pub(super) fn diff(file: &Rewritten) -> String {
     unified(&path, file.before.as_ref(), file.after.as_ref())
 }
 
+/// What a unified diff calls its sides.
+fn sides_of(path: &str, before: Option<&Standing>, after: Option<&Standing>) -> (String, String) {
+    let name = |side: &str, standing: Option<&Standing>| match standing {
+        Some(_) => format!("{side}/{path}"),
+        None => "/dev/null".to_owned(),
+    };
+    (name("a", before), name("b", after))
+}
+
+/// What identifies both sides.
+fn both(before: Option<&Standing>, after: Option<&Standing>) -> String {
+    format!("{} -> {}", told(before), told(after))
+}
+
+/// What is told instead of a diff of what is no text.
+pub(super) fn binary(path: &str, before: Option<&Standing>, after: Option<&Standing>) -> String {
+    let (old, new) = sides_of(path, before, after);
+    format!("--- {old}\n+++ {new}\n(binary: {})\n", both(before, after))
+}
+
 /// How what stands at `path`, a line for people, changes, as a unified diff.
 pub(super) fn unified(
     path: &str,
     file_before: Option<&Standing>,
     file_after: Option<&Standing>,
 ) -> String {
-    let name = |side: &str, standing: Option<&Standing>| match standing {
-        Some(_) => format!("{side}/{path}"),
-        None => "/dev/null".to_owned(),
-    };
-    let (old, new) = (name("a", file_before), name("b", file_after));
+    let (old, new) = sides_of(path, file_before, file_after);
     let instead = |what: &str| format!("--- {old}\n+++ {new}\n({what})\n");
     if [file_before, file_after].into_iter().any(|side| matches!(side, Some(Standing::Large))) {
         return instead("too large to show");
     }
-    let sides = || format!("{} -> {}", told(file_before), told(file_after));
+    let sides = || both(file_before, file_after);
     let (Some(before), Some(after)) = (text(file_before), text(file_after)) else {
-        return instead(&format!("binary: {}", sides()));
+        return binary(path, file_before, file_after);
     };
     if before.is_empty() && after.is_empty() {
         return if file_before == file_after { String::new() } else { instead(&sides()) };
     }
     if file_before != file_after && shown(&before) == shown(&after) {
-        return instead(&format!("binary: {}", sides()));
+        return binary(path, file_before, file_after);
     }
     // Lines end where a line feed does: a return alone would hide the begin of the next.
     let before: Vec<_> = before.split_inclusive('\n').collect();

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::{Context, talk};
-use crate::base::kept;
+use super::{Context, Opened, talk};
+use crate::base::{Pruned, kept};
+use crate::control;
 use crate::error::Result;
 use crate::text::{count, size};
 use crate::watch::Stop;
@@ -47,15 +48,23 @@ pub(super) fn checkpoints(context: &Context, arguments: &Checkpoints) -> Result<
     match &arguments.command {
         None => list(context),
         Some(Command::Prune(prune)) => {
-            let mut base = context.open(Stop::on_signals()?)?;
-            let (went, before, after) = base.prune(prune.max_bytes)?;
-            base.settle()?;
+            let (stop, most) = (Stop::on_signals()?, prune.max_bytes);
+            let hand_over = || control::hand_over_prune(&context.config, most, &stop);
+            let pruned = match context.open_or(&stop, hand_over)? {
+                Opened::Elsewhere(pruned) => *pruned,
+                Opened::Here(mut base) => {
+                    let pruned = base.prune(most)?;
+                    base.settle()?;
+                    pruned
+                }
+            };
+            let Pruned { removed, before, after } = pruned;
             if context.json {
-                Context::print_json(&json!({ "removed": went, "before": before, "after": after }));
+                Context::print_json(&json!(pruned));
             } else {
                 context.talk.say(&format!(
                     "{} removed; {} are kept, {} were before. What the workspace is like now stays known.",
-                    count(went, "checkpoint"),
+                    count(removed, "checkpoint"),
                     size(after),
                     size(before)
                 ));

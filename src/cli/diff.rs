@@ -1,13 +1,13 @@
-//! `diff`: what a turn changed.
+//! `diff`: what a turn changed, or several, or a whole session.
 
 use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
 
-use super::changes::{coloured, unified};
+use super::changes::{self, coloured, unified};
 use super::{Context, sessions, talk};
-use crate::base::shown;
+use crate::base::{Which, shown};
 use crate::error::Result;
 use crate::text::count;
 use crate::workspace::checkpoint::{Change, What};
@@ -16,16 +16,23 @@ use crate::workspace::overlay::Standing;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A turn is known by the outbox that its reply answered, as `deaddrop log` lists them. What commands
-changed is part of it; what rules such as .gitignore leave out is not.
+changed is part of it; what rules such as .gitignore leave out is not. Of several turns what they come
+to is shown, undos included: what was made and removed again is not.
 
 Examples:
   deaddrop diff
   deaddrop diff 4 --stat
+  deaddrop diff 3..7
+      what turns 3 to 7 came to; `3..` is all from there on
+  deaddrop diff --all
   deaddrop diff 4 | patch -R -p1 -d workspace")]
 pub(super) struct Diff {
-    /// Which turn; the last if none is named
-    #[arg(value_name = "SEQ")]
-    sequence: Option<u32>,
+    /// Which turn, or which turns as in 3..7; the last if none is named
+    #[arg(value_name = "SEQ", value_parser = turns)]
+    turns: Option<Which>,
+    /// All turns of the session
+    #[arg(long, conflicts_with = "turns")]
+    all: bool,
     /// Of which session; the newest open one if none is named
     #[arg(long, value_name = "ID")]
     session: Option<String>,
@@ -34,9 +41,24 @@ pub(super) struct Diff {
     stat: bool,
 }
 
+/// Reads `4`, `3..7`, `3..`, `..7` or `..`.
+fn turns(text: &str) -> std::result::Result<Which, String> {
+    let number = |text: &str| {
+        text.parse::<u32>().map_err(|_| format!("'{text}' is no turn; `deaddrop log` lists them"))
+    };
+    let Some((first, last)) = text.split_once("..") else { return number(text).map(Which::One) };
+    let first = if first.is_empty() { 0 } else { number(first)? };
+    let last = if last.is_empty() { u32::MAX } else { number(last)? };
+    if first > last {
+        return Err(format!("the first turn comes first: {last}..{first}"));
+    }
+    Ok(Which::From(first, last))
+}
+
 pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
     let session = sessions::named_or_newest(context, arguments.session.as_deref())?;
-    let shown = shown(&context.config, &session, arguments.sequence)?;
+    let which = if arguments.all { Some(Which::From(0, u32::MAX)) } else { arguments.turns };
+    let shown = shown(&context.config, &session, which.unwrap_or(Which::Last))?;
     let told = shown.told();
     let talk = context.talk.for_results();
     for change in &shown.changes {
@@ -54,14 +76,16 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
         let text = if is_same_content(change) {
             String::new()
         } else if binary {
-            named(&change.shown(), before.as_ref(), after.as_ref())
+            changes::binary(&change.shown(), before.as_ref(), after.as_ref())
         } else {
             unified(&change.shown(), before.as_ref(), after.as_ref())
         };
         if context.json {
             Context::print_json(&json!({
-                "sequence": shown.sequence,
+                "sequence": shown.last,
+                "first": shown.first,
                 "path": change.shown(),
+                "byCommand": change.by_command,
                 "before": side(change.before.as_ref()),
                 "after": side(change.after.as_ref()),
                 "diff": (!arguments.stat).then_some(text),
@@ -75,7 +99,11 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if shown.changes.is_empty() {
-        context.talk.say(&format!("Turn {} changed no file.", shown.sequence));
+        context.talk.say(&if shown.first == shown.last {
+            format!("Turn {} changed no file.", shown.last)
+        } else {
+            format!("Turns {} to {} come to no change.", shown.first, shown.last)
+        });
     }
     if arguments.stat {
         told.named.iter().for_each(|file| talk::result(&file.told_with_lines()));
@@ -105,21 +133,6 @@ fn is_binary(standing: &Standing) -> bool {
     }
 }
 
-/// What is told of a file that is no text.
-fn named(path: &str, before: Option<&Standing>, after: Option<&Standing>) -> String {
-    let name = |side: &str, standing: Option<&Standing>| match standing {
-        Some(_) => format!("{side}/{path}"),
-        None => "/dev/null".to_owned(),
-    };
-    let told = |standing: Option<&Standing>| match standing {
-        Some(Standing::File(bytes)) => count(bytes.len(), "byte"),
-        Some(_) => "no file".to_owned(),
-        None => "nothing".to_owned(),
-    };
-    let (old, new) = (name("a", before), name("b", after));
-    format!("--- {old}\n+++ {new}\n(binary: {} -> {})\n", told(before), told(after))
-}
-
 /// Why nothing can be shown of it, if that is so.
 fn unkept(change: &Change) -> Option<String> {
     [&change.before, &change.after].into_iter().flatten().find_map(|what| match what {
@@ -131,20 +144,26 @@ fn unkept(change: &Change) -> Option<String> {
 /// What a diff of lines cannot tell, a line each: which file, and what it is.
 fn beside(change: &Change) -> String {
     let path = change.shown();
+    let mixed = if change.mixed {
+        format!("# {path} was changed by others in between, too\n")
+    } else {
+        String::new()
+    };
     let told = |what: &What| match what {
         What::File { mode, .. } => format!("file, mode {mode:04o}"),
         What::Folder { mode } => format!("folder, mode {mode:04o}"),
         What::Link { .. } => "link".to_owned(),
         What::Unkept { why, .. } => format!("not kept: {}", why.in_words()),
     };
-    match (&change.before, &change.after) {
+    let beside = match (&change.before, &change.after) {
         (None, Some(after)) => format!("# new {path} ({})\n", told(after)),
         (Some(before), None) => format!("# deleted {path} ({})\n", told(before)),
         (Some(before), Some(after)) if told(before) != told(after) => {
             format!("# {path} ({} -> {})\n", told(before), told(after))
         }
         _ => String::new(),
-    }
+    };
+    mixed + &beside
 }
 
 /// What stood or stands somewhere, as JSON.

@@ -27,7 +27,16 @@ const PATIENCE: Duration = Duration::from_secs(10);
 impl Context {
     /// Opens the base directory, or hands `wish` to the process that serves it and gives what came of
     /// that.
-    pub(super) fn open_or_hand_over(&self, wish: &Wish, stop: &Stop) -> Result<Opened> {
+    pub(super) fn open_or_hand_over(&self, wish: &Wish, stop: &Stop) -> Result<Opened<Turn>> {
+        self.open_or(stop, || control::hand_over(&self.config, wish, stop))
+    }
+
+    /// The same; `hand_over` hands what is wished to that process.
+    pub(super) fn open_or<T>(
+        &self,
+        stop: &Stop,
+        hand_over: impl Fn() -> Result<Option<T>>,
+    ) -> Result<Opened<T>> {
         let begun = Instant::now();
         live::heed(stop);
         loop {
@@ -36,10 +45,10 @@ impl Context {
                 Err(e) if e.is_locked() && Lock::holder_serves(&self.config) => {
                     live::running("", "the deaddrop that runs here does it", &Arc::default());
                     // Else it ended and left the wish alone.
-                    let turn = control::hand_over(&self.config, wish, stop);
+                    let done = hand_over();
                     live::nothing();
-                    if let Some(turn) = turn? {
-                        return Ok(Opened::Elsewhere(Box::new(turn)));
+                    if let Some(done) = done? {
+                        return Ok(Opened::Elsewhere(Box::new(done)));
                     }
                 }
                 // Whoever carries out one reply will soon be done.

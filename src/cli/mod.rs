@@ -49,7 +49,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::base::{Base, Clock, Turn};
+use crate::base::{Base, Clock};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::runner::Runner;
@@ -203,11 +203,11 @@ struct Context {
 }
 
 /// How a base directory was got at.
-enum Opened {
+enum Opened<T> {
     /// It is this process's.
     Here(Box<Base>),
     /// Another process serves it, and has done what was wished.
-    Elsewhere(Box<Turn>),
+    Elsewhere(Box<T>),
 }
 
 impl Context {

@@ -9,18 +9,19 @@ use serde_json::json;
 use super::serving::first_line;
 use super::whereabouts::By;
 use super::{Context, held, question, talk};
-use crate::base::Turn;
+
+use crate::base::{Turn, Which, shown};
 use crate::config::Config;
 use crate::control::Wish;
 use crate::error::{Error, Result};
 use crate::inbox;
 use crate::lock::Lock;
 use crate::runner::sandbox::Tier;
-use crate::session::Session;
 use crate::session::journal;
 use crate::session::log::{self, Entry};
 use crate::session::record::History;
 use crate::session::store::Store;
+use crate::session::{FileChange, Session};
 use crate::text::{count, visible_line};
 use crate::watch::Stop;
 
@@ -39,7 +40,13 @@ pub(super) struct Status {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  deaddrop log\n  deaddrop log a1b2c3d4 --json")]
+#[command(after_help = "\
+A line for each turn; with -v also which files it changed, and how many lines.
+
+Examples:
+  deaddrop log
+  deaddrop log -v
+  deaddrop log a1b2c3d4 --json")]
 pub(super) struct Log {
     /// Which session; the newest open one if none is named
     id: Option<String>,
@@ -210,6 +217,9 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
         if context.json {
             let mut value = json!(entry);
             value["isUndone"] = is_undone.into();
+            if context.talk.verbose {
+                value["files"] = json!(files(context, &session, entry.sequence).ok());
+            }
             if waits {
                 value["waiting"] = question::to_json(context, &session);
             }
@@ -247,8 +257,30 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
             line.push_str(&format!(" so far, {}", how()));
         }
         talk::result(&format!("{line}  ({})", visible_line(&reply)));
+        if context.talk.verbose {
+            match files(context, &session, sequence) {
+                Ok(files) => files.iter().for_each(|file| talk::result(&format!("        {file}"))),
+                Err(why) => talk::result(&format!("        {why}")),
+            }
+        }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Which files a turn changed, as a line each; else why that is not known.
+fn files(
+    context: &Context,
+    session: &Session,
+    sequence: u32,
+) -> std::result::Result<Vec<String>, String> {
+    let shown = shown(&context.config, session, Which::One(sequence)).map_err(|e| e.to_string())?;
+    let told = shown.told();
+    let mut files: Vec<String> = told.named.iter().map(FileChange::told_with_lines).collect();
+    match told.files - files.len() {
+        0 => {}
+        n => files.push(format!("and {} more", count(n, "file"))),
+    }
+    Ok(files)
 }
 
 /// What a turn that waits has come to so far, as the log will have it.
@@ -267,6 +299,7 @@ fn begun(session: &Session) -> Option<Entry> {
         records: Vec::new(),
         undid: Vec::new(),
         redid: None,
+        reopened: None,
     })
 }
 

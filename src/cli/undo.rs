@@ -15,11 +15,13 @@ use crate::watch::Stop;
 Files are as they were before the turn: contents, permissions and links, what is gone is back, and what
 was made is gone. Ignored files are left alone, and so are names that only you write, such as .git.
 What you have changed since is refused and named; nothing is touched then. The next outbox tells the
-LLM. A session that is complete is taken up again by it.
+LLM, with your --reason. A session that is complete is taken up again by it. What commands did beside
+files of the workspace stands, such as commits.
 
 Examples:
   deaddrop undo
   deaddrop undo 3
+  deaddrop undo --reason \"Leave the public interface as it is\"
   deaddrop undo --force
       puts files back that you have changed since; `redo` brings yours back")]
 pub(super) struct Undo {
@@ -32,10 +34,12 @@ pub(super) struct Undo {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Only the last undo can be taken back, and only while no turn has come after it.
+Only the last undo can be taken back, and only while no turn has come after it that changed files. A
+session that the turn had completed is complete again, unless you have something to say.
 
 Examples:
   deaddrop redo
+  deaddrop redo --reason \"I looked again: it was right\"
   deaddrop redo --session a1b2c3d4")]
 pub(super) struct Redo {
     #[command(flatten)]
@@ -50,6 +54,9 @@ struct How {
     /// Also files that you have changed since
     #[arg(long)]
     force: bool,
+    /// Why: your words for the LLM, in the next outbox
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
 }
 
 pub(super) fn undo(context: &Context, arguments: &Undo) -> Result<ExitCode> {
@@ -62,7 +69,9 @@ pub(super) fn redo(context: &Context, arguments: &Redo) -> Result<ExitCode> {
 }
 
 fn go_back(context: &Context, back: Back, how: &How) -> Result<ExitCode> {
-    let wish = Wish::Back { back, session: how.session.clone(), force: how.force };
+    let (session, reason) = (how.session.clone(), how.reason.clone());
+    let reason = reason.filter(|reason| !reason.trim().is_empty());
+    let wish = Wish::Back { back, session, force: how.force, reason };
     let stop = Stop::on_signals()?;
     let turn = context.wish(wish, &stop, None, 0)?;
     context.conclude(turn, false, &stop)

@@ -4,7 +4,7 @@
 
 mod spool;
 
-pub use spool::{answer_all, folder, hand_over, sweep};
+pub use spool::{answer_all, folder, hand_over, hand_over_prune, sweep};
 
 use std::path::{Path, PathBuf};
 
@@ -75,6 +75,9 @@ pub enum Wish {
         session: Option<String>,
         /// Also what the person has changed since.
         force: bool,
+        /// Why, in the person's words.
+        #[serde(default)]
+        reason: Option<String>,
     },
     /// Go on with a run that waited.
     ResumeRun {
@@ -102,9 +105,9 @@ pub fn fulfil(base: &mut Base, wish: Wish, observer: &mut dyn Observer) -> Resul
         }
         Wish::Run { steps, policy } => base.run(steps, *policy, observer),
         Wish::ResumeRun { stem } => base.resume_run(&stem, observer),
-        Wish::Back { back, session, force } => {
+        Wish::Back { back, session, force, reason } => {
             let session = base.to_take_back(session.as_deref())?;
-            base.take_back(session, back, force, observer)
+            base.take_back(session, back, force, reason, observer)
         }
         Wish::Say { text, session } => {
             let session = base.store.choose(session.as_deref())?;

@@ -1,6 +1,7 @@
 //! The folder through which wishes are handed to the process that serves a base directory, and their
 //! answers come back: a file each, held by whoever waits.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Wish, fulfil};
 use crate::atomic;
-use crate::base::{Base, Turn};
+use crate::base::{Base, Pruned, Turn};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::lock::Lock;
@@ -26,12 +27,31 @@ const OLD: Duration = Duration::from_mins(1);
 const STRANGE: &str = "the deaddrop that runs here does not understand this; is it the same version? Stop it, then try again";
 
 /// What came of a wish: the session as it is now, and the outbox that was written.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer {
     done: Option<(Box<Session>, Option<PathBuf>)>,
+    /// What came of making room, where that was wished.
+    #[serde(default)]
+    pruned: Option<Pruned>,
     /// Else what is said to the person, and the exit code.
     failed: Option<(String, u8)>,
+}
+
+/// What is handed over.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Handed<'a> {
+    Wish(Cow<'a, Wish>),
+    Upkeep(Upkeep),
+}
+
+/// What is to be done about what is kept, and is no session's.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+enum Upkeep {
+    /// Make room for checkpoints: so many bytes may be kept; None for as many as the settings say.
+    Prune { max_bytes: Option<u64> },
 }
 
 /// The folder through which wishes are handed over.
@@ -41,26 +61,46 @@ pub fn folder(config: &Config) -> PathBuf {
 
 /// Hands a wish to the process that serves the base directory, and waits until it is done. None
 /// where that process ended first and left the wish alone.
+pub fn hand_over(config: &Config, wish: &Wish, stop: &Stop) -> Result<Option<Turn>> {
+    let answer = answer_to(config, &Handed::Wish(Cow::Borrowed(wish)), stop)?;
+    let turn = |(session, outbox): (Box<Session>, _)| Turn { session: *session, outbox };
+    answer.map(|answer| answer.done.map(turn).ok_or_else(empty)).transpose()
+}
+
+/// The same of making room for checkpoints (see [`Base::prune`]).
+pub fn hand_over_prune(
+    config: &Config,
+    max_bytes: Option<u64>,
+    stop: &Stop,
+) -> Result<Option<Pruned>> {
+    let answer = answer_to(config, &Handed::Upkeep(Upkeep::Prune { max_bytes }), stop)?;
+    answer.map(|answer| answer.pruned.ok_or_else(empty)).transpose()
+}
+
+fn empty() -> Error {
+    Error::relayed("an empty answer".to_owned(), 1)
+}
+
+/// The answer to what is handed over, as [`hand_over`] has it.
 ///
 /// # Panics
 /// Never: strings always become JSON.
-pub fn hand_over(config: &Config, wish: &Wish, stop: &Stop) -> Result<Option<Turn>> {
+fn answer_to(config: &Config, handed: &Handed<'_>, stop: &Stop) -> Result<Option<Answer>> {
     let folder = folder(config);
     fs::create_dir_all(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
     let name = uuid::Uuid::new_v4().simple().to_string();
     let (asked, answered) =
         (folder.join(format!("{name}.wish")), folder.join(format!("{name}.answer")));
-    let text = serde_json::to_vec(wish).expect("strings become JSON");
+    let text = serde_json::to_vec(handed).expect("strings become JSON");
     let _held = ask(&folder, &asked, &text).map_err(|e| Error::io("write", &asked, e))?;
     loop {
         if let Ok(text) = fs::read(&answered) {
             let _ = fs::remove_file(&answered);
             let answer: Answer = serde_json::from_slice(&text)
                 .map_err(|e| Error::relayed(format!("an answer that makes no sense: {e}"), 1))?;
-            return match (answer.done, answer.failed) {
-                (Some((session, outbox)), _) => Ok(Some(Turn { session: *session, outbox })),
-                (None, Some((why, code))) => Err(Error::relayed(why, code)),
-                (None, None) => Err(Error::relayed("an empty answer".to_owned(), 1)),
+            return match answer.failed {
+                Some((why, code)) => Err(Error::relayed(why, code)),
+                None => Ok(Some(answer)),
             };
         }
         if stop.is_asked() || !Lock::is_held(config) {
@@ -119,21 +159,25 @@ pub fn answer_all(
         if fs::rename(&path, &taken).is_err() {
             continue;
         }
-        let wish =
-            fs::read(&taken).ok().and_then(|text| serde_json::from_slice::<Wish>(&text).ok());
-        let outcome = match wish {
+        let handed = fs::read(&taken).ok();
+        let handed = handed.and_then(|text| serde_json::from_slice::<Handed<'_>>(&text).ok());
+        let answer = match handed {
             None => Err(Error::relayed(STRANGE.to_owned(), 1)),
-            Some(wish) => fulfil(base, wish.clone(), observer).map(|turn| (wish, turn)),
-        };
-        let answer = match outcome {
-            Ok((wish, turn)) => {
-                let told = (Box::new(turn.session.clone()), turn.outbox.clone());
-                done.push((wish, turn));
-                Answer { done: Some(told), failed: None }
+            Some(Handed::Upkeep(Upkeep::Prune { max_bytes })) => {
+                let pruned = base.prune(max_bytes);
+                pruned.map(|pruned| Answer { pruned: Some(pruned), ..Answer::default() })
             }
+            Some(Handed::Wish(wish)) => fulfil(base, (*wish).clone(), observer).map(|turn| {
+                let told = (Box::new(turn.session.clone()), turn.outbox.clone());
+                done.push((wish.into_owned(), turn));
+                Answer { done: Some(told), ..Answer::default() }
+            }),
+        };
+        let answer = match answer {
+            Ok(answer) => answer,
             // What is wrong with the base directory itself stops its process.
             Err(e) if base.is_within_turn() || e.is_of_the_disk() => return Err(e),
-            Err(e) => Answer { done: None, failed: Some((e.to_string(), e.code())) },
+            Err(e) => Answer { failed: Some((e.to_string(), e.code())), ..Answer::default() },
         };
         let text = serde_json::to_vec(&answer).expect("strings and numbers become JSON");
         atomic::write_private(&path.with_extension("answer"), &text)?;

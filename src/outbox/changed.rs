@@ -30,9 +30,15 @@ fn taken_back(changed: &Changed, back: &Back) -> String {
         [one] => format!("what your reply to message {one} changed"),
         _ => format!("what your replies to messages {} changed", turns.join(", ")),
     };
-    let what = match back.redid {
-        Some(_) => format!("The user has put back {turns}, which they had undone: it stands again"),
-        None => format!("The user has undone {turns}: files are as they were before"),
+    let (what, beside) = match back.redid {
+        Some(_) => (
+            format!("The user has put back {turns}, which they had undone: it stands again"),
+            "No command was run again for that.",
+        ),
+        None => (
+            format!("The user has undone {turns}: files are as they were before"),
+            "Only files of the workspace were put back: what commands did beside them stands, such as commits, ignored files and all that is outside the workspace.",
+        ),
     };
     let named: Vec<&FileChange> = changed.named.iter().collect();
     let mut told = match changed.files {
@@ -44,6 +50,8 @@ fn taken_back(changed: &Changed, back: &Back) -> String {
         let more = rest(back.left.len(), left.len());
         told.push_str(&format!("Left as they are: {}{more}\n", left.join(", ")));
     }
+    told.push_str(beside);
+    told.push_str(" Go by these files as they are now, and look at them again before you edit lines of them by number.\n");
     told
 }
 

@@ -33,6 +33,11 @@ impl Seen {
         Self { digest: Digest::of(bytes), first, size }
     }
 
+    /// A file that was seen when it was another, so that it is none that can be there.
+    pub fn outdated() -> Self {
+        Self { digest: Digest::of(b""), first: None, size: u64::MAX }
+    }
+
     /// Whether these bytes, a whole file, are what was looked at. What was not looked at may be
     /// another, as long as the size is the same.
     pub fn is(&self, bytes: &[u8]) -> bool {

@@ -23,6 +23,9 @@ pub struct Changed {
     /// How many of them commands changed.
     #[serde(default)]
     pub by_commands: usize,
+    /// The ignore rules that the rest of a turn goes by that stopped to ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<BlobId>,
     /// Why it is not known, and cannot be taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_kept: Option<String>,

@@ -44,6 +44,9 @@ pub struct Entry {
     /// The undo that it took back, by its sequence, where it was a redo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redid: Option<u32>,
+    /// The summary of the session that it took up again, where it was an undo.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reopened: Option<String>,
 }
 
 impl Entry {
@@ -76,7 +79,8 @@ pub struct Standing<'a> {
     pub undone: Vec<(&'a Entry, Vec<&'a Entry>)>,
 }
 
-/// Tells from the turns of a session which of them stand. A turn after an undo makes it final.
+/// Tells from the turns of a session which of them stand. A turn after an undo makes it final, unless that
+/// turn is known to have changed nothing.
 pub fn standing(entries: &[Entry]) -> Standing<'_> {
     let mut standing = Standing::default();
     for entry in entries {
@@ -88,10 +92,13 @@ pub fn standing(entries: &[Entry]) -> Standing<'_> {
         } else if let Some(undo) = entry.redid {
             if let Some(at) = standing.undone.iter().rposition(|(e, _)| e.sequence == undo) {
                 standing.done.append(&mut standing.undone.remove(at).1);
+                standing.done.sort_by_key(|done| done.sequence);
             }
         } else {
             standing.done.push(entry);
-            standing.undone.clear();
+            if entry.changed.is_none() || !entry.records.is_empty() {
+                standing.undone.clear();
+            }
         }
     }
     standing

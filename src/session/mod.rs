@@ -162,14 +162,26 @@ impl Session {
         self.updated_at = now;
     }
 
-    /// Takes in that the person has taken turns back, or done that again: on to an outbox that tells it.
-    /// What the one before it said on their behalf is said again, since nobody may have pasted that.
-    pub fn go_back(&mut self, changed: Changed, now: Timestamp) {
-        self.repeat_said();
+    /// Takes in that the person has taken turns back, or done that again: on to an outbox that tells it
+    /// with their `reason`; or complete again, with that summary. What the outbox before it said on their
+    /// behalf is said again, since nobody may have pasted it.
+    pub fn go_back(
+        &mut self,
+        changed: Changed,
+        reason: Option<String>,
+        completes: Option<String>,
+        now: Timestamp,
+    ) {
         self.last_results = Vec::new();
         self.changed = Some(Box::new(changed));
         self.updated_at = now;
-        self.summary = None;
+        self.is_complete = completes.is_some();
+        self.summary = completes;
+        if self.is_complete {
+            return;
+        }
+        self.repeat_said();
+        self.to_say.extend(reason);
         self.next_outbox();
     }
 

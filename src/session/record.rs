@@ -119,6 +119,15 @@ pub struct Undoing {
     /// The undo that is taken back, if it is a redo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redid: Option<u32>,
+    /// Why, in the person's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The summary of the session that was complete and is taken up again by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reopened: Option<String>,
+    /// The summary of the session that is complete again after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completes: Option<String>,
 }
 
 /// Where a file was dropped.

@@ -134,6 +134,20 @@ impl SeenFiles {
         }
     }
 
+    /// These files may be others than any that was seen: nothing goes by their lines before they are
+    /// seen again. Of more than can be remembered, those that were seen count, and the first others.
+    pub fn doubt(&mut self, paths: impl Iterator<Item = RelPath>) {
+        let mut unseen = Vec::new();
+        for path in paths {
+            match self.0.get_mut(&path) {
+                Some(sight) => (sight.seen, sight.newer) = (Seen::outdated(), None),
+                None if unseen.len() < REMEMBERED / 2 => unseen.push(path),
+                None => {}
+            }
+        }
+        unseen.into_iter().for_each(|path| self.see(path, Seen::outdated()));
+    }
+
     /// A file or a folder stands elsewhere now.
     pub fn carry_over(&mut self, from: &RelPath, to: &RelPath) {
         self.0.retain(|path, _| !path.is_within(to));

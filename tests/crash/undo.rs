@@ -113,3 +113,71 @@ fn stopped_anywhere_an_undo_is_whole_or_was_never_begun() {
     }
     tally.conclude("places of an undo");
 }
+
+#[test]
+fn what_was_put_back_before_a_stop_and_changed_after_it_is_named_by_a_redo() {
+    if !can_trace() {
+        return;
+    }
+    let (mut undisturbed, _) = scene();
+    let traced = undisturbed.go_on_traced();
+    let points = trace::points(&trace::read(&traced), undisturbed.base.path());
+    // The last that touches the workspace: all else is put back by then.
+    let Some(last) = points.iter().rfind(|point| point.what.contains("/workspace/")) else {
+        eprintln!("SKIPPED: strace does not see the paths of open files; it may as root");
+        return;
+    };
+    let (mut scene, before) = scene();
+    let traced = scene.disturb(&format!("{}:signal=KILL:when={}", last.name, last.n));
+    assert!(traced.killed, "{:?}", traced.run);
+    let now = seen(&scene);
+    assert_eq!(now["/a.txt"], before["/a.txt"]);
+    scene.base.write("workspace/a.txt", "mine\n");
+    scene.arguments = ["resume", "--no-watch"].map(str::to_owned).into();
+    scene.go_on();
+    assert_eq!(scene.base.read("workspace/a.txt"), "mine\n");
+    let outbox = scene.base.read(&format!("outbox/{ID}_seq0003.txt"));
+    assert!(outbox.contains("Left as they are: a.txt\n"), "{outbox}");
+    let redo = scene.base.run(&["redo"]).with_code(1);
+    assert!(redo.stderr.contains("nothing was touched: 'a.txt'"), "{}", redo.stderr);
+    scene.base.run(&["redo", "--force"]).ok();
+    assert_eq!(scene.base.read("workspace/a.txt"), "another\n");
+}
+
+#[test]
+fn many_files_are_put_back_together_wherever_that_is_stopped() {
+    if !can_trace() {
+        return;
+    }
+    let many = || {
+        let mut scene = Scene::new();
+        scene.base.sh("cd workspace && for n in $(seq 60); do echo $n > f$n; done; ln f1 g");
+        let before = seen(&scene);
+        let reply = "[RUN_COMMAND]\nfor f in f* g; do echo x >> $f; done; chmod 755 f2; rm f3\n[/RUN_COMMAND]\n";
+        let path = scene.base.write("r.part", reply);
+        fs::rename(path, scene.base.at("inbox/r.txt")).unwrap();
+        scene.go_on();
+        scene.arguments = vec!["undo".to_owned()];
+        (scene, before)
+    };
+    let (mut undisturbed, before) = many();
+    let after = seen(&undisturbed);
+    let traced = undisturbed.go_on_traced();
+    let points = trace::points(&trace::read(&traced), undisturbed.base.path());
+    if !points.iter().any(|point| point.what.ends_with("/sessions/journal")) {
+        eprintln!("SKIPPED: strace does not see the paths of open files; it may as root");
+        return;
+    }
+    let mut tally = Tally::default();
+    let renames: Vec<_> = points.iter().filter(|p| p.name.starts_with("rename")).cloned().collect();
+    for point in sample(&renames, 12).into_iter().chain(sample(&points, 40)) {
+        let (mut scene, _) = many();
+        let traced = scene.disturb(&format!("{}:signal=KILL:when={}", point.name, point.n));
+        tally.count("killed", usize::from(traced.killed));
+        let begun = judge(&mut scene, &before, &after);
+        tally.count("gone on with", usize::from(begun));
+        tally.add(&format!("{} ({})", point.n, point.what), &scene);
+    }
+    assert!(tally.counts["gone on with"] > 0, "{:?}", tally.counts);
+    tally.conclude("places of an undo of many files");
+}

@@ -126,3 +126,7 @@ mod tolerance;
 mod tracked_settings;
 #[cfg(target_os = "linux")]
 mod undo;
+#[cfg(target_os = "linux")]
+mod undo_over;
+#[cfg(target_os = "linux")]
+mod undo_told;

@@ -256,3 +256,15 @@ fn it_is_kept_as_json_and_that_of_the_version_before_is_read() {
     let part = serde_json::to_value(seen_in_part(&[(2, 3)])).unwrap();
     assert_eq!(part["a"]["newer"]["lines"], serde_json::json!([[2, 3]]));
 }
+
+#[test]
+fn what_is_in_doubt_is_like_nothing_that_stands_there() {
+    let mut all = seen(&[("a", "1"), ("b", "2")]);
+    all.see_lines(&path("a"), Seen::whole(b"3"), &[(1, 1)]);
+    let many = (0..REMEMBERED).map(|n| path(&format!("n{n}")));
+    all.doubt(many.chain([path("a")]));
+    let a = all.get(&path("a"), (1, 1)).unwrap();
+    assert!(!a.is(b"1") && !a.is(b"3") && !a.is(b"") && !a.fits(&Seen::whole(b"1")));
+    assert!(all.get(&path("b"), (1, 1)).unwrap().is(b"2"));
+    assert!(all.get(&path("n0"), (1, 1)).is_some() && all.0.len() == REMEMBERED / 2 + 2);
+}

@@ -14,6 +14,7 @@ pub fn composed(lists: impl IntoIterator<Item = Vec<Change>>) -> Vec<Change> {
             None => drop(all.insert(change.path.clone(), change)),
             Some(known) => {
                 known.mixed |= change.mixed || known.after != change.before;
+                known.by_command |= change.by_command;
                 known.after = change.after;
             }
         }
@@ -23,11 +24,9 @@ pub fn composed(lists: impl IntoIterator<Item = Vec<Change>>) -> Vec<Change> {
 
 /// The same changes the other way round.
 pub fn reversed(changes: Vec<Change>) -> Vec<Change> {
-    let turned = |Change { path, before, after, mixed }| Change {
-        path,
-        before: after,
-        after: before,
+    let turned = |Change { path, before, after, mixed, .. }| Change {
         mixed,
+        ..Change::of(path, after, before)
     };
     changes.into_iter().map(turned).collect()
 }
@@ -39,7 +38,7 @@ mod tests {
 
     fn change(path: &str, before: Option<u32>, after: Option<u32>) -> Change {
         let what = |mode: Option<u32>| mode.map(|mode| What::Folder { mode });
-        Change { path: path.into(), before: what(before), after: what(after), mixed: false }
+        Change::of(path.into(), what(before), what(after))
     }
 
     #[test]

@@ -193,11 +193,7 @@ impl Index {
 
     /// The blobs of all that is seen.
     pub(super) fn blobs(&self) -> BTreeSet<BlobId> {
-        let blob = |known: &Known| match &known.what {
-            What::File { blob, .. } => Some(blob.clone()),
-            _ => None,
-        };
-        self.seen.values().filter_map(blob).collect()
+        self.seen.values().filter_map(|known| known.what.blob().cloned()).collect()
     }
 }
 

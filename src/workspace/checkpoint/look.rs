@@ -3,8 +3,7 @@
 use std::io::{self, Read};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
-use cap_std::fs::{Dir, Metadata, OpenOptions};
+use cap_std::fs::{Dir, Metadata};
 
 use super::index::Known;
 use super::{Store, What, Why};
@@ -13,7 +12,7 @@ use crate::error::Result;
 use crate::workspace::names::{escaped_os, unescaped};
 use crate::workspace::walk::close::{By, Close, Facts, Met};
 use crate::workspace::walk::{EntryKind, Walk, walk_closely};
-use crate::workspace::{Workspace, without_blocking};
+use crate::workspace::{Workspace, open_to_look};
 
 /// What was changed so short a time ago may change again without another time, in nanoseconds; on
 /// some file systems times are of two seconds.
@@ -191,6 +190,15 @@ impl Store {
         self.look_at(workspace, path, keep)
     }
 
+    /// Whether what stands at a path is surely what it was at the last look, as far as that tells without
+    /// reading it.
+    pub(super) fn is_as_seen(&self, workspace: &Workspace, path: &str) -> bool {
+        self.index.seen.get(path).filter(|known| known.sure).is_some_and(|known| {
+            let same = identity(&known.facts, known.size);
+            workspace.identity_at(path).is_ok_and(|now| now == same)
+        })
+    }
+
     /// Reads a regular file, and keeps its content where that is asked for; None where it cannot be
     /// read, or is no such file.
     fn read(&mut self, folder: &Dir, name: &str, keep: bool) -> Result<Option<(What, Facts, u64)>> {
@@ -245,7 +253,7 @@ impl Workspace {
 }
 
 /// What tells whether something is the same that cannot be compared otherwise.
-fn identity(facts: &Facts, size: u64) -> String {
+pub(super) fn identity(facts: &Facts, size: u64) -> String {
     let Facts { inode, mode, written, changed } = facts;
     format!("{inode} {mode:o} {size} {written} {changed}")
 }
@@ -261,11 +269,7 @@ fn read_once(
     name: &str,
     limit: u64,
 ) -> io::Result<(Option<Vec<u8>>, Metadata, Metadata)> {
-    let mut options = OpenOptions::new();
-    options.read(true).follow(FollowSymlinks::No);
-    without_blocking(&mut options);
-    let mut file = folder.open_with(unescaped(name), &options)?;
-    let before = file.metadata()?;
+    let (mut file, before) = open_to_look(folder, &unescaped(name))?;
     if !before.is_file() {
         return Err(io::ErrorKind::InvalidInput.into());
     }

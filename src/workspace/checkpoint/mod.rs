@@ -11,20 +11,26 @@
 //!   change once more within it is not relied upon.
 //! - Times, owners and extended attributes are not kept.
 //!
-//! `index` remembers what was seen, `look` looks, `recorder` does so around the operations of a turn,
-//! `plan` and `restore` put things back, `compose` makes one change of several.
+//! `index` remembers what was seen, `look` looks, `recorder` does so around the operations of a turn
+//! (`hands` tells commands' changes from theirs, `rules` are those from before the turn), `plan` and
+//! `restore` put things back (`writing` brings files to their places), `compose` makes one change of several.
 
 mod below;
 mod compose;
+mod hands;
 mod index;
 mod look;
+#[cfg(all(test, target_os = "linux"))]
+mod parts;
 mod plan;
 #[cfg(all(test, target_os = "linux"))]
 mod property;
 mod recorder;
 mod restore;
+mod rules;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
+mod writing;
 
 use std::path::{Path, PathBuf};
 
@@ -33,6 +39,7 @@ use serde::{Deserialize, Serialize};
 use super::names;
 use crate::blobs::{BlobId, Blobs};
 use crate::error::Result;
+use crate::protocol::RelPath;
 use crate::text::visible_line;
 pub use compose::{composed, reversed};
 use index::Index;
@@ -40,6 +47,7 @@ pub use index::Mark;
 pub use plan::Plan;
 pub use recorder::{Noted, Recorded, Recorder};
 pub use restore::Restored;
+pub use rules::KeptRules;
 
 /// What stands somewhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +79,16 @@ pub enum What {
         /// What tells whether it is still the same.
         is: String,
     },
+}
+
+impl What {
+    /// The content of a file that is kept.
+    pub fn blob(&self) -> Option<&BlobId> {
+        match self {
+            Self::File { blob, .. } => Some(blob),
+            _ => None,
+        }
+    }
 }
 
 /// Why something is not kept.
@@ -114,9 +132,27 @@ pub struct Change {
     /// Whether somebody else changed it in between, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
+    /// Whether a command of the turn changed it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_command: bool,
 }
 
 impl Change {
+    /// What stood there, and what does.
+    pub fn of(path: String, before: Option<What>, after: Option<What>) -> Self {
+        Self { path, before, after, mixed: false, by_command: false }
+    }
+
+    /// The contents of both sides, as far as they are kept.
+    pub fn blobs(&self) -> impl Iterator<Item = &BlobId> {
+        [&self.before, &self.after].into_iter().flatten().filter_map(What::blob)
+    }
+
+    /// Where it is, as operations name it; None where they cannot.
+    pub fn place(&self) -> Option<RelPath> {
+        RelPath::parse(names::unescaped(&self.path).to_str()?).ok()
+    }
+
     /// Its path for people.
     pub fn shown(&self) -> String {
         visible_line(&names::shown(&self.path)).into_owned()
@@ -156,12 +192,16 @@ impl Store {
 
     /// How many bytes are kept.
     pub fn size(&mut self) -> u64 {
-        *self.size.get_or_insert_with(|| {
-            // It was counted before, most likely.
-            let told = std::fs::read_to_string(self.folder.join("size")).ok();
-            let told = told.and_then(|text| text.trim().parse().ok());
-            told.unwrap_or_else(|| self.blobs.all().iter().map(|(_, length)| length).sum())
-        })
+        if let Some(size) = self.size {
+            return size;
+        }
+        // It was counted before, most likely.
+        let told = std::fs::read_to_string(self.folder.join("size")).unwrap_or_default();
+        let mut numbers = told.split_whitespace().map_while(|number| number.parse().ok());
+        let size = numbers.next();
+        self.swept = self.swept.max(numbers.next().unwrap_or_default());
+        let count = || self.blobs.all().iter().map(|(_, length)| length).sum();
+        *self.size.insert(size.unwrap_or_else(count))
     }
 
     /// How many bytes may be kept in all.
@@ -203,6 +243,16 @@ impl Store {
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 
+    /// All that these records say, as one list; None where one of them is gone.
+    pub fn composed(&self, records: &[BlobId]) -> Result<Option<Vec<Change>>> {
+        let parts: Option<Vec<_>> =
+            records.iter().map(|record| self.recorded(record).transpose()).collect();
+        Ok(parts
+            .map(|parts| parts.into_iter().collect::<Result<Vec<_>>>())
+            .transpose()?
+            .map(composed))
+    }
+
     /// Brings all that was added to disk.
     pub fn settle(&mut self) -> Result<()> {
         let settled = self.blobs.settle();
@@ -219,10 +269,10 @@ impl Store {
         (self.size, _) = (None, std::fs::remove_file(self.folder.join("size")));
     }
 
-    /// Notes how much is kept, for the next process.
+    /// Notes how much is kept, and was when it was last looked, for the next process.
     pub fn note_size(&self) {
         if let Some(size) = self.size {
-            let text = size.to_string();
+            let text = format!("{size} {}", self.swept);
             // It is counted anew where it is missing.
             let _ = crate::atomic::write_soon(&self.folder.join("size"), text.as_bytes());
         }
@@ -253,8 +303,8 @@ impl Store {
 
     /// Whether so much is kept that it is time to look which of it is needed.
     pub fn is_full(&mut self) -> bool {
-        let (limit, swept) = (self.limit, self.swept);
-        self.size() > limit / 10 * 9 && self.size() > swept.saturating_add(limit / 20)
+        let (size, limit) = (self.size(), self.limit);
+        size > limit / 10 * 9 && size > self.swept.saturating_add(limit / 20)
     }
 
     /// Clears away what an interrupted write left. Only for whoever may write here.

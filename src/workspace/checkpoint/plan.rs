@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::look::split;
 use super::{Change, Store, What};
 use crate::blobs::BlobId;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::workspace::Workspace;
 use crate::workspace::names::unescaped;
 use crate::workspace::walk::close::Facts;
@@ -51,9 +51,7 @@ impl Store {
             if workspace.is_below_one(&change.path) {
                 let why = "its name is protected: only you write it";
                 plan.left.push((told, why.to_owned()));
-                if let Some(What::File { blob, .. }) = change.after {
-                    unmade.insert(blob);
-                }
+                unmade.extend(change.after.as_ref().and_then(What::blob).cloned());
                 continue;
             }
             let known = [change.before.as_ref(), change.after.as_ref()];
@@ -67,11 +65,11 @@ impl Store {
                     continue;
                 }
             }
-            if let Some(why) = self.cannot(now.as_ref(), change.after.as_ref()) {
+            if let Some(why) = self.cannot(now.as_ref(), change.after.as_ref())? {
                 plan.left.push((told, why));
                 continue;
             }
-            plan.changes.push(Change { before: now, mixed: false, ..change });
+            plan.changes.push(Change::of(change.path, now, change.after));
         }
         plan.keep_only_copies(&unmade);
         plan.make_ways(workspace);
@@ -79,15 +77,24 @@ impl Store {
         Ok(plan)
     }
 
-    /// Why what stands somewhere cannot become that.
-    fn cannot(&self, now: Option<&What>, after: Option<&What>) -> Option<String> {
-        let told = |what: &What, is: &str| match what {
-            What::Unkept { why, .. } => Some(format!("{is} not kept: {}", why.in_words())),
-            What::File { blob, .. } if !self.blobs.has(blob) => Some(format!("{is} not kept")),
+    /// Why what stands somewhere cannot become that. What it is to become is read: a disk that fails
+    /// should do so before anything is touched.
+    fn cannot(&self, now: Option<&What>, after: Option<&What>) -> Result<Option<String>> {
+        let unkept = |what: Option<&What>, is: &str| match what {
+            Some(What::Unkept { why, .. }) => Some(format!("{is} not kept: {}", why.in_words())),
             _ => None,
         };
-        let was = after.and_then(|after| told(after, "what it was is"));
-        was.or_else(|| now.and_then(|now| told(now, "what it is now is")))
+        if let Some(blob) = after.and_then(What::blob) {
+            match self.blobs.read(blob) {
+                Ok(Some(_)) => {}
+                Ok(None) => return Ok(Some("what it was is not kept".to_owned())),
+                Err(e) => return Err(Error::undo(format!("{e}; nothing was touched"))),
+            }
+        }
+        if now.and_then(What::blob).is_some_and(|blob| !self.blobs.has(blob)) {
+            return Ok(Some("what it is now is not kept".to_owned()));
+        }
+        Ok(unkept(after, "what it was is").or_else(|| unkept(now, "what it is now is")))
     }
 }
 
@@ -107,26 +114,22 @@ impl Plan {
 
     /// Plans the folders on the way that somebody has removed since.
     fn make_ways(&mut self, workspace: &Workspace) {
-        let mut missing: BTreeSet<String> = BTreeSet::new();
-        for change in self.changes.iter().filter(|change| change.after.is_some()) {
-            let above = ancestors(split(&change.path).0);
-            let gone = above.filter(|folder| workspace.mode_of(folder).is_none());
-            missing.extend(gone.map(str::to_owned));
-        }
-        missing.retain(|folder| !self.changes.iter().any(|change| change.path == *folder));
-        let after = || Some(What::Folder { mode: 0o755 });
-        let make = |path| Change { path, before: None, after: after(), mixed: false };
+        let planned: BTreeSet<&str> = self.changes.iter().map(|c| c.path.as_str()).collect();
+        let missing: Vec<String> = self
+            .folders(|change| change.after.is_some())
+            .into_iter()
+            .filter(|folder| !planned.contains(folder) && workspace.mode_of(folder).is_none())
+            .map(str::to_owned)
+            .collect();
+        let make = |path| Change::of(path, None, Some(What::Folder { mode: 0o755 }));
         self.changes.extend(missing.into_iter().map(make));
         self.changes.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     }
 
     /// Finds the folders that nobody could write to as they are.
     fn open(&mut self, workspace: &Workspace) {
-        let mut folders: Vec<&str> =
-            self.changes.iter().flat_map(|change| ancestors(split(&change.path).0)).collect();
-        folders.sort_unstable();
-        folders.dedup();
-        for folder in folders {
+        let mut opened = Vec::new();
+        for folder in self.folders(|_| true) {
             let target = self.changes.binary_search_by(|change| change.path.as_str().cmp(folder));
             let target = target.ok().map(|n| &self.changes[n]);
             let (now, then) = match target {
@@ -145,9 +148,17 @@ impl Plan {
                 },
             };
             if now & 0o700 != 0o700 {
-                self.opened.push((folder.to_owned(), then));
+                opened.push((folder.to_owned(), then));
             }
         }
+        self.opened = opened;
+    }
+
+    /// The folders that hold what changes, and those above them, the highest first; but for the root.
+    fn folders(&self, which: impl Fn(&Change) -> bool) -> BTreeSet<&str> {
+        let changes = self.changes.iter().filter(|change| which(change));
+        let direct: BTreeSet<&str> = changes.map(|change| split(&change.path).0).collect();
+        direct.into_iter().flat_map(ancestors).collect()
     }
 
     /// The name that the new content of change `n` is written under first, in the same folder.
@@ -162,7 +173,7 @@ impl Plan {
 }
 
 /// A folder and all above it but the root, the highest first.
-fn ancestors(path: &str) -> impl Iterator<Item = &str> {
+pub(super) fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
     ends.map(|end| &path[..end]).filter(|path| !path.is_empty())
 }

@@ -13,6 +13,9 @@ use crate::protocol::{Existing, RelPath};
 /// Where things happen: some of these are folders at times.
 const PATHS: [&str; 8] = ["a", "b", "d", "d/x", "d/e", "d/e/y", "n/m/z", "l"];
 
+/// What is left out by rules: only operations touch it here, since what commands do there is theirs.
+const IGNORED: [&str; 2] = ["out/x", "out/deep/y"];
+
 /// Something that a turn does.
 #[derive(Debug, Clone)]
 enum Act {
@@ -20,11 +23,14 @@ enum Act {
     Delete(&'static str),
     Move(&'static str, &'static str),
     Command(String),
+    /// The turn stops to ask, and goes on.
+    Ask,
 }
 
 fn act() -> impl Strategy<Value = Act> {
     let path = || select(&PATHS[..]);
-    let script = (0_u8..12, path(), path(), any::<u8>()).prop_map(|(sort, p, q, n)| match sort {
+    let any_path = || select([&PATHS[..], &IGNORED[..]].concat());
+    let script = (0_u8..15, path(), path(), any::<u8>()).prop_map(|(sort, p, q, n)| match sort {
         0 => format!("mkdir -p \"$(dirname {p})\"; printf '\\{n:03o}{n}' > {p}"),
         1 => format!("echo {n} >> {p}"),
         2 => format!("rm -rf {p}"),
@@ -36,22 +42,37 @@ fn act() -> impl Strategy<Value = Act> {
         8 => format!("rm -rf {p}; mkdir -p {p}/deep; echo {n} > {p}/deep/f"),
         9 => format!("ln {p} {q}"),
         10 => format!("touch {p}; sleep 0"),
+        11 => format!("rmdir d/e n/m n empty {p}"),
+        12 => format!("mkdir -p empty/{n} {p}/empty"),
+        13 => format!("chmod 1{:o} $(dirname {p})", 0o700 + u32::from(n % 64)),
         _ => format!("truncate -s {n} {p}"),
     });
     prop_oneof![
-        (path(), any::<u8>()).prop_map(|(p, n)| Act::Create(p, n)),
-        path().prop_map(Act::Delete),
-        (path(), path()).prop_map(|(p, q)| Act::Move(p, q)),
-        script.prop_map(Act::Command),
+        2 => (any_path(), any::<u8>()).prop_map(|(p, n)| Act::Create(p, n)),
+        2 => any_path().prop_map(Act::Delete),
+        2 => (any_path(), path()).prop_map(|(p, q)| Act::Move(p, q)),
+        3 => script.prop_map(Act::Command),
+        1 => Just(Act::Ask),
     ]
 }
 
 impl Scene {
     /// Carries out a turn, as `place::Here` does.
     fn carry_out(&mut self, acts: &[Act]) -> Vec<Change> {
+        let mut rules = None;
+        let mut parts = Vec::new();
+        for part in acts.split(|act| matches!(act, Act::Ask)) {
+            let done = self.carry_out_part(part, rules.take());
+            rules = done.rules;
+            parts.push(done.changes.unwrap());
+        }
+        composed(parts)
+    }
+
+    fn carry_out_part(&mut self, acts: &[Act], rules: Option<KeptRules>) -> Recorded {
         let Scene { workspace, store, dir } = self;
         let path = |path: &str| RelPath::parse(path).unwrap();
-        let mut recorder = Recorder::new(store);
+        let mut recorder = Recorder::new(store).going_by(Ok(rules.unwrap_or_default()));
         for act in acts {
             match act {
                 Act::Create(at, n) => {
@@ -78,10 +99,11 @@ impl Scene {
                     let sh = sh.args(["-c", script]).current_dir(dir.path().join("w"));
                     let _ = sh.output().unwrap();
                 }
+                Act::Ask => {}
             }
         }
         recorder.after_commands(workspace);
-        recorder.finish(workspace).changes.unwrap()
+        recorder.finish(workspace)
     }
 }
 
@@ -94,7 +116,7 @@ proptest! {
         at_once in any::<bool>(),
     ) {
         let mut scene = scene();
-        scene.sh("echo a > a; mkdir -p d/e; echo x > d/x; ln -s d/x l");
+        scene.sh("echo a > a; mkdir -p d/e empty; echo x > d/x; ln -s d/x l; echo /out/ > .gitignore");
         scene.carry_out(&begin);
         let mut pictures = vec![scene.all()];
         let mut changes = Vec::new();
@@ -113,12 +135,12 @@ proptest! {
             let plan = scene.plan(changes, false);
             prop_assert_eq!(&plan.conflicts, &Vec::<String>::new());
             prop_assert_eq!(&plan.left, &Vec::new());
-            let left = plan.carry_out(&mut scene.store, &scene.workspace).unwrap().left;
+            let left = plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap().left;
             prop_assert_eq!(left, Vec::new());
             let then = if at_once { 0 } else { turns.len() - n - 1 };
             prop_assert_eq!(scene.all(), pictures[then].clone());
             // Once more does nothing.
-            let left = plan.carry_out(&mut scene.store, &scene.workspace).unwrap().left;
+            let left = plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap().left;
             prop_assert_eq!(left, Vec::new());
             prop_assert_eq!(scene.all(), pictures[then].clone());
             undone.push(plan.changes);

@@ -6,12 +6,14 @@
 //!
 //! Whatever goes wrong here stops nothing: the turn goes on, and cannot be taken back.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::below::below;
+use super::hands::Hands;
 use super::look::{Difference, split};
+use super::rules::{Instead, KeptRules};
 use super::{Change, Mark, Store, What};
 use crate::error::{Error, Result};
 use crate::protocol::{FileEffect, MoveEffect, RelPath};
@@ -19,7 +21,6 @@ use crate::workspace::Workspace;
 use crate::workspace::names::escaped;
 use crate::workspace::walk::Walk;
 use crate::workspace::walk::close::{By, ignores};
-use crate::workspace::walk::ignoring::{FILES, first_lines};
 
 /// What must not be forgotten before an operation is carried out: all that it says is kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +32,12 @@ pub struct Noted {
     /// What all of the workspace was like before the first command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     all: Option<Mark>,
+    /// What an operation is about to change after a command has run, and whether that had changed it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    touched: Vec<(String, bool)>,
+    /// What operations had left there before one more command.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    left: Vec<(String, Option<What>)>,
     /// Why nothing of this turn can be taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failed: Option<String>,
@@ -41,8 +48,8 @@ pub struct Noted {
 pub struct Recorded {
     /// All that it changed, by path; else why that is not known.
     pub changes: Result<Vec<Change>, String>,
-    /// Which of these commands changed, by number.
-    pub by_commands: Vec<usize>,
+    /// The rules that the rest of the turn is to go by, where it has stopped to ask.
+    pub rules: Option<KeptRules>,
 }
 
 /// Records what one turn changes.
@@ -54,6 +61,9 @@ pub struct Recorder<'a> {
     early: BTreeMap<String, Option<What>>,
     late: BTreeMap<String, Option<What>>,
     all: Option<Mark>,
+    hands: Hands,
+    /// The rules that its first part left, where it had stopped to ask.
+    rules: KeptRules,
     /// What commands changed, once they have all run.
     differences: Option<Vec<Difference>>,
     failed: Option<String>,
@@ -63,13 +73,14 @@ impl<'a> Recorder<'a> {
     /// The recorder of a turn that begins.
     pub fn new(store: &'a mut Store) -> Self {
         let (early, late) = (BTreeMap::new(), BTreeMap::new());
-        Self { store, early, late, all: None, differences: None, failed: None }
+        let (hands, rules) = (Hands::default(), KeptRules::default());
+        Self { store, early, late, all: None, hands, rules, differences: None, failed: None }
     }
 
     /// The same of a turn that is taken up again, of which all this was noted.
     pub fn resumed(store: &'a mut Store, noted: Vec<Noted>) -> Self {
         let mut recorder = Self::new(store);
-        for Noted { stood, all, failed } in noted {
+        for Noted { stood, all, touched, left, failed } in noted {
             if let Some(mark) = &all {
                 match recorder.store.index.load(Some(mark)) {
                     Ok(true) => recorder.all = all,
@@ -82,11 +93,23 @@ impl<'a> Recorder<'a> {
             for (path, what) in stood {
                 places.entry(path).or_insert(what);
             }
+            touched.into_iter().for_each(|(path, changed)| recorder.hands.touch(path, changed));
+            left.into_iter().for_each(|(path, what)| recorder.hands.leave(path, what));
             if let Some(why) = failed {
                 recorder.fail(&why);
             }
         }
         recorder
+    }
+
+    /// The turn is the rest of one that had stopped to ask: it goes by the rules from before all of it.
+    #[must_use]
+    pub fn going_by(mut self, rules: Result<KeptRules>) -> Self {
+        match rules {
+            Ok(rules) => self.rules = rules,
+            Err(e) => self.fail(&e.to_string()),
+        }
+        self
     }
 
     fn fail(&mut self, why: &str) {
@@ -102,9 +125,9 @@ impl<'a> Recorder<'a> {
     /// A file is about to change. Gives what is to be noted before it does.
     pub fn before_file(&mut self, workspace: &Workspace, effect: &FileEffect) -> Option<Noted> {
         let path = escaped(effect.path.as_str().as_bytes());
-        self.keep(|recorder, stood| {
-            recorder.keep_missing_above(workspace, &path, stood)?;
-            recorder.touch(workspace, path, stood)
+        self.keep(|recorder, noted| {
+            recorder.keep_missing_above(workspace, &path, noted)?;
+            recorder.touch(workspace, path, noted)
         })
     }
 
@@ -112,8 +135,8 @@ impl<'a> Recorder<'a> {
     pub fn before_move(&mut self, workspace: &Workspace, effect: &MoveEffect) -> Option<Noted> {
         let escaped = |path: &RelPath| escaped(path.as_str().as_bytes());
         let (from, to) = (escaped(&effect.from), escaped(&effect.to));
-        self.keep(|recorder, stood| {
-            recorder.keep_missing_above(workspace, &to, stood)?;
+        self.keep(|recorder, noted| {
+            recorder.keep_missing_above(workspace, &to, noted)?;
             let mut places = vec![from.clone()];
             if workspace.folder_at(&from).is_ok() {
                 let below = below(workspace, &from);
@@ -121,25 +144,21 @@ impl<'a> Recorder<'a> {
             }
             for place in places {
                 let new = format!("{to}{}", &place[from.len()..]);
-                recorder.touch(workspace, place, stood)?;
-                recorder.touch(workspace, new, stood)?;
+                recorder.touch(workspace, place, noted)?;
+                recorder.touch(workspace, new, noted)?;
             }
             Ok(())
         })
     }
 
-    fn keep(
-        &mut self,
-        what: impl FnOnce(&mut Self, &mut Vec<(String, Option<What>)>) -> Result<()>,
-    ) -> Option<Noted> {
+    fn keep(&mut self, what: impl FnOnce(&mut Self, &mut Noted) -> Result<()>) -> Option<Noted> {
         if self.failed.is_some() {
             return None;
         }
-        let mut stood = Vec::new();
-        let kept = what(self, &mut stood).and_then(|()| self.store.settle());
+        let mut noted = Noted::default();
+        let kept = what(self, &mut noted).and_then(|()| self.store.settle());
         match kept {
-            Ok(()) if stood.is_empty() => None,
-            Ok(()) => Some(Noted { stood, ..Noted::default() }),
+            Ok(()) => Some(noted).filter(|noted| *noted != Noted::default()),
             Err(e) => {
                 self.fail(&e.to_string());
                 Some(Noted { failed: Some(e.to_string()), ..Noted::default() })
@@ -152,22 +171,22 @@ impl<'a> Recorder<'a> {
         &mut self,
         workspace: &Workspace,
         path: &str,
-        stood: &mut Vec<(String, Option<What>)>,
+        noted: &mut Noted,
     ) -> Result<()> {
         let mut above = split(path).0;
         while !above.is_empty() && workspace.folder_at(above).is_err() {
-            self.touch(workspace, above.to_owned(), stood)?;
+            self.touch(workspace, above.to_owned(), noted)?;
             above = split(above).0;
         }
         Ok(())
     }
 
-    fn touch(
-        &mut self,
-        workspace: &Workspace,
-        path: String,
-        stood: &mut Vec<(String, Option<What>)>,
-    ) -> Result<()> {
+    fn touch(&mut self, workspace: &Workspace, path: String, noted: &mut Noted) -> Result<()> {
+        if self.all.is_some() && self.hands.may_have_changed(&path) {
+            let changed = self.is_changed(workspace, &path)?;
+            self.hands.touch(path.clone(), changed);
+            noted.touched.push((path.clone(), changed));
+        }
         // What was there before the first command is in the index.
         if self.early.contains_key(&path)
             || self.late.contains_key(&path)
@@ -178,15 +197,38 @@ impl<'a> Recorder<'a> {
         let what = self.store.look_at(workspace, &path, true)?;
         let places = if self.all.is_some() { &mut self.late } else { &mut self.early };
         places.insert(path.clone(), what.clone());
-        stood.push((path, what));
+        noted.stood.push((path, what));
         Ok(())
     }
 
+    /// Whether a command has changed what stands there, since an operation did or at all.
+    fn is_changed(&mut self, workspace: &Workspace, path: &str) -> Result<bool> {
+        let was = match self.hands.left(path) {
+            Some(left) => left.clone(),
+            None if self.store.is_as_seen(workspace, path) => return Ok(false),
+            None => self.store.index.seen.get(path).map(|known| known.what.clone()),
+        };
+        let now = self.store.look_for(workspace, path, false, [was.as_ref(), None])?;
+        // What is left out was not looked at before.
+        Ok(now != was && (was.is_some() || !self.is_ignored(path, now.as_ref())))
+    }
+
     /// A command is about to run. Before the first, looks at all of the workspace: gives what is to be
-    /// noted, and the walk.
+    /// noted, and the walk. Before others, looks at what operations have changed since.
     pub fn before_command(&mut self, workspace: &Workspace) -> Option<(Noted, Option<Walk>)> {
-        if self.all.is_some() || self.failed.is_some() {
+        if self.failed.is_some() {
             return None;
+        }
+        if self.all.is_some() {
+            let noted = self.keep(|recorder, noted| {
+                for path in recorder.hands.untold() {
+                    let what = recorder.store.look_at(workspace, &path, false)?;
+                    recorder.hands.leave(path.clone(), what.clone());
+                    noted.left.push((path, what));
+                }
+                Ok(())
+            });
+            return noted.map(|noted| (noted, None));
         }
         let looked = self.look_at_all(workspace);
         Some(match looked {
@@ -204,29 +246,15 @@ impl<'a> Recorder<'a> {
     fn look_at_all(&mut self, workspace: &Workspace) -> Result<(Walk, Mark)> {
         // Nothing of this turn goes by a place in it yet.
         self.store.index.shorten()?;
-        let by = By::Disk(self.rules_before()?);
+        let by = self.rules.clone().and(self.rules_before()?).into_by();
         let (walk, _) = self.store.look_at_all(workspace, &by)?;
         self.store.settle()?;
         Ok((walk, self.store.index.write(true)?))
     }
 
     /// The rules from before the turn, where an operation of it has changed them.
-    fn rules_before(&self) -> Result<BTreeMap<(String, String), Option<String>>> {
-        let mut rules = BTreeMap::new();
-        for (path, what) in &self.early {
-            let (folder, name) = split(path);
-            if !FILES.contains(&name) {
-                continue;
-            }
-            let text = match what {
-                Some(What::File { blob, .. }) => self.store.blobs.read(blob)?,
-                _ => None,
-            };
-            let text = text.map(|t| String::from_utf8_lossy(first_lines(&t)).into_owned());
-            let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
-            rules.insert((prefix, name.to_owned()), text);
-        }
-        Ok(rules)
+    fn rules_before(&self) -> Result<Instead> {
+        Instead::of(&self.early, &self.store.blobs)
     }
 
     /// All commands of the turn have run. Gives what the workspace is like now, where some have.
@@ -249,17 +277,15 @@ impl<'a> Recorder<'a> {
 
     /// The turn is at its end: what it changed. All that is needed to take it back is on disk then.
     pub fn finish(mut self, workspace: &Workspace) -> Recorded {
-        let (changes, by_commands) = match self.conclude(workspace) {
-            Ok(done) => done,
-            Err(e) => {
-                self.fail(&e.to_string());
-                (Vec::new(), Vec::new())
-            }
-        };
+        let concluded = self.conclude(workspace);
         self.store.note_size();
-        match self.failed {
-            Some(why) => Recorded { changes: Err(why), by_commands: Vec::new() },
-            None => Recorded { changes: Ok(changes), by_commands },
+        match (concluded, self.failed) {
+            (_, Some(why)) => Recorded { changes: Err(why), rules: None },
+            (Err(e), None) => {
+                self.store.forget();
+                Recorded { changes: Err(e.to_string()), rules: None }
+            }
+            (Ok((changes, rules)), None) => Recorded { changes: Ok(changes), rules: Some(rules) },
         }
     }
 
@@ -269,7 +295,7 @@ impl<'a> Recorder<'a> {
         ignores(&self.store.index.rules, path, is_folder)
     }
 
-    fn conclude(&mut self, workspace: &Workspace) -> Result<(Vec<Change>, Vec<usize>)> {
+    fn conclude(&mut self, workspace: &Workspace) -> Result<(Vec<Change>, KeptRules)> {
         if self.failed.is_some() {
             return Ok(Default::default());
         }
@@ -277,25 +303,28 @@ impl<'a> Recorder<'a> {
             // The turn ended before its last command was looked after.
             self.after_commands(workspace);
         }
-        let differences = self.differences.take().unwrap_or_default();
-        let commands: BTreeSet<String> = differences
-            .iter()
-            .map(|(path, ..)| path.clone())
-            .filter(|path| !self.late.contains_key(path))
-            .collect();
-        let mut all: BTreeMap<String, (Option<What>, Option<What>)> =
-            differences.into_iter().map(|(path, before, after)| (path, (before, after))).collect();
+        let rules = match self.all {
+            Some(_) => KeptRules::given(self.store.index.rules.clone()),
+            None => std::mem::take(&mut self.rules).and(self.rules_before()?),
+        };
+        let mut all: BTreeMap<String, Change> = BTreeMap::new();
+        for (path, before, after) in self.differences.take().unwrap_or_default() {
+            let by_command = self.hands.is_by_command(&path, after.as_ref());
+            all.insert(path.clone(), Change { by_command, ..Change::of(path, before, after) });
+        }
         let touched = std::mem::take(&mut self.early).into_iter().map(|touched| (touched, true));
         let late = std::mem::take(&mut self.late).into_iter().map(|touched| (touched, false));
         for ((path, before), is_early) in touched.chain(late) {
             match all.get_mut(&path) {
-                Some(known) if is_early => known.0 = before,
+                Some(known) if is_early => known.before = before,
                 Some(_) => {}
-                // A command of the turn had made it, and it is gone: else a walk had met it.
-                None if !is_early && !self.is_ignored(&path, before.as_ref()) => {}
                 None => {
                     let after = self.store.look_at(workspace, &path, true)?;
-                    all.insert(path, (before, after));
+                    // A command of the turn had made it, and it is gone: else a walk had met it.
+                    let is_met = |what: &Option<What>| !self.is_ignored(&path, what.as_ref());
+                    if is_early || !(is_met(&before) && is_met(&after)) {
+                        all.insert(path.clone(), Change::of(path, before, after));
+                    }
                 }
             }
         }
@@ -304,16 +333,7 @@ impl<'a> Recorder<'a> {
             // It is only a memory: what is lost of it is read again.
             self.store.index.write(false)?;
         }
-        let differs =
-            |(_, (before, after)): &(String, (Option<What>, Option<What>))| before != after;
-        let changes: Vec<Change> = all
-            .into_iter()
-            .filter(differs)
-            .map(|(path, (before, after))| Change { path, before, after, mixed: false })
-            .collect();
-        let by_commands = changes.iter().enumerate();
-        let by_commands = by_commands.filter(|(_, change)| commands.contains(&change.path));
-        let by_commands = by_commands.map(|(n, _)| n).collect();
-        Ok((changes, by_commands))
+        let changes = all.into_values().filter(|change| change.before != change.after);
+        Ok((changes.collect(), rules))
     }
 }

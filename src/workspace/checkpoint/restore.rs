@@ -3,39 +3,67 @@
 //! somewhere tells whether it is done.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::io;
 
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
-use cap_std::fs::{Dir, OpenOptions};
+use cap_std::fs::Dir;
 
 use super::look::split;
+use super::writing::{FEW, Ready, set_mode};
 use super::{Change, Plan, Store, What};
+use crate::atomic;
 use crate::error::{Error, Result};
+use crate::workspace::Workspace;
 use crate::workspace::names::unescaped;
-use crate::workspace::plan::{give_to_owner, keep_owner};
-use crate::workspace::{Workspace, sync};
+use crate::workspace::plan::give_to_owner;
+use crate::workspace::walk::close::Facts;
 
 /// What became of a plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Restored {
     /// What could not be put back, by its path for people, and why.
     pub left: Vec<(String, String)>,
+    /// Which changes these are, by number.
+    pub undone: BTreeSet<usize>,
+    /// Which of them are so since something else stands there than the plan says.
+    pub met: BTreeSet<usize>,
 }
 
 /// Said of what is not what it was when the plan was made.
-const MEANWHILE: &str = "it was changed meanwhile";
+pub(super) const MEANWHILE: &str = "it was changed meanwhile";
 /// Said of a folder that cannot go.
 const HOLDS: &str = "the folder holds what is not kept, such as ignored files";
 
-struct Hand<'a> {
-    plan: &'a Plan,
-    store: &'a mut Store,
-    workspace: &'a Workspace,
-    left: Vec<(String, String)>,
-    /// Changes that are left alone from here on.
-    given_up: BTreeSet<usize>,
+/// Why a change was not made.
+pub(super) enum Fault {
+    /// It is left alone, unless the disk is to blame.
+    Io(io::Error),
+    /// What is kept cannot be read.
+    Store(Error),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// What became of a change: nothing to tell, or why it is left alone.
+pub(super) type Step = Result<Option<&'static str>, Fault>;
+
+pub(super) struct Hand<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) store: &'a mut Store,
+    pub(super) workspace: &'a Workspace,
+    pub(super) restored: Restored,
+    /// Whether what cannot be read of what is kept is left alone.
+    gives_up: bool,
+    /// Whether files are brought to disk together.
+    pub(super) together: bool,
+    pub(super) ready: Vec<Ready>,
+    /// How many bytes those are.
+    pub(super) waiting: u64,
     /// Folders with changes that are not synced.
-    folders: BTreeSet<String>,
+    pub(super) folders: BTreeSet<String>,
 }
 
 impl Plan {
@@ -48,48 +76,41 @@ impl Plan {
         }
     }
 
-    /// Carries it out, or what is left of it. All of it is on disk then.
+    /// Carries it out, or what is left of it. All of it is on disk then. With `again` what is kept and
+    /// cannot be read is left alone: else nothing could ever go on where a disk is damaged.
     ///
     /// # Errors
     /// The disk is full or fails: how far it came can be seen, and it can be done again.
-    pub fn carry_out(&self, store: &mut Store, workspace: &Workspace) -> Result<Restored> {
-        let (left, given_up, folders) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
-        let mut hand = Hand { plan: self, store, workspace, left, given_up, folders };
-        for (folder, mode) in self.opened() {
-            // Where that cannot be done, what is in it tells.
-            let _ = hand.set_mode(folder, mode | 0o700);
-        }
-        let changes = || self.changes.iter().enumerate();
-        let goes = |change: &Change| {
-            change.before.is_some() && sort(change.before.as_ref()) != sort(change.after.as_ref())
+    pub fn carry_out(
+        &self,
+        store: &mut Store,
+        workspace: &Workspace,
+        again: bool,
+    ) -> Result<Restored> {
+        let is_file = |change: &&Change| change.after.as_ref().and_then(What::blob).is_some();
+        let mut hand = Hand {
+            plan: self,
+            store,
+            workspace,
+            restored: Restored::default(),
+            gives_up: again,
+            together: atomic::SYNCS_ALL && self.changes.iter().filter(is_file).count() > FEW,
+            ready: Vec::new(),
+            waiting: 0,
+            folders: BTreeSet::new(),
         };
-        for (n, change) in changes().rev().filter(|(_, change)| goes(change)) {
-            hand.step(n, change, Hand::remove)?;
-        }
-        for (n, change) in changes() {
-            match &change.after {
-                Some(What::Folder { .. }) => hand.step(n, change, Hand::make_folder)?,
-                Some(_) => hand.step(n, change, |hand, change| hand.write(n, change))?,
-                None => {}
+        if let Err(e) = hand.carry_out() {
+            for ready in std::mem::take(&mut hand.ready) {
+                hand.drop_temporary(&ready);
             }
+            return Err(e);
         }
-        for (n, change) in changes().rev() {
-            if let Some(What::Folder { mode }) = change.after {
-                hand.step(n, change, |hand, change| {
-                    hand.set_mode(&change.path, mode).map(|()| None)
-                })?;
-            }
-        }
-        for (folder, mode) in self.opened().iter().rev() {
-            let _ = hand.set_mode(folder, *mode);
-        }
-        hand.sync()?;
-        Ok(Restored { left: hand.left })
+        Ok(hand.restored)
     }
 }
 
 /// What sort of thing it is: one sort cannot become another in its place.
-fn sort(what: Option<&What>) -> u8 {
+pub(super) fn sort(what: Option<&What>) -> u8 {
     match what {
         None => 0,
         Some(What::File { .. } | What::Link { .. }) => 1,
@@ -99,20 +120,61 @@ fn sort(what: Option<&What>) -> u8 {
 }
 
 impl Hand<'_> {
+    fn carry_out(&mut self) -> Result<()> {
+        let plan = self.plan;
+        for (folder, mode) in plan.opened() {
+            // Where that cannot be done, what is in it tells.
+            let _ = self.set_mode(folder, mode | 0o700);
+        }
+        let changes = || plan.changes.iter().enumerate();
+        let goes = |change: &Change| {
+            change.before.is_some() && sort(change.before.as_ref()) != sort(change.after.as_ref())
+        };
+        for (n, change) in changes().rev().filter(|(_, change)| goes(change)) {
+            self.step(n, change, Self::remove)?;
+        }
+        for (n, change) in changes() {
+            match &change.after {
+                Some(What::Folder { .. }) => self.step(n, change, Self::make_folder)?,
+                Some(_) => self.prepare_with_room(n, change)?,
+                None => {}
+            }
+        }
+        self.put_ready()?;
+        for (n, change) in changes().rev() {
+            if let Some(What::Folder { mode }) = change.after {
+                self.step(n, change, |hand, change| {
+                    Ok(hand.set_mode(&change.path, mode).map(|()| None)?)
+                })?;
+            }
+        }
+        for (folder, mode) in plan.opened().iter().rev() {
+            let _ = self.set_mode(folder, *mode);
+        }
+        self.sync()
+    }
+
     /// Does something for a change; where that fails, it is left alone.
-    fn step(
+    pub(super) fn step(
         &mut self,
         n: usize,
         change: &Change,
-        what: impl FnOnce(&mut Self, &Change) -> io::Result<Option<&'static str>>,
+        what: impl FnOnce(&mut Self, &Change) -> Step,
     ) -> Result<()> {
-        if self.given_up.contains(&n) {
+        if self.restored.undone.contains(&n) {
             return Ok(());
         }
         let why = match what(self, change) {
             Ok(None) => return Ok(()),
-            Ok(Some(why)) => why.to_owned(),
-            Err(e) => {
+            Ok(Some(why)) => {
+                if why == MEANWHILE {
+                    self.restored.met.insert(n);
+                }
+                why.to_owned()
+            }
+            Err(Fault::Store(e)) if self.gives_up => e.to_string(),
+            Err(Fault::Store(e)) => return Err(e),
+            Err(Fault::Io(e)) => {
                 let error = Error::io("put back", change.path.as_ref(), e);
                 if error.is_of_the_disk() {
                     return Err(error);
@@ -120,26 +182,25 @@ impl Hand<'_> {
                 error.to_string()
             }
         };
-        self.given_up.insert(n);
-        self.left.push((change.shown(), why));
+        self.restored.undone.insert(n);
+        self.restored.left.push((change.shown(), why));
         Ok(())
     }
 
-    fn now(&mut self, change: &Change) -> io::Result<Option<What>> {
-        let now = self.store.look_at(self.workspace, &change.path, false);
-        now.map_err(|e| io::Error::other(e.to_string()))
+    pub(super) fn now(&mut self, change: &Change) -> Result<Option<What>, Fault> {
+        self.store.look_at(self.workspace, &change.path, false).map_err(Fault::Store)
     }
 
-    fn folder(&self, change: &Change) -> io::Result<Dir> {
+    pub(super) fn folder(&self, change: &Change) -> io::Result<Dir> {
         self.workspace.folder_at(split(&change.path).0)
     }
 
-    fn touched(&mut self, change: &Change) {
+    pub(super) fn touched(&mut self, change: &Change) {
         self.folders.insert(split(&change.path).0.to_owned());
     }
 
     /// What stands there is to go.
-    fn remove(&mut self, change: &Change) -> io::Result<Option<&'static str>> {
+    fn remove(&mut self, change: &Change) -> Step {
         let now = self.now(change)?;
         let Some(found) = &now else { return Ok(None) };
         let name = unescaped(split(&change.path).1);
@@ -164,7 +225,7 @@ impl Hand<'_> {
         Ok(None)
     }
 
-    fn make_folder(&mut self, change: &Change) -> io::Result<Option<&'static str>> {
+    fn make_folder(&mut self, change: &Change) -> Step {
         let name = unescaped(split(&change.path).1);
         match self.now(change)? {
             Some(What::Folder { .. }) => return Ok(None),
@@ -179,117 +240,14 @@ impl Hand<'_> {
         Ok(None)
     }
 
-    fn write(&mut self, n: usize, change: &Change) -> io::Result<Option<&'static str>> {
-        let now = self.now(change)?;
-        if now == change.after {
-            return Ok(None);
-        }
-        // One sort was removed before another is made.
-        let is_free = now.is_none() && sort(change.before.as_ref()) != 1;
-        if now != change.before && !is_free {
-            return Ok(Some(MEANWHILE));
-        }
-        let folder = self.folder(change)?;
-        let (name, temporary) = (unescaped(split(&change.path).1), self.plan.temporary(n));
-        let _ = folder.remove_file(&temporary);
-        match (&change.after, &now) {
-            (Some(What::File { blob, mode, .. }), Some(What::File { blob: same, .. }))
-                if blob == same =>
-            {
-                set_mode(&folder, &name, *mode)?;
-                self.touched(change);
-                return Ok(None);
-            }
-            (Some(What::File { blob, mode, .. }), _) => {
-                let bytes = self.store.blobs.read(blob);
-                let bytes = bytes.map_err(|e| io::Error::other(e.to_string()))?;
-                let Some(bytes) = bytes else {
-                    return Ok(Some("what it was is not kept any more"));
-                };
-                put(&folder, &temporary, &name, &bytes, *mode)?;
-            }
-            (Some(What::Link { target }), _) => link(&folder, target, &temporary)?,
-            _ => return Ok(None),
-        }
-        folder.rename(&temporary, &folder, &name).inspect_err(|_| {
-            // The error that counts is the first.
-            let _ = folder.remove_file(&temporary);
-        })?;
-        self.touched(change);
-        Ok(None)
-    }
-
     fn set_mode(&mut self, path: &str, mode: u32) -> io::Result<()> {
         let (folder, name) = split(path);
         let (folder, name) = (self.workspace.folder_at(folder)?, unescaped(name));
         let found = folder.symlink_metadata(&name)?;
-        if found.is_dir() && crate::workspace::walk::close::Facts::of(&found).mode != mode {
+        if found.is_dir() && Facts::of(&found).mode != mode {
             set_mode(&folder, &name, mode)?;
             self.folders.insert(path.to_owned());
         }
         Ok(())
     }
-
-    fn sync(&self) -> Result<()> {
-        for path in &self.folders {
-            // What was removed needs none.
-            let Ok(folder) = self.workspace.folder_at(path) else { continue };
-            match sync(&folder) {
-                // A folder that nobody may read is as durable as the one that holds it.
-                Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {}
-                done => done.map_err(|e| Error::io("sync", self.workspace.path(), e))?,
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Writes a file under a temporary name as it is to be, all of it on disk.
-fn put(
-    folder: &Dir,
-    temporary: &str,
-    name: &std::ffi::OsStr,
-    bytes: &[u8],
-    mode: u32,
-) -> io::Result<()> {
-    let written = (|| {
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).follow(FollowSymlinks::No);
-        #[cfg(unix)]
-        cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = folder.open_with(temporary, &options)?;
-        file.write_all(bytes)?;
-        match folder.symlink_metadata(name) {
-            Ok(like) if like.is_file() => keep_owner(&file, &like)?,
-            _ => give_to_owner(folder, temporary)?,
-        }
-        #[cfg(unix)]
-        file.set_permissions(cap_std::fs::PermissionsExt::from_mode(mode))?;
-        #[cfg(not(unix))]
-        let _ = mode;
-        file.sync_data()
-    })();
-    written.inspect_err(|_| drop(folder.remove_file(temporary)))
-}
-
-#[cfg(unix)]
-fn link(folder: &Dir, target: &str, name: &str) -> io::Result<()> {
-    folder.symlink_contents(unescaped(target), name)?;
-    give_to_owner(folder, name)
-}
-
-#[cfg(not(unix))]
-fn link(_: &Dir, _: &str, _: &str) -> io::Result<()> {
-    Err(io::Error::other("links cannot be made here"))
-}
-
-#[cfg(unix)]
-fn set_mode(folder: &Dir, name: &std::ffi::OsStr, mode: u32) -> io::Result<()> {
-    use cap_std::fs::{Permissions, PermissionsExt};
-    folder.set_permissions(name, Permissions::from_mode(mode))
-}
-
-#[cfg(not(unix))]
-fn set_mode(_: &Dir, _: &std::ffi::OsStr, _: u32) -> io::Result<()> {
-    Ok(())
 }

@@ -1,0 +1,96 @@
+//! What several turns come to, which files each changed, room made beside a daemon, and runs.
+
+use serde_json::Value;
+
+use crate::support::{Base, ID, wait_until};
+
+fn turns() -> Base {
+    let base = Base::with_session();
+    base.write("workspace/a", "one\n");
+    base.apply("[CREATE_FILE path=\"a\"]\none\ntwo\n[/CREATE_FILE]\n[CREATE_FILE path=\"gone\"]\nx\n[/CREATE_FILE]\n");
+    base.apply("[RUN_COMMAND]\necho three >> a; rm gone; echo n > n\n[/RUN_COMMAND]\n");
+    base.apply("[MESSAGE]\nNothing\n[/MESSAGE]\n");
+    base.apply("[DELETE_FILE path=\"n\"]\n");
+    base
+}
+
+#[test]
+fn several_turns_come_to_one_diff() {
+    let base = turns();
+    let net = "--- a/a\n+++ b/a\n@@ -1 +1,3 @@\n one\n+two\n+three\n";
+    for all in ["--all", "..", "1..", "..4", "1..9"] {
+        assert_eq!(base.run(&["diff", all]).ok().stdout, net, "{all}");
+    }
+    let part = base.run(&["diff", "2..3"]).ok().stdout;
+    assert!(part.contains("+three\n") && part.contains("+++ b/n\n"), "{part}");
+    assert!(part.contains("--- a/gone\n") && !part.contains("+two"), "{part}");
+    assert_eq!(base.run(&["diff", "1..2", "--stat"]).ok().stdout, "a (+2 −0)\nnew n (+1)\n");
+    let json: Value =
+        serde_json::from_str(&base.run(&["diff", "..", "--json"]).ok().stdout).unwrap();
+    assert_eq!((json["first"].as_u64(), json["sequence"].as_u64()), (Some(1), Some(4)));
+    // What was taken back is no change, and what others did in between is told.
+    base.run(&["undo", "3"]).ok();
+    let none = base.run(&["diff", "--all"]).ok();
+    assert!(none.stdout.is_empty() && none.stderr.contains("Turns 1 to 5 come to no change."));
+    base.write("workspace/a", "mine\n");
+    base.apply("[CREATE_FILE path=\"a\"]\ntheirs\n[/CREATE_FILE]\n");
+    let mixed = base.run(&["diff", "--all"]).ok().stdout;
+    assert!(mixed.starts_with("# a was changed by others in between, too\n"), "{mixed}");
+    for (wrong, told) in [("4..2", "the first turn comes first"), ("x", "'x' is no turn")] {
+        let run = base.run(&["diff", wrong]).with_code(2);
+        assert!(run.stderr.contains(told), "{}", run.stderr);
+    }
+    let none = base.run(&["diff", "20.."]).with_code(1);
+    assert!(none.stderr.contains("has had none of these turns"), "{}", none.stderr);
+}
+
+#[test]
+fn log_tells_which_files_each_turn_changed() {
+    let base = turns();
+    base.run(&["undo"]).ok();
+    let log = base.run(&["log", "-v"]).ok().stdout;
+    for told in
+        ["        a (+1 −0)\n        new gone (+1)\n", "        deleted n (−1)\n", ", undone"]
+    {
+        assert!(log.contains(told), "{told:?} is not in {log}");
+    }
+    assert!(!base.run(&["log"]).ok().stdout.contains("(+1"));
+    let json = base.run(&["log", "-v", "--json"]).ok().stdout;
+    let first: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!(first["files"], serde_json::json!(["a (+1 −0)", "new gone (+1)"]));
+}
+
+#[test]
+fn room_is_made_through_the_daemon_that_serves_the_folder() {
+    let base = turns();
+    let daemon = base.serve(&["watch"]);
+    let prune = base.run(&["checkpoints", "prune", "--max-bytes", "0", "--json"]).ok();
+    let told: Value = serde_json::from_str(&prune.stdout).unwrap();
+    assert_eq!(told["removed"], 3, "{told}");
+    assert!(told["before"].as_u64() > told["after"].as_u64(), "{told}");
+    assert!(base.run(&["diff", "2"]).with_code(1).stderr.contains("is gone"));
+    // It still serves, and keeps what comes.
+    base.run_with(&["apply", "-"], "[CREATE_FILE path=\"new\"]\nx\n[/CREATE_FILE]\n").ok();
+    base.run(&["undo"]).ok();
+    wait_until("the end of new", || !base.exists("workspace/new"));
+    daemon.stop();
+}
+
+#[test]
+fn a_run_is_neither_shown_nor_taken_back_and_says_so() {
+    let base = Base::new();
+    let message = "[CREATE_FILE path=\"a\"]\none\n[/CREATE_FILE]\n";
+    base.run_with(&["run", "-"], message).ok();
+    assert!(base.exists("workspace/a"));
+    let names = base.names("sessions");
+    let run = names.iter().find_map(|name| name.strip_suffix(".json")).unwrap();
+    assert!(run.starts_with("run_"), "{names:?}");
+    for call in [&["undo"][..], &["redo"], &["undo", "--session", run], &["diff", "--session", run]]
+    {
+        let told = base.run(call).with_code(1);
+        assert!(told.stderr.contains("is a run: nothing is kept"), "{call:?}: {}", told.stderr);
+    }
+    base.begin(ID);
+    let told = base.run(&["undo"]).with_code(1);
+    assert!(told.stderr.contains("nothing to take back"), "{}", told.stderr);
+}
