@@ -10,6 +10,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::arguments::Global;
+use super::consent;
 use super::talk::{self, Talk};
 use super::whereabouts::By;
 use super::{Clock, Context};
@@ -60,6 +61,7 @@ pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<Exit
     refuse(&folder, arguments.force)?;
     fs::create_dir_all(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
     let given: Vec<(&str, String)> = global.settings.given().collect();
+    let before = Config::look(&folder, Raw::default()).map(|(_, consent)| consent);
     let made = match fs::symlink_metadata(folder.join(FILE)) {
         Ok(_) => {
             is_ours(&folder, &given)?;
@@ -72,7 +74,9 @@ pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<Exit
     };
     make_own(&folder)?;
     let in_git = unseen_by_git(&folder);
-    let config = Config::load(&folder, Raw::default())?;
+    let (config, consent) = Config::look(&folder, Raw::default())?;
+    let typed: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
+    consent::follow(before.as_ref().unwrap_or(&consent), &consent, &typed, &talk)?;
     for own in [&config.inbox, &config.outbox, &config.sessions, &config.approvals] {
         fs::create_dir_all(own).map_err(|e| Error::io("make the folder", own, e))?;
     }
@@ -183,7 +187,7 @@ fn is_ours(folder: &Path, given: &[(&str, String)]) -> Result<()> {
             shell_word(value)
         )));
     }
-    let config = Config::load(folder, Raw::default())?;
+    let config = Config::glance(folder)?;
     let own = [&config.inbox, &config.outbox, &config.sessions, &config.approvals];
     if own.iter().zip(OWN).all(|(own, (_, name))| **own == folder.join(name)) {
         return Ok(());

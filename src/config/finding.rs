@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Config, FILE, Raw};
+use super::{Config, FILE};
 use crate::error::{Error, Result};
 #[cfg(unix)]
 use crate::text::shell_word;
@@ -47,7 +47,7 @@ pub(super) fn is_marked(folder: &Path) -> bool {
 /// One of them has settings that cannot be read, so nobody knows what its workspace is.
 pub fn above(folder: &Path) -> Result<Vec<Config>> {
     let marked = folder.ancestors().skip(1).filter(|above| is_marked(above));
-    marked.map(|above| Config::load(above, Raw::default())).collect()
+    marked.map(|above| Config::glance(above)).collect()
 }
 
 /// A folder and those above it that lie in the same file system.

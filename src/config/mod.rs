@@ -4,11 +4,14 @@
 
 mod about;
 mod change;
+mod consent;
 mod finding;
 mod guest;
 mod in_force;
 mod keys;
 mod notify;
+mod opening;
+mod own;
 pub(crate) mod pattern;
 mod policy;
 mod raw;
@@ -23,18 +26,19 @@ use std::env;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use etcetera::BaseStrategy;
-
 use crate::error::{Error, Result};
 use crate::text::nearest;
 pub use about::about;
 pub use change::{check_name, create, set, unset};
+pub use consent::Consent;
 pub use finding::{above, find};
 pub use guest::{Guest, Way};
 pub use in_force::{InForce, Source, in_force};
 #[cfg(test)]
 pub(crate) use keys::PROTECTED;
 pub use notify::Notify;
+pub use opening::Opening;
+pub use own::{make_folders, own_file, state_home};
 pub use policy::{Files, Policy, Shell};
 pub use raw::Raw;
 pub use sandbox::{Mode, Sandbox};
@@ -93,11 +97,38 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads all settings that are in force in the base directory `base`.
+    /// Reads all settings that are in force in the base directory `base`, to act on them.
+    ///
+    /// # Errors
+    /// They are wrong; or its file opens something, and the person has not allowed that.
     pub fn load(base: &Path, flags: Raw) -> Result<Self> {
+        let (config, consent) = Self::look(base, flags)?;
+        consent.require()?;
+        Ok(config)
+    }
+
+    /// The same, whatever the person has allowed: to tell of them, or to ask.
+    ///
+    /// # Errors
+    /// They are wrong.
+    pub fn look(base: &Path, flags: Raw) -> Result<(Self, Consent)> {
         let base =
             base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
         let layers = Layers::read(&base, flags)?;
+        let config = Self::of_layers(base, &layers)?;
+        let consent = Consent::of(&config.base, &layers);
+        Ok((config, consent))
+    }
+
+    /// The settings in force in the base directory `base`, to know where it works and what it keeps: no
+    /// more than that, for nobody was asked.
+    ///
+    /// # Errors
+    /// They are wrong.
+    pub fn glance(base: &Path) -> Result<Self> {
+        let base =
+            base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
+        let layers = Layers::read(&base, Raw::default())?;
         Self::of_layers(base, &layers)
     }
 
@@ -249,7 +280,7 @@ impl Config {
                 state.push(real(own));
             }
         }
-        state.into_iter().chain([self.base.join(FILE)]).chain(own_folder()).collect()
+        state.into_iter().chain([self.base.join(FILE)]).chain(own::folders()).collect()
     }
 }
 
@@ -287,16 +318,6 @@ impl Layers {
             (Source::Flag, &self.flags),
         ]
     }
-}
-
-/// Where the person's own settings are, whatever the base directory.
-fn own_folder() -> Option<PathBuf> {
-    Some(etcetera::choose_base_strategy().ok()?.config_dir().join("deaddrop"))
-}
-
-/// The person's own settings file, for all base directories; None where nobody knows their home.
-pub fn own_file() -> Option<PathBuf> {
-    Some(own_folder()?.join("config.toml"))
 }
 
 /// Where the first of two settings was made that is not a default.

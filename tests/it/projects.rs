@@ -369,6 +369,7 @@ fn a_search_ends_with_the_file_system() {
             let mut wrapped = Command::new("unshare");
             wrapped.args(["-m", "sh", "-ec", script, "sh"]).arg(program).args(arguments);
             wrapped.current_dir(base.path()).env("XDG_CONFIG_HOME", base.at(".no-config"));
+            wrapped.env("XDG_STATE_HOME", base.state());
             wrapped
         };
         command.output()

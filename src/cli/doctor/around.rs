@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::{Finding, finding};
-use crate::config::{Config, FOLDER};
+use crate::config::{Config, Consent, FOLDER};
 use crate::machine;
 
 /// Whose a folder is, where that is not the person; of deaddrop's own also whether its rights let
@@ -33,6 +33,26 @@ pub(super) fn owner(folder: &Path, is_own: bool) -> Result<String, String> {
 #[cfg(not(unix))]
 pub(super) fn owner(_folder: &Path, _is_own: bool) -> Result<String, String> {
     Ok(String::new())
+}
+
+/// What the settings open, and whether the person has agreed to it.
+pub(super) fn settings(consent: &Consent) -> Result<String, String> {
+    let names: Vec<&str> = consent.openings().iter().map(|opening| &*opening.name).collect();
+    let lacks: Vec<&str> = consent.lacks().iter().map(|opening| &*opening.name).collect();
+    if !lacks.is_empty() {
+        return Err(format!(
+            "not allowed yet: {}; deaddrop begins nothing here until you have looked at {} and run `deaddrop config allow`",
+            lacks.join(", "),
+            consent.whose()
+        ));
+    }
+    Ok(if names.is_empty() {
+        "open nothing that is closed else".to_owned()
+    } else if consent.is_whole() {
+        format!("you have agreed to what they open ({})", names.join(", "))
+    } else {
+        format!("what they open ({}) is not in force", names.join(", "))
+    })
 }
 
 /// The ways to the clipboard that this environment has, in the order in which they are tried.
