@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
+use super::prompt::forget_typed;
 use super::talk::{self, Talk};
 use crate::config::{Config, Consent, Opening, Raw};
 use crate::error::Result;
@@ -41,6 +42,8 @@ pub(super) fn require(consent: &Consent, talk: &Talk) -> Result<()> {
         consent.whose(),
         talk.bold("Do you agree to this, here and as it stands?"),
     );
+    // What was pasted with the command answers nothing.
+    forget_typed();
     let answer = talk.ask(&question);
     if !answer.is_some_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes" | "Yes")) {
         return consent.require();

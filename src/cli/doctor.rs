@@ -80,6 +80,7 @@ pub(super) fn doctor(context: &Context, consent: &Consent) -> ExitCode {
         findings.push(finding(what, told));
     }
     findings.push(finding("settings", around::settings(consent)));
+    findings.push(Finding { spare: true, ..finding("notes", around::notes(&rights)) });
     findings.push(finding("session files", sessions(context)));
     findings.push(finding("journal", journal(&config.sessions.join("journal"))));
     findings.push(finding("lock", Ok(lock(context))));

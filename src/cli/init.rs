@@ -169,6 +169,12 @@ fn refuse(folder: &Path, force: bool) -> Result<()> {
             ));
         }
     }
+    if let Some(other) = config::whose_replies_write(folder).filter(|_| !force) {
+        return no(format!(
+            "the replies of the base directory {} write here; --force makes one here all the same, and each command has to name it with -C until its first session has begun",
+            other.display()
+        ));
+    }
     let sessions = folder.join("sessions/journal");
     if sessions.exists() && fs::symlink_metadata(folder.join(FILE)).is_err() && !force {
         return no("it is a base directory already, whose sessions would no longer be found; go on with `deaddrop new`, or say --force".to_owned());
@@ -275,6 +281,14 @@ fn tell(context: &Context, made: bool, in_git: &InGit) {
     talk.say(&format!(
         "{FOLDER}/ holds inbox, outbox, sessions and approvals. git ignores it; replies and commands reach neither it nor {FILE}."
     ));
+    if let [other, more @ ..] = config.others() {
+        let more =
+            if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        talk.say(&format!(
+            "The base directory {}{more} lies in it: replies here reach nothing of what is its own.",
+            other.display()
+        ));
+    }
     match in_git {
         InGit::No => {}
         InGit::Unseen(exclude) => talk.say(&format!(

@@ -9,6 +9,7 @@ mod finding;
 mod guest;
 mod in_force;
 mod keys;
+mod known;
 mod notify;
 mod opening;
 mod own;
@@ -36,6 +37,7 @@ pub use guest::{Guest, Way};
 pub use in_force::{InForce, Source, in_force};
 #[cfg(test)]
 pub(crate) use keys::PROTECTED;
+pub use known::{known_within, whose_replies_write};
 pub use notify::Notify;
 pub use opening::Opening;
 pub use own::{make_folders, own_file, state_home};
@@ -94,6 +96,8 @@ pub struct Config {
     pub policy: Option<String>,
     /// All policies that there are, by their names.
     policies: BTreeMap<String, Policy>,
+    /// What is known of other base directories; nothing after a [`glance`](Self::glance).
+    known: known::Known,
 }
 
 impl Config {
@@ -115,8 +119,9 @@ impl Config {
         let base =
             base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
         let layers = Layers::read(&base, flags)?;
-        let config = Self::of_layers(base, &layers)?;
+        let mut config = Self::of_layers(base, &layers)?;
         let consent = Consent::of(&config.base, &layers);
+        config.known = known::Known::of(&config);
         Ok((config, consent))
     }
 
@@ -175,6 +180,7 @@ impl Config {
             guest: raw.guest.as_ref().map(|guest| guest.resolve(&base)).transpose()?,
             policy: raw.setting("policy").policy(),
             policies: policy::resolve(&raw.policies)?,
+            known: known::Known::default(),
             base,
         };
         if let Some(name) = &config.policy {
@@ -262,8 +268,15 @@ impl Config {
         self.workspace.canonicalize().is_ok_and(|workspace| folder.starts_with(workspace))
     }
 
-    /// deaddrop's own files and folders: out of reach of replies.
+    /// deaddrop's own files and folders, and those of other base directories in the workspace that the
+    /// person has used: out of reach of replies.
     pub fn state(&self) -> Vec<PathBuf> {
+        let others = self.known.own.iter().cloned();
+        self.own_state().into_iter().chain(own::folders()).chain(others).collect()
+    }
+
+    /// What of that is this base directory's alone.
+    fn own_state(&self) -> Vec<PathBuf> {
         let own = [&self.inbox, &self.outbox, &self.sessions, &self.approvals];
         let folder = self.base.join(FOLDER);
         let is_whole = own.iter().any(|own| own.starts_with(&folder))
@@ -280,7 +293,8 @@ impl Config {
                 state.push(real(own));
             }
         }
-        state.into_iter().chain([self.base.join(FILE)]).chain(own::folders()).collect()
+        state.push(self.base.join(FILE));
+        state
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::{Finding, finding};
-use crate::config::{Config, Consent, FOLDER};
+use crate::config::{Config, Consent, FOLDER, state_home};
 use crate::machine;
 
 /// Whose a folder is, where that is not the person; of deaddrop's own also whether its rights let
@@ -53,6 +53,14 @@ pub(super) fn settings(consent: &Consent) -> Result<String, String> {
     } else {
         format!("what they open ({}) is not in force", names.join(", "))
     })
+}
+
+/// Whether it can be noted what the person has agreed to, and which base directories they use.
+pub(super) fn notes(rights: &impl Fn(&Path) -> Result<String, String>) -> Result<String, String> {
+    let home = state_home().ok_or(
+        "HOME does not say where it is noted what you agree to, and where base directories are; set HOME or XDG_STATE_HOME",
+    )?;
+    Ok(format!("{} {}", home.display(), rights(&home)?))
 }
 
 /// The ways to the clipboard that this environment has, in the order in which they are tried.
