@@ -58,7 +58,9 @@ fn init_makes_a_project_a_base_directory() {
     let (_, listing) = outbox.split_once("\n## Workspace Files\n").unwrap();
     let (listing, _) = listing.split_once("\n\n").unwrap();
     assert_eq!(listing, "  .gitignore (7 bytes)\n  own.txt (2 bytes)");
-    assert_eq!(base.names("."), [".deaddrop", ".git", ".gitignore", "deaddrop.toml", "own.txt"]);
+    // The person's own settings lie in the workspace here, and no command may make them.
+    let names = [".deaddrop", ".git", ".gitignore", ".no-config", "deaddrop.toml", "own.txt"];
+    assert_eq!(base.names("."), names);
 }
 
 #[test]
