@@ -108,9 +108,6 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
 
     let bases = root.bases(config)?;
     let _lock = root.is_workspace.then(|| Lock::take(config)).transpose()?;
-    if root.is_workspace {
-        let _ = config.note();
-    }
     let borrowed: Result<Vec<_>> = bases.around.iter().map(Lock::borrow).collect();
     let _borrowed = borrowed?;
     bases.told.iter().for_each(|told| context.talk.warning(told));

@@ -50,7 +50,7 @@ pub(super) fn is_marked(folder: &Path) -> bool {
 /// One of them has settings that cannot be read, so nobody knows what its workspace is.
 pub fn above(folder: &Path) -> Result<Vec<Config>> {
     let marked = folder.ancestors().skip(1).filter(|above| is_marked(above));
-    marked.map(|above| Config::glance(above)).collect()
+    marked.map(Config::glance).collect()
 }
 
 /// A folder and those above it that lie in the same file system.

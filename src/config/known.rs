@@ -20,6 +20,8 @@ const NOTED: &str = "bases";
 const LOCK: &str = "bases.lock";
 /// So many are remembered; the one that was noted first is forgotten first.
 const MOST: usize = 1_000;
+/// So many places are remembered of each where its replies write, or wrote; the newest first.
+const PLACES: usize = 32;
 /// The file is smaller, or is not read.
 const LIMIT: u64 = 16 << 20;
 
@@ -31,6 +33,15 @@ struct Used {
     written: Vec<PathBuf>,
     /// Its own files and folders.
     own: Vec<PathBuf>,
+}
+
+impl Used {
+    /// Whether all that the other says of the same base directory is noted with this.
+    fn covers(&self, other: &Self) -> bool {
+        self.base == other.base
+            && self.own == other.own
+            && other.written.iter().all(|place| self.written.contains(place))
+    }
 }
 
 /// What is known of others, for one base directory.
@@ -48,7 +59,9 @@ impl Known {
     /// Looks at what is noted, for a base directory with these settings. What cannot be read is not known.
     pub(super) fn of(config: &Config) -> Self {
         let Ok(all) = read() else { return Self::default() };
-        let mut known = Self { is_noted: all.contains(&used(config)), ..Self::default() };
+        let mine = used(config);
+        let is_noted = all.iter().any(|other| other.covers(&mine));
+        let mut known = Self { is_noted, ..Self::default() };
         let workspace = real(&config.workspace);
         for other in all.into_iter().filter(|other| other.base != config.base) {
             let inside = |place: &PathBuf| {
@@ -81,7 +94,13 @@ impl Config {
         let _held = held.map_err(|e| Error::io("lock", &lock, e))?;
         // One that cannot be read is begun anew: it would keep others from being noted for ever.
         let mut all = read().unwrap_or_default();
-        let mine = used(self);
+        let mut mine = used(self);
+        // A flag may have said before that they write elsewhere, and what they made is there still.
+        for place in all.iter().filter(|old| old.base == mine.base).flat_map(|old| &old.written) {
+            if mine.written.len() < PLACES && !mine.written.contains(place) {
+                mine.written.push(place.clone());
+            }
+        }
         let lives = |used: &Used| used.own.iter().any(|place| is_there(place));
         all.retain(|other| other.base != mine.base && lives(other));
         all.push(mine);

@@ -138,13 +138,16 @@ fn opening(name: &str, opens: Opens, base: &Path, layers: &Layers) -> Option<(St
         let written = toml_of(&value_of(&set));
         let leads =
             if folder == place { String::new() } else { format!(" -> {}", place.display()) };
-        return Some((format!("{written}{leads}"), format!("{place:?}")));
+        return Some((
+            format!("{written}{leads}"),
+            place.as_os_str().as_encoded_bytes().escape_ascii().to_string(),
+        ));
     }
     if !file.sets(name) {
         return None;
     }
-    let more = |these: &Value, those: &Value| match (these, those) {
-        (Value::List(these), Value::List(those)) => these.iter().any(|item| !those.contains(item)),
+    let more = |list: &Value, other: &Value| match (list, other) {
+        (Value::List(list), Value::List(other)) => list.iter().any(|item| !other.contains(item)),
         _ => false,
     };
     let opened = match opens {

@@ -203,7 +203,7 @@ fn at_a_terminal_the_person_is_asked_once() {
     base.run(&["config", "deny"]).ok();
     let mut terminal = AtTerminal::start(&base, &["-q", "new", "--no-watch", "A task"]).unwrap();
     assert_eq!(terminal.ends(), Some(2));
-    assert_eq!(base.names("sessions").iter().filter(|n| n.ends_with(".json")).count(), 2);
+    assert_eq!(base.names("outbox").len(), 2);
 }
 
 #[test]

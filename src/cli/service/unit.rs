@@ -16,7 +16,7 @@ pub(super) struct Unit<'a> {
     pub(super) base: &'a Path,
     /// PATH for commands: that of a service is another.
     pub(super) path: Option<&'a OsStr>,
-    /// XDG_STATE_HOME, where it is set: there it is noted what the person has agreed to.
+    /// `XDG_STATE_HOME`, where it is set: there it is noted what the person has agreed to.
     pub(super) state: Option<&'a OsStr>,
 }
 

@@ -86,9 +86,16 @@ fn what_replies_may_have_made_is_not_found_without_being_named() {
         assert!(run.stderr.contains("where replies and commands write: say with -C"), "{run:?}");
         fs::remove_file(file).unwrap();
     }
+    // The replies of today write elsewhere; those of before have written there.
+    let other = ["-C", "drop", "--workspace-dir", "../third", "new", "--no-watch", "A task"];
+    base.run(&other).ok();
+    let file = base.write("project/deaddrop.toml", "");
+    let run = run_in(&base, "project", &["status"]).with_code(2);
+    assert!(run.stderr.contains("say with -C"), "{run:?}");
+    fs::remove_file(file).unwrap();
     // And where commands write beside the workspace.
     base.run(&["-C", "drop", "config", "set", "sandbox.writable", "../more"]).ok();
-    base.run(&["-C", "drop", "--workspace-dir", "../project", "resume", "--no-watch"]).ok();
+    base.run(&["-C", "drop", "--workspace-dir", "../project", "resume", ID, "--no-watch"]).ok();
     base.write("more/sub/deaddrop.toml", "");
     let run = run_in(&base, "more/sub", &["status"]).with_code(2);
     assert!(run.stderr.contains("say with -C"), "{run:?}");

@@ -121,8 +121,8 @@ fn base_directories_are_noted_at_their_first_session() {
     let mut command = base.command(&["-C", "b", "doctor", "--json"]);
     let told = Run::of(command.env("XDG_STATE_HOME", &file), "").stdout;
     let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let notes = told.iter().find(|finding| finding["what"] == "notes").unwrap();
-    assert_eq!(notes["well"], false, "{notes}");
+    let told = told.iter().find(|finding| finding["what"] == "notes").unwrap();
+    assert_eq!(told["well"], false, "{told}");
 }
 
 #[test]
