@@ -57,6 +57,16 @@ impl Base {
         self.agree_to(self.path(), state);
     }
 
+    /// Has it noted of this one what is of another, of which it is a copy.
+    pub fn is_known_as(&self, other: &Self) {
+        let name = "deaddrop/bases";
+        let Ok(noted) = fs::read_to_string(other.state().join(name)) else { return };
+        let path = |base: &Self| base.path().canonicalize().unwrap().display().to_string();
+        let to = self.state().join(name);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::write(to, noted.replace(&path(other), &path(self))).unwrap();
+    }
+
     /// Agrees to what stands in a folder of the base directory that is one itself.
     pub fn agree_below(&self, folder: &str) {
         self.agree_to(&self.at(folder), self.state());
