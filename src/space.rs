@@ -80,7 +80,8 @@ impl Space {
     /// begins with [`dispatch`](crate::runner::sandbox::dispatch): an installed `deaddrop`.
     ///
     /// # Errors
-    /// The settings are wrong, something cannot be made, or another process serves the folder.
+    /// The settings are wrong, or open something that the person has not agreed to (`deaddrop config
+    /// allow`); something cannot be made, or another process serves the folder.
     pub fn open(folder: &Path, helper: &Path) -> Result<Self> {
         let config = Config::load(folder, Raw::default())?;
         let policy = config.policy.clone().unwrap_or_else(|| RUN_POLICY.to_owned());

@@ -158,6 +158,8 @@ impl Base {
         let approvals = Inbox::open(&config.approvals)?;
         let workspace = open_workspace(&config)?;
         keep_settings_ours(&config, &workspace)?;
+        // Whether it can be noted matters to others alone; `doctor` tells of it.
+        let _ = config.note();
         let helper = std::env::current_exe()
             .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
         let runner = Runner::of(&config, workspace.path(), helper);
@@ -316,12 +318,17 @@ fn make_folders(config: &Config) -> Result<()> {
 }
 
 /// A base directory inside its own workspace gets a settings file: where there is none, a command
-/// could write one for the next start to read.
+/// could write one for the next start to read. The same of other base directories there, and of what
+/// the person has for themselves.
 fn keep_settings_ours(config: &Config, workspace: &Workspace) -> Result<()> {
     const NOTE: &str = "# Settings of deaddrop; `deaddrop --help` lists them.\n";
     let path = config.base.join(config::FILE);
     if path.starts_with(workspace.path()) && fs::symlink_metadata(&path).is_err() {
         atomic::write(&path, NOTE.as_bytes())?;
     }
+    let writable = config.sandbox.writable.iter().map(PathBuf::as_path);
+    let writable: Vec<&Path> = [workspace.path()].into_iter().chain(writable).collect();
+    config::make_folders(&writable)?;
+    config.keep_settings_of_others(NOTE);
     Ok(())
 }

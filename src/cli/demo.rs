@@ -255,6 +255,7 @@ impl Stage<'_> {
             }
         }
         command.env_remove("NOTIFY_SOCKET").env("XDG_CONFIG_HOME", self.path.join("settings"));
+        command.env("XDG_STATE_HOME", self.path.join("state"));
         command.args(arguments).current_dir(folder).stdin(Stdio::null());
         Ok(command)
     }

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::Context;
 use super::talk;
 use super::whereabouts::By;
-use crate::config::{self, Config};
+use crate::config::{self, Config, Consent};
 use crate::error::advice;
 use crate::lock::Lock;
 use crate::place::Guest;
@@ -58,7 +58,7 @@ fn finding(what: &'static str, told: Result<String, String>) -> Finding {
     }
 }
 
-pub(super) fn doctor(context: &Context) -> ExitCode {
+pub(super) fn doctor(context: &Context, consent: &Consent) -> ExitCode {
     let config = &context.config;
     let mut findings = Vec::new();
     if context.by == By::Nothing {
@@ -79,13 +79,19 @@ pub(super) fn doctor(context: &Context) -> ExitCode {
         });
         findings.push(finding(what, told));
     }
+    findings.push(finding("settings", around::settings(consent)));
+    findings.push(Finding { spare: true, ..finding("notes", around::notes(&rights)) });
     findings.push(finding("session files", sessions(context)));
     findings.push(finding("journal", journal(&config.sessions.join("journal"))));
     findings.push(finding("lock", Ok(lock(context))));
     findings.push(decisions(context));
     match &config.guest {
         // Nothing runs here then.
-        Some(guest) => findings.extend(asked(guest)),
+        Some(guest) if consent.lacks().is_empty() => findings.extend(asked(guest)),
+        Some(guest) => {
+            let told = format!("{} was not asked: you have not agreed to it", guest.label());
+            findings.push(Finding { spare: true, ..finding("guest", Err(told)) });
+        }
         None => findings.extend(walls::findings(context)),
     }
     findings.extend(around::clipboard());

@@ -10,6 +10,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::arguments::Global;
+use super::consent;
 use super::talk::{self, Talk};
 use super::whereabouts::By;
 use super::{Clock, Context};
@@ -60,6 +61,7 @@ pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<Exit
     refuse(&folder, arguments.force)?;
     fs::create_dir_all(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
     let given: Vec<(&str, String)> = global.settings.given().collect();
+    let before = Config::look(&folder, Raw::default()).map(|(_, consent)| consent);
     let made = match fs::symlink_metadata(folder.join(FILE)) {
         Ok(_) => {
             is_ours(&folder, &given)?;
@@ -72,7 +74,9 @@ pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<Exit
     };
     make_own(&folder)?;
     let in_git = unseen_by_git(&folder);
-    let config = Config::load(&folder, Raw::default())?;
+    let (config, consent) = Config::look(&folder, Raw::default())?;
+    let typed: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
+    consent::follow(before.as_ref().unwrap_or(&consent), &consent, &typed, &talk)?;
     for own in [&config.inbox, &config.outbox, &config.sessions, &config.approvals] {
         fs::create_dir_all(own).map_err(|e| Error::io("make the folder", own, e))?;
     }
@@ -165,6 +169,12 @@ fn refuse(folder: &Path, force: bool) -> Result<()> {
             ));
         }
     }
+    if let Some(other) = config::whose_replies_write(folder).filter(|_| !force) {
+        return no(format!(
+            "the replies of the base directory {} write here; --force makes one here all the same, and each command has to name it with -C until its first session has begun",
+            other.display()
+        ));
+    }
     let sessions = folder.join("sessions/journal");
     if sessions.exists() && fs::symlink_metadata(folder.join(FILE)).is_err() && !force {
         return no("it is a base directory already, whose sessions would no longer be found; go on with `deaddrop new`, or say --force".to_owned());
@@ -183,7 +193,7 @@ fn is_ours(folder: &Path, given: &[(&str, String)]) -> Result<()> {
             shell_word(value)
         )));
     }
-    let config = Config::load(folder, Raw::default())?;
+    let config = Config::glance(folder)?;
     let own = [&config.inbox, &config.outbox, &config.sessions, &config.approvals];
     if own.iter().zip(OWN).all(|(own, (_, name))| **own == folder.join(name)) {
         return Ok(());
@@ -271,6 +281,14 @@ fn tell(context: &Context, made: bool, in_git: &InGit) {
     talk.say(&format!(
         "{FOLDER}/ holds inbox, outbox, sessions and approvals. git ignores it; replies and commands reach nothing of it, and cannot change {FILE}."
     ));
+    if let [other, more @ ..] = config.others() {
+        let more =
+            if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        talk.say(&format!(
+            "The base directory {}{more} lies in it: replies here reach nothing of what is its own.",
+            other.display()
+        ));
+    }
     match in_git {
         InGit::No => {}
         InGit::Unseen(exclude) => talk.say(&format!(

@@ -7,6 +7,7 @@ mod check;
 mod checkpoints;
 mod clipping;
 mod columns;
+mod consent;
 mod decisions;
 mod demo;
 mod diff;
@@ -184,6 +185,15 @@ impl Command {
         )
     }
 
+    /// Whether it tells of settings, and acts on none that open something.
+    fn only_looks(&self) -> bool {
+        match self {
+            Self::Doctor(_) | Self::Policy(_) => true,
+            Self::Daemon(daemon) => !daemon.has_it_served(),
+            _ => false,
+        }
+    }
+
     /// Whether it makes a base directory where there is none, so that the person should know which.
     fn makes_base(&self) -> bool {
         matches!(self, Self::New(_) | Self::Resume(_) | Self::Watch(_) | Self::Run(_))
@@ -312,9 +322,12 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         timeout: settings.command_timeout_seconds.is_some(),
     };
     let Whereabouts { base, here, by } = Whereabouts::find(base)?;
-    let config = Config::load(&base, settings.raw()?)?;
+    let (config, consent) = Config::look(&base, settings.raw()?)?;
     if by == By::Nothing && command.needs_sessions() && !config.sessions.exists() {
         return Err(Error::no_base(&config.base));
+    }
+    if !command.only_looks() {
+        consent::require(&consent, &talk)?;
     }
     if by == By::Search && command.makes_base() {
         talk.say(&format!("In the base directory {}:", config.base.display()));
@@ -340,7 +353,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Command::Undo(arguments) => undo::undo(&context, &arguments),
         Command::Redo(arguments) => undo::redo(&context, &arguments),
         Command::Checkpoints(arguments) => checkpoints::checkpoints(&context, &arguments),
-        Command::Doctor(_) => Ok(doctor::doctor(&context)),
+        Command::Doctor(_) => Ok(doctor::doctor(&context, &consent)),
         Command::Policy(arguments) => policy::policy(&context, &arguments),
         Command::Show(arguments) => show::show(&context, &arguments),
         Command::Open(arguments) => opening::open(&context, &arguments),

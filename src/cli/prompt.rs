@@ -97,7 +97,7 @@ fn is_in_front() -> bool {
 }
 
 #[cfg(unix)]
-fn forget_typed() {
+pub(super) fn forget_typed() {
     let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
 }
 
@@ -143,7 +143,7 @@ fn is_in_front() -> bool {
 }
 
 #[cfg(not(unix))]
-fn forget_typed() {}
+pub(super) fn forget_typed() {}
 
 #[cfg(not(unix))]
 fn listen(_: &AtomicBool, answer: &Sender<Said>) {

@@ -7,10 +7,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use etcetera::BaseStrategy;
 
 use super::Context;
-use crate::config::{Config, Mode};
+use crate::config::{Config, Mode, known_within, state_home};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::rpc::{At, Bases, Listening, Own, Served, Serving};
@@ -115,7 +114,7 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
     sandbox::close_to_commands();
     let stop = Stop::on_signals()?;
     root.make()?;
-    let hidden = Root::hidden(config, bases.state);
+    let hidden = root.hidden(config, bases.state);
     // Under a root that holds `/proc`, this process's own memory and environment are there to be read.
     let own = ["/proc/self".to_owned(), format!("/proc/{}", std::process::id())];
     let state: Vec<PathBuf> =
@@ -204,19 +203,17 @@ impl Root {
 
     /// What neither paths nor commands reach: also not what is kept for other roots, which this one
     /// may hold, nor what `others` have for themselves.
-    fn hidden(config: &Config, others: Vec<PathBuf>) -> Vec<PathBuf> {
-        let own = config.state().into_iter().chain(home_of_state().ok());
+    fn hidden(&self, config: &Config, others: Vec<PathBuf>) -> Vec<PathBuf> {
+        let own = config.state().into_iter().chain(known_within(&self.path));
         own.chain(others).collect()
     }
 }
 
 /// deaddrop's own folder for all roots that are no workspace of a base directory.
 fn home_of_state() -> Result<PathBuf> {
-    let strategy = etcetera::choose_base_strategy().map_err(|_| {
+    state_home().ok_or_else(|| {
         Error::usage("--root: HOME does not say where deaddrop may keep what it needs for that folder; set HOME or XDG_STATE_HOME")
-    })?;
-    let home = strategy.state_dir().unwrap_or_else(|| strategy.data_dir());
-    Ok(home.join("deaddrop"))
+    })
 }
 
 /// The name of a root's folder in that.

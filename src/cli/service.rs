@@ -79,6 +79,13 @@ Examples:
     },
 }
 
+impl Daemon {
+    /// Whether a deaddrop will act on the settings for it.
+    pub(super) fn has_it_served(&self) -> bool {
+        matches!(self.asked, Asked::Install { .. } | Asked::Start)
+    }
+}
+
 /// What to do where nobody answers for the person's services.
 const NO_MANAGER: &str = "no systemd of your own answers: log in at the desktop or by SSH (not by su or sudo), or have one always run with `sudo loginctl enable-linger $USER`; until then `deaddrop watch` serves the base directory at a terminal";
 const NO_SYSTEMD: &str = "is not on this machine, so it has no services of that kind; `deaddrop watch` serves the base directory at a terminal";
@@ -146,8 +153,8 @@ impl<'a> Service<'a> {
         let program = std::env::current_exe()
             .map_err(|e| Error::io("find", "deaddrop's own program".as_ref(), e))?;
         let base = &self.context.config.base;
-        let path = std::env::var_os("PATH");
-        let text = Unit { program: &program, base, path: path.as_deref() }
+        let (path, state) = (std::env::var_os("PATH"), std::env::var_os("XDG_STATE_HOME"));
+        let text = Unit { program: &program, base, path: path.as_deref(), state: state.as_deref() }
             .text()
             .map_err(|why| Error::usage(format!("no unit can be written: {why}")))?;
         match fs::read_to_string(&self.path) {

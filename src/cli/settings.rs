@@ -8,9 +8,10 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::arguments::Global;
+use super::consent;
 use super::talk::{self, Talk};
 use super::whereabouts::{By, Whereabouts};
-use crate::config::{self, Config, InForce, Source, in_force};
+use crate::config::{self, Config, Consent, InForce, Source, in_force};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 
@@ -42,6 +43,10 @@ Examples:
         #[arg(long)]
         changed: bool,
     },
+    /// Agree to what the settings of the base directory open
+    Allow(consent::Allow),
+    /// Forget that you agreed to what the settings of the base directory open
+    Deny(consent::Deny),
     /// Print the path of the settings file
     #[command(after_help = "Examples:\n  deaddrop config path\n  deaddrop config path --own")]
     Path {
@@ -113,6 +118,9 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
             let mut settings = in_force(&place.base, raw)?;
             settings.retain(|setting| !changed || setting.source != Source::Default);
             show(&settings, talk, json);
+            if settings.iter().any(|setting| !setting.allowed) {
+                talk.warning("what is not allowed yet opens what is closed else, and nothing is begun with it; `deaddrop config allow` notes that you agree");
+            }
         }
         Asked::Get { key } => {
             config::check_name(&key, &format!("config get {key}"))?;
@@ -146,17 +154,31 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
                 talk.say("It is not there yet; `deaddrop config set` makes it.");
             }
         }
+        Asked::Allow(_) | Asked::Deny(_) => {
+            refuse_flags(&global)?;
+            let base = base(&Whose { own: false }, global.base)?.unwrap_or_default();
+            return match arguments.asked {
+                Asked::Allow(_) => consent::allow(&base, talk, json),
+                _ => consent::deny(&base, talk),
+            };
+        }
         Asked::Set { key, value, whose } => {
             refuse_flags(&global)?;
             let base = base(&whose, global.base)?;
+            let before = agreed(base.as_deref());
             let file = config::set(base.as_deref(), &key, &value)?;
             changed(base.as_deref(), &key, &file, talk, json);
+            follow(base.as_deref(), before.as_ref(), &key, talk)?;
         }
         Asked::Unset { key, whose } => {
             refuse_flags(&global)?;
             let base = base(&whose, global.base)?;
+            let before = agreed(base.as_deref());
             match config::unset(base.as_deref(), &key)? {
-                Some(file) => changed(base.as_deref(), &key, &file, talk, json),
+                Some(file) => {
+                    changed(base.as_deref(), &key, &file, talk, json);
+                    follow(base.as_deref(), before.as_ref(), &key, talk)?;
+                }
                 None => talk.say(&format!("{key} is not set there; nothing is changed.")),
             }
         }
@@ -174,6 +196,18 @@ fn base(whose: &Whose, named: Option<PathBuf>) -> Result<Option<PathBuf>> {
         return Err(Error::no_base(&base));
     }
     base.canonicalize().map(Some).map_err(|e| Error::io("open the base directory", &base, e))
+}
+
+/// What was agreed to before a change; None where the settings could not be read.
+fn agreed(base: Option<&Path>) -> Option<Consent> {
+    Config::look(base?, config::Raw::default()).ok().map(|(_, consent)| consent)
+}
+
+/// Has a change by the person count as agreed to.
+fn follow(base: Option<&Path>, before: Option<&Consent>, key: &str, talk: &Talk) -> Result<()> {
+    let Some(now) = agreed(base) else { return Ok(()) };
+    // Of settings that could not be read nobody knows what was agreed to.
+    consent::follow(before.unwrap_or(&now), &now, &[key], talk)
 }
 
 /// A flag is for one command, and would be lost without a word.
@@ -194,9 +228,10 @@ fn show(settings: &[InForce], talk: &Talk, json: bool) {
             talk::result(&to_json(setting).to_string());
             continue;
         }
-        let InForce { name, origin, about, source, .. } = setting;
+        let InForce { name, origin, about, source, allowed, .. } = setting;
         let origin = if *source == Source::Default { "default" } else { origin };
-        talk::result(&format!("{name:<width$} = {}  ({origin})", setting.toml()));
+        let waits = if *allowed { "" } else { ", not allowed yet" };
+        talk::result(&format!("{name:<width$} = {}  ({origin}{waits})", setting.toml()));
         if talk.verbose && !about.is_empty() {
             talk::result(&format!("{:width$}   {about}", ""));
         }
@@ -210,6 +245,7 @@ fn to_json(setting: &InForce) -> Value {
         "source": setting.source.name(),
         "origin": setting.origin,
         "about": setting.about,
+        "allowed": setting.allowed,
     })
 }
 
@@ -236,7 +272,7 @@ fn changed(base: Option<&Path>, key: &str, file: &Path, talk: &Talk, json: bool)
     {
         talk.warning(&format!("{} goes over it", setting.origin));
     }
-    let held = Config::load(base, config::Raw::default());
+    let held = Config::glance(base);
     if held.is_ok_and(|config| Lock::is_held(&config)) {
         talk.warning(
             "a deaddrop is at work in this base directory; it takes this at its next start",

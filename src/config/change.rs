@@ -115,7 +115,16 @@ fn file(base: Option<&Path>) -> Result<PathBuf> {
         })?,
     };
     // What is written takes the place of the file, not of a link to it.
-    Ok(file.canonicalize().unwrap_or(file))
+    match file.canonicalize() {
+        Ok(file) => Ok(file),
+        Err(e) if fs::symlink_metadata(&file).is_ok() => {
+            let problem = format!(
+                "it is a link that cannot be followed ({e}); put right what it leads to, or remove it"
+            );
+            Err(Error::config(file.display().to_string(), problem))
+        }
+        Err(_) => Ok(file),
+    }
 }
 
 fn read(file: &Path) -> Result<String> {

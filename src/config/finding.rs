@@ -5,7 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Config, FILE, Raw};
+use super::known::whose_replies_write;
+use super::{Config, FILE, real};
 use crate::error::{Error, Result};
 #[cfg(unix)]
 use crate::text::shell_word;
@@ -20,14 +21,16 @@ const MARKS: [&str; 2] = ["journal", ".lock"];
 /// The search ends where another file system begins, as git's does.
 ///
 /// # Errors
-/// `here` cannot be looked at; or what was found belongs to somebody else, or lies where replies of
-/// another base directory may write: then nobody knows who made it, and it has to be named.
+/// `here` cannot be looked at; or what was found belongs to somebody else, keeps its sessions elsewhere
+/// behind a link, or lies where replies of another base directory may write: then nobody knows who made
+/// it, and it has to be named.
 pub fn find(here: &Path) -> Result<Option<PathBuf>> {
     let here = here.canonicalize().map_err(|e| Error::io("open the folder", here, e))?;
     let Some(base) = within_one_file_system(&here).find(|folder| is_marked(folder)) else {
         return Ok(None);
     };
     own(base)?;
+    unlinked(base)?;
     unwritten(base)?;
     Ok(Some(base.to_owned()))
 }
@@ -47,7 +50,7 @@ pub(super) fn is_marked(folder: &Path) -> bool {
 /// One of them has settings that cannot be read, so nobody knows what its workspace is.
 pub fn above(folder: &Path) -> Result<Vec<Config>> {
     let marked = folder.ancestors().skip(1).filter(|above| is_marked(above));
-    marked.map(|above| Config::load(above, Raw::default())).collect()
+    marked.map(Config::glance).collect()
 }
 
 /// A folder and those above it that lie in the same file system.
@@ -70,17 +73,35 @@ fn unwritten(base: &Path) -> Result<()> {
     let by_file = |above: &Config| Config::of_file(&above.base).is_ok_and(|own| own.works_in(base));
     let works_here = |above: &Config| above.works_in(base) || by_file(above);
     let found = above(base).map(|above| above.into_iter().find(works_here));
+    let found =
+        found.map(|above| above.map(|above| above.base).or_else(|| whose_replies_write(base)));
     let why = match found {
         Ok(None) => return Ok(()),
-        Ok(Some(above)) => format!(
-            "lies in the workspace of {}, where replies and commands write",
-            above.base.display()
-        ),
+        Ok(Some(other)) => {
+            format!(
+                "lies in the workspace of {}, where replies and commands write",
+                other.display()
+            )
+        }
         Err(e) => format!("lies below another, whose settings cannot be read ({e})"),
     };
     Err(Error::config(
         base.display().to_string(),
         format!("it looks like a base directory, but {why}: say with -C which one is meant"),
+    ))
+}
+
+/// Refuses one whose sessions are others' behind a link.
+fn unlinked(base: &Path) -> Result<()> {
+    let sessions = base.join("sessions");
+    let leads = sessions.is_symlink().then(|| real(&sessions)).filter(|to| !to.starts_with(base));
+    let Some(to) = leads else { return Ok(()) };
+    Err(Error::config(
+        sessions.display().to_string(),
+        format!(
+            "it is a link that leads out of the folder, to {}, so nobody knows whose sessions are meant: say with -C which base directory is",
+            to.display()
+        ),
     ))
 }
 
@@ -90,18 +111,24 @@ fn own(base: &Path) -> Result<()> {
     use std::os::unix::fs::MetadataExt;
     let trusted = trusted();
     let settings = base.join(FILE);
+    let mut places = vec![base.to_owned(), settings];
+    places.extend(FOLDERS.iter().chain(&["approvals"]).map(|name| base.join(name)));
+    // Wrong settings are told by whoever reads them.
+    if let Ok(Config { inbox, outbox, sessions, approvals, .. }) = Config::of_file(base) {
+        let set = [inbox, outbox, sessions, approvals];
+        places.extend(set.into_iter().filter(|place| place.parent() != Some(base)));
+    }
     // A link belongs to whoever made it, and what it leads to to somebody else.
-    let looked_at = [
-        (base.to_owned(), fs::metadata(base)),
-        (settings.clone(), fs::symlink_metadata(&settings)),
-        (settings.clone(), fs::metadata(&settings)),
-        (base.join("sessions"), fs::metadata(base.join("sessions"))),
-    ];
+    let looked_at = places
+        .iter()
+        .flat_map(|path| [(path, fs::symlink_metadata(path)), (path, fs::metadata(path))]);
     for (path, found) in looked_at {
         let owner = match found {
             Ok(found) => found.uid(),
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-            Err(e) => return Err(Error::io("look at", &path, e)),
+            // What cannot be looked at cannot be used, and is told then.
+            Err(_) if path.file_name() != Some(FILE.as_ref()) => continue,
+            Err(e) => return Err(Error::io("look at", path, e)),
         };
         if !trusted.contains(&owner) {
             return Err(Error::config(

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use super::consent::Consent;
 use super::keys::{KEYS, Kind, Value};
+use super::setting::Setting;
 use super::{Config, Layers, Raw, about};
 use crate::error::{Error, Result};
 
@@ -47,18 +49,26 @@ pub struct InForce {
     pub origin: String,
     /// What it is for.
     pub about: &'static str,
+    /// False where it opens something, and the person has not allowed that yet: then nothing is begun
+    /// with it.
+    pub allowed: bool,
 }
 
 impl InForce {
     /// The value as a settings file would have it.
     pub fn toml(&self) -> String {
-        match &self.value {
-            serde_json::Value::Array(items) => {
-                let items: Vec<String> = items.iter().map(literal).collect();
-                format!("[{}]", items.join(", "))
-            }
-            value => literal(value),
+        toml_of(&self.value)
+    }
+}
+
+/// A value as a settings file would have it.
+pub(super) fn toml_of(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(literal).collect();
+            format!("[{}]", items.join(", "))
         }
+        value => literal(value),
     }
 }
 
@@ -79,6 +89,7 @@ pub fn in_force(base: &Path, flags: Raw) -> Result<Vec<InForce>> {
     let layers = Layers::read(&base, flags)?;
     // What is wrong is told instead.
     let config = Config::of_layers(base, &layers)?;
+    let consent = Consent::of(&config.base, &layers);
     let mut found: Vec<InForce> = KEYS.iter().map(|key| setting(key.name, &layers)).collect();
     if let Some(guest) = &config.guest {
         let layers = layers.lowest_first().into_iter();
@@ -88,15 +99,19 @@ pub fn in_force(base: &Path, flags: Raw) -> Result<Vec<InForce>> {
         let (source, origin) = made.unwrap_or((Source::Default, ""));
         for (name, value) in guest.settings() {
             let (name, origin) = (format!("guest.{name}"), origin.to_owned());
-            found.push(InForce { name, value, source, origin, about: "" });
+            found.push(InForce { name, value, source, origin, about: "", allowed: true });
         }
     }
     for (source, raw) in layers.lowest_first() {
         for (policy, key, value, origin) in raw.policies.settings() {
             let name = format!("policies.{policy}.{key}");
             found.retain(|other| other.name != name);
-            found.push(InForce { name, value, source, origin: origin.to_owned(), about: "" });
+            let origin = origin.to_owned();
+            found.push(InForce { name, value, source, origin, about: "", allowed: true });
         }
+    }
+    for setting in &mut found {
+        setting.allowed = consent.lacks().iter().all(|opening| opening.name != setting.name);
     }
     Ok(found)
 }
@@ -106,7 +121,13 @@ fn setting(name: &'static str, layers: &Layers) -> InForce {
     let unset = Raw::default();
     let (source, raw) = made.unwrap_or((Source::Default, &unset));
     let setting = raw.setting(name);
-    let value = match (&setting.value, setting.key.kind) {
+    let (name, value, about) = (name.to_owned(), value_of(&setting), about(name));
+    InForce { name, value, source, origin: setting.origin, about, allowed: true }
+}
+
+/// What a setting is: a text, a number, a truth value or a list of texts.
+pub(super) fn value_of(setting: &Setting) -> serde_json::Value {
+    match (&setting.value, setting.key.kind) {
         (Value::List(items), _) => {
             items.iter().map(|item| item.to_string_lossy().into_owned()).collect()
         }
@@ -117,6 +138,5 @@ fn setting(name: &'static str, layers: &Layers) -> InForce {
         (Value::Text(text), Kind::Policy) if text.is_empty() => "workspace".into(),
         (Value::Text(text), Kind::Switch) => (text.trim() == "true").into(),
         (Value::Text(text), _) => text.as_str().into(),
-    };
-    InForce { name: name.to_owned(), value, source, origin: setting.origin, about: about(name) }
+    }
 }

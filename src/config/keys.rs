@@ -60,7 +60,7 @@ const fn bytes(least: u64) -> Kind {
 /// The names that nobody but the person may write, without any setting.
 pub(crate) const PROTECTED: &str = ".git,.gitmodules,.husky,.vscode,.idea,.cursor,.claude,.codex,\
     .mcp.json,.envrc,.bashrc,.bash_profile,.bash_login,.bash_logout,.profile,.zshrc,.zprofile,\
-    .zshenv,.zlogin,.zlogout,.kshrc,.cshrc,.tcshrc,.login,.inputrc";
+    .zshenv,.zlogin,.zlogout,.kshrc,.cshrc,.tcshrc,.login,.inputrc,deaddrop.toml,.deaddrop";
 
 pub(super) static KEYS: [Key; 27] = [
     Key { name: "workspace_dir", kind: Kind::Folder, default: "workspace" },

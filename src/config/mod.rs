@@ -4,11 +4,15 @@
 
 mod about;
 mod change;
+mod consent;
 mod finding;
 mod guest;
 mod in_force;
 mod keys;
+mod known;
 mod notify;
+mod opening;
+mod own;
 pub(crate) mod pattern;
 mod policy;
 mod raw;
@@ -23,18 +27,20 @@ use std::env;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use etcetera::BaseStrategy;
-
 use crate::error::{Error, Result};
 use crate::text::nearest;
 pub use about::about;
 pub use change::{check_name, create, set, unset};
+pub use consent::Consent;
 pub use finding::{above, find};
 pub use guest::{Guest, Way};
 pub use in_force::{InForce, Source, in_force};
 #[cfg(test)]
 pub(crate) use keys::PROTECTED;
+pub use known::{known_within, whose_replies_write};
 pub use notify::Notify;
+pub use opening::Opening;
+pub use own::{make_folders, own_file, state_home};
 pub use policy::{Files, Policy, Shell};
 pub use raw::Raw;
 pub use sandbox::{Mode, Sandbox};
@@ -90,14 +96,44 @@ pub struct Config {
     pub policy: Option<String>,
     /// All policies that there are, by their names.
     policies: BTreeMap<String, Policy>,
+    /// What is known of other base directories; nothing after a [`glance`](Self::glance).
+    known: known::Known,
 }
 
 impl Config {
-    /// Reads all settings that are in force in the base directory `base`.
+    /// Reads all settings that are in force in the base directory `base`, to act on them.
+    ///
+    /// # Errors
+    /// They are wrong; or its file opens something, and the person has not allowed that.
     pub fn load(base: &Path, flags: Raw) -> Result<Self> {
+        let (config, consent) = Self::look(base, flags)?;
+        consent.require()?;
+        Ok(config)
+    }
+
+    /// The same, whatever the person has allowed: to tell of them, or to ask.
+    ///
+    /// # Errors
+    /// They are wrong.
+    pub fn look(base: &Path, flags: Raw) -> Result<(Self, Consent)> {
         let base =
             base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
         let layers = Layers::read(&base, flags)?;
+        let mut config = Self::of_layers(base, &layers)?;
+        let consent = Consent::of(&config.base, &layers);
+        config.known = known::Known::of(&config);
+        Ok((config, consent))
+    }
+
+    /// The settings in force in the base directory `base`, to know where it works and what it keeps: no
+    /// more than that, for nobody was asked.
+    ///
+    /// # Errors
+    /// They are wrong.
+    pub fn glance(base: &Path) -> Result<Self> {
+        let base =
+            base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
+        let layers = Layers::read(&base, Raw::default())?;
         Self::of_layers(base, &layers)
     }
 
@@ -144,6 +180,7 @@ impl Config {
             guest: raw.guest.as_ref().map(|guest| guest.resolve(&base)).transpose()?,
             policy: raw.setting("policy").policy(),
             policies: policy::resolve(&raw.policies)?,
+            known: known::Known::default(),
             base,
         };
         if let Some(name) = &config.policy {
@@ -231,8 +268,15 @@ impl Config {
         self.workspace.canonicalize().is_ok_and(|workspace| folder.starts_with(workspace))
     }
 
-    /// deaddrop's own files and folders: out of reach of replies.
+    /// deaddrop's own files and folders, and those of other base directories in the workspace that the
+    /// person has used: out of reach of replies.
     pub fn state(&self) -> Vec<PathBuf> {
+        let others = self.known.own.iter().cloned();
+        self.own_state().into_iter().chain(own::folders()).chain(others).collect()
+    }
+
+    /// What of that is this base directory's alone.
+    fn own_state(&self) -> Vec<PathBuf> {
         let own = [&self.inbox, &self.outbox, &self.sessions, &self.approvals];
         let folder = self.base.join(FOLDER);
         let is_whole = own.iter().any(|own| own.starts_with(&folder))
@@ -249,7 +293,8 @@ impl Config {
                 state.push(real(own));
             }
         }
-        state.into_iter().chain([self.base.join(FILE)]).chain(own_folder()).collect()
+        state.push(self.base.join(FILE));
+        state
     }
 }
 
@@ -287,16 +332,6 @@ impl Layers {
             (Source::Flag, &self.flags),
         ]
     }
-}
-
-/// Where the person's own settings are, whatever the base directory.
-fn own_folder() -> Option<PathBuf> {
-    Some(etcetera::choose_base_strategy().ok()?.config_dir().join("deaddrop"))
-}
-
-/// The person's own settings file, for all base directories; None where nobody knows their home.
-pub fn own_file() -> Option<PathBuf> {
-    Some(own_folder()?.join("config.toml"))
 }
 
 /// Where the first of two settings was made that is not a default.

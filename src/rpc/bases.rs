@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::config::{Config, FILE, FOLDER, Raw};
+use crate::config::{Config, FILE, FOLDER};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 
@@ -56,7 +56,7 @@ impl Bases {
             }
         }
         for folder in below(root).into_iter().filter(|folder| *folder != own.base) {
-            let state = match Config::load(&folder, Raw::default()) {
+            let state = match Config::glance(&folder) {
                 Ok(config) => config.state(),
                 Err(e) => {
                     bases.told.push(format!(
@@ -104,7 +104,7 @@ impl Bases {
 /// The settings of a folder that the root is or lies in, if it is a base directory.
 fn around(folder: &Path, root: &Path) -> Result<Option<Config>> {
     let is_marked = is_marked(folder);
-    match Config::load(folder, Raw::default()) {
+    match Config::glance(folder) {
         Ok(config) => {
             let marked =
                 is_marked || config.sessions.starts_with(folder) && has_marks(&config.sessions);
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     fn own(folder: &Path) -> Config {
-        Config::load(folder, Raw::default()).unwrap()
+        Config::glance(folder).unwrap()
     }
 
     #[test]

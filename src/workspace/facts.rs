@@ -1,6 +1,6 @@
 //! What can be told of a place before anything is done there, and files that are given whole.
 
-use super::locate::{Found, Last, Way};
+use super::locate::{Found, Last, Way, own_state};
 use super::overlay::Overlay;
 use super::plan::digest;
 use super::{Contents, Workspace};
@@ -31,11 +31,18 @@ impl Workspace {
             return Some(self.look_at_move(path, to, overlay));
         }
         let (path, last) = meant_by(operation)?;
-        let Ok(way) = self.way(path, last, overlay) else {
-            // A link may lead to a folder, which is looked into.
-            let real = Some(operation).filter(|operation| is_of_folders(operation));
-            let real = real.and_then(|operation| self.place_through(operation, overlay));
-            return Some(self.looked(path, real, None));
+        let way = match self.way(path, last, overlay) {
+            Ok(way) => way,
+            // Nobody is asked about what nobody can open.
+            Err(failure) if failure == own_state(path) => {
+                return Some(Look { real: None, size: None, protected: false, moved: None });
+            }
+            Err(_) => {
+                // A link may lead to a folder, which is looked into.
+                let real = Some(operation).filter(|operation| is_of_folders(operation));
+                let real = real.and_then(|operation| self.place_through(operation, overlay));
+                return Some(self.looked(path, real, None));
+            }
         };
         let size = size_at(&way, overlay);
         Some(self.looked(path, Some(way.real), size))

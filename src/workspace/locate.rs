@@ -104,6 +104,10 @@ impl Workspace {
     /// Refuses to write what only the person may. `path` is asked for before it is located, and the
     /// real path once that is known.
     pub(super) fn refuse_protected(&self, path: &RelPath, real: &RelPath) -> Result<(), Failure> {
+        // Of deaddrop's own nobody can be asked to change it.
+        if self.state.iter().any(|own| path.is_within(own)) {
+            return Err(own_state(path));
+        }
         self.protected.refuse(path, real)
     }
 

@@ -9,7 +9,7 @@ use cap_std::fs::Dir;
 
 use super::below::{Met, Which};
 use super::facts::{Look, size_at};
-use super::locate::{Found, Last, Spot, Way, failed};
+use super::locate::{Found, Last, Spot, Way, failed, own_state};
 use super::overlay::Overlay;
 use super::plan::{digest, make_folders, not_durable};
 use super::{Workspace, sync};
@@ -118,9 +118,14 @@ impl Workspace {
         to: &RelPath,
         overlay: Option<&Overlay>,
     ) -> Look {
-        let target = self.way(to, Last::Keep, overlay).ok().map(|way| way.real);
-        let mut moved = MoveLook { to: target, ..MoveLook::default() };
-        let from = self.way(path, Last::Keep, overlay).ok();
+        let way = |path: &RelPath| {
+            let way = self.way(path, Last::Keep, overlay);
+            // Nobody is asked about what nobody can open.
+            let is_own = way.as_ref().is_err_and(|failure| *failure == own_state(path));
+            (way.ok(), is_own)
+        };
+        let ((target, to_own), (from, of_own)) = (way(to), way(path));
+        let mut moved = MoveLook { to: target.map(|way| way.real), ..MoveLook::default() };
         let (mut real, mut size, mut inside) = (None, None, false);
         if let Some(from) = from {
             if let Some(Found::OnDisk(found)) = &from.found
@@ -135,7 +140,8 @@ impl Workspace {
             real = Some(from.real);
         }
         let ends = [Some(path), Some(to), real.as_ref(), moved.to.as_ref()];
-        let protected = inside || ends.into_iter().flatten().any(|path| self.is_protected(path));
+        let named = inside || ends.into_iter().flatten().any(|path| self.is_protected(path));
+        let protected = named && !to_own && !of_own;
         Look { real, size, protected, moved: Some(Box::new(moved)) }
     }
 

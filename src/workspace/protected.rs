@@ -1,5 +1,5 @@
-//! Names that nobody but the person may write: what is under them is run or obeyed by git, editors
-//! and shells without being asked for. Pure.
+//! Names that nobody but the person may write: what is under them is run or obeyed by git, editors,
+//! shells and deaddrop without being asked for. Pure.
 //!
 //! A name counts at any depth and in any spelling that a file system could take for it: upper or
 //! lower case, the short names of Windows (`GIT~1`), dots and spaces at the end, streams
@@ -131,6 +131,11 @@ mod tests {
             (".MCP.json", ".mcp.json"),
             ("mcp~1.jso", ".mcp.json"),
             (".BASH_profile", ".bash_profile"),
+            ("DeadDrop.TOML", "deaddrop.toml"),
+            ("DEADDR~1.TOM", "deaddrop.toml"),
+            ("deaddrop.toml::$DATA", "deaddrop.toml"),
+            (".DeadDrop ", ".deaddrop"),
+            ("DEADDR~2", ".deaddrop"),
         ] {
             assert_eq!(protected.name_of(spelling), Some(name), "{spelling:?}");
         }
@@ -155,6 +160,9 @@ mod tests {
             ".env",
             "mcp.json",
             "bashrc",
+            "deaddrop",
+            "deaddrop.toml.txt",
+            ".deaddropignore",
             ".",
             " ",
             ":git",

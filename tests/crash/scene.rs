@@ -89,6 +89,7 @@ impl Scene {
         let from = self.base.at(".");
         let copied = Command::new("cp").arg("-a").arg(from).arg(base.path()).status().unwrap();
         assert!(copied.success());
+        base.is_known_as(&self.base);
         let (told, wrong) = (String::new(), self.wrong.clone());
         let (arguments, seen) = (self.arguments.clone(), self.seen.clone());
         Self { base, stops: 0, told, wrong, arguments, seen }

@@ -353,6 +353,7 @@ fn a_full_disk_leaves_the_old_file_and_no_temporary_one() {
         .args([program(), Path::new("apply"), &reply])
         .current_dir(base.path())
         .env("XDG_CONFIG_HOME", base.at(".no-config"))
+        .env("XDG_STATE_HOME", base.state())
         .output();
     if !status.is_ok_and(|output| output.status.success()) {
         eprintln!("SKIPPED: only root can mount a small file system");

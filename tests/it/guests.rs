@@ -273,6 +273,7 @@ fn a_guest_is_asked_anew_what_it_is() {
     pair.host.write("inbox/1.txt", "[MESSAGE]\nOne\n[/MESSAGE]\n");
     assert!(pair.host.wait_for_outbox(2).contains("Protected: .git, .gitmodules"));
     pair.guest.write("deaddrop.toml", "protected_names = [\"only-this\"]\n");
+    pair.guest.agree_in(pair.host.state());
     pair.host.write("inbox/2.txt", "[MESSAGE]\nTwo\n[/MESSAGE]\n");
     let outbox = pair.host.wait_for_outbox(3);
     assert!(outbox.contains("Protected: only-this can be read"), "{outbox}");

@@ -73,6 +73,8 @@ mod own_state;
 mod parts;
 #[cfg(unix)]
 mod plain_guests;
+#[cfg(target_os = "linux")]
+mod planted;
 #[cfg(unix)]
 mod policy;
 #[cfg(unix)]

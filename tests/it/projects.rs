@@ -58,7 +58,9 @@ fn init_makes_a_project_a_base_directory() {
     let (_, listing) = outbox.split_once("\n## Workspace Files\n").unwrap();
     let (listing, _) = listing.split_once("\n\n").unwrap();
     assert_eq!(listing, "  .gitignore (7 bytes)\n  own.txt (2 bytes)");
-    assert_eq!(base.names("."), [".deaddrop", ".git", ".gitignore", "deaddrop.toml", "own.txt"]);
+    // The person's own settings lie in the workspace here, and no command may make them.
+    let names = [".deaddrop", ".git", ".gitignore", ".no-config", "deaddrop.toml", "own.txt"];
+    assert_eq!(base.names("."), names);
 }
 
 #[test]
@@ -372,6 +374,7 @@ fn a_search_ends_with_the_file_system() {
             let mut wrapped = Command::new("unshare");
             wrapped.args(["-m", "sh", "-ec", script, "sh"]).arg(program).args(arguments);
             wrapped.current_dir(base.path()).env("XDG_CONFIG_HOME", base.at(".no-config"));
+            wrapped.env("XDG_STATE_HOME", base.state());
             wrapped
         };
         command.output()

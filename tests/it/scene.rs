@@ -116,8 +116,18 @@ impl Scene {
 
     /// Gives all that is in the base directory to whom the program runs as.
     pub fn hand_over(&self) {
+        self.hand_over_folder(self.base.path());
+    }
+
+    /// Agrees to the settings that stand there, as whom the program runs as.
+    pub fn agree(&self) {
+        self.base.agree();
+        self.hand_over_folder(self.base.state());
+    }
+
+    fn hand_over_folder(&self, folder: &Path) {
         if self.way == Way::OrdinaryUser {
-            for entry in walkdir::WalkDir::new(self.base.path()) {
+            for entry in walkdir::WalkDir::new(folder) {
                 let _ =
                     std::os::unix::fs::lchown(entry.unwrap().path(), Some(NOBODY), Some(NOBODY));
             }
@@ -227,6 +237,8 @@ impl Scene {
         let mut command = Command::new(prefix[0]);
         command.args(&prefix[1..]).arg(program).args(arguments).current_dir(self.base.path());
         command.env("XDG_CONFIG_HOME", self.base.at(".no-config"));
+        self.agree();
+        command.env("XDG_STATE_HOME", self.base.state());
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }

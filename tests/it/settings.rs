@@ -175,8 +175,8 @@ fn folders_may_lie_anywhere() {
 #[test]
 fn settings_in_the_workspace_are_never_read() {
     let base = Base::with_session();
-    base.apply("[CREATE_FILE path=\"deaddrop.toml\"]\nnonsense\n[/CREATE_FILE]\n");
-    assert_eq!(base.read("workspace/deaddrop.toml"), "nonsense\n");
+    base.write("workspace/deaddrop.toml", "nonsense\n");
+    base.apply("[READ_FILE path=\"deaddrop.toml\"]\n");
     base.run(&["sessions"]).ok();
 }
 

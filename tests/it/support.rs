@@ -1,6 +1,8 @@
 //! A base directory in a temporary folder, and the real program run in it.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part")]
 
+#[path = "agreed.rs"]
+mod agreed;
 #[path = "events_checked.rs"]
 mod events_checked;
 #[cfg(unix)]
@@ -52,6 +54,7 @@ pub fn has_sandbox(mode: &str) -> bool {
 /// A base directory of its own, removed at the end. All events in it must be as they should then.
 pub struct Base {
     folder: tempfile::TempDir,
+    agreed: agreed::Agreed,
 }
 
 /// How a run of the program ended.
@@ -64,7 +67,7 @@ pub struct Run {
 
 impl Base {
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self { folder: tempfile::tempdir().unwrap(), agreed: agreed::Agreed::new() }
     }
 
     /// With an open session [`ID`] at its first outbox.
@@ -140,6 +143,7 @@ impl Base {
 
     /// A command line of the program in this base directory, without the machine's own settings.
     pub fn command(&self, arguments: &[&str]) -> Command {
+        self.agree();
         let mut command = Command::new(program());
         command.args(arguments).current_dir(self.path());
         for (name, _) in std::env::vars_os() {
@@ -148,6 +152,7 @@ impl Base {
             }
         }
         command.env("XDG_CONFIG_HOME", self.at(".no-config")).env("NO_COLOR", "1");
+        command.env("XDG_STATE_HOME", self.state());
         #[cfg(unix)]
         tools::activate(&mut command);
         if !has_sandbox("auto") {

@@ -25,6 +25,7 @@ impl Tmux {
         // Nothing of this machine's but its programs.
         command.env_clear().env("PATH", path).env("LANG", "C.UTF-8");
         command.env("HOME", base.path()).env("XDG_CONFIG_HOME", base.at(".no-config"));
+        command.env("XDG_STATE_HOME", base.state());
         command.env("NO_COLOR", "1").env("TERM", "xterm");
         if !has_sandbox("auto") {
             command.env("DEADDROP_SANDBOX", "off");

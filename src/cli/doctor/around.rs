@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use super::{Finding, finding};
 use crate::clipboard::Surroundings;
-use crate::config::{Config, FOLDER};
+use crate::config::{Config, Consent, FOLDER, state_home};
 
 /// Whose a folder is, where that is not the person; of deaddrop's own also whether its rights let
 /// others in.
@@ -32,6 +32,34 @@ pub(super) fn owner(folder: &Path, is_own: bool) -> Result<String, String> {
 #[cfg(not(unix))]
 pub(super) fn owner(_folder: &Path, _is_own: bool) -> Result<String, String> {
     Ok(String::new())
+}
+
+/// What the settings open, and whether the person has agreed to it.
+pub(super) fn settings(consent: &Consent) -> Result<String, String> {
+    let names: Vec<&str> = consent.openings().iter().map(|opening| &*opening.name).collect();
+    let lacks: Vec<&str> = consent.lacks().iter().map(|opening| &*opening.name).collect();
+    if !lacks.is_empty() {
+        return Err(format!(
+            "not allowed yet: {}; deaddrop begins nothing here until you have looked at {} and run `deaddrop config allow`",
+            lacks.join(", "),
+            consent.whose()
+        ));
+    }
+    Ok(if names.is_empty() {
+        "open nothing that is closed else".to_owned()
+    } else if consent.is_whole() {
+        format!("you have agreed to what they open ({})", names.join(", "))
+    } else {
+        format!("what they open ({}) is not in force", names.join(", "))
+    })
+}
+
+/// Whether it can be noted what the person has agreed to, and which base directories they use.
+pub(super) fn notes(rights: &impl Fn(&Path) -> Result<String, String>) -> Result<String, String> {
+    let home = state_home().ok_or(
+        "HOME does not say where it is noted what you agree to, and where base directories are; set HOME or XDG_STATE_HOME",
+    )?;
+    Ok(format!("{} {}", home.display(), rights(&home)?))
 }
 
 /// The ways to the clipboard, as `copy` would try them here, and what would add to them.

@@ -16,6 +16,8 @@ pub(super) struct Unit<'a> {
     pub(super) base: &'a Path,
     /// PATH for commands: that of a service is another.
     pub(super) path: Option<&'a OsStr>,
+    /// `XDG_STATE_HOME`, where it is set: there it is noted what the person has agreed to.
+    pub(super) state: Option<&'a OsStr>,
 }
 
 /// The name of the unit of a base directory: readable, and of no other one.
@@ -42,10 +44,12 @@ impl Unit<'_> {
         }
         let base = text(self.base.as_os_str())?;
         // A value that is no text is left to systemd's own.
-        let path = self.path.and_then(|path| text(path).ok());
-        let path = path.map_or_else(String::new, |path| {
-            format!("Environment={}\n", quoted(&format!("PATH={path}")))
-        });
+        let variable = |(name, value): (&str, Option<&OsStr>)| {
+            let value = value.and_then(|value| text(value).ok())?;
+            Some(format!("Environment={}\n", quoted(&format!("{name}={value}"))))
+        };
+        let variables = [("PATH", self.path), ("XDG_STATE_HOME", self.state)];
+        let variables: String = variables.into_iter().filter_map(variable).collect();
         Ok(format!(
             "\
 {HEAD}; it would write over changes.
@@ -56,7 +60,7 @@ Description=deaddrop in {description}
 Type=notify
 NotifyAccess=main
 ExecStart={program} -C {base} --color never watch
-{path}# What a hard stop left is finished first, commands included.
+{variables}# What a hard stop left is finished first, commands included.
 TimeoutStartSec=infinity
 # deaddrop ends its commands itself.
 KillMode=mixed
@@ -125,11 +129,14 @@ mod tests {
             program: Path::new("/opt/50% off/$x/deaddrop"),
             base: Path::new("/home/me/a b\\%h/$HOME\n/é"),
             path: Some(OsStr::new("/bin:/50%")),
+            state: Some(OsStr::new("/home/me/a b")),
         };
         let text = unit.text().unwrap();
         let line = r#"ExecStart="/opt/50%% off/$x/deaddrop" -C "/home/me/a b\\%%h/$$HOME\n/é" --color never watch"#;
         assert!(text.contains(&format!("\n{line}\n")), "{text}");
-        assert!(text.contains("\nEnvironment=\"PATH=/bin:/50%%\"\n"), "{text}");
+        let variables =
+            "\nEnvironment=\"PATH=/bin:/50%%\"\nEnvironment=\"XDG_STATE_HOME=/home/me/a b\"\n";
+        assert!(text.contains(variables), "{text}");
         assert!(text.contains("\nDescription=deaddrop in /home/me/a b\\%%h/$HOME"), "{text}");
         for odd in ["/a\nb", "/a\"b", "/a'b", "/a\\b"] {
             let told = Unit { program: Path::new(odd), ..unit }.text().unwrap_err();
@@ -139,7 +146,8 @@ mod tests {
 
     #[test]
     fn nothing_keeps_the_sandbox_from_what_it_needs() {
-        let unit = Unit { program: Path::new("/d"), base: Path::new("/b"), path: None };
+        let unit =
+            Unit { program: Path::new("/d"), base: Path::new("/b"), path: None, state: None };
         let text = unit.text().unwrap();
         let set: Vec<&str> = text
             .lines()

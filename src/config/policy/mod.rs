@@ -1,5 +1,6 @@
 //! Policies: what operations may do, as presets and as the person changed them.
 
+mod compared;
 mod presets;
 mod table;
 #[cfg(test)]

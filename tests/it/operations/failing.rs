@@ -72,6 +72,7 @@ fn a_full_disk_halts_the_run() {
         .args([program(), Path::new("run"), Path::new("--policy=workspace"), &file])
         .current_dir(base.path())
         .env("XDG_CONFIG_HOME", base.at(".no-config"))
+        .env("XDG_STATE_HOME", base.state())
         .output();
     // What makes the mount fails with this code too, and then there are no names.
     let ran = |output: &Output| output.status.code() == Some(1) && base.exists("names");

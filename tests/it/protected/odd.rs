@@ -133,7 +133,9 @@ fn a_user_without_rights_moves_what_was_closed() {
     command
         .args(inner.get_args())
         .current_dir(base.path())
-        .env("XDG_CONFIG_HOME", base.at(".no-config"));
+        .env("XDG_CONFIG_HOME", base.at(".no-config"))
+        .env("XDG_STATE_HOME", base.state());
+    base.sh(&format!("chown -R 65534:65534 {}", base.state().display()));
     let run = Run::of(&mut command, "");
     if run.code == Some(127) || run.stderr.contains("setpriv") {
         eprintln!("SKIPPED: cannot run the program as another user here");

@@ -119,6 +119,7 @@ impl Drop for Server {
 /// The command line of a server, without a standard input.
 pub fn rpc(base: &Base, arguments: &[&str]) -> Command {
     let mut command = base.command(&[&["rpc"], arguments].concat());
+    base.agree_in(&base.at(".state"));
     command.env("XDG_STATE_HOME", base.at(".state")).stdin(Stdio::null());
     command
 }

@@ -106,6 +106,7 @@ fn on_a_small_disk(scene: &Scene, options: &str, script: &str) -> Option<(String
     let mut command = Command::new("unshare");
     command.args(["-Urm", "sh", "-c", &script, "sh"]).arg(crate::support::program());
     command.current_dir(scene.base.path()).env("XDG_CONFIG_HOME", scene.base.at(".no-config"));
+    command.env("XDG_STATE_HOME", scene.base.state());
     let output = command.output().unwrap();
     if output.status.code() == Some(77) {
         eprintln!("SKIPPED: no small disk can be had here");

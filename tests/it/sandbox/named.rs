@@ -41,6 +41,7 @@ fn tools_are_found_behind_links_in_folders_that_are_not_the_persons() {
         furnish(&mut scene);
         scene.base.write("deaddrop.toml", "sandbox.env = [\"ROOT\"]\n");
         scene.hand_over();
+        scene.agree();
         // In a mount namespace of its own, this machine's folders stay as they are.
         let become_user = match way {
             Way::OrdinaryUser => {
@@ -61,6 +62,7 @@ fn tools_are_found_behind_links_in_folders_that_are_not_the_persons() {
                 .arg(file)
                 .current_dir(scene.base.path())
                 .env("XDG_CONFIG_HOME", scene.base.at(".no-config"))
+                .env("XDG_STATE_HOME", scene.base.state())
                 .output()
                 .unwrap();
             if output.status.code() == Some(77) || output.status.code() == Some(1) {

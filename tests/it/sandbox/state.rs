@@ -208,6 +208,7 @@ fn it_is_out_of_reach_where_the_base_directory_lies_in_the_workspace() {
     for scene in Scene::full() {
         scene.base.sh("mkdir tools; mv inbox outbox sessions tools; echo x > own.txt");
         scene.base.write("tools/deaddrop.toml", "workspace_dir = \"..\"\n");
+        scene.base.agree_below("tools");
         scene.hand_over();
         let run = |commands: &[&str]| {
             let file = scene.base.write("tools/reply.txt", crate::scene::reply(commands));

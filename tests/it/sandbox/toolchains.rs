@@ -87,6 +87,7 @@ fn cargo_works_for_an_ordinary_user_too() {
         .env("CARGO", cargo)
         .env("RUSTUP", rustup)
         .env("XDG_CONFIG_HOME", scene.base.at(".no-config"))
+        .env("XDG_STATE_HOME", scene.base.state())
         .env_remove("CARGO_HOME")
         .env_remove("RUSTUP_HOME")
         .output()

@@ -1,0 +1,103 @@
+//! Asks the person whether the settings of a base directory may open what they open, and what they agreed
+//! to: `config allow` and `config deny`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::json;
+
+use super::prompt::forget_typed;
+use super::talk::{self, Talk};
+use crate::config::{Config, Consent, Opening, Raw};
+use crate::error::Result;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+deaddrop.toml can name programs, take walls away and lead out of its folder, and may have come with a
+repository. What of it does so counts when you have agreed to it, as it stands: at a terminal you are
+asked, elsewhere deaddrop refuses. Look at the file first. What is agreed to is noted in
+~/.local/state/deaddrop ($XDG_STATE_HOME), for this folder alone; a change asks again.
+
+Examples:
+  deaddrop config allow
+  deaddrop -C ~/projects/calculator config allow
+  deaddrop config allow --json | jq -r .name")]
+pub(super) struct Allow {}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  deaddrop config deny\n  deaddrop -C ~/drop config deny")]
+pub(super) struct Deny {}
+
+/// Lets settings pass that open nothing, or what the person has agreed to; at a terminal they are asked.
+///
+/// # Errors
+/// They have not agreed, or it cannot be noted that they do.
+pub(super) fn require(consent: &Consent, talk: &Talk) -> Result<()> {
+    if consent.lacks().is_empty() {
+        return Ok(());
+    }
+    let lines: String = consent.lines().iter().map(|line| format!("  {line}\n")).collect();
+    let question = format!(
+        "{} opens what is closed else, and somebody else may have written that:\n{lines}{} [y/N] ",
+        consent.whose(),
+        talk.bold("Do you agree to this, here and as it stands?"),
+    );
+    // What was pasted with the command answers nothing.
+    forget_typed();
+    let answer = talk.ask(&question);
+    if !answer.is_some_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes" | "Yes")) {
+        return consent.require();
+    }
+    consent.allow()?;
+    talk.say("It is noted, and you are not asked again; `deaddrop config deny` takes it back.");
+    Ok(())
+}
+
+/// `config allow`: shows what the settings open, and notes that the person agrees.
+pub(super) fn allow(base: &std::path::Path, talk: &Talk, json: bool) -> Result<ExitCode> {
+    let (_, consent) = Config::look(base, Raw::default())?;
+    for opening in consent.openings() {
+        talk::result(&if json { to_json(opening).to_string() } else { opening.line() });
+    }
+    if consent.openings().is_empty() {
+        talk.say("Nothing is opened by the settings here, and nothing has to be agreed to.");
+    } else {
+        consent.allow()?;
+        talk.say(&format!(
+            "That you agree to this is noted for {}; `deaddrop config deny` takes it back.",
+            consent.whose()
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `config deny`: forgets that the person agreed.
+pub(super) fn deny(base: &std::path::Path, talk: &Talk) -> Result<ExitCode> {
+    let (_, consent) = Config::look(base, Raw::default())?;
+    talk.say(if consent.forget()? {
+        "It is forgotten that you agreed; a deaddrop that runs goes on as it began."
+    } else {
+        "You have agreed to nothing here, and nothing is changed."
+    });
+    Ok(ExitCode::SUCCESS)
+}
+
+fn to_json(opening: &Opening) -> serde_json::Value {
+    let Opening { name, value, origin, does, .. } = opening;
+    json!({ "name": name, "value": value, "origin": origin, "does": does })
+}
+
+/// Has what the person has just set by `keys` count as agreed to, and says so where it does not, since
+/// there was something else in the file.
+///
+/// # Errors
+/// It cannot be noted.
+pub(super) fn follow(before: &Consent, now: &Consent, keys: &[&str], talk: &Talk) -> Result<()> {
+    if !now.follow(before, keys)? {
+        talk.warning(&format!(
+            "{} opens what you have not agreed to, and counts for nobody until you do: `deaddrop config allow` shows it, and notes that you agree",
+            now.whose()
+        ));
+    }
+    Ok(())
+}

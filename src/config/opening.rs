@@ -1,0 +1,234 @@
+//! Which settings of a base directory's own file open something that is closed without them: they name
+//! programs, take walls away, or lead out of the base directory. Whoever wrote that file decides with
+//! them what may be done with the rights of whoever starts deaddrop there.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::in_force::{toml_of, value_of};
+use super::keys::{KEYS, Value};
+use super::policy::{self, Policy};
+use super::{Guest, Layers, Mode, Raw, SecretsMode, guest, real};
+
+/// When a setting opens something, measured by what is in force without the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Opens {
+    /// Never: it bounds, or says how much is shown.
+    Never,
+    /// Where the folder lies outside of the base directory, be it by a link.
+    Outside,
+    /// Where it confines commands less.
+    Weaker,
+    /// Where it is on.
+    On,
+    /// Where it holds what is not allowed already.
+    Items,
+    /// Where it lacks a name.
+    Lacking,
+    /// Where secrets are shown.
+    Shown,
+    /// Where the policy of that name allows more.
+    Policy,
+}
+
+/// Each setting in the order of the table of settings, and what it does where it opens something.
+const OPENS: [(&str, Opens, &str); KEYS.len()] = [
+    ("workspace_dir", Opens::Outside, "replies read and change what is in this folder"),
+    ("inbox_dir", Opens::Outside, "texts in this folder are carried out as replies, and moved"),
+    ("outbox_dir", Opens::Outside, "outboxes are written into this folder"),
+    ("sessions_dir", Opens::Outside, "sessions are taken from this folder, and written there"),
+    ("approvals_dir", Opens::Outside, "files in this folder approve for you"),
+    ("command_timeout_seconds", Opens::Never, ""),
+    ("max_output_length", Opens::Never, ""),
+    ("max_tokens", Opens::Never, ""),
+    ("first_contents", Opens::Never, ""),
+    ("part_characters", Opens::Never, ""),
+    ("policy", Opens::Policy, "operations are done that you are asked about else, or are refused"),
+    ("sandbox", Opens::Weaker, "commands are confined less; `off`: they run with your rights"),
+    ("sandbox.network", Opens::On, "commands use the network, and services of this machine"),
+    ("sandbox.writable", Opens::Items, "commands change this beside the workspace"),
+    ("sandbox.readable", Opens::Items, "commands read this beside the workspace"),
+    ("sandbox.env", Opens::Items, "commands see your values of these, or get them so"),
+    ("sandbox.max_processes", Opens::Never, ""),
+    ("sandbox.max_file_bytes", Opens::Never, ""),
+    ("sandbox.max_memory_bytes", Opens::Never, ""),
+    ("sandbox.min_free_bytes", Opens::Never, ""),
+    ("protected_names", Opens::Lacking, "replies write what else only you do"),
+    ("checkpoints", Opens::Never, ""),
+    ("checkpoint_file_bytes", Opens::Never, ""),
+    ("checkpoint_max_bytes", Opens::Never, ""),
+    ("secrets", Opens::Shown, "secrets in files and outputs are shown in outboxes"),
+    ("secrets_allow", Opens::Items, "secrets in these files are shown in outboxes"),
+    ("notify", Opens::Never, ""),
+];
+
+/// What the settings of the table `[guest]` do.
+const GUEST: [(&str, &str); 4] = [
+    ("command", "this program runs with your rights, and all is carried out by it"),
+    ("socket", "all is carried out by whoever answers at this socket"),
+    ("port", "at this port of it"),
+    ("root", "in this folder there"),
+];
+const POLICIES: &str = "what this policy allows is more than without it";
+
+/// The policy that a run has where none is set, the stricter of the two defaults.
+const STRICTER: &str = "standard";
+
+/// A setting of a base directory that opens something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opening {
+    /// Its name, as in `sandbox.network`.
+    pub name: String,
+    /// Its value as a settings file has it; of a folder also where it leads.
+    pub value: String,
+    /// Where it was made: a file with its line. A folder that is a link without any setting has none.
+    pub origin: Option<String>,
+    /// What it does, in a few words.
+    pub does: &'static str,
+    /// All that was agreed to with it, whatever is shown.
+    exact: String,
+}
+
+impl Opening {
+    /// A text that differs wherever the person would have to be asked anew.
+    pub(super) fn exact(&self) -> (&str, &str) {
+        (&self.name, &self.exact)
+    }
+
+    /// Whether a change of the setting `key` is one of this.
+    pub(super) fn is_of(&self, key: &str) -> bool {
+        let key = if key == "sandbox.mode" { "sandbox" } else { key };
+        // What one line of a policy says may weigh otherwise for the sake of another.
+        let policy = |name: &str| {
+            let mut parts = name.split('.');
+            (parts.next() == Some("policies")).then(|| parts.next().map(str::to_owned)).flatten()
+        };
+        let is_within = key != "sandbox" && self.name.starts_with(&format!("{key}."));
+        self.name == key
+            || is_within
+            || (policy(key).is_some() && policy(key) == policy(&self.name))
+            || (self.name == "policy" && policy(key).is_some())
+    }
+}
+
+/// What the settings file of the base directory opens, by its canonical path; `layers` are in order.
+pub(super) fn openings(base: &Path, layers: &Layers) -> Vec<Opening> {
+    let table = OPENS.iter().filter_map(|(name, opens, does)| {
+        let (value, exact) = opening(name, *opens, base, layers)?;
+        let origin = layers.file.sets(name).then(|| layers.file.setting(name).origin);
+        Some(Opening { name: (*name).to_owned(), value, origin, does, exact })
+    });
+    table.chain(of_guest(base, layers)).chain(of_policies(layers)).collect()
+}
+
+/// The value of a setting that opens something, and all that it comes to.
+fn opening(name: &str, opens: Opens, base: &Path, layers: &Layers) -> Option<(String, String)> {
+    let Layers { own, file, .. } = layers;
+    let (set, beneath) = (file.setting(name), own.setting(name));
+    if opens == Opens::Outside {
+        // What the person set themselves is theirs. Without any setting a link can lead away.
+        if own.sets(name) && (!file.sets(name) || set.value == beneath.value) {
+            return None;
+        }
+        let folder = set.folder(base).ok()?;
+        let place = real(&folder);
+        if place.starts_with(base) {
+            return None;
+        }
+        let written = toml_of(&value_of(&set));
+        let leads =
+            if folder == place { String::new() } else { format!(" -> {}", place.display()) };
+        return Some((
+            format!("{written}{leads}"),
+            place.as_os_str().as_encoded_bytes().escape_ascii().to_string(),
+        ));
+    }
+    if !file.sets(name) {
+        return None;
+    }
+    let more = |list: &Value, other: &Value| match (list, other) {
+        (Value::List(list), Value::List(other)) => list.iter().any(|item| !other.contains(item)),
+        _ => false,
+    };
+    let opened = match opens {
+        Opens::Never | Opens::Outside => false,
+        Opens::Weaker => weakness(set.mode().ok()?) > weakness(beneath.mode().ok()?),
+        Opens::On => set.switch().ok()? && !beneath.switch().ok()?,
+        Opens::Items => more(&set.value, &beneath.value),
+        Opens::Lacking => more(&beneath.value, &set.value),
+        Opens::Shown => {
+            set.secrets().ok()? == SecretsMode::Warn && beneath.secrets().ok()? != SecretsMode::Warn
+        }
+        Opens::Policy => {
+            let all = all_policies(layers);
+            let chosen = all.get(&set.policy()?)?;
+            let without = policies(own);
+            let beneath = beneath.policy().unwrap_or_else(|| STRICTER.to_owned());
+            let opened = without.get(&beneath).is_none_or(|beneath| chosen.allows_more(beneath));
+            // The same name can come to mean another.
+            return opened.then(|| (toml_of(&value_of(&set)), chosen.to_toml()));
+        }
+    };
+    let value = toml_of(&value_of(&set));
+    opened.then(|| (value.clone(), value))
+}
+
+fn weakness(mode: Mode) -> u8 {
+    match mode {
+        Mode::Auto | Mode::Bwrap => 0,
+        Mode::Partial => 1,
+        Mode::Off => 2,
+    }
+}
+
+fn of_guest(base: &Path, layers: &Layers) -> Vec<Opening> {
+    let resolved = |table: &Option<guest::Table>| table.as_ref()?.resolve(base).ok();
+    let (Some(table), Some(guest)) = (&layers.file.guest, resolved(&layers.file.guest)) else {
+        return Vec::new();
+    };
+    if resolved(&layers.own.guest) == Some(guest.clone()) {
+        return Vec::new();
+    }
+    let opening = |(name, value): (&str, serde_json::Value)| {
+        let does = GUEST.iter().find(|(known, _)| *known == name).map_or("", |(_, does)| does);
+        let (name, value) = (format!("guest.{name}"), toml_of(&value));
+        let origin = Some(table.origin().to_owned());
+        Opening { name, exact: value.clone(), value, origin, does }
+    };
+    Guest::settings(&guest).into_iter().map(opening).collect()
+}
+
+/// What is changed of policies, where it allows more than without. One of a new name is nobody's
+/// before it is chosen: it is measured by the one that leaves all to the sandbox.
+fn of_policies(layers: &Layers) -> Vec<Opening> {
+    let (all, without) = (all_policies(layers), policies(&layers.own));
+    let opens = |name: &str| {
+        let beneath = without.get(name).or_else(|| without.get("workspace"));
+        let changed = all.get(name);
+        changed.zip(beneath).is_none_or(|(changed, beneath)| changed.allows_more(beneath))
+    };
+    let settings = layers.file.policies.settings().filter(|(policy, ..)| opens(policy));
+    let opening = |(policy, key, value, origin): (&str, &str, serde_json::Value, &str)| {
+        let (name, value) = (format!("policies.{policy}.{key}"), toml_of(&value));
+        let origin = Some(origin.to_owned());
+        Opening { name, exact: value.clone(), value, origin, does: POLICIES }
+    };
+    settings.map(opening).collect()
+}
+
+/// The policies that there are by some settings; of those that are not in order by themselves, the
+/// presets.
+fn policies(raw: &Raw) -> BTreeMap<String, Policy> {
+    let found = policy::resolve(&raw.policies);
+    found.or_else(|_| policy::resolve(&policy::Tables::default())).unwrap_or_default()
+}
+
+fn all_policies(layers: &Layers) -> BTreeMap<String, Policy> {
+    let mut raw = Raw::default();
+    raw.policies.overlay(layers.own.policies.clone());
+    raw.policies.overlay(layers.file.policies.clone());
+    policies(&raw)
+}
+
+#[cfg(test)]
+mod tests;

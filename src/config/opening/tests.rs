@@ -1,0 +1,198 @@
+//! What opens something, and what does not.
+
+use std::path::PathBuf;
+
+use super::*;
+use crate::config::keys::Kind;
+use crate::config::{Config, FILE};
+
+/// What these settings open over the person's own, by name.
+fn opened_over(own: &str, text: &str) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let base = folder.path().canonicalize().unwrap();
+    opened_in(&base, own, text)
+}
+
+fn opened_in(base: &Path, own: &str, text: &str) -> Vec<String> {
+    let own = Raw::from_text(own, Path::new("own.toml")).unwrap();
+    let file = Raw::from_text(text, &base.join(FILE)).unwrap();
+    let layers = Layers { own, file, ..Layers::default() };
+    Config::of_layers(base.to_owned(), &layers).expect("settings in order");
+    openings(base, &layers).into_iter().map(|opening| opening.name).collect()
+}
+
+fn opened(text: &str) -> Vec<String> {
+    opened_over("", text)
+}
+
+#[test]
+fn every_setting_is_decided_about() {
+    let named: Vec<_> = KEYS.iter().map(|key| key.name).collect();
+    assert_eq!(OPENS.map(|(name, ..)| name).to_vec(), named);
+    for (name, opens, does) in OPENS {
+        assert_eq!(opens == Opens::Never, does.is_empty(), "{name}");
+    }
+    for key in &KEYS {
+        let open = OPENS.iter().any(|(name, opens, _)| *name == key.name && *opens != Opens::Never);
+        // These reach beyond the workspace, or name what is run.
+        let must = matches!(key.kind, Kind::Folder | Kind::Mode | Kind::Policy | Kind::Paths)
+            || matches!(key.kind, Kind::Variables | Kind::Names | Kind::Patterns | Kind::Secrets);
+        assert!(open || !must, "{}", key.name);
+    }
+}
+
+#[test]
+fn what_is_set_by_itself_and_what_is_stricter_opens_nothing() {
+    for text in [
+        "",
+        "workspace_dir = '.'\ninbox_dir = '.deaddrop/inbox'\nsessions_dir = '../BASE/x'",
+        "command_timeout_seconds = 3600\nmax_output_length = 1000000\nmax_tokens = 10000000",
+        "first_contents = false\npart_characters = 1000\ncheckpoints = false\nnotify = 'desktop'",
+        "policy = ''",
+        "policy = 'restrictive'",
+        "policy = 'standard'\n[policies.standard.files]\nblocked = ['.*', '*.env', '*.key', '*.pem', 'node_modules', 'x']",
+        "[policies.mine]\npreset = 'workspace'\nfiles.read_only = true",
+        "sandbox = 'auto'",
+        "sandbox = 'bwrap'",
+        "[sandbox]\nnetwork = false\nwritable = []\nreadable = []\nenv = []\nmin_free_bytes = 0",
+        "secrets = 'withhold'\nsecrets_allow = []",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().canonicalize().unwrap();
+        let text = text.replace("BASE", &base.file_name().unwrap().to_string_lossy());
+        assert_eq!(opened_in(&base, "", &text), [""; 0], "{text}");
+    }
+    let more = format!("protected_names = {:?}", {
+        let names = crate::config::PROTECTED.split(',').map(str::trim).chain(["mine"]);
+        names.collect::<Vec<_>>()
+    });
+    assert_eq!(opened(&more), [""; 0]);
+}
+
+#[test]
+fn what_names_programs_takes_walls_away_or_leads_out_opens_something() {
+    for (text, names) in [
+        ("workspace_dir = '/'", &["workspace_dir"][..]),
+        ("workspace_dir = '..'", &["workspace_dir"]),
+        ("inbox_dir = '/tmp/x'\napprovals_dir = '../a'", &["inbox_dir", "approvals_dir"]),
+        ("sandbox = 'off'", &["sandbox"]),
+        ("[sandbox]\nmode = 'partial'", &["sandbox"]),
+        ("sandbox.network = true", &["sandbox.network"]),
+        (
+            "[sandbox]\nwritable = ['x']\nreadable = ['y']\nenv = ['Z']",
+            &["sandbox.writable", "sandbox.readable", "sandbox.env"],
+        ),
+        ("protected_names = ['.git']", &["protected_names"]),
+        ("secrets = 'warn'\nsecrets_allow = ['.env']", &["secrets", "secrets_allow"]),
+        ("policy = 'permissive'", &["policy"]),
+        ("policy = 'workspace'", &["policy"]),
+        ("policy = 'mine'\n[policies.mine]\npreset = 'workspace'", &["policy"]),
+        (
+            "[policies.standard]\nshell.blocked = []\nnetwork = true",
+            &["policies.standard.network", "policies.standard.shell.blocked"],
+        ),
+        (
+            "[policies.mine]\npreset = 'workspace'\nnetwork = true",
+            &["policies.mine.network", "policies.mine.preset"],
+        ),
+        ("[guest]\ncommand = ['sh']\nroot = '/'", &["guest.command", "guest.root"]),
+        ("[guest]\nsocket = 's'", &["guest.socket", "guest.port"]),
+    ] {
+        assert_eq!(opened(text), names, "{text}");
+    }
+}
+
+#[test]
+fn it_is_measured_by_what_the_person_set_for_all() {
+    for text in [
+        "sandbox = 'off'",
+        "sandbox.network = true",
+        "sandbox.readable = ['/srv', '~/x']",
+        "policy = 'permissive'",
+        "policy = 'mine'\n[policies.mine]\npreset = 'permissive'",
+        "workspace_dir = '/srv/w'",
+        "secrets = 'warn'",
+        "protected_names = []",
+        "[guest]\ncommand = ['ssh', 'box']",
+    ] {
+        assert_ne!(opened(text), [""; 0], "{text}");
+        assert_eq!(opened_over(text, text), [""; 0], "{text}");
+        assert_eq!(opened_over(text, ""), [""; 0], "{text}");
+    }
+    assert_eq!(opened_over("sandbox = 'partial'", "sandbox = 'partial'"), [""; 0]);
+    assert_eq!(opened_over("sandbox = 'partial'", "sandbox = 'off'"), ["sandbox"]);
+    assert_eq!(opened_over("policy = 'restrictive'", "policy = 'standard'"), ["policy"]);
+    assert_eq!(
+        opened_over("protected_names = ['a', 'b']", "protected_names = ['b']"),
+        ["protected_names"]
+    );
+    let over = "[guest]\ncommand = ['ssh', 'other']";
+    assert_eq!(opened_over("[guest]\ncommand = ['ssh', 'box']", over), ["guest.command"]);
+}
+
+#[test]
+fn a_policy_is_what_it_comes_to() {
+    let exact = |text: &str| {
+        let file = Raw::from_text(text, Path::new("/b/deaddrop.toml")).unwrap();
+        let layers = Layers { file, ..Layers::default() };
+        let opening = openings(Path::new("/b"), &layers).swap_remove(0);
+        assert_eq!((&*opening.name, &*opening.value), ("policy", "\"mine\""));
+        opening.exact
+    };
+    let text = "policy = 'mine'\n[policies.mine]\npreset = 'standard'\nshell.blocked = ['a']";
+    assert_eq!(exact(text), exact(&format!("# the same\n{text}")));
+    assert_ne!(exact(text), exact(&text.replace("'a'", "")));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_a_link_leads_out_counts_without_any_setting() {
+    let folder = tempfile::tempdir().unwrap();
+    let base = folder.path().canonicalize().unwrap().join("base");
+    std::fs::create_dir_all(base.join("within")).unwrap();
+    let link = |to: &str, name: &str| {
+        let path = base.join(name);
+        let _ = std::fs::remove_file(&path);
+        std::os::unix::fs::symlink(PathBuf::from(to), path).unwrap();
+    };
+    link("within", "inbox");
+    assert_eq!(opened_in(&base, "", ""), [""; 0]);
+    std::fs::create_dir(base.join("../elsewhere")).unwrap();
+    link("../elsewhere", "inbox");
+    assert_eq!(opened_in(&base, "", ""), ["inbox_dir"]);
+    assert_eq!(opened_in(&base, "inbox_dir = 'inbox'", ""), [""; 0], "the person's own word");
+    assert_eq!(opened_in(&base, "", "inbox_dir = 'inbox/x'"), ["inbox_dir"]);
+}
+
+#[test]
+fn a_change_is_of_what_it_names() {
+    let opening = |name: &str| Opening {
+        name: name.to_owned(),
+        value: String::new(),
+        origin: None,
+        does: "",
+        exact: String::new(),
+    };
+    for (name, key) in [
+        ("sandbox", "sandbox"),
+        ("sandbox", "sandbox.mode"),
+        ("sandbox.network", "sandbox.network"),
+        ("guest.command", "guest.command"),
+        ("guest.command", "guest"),
+        ("policy", "policies.mine.network"),
+        ("policies.mine.network", "policies.mine.preset"),
+        ("policies.mine.network", "policies.mine"),
+    ] {
+        assert!(opening(name).is_of(key), "{name} {key}");
+    }
+    for (name, key) in [
+        ("sandbox", "sandbox.network"),
+        ("sandbox.network", "sandbox"),
+        ("guest.command", "guest.root"),
+        ("policies.mine.network", "policies.other.network"),
+        ("secrets", "secrets_allow"),
+        ("policy", "sandbox"),
+    ] {
+        assert!(!opening(name).is_of(key), "{name} {key}");
+    }
+}

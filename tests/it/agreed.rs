@@ -1,0 +1,85 @@
+//! A person who agrees to whatever settings stand in a base directory, in a folder for what is noted of
+//! that: tests write what they need into `deaddrop.toml` as somebody does who means it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use super::{Base, program};
+
+/// The text of a settings file, and where folders lead that are links.
+type Settings = (Option<Vec<u8>>, [Option<PathBuf>; 5]);
+
+pub struct Agreed {
+    state: tempfile::TempDir,
+    /// The settings as they were agreed to last; of a person who agrees to nothing there is no such thing.
+    to: Option<Mutex<Option<Settings>>>,
+}
+
+impl Agreed {
+    pub fn new() -> Self {
+        Self { state: tempfile::tempdir().unwrap(), to: Some(Mutex::default()) }
+    }
+}
+
+impl Base {
+    /// One whose settings nobody agrees to, whoever wrote them.
+    pub fn that_nobody_agrees_to() -> Self {
+        let mut base = Self::new();
+        base.agreed.to = None;
+        base
+    }
+
+    /// What the program has for `$XDG_STATE_HOME`.
+    pub fn state(&self) -> &Path {
+        self.agreed.state.path()
+    }
+
+    /// Agrees to the settings that stand there, where that was not done.
+    pub fn agree(&self) {
+        let Some(agreed) = &self.agreed.to else { return };
+        let mut agreed = agreed.lock().unwrap_or_else(PoisonError::into_inner);
+        // A folder that is a link can lead out of it, too.
+        let link = |name: &str| fs::read_link(self.at(name)).ok();
+        let links = ["workspace", "inbox", "outbox", "sessions", "approvals"].map(link);
+        let text = fs::read(self.at("deaddrop.toml")).ok();
+        let settings = Some((text, links));
+        if settings == Some(Default::default()) || *agreed == settings {
+            return;
+        }
+        self.agree_in(self.state());
+        *agreed = settings;
+    }
+
+    /// The same for a program that has another folder for what it notes.
+    pub fn agree_in(&self, state: &Path) {
+        self.agree_to(self.path(), state);
+    }
+
+    /// Has it noted of this one what is of another, of which it is a copy.
+    pub fn is_known_as(&self, other: &Self) {
+        let name = "deaddrop/bases";
+        let Ok(noted) = fs::read_to_string(other.state().join(name)) else { return };
+        let path = |base: &Self| base.path().canonicalize().unwrap().display().to_string();
+        let to = self.state().join(name);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::write(to, noted.replace(&path(other), &path(self))).unwrap();
+    }
+
+    /// Agrees to what stands in a folder of the base directory that is one itself.
+    pub fn agree_below(&self, folder: &str) {
+        self.agree_to(&self.at(folder), self.state());
+    }
+
+    fn agree_to(&self, folder: &Path, state: &Path) {
+        // Wrong settings are told by whatever is tested.
+        let _ = Command::new(program())
+            .args(["-C".as_ref(), folder.as_os_str(), "config".as_ref(), "allow".as_ref()])
+            .env("XDG_CONFIG_HOME", self.at(".no-config"))
+            .env("XDG_STATE_HOME", state)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+    }
+}
