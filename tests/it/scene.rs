@@ -326,7 +326,7 @@ pub fn put(name: &str, from: &Path, to: &Path) {
     static MADE: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
     let shared = {
         let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-        let make = || {
+        let copied = || {
             let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
             let own = folder.join(format!("{name}.{}", std::process::id()));
             copy(from, &own);
@@ -334,7 +334,7 @@ pub fn put(name: &str, from: &Path, to: &Path) {
             fs::rename(&own, folder.join(name)).unwrap();
             folder.join(name)
         };
-        made.entry(name.to_owned()).or_insert_with(make).clone()
+        made.entry(name.to_owned()).or_insert_with(copied).clone()
     };
     if fs::hard_link(shared, to).is_err() {
         copy(from, to);
