@@ -132,21 +132,22 @@ fn is_drawn(body: &[u8], alphabet: Alphabet) -> bool {
 /// claims, and a signature.
 fn jwt(text: &[u8], at: usize) -> Option<usize> {
     let is_part = |byte: &u8| is_word(*byte) || matches!(byte, b'-' | b'.');
-    if let Some(last) = text[..at].last() {
-        // What stands behind a dot is a part of another. Within a word only the end of its header tells
-        // whether it may be one.
-        let within = *last == b'-' || is_word(*last) && !bounded(text, at);
-        let near = &text[at..text.len().min(at + LONGEST_HEADER)];
-        if *last == b'.' || within && !near.contains(&b'.') {
-            return None;
-        }
-    }
+    let longest = match text[..at].last() {
+        // What stands behind a dot is a part of another.
+        Some(b'.') => return None,
+        // Within a word it may begin at any of many places, so only a short header makes one.
+        Some(b'-') => LONGEST_HEADER,
+        Some(last) if is_word(*last) && !bounded(text, at) => LONGEST_HEADER,
+        _ => LONGEST_JWT,
+    };
+    // Nothing behind the header is looked at before that is one.
+    let header = text[at..].iter().take(longest).position(|byte| *byte == b'.')?;
+    let header = URL_SAFE_NO_PAD.decode(&text[at..at + header]).ok()?;
+    memmem::find(&header, b"\"alg\"")?;
     let length = text[at..].iter().take(LONGEST_JWT).take_while(|byte| is_part(byte)).count();
     let token = &text[at..at + length];
-    let mut parts = token.split(|byte| *byte == b'.');
-    let (header, claims, signature) = (parts.next()?, parts.next()?, parts.next()?);
-    let header = URL_SAFE_NO_PAD.decode(header).ok()?;
-    memmem::find(&header, b"\"alg\"")?;
+    let mut parts = token.split(|byte| *byte == b'.').skip(1);
+    let (claims, signature) = (parts.next()?, parts.next()?);
     let claims = URL_SAFE_NO_PAD.decode(claims).ok()?;
     // The examples that pages about them show.
     let shown = [&b"John Doe"[..], b"1234567890", b"\"joe\"", b"{\"some\":\"payload\"}"];

@@ -5,6 +5,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use deaddrop::protocol::{Dialect, read, tags};
+use deaddrop::secrets;
 use rustix::time::{ClockId, clock_gettime};
 
 const KIB: usize = 1 << 10;
@@ -219,4 +220,16 @@ fn hostile_replies(bytes: usize) -> Vec<String> {
         format!("  {opening}{}  [/CREATE_FILE]\n", many("  x\n")),
         format!("{opening}{}[/CREATE_FILE]", many("[/CREATE_FILE] x\n")),
     ]
+}
+
+#[test]
+fn what_could_begin_a_token_anywhere_is_not_looked_through_each_time() {
+    let screened = |text: &str| drop(black_box(secrets::screen(text, Some("a.txt"))));
+    let text = |end: &str| many(&format!("{}{end}", many("eyJhbGc", 448)), MIB / 4);
+    // A header of a JSON web token ends with a dot; without one there is nothing to look at.
+    let (plain, hostile) = (text(" "), text("."));
+    let few = (0..3).map(|_| per_byte(&plain, screened)).fold(f64::MAX, f64::min);
+    let least = (0..RUNS).map(|_| per_byte(&hostile, screened)).fold(f64::MAX, f64::min);
+    eprintln!("{few:.1} ns a byte, {least:.1} of what could be tokens");
+    assert!(least <= few * 6.0, "{least:.1} ns a byte, where it is {few:.1} else");
 }
