@@ -158,8 +158,7 @@ impl Base {
         let approvals = Inbox::open(&config.approvals)?;
         let workspace = open_workspace(&config)?;
         keep_settings_ours(&config, &workspace)?;
-        // Whether it can be noted matters to others alone; `doctor` tells of it.
-        let _ = config.note();
+        config.note()?;
         let helper = std::env::current_exe()
             .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
         let runner = Runner::of(&config, workspace.path(), helper);

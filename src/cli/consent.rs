@@ -56,10 +56,10 @@ pub(super) fn require(consent: &Consent, talk: &Talk) -> Result<()> {
 /// `config allow`: shows what the settings open, and notes that the person agrees.
 pub(super) fn allow(base: &std::path::Path, talk: &Talk, json: bool) -> Result<ExitCode> {
     let (_, consent) = Config::look(base, Raw::default())?;
-    for opening in consent.openings() {
+    for opening in consent.openings().iter().chain(consent.found()) {
         talk::result(&if json { to_json(opening).to_string() } else { opening.line() });
     }
-    if consent.openings().is_empty() {
+    if consent.openings().is_empty() && consent.found().is_none() {
         talk.say("Nothing is opened by the settings here, and nothing has to be agreed to.");
     } else {
         consent.allow()?;

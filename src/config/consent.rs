@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::opening::{Opening, openings};
+use super::opening::{Opening, found, openings};
 use super::own::{make_folder, name_of, state_home};
-use super::{FILE, Layers};
+use super::{Config, FILE, Layers};
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::text::{shell_word, visible_line};
@@ -44,6 +44,8 @@ pub struct Consent {
     lacks: Vec<Opening>,
     /// Why that could not be found out, if so.
     unknown: Option<String>,
+    /// What deaddrop finds of its own that it has not made for this person, and whose it becomes.
+    found: Option<(Opening, Box<Config>)>,
 }
 
 impl Consent {
@@ -58,6 +60,7 @@ impl Consent {
             lacks: in_force.cloned().collect(),
             openings,
             unknown: None,
+            found: None,
         };
         if !consent.lacks.is_empty() {
             match consent.noted() {
@@ -67,6 +70,22 @@ impl Consent {
             }
         }
         consent
+    }
+
+    /// The same of one with these settings, with what is found there of deaddrop's own.
+    pub(super) fn of_found(config: &Config, layers: &Layers) -> Self {
+        let mut consent = Self::of(&config.base, layers);
+        if let Some(opening) = found(config, layers) {
+            consent.lacks.push(opening.clone());
+            consent.found = Some((opening, Box::new(config.clone())));
+        }
+        consent
+    }
+
+    /// What is found of deaddrop's own that it has not made for this person: sessions, replies,
+    /// approvals. It came with the folder.
+    pub fn found(&self) -> Option<&Opening> {
+        self.found.as_ref().map(|(opening, _)| opening)
     }
 
     /// All that the settings of the base directory open, whether that is in force or not.
@@ -81,7 +100,9 @@ impl Consent {
 
     /// Whether all that the settings open is agreed to, also what a flag or a variable goes over now.
     pub fn is_whole(&self) -> bool {
-        self.openings.is_empty() || self.noted().is_ok_and(|noted| noted == Some(self.digest()))
+        self.found.is_none()
+            && (self.openings.is_empty()
+                || self.noted().is_ok_and(|noted| noted == Some(self.digest())))
     }
 
     /// Lets those pass that open nothing, or what was agreed to.
@@ -102,9 +123,14 @@ impl Consent {
                 "Whether you agreed cannot be told: {why}. What flags, variables (DEADDROP_…) and your own settings file say needs no such note."
             ),
         };
-        let problem = format!(
-            "it opens what is closed else, and you have not agreed to that:{lines}\n{rest}"
-        );
+        let what = match &self.found {
+            Some(_) if self.lacks.len() == 1 => "something came with it, and is not of your making",
+            Some(_) => {
+                "it opens what is closed else, and something came with it, and you have not agreed to that"
+            }
+            None => "it opens what is closed else, and you have not agreed to that",
+        };
+        let problem = format!("{what}:{lines}\n{rest}");
         Err(Error::config(self.whose(), problem))
     }
 
@@ -125,6 +151,9 @@ impl Consent {
     /// # Errors
     /// It cannot be noted.
     pub fn allow(&self) -> Result<()> {
+        if let Some((_, config)) = &self.found {
+            config.note()?;
+        }
         if self.openings.is_empty() {
             // What was agreed to is gone, and nobody meant it for what comes later.
             return self.forget().map(drop);

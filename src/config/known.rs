@@ -2,12 +2,15 @@
 //! write. They are noted in the person's own folder, so that another base directory, in whose workspace
 //! one of them lies, keeps its replies away from what is not its own; no folder is searched for them.
 //!
-//! A note is a file of fields, each a letter, a path in bytes and a NUL: `b` begins a base directory, `w`
-//! is a place where its replies write, `o` one of its own.
+//! And what lies in one that is not noted came with it, and is nothing that the person has made there.
+//!
+//! A note is a file of fields, each a letter, a path in bytes and a NUL: `b` begins a base directory, `i`
+//! is which folder it was, `w` a place where its replies write, `o` one of its own.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::own::{make_folder, state_home};
 use super::{Config, FILE, real};
@@ -29,6 +32,8 @@ const LIMIT: u64 = 16 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Used {
     base: PathBuf,
+    /// Which folder that was: another one may stand there later.
+    folder: String,
     /// Where its replies write: the workspace, and what its commands may change beside it.
     written: Vec<PathBuf>,
     /// Its own files and folders.
@@ -39,6 +44,7 @@ impl Used {
     /// Whether all that the other says of the same base directory is noted with this.
     fn covers(&self, other: &Self) -> bool {
         self.base == other.base
+            && self.folder == other.folder
             && self.own == other.own
             && other.written.iter().all(|place| self.written.contains(place))
     }
@@ -53,6 +59,8 @@ pub(super) struct Known {
     pub(super) own: Vec<PathBuf>,
     /// Whether it is noted itself, as it is.
     is_noted: bool,
+    /// Whether this very folder is noted, whatever its settings were.
+    is_mine: bool,
 }
 
 impl Known {
@@ -61,7 +69,9 @@ impl Known {
         let Ok(all) = read() else { return Self::default() };
         let mine = used(config);
         let is_noted = all.iter().any(|other| other.covers(&mine));
-        let mut known = Self { is_noted, ..Self::default() };
+        let is_mine =
+            all.iter().any(|other| other.base == mine.base && other.folder == mine.folder);
+        let mut known = Self { is_noted, is_mine, ..Self::default() };
         let workspace = real(&config.workspace);
         for other in all.into_iter().filter(|other| other.base != config.base) {
             let inside = |place: &PathBuf| {
@@ -81,11 +91,22 @@ impl Config {
     /// Notes this base directory among those that the person has used.
     ///
     /// # Errors
-    /// It cannot be noted; nothing else depends on that.
+    /// It cannot be noted; the next start would not know it then.
     pub fn note(&self) -> Result<()> {
         if self.known.is_noted {
             return Ok(());
         }
+        match self.put_down() {
+            // That it is the person's is noted already; of the rest `doctor` tells.
+            Err(_) if self.known.is_mine => Ok(()),
+            Err(e) => Err(Error::usage(format!(
+                "it cannot be noted that this base directory is yours ({e}): make room there, or set XDG_STATE_HOME to a folder of yours"
+            ))),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn put_down(&self) -> Result<()> {
         let home = home()?;
         make_folder(&home).map_err(|e| Error::io("make the folder", &home, e))?;
         let lock = home.join(LOCK);
@@ -106,6 +127,11 @@ impl Config {
         all.push(mine);
         all.drain(..all.len().saturating_sub(MOST));
         atomic::write_private(&home.join(NOTED), &written(&all))
+    }
+
+    /// Whether the person has used this base directory, which is still the folder that it was.
+    pub(super) fn is_mine(&self) -> bool {
+        self.known.is_mine
     }
 
     /// The base directories, used before, that lie in the workspace of this one or keep something there.
@@ -154,7 +180,21 @@ fn is_there(place: &Path) -> bool {
 fn used(config: &Config) -> Used {
     let Config { base, workspace, sandbox, .. } = config;
     let written = [workspace].into_iter().chain(&sandbox.writable).map(|place| real(place));
-    Used { base: base.clone(), written: written.collect(), own: config.own_state() }
+    let (folder, own) = (folder_of(base), config.own_state());
+    Used { base: base.clone(), folder, written: written.collect(), own }
+}
+
+/// Which folder stands at a place: what no other has that is made there later.
+fn folder_of(place: &Path) -> String {
+    let Ok(found) = fs::metadata(place) else { return String::new() };
+    let made =
+        found.created().ok().and_then(|made| made.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let made = made.unwrap_or_default().as_nanos();
+    #[cfg(unix)]
+    let number = std::os::unix::fs::MetadataExt::ino(&found);
+    #[cfg(not(unix))]
+    let number = 0;
+    format!("{number}.{made}")
 }
 
 fn home() -> Result<PathBuf> {
@@ -185,7 +225,13 @@ fn parsed(bytes: &[u8]) -> Vec<Used> {
         let Some((letter, path)) = field.split_first() else { continue };
         let path = of_bytes(path);
         match (letter, all.last_mut()) {
-            (b'b', _) => all.push(Used { base: path, written: Vec::new(), own: Vec::new() }),
+            (b'b', _) => all.push(Used {
+                base: path,
+                folder: String::new(),
+                written: Vec::new(),
+                own: Vec::new(),
+            }),
+            (b'i', Some(last)) => last.folder = path.to_string_lossy().into_owned(),
             (b'w', Some(last)) => last.written.push(path),
             (b'o', Some(last)) => last.own.push(path),
             _ => {}
@@ -204,6 +250,9 @@ fn written(all: &[Used]) -> Vec<u8> {
     };
     for used in all {
         field(b'b', &used.base);
+        if !used.folder.is_empty() {
+            field(b'i', used.folder.as_ref());
+        }
         used.written.iter().for_each(|place| field(b'w', place));
         used.own.iter().for_each(|place| field(b'o', place));
     }
@@ -232,6 +281,7 @@ mod tests {
         let odd = of_bytes(b"/a b/\xff\n%41");
         let used = |base: &Path| Used {
             base: base.to_owned(),
+            folder: "7.8".to_owned(),
             written: vec!["/w".into(), odd.clone()],
             own: vec![base.join("inbox"), base.join(FILE)],
         };
@@ -240,7 +290,7 @@ mod tests {
         assert_eq!(parsed(b""), []);
         assert_eq!(
             parsed(b"o/before\0brelative\0o/x\0b/cut"),
-            [Used { base: "/cut".into(), written: vec![], own: vec![] }]
+            [Used { base: "/cut".into(), folder: String::new(), written: vec![], own: vec![] }]
         );
     }
 

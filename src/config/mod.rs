@@ -120,8 +120,8 @@ impl Config {
             base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
         let layers = Layers::read(&base, flags)?;
         let mut config = Self::of_layers(base, &layers)?;
-        let consent = Consent::of(&config.base, &layers);
         config.known = known::Known::of(&config);
+        let consent = Consent::of_found(&config, &layers);
         Ok((config, consent))
     }
 

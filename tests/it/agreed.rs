@@ -14,7 +14,14 @@ type Settings = (Option<Vec<u8>>, [Option<PathBuf>; 5]);
 pub struct Agreed {
     state: tempfile::TempDir,
     /// The settings as they were agreed to last; of a person who agrees to nothing there is no such thing.
-    to: Option<Mutex<Option<Settings>>>,
+    to: Option<Mutex<Last>>,
+}
+
+/// What was agreed to last, and whether what stands there is known as the person's.
+#[derive(Default)]
+struct Last {
+    settings: Settings,
+    is_known: bool,
 }
 
 impl Agreed {
@@ -44,12 +51,14 @@ impl Base {
         let link = |name: &str| fs::read_link(self.at(name)).ok();
         let links = ["workspace", "inbox", "outbox", "sessions", "approvals"].map(link);
         let text = fs::read(self.at("deaddrop.toml")).ok();
-        let settings = Some((text, links));
-        if settings == Some(Default::default()) || *agreed == settings {
-            return;
+        let settings = (text, links);
+        // What a test put there itself is the person's.
+        let own = ["sessions", "inbox", "outbox", "approvals"];
+        let is_new = !agreed.is_known && own.iter().any(|folder| !self.names(folder).is_empty());
+        if is_new || agreed.settings != settings {
+            self.agree_in(self.state());
         }
-        self.agree_in(self.state());
-        *agreed = settings;
+        *agreed = Last { settings, is_known: true };
     }
 
     /// The same for a program that has another folder for what it notes.
@@ -65,6 +74,8 @@ impl Base {
         let to = self.state().join(name);
         fs::create_dir_all(to.parent().unwrap()).unwrap();
         fs::write(to, noted.replace(&path(other), &path(self))).unwrap();
+        // Which folder it is, is noted, too.
+        self.agree_in(self.state());
     }
 
     /// Agrees to what stands in a folder of the base directory that is one itself.

@@ -2,6 +2,7 @@
 //! it, and not before.
 
 mod around;
+mod found;
 mod noted;
 
 use std::fs;

@@ -114,10 +114,7 @@ fn base_directories_are_noted_at_their_first_session() {
     base.run(&["-C", "d", "new", "--no-watch", "A task"]).ok();
     assert_eq!(noted(), ["/d"]);
 
-    // Nothing depends on it.
-    let mut command = base.command(&["-C", "b", "new", "--no-watch", "A task"]);
     let file = base.write("a-file", "");
-    Run::of(command.env("XDG_STATE_HOME", &file), "").ok();
     let mut command = base.command(&["-C", "b", "doctor", "--json"]);
     let told = Run::of(command.env("XDG_STATE_HOME", &file), "").stdout;
     let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
