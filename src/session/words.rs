@@ -77,6 +77,12 @@ impl Session {
         !self.to_say.is_empty() || !self.to_repeat.is_empty()
     }
 
+    /// Whether the person has said anything that no reply has answered, where none came since the session
+    /// was taken up again: it is for the next outbox, or only the newest has told it.
+    pub fn is_unanswered(&self) -> bool {
+        self.is_unheard() || !self.said.is_empty()
+    }
+
     /// What the newest outbox says is for the next one, too: nobody may have read it.
     pub(super) fn repeat_said(&mut self) {
         let mut said = std::mem::take(&mut self.said);
