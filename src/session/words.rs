@@ -125,7 +125,8 @@ mod tests {
             assert_eq!(session.to_say, to_say);
             assert_eq!((session.to_repeat.len(), session.is_unheard()), (0, known < 2));
             session.next_outbox();
-            assert_eq!((&*session.said, session.said_before), (&*session.said.clone(), 0));
+            assert_eq!(session.said, to_say);
+            assert_eq!(session.said_before, 0);
         }
     }
 
