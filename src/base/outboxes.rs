@@ -65,28 +65,24 @@ impl Base {
             // leaves, its key is known: so that waits for no disk.
             let temporary = atomic::write_beside(&path, outbox.as_bytes())?;
             let name = || fs::rename(&temporary, &path).map_err(|e| Error::io("write", &path, e));
-            if let Err(e) = self.save_over(&added, &session, name) {
+            if let Err(e) = self.save_or_not(&added, name) {
                 let _ = fs::remove_file(&temporary);
                 return Err(e);
             }
             return Ok(Turn { session: added, outbox: Some(path) });
         }
-        let mut later = session.clone();
-        later.say(text, self.now());
-        self.save_over(&later, &session, || Ok(()))?;
-        Ok(Turn { session: later, outbox: None })
+        let mut session = session;
+        session.say(text, self.now());
+        self.save_or_not(&session, || Ok(()))?;
+        Ok(Turn { session, outbox: None })
     }
 
-    /// Saves a session as the person changed it, and does what follows from that. Where either fails, it
-    /// is saved as it was `before`, since else the journal would hold what is told to have failed.
-    fn save_over(
-        &mut self,
-        session: &Session,
-        before: &Session,
-        then: impl FnOnce() -> Result<()>,
-    ) -> Result<()> {
+    /// Saves a session that the person changed, and does what follows from that. Where either fails, it is
+    /// saved as it was, since else the journal would hold what is told to have failed.
+    fn save_or_not(&mut self, session: &Session, then: impl FnOnce() -> Result<()>) -> Result<()> {
+        let before = self.store.load_stem(&session.stem())?;
         let Err(failed) = self.save(session).and_then(|()| then()) else { return Ok(()) };
-        match self.save(before) {
+        match self.save(&before) {
             Ok(()) => Err(failed),
             Err(_) => Err(failed.in_doubt()),
         }
