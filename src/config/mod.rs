@@ -16,6 +16,7 @@ mod own;
 pub(crate) mod pattern;
 mod policy;
 mod raw;
+mod reading;
 mod sandbox;
 mod secrets;
 mod setting;

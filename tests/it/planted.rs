@@ -3,6 +3,7 @@
 
 mod around;
 mod noted;
+mod unread;
 
 use std::fs;
 use std::path::Path;
