@@ -20,6 +20,7 @@ mod reading;
 mod sandbox;
 mod secrets;
 mod setting;
+mod spelling;
 #[cfg(test)]
 mod tests;
 
@@ -46,6 +47,7 @@ pub use policy::{Files, Policy, Shell};
 pub use raw::Raw;
 pub use sandbox::{Mode, Sandbox};
 pub use secrets::{Secrets, SecretsMode};
+pub(crate) use spelling::{Name, folded};
 
 /// The settings file of a base directory.
 pub const FILE: &str = "deaddrop.toml";

@@ -3,19 +3,20 @@
 //! them what may be done with the rights of whoever starts deaddrop there.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::Path;
 
 use super::in_force::{toml_of, value_of};
 use super::keys::{KEYS, Value};
 use super::policy::{self, Policy};
-use super::{Guest, Layers, Mode, Raw, SecretsMode, guest, real};
+use super::{FOLDER, Guest, Layers, Mode, Name, Raw, SecretsMode, folded, guest, real};
 
 /// When a setting opens something, measured by what is in force without the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Opens {
     /// Never: it bounds, or says how much is shown.
     Never,
-    /// Where the folder lies outside of the base directory, be it by a link.
+    /// Where the folder lies outside of the base directory or under a protected name, be it by a link.
     Outside,
     /// Where it confines commands less.
     Weaker,
@@ -132,7 +133,7 @@ fn opening(name: &str, opens: Opens, base: &Path, layers: &Layers) -> Option<(St
         }
         let folder = set.folder(base).ok()?;
         let place = real(&folder);
-        if place.starts_with(base) {
+        if place.strip_prefix(base).is_ok_and(|within| !is_protected(name, within, layers)) {
             return None;
         }
         let written = toml_of(&value_of(&set));
@@ -179,6 +180,24 @@ fn weakness(mode: Mode) -> u8 {
         Mode::Partial => 1,
         Mode::Off => 2,
     }
+}
+
+/// Whether a folder lies under a protected name: one of the usual ones, or of the person's own. deaddrop's
+/// own folder is right for what is its own.
+fn is_protected(name: &str, within: &Path, layers: &Layers) -> bool {
+    let usual = Raw::default();
+    let said = [&usual, &layers.own, &layers.environment, &layers.flags];
+    let names = said.into_iter().filter_map(|raw| raw.setting("protected_names").names().ok());
+    let names: Vec<Name> = names.flatten().filter_map(|name| Name::new(&name)).collect();
+    let within = match within.strip_prefix(FOLDER) {
+        Ok(rest) if name != "workspace_dir" => rest,
+        _ => within,
+    };
+    let is_protected = |part: &OsStr| {
+        let part = folded(&part.to_string_lossy());
+        names.iter().any(|name| name.is(&part))
+    };
+    within.iter().any(is_protected)
 }
 
 fn of_guest(base: &Path, layers: &Layers) -> Vec<Opening> {

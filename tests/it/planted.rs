@@ -4,6 +4,7 @@
 mod around;
 mod noted;
 mod unread;
+mod within;
 
 use std::fs;
 use std::path::Path;

@@ -131,6 +131,33 @@ fn it_is_measured_by_what_the_person_set_for_all() {
 }
 
 #[test]
+fn a_protected_name_below_the_base_directory_opens_something() {
+    for (text, names) in [
+        ("workspace_dir = '.git'", &["workspace_dir"][..]),
+        ("workspace_dir = 'sub/.GIT/hooks'", &["workspace_dir"]),
+        ("workspace_dir = 'GIT~1'", &["workspace_dir"]),
+        ("workspace_dir = 'x/../.vscode'", &["workspace_dir"]),
+        ("workspace_dir = '.husky/_'", &["workspace_dir"]),
+        ("workspace_dir = '.deaddrop'", &["workspace_dir"]),
+        ("workspace_dir = 'mine'", &["workspace_dir"]),
+        ("outbox_dir = '.git/hooks'\ninbox_dir = '.git/refs'", &["inbox_dir", "outbox_dir"]),
+        ("sessions_dir = '.git/objects'", &["sessions_dir"]),
+        ("approvals_dir = '.deaddrop/.git'", &["approvals_dir"]),
+        ("approvals_dir = 'sub/.deaddrop/approvals'", &["approvals_dir"]),
+        ("sessions_dir = '.deaddrop/a'\napprovals_dir = '.deaddrop/b'", &[]),
+        ("workspace_dir = '.github'\noutbox_dir = 'git/hooks'", &[]),
+    ] {
+        assert_eq!(opened_over("protected_names = ['Mine']", text), names, "{text}");
+    }
+    // What the base directory itself lies in is the person's choice.
+    let folder = tempfile::tempdir().unwrap();
+    let base = folder.path().canonicalize().unwrap().join(".claude");
+    std::fs::create_dir(&base).unwrap();
+    assert_eq!(opened_in(&base, "", "workspace_dir = '.'"), [""; 0]);
+    assert_eq!(opened_in(&base, "workspace_dir = '.git'", ""), [""; 0], "the person's own word");
+}
+
+#[test]
 fn a_policy_is_what_it_comes_to() {
     let exact = |text: &str| {
         let file = Raw::from_text(text, Path::new("/b/deaddrop.toml")).unwrap();
