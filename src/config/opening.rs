@@ -45,7 +45,7 @@ const OPENS: [(&str, Opens, &str); KEYS.len()] = [
     ("first_contents", Opens::Never, ""),
     ("part_characters", Opens::Never, ""),
     ("policy", Opens::Policy, "operations are done that you are asked about else, or are refused"),
-    ("sandbox", Opens::Weaker, "commands are confined less; `off`: they run with your rights"),
+    ("sandbox", Opens::Weaker, "commands can be confined less; `off`: they run with your rights"),
     ("sandbox.network", Opens::On, "commands use the network, and services of this machine"),
     ("sandbox.writable", Opens::Items, "commands change this beside the workspace"),
     ("sandbox.readable", Opens::Items, "commands read this beside the workspace"),
@@ -153,7 +153,7 @@ fn opening(name: &str, opens: Opens, base: &Path, layers: &Layers) -> Option<(St
     };
     let opened = match opens {
         Opens::Never | Opens::Outside => false,
-        Opens::Weaker => weakness(set.mode().ok()?) > weakness(beneath.mode().ok()?),
+        Opens::Weaker => can_be_weaker(set.mode().ok()?, beneath.mode().ok()?),
         Opens::On => set.switch().ok()? && !beneath.switch().ok()?,
         Opens::Items => more(&set.value, &beneath.value),
         Opens::Lacking => more(&beneath.value, &set.value),
@@ -174,12 +174,10 @@ fn opening(name: &str, opens: Opens, base: &Path, layers: &Layers) -> Option<(St
     opened.then(|| (value.clone(), value))
 }
 
-fn weakness(mode: Mode) -> u8 {
-    match mode {
-        Mode::Auto | Mode::Bwrap => 0,
-        Mode::Partial => 1,
-        Mode::Off => 2,
-    }
+/// Whether there are machines on which one confines commands less than the other. Each but `auto` is one
+/// way alone, and confines nothing where that is not to be had: under `bwrap` where the program is missing.
+fn can_be_weaker(mode: Mode, than: Mode) -> bool {
+    mode != than && mode != Mode::Auto && than != Mode::Off
 }
 
 /// Whether a folder lies under a protected name: one of the usual ones, or of the person's own. deaddrop's

@@ -53,7 +53,6 @@ fn what_is_set_by_itself_and_what_is_stricter_opens_nothing() {
         "policy = 'standard'\n[policies.standard.files]\nblocked = ['.*', '*.env', '*.key', '*.pem', 'node_modules', 'x']",
         "[policies.mine]\npreset = 'workspace'\nfiles.read_only = true",
         "sandbox = 'auto'",
-        "sandbox = 'bwrap'",
         "[sandbox]\nnetwork = false\nwritable = []\nreadable = []\nenv = []\nmin_free_bytes = 0",
         "secrets = 'withhold'\nsecrets_allow = []",
     ] {
@@ -76,6 +75,7 @@ fn what_names_programs_takes_walls_away_or_leads_out_opens_something() {
         ("workspace_dir = '..'", &["workspace_dir"]),
         ("inbox_dir = '/tmp/x'\napprovals_dir = '../a'", &["inbox_dir", "approvals_dir"]),
         ("sandbox = 'off'", &["sandbox"]),
+        ("sandbox = 'bwrap'", &["sandbox"]),
         ("[sandbox]\nmode = 'partial'", &["sandbox"]),
         ("sandbox.network = true", &["sandbox.network"]),
         (
@@ -121,6 +121,18 @@ fn it_is_measured_by_what_the_person_set_for_all() {
     }
     assert_eq!(opened_over("sandbox = 'partial'", "sandbox = 'partial'"), [""; 0]);
     assert_eq!(opened_over("sandbox = 'partial'", "sandbox = 'off'"), ["sandbox"]);
+    for (own, file, opens) in [
+        ("partial", "bwrap", true),
+        ("bwrap", "partial", true),
+        ("bwrap", "off", true),
+        ("bwrap", "bwrap", false),
+        ("bwrap", "auto", false),
+        ("off", "bwrap", false),
+    ] {
+        let set = |mode: &str| format!("sandbox = '{mode}'");
+        let opened = opened_over(&set(own), &set(file));
+        assert_eq!(opened.len(), usize::from(opens), "{own} {file}: {opened:?}");
+    }
     assert_eq!(opened_over("policy = 'restrictive'", "policy = 'standard'"), ["policy"]);
     assert_eq!(
         opened_over("protected_names = ['a', 'b']", "protected_names = ['b']"),

@@ -51,3 +51,12 @@ fn the_folder_of_its_own_is_right_for_what_is_its_own() {
     base.run(&NEW).ok();
     assert!(base.exists(".deaddrop/outbox"));
 }
+
+#[test]
+fn a_sandbox_that_may_be_missing_is_asked_about() {
+    let base = Base::that_nobody_agrees_to();
+    base.write("deaddrop.toml", "sandbox = \"bwrap\"\n");
+    is_refused(base.run(&NEW), &["sandbox"]);
+    base.write(".no-config/deaddrop/config.toml", "sandbox = \"bwrap\"\n");
+    base.run(&NEW).ok();
+}
