@@ -74,6 +74,8 @@ const POLICIES: &str = "what this policy allows is more than without it";
 
 /// The policy that a run has where none is set, the stricter of the two defaults.
 const STRICTER: &str = "standard";
+/// The policies that sessions and runs have where none is set.
+const UNSET: [&str; 2] = ["workspace", STRICTER];
 
 /// A setting of a base directory that opens something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -162,12 +164,22 @@ fn opening(name: &str, opens: Opens, base: &Path, layers: &Layers) -> Option<(St
         }
         Opens::Policy => {
             let all = all_policies(layers);
-            let chosen = all.get(&set.policy()?)?;
+            let (name, beneath) = (set.policy(), beneath.policy());
+            if name.is_none() && beneath.is_none() {
+                return None;
+            }
+            // An empty name takes the person's own away, and leaves what is chosen without any.
+            let chosen = name.as_deref().map_or(UNSET.to_vec(), |name| vec![name]);
+            let chosen: Vec<&Policy> =
+                chosen.into_iter().filter_map(|name| all.get(name)).collect();
             let without = policies(own);
-            let beneath = beneath.policy().unwrap_or_else(|| STRICTER.to_owned());
-            let opened = without.get(&beneath).is_none_or(|beneath| chosen.allows_more(beneath));
+            let beneath = without.get(beneath.as_deref().unwrap_or(STRICTER));
+            let allows_more =
+                |chosen: &&Policy| beneath.is_none_or(|beneath| chosen.allows_more(beneath));
+            let written = toml_of(&name.as_deref().unwrap_or_default().into());
             // The same name can come to mean another.
-            return opened.then(|| (toml_of(&value_of(&set)), chosen.to_toml()));
+            let exact = || chosen.iter().map(|policy| policy.to_toml()).collect();
+            return chosen.iter().any(allows_more).then(|| (written, exact()));
         }
     };
     let value = toml_of(&value_of(&set));

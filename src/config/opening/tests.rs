@@ -134,6 +134,21 @@ fn it_is_measured_by_what_the_person_set_for_all() {
         assert_eq!(opened.len(), usize::from(opens), "{own} {file}: {opened:?}");
     }
     assert_eq!(opened_over("policy = 'restrictive'", "policy = 'standard'"), ["policy"]);
+    let tight = "policy = 'mine'\n[policies.mine]\npreset = 'workspace'\nfiles.read_only = true";
+    for (own, opens) in [
+        ("policy = 'restrictive'", true),
+        ("policy = 'standard'", true),
+        ("policy = 'permissive'", true),
+        (tight, true),
+        ("policy = 'workspace'", false),
+        ("policy = ''", false),
+        ("", false),
+    ] {
+        for empty in ["policy = ''", "policy = '  '"] {
+            let opened = opened_over(own, empty);
+            assert_eq!(opened.len(), usize::from(opens), "{own}: {opened:?}");
+        }
+    }
     assert_eq!(
         opened_over("protected_names = ['a', 'b']", "protected_names = ['b']"),
         ["protected_names"]

@@ -60,3 +60,15 @@ fn a_sandbox_that_may_be_missing_is_asked_about() {
     base.write(".no-config/deaddrop/config.toml", "sandbox = \"bwrap\"\n");
     base.run(&NEW).ok();
 }
+
+#[test]
+fn an_empty_policy_over_a_strict_one_is_asked_about() {
+    let base = Base::that_nobody_agrees_to();
+    base.write("deaddrop.toml", "policy = \"\"\n");
+    base.run(&NEW).ok();
+    base.write(".no-config/deaddrop/config.toml", "policy = \"restrictive\"\n");
+    let told = is_refused(base.run(&NEW), &["policy"]);
+    assert!(told.contains("\n  policy = \"\" (line 1): "), "{told}");
+    base.run(&["config", "allow"]).ok();
+    base.run(&NEW).ok();
+}
