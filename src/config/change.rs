@@ -5,14 +5,13 @@
 mod tests;
 
 use std::fs;
-use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use toml_edit::{Array, Document, DocumentMut, Item, Table, TableLike, Value};
 
 use super::keys::{self, KEYS, Kind};
-use super::{Config, FILE, Layers, Raw, own_file};
+use super::{Config, FILE, Layers, Raw, own_file, reading, real};
 use crate::atomic;
 use crate::error::{Error, Result};
 
@@ -116,6 +115,13 @@ fn file(base: Option<&Path>) -> Result<PathBuf> {
     };
     // What is written takes the place of the file, not of a link to it.
     match file.canonicalize() {
+        Ok(to) if base.is_some_and(|base| !to.starts_with(real(base))) => {
+            let problem = format!(
+                "it is a link that leads out of the base directory, to {}; change that file itself, or put a file in the place of the link",
+                to.display()
+            );
+            Err(Error::config(file.display().to_string(), problem))
+        }
         Ok(file) => Ok(file),
         Err(e) if fs::symlink_metadata(&file).is_ok() => {
             let problem = format!(
@@ -128,10 +134,7 @@ fn file(base: Option<&Path>) -> Result<PathBuf> {
 }
 
 fn read(file: &Path) -> Result<String> {
-    match fs::read_to_string(file) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-        read => read.map_err(|e| Error::io("read", file, e)),
-    }
+    reading::read(file).map(Option::unwrap_or_default)
 }
 
 fn parse(text: &str, file: &Path) -> Result<DocumentMut> {
@@ -145,6 +148,7 @@ fn parse(text: &str, file: &Path) -> Result<DocumentMut> {
 /// Checks the settings as they would be, and writes the file.
 fn write(base: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result<()> {
     let checked = || {
+        reading::fits(file, text.len())?;
         let raw = Raw::from_text(text, file)?;
         match base {
             Some(base) => {

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::opening::{Opening, found, openings};
+use super::found::found;
+use super::opening::{Opening, openings};
 use super::own::{make_folder, name_of, state_home};
 use super::{Config, FILE, Layers};
 use crate::atomic;

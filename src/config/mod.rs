@@ -6,6 +6,7 @@ mod about;
 mod change;
 mod consent;
 mod finding;
+mod found;
 mod guest;
 mod in_force;
 mod keys;
@@ -16,9 +17,11 @@ mod own;
 pub(crate) mod pattern;
 mod policy;
 mod raw;
+mod reading;
 mod sandbox;
 mod secrets;
 mod setting;
+mod spelling;
 #[cfg(test)]
 mod tests;
 
@@ -45,6 +48,7 @@ pub use policy::{Files, Policy, Shell};
 pub use raw::Raw;
 pub use sandbox::{Mode, Sandbox};
 pub use secrets::{Secrets, SecretsMode};
+pub(crate) use spelling::{Name, folded};
 
 /// The settings file of a base directory.
 pub const FILE: &str = "deaddrop.toml";

@@ -3,21 +3,20 @@
 //! them what may be done with the rights of whoever starts deaddrop there.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
+use std::ffi::OsStr;
 use std::path::Path;
 
 use super::in_force::{toml_of, value_of};
 use super::keys::{KEYS, Value};
 use super::policy::{self, Policy};
-use super::{Config, Guest, Layers, Mode, Raw, SecretsMode, guest, real};
+use super::{FOLDER, Guest, Layers, Mode, Name, Raw, SecretsMode, folded, guest, real};
 
 /// When a setting opens something, measured by what is in force without the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Opens {
     /// Never: it bounds, or says how much is shown.
     Never,
-    /// Where the folder lies outside of the base directory, be it by a link.
+    /// Where the folder lies outside of the base directory or under a protected name, be it by a link.
     Outside,
     /// Where it confines commands less.
     Weaker,
@@ -46,7 +45,7 @@ const OPENS: [(&str, Opens, &str); KEYS.len()] = [
     ("first_contents", Opens::Never, ""),
     ("part_characters", Opens::Never, ""),
     ("policy", Opens::Policy, "operations are done that you are asked about else, or are refused"),
-    ("sandbox", Opens::Weaker, "commands are confined less; `off`: they run with your rights"),
+    ("sandbox", Opens::Weaker, "commands can be confined less; `off`: they run with your rights"),
     ("sandbox.network", Opens::On, "commands use the network, and services of this machine"),
     ("sandbox.writable", Opens::Items, "commands change this beside the workspace"),
     ("sandbox.readable", Opens::Items, "commands read this beside the workspace"),
@@ -75,6 +74,8 @@ const POLICIES: &str = "what this policy allows is more than without it";
 
 /// The policy that a run has where none is set, the stricter of the two defaults.
 const STRICTER: &str = "standard";
+/// The policies that sessions and runs have where none is set.
+const UNSET: [&str; 2] = ["workspace", STRICTER];
 
 /// A setting of a base directory that opens something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,7 +89,7 @@ pub struct Opening {
     /// What it does, in a few words.
     pub does: &'static str,
     /// All that was agreed to with it, whatever is shown.
-    exact: String,
+    pub(super) exact: String,
 }
 
 impl Opening {
@@ -123,53 +124,6 @@ pub(super) fn openings(base: &Path, layers: &Layers) -> Vec<Opening> {
     table.chain(of_guest(base, layers)).chain(of_policies(layers)).collect()
 }
 
-/// Files that only keep a folder in a repository.
-const KEEPERS: [&str; 4] = [".gitkeep", ".keep", ".gitignore", "README.md"];
-
-/// What stands in deaddrop's own folders of a base directory that this person has not used: whoever put
-/// it there can have written it. Folders that a flag, a variable or the person's own settings name are
-/// theirs, and those elsewhere are openings themselves.
-pub(super) fn found(config: &Config, layers: &Layers) -> Option<Opening> {
-    if config.is_mine() {
-        return None;
-    }
-    let Config { base, inbox, outbox, sessions, approvals, .. } = config;
-    let folders = [
-        ("sessions_dir", sessions),
-        ("inbox_dir", inbox),
-        ("approvals_dir", approvals),
-        ("outbox_dir", outbox),
-    ];
-    let Layers { own, environment, flags, .. } = layers;
-    let is_theirs = |name| [own, environment, flags].iter().any(|layer| layer.sets(name));
-    let holds = folders.iter().filter(|(name, folder)| {
-        !is_theirs(name) && real(folder).starts_with(base) && holds_more_than_keepers(folder)
-    });
-    let names: Vec<String> = holds
-        .map(|(_, folder)| folder.strip_prefix(base).unwrap_or(folder).display().to_string())
-        .collect();
-    (!names.is_empty()).then(|| Opening {
-        name: "found here".to_owned(),
-        value: names.join(", "),
-        origin: None,
-        does: "what stands there already is taken for your sessions, replies and approvals",
-        exact: String::new(),
-    })
-}
-
-/// Whether more stands in a folder than what keeps it in a repository. What cannot be looked at does.
-fn holds_more_than_keepers(folder: &Path) -> bool {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(e) => return e.kind() != io::ErrorKind::NotFound,
-    };
-    let is_keeper = |entry: &fs::DirEntry| {
-        KEEPERS.iter().any(|name| entry.file_name() == *name)
-            && entry.file_type().is_ok_and(|kind| kind.is_file())
-    };
-    entries.into_iter().any(|entry| !entry.is_ok_and(|entry| is_keeper(&entry)))
-}
-
 /// The value of a setting that opens something, and all that it comes to.
 fn opening(name: &str, opens: Opens, base: &Path, layers: &Layers) -> Option<(String, String)> {
     let Layers { own, file, .. } = layers;
@@ -181,7 +135,7 @@ fn opening(name: &str, opens: Opens, base: &Path, layers: &Layers) -> Option<(St
         }
         let folder = set.folder(base).ok()?;
         let place = real(&folder);
-        if place.starts_with(base) {
+        if place.strip_prefix(base).is_ok_and(|within| !is_protected(name, within, layers)) {
             return None;
         }
         let written = toml_of(&value_of(&set));
@@ -201,7 +155,7 @@ fn opening(name: &str, opens: Opens, base: &Path, layers: &Layers) -> Option<(St
     };
     let opened = match opens {
         Opens::Never | Opens::Outside => false,
-        Opens::Weaker => weakness(set.mode().ok()?) > weakness(beneath.mode().ok()?),
+        Opens::Weaker => can_be_weaker(set.mode().ok()?, beneath.mode().ok()?),
         Opens::On => set.switch().ok()? && !beneath.switch().ok()?,
         Opens::Items => more(&set.value, &beneath.value),
         Opens::Lacking => more(&beneath.value, &set.value),
@@ -210,24 +164,50 @@ fn opening(name: &str, opens: Opens, base: &Path, layers: &Layers) -> Option<(St
         }
         Opens::Policy => {
             let all = all_policies(layers);
-            let chosen = all.get(&set.policy()?)?;
+            let (name, beneath) = (set.policy(), beneath.policy());
+            if name.is_none() && beneath.is_none() {
+                return None;
+            }
+            // An empty name takes the person's own away, and leaves what is chosen without any.
+            let chosen = name.as_deref().map_or(UNSET.to_vec(), |name| vec![name]);
+            let chosen: Vec<&Policy> =
+                chosen.into_iter().filter_map(|name| all.get(name)).collect();
             let without = policies(own);
-            let beneath = beneath.policy().unwrap_or_else(|| STRICTER.to_owned());
-            let opened = without.get(&beneath).is_none_or(|beneath| chosen.allows_more(beneath));
+            let beneath = without.get(beneath.as_deref().unwrap_or(STRICTER));
+            let allows_more =
+                |chosen: &&Policy| beneath.is_none_or(|beneath| chosen.allows_more(beneath));
+            let written = toml_of(&name.as_deref().unwrap_or_default().into());
             // The same name can come to mean another.
-            return opened.then(|| (toml_of(&value_of(&set)), chosen.to_toml()));
+            let exact = || chosen.iter().map(|policy| policy.to_toml()).collect();
+            return chosen.iter().any(allows_more).then(|| (written, exact()));
         }
     };
     let value = toml_of(&value_of(&set));
     opened.then(|| (value.clone(), value))
 }
 
-fn weakness(mode: Mode) -> u8 {
-    match mode {
-        Mode::Auto | Mode::Bwrap => 0,
-        Mode::Partial => 1,
-        Mode::Off => 2,
-    }
+/// Whether there are machines on which one confines commands less than the other. Each but `auto` is one
+/// way alone, and confines nothing where that is not to be had: under `bwrap` where the program is missing.
+fn can_be_weaker(mode: Mode, than: Mode) -> bool {
+    mode != than && mode != Mode::Auto && than != Mode::Off
+}
+
+/// Whether a folder lies under a protected name: one of the usual ones, or of the person's own. deaddrop's
+/// own folder is right for what is its own.
+fn is_protected(name: &str, within: &Path, layers: &Layers) -> bool {
+    let usual = Raw::default();
+    let said = [&usual, &layers.own, &layers.environment, &layers.flags];
+    let names = said.into_iter().filter_map(|raw| raw.setting("protected_names").names().ok());
+    let names: Vec<Name> = names.flatten().filter_map(|name| Name::new(&name)).collect();
+    let within = match within.strip_prefix(FOLDER) {
+        Ok(rest) if name != "workspace_dir" => rest,
+        _ => within,
+    };
+    let is_protected = |part: &OsStr| {
+        let part = folded(&part.to_string_lossy());
+        names.iter().any(|name| name.is(&part))
+    };
+    within.iter().any(is_protected)
 }
 
 fn of_guest(base: &Path, layers: &Layers) -> Vec<Opening> {

@@ -1,8 +1,6 @@
 //! Settings as the person wrote them, each with its origin.
 
 use std::ffi::OsString;
-use std::fs;
-use std::io;
 use std::path::Path;
 
 use toml::de::{DeInteger, DeTable, DeValue};
@@ -10,6 +8,7 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use super::guest;
 use super::keys::{self, KEYS, Key, Kind, Value};
 use super::policy::Tables;
+use super::reading;
 use super::setting::Setting;
 use crate::error::{Error, Result};
 
@@ -52,10 +51,9 @@ impl Raw {
 
     /// The settings of a file; none where there is no file.
     pub(super) fn from_file(path: &Path) -> Result<Self> {
-        match fs::read_to_string(path) {
-            Ok(text) => Self::from_text(&text, path),
-            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(e) => Err(Error::io("read", path, e)),
+        match reading::read(path)? {
+            Some(text) => Self::from_text(&text, path),
+            None => Ok(Self::default()),
         }
     }
 

@@ -1,10 +1,9 @@
 //! Names that nobody but the person may write: what is under them is run or obeyed by git, editors,
 //! shells and deaddrop without being asked for. Pure.
 //!
-//! A name counts at any depth and in any spelling that a file system could take for it: upper or
-//! lower case, the short names of Windows (`GIT~1`), dots and spaces at the end, streams
-//! (`.git::$INDEX_ALLOCATION`), and characters that HFS+ does not see.
+//! A name counts at any depth and in any spelling that a file system could take for it.
 
+use crate::config::{Name, folded};
 use crate::protocol::{Failure, RelPath};
 
 /// A set of protected names.
@@ -13,24 +12,10 @@ pub struct Protected {
     names: Vec<Name>,
 }
 
-#[derive(Debug, Clone)]
-struct Name {
-    /// As the person wrote it.
-    given: String,
-    folded: String,
-    /// The short name that Windows makes of it, but for the number: before it and after it.
-    short: (String, String),
-}
-
 impl Protected {
     /// These names; an empty one protects nothing.
     pub fn new(names: &[String]) -> Self {
-        let names = names.iter().filter(|name| !folded(name).is_empty()).map(|given| {
-            let folded = folded(given);
-            let short = short(&folded);
-            Name { given: given.clone(), folded, short }
-        });
-        Self { names: names.collect() }
+        Self { names: names.iter().filter_map(|name| Name::new(name)).collect() }
     }
 
     /// The names, as the person wrote them.
@@ -45,8 +30,7 @@ impl Protected {
             return None;
         }
         let folded = folded(component);
-        let named = |name: &&Name| name.folded == folded || is_short(&folded, &name.short);
-        self.names.iter().find(named).map(|name| name.given.as_str())
+        self.names.iter().find(|name| name.is(&folded)).map(|name| name.given.as_str())
     }
 
     /// The first protected name in a path.
@@ -62,37 +46,6 @@ impl Protected {
             "Path is protected: '{path}'{leads}. '{name}' may be written by the user alone: ask them in a MESSAGE to make this change, with its text"
         )))
     }
-}
-
-/// A name as the most forgiving of file systems compares it.
-fn folded(name: &str) -> String {
-    let name = name.split(':').next().unwrap_or_default();
-    let name: String = name.chars().filter(|c| !is_unseen(*c)).collect();
-    // Both ways, since some letters (`ſ`) meet their likes only in upper case.
-    name.trim_end_matches(['.', ' ']).to_uppercase().to_lowercase()
-}
-
-/// Whether HFS+ does not see the character in a name.
-fn is_unseen(c: char) -> bool {
-    matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
-}
-
-/// What a short name of Windows begins and ends with: `gitmod` and nothing, `mcp` and `.jso`.
-fn short(folded: &str) -> (String, String) {
-    let name = folded.trim_start_matches('.');
-    let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
-    let take = |text: &str, n: usize| -> String {
-        text.chars().filter(|c| !matches!(c, '.' | ' ')).take(n).collect()
-    };
-    let extension =
-        if extension.is_empty() { String::new() } else { format!(".{}", take(extension, 3)) };
-    (take(stem, 6), extension)
-}
-
-fn is_short(folded: &str, (begin, end): &(String, String)) -> bool {
-    let number = folded.strip_prefix(&**begin).and_then(|rest| rest.strip_suffix(&**end));
-    let number = number.and_then(|rest| rest.strip_prefix('~'));
-    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// The names without any setting.

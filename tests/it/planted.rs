@@ -4,6 +4,8 @@
 mod around;
 mod found;
 mod noted;
+mod unread;
+mod within;
 
 use std::fs;
 use std::path::Path;

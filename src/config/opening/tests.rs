@@ -53,7 +53,6 @@ fn what_is_set_by_itself_and_what_is_stricter_opens_nothing() {
         "policy = 'standard'\n[policies.standard.files]\nblocked = ['.*', '*.env', '*.key', '*.pem', 'node_modules', 'x']",
         "[policies.mine]\npreset = 'workspace'\nfiles.read_only = true",
         "sandbox = 'auto'",
-        "sandbox = 'bwrap'",
         "[sandbox]\nnetwork = false\nwritable = []\nreadable = []\nenv = []\nmin_free_bytes = 0",
         "secrets = 'withhold'\nsecrets_allow = []",
     ] {
@@ -76,6 +75,7 @@ fn what_names_programs_takes_walls_away_or_leads_out_opens_something() {
         ("workspace_dir = '..'", &["workspace_dir"]),
         ("inbox_dir = '/tmp/x'\napprovals_dir = '../a'", &["inbox_dir", "approvals_dir"]),
         ("sandbox = 'off'", &["sandbox"]),
+        ("sandbox = 'bwrap'", &["sandbox"]),
         ("[sandbox]\nmode = 'partial'", &["sandbox"]),
         ("sandbox.network = true", &["sandbox.network"]),
         (
@@ -121,13 +121,67 @@ fn it_is_measured_by_what_the_person_set_for_all() {
     }
     assert_eq!(opened_over("sandbox = 'partial'", "sandbox = 'partial'"), [""; 0]);
     assert_eq!(opened_over("sandbox = 'partial'", "sandbox = 'off'"), ["sandbox"]);
+    for (own, file, opens) in [
+        ("partial", "bwrap", true),
+        ("bwrap", "partial", true),
+        ("bwrap", "off", true),
+        ("bwrap", "bwrap", false),
+        ("bwrap", "auto", false),
+        ("off", "bwrap", false),
+    ] {
+        let set = |mode: &str| format!("sandbox = '{mode}'");
+        let opened = opened_over(&set(own), &set(file));
+        assert_eq!(opened.len(), usize::from(opens), "{own} {file}: {opened:?}");
+    }
     assert_eq!(opened_over("policy = 'restrictive'", "policy = 'standard'"), ["policy"]);
+    let tight = "policy = 'mine'\n[policies.mine]\npreset = 'workspace'\nfiles.read_only = true";
+    for (own, opens) in [
+        ("policy = 'restrictive'", true),
+        ("policy = 'standard'", true),
+        ("policy = 'permissive'", true),
+        (tight, true),
+        ("policy = 'workspace'", false),
+        ("policy = ''", false),
+        ("", false),
+    ] {
+        for empty in ["policy = ''", "policy = '  '"] {
+            let opened = opened_over(own, empty);
+            assert_eq!(opened.len(), usize::from(opens), "{own}: {opened:?}");
+        }
+    }
     assert_eq!(
         opened_over("protected_names = ['a', 'b']", "protected_names = ['b']"),
         ["protected_names"]
     );
     let over = "[guest]\ncommand = ['ssh', 'other']";
     assert_eq!(opened_over("[guest]\ncommand = ['ssh', 'box']", over), ["guest.command"]);
+}
+
+#[test]
+fn a_protected_name_below_the_base_directory_opens_something() {
+    for (text, names) in [
+        ("workspace_dir = '.git'", &["workspace_dir"][..]),
+        ("workspace_dir = 'sub/.GIT/hooks'", &["workspace_dir"]),
+        ("workspace_dir = 'GIT~1'", &["workspace_dir"]),
+        ("workspace_dir = 'x/../.vscode'", &["workspace_dir"]),
+        ("workspace_dir = '.husky/_'", &["workspace_dir"]),
+        ("workspace_dir = '.deaddrop'", &["workspace_dir"]),
+        ("workspace_dir = 'mine'", &["workspace_dir"]),
+        ("outbox_dir = '.git/hooks'\ninbox_dir = '.git/refs'", &["inbox_dir", "outbox_dir"]),
+        ("sessions_dir = '.git/objects'", &["sessions_dir"]),
+        ("approvals_dir = '.deaddrop/.git'", &["approvals_dir"]),
+        ("approvals_dir = 'sub/.deaddrop/approvals'", &["approvals_dir"]),
+        ("sessions_dir = '.deaddrop/a'\napprovals_dir = '.deaddrop/b'", &[]),
+        ("workspace_dir = '.github'\noutbox_dir = 'git/hooks'", &[]),
+    ] {
+        assert_eq!(opened_over("protected_names = ['Mine']", text), names, "{text}");
+    }
+    // What the base directory itself lies in is the person's choice.
+    let folder = tempfile::tempdir().unwrap();
+    let base = folder.path().canonicalize().unwrap().join(".claude");
+    std::fs::create_dir(&base).unwrap();
+    assert_eq!(opened_in(&base, "", "workspace_dir = '.'"), [""; 0]);
+    assert_eq!(opened_in(&base, "workspace_dir = '.git'", ""), [""; 0], "the person's own word");
 }
 
 #[test]

@@ -1,0 +1,55 @@
+//! What a base directory that the person has not used brings of deaddrop's own.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::opening::Opening;
+use super::{Config, Layers, real};
+
+/// Files that only keep a folder in a repository.
+const KEEPERS: [&str; 4] = [".gitkeep", ".keep", ".gitignore", "README.md"];
+
+/// What stands in deaddrop's own folders of a base directory that this person has not used: whoever put
+/// it there can have written it. Folders that a flag, a variable or the person's own settings name are
+/// theirs, and those elsewhere are openings themselves.
+pub(super) fn found(config: &Config, layers: &Layers) -> Option<Opening> {
+    if config.is_mine() {
+        return None;
+    }
+    let Config { base, inbox, outbox, sessions, approvals, .. } = config;
+    let folders = [
+        ("sessions_dir", sessions),
+        ("inbox_dir", inbox),
+        ("approvals_dir", approvals),
+        ("outbox_dir", outbox),
+    ];
+    let Layers { own, environment, flags, .. } = layers;
+    let is_theirs = |name| [own, environment, flags].iter().any(|layer| layer.sets(name));
+    let holds = folders.iter().filter(|(name, folder)| {
+        !is_theirs(name) && real(folder).starts_with(base) && holds_more_than_keepers(folder)
+    });
+    let names: Vec<String> = holds
+        .map(|(_, folder)| folder.strip_prefix(base).unwrap_or(folder).display().to_string())
+        .collect();
+    (!names.is_empty()).then(|| Opening {
+        name: "found here".to_owned(),
+        value: names.join(", "),
+        origin: None,
+        does: "what stands there already is taken for your sessions, replies and approvals",
+        exact: String::new(),
+    })
+}
+
+/// Whether more stands in a folder than what keeps it in a repository. What cannot be looked at does.
+fn holds_more_than_keepers(folder: &Path) -> bool {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(e) => return e.kind() != io::ErrorKind::NotFound,
+    };
+    let is_keeper = |entry: &fs::DirEntry| {
+        KEEPERS.iter().any(|name| entry.file_name() == *name)
+            && entry.file_type().is_ok_and(|kind| kind.is_file())
+    };
+    entries.into_iter().any(|entry| !entry.is_ok_and(|entry| is_keeper(&entry)))
+}

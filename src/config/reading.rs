@@ -1,0 +1,76 @@
+//! A settings file read, whoever put it there: a regular file of some size, and nothing that gives no
+//! end or waits for somebody.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::text::size;
+
+/// So many bytes may a settings file have.
+const LIMIT: u64 = 1 << 20;
+
+/// The text of a settings file; None where there is none.
+///
+/// # Errors
+/// It is no regular file or a larger one, is not UTF-8, or cannot be read.
+pub(super) fn read(path: &Path) -> Result<Option<String>> {
+    let fail = |e| Error::io("read", path, e);
+    // To open a device can be to do something with it.
+    match fs::metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        found => is_regular(path, found.map_err(fail)?.is_file())?,
+    }
+    let file = open(path).map_err(fail)?;
+    // What stands there now need not be what was looked at before.
+    is_regular(path, file.metadata().map_err(fail)?.is_file())?;
+    let mut bytes = Vec::new();
+    // Files of the kernel's do not say how long they are.
+    file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(fail)?;
+    fits(path, bytes.len())?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        fail(io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
+    })?;
+    Ok(Some(text))
+}
+
+/// Refuses a text of so many bytes that would not be read.
+///
+/// # Errors
+/// It is too long.
+pub(super) fn fits(path: &Path, bytes: usize) -> Result<()> {
+    if bytes as u64 <= LIMIT {
+        return Ok(());
+    }
+    let problem = format!(
+        "it is larger than {}, which no settings are; look at it, and shorten it or move it away",
+        size(LIMIT)
+    );
+    Err(Error::config(path.display().to_string(), problem))
+}
+
+fn is_regular(path: &Path, is_regular: bool) -> Result<()> {
+    if is_regular {
+        return Ok(());
+    }
+    let leads = match path.canonicalize() {
+        Ok(real) if path.is_symlink() => format!("leads to {}, which is", real.display()),
+        _ => "is".to_owned(),
+    };
+    let problem =
+        format!("it {leads} no regular file, so no settings are read from it; move it away");
+    Err(Error::config(path.display().to_string(), problem))
+}
+
+/// Opening a FIFO for reading would wait for a writer.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        libc::O_NONBLOCK | libc::O_NOCTTY,
+    );
+    options.open(path)
+}

@@ -1,0 +1,74 @@
+//! Settings that open something without leading out of the base directory.
+
+use std::os::unix::fs::symlink;
+
+use super::is_refused;
+use crate::support::Base;
+
+const NEW: [&str; 4] = ["new", "--no-watch", "--no-contents", "A task"];
+
+#[test]
+fn a_folder_under_a_protected_name_is_asked_about() {
+    for (setting, folder) in [
+        ("workspace_dir", ".git"),
+        ("workspace_dir", ".git/hooks"),
+        ("workspace_dir", ".vscode"),
+        ("workspace_dir", ".husky"),
+        ("workspace_dir", "sub/.git"),
+        ("workspace_dir", "sub/.Git"),
+        ("workspace_dir", ".deaddrop"),
+        ("outbox_dir", ".git/hooks"),
+        ("inbox_dir", ".git/refs"),
+        ("sessions_dir", ".git/objects"),
+        ("approvals_dir", ".idea"),
+    ] {
+        let base = Base::that_nobody_agrees_to();
+        base.sh(&format!("mkdir -p {folder}"));
+        base.write("deaddrop.toml", format!("{setting} = \"{folder}\"\n"));
+        is_refused(base.run(&NEW), &[setting]);
+        assert!(base.names(folder).is_empty() && !base.exists("sessions"), "{setting} {folder}");
+        base.run(&["config", "allow"]).ok();
+        base.run(&NEW).ok();
+    }
+}
+
+#[test]
+fn a_link_to_a_protected_name_is_asked_about_without_any_setting() {
+    let base = Base::that_nobody_agrees_to();
+    base.sh("mkdir -p .git/hooks");
+    symlink(".git/hooks", base.at("workspace")).unwrap();
+    let told = is_refused(base.run(&["-C", ".", "new", "--no-watch", "x"]), &["workspace_dir"]);
+    assert!(told.contains("/.git/hooks: replies read and change"), "{told}");
+}
+
+#[test]
+fn the_folder_of_its_own_is_right_for_what_is_its_own() {
+    let base = Base::that_nobody_agrees_to();
+    let folders = ["inbox", "outbox", "sessions", "approvals"];
+    let settings: String =
+        folders.map(|name| format!("{name}_dir = \".deaddrop/{name}\"\n")).concat();
+    base.write("deaddrop.toml", format!("workspace_dir = \".\"\n{settings}"));
+    base.run(&NEW).ok();
+    assert!(base.exists(".deaddrop/outbox"));
+}
+
+#[test]
+fn a_sandbox_that_may_be_missing_is_asked_about() {
+    let base = Base::that_nobody_agrees_to();
+    base.write("deaddrop.toml", "sandbox = \"bwrap\"\n");
+    is_refused(base.run(&NEW), &["sandbox"]);
+    base.write(".no-config/deaddrop/config.toml", "sandbox = \"bwrap\"\n");
+    base.run(&NEW).ok();
+}
+
+#[test]
+fn an_empty_policy_over_a_strict_one_is_asked_about() {
+    let base = Base::that_nobody_agrees_to();
+    base.write("deaddrop.toml", "policy = \"\"\n");
+    base.run(&NEW).ok();
+    base.write(".no-config/deaddrop/config.toml", "policy = \"restrictive\"\n");
+    let told = is_refused(base.run(&NEW), &["policy"]);
+    assert!(told.contains("\n  policy = \"\" (line 1): "), "{told}");
+    base.run(&["config", "allow"]).ok();
+    base.run(&NEW).ok();
+}
