@@ -2,6 +2,7 @@
 //! it, and not before.
 
 mod around;
+mod leads;
 mod noted;
 
 use std::fs;
