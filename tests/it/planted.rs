@@ -4,6 +4,7 @@
 mod around;
 mod leads;
 mod noted;
+mod stale;
 
 use std::fs;
 use std::path::Path;
