@@ -74,6 +74,9 @@ pub(super) fn doctor(context: &Context, consent: &Consent) -> ExitCode {
         ("approvals", &config.approvals),
     ] {
         let told = rights(folder).and_then(|told| {
+            if what == "workspace" {
+                config.holds_no_others().map_err(|e| e.to_string())?;
+            }
             let owner = around::owner(folder, what != "workspace")?;
             Ok(format!("{} {told}{owner}", context.display(folder)))
         });

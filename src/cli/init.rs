@@ -75,6 +75,7 @@ pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<Exit
     make_own(&folder)?;
     let in_git = unseen_by_git(&folder);
     let (config, consent) = Config::look(&folder, Raw::default())?;
+    config.holds_no_others()?;
     let typed: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
     consent::follow(before.as_ref().unwrap_or(&consent), &consent, &typed, &talk)?;
     for own in [&config.inbox, &config.outbox, &config.sessions, &config.approvals] {

@@ -328,6 +328,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
     }
     if !command.only_looks() {
         consent::require(&consent, &talk)?;
+        config.holds_no_others()?;
     }
     if by == By::Search && command.makes_base() {
         talk.say(&format!("In the base directory {}:", config.base.display()));

@@ -14,7 +14,7 @@ use crate::text::shell_word;
 /// The folders of a base directory without settings, as they are called then.
 const FOLDERS: [&str; 3] = ["inbox", "outbox", "sessions"];
 /// What stands in the folder of sessions once somebody has been at work there.
-const MARKS: [&str; 2] = ["journal", ".lock"];
+pub(super) const MARKS: [&str; 2] = ["journal", ".lock"];
 
 /// The nearest base directory from `here` upwards; None where there is none. A folder is one if it
 /// holds `deaddrop.toml`, or `inbox`, `outbox` and `sessions` with a journal or a lock in the last.

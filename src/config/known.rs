@@ -12,8 +12,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::finding::MARKS;
 use super::own::{make_folder, state_home};
-use super::{Config, FILE, real};
+use super::{Config, FILE, FOLDER, real};
 use crate::atomic;
 use crate::error::{Error, Result};
 
@@ -48,6 +49,16 @@ impl Used {
             && self.own == other.own
             && other.written.iter().all(|place| self.written.contains(place))
     }
+
+    /// Whether it is a base directory still: what is gone keeps nothing anywhere, and a folder that it
+    /// had can be anybody's by now.
+    fn lives(&self) -> bool {
+        let has_begun = || {
+            let marks = self.own.iter().flat_map(|place| MARKS.map(|mark| place.join(mark)));
+            self.base.is_dir() && marks.into_iter().any(|mark| mark.is_file())
+        };
+        [FILE, FOLDER].iter().any(|name| is_there(&self.base.join(name))) || has_begun()
+    }
 }
 
 /// What is known of others, for one base directory.
@@ -57,6 +68,8 @@ pub(super) struct Known {
     pub(super) bases: Vec<PathBuf>,
     /// What of theirs lies there.
     pub(super) own: Vec<PathBuf>,
+    /// One whose own the whole workspace is, or what it lies in, and the name of that there.
+    holder: Option<(PathBuf, PathBuf)>,
     /// Whether it is noted itself, as it is.
     is_noted: bool,
     /// Whether this very folder is noted, whatever its settings were.
@@ -73,11 +86,19 @@ impl Known {
             all.iter().any(|other| other.base == mine.base && other.folder == mine.folder);
         let mut known = Self { is_noted, is_mine, ..Self::default() };
         let workspace = real(&config.workspace);
-        for other in all.into_iter().filter(|other| other.base != config.base) {
+        let is_other = |other: &Used| other.base != config.base && other.lives();
+        for other in all.into_iter().filter(is_other) {
             let inside = |place: &PathBuf| {
                 place.starts_with(&workspace) || real(place).starts_with(&workspace)
             };
-            let own: Vec<PathBuf> = other.own.into_iter().filter(inside).collect();
+            let holds = |place: &PathBuf| {
+                workspace.starts_with(place) || workspace.starts_with(real(place))
+            };
+            let (whole, own): (Vec<PathBuf>, Vec<PathBuf>) =
+                other.own.into_iter().filter(inside).partition(holds);
+            if let Some(place) = whole.into_iter().next() {
+                known.holder.get_or_insert((other.base.clone(), place));
+            }
             if own.iter().any(|place| is_there(place)) {
                 known.bases.push(other.base);
                 known.own.extend(own);
@@ -122,8 +143,7 @@ impl Config {
                 mine.written.push(place.clone());
             }
         }
-        let lives = |used: &Used| used.own.iter().any(|place| is_there(place));
-        all.retain(|other| other.base != mine.base && lives(other));
+        all.retain(|other| other.base != mine.base && other.lives());
         all.push(mine);
         all.drain(..all.len().saturating_sub(MOST));
         atomic::write_private(&home.join(NOTED), &written(&all))
@@ -132,6 +152,22 @@ impl Config {
     /// Whether the person has used this base directory, which is still the folder that it was.
     pub(super) fn is_mine(&self) -> bool {
         self.known.is_mine
+    }
+
+    /// Lets those pass whose workspace is not what another base directory keeps its own files in.
+    ///
+    /// # Errors
+    /// It is: replies could answer and approve there.
+    pub fn holds_no_others(&self) -> Result<()> {
+        let Some((base, place)) = &self.known.holder else { return Ok(()) };
+        let noted = home()?.join(NOTED);
+        let problem = format!(
+            "it cannot be the workspace: the base directory {} keeps files of its own there ({}), as is noted in {}. Choose another workspace_dir; or, if that keeps them elsewhere by now, begin or resume a session there, which notes that",
+            base.display(),
+            place.display(),
+            noted.display()
+        );
+        Err(Error::config(real(&self.workspace).display().to_string(), problem))
     }
 
     /// The base directories, used before, that lie in the workspace of this one or keep something there.
@@ -168,6 +204,7 @@ pub fn whose_replies_write(folder: &Path) -> Option<PathBuf> {
 pub fn known_within(folder: &Path) -> Vec<PathBuf> {
     let all = read().unwrap_or_default().into_iter();
     let is_within = |place: &PathBuf| place.starts_with(folder) && place != folder;
+    let all = all.filter(Used::lives);
     let own = all.map(|used| used.own.into_iter().filter(is_within).collect::<Vec<_>>());
     own.filter(|own| own.iter().any(|place| is_there(place))).flatten().collect()
 }

@@ -108,10 +108,12 @@ impl Config {
     /// Reads all settings that are in force in the base directory `base`, to act on them.
     ///
     /// # Errors
-    /// They are wrong; or its file opens something, and the person has not allowed that.
+    /// They are wrong; or its file opens something, and the person has not allowed that; or the workspace
+    /// is what another base directory keeps its own files in.
     pub fn load(base: &Path, flags: Raw) -> Result<Self> {
         let (config, consent) = Self::look(base, flags)?;
         consent.require()?;
+        config.holds_no_others()?;
         Ok(config)
     }
 

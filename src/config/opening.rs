@@ -3,12 +3,14 @@
 //! them what may be done with the rights of whoever starts deaddrop there.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::in_force::{toml_of, value_of};
 use super::keys::{KEYS, Value};
 use super::policy::{self, Policy};
+use super::setting::Setting;
 use super::{FOLDER, Guest, Layers, Mode, Name, Raw, SecretsMode, folded, guest, real};
 
 /// When a setting opens something, measured by what is in force without the file.
@@ -18,6 +20,8 @@ enum Opens {
     Never,
     /// Where the folder lies outside of the base directory or under a protected name, be it by a link.
     Outside,
+    /// Where it holds what is not allowed already, or what a link of the base directory leads out of it.
+    Beside,
     /// Where it confines commands less.
     Weaker,
     /// Where it is on.
@@ -47,8 +51,8 @@ const OPENS: [(&str, Opens, &str); KEYS.len()] = [
     ("policy", Opens::Policy, "operations are done that you are asked about else, or are refused"),
     ("sandbox", Opens::Weaker, "commands can be confined less; `off`: they run with your rights"),
     ("sandbox.network", Opens::On, "commands use the network, and services of this machine"),
-    ("sandbox.writable", Opens::Items, "commands change this beside the workspace"),
-    ("sandbox.readable", Opens::Items, "commands read this beside the workspace"),
+    ("sandbox.writable", Opens::Beside, "commands change this beside the workspace"),
+    ("sandbox.readable", Opens::Beside, "commands read this beside the workspace"),
     ("sandbox.env", Opens::Items, "commands see your values of these, or get them so"),
     ("sandbox.max_processes", Opens::Never, ""),
     ("sandbox.max_file_bytes", Opens::Never, ""),
@@ -82,9 +86,10 @@ const UNSET: [&str; 2] = ["workspace", STRICTER];
 pub struct Opening {
     /// Its name, as in `sandbox.network`.
     pub name: String,
-    /// Its value as a settings file has it; of a folder also where it leads.
+    /// Its value as a settings file has it; of files and folders also where they lead.
     pub value: String,
-    /// Where it was made: a file with its line. A folder that is a link without any setting has none.
+    /// Where it was made: a file with its line. Where a link leads out what the person set themselves, or
+    /// what nobody set, there is none.
     pub origin: Option<String>,
     /// What it does, in a few words.
     pub does: &'static str,
@@ -128,23 +133,10 @@ pub(super) fn openings(base: &Path, layers: &Layers) -> Vec<Opening> {
 fn opening(name: &str, opens: Opens, base: &Path, layers: &Layers) -> Option<(String, String)> {
     let Layers { own, file, .. } = layers;
     let (set, beneath) = (file.setting(name), own.setting(name));
-    if opens == Opens::Outside {
-        // What the person set themselves is theirs. Without any setting a link can lead away.
-        if own.sets(name) && (!file.sets(name) || set.value == beneath.value) {
-            return None;
-        }
-        let folder = set.folder(base).ok()?;
-        let place = real(&folder);
-        if place.strip_prefix(base).is_ok_and(|within| !is_protected(name, within, layers)) {
-            return None;
-        }
-        let written = toml_of(&value_of(&set));
-        let leads =
-            if folder == place { String::new() } else { format!(" -> {}", place.display()) };
-        return Some((
-            format!("{written}{leads}"),
-            place.as_os_str().as_encoded_bytes().escape_ascii().to_string(),
-        ));
+    match opens {
+        Opens::Outside => return outside(name, base, layers),
+        Opens::Beside => return beside(name, base, layers),
+        _ => {}
     }
     if !file.sets(name) {
         return None;
@@ -154,7 +146,7 @@ fn opening(name: &str, opens: Opens, base: &Path, layers: &Layers) -> Option<(St
         _ => false,
     };
     let opened = match opens {
-        Opens::Never | Opens::Outside => false,
+        Opens::Never | Opens::Outside | Opens::Beside => false,
         Opens::Weaker => can_be_weaker(set.mode().ok()?, beneath.mode().ok()?),
         Opens::On => set.switch().ok()? && !beneath.switch().ok()?,
         Opens::Items => more(&set.value, &beneath.value),
@@ -208,6 +200,66 @@ fn is_protected(name: &str, within: &Path, layers: &Layers) -> bool {
         names.iter().any(|name| name.is(&part))
     };
     within.iter().any(is_protected)
+}
+
+/// What is set of one by a file, be it the base directory's or the person's own, or else the default.
+fn set_of(name: &str, Layers { own, file, .. }: &Layers) -> Setting {
+    if file.sets(name) { file.setting(name) } else { own.setting(name) }
+}
+
+/// A folder that lies outside.
+fn outside(name: &str, base: &Path, layers: &Layers) -> Option<(String, String)> {
+    let (set, own) = (set_of(name, layers), &layers.own);
+    let folder = set.folder(base).ok()?;
+    let is_own = own.sets(name) && set.value == own.setting(name).value;
+    let place = real(&folder);
+    let is_within =
+        place.strip_prefix(base).is_ok_and(|within| !is_protected(name, within, layers));
+    if is_within || (is_own && !goes_through(base, &folder)) {
+        return None;
+    }
+    let written = toml_of(&value_of(&set));
+    Some((written + &leads(&folder, &place), exactly(&[place])))
+}
+
+/// Files and folders beside the workspace.
+fn beside(name: &str, base: &Path, layers: &Layers) -> Option<(String, String)> {
+    let (set, own) = (set_of(name, layers), layers.own.setting(name));
+    let home = env::var_os("HOME").map(PathBuf::from);
+    let paths = set.paths(base, home.as_deref()).ok()?;
+    let places: Vec<PathBuf> = paths.iter().map(|path| real(path)).collect();
+    let (Value::List(items), Value::List(own)) = (&set.value, &own.value) else { return None };
+    let opens = |((item, path), place): ((_, &PathBuf), &PathBuf)| {
+        !own.contains(item) || (goes_through(base, path) && !place.starts_with(base))
+    };
+    if !items.iter().zip(&paths).zip(&places).any(opens) {
+        return None;
+    }
+    let written = items.iter().map(|item| toml_of(&item.to_string_lossy().into()));
+    let shown: Vec<String> = written
+        .zip(&paths)
+        .zip(&places)
+        .map(|((written, path), place)| written + &leads(path, place))
+        .collect();
+    Some((format!("[{}]", shown.join(", ")), exactly(&places)))
+}
+
+/// Whether something in the base directory decides where a path leads: what comes with it, a link too, is
+/// nobody's word yet.
+fn goes_through(base: &Path, path: &Path) -> bool {
+    let is_in_base = |part: &Path| part.parent().is_some_and(|above| real(above).starts_with(base));
+    path.ancestors().any(|part| part.file_name().is_some() && is_in_base(part))
+}
+
+/// Where a path leads, if that is elsewhere.
+fn leads(path: &Path, place: &Path) -> String {
+    if path == place { String::new() } else { format!(" -> {}", place.display()) }
+}
+
+/// A text for these places, and for no others.
+fn exactly(places: &[PathBuf]) -> String {
+    let places = places.iter().map(|place| place.as_os_str().as_encoded_bytes().escape_ascii());
+    places.map(|place| place.to_string()).collect::<Vec<_>>().join("\n")
 }
 
 fn of_guest(base: &Path, layers: &Layers) -> Vec<Opening> {

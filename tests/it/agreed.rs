@@ -45,6 +45,11 @@ impl Base {
 
     /// Agrees to the settings that stand there, where that was not done.
     pub fn agree(&self) {
+        self.agree_with(&[]);
+    }
+
+    /// The same for a program that has these variables: `~` is another folder by another HOME.
+    pub fn agree_with(&self, environment: &[(&str, PathBuf)]) {
         let Some(agreed) = &self.agreed.to else { return };
         let mut agreed = agreed.lock().unwrap_or_else(PoisonError::into_inner);
         // A folder that is a link can lead out of it, too.
@@ -56,14 +61,14 @@ impl Base {
         let own = ["sessions", "inbox", "outbox", "approvals"];
         let is_new = !agreed.is_known && own.iter().any(|folder| !self.names(folder).is_empty());
         if is_new || agreed.settings != settings {
-            self.agree_in(self.state());
+            self.agree_to(self.path(), self.state(), environment);
         }
         *agreed = Last { settings, is_known: true };
     }
 
     /// The same for a program that has another folder for what it notes.
     pub fn agree_in(&self, state: &Path) {
-        self.agree_to(self.path(), state);
+        self.agree_to(self.path(), state, &[]);
     }
 
     /// Has it noted of this one what is of another, of which it is a copy.
@@ -80,15 +85,16 @@ impl Base {
 
     /// Agrees to what stands in a folder of the base directory that is one itself.
     pub fn agree_below(&self, folder: &str) {
-        self.agree_to(&self.at(folder), self.state());
+        self.agree_to(&self.at(folder), self.state(), &[]);
     }
 
-    fn agree_to(&self, folder: &Path, state: &Path) {
+    fn agree_to(&self, folder: &Path, state: &Path, environment: &[(&str, PathBuf)]) {
         // Wrong settings are told by whatever is tested.
         let _ = Command::new(program())
             .args(["-C".as_ref(), folder.as_os_str(), "config".as_ref(), "allow".as_ref()])
             .env("XDG_CONFIG_HOME", self.at(".no-config"))
             .env("XDG_STATE_HOME", state)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status();

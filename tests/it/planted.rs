@@ -3,7 +3,9 @@
 
 mod around;
 mod found;
+mod leads;
 mod noted;
+mod stale;
 mod unread;
 mod within;
 

@@ -121,7 +121,7 @@ impl Scene {
 
     /// Agrees to the settings that stand there, as whom the program runs as.
     pub fn agree(&self) {
-        self.base.agree();
+        self.base.agree_with(&self.environment);
         self.hand_over_folder(self.base.state());
     }
 

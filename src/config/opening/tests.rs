@@ -214,7 +214,18 @@ fn a_folder_that_a_link_leads_out_counts_without_any_setting() {
     std::fs::create_dir(base.join("../elsewhere")).unwrap();
     link("../elsewhere", "inbox");
     assert_eq!(opened_in(&base, "", ""), ["inbox_dir"]);
-    assert_eq!(opened_in(&base, "inbox_dir = 'inbox'", ""), [""; 0], "the person's own word");
+    let own = format!("inbox_dir = {:?}", base.join("../elsewhere"));
+    assert_eq!(opened_in(&base, &own, ""), [""; 0], "the person's own word");
+    assert_eq!(opened_in(&base, "inbox_dir = '../elsewhere'", ""), [""; 0], "also from there");
+    // It says nothing of what a link of that name leads to; `~` is none but a name here.
+    link("../elsewhere", "~");
+    for own in ["'inbox'", "'inbox/../elsewhere'", "'~/x'", "'./inbox'"] {
+        let own = format!("inbox_dir = {own}");
+        assert_eq!(opened_in(&base, &own, ""), ["inbox_dir"], "{own}");
+        assert_eq!(opened_in(&base, &own, &own), ["inbox_dir"], "{own}");
+    }
+    let through = format!("inbox_dir = {:?}", base.join("inbox"));
+    assert_eq!(opened_in(&base, &through, ""), ["inbox_dir"]);
     assert_eq!(opened_in(&base, "", "inbox_dir = 'inbox/x'"), ["inbox_dir"]);
 }
 

@@ -129,7 +129,8 @@ fn so_many_base_directories_are_remembered_and_no_more() {
     let mut bytes = Vec::new();
     for n in 0..1_003 {
         let folder = here.join(format!("old/{n}"));
-        fs::create_dir_all(folder.join("inbox")).unwrap();
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("deaddrop.toml"), "").unwrap();
         bytes.extend(format!("b{0}\0o{0}/inbox\0", folder.display()).into_bytes());
     }
     let file = base.state().join("deaddrop/bases");
