@@ -134,6 +134,8 @@ impl Base {
         stop: Stop,
         observer: &mut dyn Observer,
     ) -> Result<Self> {
+        // Before anything of it is made: what stands in one that is not noted is nobody's.
+        config.note()?;
         let lock = Lock::take(&config)?;
         sandbox::close_to_commands();
         let (journal, payloads) = Journal::open(&config.sessions.join("journal"))?;
@@ -158,7 +160,6 @@ impl Base {
         let approvals = Inbox::open(&config.approvals)?;
         let workspace = open_workspace(&config)?;
         keep_settings_ours(&config, &workspace)?;
-        config.note()?;
         let helper = std::env::current_exe()
             .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
         let runner = Runner::of(&config, workspace.path(), helper);

@@ -21,7 +21,7 @@ command in it failed; 3 that it waits for your decision, see `deaddrop approve -
 
 Examples:
   deaddrop apply reply.txt
-  xclip -o | deaddrop apply --session a1b2c3d4")]
+  xclip -selection clipboard -o | deaddrop apply --session a1b2c3d4")]
 pub(super) struct Apply {
     /// The reply; `-` or nothing reads it from standard input
     file: Option<PathBuf>,
@@ -75,7 +75,12 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
 /// The text of a reply from a file or standard input, and what to call it.
 pub(super) fn read(file: Option<&Path>) -> Result<(String, String)> {
     let Input { path, name, text } = Input::read(file, "read the reply from")?;
-    Ok((text.map_err(|why| Error::no_reply(&path, why))?, name))
+    let text = text.map_err(|why| Error::no_reply(&path, why))?;
+    if text.trim().is_empty() {
+        // What should have been piped in failed, most likely; as a reply it would use up a turn.
+        return Err(Error::no_reply(&path, "it is empty".to_owned()));
+    }
+    Ok((text, name))
 }
 
 /// Where `file` lies in the inbox, if it does: to be taken, or held.

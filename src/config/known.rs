@@ -59,6 +59,11 @@ impl Used {
         };
         [FILE, FOLDER].iter().any(|name| is_there(&self.base.join(name))) || has_begun()
     }
+
+    /// Whether the folder that was used is still there, if with nothing in it.
+    fn stands(&self) -> bool {
+        !self.folder.is_empty() && folder_of(&self.base) == self.folder
+    }
 }
 
 /// What is known of others, for one base directory.
@@ -143,7 +148,7 @@ impl Config {
                 mine.written.push(place.clone());
             }
         }
-        all.retain(|other| other.base != mine.base && other.lives());
+        all.retain(|other| other.base != mine.base && (other.lives() || other.stands()));
         all.push(mine);
         all.drain(..all.len().saturating_sub(MOST));
         atomic::write_private(&home.join(NOTED), &written(&all))

@@ -273,7 +273,11 @@ fn where_it_cannot_be_noted_the_way_without_is_told() {
     let told = without(&["new", "--no-watch", "A task"]).with_code(2).stderr;
     let told = told + &without(&["config", "allow"]).with_code(2).stderr;
     assert_eq!(told.matches("flags, variables (DEADDROP_…) and your own").count(), 2, "{told}");
-    without(&["new", "--no-watch", "--sandbox", "off", "A task"]).ok();
+    let by_flag = &["new", "--no-watch", "--sandbox", "off", "A task"];
+    let told = without(by_flag).with_code(2).stderr;
+    assert!(told.contains("that this base directory is yours"), "{told}");
+    assert_eq!(base.names("."), ["a-file", "deaddrop.toml"]);
+    base.run(by_flag).ok();
     // A note that is not whole is none.
     base.run(&["config", "allow"]).ok();
     base.run(&["sessions"]).ok();

@@ -187,6 +187,7 @@ fn its_folders_must_be_the_persons_and_lead_nowhere() {
     fs::remove_file(base.at("p/sessions")).unwrap();
     fs::rename(base.at("theirs"), base.at("p/real")).unwrap();
     symlink("real", base.at("p/sessions")).unwrap();
+    base.agree_below("p");
     run_in(&base, "p", &["sessions"]).ok();
     if chown(base.at("p/inbox"), Some(60_123), None).is_err() {
         eprintln!("SKIPPED: files of another user, which only root can make");

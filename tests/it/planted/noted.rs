@@ -18,6 +18,7 @@ fn around_the_notes(is_there: bool) -> Base {
 
 fn apply(base: &Base, reply: &str) -> Run {
     let file = base.write("reply.txt", reply);
+    base.agree_in(&base.at("workspace/.local/state"));
     let mut command = base.command(&["apply", "--again", "--session", ID, file.to_str().unwrap()]);
     Run::of(command.env("XDG_STATE_HOME", base.at("workspace/.local/state")), "")
 }
