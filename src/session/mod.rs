@@ -6,6 +6,7 @@ pub mod log;
 mod pending;
 mod ranges;
 pub mod record;
+mod repeat;
 mod seen;
 pub mod store;
 mod words;
@@ -221,11 +222,6 @@ impl Session {
     /// has seen that outbox can have made it. A session that awaits no reply has none to answer.
     pub fn is_keyed(&self, answers: &Address) -> bool {
         self.awaits_reply() && answers.key.is_some() && self.misses(answers).is_none()
-    }
-
-    /// Whether this text is that of the reply just before: most likely pasted twice.
-    pub fn is_repeat(&self, reply: &str) -> bool {
-        self.last_reply == Some(Digest::of(reply.as_bytes()))
     }
 
     /// The files whose contents the newest outbox gives, in the order asked for.
