@@ -256,12 +256,12 @@ mod tests {
 
     #[test]
     fn less_is_said_where_a_longer_file_is_replaced() {
-        let new = "a\n\n# existing code\n";
+        let new = "a\n\n# existing methods\n";
         let path = RelPath::parse("a.py").unwrap();
         assert!(may_leave_out(new) && left_out(new, b"a\nb\nc\nd\n").is_none());
         let found = left_out_of_longer(new, b"a\nb\nc\nd\n", &path);
-        assert_eq!(found, Some((3, "# existing code")));
+        assert_eq!(found, Some((3, "# existing methods")));
         assert_eq!(left_out_of_longer(new, b"a\nb\nc\n", &path), None);
-        assert_eq!(left_out_of_longer(new, b"a\n  # existing code\nb\nc\nd\n", &path), None);
+        assert_eq!(left_out_of_longer(new, b"a\n  # existing methods\nb\nc\nd\n", &path), None);
     }
 }
