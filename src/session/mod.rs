@@ -1,6 +1,7 @@
 //! A session: one task, and where its conversation stands. Pure; `store` keeps it on disk.
 
 mod changed;
+mod held;
 pub mod journal;
 pub mod log;
 mod pending;
@@ -14,6 +15,7 @@ mod words;
 use serde::{Deserialize, Serialize};
 
 pub use changed::{Back, Changed, FileChange, How, NAMED};
+pub use held::Held;
 pub use pending::{Pending, Question, Verdict};
 pub use seen::SeenFiles;
 
@@ -92,6 +94,9 @@ pub struct Session {
     /// What its newest turn, or the part of it up to a question, changed in the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<Box<Changed>>,
+    /// Files that hold secrets by their nature as they were before its turns, where they are not so now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<Held>,
     /// What its newest outbox does not show since it is secret, or shows all the same: sentences for
     /// the person.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -132,6 +137,7 @@ impl Session {
             seen: SeenFiles::default(),
             pending: None,
             changed: None,
+            held: Vec::new(),
             withheld: Vec::new(),
             tokens: None,
             secret: uuid::Uuid::new_v4().simple().to_string(),
