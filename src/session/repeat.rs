@@ -23,7 +23,7 @@ impl Session {
 /// Nothing within it is left out but blanks at the ends of lines.
 fn bare(reply: &str) -> String {
     let lines: Vec<&str> =
-        reply.trim_start_matches('\u{feff}').lines().map(|line| line.trim_end()).collect();
+        reply.trim_start_matches('\u{feff}').lines().map(str::trim_end).collect();
     let said = |line: &&str| !is_around(line);
     let (Some(first), Some(last)) = (lines.iter().position(said), lines.iter().rposition(said))
     else {
