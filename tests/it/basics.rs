@@ -46,7 +46,10 @@ fn nothing_on_standard_input_is_no_reply() {
     let base = Base::with_session();
     for text in ["", " \n\n"] {
         let run = base.run_with(&["apply", "-"], text);
-        assert!(run.stderr.contains("standard input") && run.stderr.contains("it is empty"), "{run:?}");
+        assert!(
+            run.stderr.contains("standard input") && run.stderr.contains("it is empty"),
+            "{run:?}"
+        );
         assert!(run.code != Some(0) && !base.exists(&format!("outbox/{ID}_seq0002.txt")));
     }
 }
