@@ -36,6 +36,7 @@ mod paths;
 mod printer;
 mod prose;
 mod reader;
+mod range;
 mod repairs;
 mod results;
 mod sorts;

@@ -72,6 +72,7 @@ pub(in crate::protocol) fn blocks(text: &str) -> Blocks {
         first: [None; COMMANDS.len()],
         escaped: (0, 0),
         ignored: 0,
+        numbered: None,
         blocks: Blocks {
             steps: Vec::new(),
             unclosed: false,
@@ -105,6 +106,8 @@ pub(super) struct Reader<'a> {
     pub(super) escaped: (usize, usize),
     /// How many notes were left out.
     pub(super) ignored: usize,
+    /// Up to where a closing tag of an edit begins whose word is a number, once that was looked for.
+    pub(super) numbered: Option<usize>,
     pub(super) blocks: Blocks,
 }
 
@@ -183,11 +186,11 @@ impl Reader<'_> {
         let command = mark.command();
         let end = self.line_end(mark.at);
         let (line, rest) = (&self.text[mark.line..end], &self.text[mark.name_end..end]);
-        let mut repairs = mark.repairs;
+        let mut repairs = self.with_range(mark, rest);
         let tag = attributes::read(command, rest, &mut repairs);
         let after =
             tag.as_ref().map_or("", |tag| marks::without_decoration(tag.after, mark.repairs));
-        let token = command.closing.and_then(|_| end_token(command, rest, tag.as_ref().ok()));
+        let token = end_token(command, rest, tag.as_ref().ok(), repairs);
         let inline = command.closing.filter(|_| token.is_none());
         let inline = inline.and_then(|closing| inline_body(after, closing, mark));
         let found = Found { rest, is_broken: tag.is_err(), after, inline };
@@ -366,9 +369,15 @@ fn in_doubt(mark: &Mark, closing: &str, first: &str) -> Option<String> {
 
 /// The word that a block ends with, as its tag gives it. Also where the tag cannot be read: what such
 /// a body holds is no command either.
-fn end_token(command: &Command, rest: &str, tag: Option<&Opening<'_>>) -> Option<String> {
+fn end_token(
+    command: &Command,
+    rest: &str,
+    tag: Option<&Opening<'_>>,
+    repairs: Repairs,
+) -> Option<String> {
     match tag {
         Some(tag) => tag.value(command, "end").map(str::to_owned),
         None => attributes::token(rest),
+        _ if command.closing.is_none() || repairs.has(Repairs::RANGE) => None,
     }
 }
