@@ -24,6 +24,7 @@ mod attributes;
 mod block;
 mod bodies;
 mod catalogue;
+mod cut;
 mod ends;
 mod lead;
 mod marks;

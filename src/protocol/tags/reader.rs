@@ -214,6 +214,7 @@ impl Reader<'_> {
         let Some(closing) = command.closing else {
             return match tag {
                 Ok(tag) => self.without_body(mark, number, line, tag, after, warnings),
+                Err(_) if self.is_cut(mark, number) => {}
                 Err(what) => self.malformed(mark, number, line, &what),
             };
         };
@@ -337,6 +338,7 @@ impl Reader<'_> {
     }
 
     fn finish(mut self) -> Blocks {
+        self.cut_name();
         let (escaped, all) = self.escaped;
         if escaped * 2 > all {
             let told = "most tags of the reply came with escaped characters (\\_), so its bodies may hold such too; they were kept as they are";
