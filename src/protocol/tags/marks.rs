@@ -184,7 +184,7 @@ fn ends_thoughts(after: &str) -> bool {
 
 /// Whether a tag can stand behind this byte.
 fn may_stand_before(byte: u8) -> bool {
-    byte.is_ascii_whitespace() || byte >= 0x80 || b"*_`~#>-+.)\\".contains(&byte)
+    byte.is_ascii_whitespace() || byte >= 0x80 || b"*_`~#>-+.)]\\".contains(&byte)
 }
 
 /// Tells each mark what comes next of its name.

@@ -196,7 +196,7 @@ impl Reader<'_> {
         let found = Found { rest, is_broken: tag.is_err(), after, inline };
         let number = self.number(mark.line);
         if command.kind == Kind::Reply {
-            return self.addressed(mark, number, tag.ok().filter(|_| found.after.is_empty()));
+            return self.addressed(n, number, tag.ok(), found.after);
         }
         if !mark.is_plain() && self.is_prose(n, mark, &found) {
             return self.words(mark, number, line, &found);
