@@ -9,7 +9,7 @@ use super::attributes::{self, Opening, brief};
 use super::block::{Block, tag_fault};
 use super::bodies;
 use super::catalogue::{COMMANDS, Command};
-use super::ends::inline_body;
+use super::ends::{body_there, inline_body};
 use super::marks::{self, Mark, What};
 use super::names::name;
 use super::notes;
@@ -192,7 +192,7 @@ impl Reader<'_> {
             tag.as_ref().map_or("", |tag| marks::without_decoration(tag.after, mark.repairs));
         let token = end_token(command, rest, tag.as_ref().ok(), repairs);
         let inline = command.closing.filter(|_| token.is_none());
-        let inline = inline.and_then(|closing| inline_body(after, closing, mark));
+        let inline = inline.and_then(|end| body_there(tag.is_ok(), rest, after, end, mark));
         let found = Found { rest, is_broken: tag.is_err(), after, inline };
         let number = self.number(mark.line);
         if command.kind == Kind::Reply {
@@ -378,8 +378,8 @@ fn end_token(
     repairs: Repairs,
 ) -> Option<String> {
     match tag {
+        _ if command.closing.is_none() || repairs.has(Repairs::RANGE) => None,
         Some(tag) => tag.value(command, "end").map(str::to_owned),
         None => attributes::token(rest),
-        _ if command.closing.is_none() || repairs.has(Repairs::RANGE) => None,
     }
 }
