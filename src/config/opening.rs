@@ -215,7 +215,8 @@ fn outside(name: &str, base: &Path, layers: &Layers) -> Option<(String, String)>
     let place = real(&folder);
     let is_within =
         place.strip_prefix(base).is_ok_and(|within| !is_protected(name, within, layers));
-    if is_within || (is_own && !goes_through(base, &folder)) {
+    // Where no link leads it elsewhere, their own word is followed to the letter.
+    if is_within || (is_own && (folder == place || !goes_through(base, &folder))) {
         return None;
     }
     let written = toml_of(&value_of(&set));
