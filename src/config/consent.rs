@@ -89,6 +89,14 @@ impl Consent {
         self.found.as_ref().map(|(opening, _)| opening)
     }
 
+    /// The same for whoever takes up nothing of what is found there.
+    pub fn but_found(mut self) -> Self {
+        if let Some((opening, _)) = self.found.take() {
+            self.lacks.retain(|lack| *lack != opening);
+        }
+        self
+    }
+
     /// All that the settings of the base directory open, whether that is in force or not.
     pub fn openings(&self) -> &[Opening] {
         &self.openings
