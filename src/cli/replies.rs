@@ -76,10 +76,6 @@ pub(super) fn apply(context: &Context, arguments: &Apply) -> Result<ExitCode> {
 pub(super) fn read(file: Option<&Path>) -> Result<(String, String)> {
     let Input { path, name, text } = Input::read(file, "read the reply from")?;
     let text = text.map_err(|why| Error::no_reply(&path, why))?;
-    if text.trim().is_empty() && file.is_none_or(|file| file == Path::new("-")) {
-        // What should have been piped in failed, most likely; as a reply it would use up a turn.
-        return Err(Error::no_reply(&path, "it is empty".to_owned()));
-    }
     Ok((text, name))
 }
 

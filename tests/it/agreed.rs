@@ -66,6 +66,18 @@ impl Base {
         *agreed = Last { settings, is_known: true };
     }
 
+    /// Has what a test put there count as the person's, also for a program that is started some other way
+    /// and has the tests' own folder for what it notes.
+    pub fn is_theirs(&self) {
+        if self.agreed.to.is_none() {
+            return;
+        }
+        self.agree();
+        if let Some(state) = std::env::var_os("XDG_STATE_HOME") {
+            self.agree_in(Path::new(&state));
+        }
+    }
+
     /// The same for a program that has another folder for what it notes.
     pub fn agree_in(&self, state: &Path) {
         self.agree_to(self.path(), state, &[]);

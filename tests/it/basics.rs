@@ -40,16 +40,3 @@ fn a_large_workspace_is_listed_where_no_thread_can_be_made() {
     .ok();
     assert!(base.read(run.stdout.trim()).contains("\n  a/ (5,100 files, 0 bytes)\n"), "{run:?}");
 }
-
-#[test]
-fn nothing_on_standard_input_is_no_reply() {
-    let base = Base::with_session();
-    for text in ["", " \n\n"] {
-        let run = base.run_with(&["apply", "-"], text);
-        assert!(
-            run.stderr.contains("standard input") && run.stderr.contains("it is empty"),
-            "{run:?}"
-        );
-        assert!(run.code != Some(0) && !base.exists(&format!("outbox/{ID}_seq0002.txt")));
-    }
-}

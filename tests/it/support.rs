@@ -99,6 +99,7 @@ impl Base {
         ] {
             fs::create_dir_all(self.at(folder)).unwrap();
         }
+        self.is_theirs();
     }
 
     pub fn path(&self) -> &Path {
