@@ -22,6 +22,10 @@ enum ErrorKind {
         room.display()
     )]
     Full { error: Error, room: PathBuf },
+    #[error(
+        "{0}; it may be kept all the same: see in the newest outbox and in `deaddrop status --json` before you say it again"
+    )]
+    InDoubt(Error),
     #[error("{origin}: {problem}")]
     Config { origin: String, problem: String },
     #[error(
@@ -231,6 +235,7 @@ impl Error {
         use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
         let source = match &*self.0 {
             ErrorKind::Full { .. } => return true,
+            ErrorKind::InDoubt(error) => return error.is_of_the_disk(),
             ErrorKind::Io { source, .. } => source,
             _ => return false,
         };
@@ -250,6 +255,12 @@ impl Error {
     #[must_use]
     pub fn with_room_in(self, folder: &Path) -> Self {
         ErrorKind::Full { error: self, room: folder.to_owned() }.into()
+    }
+
+    /// The same error of what the person has said, where nobody can tell whether it is kept.
+    #[must_use]
+    pub fn in_doubt(self) -> Self {
+        ErrorKind::InDoubt(self).into()
     }
 
     /// Whether another process is at work in the base directory.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::{Base, Turn};
 use crate::atomic;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::outbox::{self, Files};
 use crate::protocol::{Dialect, operations};
 use crate::session::Session;
@@ -54,18 +54,38 @@ impl Base {
 
     /// Says something on the person's behalf: at the end of the newest outbox, if that is still to be
     /// answered, else in the next one. The turn's outbox is the one that says it now.
+    ///
+    /// # Errors
+    /// It could not be written, and is not said: who says it again says it once.
     pub fn say(&mut self, session: Session, text: &str) -> Result<Turn> {
-        if let Some((session, outbox)) = self.added(&session, text) {
-            // First, since a key has to be known before anybody can see it.
-            self.save(&session)?;
-            let path = self.outbox_path(&session);
-            atomic::write(&path, outbox.as_bytes())?;
-            return Ok(Turn { session, outbox: Some(path) });
+        if let Some((added, outbox)) = self.added(&session, text) {
+            let path = self.outbox_path(&added);
+            // Written first, so that a full disk is met while nothing is noted, and named last, since a
+            // key has to be known before anybody can see it. Whichever of the two outboxes a power loss
+            // leaves, its key is known: so that waits for no disk.
+            let temporary = atomic::write_beside(&path, outbox.as_bytes())?;
+            let name = || fs::rename(&temporary, &path).map_err(|e| Error::io("write", &path, e));
+            if let Err(e) = self.save_or_not(&added, name) {
+                let _ = fs::remove_file(&temporary);
+                return Err(e);
+            }
+            return Ok(Turn { session: added, outbox: Some(path) });
         }
         let mut session = session;
         session.say(text, self.now());
-        self.save(&session)?;
+        self.save_or_not(&session, || Ok(()))?;
         Ok(Turn { session, outbox: None })
+    }
+
+    /// Saves a session that the person changed, and does what follows from that. Where either fails, it is
+    /// saved as it was, since else the journal would hold what is told to have failed.
+    fn save_or_not(&mut self, session: &Session, then: impl FnOnce() -> Result<()>) -> Result<()> {
+        let before = self.store.load_stem(&session.stem())?;
+        let Err(failed) = self.save(session).and_then(|()| then()) else { return Ok(()) };
+        match self.save(&before) {
+            Ok(()) => Err(failed),
+            Err(_) => Err(failed.in_doubt()),
+        }
     }
 
     /// The session with words added to its newest outbox, and the text of that; None where they have to

@@ -90,9 +90,9 @@ impl Base {
         }
         let plan = self.checkpoints.note(&plan)?;
         self.checkpoints.settle()?;
-        // Who has something to say wants it to be read.
-        let is_silent = reason.is_none() && session.to_say.is_empty();
-        let completes = completes.filter(|_| is_silent);
+        // Who has something to say wants it to be read: all that was said since the session was taken up
+        // again, since no reply came after that.
+        let completes = completes.filter(|_| reason.is_none() && !session.is_unanswered());
         let mut reopened = None;
         if session.is_complete {
             // It is taken up again: its last outbox was answered.

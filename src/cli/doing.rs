@@ -72,6 +72,7 @@ impl Context {
         let mut teller = Teller::new(self);
         match self.open_or_hand_over(&wish, stop)? {
             Opened::Here(mut base) => {
+                let says = matches!(wish, Wish::Say { .. });
                 let turn = match (reply, wish) {
                     (Some(name), Wish::Apply { reply, session, again, force }) => {
                         let chosen = control::choose(&mut base, reply, session.as_deref(), force)?;
@@ -80,7 +81,13 @@ impl Context {
                     }
                     (_, wish) => control::fulfil(&mut base, wish, &mut teller)?,
                 };
-                base.settle()?;
+                match base.settle() {
+                    // Who is told that it failed would say it again.
+                    Err(e) if says => self.talk.say(&format!(
+                        "{e}. What you said is kept all the same; the next start goes on from the journal."
+                    )),
+                    settled => settled?,
+                }
                 Ok(turn)
             }
             Opened::Elsewhere(turn) => {

@@ -115,7 +115,7 @@ enum Command {
     Deny(decisions::Deny),
     /// Carry out one message of operations without a session, and print its events
     Run(run::RunOnce),
-    /// Add your words to the next outbox
+    /// Add your words to the newest outbox
     Say(sessions::Say),
     /// List the sessions
     Sessions(sessions::List),

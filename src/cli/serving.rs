@@ -168,7 +168,7 @@ pub(super) fn resume(context: &Context, arguments: &Resume) -> Result<ExitCode> 
     match &arguments.reopen {
         Some(_) if !session.is_complete => {
             return Err(Error::usage(format!(
-                "session {0} is not complete; `deaddrop say --session {0} TEXT` adds words to its next outbox",
+                "session {0} is not complete; `deaddrop say --session {0} TEXT` adds words to its newest outbox",
                 session.id
             )));
         }

@@ -135,17 +135,18 @@ impl SeenFiles {
     }
 
     /// These files may be others than any that was seen: nothing goes by their lines before they are
-    /// seen again. Of more than can be remembered, those that were seen count, and the first others.
+    /// seen again. None is forgotten for that: those that were seen count, and as many of the others as
+    /// there is room for, the first ones. What was seen is the last to be forgotten after it.
     pub fn doubt(&mut self, paths: impl Iterator<Item = RelPath>) {
-        let mut unseen = Vec::new();
+        let mut known = Vec::new();
         for path in paths {
-            match self.0.get_mut(&path) {
-                Some(sight) => (sight.seen, sight.newer) = (Seen::outdated(), None),
-                None if unseen.len() < REMEMBERED / 2 => unseen.push(path),
-                None => {}
+            if self.0.contains_key(&path) {
+                known.push(path);
+            } else if self.0.len() < REMEMBERED {
+                self.see(path, Seen::outdated());
             }
         }
-        unseen.into_iter().for_each(|path| self.see(path, Seen::outdated()));
+        known.into_iter().for_each(|path| self.see(path, Seen::outdated()));
     }
 
     /// A file or a folder stands elsewhere now.

@@ -77,6 +77,12 @@ impl Session {
         !self.to_say.is_empty() || !self.to_repeat.is_empty()
     }
 
+    /// Whether the person has said anything that no reply has answered, where none came since the session
+    /// was taken up again: it is for the next outbox, or only the newest has told it.
+    pub fn is_unanswered(&self) -> bool {
+        self.is_unheard() || !self.said.is_empty()
+    }
+
     /// What the newest outbox says is for the next one, too: nobody may have read it.
     pub(super) fn repeat_said(&mut self) {
         let mut said = std::mem::take(&mut self.said);
@@ -119,7 +125,8 @@ mod tests {
             assert_eq!(session.to_say, to_say);
             assert_eq!((session.to_repeat.len(), session.is_unheard()), (0, known < 2));
             session.next_outbox();
-            assert_eq!((&*session.said, session.said_before), (&*session.said.clone(), 0));
+            assert_eq!(session.said, to_say);
+            assert_eq!(session.said_before, 0);
         }
     }
 

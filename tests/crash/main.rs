@@ -9,6 +9,7 @@ mod guests;
 mod moves;
 mod order;
 mod runs;
+mod say;
 mod scene;
 #[path = "../it/support.rs"]
 mod support;

@@ -128,6 +128,46 @@ fn an_undo_says_once_more_what_may_not_have_been_read_and_nothing_that_was() {
     assert!(!base.outbox(5).contains("Use tabs"), "{}", base.outbox(5));
 }
 
+/// The newest outbox of the session, which is open.
+fn newest(base: &Base) -> String {
+    let status = status(base);
+    assert_eq!(status["isComplete"], false, "{status}");
+    base.outbox(u32::try_from(status["sequence"].as_u64().unwrap()).unwrap())
+}
+
+#[test]
+fn a_redo_loses_nothing_that_was_said_since_the_undo() {
+    let create = |path: &str| format!("[CREATE_FILE path=\"{path}\"]\nx\n[/CREATE_FILE]\n");
+    let says: &[&str] = &["say", "Use tabs"];
+    let reason: &[&str] = &["undo", "--reason", "Use tabs"];
+    let (undo, redo): (&[&str], &[&str]) = (&["undo"], &["redo"]);
+    for steps in [
+        &[undo, says, redo][..],
+        &[undo, says, redo, undo],
+        &[undo, says, redo, undo, redo],
+        // In an outbox after the one that they were added to.
+        &[undo, says, undo, redo, redo],
+        &[reason, redo],
+    ] {
+        let base = Base::with_session();
+        base.apply(&create("a"));
+        apply(&base, &format!("{}{DONE}", create("b")));
+        assert_eq!(status(&base)["isComplete"], true);
+        for step in steps {
+            base.run(step).ok();
+        }
+        let outbox = newest(&base);
+        assert!(prompt(&outbox).contains(AGAIN), "{steps:?}: {outbox}");
+        assert_eq!(outbox.matches("Use tabs").count(), 1, "{steps:?}: {outbox}");
+        assert_eq!(base.exists("workspace/b"), steps.last() == Some(&redo), "{steps:?}");
+        // What is answered is not said again.
+        apply(&base, &keyed(&outbox, DONE));
+        assert_eq!(status(&base)["isComplete"], true, "{steps:?}");
+        base.run(undo).ok();
+        assert!(!newest(&base).contains("Use tabs"), "{steps:?}");
+    }
+}
+
 #[test]
 fn an_outbox_that_is_full_or_not_as_it_was_written_stays_and_the_next_one_says_it() {
     for (task, change) in [("word ".repeat(10_000), ""), ("A task".to_owned(), "edited\n")] {

@@ -266,5 +266,24 @@ fn what_is_in_doubt_is_like_nothing_that_stands_there() {
     let a = all.get(&path("a"), (1, 1)).unwrap();
     assert!(!a.is(b"1") && !a.is(b"3") && !a.is(b"") && !a.fits(&Seen::whole(b"1")));
     assert!(all.get(&path("b"), (1, 1)).unwrap().is(b"2"));
-    assert!(all.get(&path("n0"), (1, 1)).is_some() && all.0.len() == REMEMBERED / 2 + 2);
+    assert!(all.get(&path("n0"), (1, 1)).is_some() && all.0.len() == REMEMBERED);
+    assert!(all.get(&path(&format!("n{}", REMEMBERED - 3)), (1, 1)).is_some());
+    assert!(all.get(&path(&format!("n{}", REMEMBERED - 2)), (1, 1)).is_none());
+}
+
+#[test]
+fn what_is_in_doubt_and_was_seen_is_not_forgotten_for_what_was_not() {
+    let outdated = |all: &SeenFiles| all.get(&path("f"), (1, 1)) == Some(&Seen::outdated());
+    for (first, others) in [(true, 140), (false, 140), (true, REMEMBERED), (false, REMEMBERED)] {
+        let mut all = seen(&[("f", "1")]);
+        (0..200).for_each(|n| all.see(path(&format!("seen{n}")), whole("x")));
+        let unseen: Vec<_> = (0..others).map(|n| path(&format!("unseen{n}"))).collect();
+        let (before, after) = unseen.split_at(if first { 0 } else { others });
+        all.doubt([before, &[path("f")], after].concat().into_iter());
+        assert!(outdated(&all) && all.0.len() == REMEMBERED, "{first}, {others}");
+        assert!((0..200).all(|n| all.get(&path(&format!("seen{n}")), (1, 1)).is_some()));
+        // Of all that is there it is forgotten last.
+        (1..REMEMBERED).for_each(|n| all.see(path(&format!("later{n}")), whole("x")));
+        assert!(outdated(&all), "{first}, {others}");
+    }
 }
