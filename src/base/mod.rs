@@ -17,7 +17,7 @@ mod undoing;
 
 pub use asking::{Heard, foretell};
 pub use keeping::{Kept, Pruned, kept};
-pub use showing::{Shown, Which, shown};
+pub use showing::{Shown, Turns, Which};
 pub use undoing::Back;
 
 use std::cell::{Cell, RefCell};

@@ -4,7 +4,7 @@ use super::{keeping, recording};
 use crate::blobs::BlobId;
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::session::log;
+use crate::session::log::{self, Entry};
 use crate::session::{Changed, Session};
 use crate::workspace::checkpoint::{Change, Store, What, composed};
 use crate::workspace::overlay::Standing;
@@ -22,20 +22,22 @@ pub enum Which {
 
 /// What turns changed.
 #[derive(Debug)]
-pub struct Shown {
+pub struct Shown<'a> {
     /// The outbox that the first of them answered.
     pub first: u32,
     /// The outbox that the last of them answered.
     pub last: u32,
     /// What they come to, by path.
     pub changes: Vec<Change>,
-    store: Store,
+    /// The turns.
+    of: &'a [Known],
+    store: &'a Store,
 }
 
-impl Shown {
+impl Shown<'_> {
     /// What is told of its files.
     pub fn told(&self) -> Changed {
-        recording::told(&self.store, &self.changes, Vec::new())
+        recording::told(self.store, &self.changes, Vec::new())
     }
 
     /// What stood, or stands, somewhere; None where nothing does, or a folder.
@@ -48,68 +50,119 @@ impl Shown {
             Some(What::Link { target }) => Some(Standing::Link(target.clone())),
             Some(What::Unkept { .. }) => Some(Standing::Large),
             Some(What::File { blob, .. }) => {
-                let bytes = self.store.blobs.read(blob)?.ok_or_else(|| gone(self.last))?;
+                let bytes = self.store.blobs.read(blob)?.ok_or_else(|| gone(self.turn_of(blob)))?;
                 Some(Standing::File(bytes))
             }
         })
     }
+
+    /// The first of the turns whose record names a content.
+    fn turn_of(&self, content: &BlobId) -> u32 {
+        let names = |turn: &&Known| {
+            let records = turn.records.as_deref().unwrap_or_default();
+            let changes = self.store.composed(records).ok().flatten().unwrap_or_default();
+            changes.iter().any(|change| change.blobs().any(|blob| blob == content))
+        };
+        self.of.iter().find(names).map_or(self.last, |turn| turn.sequence)
+    }
 }
 
-/// What turns of a session changed. Of several, one list says what they come to, undos included.
-///
-/// # Errors
-/// There is none, or nothing is kept of one of them.
-pub fn shown(config: &Config, session: &Session, which: Which) -> Result<Shown> {
-    if let Some(guest) = &config.guest {
-        let guest = crate::place::Guest::new(guest.clone()).label();
-        return Err(elsewhere(&guest));
+/// A turn, and where what it changed is recorded; None where nothing is.
+#[derive(Debug)]
+struct Known {
+    sequence: u32,
+    records: Option<Vec<BlobId>>,
+}
+
+/// The turns of a session, of which each can be shown: its log is read once.
+#[derive(Debug)]
+pub struct Turns {
+    id: String,
+    /// In their order.
+    all: Vec<Known>,
+    store: Store,
+}
+
+impl Turns {
+    /// The turns of a session.
+    ///
+    /// # Errors
+    /// The log cannot be read, or nothing is kept here of any of its turns.
+    pub fn read(config: &Config, session: &Session) -> Result<Self> {
+        Self::of(config, session, &log::read(&config.sessions, &session.id)?)
     }
-    if session.run.is_some() {
-        return Err(not_of_runs(&session.stem()));
-    }
-    let mut turns: Vec<(u32, Option<Vec<BlobId>>)> = log::read(&config.sessions, &session.id)?
-        .into_iter()
-        .map(|entry| (entry.sequence, entry.changed.map(|_| entry.records)))
-        .collect();
-    // The part of a turn that waits for a decision.
-    if let (Some(changed), Some(_)) = (&session.changed, &session.pending) {
-        let records = changed.not_kept.is_none().then(|| changed.records.clone());
-        turns.push((session.sequence, records));
-    }
-    let newest = turns.last().map(|(sequence, _)| *sequence);
-    match which {
-        Which::Last => turns.retain(|(sequence, _)| Some(*sequence) == newest),
-        Which::One(wanted) => turns.retain(|(sequence, _)| *sequence == wanted),
-        Which::From(first, last) => {
-            turns.retain(|(sequence, _)| (first..=last).contains(sequence));
+
+    /// The turns of a session whose log says this.
+    ///
+    /// # Errors
+    /// Nothing is kept here of any of them.
+    pub fn of(config: &Config, session: &Session, entries: &[Entry]) -> Result<Self> {
+        if let Some(guest) = &config.guest {
+            let guest = crate::place::Guest::new(guest.clone()).label();
+            return Err(elsewhere(&guest));
         }
+        if session.run.is_some() {
+            return Err(not_of_runs(&session.stem()));
+        }
+        let known = |entry: &Entry| Known {
+            sequence: entry.sequence,
+            records: entry.changed.map(|_| entry.records.clone()),
+        };
+        let mut all: Vec<Known> = entries.iter().map(known).collect();
+        // The part of a turn that waits for a decision.
+        if let (Some(changed), Some(_)) = (&session.changed, &session.pending) {
+            let records = changed.not_kept.is_none().then(|| changed.records.clone());
+            all.push(Known { sequence: session.sequence, records });
+        }
+        all.sort_by_key(|turn| turn.sequence);
+        Ok(Self { id: session.id.clone(), all, store: keeping::store(config) })
     }
-    let (Some((first, _)), Some((last, _))) = (turns.first(), turns.last()) else {
-        let id = &session.id;
-        return Err(Error::undo(match which {
-            Which::One(n) if newest.is_some() => {
+
+    /// What some of them changed. Of several, one list says what they come to, undos included.
+    ///
+    /// # Errors
+    /// There is none, or nothing is kept of one of them.
+    pub fn shown(&self, which: Which) -> Result<Shown<'_>> {
+        let (first, last) = match (which, self.all.last()) {
+            (Which::Last, newest) => newest.map_or((1, 0), |turn| (turn.sequence, turn.sequence)),
+            (Which::One(wanted), _) => (wanted, wanted),
+            (Which::From(first, last), _) => (first, last),
+        };
+        let begin = self.all.partition_point(|turn| turn.sequence < first);
+        let end = self.all.partition_point(|turn| turn.sequence <= last);
+        let of = self.all.get(begin..end).unwrap_or_default();
+        let (Some(Known { sequence: first, .. }), Some(Known { sequence: last, .. })) =
+            (of.first(), of.last())
+        else {
+            return Err(self.without(which));
+        };
+        let mut parts = Vec::new();
+        for Known { sequence, records } in of {
+            let records = records.as_ref().ok_or_else(|| {
+                Error::undo(format!(
+                    "nothing was kept of what turn {sequence} changed, so it cannot be shown or taken back"
+                ))
+            })?;
+            parts.push(self.store.composed(records)?.ok_or_else(|| gone(*sequence))?);
+        }
+        let mut changes = composed(parts);
+        changes.retain(|change| change.before != change.after);
+        Ok(Shown { first: *first, last: *last, changes, of, store: &self.store })
+    }
+
+    /// Said where there is no such turn.
+    fn without(&self, which: Which) -> Error {
+        let id = &self.id;
+        Error::undo(match which {
+            Which::One(n) if !self.all.is_empty() => {
                 format!("session {id} has had no turn {n}; `deaddrop log` lists them")
             }
-            Which::From(..) if newest.is_some() => {
+            Which::From(..) if !self.all.is_empty() => {
                 format!("session {id} has had none of these turns; `deaddrop log` lists them")
             }
             _ => format!("session {id} has had no turn yet"),
-        }));
-    };
-    let (first, last) = (*first, *last);
-    let store = keeping::store(config);
-    let mut parts = Vec::new();
-    for (sequence, records) in turns {
-        let records = records.ok_or_else(|| {
-            Error::undo(format!(
-                "nothing was kept of what turn {sequence} changed, so it cannot be shown or taken back"
-            ))
-        })?;
-        parts.push(store.composed(&records)?.ok_or_else(|| gone(sequence))?);
+        })
     }
-    let mut changes = composed(parts);
-    changes.retain(|change| change.before != change.after);
-    Ok(Shown { first, last, changes, store })
 }
 
 /// Said of a run.

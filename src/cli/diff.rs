@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::changes::{self, coloured, unified};
 use super::{Context, sessions, talk};
-use crate::base::{Which, shown};
+use crate::base::{Turns, Which};
 use crate::error::Result;
 use crate::text::count;
 use crate::workspace::checkpoint::{Change, What};
@@ -58,7 +58,8 @@ fn turns(text: &str) -> std::result::Result<Which, String> {
 pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
     let session = sessions::named_or_newest(context, arguments.session.as_deref())?;
     let which = if arguments.all { Some(Which::From(0, u32::MAX)) } else { arguments.turns };
-    let shown = shown(&context.config, &session, which.unwrap_or(Which::Last))?;
+    let turns = Turns::read(&context.config, &session)?;
+    let shown = turns.shown(which.unwrap_or(Which::Last))?;
     let told = shown.told();
     let talk = context.talk.for_results();
     for change in &shown.changes {

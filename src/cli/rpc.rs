@@ -122,6 +122,9 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
     let workspace = Workspace::open(&root.path, &state, &config.protected_names)?;
     let mut runner = Runner::of(config, workspace.path(), helper);
     runner.hidden = hidden;
+    // Whoever connects need not be the one whose settings these are, and they may be another's than the
+    // server's own.
+    runner.shown = None;
     // There are many at once, and nobody goes on with what they did.
     runner.lock = PathBuf::new();
     let listening = Listening::open(at)?;

@@ -10,7 +10,7 @@ use super::serving::first_line;
 use super::whereabouts::By;
 use super::{Context, held, question, talk};
 
-use crate::base::{Turn, Which, shown};
+use crate::base::{Turn, Turns, Which};
 use crate::config::Config;
 use crate::control::Wish;
 use crate::error::{Error, Result};
@@ -207,6 +207,8 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
     let session = named_or_newest(context, arguments.id.as_deref())?;
     let entries = log::read(&context.config.sessions, &session.id)?;
     let undone = log::undone(&entries);
+    let known = Turns::of(&context.config, &session, &entries).map_err(|e| e.to_string());
+    let files = |sequence| files(known.as_ref().map_err(Clone::clone)?, sequence);
     let mut turns: Vec<(Entry, bool)> = entries.into_iter().map(|entry| (entry, false)).collect();
     turns.extend(begun(&session).map(|entry| (entry, true)));
     if turns.is_empty() {
@@ -218,7 +220,7 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
             let mut value = json!(entry);
             value["isUndone"] = is_undone.into();
             if context.talk.verbose {
-                value["files"] = json!(files(context, &session, entry.sequence).ok());
+                value["files"] = json!(files(entry.sequence).ok());
             }
             if waits {
                 value["waiting"] = question::to_json(context, &session);
@@ -258,7 +260,7 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
         }
         talk::result(&format!("{line}  ({})", visible_line(&reply)));
         if context.talk.verbose {
-            match files(context, &session, sequence) {
+            match files(sequence) {
                 Ok(files) => files.iter().for_each(|file| talk::result(&format!("        {file}"))),
                 Err(why) => talk::result(&format!("        {why}")),
             }
@@ -268,12 +270,8 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
 }
 
 /// Which files a turn changed, as a line each; else why that is not known.
-fn files(
-    context: &Context,
-    session: &Session,
-    sequence: u32,
-) -> std::result::Result<Vec<String>, String> {
-    let shown = shown(&context.config, session, Which::One(sequence)).map_err(|e| e.to_string())?;
+fn files(turns: &Turns, sequence: u32) -> std::result::Result<Vec<String>, String> {
+    let shown = turns.shown(Which::One(sequence)).map_err(|e| e.to_string())?;
     let told = shown.told();
     let mut files: Vec<String> = told.named.iter().map(FileChange::told_with_lines).collect();
     match told.files - files.len() {

@@ -99,8 +99,12 @@ impl Runner {
     }
 
     fn find(&self, own: &Path) -> Found {
-        let wanted =
-            Wanted { workspace: &self.workspace, state: &self.hidden, settings: &self.settings };
+        let wanted = Wanted {
+            workspace: &self.workspace,
+            state: &self.hidden,
+            shown: self.shown.as_deref(),
+            settings: &self.settings,
+        };
         let network = self.settings.network;
         let mut missing = Vec::new();
         let view = View::of(&wanted);
@@ -191,9 +195,8 @@ impl Runner {
             environment::set(&mut environment, "HOME", home);
             environment::set(&mut environment, "TMPDIR", temporary);
         } else {
-            let settings = self.workspace.join(crate::config::FILE);
             mounts.extend(self.hidden.iter().map(|at| match at.clone() {
-                at if at == settings => sandbox::Mount::Show { at },
+                at if self.shown.as_ref() == Some(&at) => sandbox::Mount::Show { at },
                 at => sandbox::Mount::Cover { at },
             }));
         }

@@ -50,6 +50,9 @@ pub struct Runner {
     pub workspace: PathBuf,
     /// deaddrop's own files and folders, which commands are not to see.
     pub hidden: Vec<PathBuf>,
+    /// A file of these that commands can read all the same, and not change: the settings at the root of
+    /// the workspace. None hides it, too.
+    pub shown: Option<PathBuf>,
     /// A file that is locked while a command runs, so that after a crash one can wait for its end;
     /// empty for none.
     pub lock: PathBuf,
@@ -139,6 +142,7 @@ impl Runner {
             helper,
             timeout: Duration::from_secs(30),
             output_limit: 4000,
+            shown: Some(workspace.join(config::FILE)),
             workspace,
             hidden: Vec::new(),
             lock: PathBuf::new(),

@@ -1,5 +1,8 @@
 //! What several turns come to, which files each changed, room made beside a daemon, and runs.
 
+use std::fs;
+use std::process::Command;
+
 use serde_json::Value;
 
 use crate::support::{Base, ID, wait_until};
@@ -58,6 +61,50 @@ fn log_tells_which_files_each_turn_changed() {
     let json = base.run(&["log", "-v", "--json"]).ok().stdout;
     let first: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
     assert_eq!(first["files"], serde_json::json!(["a (+1 −0)", "new gone (+1)"]));
+}
+
+#[test]
+fn the_log_is_read_once_however_many_turns_it_tells_of() {
+    let base = turns();
+    let mut strace = Command::new("strace");
+    let plain = base.command(&["log", "-v"]);
+    strace.args(["-f", "-e", "trace=?open,openat", "-o"]).arg(base.at("trace"));
+    strace.arg(plain.get_program()).args(plain.get_args());
+    for (name, value) in plain.get_envs() {
+        match value {
+            Some(value) => strace.env(name, value),
+            None => strace.env_remove(name),
+        };
+    }
+    strace.current_dir(base.path());
+    let log = match strace.output() {
+        Ok(output) if output.status.success() => String::from_utf8(output.stdout).unwrap(),
+        other => {
+            eprintln!("SKIPPED: how often the log is read; strace traces nothing here: {other:?}");
+            return;
+        }
+    };
+    assert_eq!(log.matches("  (").count(), 4, "{log}");
+    assert!(log.contains("        deleted n (−1)\n"), "{log}");
+    let trace = base.read("trace");
+    assert_eq!(trace.matches(&format!("/{ID}.log\"")).count(), 1, "{trace}");
+}
+
+#[test]
+fn of_several_turns_the_one_is_named_whose_content_is_gone() {
+    let base = Base::with_session();
+    base.write("workspace/a", "before all\n");
+    for (path, content) in [("a", "one"), ("b", "two"), ("c", "three")] {
+        base.apply(&format!("[CREATE_FILE path=\"{path}\"]\n{content}\n[/CREATE_FILE]\n"));
+    }
+    for (content, turn) in [("three\n", 3), ("before all\n", 1)] {
+        let kept = walkdir::WalkDir::new(base.at("sessions/checkpoints"));
+        let files = kept.into_iter().map(|entry| entry.unwrap().into_path());
+        let mut files = files.filter(|path| fs::read(path).is_ok_and(|b| b == content.as_bytes()));
+        fs::remove_file(files.next().expect(content)).unwrap();
+        let told = base.run(&["diff", "1..3"]).with_code(1).stderr;
+        assert!(told.contains(&format!("the checkpoint of turn {turn} is gone")), "{told}");
+    }
 }
 
 #[test]

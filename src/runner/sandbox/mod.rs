@@ -54,6 +54,8 @@ pub(super) struct Wanted<'a> {
     pub(super) workspace: &'a Path,
     /// deaddrop's own files and folders.
     pub(super) state: &'a [PathBuf],
+    /// A file of these that they can read.
+    pub(super) shown: Option<&'a Path>,
     pub(super) settings: &'a config::Sandbox,
 }
 

@@ -15,6 +15,7 @@ pub fn composed(lists: impl IntoIterator<Item = Vec<Change>>) -> Vec<Change> {
             Some(known) => {
                 known.mixed |= change.mixed || known.after != change.before;
                 known.by_command |= change.by_command;
+                known.moved |= change.moved;
                 known.after = change.after;
             }
         }
@@ -24,9 +25,13 @@ pub fn composed(lists: impl IntoIterator<Item = Vec<Change>>) -> Vec<Change> {
 
 /// The same changes the other way round.
 pub fn reversed(changes: Vec<Change>) -> Vec<Change> {
-    let turned = |Change { path, before, after, mixed, .. }| Change {
+    let turned = |Change { before, after, path, mixed, by_command, moved }| Change {
+        path,
+        before: after,
+        after: before,
         mixed,
-        ..Change::of(path, after, before)
+        by_command,
+        moved,
     };
     changes.into_iter().map(turned).collect()
 }

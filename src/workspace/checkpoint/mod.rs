@@ -13,10 +13,11 @@
 //!
 //! `index` remembers what was seen, `look` looks, `recorder` does so around the operations of a turn
 //! (`hands` tells commands' changes from theirs, `rules` are those from before the turn), `plan` and
-//! `restore` put things back (`writing` brings files to their places), `compose` makes one change of several.
+//! `restore` put things back (`copies` tells what is left for good reason, `writing` brings files to their places), `compose` makes one change of several.
 
 mod below;
 mod compose;
+mod copies;
 mod hands;
 mod index;
 mod look;
@@ -135,12 +136,15 @@ pub struct Change {
     /// Whether a command of the turn changed it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_command: bool,
+    /// Whether an operation moved something there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub moved: bool,
 }
 
 impl Change {
     /// What stood there, and what does.
     pub fn of(path: String, before: Option<What>, after: Option<What>) -> Self {
-        Self { path, before, after, mixed: false, by_command: false }
+        Self { path, before, after, mixed: false, by_command: false, moved: false }
     }
 
     /// The contents of both sides, as far as they are kept.

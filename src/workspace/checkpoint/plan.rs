@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::copies::Copies;
 use super::look::split;
 use super::{Change, Store, What};
-use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
 use crate::workspace::names::unescaped;
@@ -44,16 +44,16 @@ impl Store {
     ) -> Result<Plan> {
         let key = format!(".deaddrop-{}", uuid::Uuid::new_v4().simple());
         let mut plan = Plan { key, ..Plan::default() };
-        // What should come to names that only the person writes.
-        let mut unmade = BTreeSet::new();
+        let mut copies = Copies::default();
         for change in changes {
             let told = change.shown();
             if workspace.is_below_one(&change.path) {
                 let why = "its name is protected: only you write it";
                 plan.left.push((told, why.to_owned()));
-                unmade.extend(change.after.as_ref().and_then(What::blob).cloned());
+                copies.miss(change.after.as_ref());
                 continue;
             }
+            copies.meet(&change);
             let known = [change.before.as_ref(), change.after.as_ref()];
             let now = self.look_for(workspace, &change.path, force, known)?;
             if now == change.after {
@@ -71,7 +71,7 @@ impl Store {
             }
             plan.changes.push(Change::of(change.path, now, change.after));
         }
-        plan.keep_only_copies(&unmade);
+        plan.keep_only_copies(copies);
         plan.make_ways(workspace);
         plan.open(workspace);
         Ok(plan)
@@ -99,19 +99,6 @@ impl Store {
 }
 
 impl Plan {
-    /// Leaves what would go although it cannot come back to where it was: as after a move out of a
-    /// protected folder.
-    fn keep_only_copies(&mut self, unmade: &BTreeSet<BlobId>) {
-        let stays = |change: &Change| match (&change.before, &change.after) {
-            (Some(What::File { blob, .. }), None) => unmade.contains(blob),
-            _ => false,
-        };
-        for change in self.changes.extract_if(.., |change| stays(change)) {
-            let why = "it would have to go back to a name that only you write";
-            self.left.push((change.shown(), why.to_owned()));
-        }
-    }
-
     /// Plans the folders on the way that somebody has removed since.
     fn make_ways(&mut self, workspace: &Workspace) {
         let planned: BTreeSet<&str> = self.changes.iter().map(|c| c.path.as_str()).collect();

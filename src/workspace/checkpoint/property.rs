@@ -1,6 +1,7 @@
 //! Any turns of any operations and commands, taken back, leave the workspace as it was, byte for byte; and
 //! done again, as it was then.
 
+use std::collections::BTreeMap;
 use std::process::Command;
 
 use proptest::prelude::*;
@@ -18,7 +19,7 @@ const IGNORED: [&str; 2] = ["out/x", "out/deep/y"];
 
 /// Something that a turn does.
 #[derive(Debug, Clone)]
-enum Act {
+pub(super) enum Act {
     Create(&'static str, u8),
     Delete(&'static str),
     Move(&'static str, &'static str),
@@ -56,9 +57,22 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
+/// Names of the person's alone, and others, with contents that are the same by chance.
+fn near_protected() -> impl Strategy<Value = Act> {
+    let path = || select(&["a", "n/m/z", "p/s", ".vscode/e", ".vscode/s"][..]);
+    let script = select(&["rm -rf n a", "printf '\\1' > a", "mkdir -p n/m; touch n/m/z"][..]);
+    prop_oneof![
+        4 => (path(), 0_u8..3).prop_map(|(p, n)| Act::Create(p, n)),
+        3 => path().prop_map(Act::Delete),
+        2 => (path(), path()).prop_map(|(p, q)| Act::Move(p, q)),
+        1 => script.prop_map(|script| Act::Command(script.to_owned())),
+        1 => Just(Act::Ask),
+    ]
+}
+
 impl Scene {
     /// Carries out a turn, as `place::Here` does.
-    fn carry_out(&mut self, acts: &[Act]) -> Vec<Change> {
+    pub(super) fn carry_out(&mut self, acts: &[Act]) -> Vec<Change> {
         let mut rules = None;
         let mut parts = Vec::new();
         for part in acts.split(|act| matches!(act, Act::Ask)) {
@@ -72,23 +86,27 @@ impl Scene {
     fn carry_out_part(&mut self, acts: &[Act], rules: Option<KeptRules>) -> Recorded {
         let Scene { workspace, store, dir } = self;
         let path = |path: &str| RelPath::parse(path).unwrap();
+        // What has such a name was approved.
+        let permit = |path: &str| path.starts_with(".vscode");
         let mut recorder = Recorder::new(store).going_by(Ok(rules.unwrap_or_default()));
         for act in acts {
             match act {
                 Act::Create(at, n) => {
                     let content = vec![*n; usize::from(*n)];
-                    let plan = workspace.plan_create(&path(at), &content, Existing::Replace, false);
+                    let plan =
+                        workspace.plan_create(&path(at), &content, Existing::Replace, permit(at));
                     let Ok(plan) = plan else { continue };
                     recorder.before_file(workspace, plan.effect());
                     let _ = plan.execute();
                 }
                 Act::Delete(at) => {
-                    let Ok(plan) = workspace.plan_delete(&path(at), false) else { continue };
+                    let Ok(plan) = workspace.plan_delete(&path(at), permit(at)) else { continue };
                     recorder.before_file(workspace, plan.effect());
                     let _ = plan.execute();
                 }
                 Act::Move(from, to) => {
-                    let plan = workspace.plan_move(&path(from), &path(to), false);
+                    let plan =
+                        workspace.plan_move(&path(from), &path(to), permit(from) || permit(to));
                     let Ok(plan) = plan else { continue };
                     recorder.before_move(workspace, plan.effect());
                     let _ = plan.execute();
@@ -149,5 +167,43 @@ proptest! {
             prop_assert_eq!(scene.make(reversed(changes)), []);
         }
         prop_assert_eq!(scene.all(), last);
+    }
+
+    #[test]
+    fn of_a_turn_that_took_from_protected_names_only_copies_stay(
+        begin in prop::collection::vec(near_protected(), 0..6),
+        turn in prop::collection::vec(near_protected(), 1..6),
+    ) {
+        let mut scene = scene();
+        scene.sh("mkdir .vscode; touch .vscode/e; printf '\\1' > .vscode/s");
+        scene.carry_out(&begin);
+        let before = scene.all();
+        let changes = scene.carry_out(&turn);
+        let plan = scene.plan(reversed(changes), false);
+        prop_assert_eq!(&plan.conflicts, &Vec::<String>::new());
+        let left = plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap().left;
+        prop_assert_eq!(left, Vec::new());
+        let mut after = scene.all();
+        let is_protected = |path: &str| path.starts_with(".vscode");
+        // What could not go back, by content.
+        let mut missing: Vec<&(u32, Vec<u8>)> = before
+            .iter()
+            .filter(|(path, was)| is_protected(path) && after.get(*path) != Some(was))
+            .map(|(_, was)| was)
+            .collect();
+        let may_stay = turn.iter().any(|act| matches!(act, Act::Move(..) | Act::Command(_)));
+        for (path, why) in plan.left.iter().filter(|(path, _)| !is_protected(path)) {
+            prop_assert!(may_stay && !before.contains_key(path), "{path}: {why}");
+            let stays = after.remove(path).unwrap();
+            if stays.1 != b"no file" {
+                let found = missing.iter().position(|was| was.1 == stays.1);
+                prop_assert!(found.is_some(), "{path}: {why}");
+                missing.swap_remove(found.unwrap());
+            }
+        }
+        let rest = |all: BTreeMap<String, _>| -> BTreeMap<String, _> {
+            all.into_iter().filter(|(path, _)| !is_protected(path)).collect()
+        };
+        prop_assert_eq!(rest(after), rest(before.clone()));
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! Whatever goes wrong here stops nothing: the turn goes on, and cannot be taken back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +38,9 @@ pub struct Noted {
     /// What operations had left there before one more command.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     left: Vec<(String, Option<What>)>,
+    /// Where an operation is about to move something.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    moved: Vec<String>,
     /// Why nothing of this turn can be taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failed: Option<String>,
@@ -62,6 +65,8 @@ pub struct Recorder<'a> {
     late: BTreeMap<String, Option<What>>,
     all: Option<Mark>,
     hands: Hands,
+    /// Where operations moved something.
+    moved: BTreeSet<String>,
     /// The rules that its first part left, where it had stopped to ask.
     rules: KeptRules,
     /// What commands changed, once they have all run.
@@ -74,13 +79,14 @@ impl<'a> Recorder<'a> {
     pub fn new(store: &'a mut Store) -> Self {
         let (early, late) = (BTreeMap::new(), BTreeMap::new());
         let (hands, rules) = (Hands::default(), KeptRules::default());
-        Self { store, early, late, all: None, hands, rules, differences: None, failed: None }
+        let moved = BTreeSet::new();
+        Self { store, early, late, all: None, hands, moved, rules, differences: None, failed: None }
     }
 
     /// The same of a turn that is taken up again, of which all this was noted.
     pub fn resumed(store: &'a mut Store, noted: Vec<Noted>) -> Self {
         let mut recorder = Self::new(store);
-        for Noted { stood, all, touched, left, failed } in noted {
+        for Noted { stood, all, touched, left, moved, failed } in noted {
             if let Some(mark) = &all {
                 match recorder.store.index.load(Some(mark)) {
                     Ok(true) => recorder.all = all,
@@ -95,6 +101,7 @@ impl<'a> Recorder<'a> {
             }
             touched.into_iter().for_each(|(path, changed)| recorder.hands.touch(path, changed));
             left.into_iter().for_each(|(path, what)| recorder.hands.leave(path, what));
+            recorder.moved.extend(moved);
             if let Some(why) = failed {
                 recorder.fail(&why);
             }
@@ -145,7 +152,9 @@ impl<'a> Recorder<'a> {
             for place in places {
                 let new = format!("{to}{}", &place[from.len()..]);
                 recorder.touch(workspace, place, noted)?;
-                recorder.touch(workspace, new, noted)?;
+                recorder.touch(workspace, new.clone(), noted)?;
+                recorder.moved.insert(new.clone());
+                noted.moved.push(new);
             }
             Ok(())
         })
@@ -334,6 +343,7 @@ impl<'a> Recorder<'a> {
             self.store.index.write(false)?;
         }
         let changes = all.into_values().filter(|change| change.before != change.after);
-        Ok((changes.collect(), rules))
+        let moved = |change: Change| Change { moved: self.moved.contains(&change.path), ..change };
+        Ok((changes.map(moved).collect(), rules))
     }
 }

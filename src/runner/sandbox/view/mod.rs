@@ -70,7 +70,7 @@ pub(in crate::runner) struct View {
 impl View {
     /// Looks at what is there.
     pub(in crate::runner) fn of(wanted: &Wanted) -> Result<Self, String> {
-        let Wanted { workspace, state, settings } = wanted;
+        let Wanted { workspace, state, shown, settings } = wanted;
         if workspace.parent().is_none() {
             return Err("the workspace is the whole file system".to_owned());
         }
@@ -128,7 +128,7 @@ impl View {
             holds_state: false,
             link: None,
         };
-        view.cover_state(state, workspace);
+        view.cover_state(state, *shown);
         let mut secrets: Vec<PathBuf> = secrets.iter().flat_map(|at| view.places_of(at)).collect();
         secrets.sort();
         // What is covered is covered with all in it, and bwrap cannot do it twice.
@@ -208,9 +208,9 @@ impl View {
     }
 
     /// Hides deaddrop's files wherever the command would see them, and keeps the folders above them
-    /// from being renamed away with all that is in them. Settings at the root of the workspace can be
-    /// read: a repository may hold them, and what commands see empty, git would commit empty.
-    fn cover_state(&mut self, state: &[PathBuf], workspace: &Path) {
+    /// from being renamed away with all that is in them. `readable` can be read, if it lies where they
+    /// write: a repository may hold it, and what commands see empty, git would commit empty.
+    fn cover_state(&mut self, state: &[PathBuf], readable: Option<&Path>) {
         let private = [Path::new("/tmp"), &self.home];
         let mut pins: Vec<PathBuf> = Vec::new();
         let mut covers = Vec::new();
@@ -247,8 +247,7 @@ impl View {
                 let above = place.ancestors().skip(1).take_while(|above| *above != shown);
                 pins.extend(above.map(Path::to_path_buf));
             }
-            let is_settings = writable && place == workspace.join(crate::config::FILE);
-            covers.push(if is_settings {
+            covers.push(if writable && readable == Some(&*place) {
                 Mount::Show { at: place }
             } else {
                 Mount::Cover { at: place }

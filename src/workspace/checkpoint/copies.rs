@@ -1,0 +1,159 @@
+//! What may be the only copy of something that cannot go back to where it was, since only the person
+//! writes there: it is left where it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::look::split;
+use super::plan::ancestors;
+use super::{Change, Plan, What};
+use crate::blobs::BlobId;
+
+/// Contents that cannot go back to names that only the person writes, and where they may have come from
+/// there.
+#[derive(Debug, Default)]
+pub(super) struct Copies {
+    /// How often each content is missing.
+    unmade: BTreeMap<BlobId, usize>,
+    /// Where an operation has moved something.
+    moved: BTreeSet<String>,
+    /// Where a command has put something: whether it moved it there, nobody knows.
+    by_command: BTreeSet<String>,
+}
+
+impl Copies {
+    /// This does not come to be where it was.
+    pub(super) fn miss(&mut self, what: Option<&What>) {
+        if let Some(blob) = what.and_then(What::blob) {
+            *self.unmade.entry(blob.clone()).or_default() += 1;
+        }
+    }
+
+    /// This is to be changed.
+    pub(super) fn meet(&mut self, change: &Change) {
+        if change.moved {
+            self.moved.insert(change.path.clone());
+        } else if change.by_command {
+            self.by_command.insert(change.path.clone());
+        }
+    }
+}
+
+impl Plan {
+    /// Leaves what would go although it cannot come back to where it was: as after a move out of a
+    /// protected folder. Of each content so many as are missing, and what was surely moved first; an
+    /// empty file tells nothing of where it came from.
+    pub(super) fn keep_only_copies(&mut self, Copies { mut unmade, moved, by_command }: Copies) {
+        let mut keep = |came_from: &BTreeSet<String>, even_empty: bool, why: &str| {
+            let stays = |change: &mut Change| {
+                let (Some(What::File { blob, size, .. }), None) = (&change.before, &change.after)
+                else {
+                    return false;
+                };
+                let may = came_from.contains(&change.path) && (even_empty || *size > 0);
+                let missing = unmade.get_mut(blob).filter(|missing| may && **missing > 0);
+                missing.map(|missing| *missing -= 1).is_some()
+            };
+            let kept: Vec<Change> = self.changes.extract_if(.., stays).collect();
+            self.left.extend(kept.iter().map(|change| (change.shown(), why.to_owned())));
+            kept
+        };
+        let mut kept = keep(&moved, true, "it would have to go back to a name that only you write");
+        kept.extend(keep(
+            &by_command,
+            false,
+            "a command may have moved it from a name that only you write, and it cannot go back there",
+        ));
+        let above: BTreeSet<&str> =
+            kept.iter().flat_map(|change| ancestors(split(&change.path).0)).collect();
+        let holds = |change: &mut Change| {
+            let goes = matches!((&change.before, &change.after), (Some(What::Folder { .. }), None));
+            goes && above.contains(change.path.as_str())
+        };
+        for folder in self.changes.extract_if(.., holds) {
+            self.left.push((folder.shown(), "it holds what is left as it is".to_owned()));
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::super::property::Act::{self, Command, Create, Delete, Move};
+    use super::super::tests::{Scene, scene};
+    use super::super::{Recorder, reversed};
+    use crate::protocol::RelPath;
+
+    /// What is left of a turn that was taken back, but for protected names: what stands there, and what
+    /// was told.
+    fn left(scene: &mut Scene, acts: &[Act]) -> (Vec<String>, Vec<(String, String)>) {
+        let before = scene.all();
+        let changes = scene.carry_out(acts);
+        let mut told = scene.make(reversed(changes));
+        told.retain(|(path, _)| !path.starts_with(".vscode"));
+        let mut more: Vec<String> = scene.all().into_keys().collect();
+        more.retain(|path| !before.contains_key(path));
+        (more, told)
+    }
+
+    #[test]
+    fn a_new_file_goes_though_a_protected_one_of_its_content_is_gone() {
+        for n in [0, 1] {
+            let mut scene = scene();
+            scene.carry_out(&[Create(".vscode/e", n)]);
+            let acts = [Create("pkg/__init__.py", n), Delete(".vscode/e")];
+            assert_eq!(left(&mut scene, &acts), (vec![], vec![]), "{n} bytes");
+        }
+        // That it is empty tells nothing of where a command took it from.
+        let mut scene = scene();
+        scene.carry_out(&[Create(".vscode/e", 0)]);
+        let acts = [Command("mkdir pkg; touch pkg/__init__.py".into()), Delete(".vscode/e")];
+        assert_eq!(left(&mut scene, &acts), (vec![], vec![]));
+    }
+
+    #[test]
+    fn what_was_moved_stays_with_its_folder_and_no_other_of_its_content() {
+        for n in [0, 1] {
+            let mut scene = scene();
+            scene.carry_out(&[Create(".vscode/s", n)]);
+            let acts = [
+                Create("a", n),
+                Command("printf '\\001' > b".into()),
+                Move(".vscode/s", "p/s"),
+                Create("z", n),
+            ];
+            let (more, told) = left(&mut scene, &acts);
+            assert_eq!(more, ["p", "p/s"]);
+            let why = |at: usize| (told[at].0.as_str(), told[at].1.as_str());
+            assert_eq!(why(0), ("p/s", "it would have to go back to a name that only you write"));
+            assert_eq!(why(1), ("p", "it holds what is left as it is"));
+            assert_eq!(told.len(), 2);
+        }
+    }
+
+    #[test]
+    fn a_turn_that_is_taken_up_again_knows_what_it_moved() {
+        let mut scene = scene();
+        scene.sh("mkdir .vscode; echo s > .vscode/s");
+        let Scene { workspace, store, .. } = &mut scene;
+        let path = |path: &str| RelPath::parse(path).unwrap();
+        let plan = workspace.plan_move(&path(".vscode/s"), &path("s"), true).unwrap();
+        let noted = Recorder::new(store).before_move(workspace, plan.effect()).unwrap();
+        plan.execute().unwrap();
+        let noted = serde_json::from_str(&serde_json::to_string(&noted).unwrap()).unwrap();
+        let changes = Recorder::resumed(store, vec![noted]).finish(workspace).changes.unwrap();
+        let told = scene.make(reversed(changes));
+        assert_eq!(told.last().map(|(path, _)| path.as_str()), Some("s"), "{told:?}");
+    }
+
+    #[test]
+    fn what_a_command_may_have_moved_stays_once() {
+        let mut scene = scene();
+        scene.carry_out(&[Create(".vscode/s", 3)]);
+        let acts = [Command("cp .vscode/s a; mv .vscode/s b; echo other > c".into())];
+        let (more, told) = left(&mut scene, &acts);
+        assert_eq!(more, ["a"]);
+        assert!(
+            told.len() == 1 && told[0].1.starts_with("a command may have moved it"),
+            "{told:?}"
+        );
+    }
+}
