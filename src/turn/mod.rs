@@ -18,7 +18,7 @@ use crate::policy::Decision;
 use crate::protocol::operations::UtcTime;
 use crate::protocol::tags;
 use crate::protocol::{
-    Asks, Detail, Effect, Ending, Execution, Failure, FailureKind, Kind, Operation, Outcome,
+    Asked, Asks, Detail, Effect, Ending, Execution, Failure, FailureKind, Kind, Operation, Outcome,
     Reading, Step, Warning, WarningSort,
 };
 use crate::runner::Glimpse;
@@ -204,7 +204,8 @@ pub fn carry_out(
                             Coming::Noted(noted) => ledger.noted(noted),
                             Coming::Effect(effect) => ledger.intent(n, effect),
                         };
-                        let (detail, told) = match instead(course, operation, &outcomes, place)? {
+                        let (detail, told) = match instead(course, n, operation, &outcomes, place)?
+                        {
                             None => {
                                 let operation = sights.with_seen(operation, place)?;
                                 (place.perform(&operation, opens, before)?, None)
@@ -270,19 +271,24 @@ fn settle(
     Ok(())
 }
 
-/// What an operation comes to that does not count after these outcomes, and why it does not.
+/// What an operation comes to that does not count after these outcomes, or before the steps behind
+/// step `n`, and why it does not.
 fn instead(
     course: &Course,
+    n: usize,
     operation: &Operation,
     outcomes: &[Outcome],
     place: &dyn Place,
 ) -> Result<Option<(Detail, Warning)>> {
     let Operation::Done { summary, if_ok } = operation else { return Ok(None) };
     let failed = if *if_ok { failed(outcomes, place)? } else { Vec::new() };
-    let told = match (failed.is_empty(), course.unheard) {
-        (false, _) => does_not_count(&failed),
-        (true, true) => UNHEARD.to_owned(),
-        (true, false) => return Ok(None),
+    // Whether these succeed is known only when the session would be over.
+    let behind = if *if_ok { course.steps.get(n + 1..).unwrap_or_default() } else { &[] };
+    let told = match (failed.is_empty(), course.unheard, behind.is_empty()) {
+        (false, _, _) => does_not_count(&failed),
+        (true, true, _) => UNHEARD.to_owned(),
+        (true, false, false) => is_not_last(behind),
+        (true, false, true) => return Ok(None),
     };
     let told = Warning::new(WarningSort::Done, told);
     Ok(Some((Detail::Shown { text: summary.clone() }, told)))
@@ -305,21 +311,42 @@ fn failed<'a>(outcomes: &'a [Outcome], place: &dyn Place) -> Result<Vec<&'a Outc
 
 /// What is told with a [DONE] that does not count after these outcomes.
 fn does_not_count(failed: &[&Outcome]) -> String {
-    let name = |outcome: &&Outcome| match outcome.asked.as_ref().and_then(|asked| asked.id.as_ref())
-    {
-        Some(id) => format!("\"{}\"", visible_line(id)),
-        None if outcome.asked.is_some() => format!("line {}", outcome.line),
-        None => format!("{} on line {} of the reply", tags::name(outcome.kind), outcome.line),
-    };
-    let mut names: Vec<String> = failed.iter().take(NAMED).map(name).collect();
-    if failed.len() > NAMED {
-        names.push("…".to_owned());
-    }
-    let names = names.join(", ");
+    let names =
+        named(failed.iter().map(|outcome| (outcome.kind, outcome.line, outcome.asked.as_ref())));
     format!(
         "not counted: {} before it failed ({names}), so the session goes on",
         count(failed.len(), "operation")
     )
+}
+
+/// What is told with a [DONE if="ok"] before these steps, which are carried out all the same.
+fn is_not_last(behind: &[Step]) -> String {
+    let names = named(behind.iter().map(|step| (step.kind(), step.line, step.asked.as_ref())));
+    format!(
+        "not counted: {} behind it ({names}), so the session goes on; it counts as the last of its reply",
+        if behind.len() == 1 {
+            "1 operation stands".to_owned()
+        } else {
+            format!("{} operations stand", behind.len())
+        }
+    )
+}
+
+/// The first of some operations by name, and where in the reply they stand.
+fn named<'a>(operations: impl Iterator<Item = (Kind, usize, Option<&'a Asked>)>) -> String {
+    let name = |(kind, line, asked): (Kind, usize, Option<&Asked>)| match asked
+        .map(|asked| asked.id.as_ref())
+    {
+        Some(Some(id)) => format!("\"{}\"", visible_line(id)),
+        Some(None) => format!("line {line}"),
+        None => format!("{} on line {line} of the reply", tags::name(kind)),
+    };
+    let mut names: Vec<String> = operations.take(NAMED + 1).map(name).collect();
+    if names.len() > NAMED {
+        names.truncate(NAMED);
+        names.push("…".to_owned());
+    }
+    names.join(", ")
 }
 
 /// A command that the machine could not run is a failure of the system.

@@ -131,3 +131,35 @@ fn an_end_on_condition_counts_only_where_all_succeeded() {
     assert!(done.stdout.is_empty() && done.stderr.contains("is complete"), "{done:?}");
     assert!(!done.stderr.contains("FAILED") && !done.stderr.contains("failed"), "{done:?}");
 }
+
+#[test]
+fn an_end_on_condition_counts_as_the_last_of_its_reply_only() {
+    const END: &str = "[DONE if=\"ok\"]\nAll is well.\n[/DONE]\n";
+    let run = "[RUN_COMMAND]\necho x > a\n[/RUN_COMMAND]\n";
+    for (behind, named, made) in [
+        (run, "RUN_COMMAND on line 4", true),
+        ("[CREATE_FILE path=\"a\"]\nx\n", "CREATE_FILE on line 4", false),
+        ("[RUN_COMM", "RUN_COMMAND on line 4", false),
+    ] {
+        let base = Base::with_session();
+        let outbox = base.apply(&format!("{END}{behind}"));
+        let told = format!(
+            "[FAILED] DONE: not counted: 1 operation stands behind it ({named} of the reply), so the session goes on"
+        );
+        assert!(outbox.contains(&told), "{outbox}");
+        assert_eq!(outbox.contains("send again from block 2"), !made, "{outbox}");
+        assert_eq!(base.at("workspace/a").exists(), made);
+        let done = base.run_with(&["apply"], END).ok();
+        assert!(done.stderr.contains("is complete"), "{done:?}");
+    }
+    // The last of them counts, and without a condition it ends the session at once.
+    let base = Base::with_session();
+    let done = base.run_with(&["apply"], format!("{END}{run}{END}")).ok();
+    assert!(done.stderr.contains("is complete"), "{done:?}");
+    assert!(base.at("workspace/a").exists());
+    let base = Base::with_session();
+    let end = END.replace(" if=\"ok\"", "");
+    let done = base.run_with(&["apply"], format!("{end}{run}")).ok();
+    assert!(done.stderr.contains("is complete"), "{done:?}");
+    assert!(!base.at("workspace/a").exists());
+}

@@ -1,15 +1,32 @@
 //! The line of a reply that says which outbox it answers: `[REPLY session="…" sequence="N" key="…"]`.
 
+use memchr::memrchr;
+
 use super::attributes::{Opening, brief};
-use super::marks::Mark;
+use super::marks::What;
 use super::reader::Reader;
 use crate::protocol::{Address, Mistake, Step, Warning, WarningSort};
 
 impl Reader<'_> {
-    /// Takes the line; `tag` is None where it cannot be read.
-    pub(super) fn addressed(&mut self, mark: &Mark, number: usize, tag: Option<Opening<'_>>) {
-        let line = self.text[mark.line..self.line_end(mark.at)].trim();
-        let found = tag.and_then(|tag| address(&tag.values));
+    /// Takes the line that mark `n` is; `tag` is None where it cannot be read, `after` what stands
+    /// behind it: a tag there is taken as one on a line of its own.
+    pub(super) fn addressed(
+        &mut self,
+        n: usize,
+        number: usize,
+        tag: Option<Opening<'_>>,
+        after: &str,
+    ) {
+        let (mark, end) = (&self.marks[n], self.line_end(self.marks[n].at));
+        if tag.is_none() && self.is_cut(mark, number) {
+            return;
+        }
+        let line = self.text[mark.line..end].trim();
+        let mut behind = self.marks[n + 1..].iter().take_while(|next| next.line < end);
+        let has_tag = behind.any(|next| matches!(next.what, What::Opening | What::Misspelt));
+        let after = after.strip_prefix("[/REPLY]").unwrap_or(after).trim();
+        let is_read = mark.is_plain() || after.chars().all(decorates);
+        let found = tag.filter(|_| is_read).and_then(|tag| address(&tag.values));
         let Some(found) = found else {
             // Decorated it is a word, or a button of a page.
             if mark.is_plain() {
@@ -29,8 +46,23 @@ impl Reader<'_> {
                     brief(line)
                 );
                 self.note(Warning::new(WarningSort::ReplyLineLate, told));
+                // So are the words behind it.
+                self.at = self.next_line(mark.at);
             }
             return;
+        }
+        if !after.is_empty() {
+            let shown = brief(after);
+            let (sort, told) = if has_tag {
+                let told = format!(
+                    "line {number}: `{shown}` behind the [REPLY …] line was read as a line of its own"
+                );
+                (WarningSort::TagRepaired, told)
+            } else {
+                let told = format!("`{shown}` after the tag on line {number} was ignored");
+                (WarningSort::TextAfterTag, told)
+            };
+            self.note(Warning::new(sort, told));
         }
         match &self.blocks.answers {
             Some(other) if *other != found => {
@@ -44,6 +76,27 @@ impl Reader<'_> {
             _ => self.blocks.answers = Some(found),
         }
     }
+}
+
+/// Whether a text ends with such a line, as one of protocol 1.1 that other tags may stand behind.
+pub(super) fn ends_with_line(text: &str) -> bool {
+    /// No such line is longer, in bytes; bounds the work where many tags stand on one line.
+    const LONGEST: usize = 300;
+    let from = text.len().saturating_sub(LONGEST);
+    let begin = match memrchr(b'\n', &text.as_bytes()[from..]) {
+        Some(at) => from + at + 1,
+        None if from == 0 => 0,
+        None => return false,
+    };
+    let line = text[begin..].trim_start();
+    let tag = line.strip_suffix("[/REPLY]").unwrap_or(line).trim_end();
+    let inner = tag.strip_prefix("[REPLY").and_then(|inner| inner.strip_suffix(']'));
+    inner.is_some_and(|inner| inner.starts_with(char::is_whitespace) && !inner.contains(']'))
+}
+
+/// Whether a sign behind the tag says nothing.
+fn decorates(c: char) -> bool {
+    c.is_whitespace() || "*_`~:;,.-–—".contains(c)
 }
 
 fn address(values: &[Option<String>]) -> Option<Address> {

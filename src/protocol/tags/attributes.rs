@@ -68,6 +68,11 @@ pub(super) fn read<'a>(
             let told = "the characters of the tag came escaped (\\), so what its pattern was is not known: send it in a code block; it stands";
             return Err(wrong(Mistake::PatternUnclear, told));
         }
+        let key = match key.to_ascii_lowercase().as_str() {
+            "start" if cursor.repairs.has(Repairs::RANGE) => "start_line".to_owned(),
+            "end" if cursor.repairs.has(Repairs::RANGE) => "end_line".to_owned(),
+            _ => key,
+        };
         let known = command.attributes.iter().find(|a| a.name.eq_ignore_ascii_case(&key));
         let key = match known {
             Some(known) => {
@@ -125,6 +130,19 @@ pub(super) fn read<'a>(
         return Err(wrong(Mistake::BodyAsAttribute, told));
     }
     Ok(Opening { values, after, warnings })
+}
+
+/// The attributes of a tag up to where it cannot be read.
+pub(super) fn pairs(text: &str) -> Vec<(String, String)> {
+    let mut repairs = Repairs::default();
+    let mut cursor = Cursor { rest: text, repairs: &mut repairs };
+    let mut found = Vec::new();
+    while found.len() < LIMIT {
+        cursor.skip_blanks(true);
+        let Some((key, value, _)) = cursor.pair() else { break };
+        found.push((key, value));
+    }
+    found
 }
 
 /// What a tag says that its closing tag repeats, if it says so: also where the tag cannot be read else,

@@ -283,6 +283,22 @@ pub(super) fn inline_body<'t>(after: &'t str, closing: &str, mark: &Mark) -> Opt
     name.eq_ignore_ascii_case(closing).then(|| body.strip_suffix('\\').unwrap_or(body))
 }
 
+/// The body of a block that ends on the line of its tag: `rest` is that line from the tag's name on,
+/// `after` what stands behind the tag. Where that cannot be read nobody knows where the body begins, so
+/// it is empty.
+pub(super) fn body_there<'t>(
+    is_read: bool,
+    rest: &str,
+    after: &'t str,
+    closing: &str,
+    mark: &Mark,
+) -> Option<&'t str> {
+    if is_read {
+        return inline_body(after, closing, mark);
+    }
+    (mark.is_plain() && rest.trim_end().ends_with(closing)).then_some("")
+}
+
 #[cfg(test)]
 mod tests {
     use crate::protocol::{Asks, tags::parse};

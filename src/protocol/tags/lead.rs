@@ -1,5 +1,6 @@
 //! What stands before a tag on its line: the decoration of a list, a quotation, a heading.
 
+use super::address;
 use super::repairs::{Repairs, is_zero_width};
 use super::think;
 
@@ -27,6 +28,9 @@ pub(super) fn lead(text: &str, at: usize) -> Option<Lead> {
             let before = &text[..line];
             if text[line..].starts_with('>') && think::ends_with_an_end(before) {
                 line += 1;
+                break;
+            }
+            if c == ']' && address::ends_with_line(before) {
                 break;
             }
             return None;

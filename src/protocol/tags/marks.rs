@@ -6,7 +6,7 @@ use memchr::{memchr, memchr_iter, memmem};
 
 use super::catalogue::{COMMANDS, Command};
 use super::lead::lead;
-use super::names::{Name, name};
+use super::names::{Name, closes_there, name};
 use super::other;
 use super::repairs::{Repairs, is_zero_width};
 use super::think;
@@ -184,7 +184,7 @@ fn ends_thoughts(after: &str) -> bool {
 
 /// Whether a tag can stand behind this byte.
 fn may_stand_before(byte: u8) -> bool {
-    byte.is_ascii_whitespace() || byte >= 0x80 || b"*_`~#>-+.)\\".contains(&byte)
+    byte.is_ascii_whitespace() || byte >= 0x80 || b"*_`~#>-+.)]\\".contains(&byte)
 }
 
 /// Tells each mark what comes next of its name.
@@ -288,8 +288,15 @@ fn bracket(text: &str, at: usize, line: &mut Line) -> Option<Mark> {
         mark.alone = is_one_tag(tail);
         // In prose a name that is nearly a tag's is no tag.
         let has_path = || memmem::find(tail.as_bytes(), b"path").is_some();
+        let says_enough = || match mark.command().kind {
+            Kind::Run => {
+                let is_given = memmem::find(tail.as_bytes(), b"command=").is_some();
+                tail == "]" || is_given || closes_there(tail, name.command)
+            }
+            _ => has_path(),
+        };
         let is_meant = if name.is_far {
-            repairs.is_none() && tail.ends_with(']') && (!name.is_short || has_path())
+            repairs.is_none() && tail.ends_with(']') && (!name.is_short || says_enough())
         } else {
             is_known || name.is_upper || has_path()
         };

@@ -15,7 +15,7 @@
 //! guessed is an error that quotes the line and shows the correct form. Where a block's end is not
 //! known, it ends the reply: nothing after it is carried out.
 //!
-//! `marks` finds the lines that matter (`lead`, `names`, `other`, `think`), `reader` makes blocks of them (`prose`, `ends`, `odd`),
+//! `marks` finds the lines that matter (`lead`, `names`, `other`, `think`), `reader` makes blocks of them (`prose`, `ends`, `range`, `cut`, `odd`),
 //! `attributes` and `paths` read tags, `bodies` and `notes` look at bodies. Commands and their
 //! attributes are a table, `catalogue`.
 
@@ -24,6 +24,7 @@ mod attributes;
 mod block;
 mod bodies;
 mod catalogue;
+mod cut;
 mod ends;
 mod lead;
 mod marks;
@@ -35,6 +36,7 @@ mod pairs;
 mod paths;
 mod printer;
 mod prose;
+mod range;
 mod reader;
 mod repairs;
 mod results;

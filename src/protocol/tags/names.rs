@@ -62,14 +62,26 @@ pub(super) fn exact(inside: &str) -> Option<Name> {
     ends.then(|| Name::new(command, is_closing, length))
 }
 
-/// Other words for what commands do; those in the second list say it with a path only.
+/// Other words for what commands do; those in the second list say it with a path only, of a command
+/// to be run where nothing else stands in the tag, or the command.
 const WORDS: [(Kind, &[&str], &[&str]); 8] = [
     (
         Kind::Create,
-        &["WRITE_FILE", "OVERWRITE_FILE", "SAVE_FILE", "ADD_FILE", "NEW_FILE"],
+        &["WRITE_FILE", "OVERWRITE_FILE", "REPLACE_FILE", "SAVE_FILE", "ADD_FILE", "NEW_FILE"],
         &["CREATE", "WRITE", "FILE"],
     ),
-    (Kind::Edit, &["UPDATE_FILE", "MODIFY_FILE", "CHANGE_FILE"], &["EDIT", "UPDATE"]),
+    (
+        Kind::Edit,
+        &[
+            "UPDATE_FILE",
+            "MODIFY_FILE",
+            "CHANGE_FILE",
+            "PATCH_FILE",
+            "APPEND_FILE",
+            "APPEND_TO_FILE",
+        ],
+        &["EDIT", "UPDATE"],
+    ),
     (Kind::Delete, &["DELETE_FILES", "REMOVE_FILE"], &["DELETE", "REMOVE"]),
     (
         Kind::Read,
@@ -92,10 +104,18 @@ const WORDS: [(Kind, &[&str], &[&str]); 8] = [
             "BASH_COMMAND",
             "RUN_SHELL",
             "RUN_BASH",
+            "RUN_COMMANDS",
+            "EXECUTE_COMMANDS",
         ],
-        &[],
+        &["RUN", "BASH", "SHELL", "EXECUTE", "EXEC"],
     ),
 ];
+
+/// Whether a line, from a tag's name on, ends with a closing tag of that command.
+pub(super) fn closes_there(tail: &str, command: u8) -> bool {
+    let inside = tail.rfind("[/").filter(|_| tail.ends_with(']')).map(|at| &tail[at + 1..]);
+    inside.and_then(name).is_some_and(|name| name.is_closing && name.command == command)
+}
 
 /// Another word for a command, or its name with a sign behind that no tag has: `[READ_FILE: …]`.
 fn far_name(inside: &str) -> Option<Name> {

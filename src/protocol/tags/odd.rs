@@ -5,7 +5,7 @@ use super::attributes::brief;
 use super::block::refused;
 use super::catalogue::{COMMANDS, Command};
 use super::marks::{Mark, What};
-use super::names::name;
+use super::names::{closes_there, name};
 use super::reader::Reader;
 use crate::protocol::{Kind, Mistake, Step, Warning, WarningSort};
 
@@ -104,11 +104,16 @@ impl<'a> Reader<'a> {
             let next = of_kind.next();
             // Another that opens within may be closed by the tag that is found.
             let end = next.filter(|next| next.is_closing());
-            ends = end.is_none_or(|end| end.repairs.decorates_beyond(mark.repairs));
-            let end = end.filter(|_| !ends);
-            let end_at = end.map_or(self.text.len(), |end| self.next_line(end.at));
-            self.blocks.unclosed |= next.is_none();
-            self.pass(body_at, end_at);
+            let rest = self.text[mark.name_end..self.line_end(mark.at)].trim_end();
+            if end.is_none() && u8::try_from(mark.which()).is_ok_and(|n| closes_there(rest, n)) {
+                self.at = body_at;
+            } else {
+                ends = end.is_none_or(|end| end.repairs.decorates_beyond(mark.repairs));
+                let end = end.filter(|_| !ends);
+                let end_at = end.map_or(self.text.len(), |end| self.next_line(end.at));
+                self.blocks.unclosed |= next.is_none();
+                self.pass(body_at, end_at);
+            }
         } else {
             self.at = body_at;
         }

@@ -9,7 +9,7 @@ use super::attributes::{self, Opening, brief};
 use super::block::{Block, tag_fault};
 use super::bodies;
 use super::catalogue::{COMMANDS, Command};
-use super::ends::inline_body;
+use super::ends::{body_there, inline_body};
 use super::marks::{self, Mark, What};
 use super::names::name;
 use super::notes;
@@ -72,6 +72,7 @@ pub(in crate::protocol) fn blocks(text: &str) -> Blocks {
         first: [None; COMMANDS.len()],
         escaped: (0, 0),
         ignored: 0,
+        numbered: None,
         blocks: Blocks {
             steps: Vec::new(),
             unclosed: false,
@@ -105,6 +106,8 @@ pub(super) struct Reader<'a> {
     pub(super) escaped: (usize, usize),
     /// How many notes were left out.
     pub(super) ignored: usize,
+    /// Up to where a closing tag of an edit begins whose word is a number, once that was looked for.
+    pub(super) numbered: Option<usize>,
     pub(super) blocks: Blocks,
 }
 
@@ -183,17 +186,17 @@ impl Reader<'_> {
         let command = mark.command();
         let end = self.line_end(mark.at);
         let (line, rest) = (&self.text[mark.line..end], &self.text[mark.name_end..end]);
-        let mut repairs = mark.repairs;
+        let mut repairs = self.with_range(mark, rest);
         let tag = attributes::read(command, rest, &mut repairs);
         let after =
             tag.as_ref().map_or("", |tag| marks::without_decoration(tag.after, mark.repairs));
-        let token = command.closing.and_then(|_| end_token(command, rest, tag.as_ref().ok()));
+        let token = end_token(command, rest, tag.as_ref().ok(), repairs);
         let inline = command.closing.filter(|_| token.is_none());
-        let inline = inline.and_then(|closing| inline_body(after, closing, mark));
+        let inline = inline.and_then(|end| body_there(tag.is_ok(), rest, after, end, mark));
         let found = Found { rest, is_broken: tag.is_err(), after, inline };
         let number = self.number(mark.line);
         if command.kind == Kind::Reply {
-            return self.addressed(mark, number, tag.ok().filter(|_| found.after.is_empty()));
+            return self.addressed(n, number, tag.ok(), found.after);
         }
         if !mark.is_plain() && self.is_prose(n, mark, &found) {
             return self.words(mark, number, line, &found);
@@ -211,6 +214,7 @@ impl Reader<'_> {
         let Some(closing) = command.closing else {
             return match tag {
                 Ok(tag) => self.without_body(mark, number, line, tag, after, warnings),
+                Err(_) if self.is_cut(mark, number) => {}
                 Err(what) => self.malformed(mark, number, line, &what),
             };
         };
@@ -334,6 +338,7 @@ impl Reader<'_> {
     }
 
     fn finish(mut self) -> Blocks {
+        self.cut_name();
         let (escaped, all) = self.escaped;
         if escaped * 2 > all {
             let told = "most tags of the reply came with escaped characters (\\_), so its bodies may hold such too; they were kept as they are";
@@ -366,8 +371,14 @@ fn in_doubt(mark: &Mark, closing: &str, first: &str) -> Option<String> {
 
 /// The word that a block ends with, as its tag gives it. Also where the tag cannot be read: what such
 /// a body holds is no command either.
-fn end_token(command: &Command, rest: &str, tag: Option<&Opening<'_>>) -> Option<String> {
+fn end_token(
+    command: &Command,
+    rest: &str,
+    tag: Option<&Opening<'_>>,
+    repairs: Repairs,
+) -> Option<String> {
     match tag {
+        _ if command.closing.is_none() || repairs.has(Repairs::RANGE) => None,
         Some(tag) => tag.value(command, "end").map(str::to_owned),
         None => attributes::token(rest),
     }

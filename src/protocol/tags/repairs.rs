@@ -23,8 +23,10 @@ impl Repairs {
     pub(super) const GLUED: Self = Self(1 << 11);
     /// What is struck out is taken back.
     pub(super) const STRUCK: Self = Self(1 << 12);
+    /// `start` and `end` where lines are meant.
+    pub(super) const RANGE: Self = Self(1 << 13);
 
-    const WORDS: [(Self, &str); 13] = [
+    const WORDS: [(Self, &str); 14] = [
         (Self::EMPHASIS, "bold or the like around it"),
         (Self::HEADING, "a heading's #"),
         (Self::BULLET, "a list's bullet"),
@@ -38,6 +40,7 @@ impl Repairs {
         (Self::ENTITIES, "HTML entities"),
         (Self::GLUED, "text before it on its line"),
         (Self::STRUCK, "a line through it"),
+        (Self::RANGE, "start and end for start_line and end_line"),
     ];
 
     pub(super) fn add(&mut self, other: Self) {

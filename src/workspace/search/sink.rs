@@ -49,7 +49,9 @@ impl Matcher {
             )));
         }
         let mut builder = RegexMatcherBuilder::new();
-        builder.crlf(true).size_limit(SIZE).dfa_size_limit(CACHE).nest_limit(DEPTH);
+        // Of each line ^ and $ are the ends.
+        builder.crlf(true).multi_line(true);
+        builder.size_limit(SIZE).dfa_size_limit(CACHE).nest_limit(DEPTH);
         builder.build(pattern).map(Self).map_err(|e| invalid(&in_a_line(&e.to_string())))
     }
 }

@@ -113,6 +113,30 @@ fn searches_look_at_text_that_no_rule_leaves_out() {
 }
 
 #[test]
+fn a_line_has_two_ends_whatever_it_ends_in() {
+    let (_folder, workspace) = workspace(&[
+        ("crlf", "y=12\r\n\r\nx=1\r\n"),
+        ("last", "y=12\n\nx=1"),
+        ("lf", "y=12\n\nx=1\n"),
+    ]);
+    for (pattern, line) in [
+        ("=1$", "3:x=1"),
+        ("^x=1$", "3:x=1"),
+        ("^$", "2:"),
+        ("^x", "3:x=1"),
+        (r"2$|\d2\b$", "1:y=12"),
+    ] {
+        for file in ["crlf", "last", "lf"] {
+            let (lines, _, _, shown) = found(&workspace, pattern, Some(file));
+            assert_eq!((lines, shown), (1, format!("{file}:{line}\n")), "{pattern}");
+        }
+    }
+    for pattern in ["=2$", "^1", "^=", "x$", r"1\s$"] {
+        assert_eq!(found(&workspace, pattern, None).0, 0, "{pattern}");
+    }
+}
+
+#[test]
 fn what_the_policy_keeps_back_is_counted() {
     let (_folder, workspace) = workspace(&FILES);
     let readable = |path: &RelPath, _| !path.as_str().ends_with("b.rs");

@@ -1,0 +1,52 @@
+//! A reply that ends within the line of a tag.
+
+use memchr::memrchr;
+
+use super::attributes::brief;
+use super::block::refused;
+use super::catalogue::{COMMANDS, Command};
+use super::marks::Mark;
+use super::reader::Reader;
+use crate::protocol::{Mistake, Step};
+
+impl Reader<'_> {
+    /// Whether a tag that cannot be read and has no body is the end of the text; then it is taken.
+    pub(super) fn is_cut(&mut self, mark: &Mark, number: usize) -> bool {
+        let end = self.line_end(mark.at);
+        let line = self.text[mark.line..end].trim_end();
+        let is_cut =
+            mark.is_plain() && !line.ends_with(']') && self.text[end..].trim_start().is_empty();
+        if is_cut {
+            self.cut_off(mark.command(), number, line, mark.line);
+        }
+        is_cut
+    }
+
+    /// Takes the beginning of a command's name that the text ends with.
+    pub(super) fn cut_name(&mut self) {
+        let text = self.text.trim_end();
+        let begin = memrchr(b'\n', text.as_bytes()).map_or(0, |n| n + 1);
+        if begin < self.at {
+            return;
+        }
+        let line = &text[begin..];
+        let word = line.trim_start().strip_prefix('[').filter(|word| !word.is_empty());
+        let is_begun = |command: &&Command| word.is_some_and(|word| command.name.starts_with(word));
+        if let Some(command) = COMMANDS.iter().find(is_begun) {
+            let number = self.number(begin);
+            self.cut_off(command, number, line, begin);
+        }
+    }
+
+    fn cut_off(&mut self, command: &Command, number: usize, line: &str, origin: usize) {
+        let tag = brief(line.trim());
+        let sentence = format!(
+            "Line {number}: the reply ends within `{tag}` (cut off?), so it was not carried out. Send this block again and what follows it. Correct form: {}",
+            command.form
+        );
+        self.blocks.unclosed = true;
+        self.at = self.text.len();
+        let step = refused(command, number, Mistake::CutOff, sentence);
+        self.push(Step { ends: true, ..step }, origin);
+    }
+}
