@@ -11,21 +11,17 @@ use crate::outbox::{self, Files, Requested};
 use crate::place::{Guest, Terms};
 use crate::protocol::rpc::About;
 use crate::protocol::{Asks, Digest, Failure, Operation, RelPath};
-use crate::secrets;
-use crate::session::Session;
 use crate::session::record::Begin;
+use crate::session::{Held, Session};
 use crate::watch::Stop;
 use crate::workspace::Contents;
 use crate::workspace::picture::is_ignored_product_file;
-use crate::workspace::walk::{EntryKind, Walk};
+use crate::workspace::walk::Walk;
 
 /// So much of a file is looked at to tell what some lines of it are, in bytes.
 const WHOLE_LIMIT: u64 = 4 << 20;
 /// So many files are looked at for that.
 const WHOLES: usize = 64;
-/// So many files are looked into for secrets, of so many bytes each.
-const SECRET_FILES: usize = 32;
-const SECRET_BYTES: u64 = 64 << 10;
 
 impl Base {
     /// The guest of the settings, not reached yet.
@@ -109,30 +105,12 @@ impl Base {
         self.list_touched(session, &mut walk)?;
         let offered = self.offered(session, &walk)?;
         let shows = outbox::shows_contents(session);
-        let secrets = if shows { self.secrets(&walk)? } else { Vec::new() };
-        Ok((walk, Files { requested, offered, wholes, secrets }))
-    }
-
-    /// The files that hold secrets by their nature, those nearest to the root, as far as they are not
-    /// too large; released ones are not among them. A guest tells of none that is ignored, but one at
-    /// its root is looked for.
-    fn secrets(&self, walk: &Walk) -> Result<Vec<Contents>> {
-        let is_one =
-            |path: &&str| secrets::holds_secrets(path) && !self.config.secrets.releases(path);
-        let listed = walk.files().filter(|file| file.kind == EntryKind::File).map(|file| file.path);
-        let ignored = walk.ignored_secrets().iter().map(String::as_str);
-        let unseen = self.guest.is_some().then_some(".env");
-        let mut paths: Vec<&str> =
-            listed.filter(is_one).chain(ignored.chain(unseen).filter(is_one)).collect();
-        paths.sort_by_key(|path| (path.matches('/').count(), *path));
-        paths.dedup();
-        let mut held = Vec::new();
-        for path in paths.into_iter().take(SECRET_FILES) {
-            let Ok(path) = RelPath::parse(path) else { continue };
-            let file = self.read(&path, SECRET_BYTES)?.ok();
-            held.extend(file.filter(|file| file.bytes.len() as u64 == file.size));
+        let mut secrets = Vec::new();
+        if shows {
+            secrets = self.secrets(&walk)?;
+            secrets.extend(session.held.iter().map(Held::contents));
         }
-        Ok(held)
+        Ok((walk, Files { requested, offered, wholes, secrets }))
     }
 
     /// Adds all of a file, if that is not too much, and it is not there yet.

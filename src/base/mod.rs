@@ -4,6 +4,7 @@
 mod asking;
 mod elsewhere;
 mod environment;
+mod held;
 mod keeping;
 mod notes;
 mod offering;

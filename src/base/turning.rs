@@ -118,6 +118,8 @@ impl Base {
             Some(pending) => pending.guest.clone(),
             None => self.guest_label(),
         };
+        // Kept with the turn, too: after a stop they may be others already.
+        self.hold_secrets(&mut begin)?;
         let begin = Record::Begin(Box::new(begin));
         self.within_turn = true;
         self.note(&begin)?;
@@ -231,6 +233,8 @@ impl Base {
                 session.pause(pending, self.now());
             }
             None => {
+                // While a turn waits, anybody may change them.
+                session.held = self.changed_since(session.held)?;
                 session.seen = carried.seen;
                 session.advance(carried.outcomes, self.now());
                 session.last_reply = Some(text);

@@ -1,8 +1,11 @@
 //! Lines that stand for others which a text leaves out: `// ... rest unchanged ...`, and those in which
 //! something stands for a secret that was not shown: `[withheld: AWS key]`. Pure.
 
+mod shorter;
+
 use std::collections::HashSet;
 
+use super::RelPath;
 use crate::secrets;
 
 /// Why a line is not put into a file, which would lose something by it, as that follows the line's name;
@@ -34,6 +37,19 @@ pub fn left_out<'a>(new: &'a str, old: &[u8]) -> Option<(usize, &'a str)> {
     first_of(elisions(new), new, old)
 }
 
+/// The same of lines that count only in what replaces the whole of a longer file: what the one at
+/// `path` held, `old`, had more lines.
+pub fn left_out_of_longer<'a>(
+    new: &'a str,
+    old: &[u8],
+    path: &RelPath,
+) -> Option<(usize, &'a str)> {
+    let is_longer = || old.split(|b| *b == b'\n').count() > new.split('\n').count();
+    let mut found = shorter::lines(new, Some(path)).peekable();
+    found.peek()?;
+    if is_longer() { first_of(found, new, old) } else { None }
+}
+
 /// The same of the lines alone in which something stands for a secret.
 pub fn withheld<'a>(new: &'a str, old: &[u8]) -> Option<(usize, &'a str)> {
     first_of(elisions(new).filter(|(_, line)| holds_withheld(line)), new, old)
@@ -53,7 +69,7 @@ fn first_of<'a>(
 
 /// Whether a text may leave something out.
 pub fn may_leave_out(text: &str) -> bool {
-    elisions(text).next().is_some()
+    elisions(text).next().is_some() || shorter::lines(text, None).next().is_some()
 }
 
 /// The lines that stand for others, with where they begin.
@@ -236,5 +252,16 @@ mod tests {
         assert_eq!(left_out(new, b"a\nb\n"), Some((2, "// ... rest unchanged ...")));
         assert_eq!(left_out(new, b"x\n  // ... rest unchanged ...\r\n"), None);
         assert_eq!(left_out("a\nb\n", b""), None);
+    }
+
+    #[test]
+    fn less_is_said_where_a_longer_file_is_replaced() {
+        let new = "a\n\n# existing methods\n";
+        let path = RelPath::parse("a.py").unwrap();
+        assert!(may_leave_out(new) && left_out(new, b"a\nb\nc\nd\n").is_none());
+        let found = left_out_of_longer(new, b"a\nb\nc\nd\n", &path);
+        assert_eq!(found, Some((3, "# existing methods")));
+        assert_eq!(left_out_of_longer(new, b"a\nb\nc\n", &path), None);
+        assert_eq!(left_out_of_longer(new, b"a\n  # existing methods\nb\nc\nd\n", &path), None);
     }
 }

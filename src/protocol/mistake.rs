@@ -104,6 +104,8 @@ pub enum Mistake {
     SearchPairs,
     /// Such pairs as well as a range of lines.
     PairsAndRange,
+    /// Such pairs as the content of a file.
+    PairsAsContent,
     /// An operations message that is refused as a whole.
     MessageRefused,
     /// An operation that is not as it should be.

@@ -44,6 +44,10 @@ pub enum WarningSort {
     NumbersKept,
     /// What may be a fence around a body was kept.
     FenceKept,
+    /// Lines of a body that may be those of an edit by search were kept.
+    MarkersKept,
+    /// What may be the signs of a diff before the lines of a body was kept.
+    SignsKept,
     /// A body that is indented as its tag is was kept as it is.
     IndentedBody,
     /// A line of a body begins with what would close it alone.

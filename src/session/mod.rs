@@ -1,11 +1,13 @@
 //! A session: one task, and where its conversation stands. Pure; `store` keeps it on disk.
 
 mod changed;
+mod held;
 pub mod journal;
 pub mod log;
 mod pending;
 mod ranges;
 pub mod record;
+mod repeat;
 mod seen;
 pub mod store;
 mod words;
@@ -13,6 +15,7 @@ mod words;
 use serde::{Deserialize, Serialize};
 
 pub use changed::{Back, Changed, FileChange, How, NAMED};
+pub use held::Held;
 pub use pending::{Pending, Question, Verdict};
 pub use seen::SeenFiles;
 
@@ -91,6 +94,9 @@ pub struct Session {
     /// What its newest turn, or the part of it up to a question, changed in the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<Box<Changed>>,
+    /// Files that hold secrets by their nature as they were before its turns, where they are not so now.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<Held>,
     /// What its newest outbox does not show since it is secret, or shows all the same: sentences for
     /// the person.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -131,6 +137,7 @@ impl Session {
             seen: SeenFiles::default(),
             pending: None,
             changed: None,
+            held: Vec::new(),
             withheld: Vec::new(),
             tokens: None,
             secret: uuid::Uuid::new_v4().simple().to_string(),
@@ -221,11 +228,6 @@ impl Session {
     /// has seen that outbox can have made it. A session that awaits no reply has none to answer.
     pub fn is_keyed(&self, answers: &Address) -> bool {
         self.awaits_reply() && answers.key.is_some() && self.misses(answers).is_none()
-    }
-
-    /// Whether this text is that of the reply just before: most likely pasted twice.
-    pub fn is_repeat(&self, reply: &str) -> bool {
-        self.last_reply == Some(Digest::of(reply.as_bytes()))
     }
 
     /// The files whose contents the newest outbox gives, in the order asked for.

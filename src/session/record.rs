@@ -173,7 +173,7 @@ impl Begin {
     pub fn reply(&self) -> (&str, Digest) {
         match &self.session.pending {
             Some(pending) => (&pending.reply, pending.text.clone()),
-            None => (&self.name, Digest::of(self.text.as_bytes())),
+            None => (&self.name, Session::identity(&self.text)),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Changed, Offer, Pending, Run, SeenFiles, Session, is_default, is_id, run_id, run_stem,
+    Changed, Held, Offer, Pending, Run, SeenFiles, Session, is_default, is_id, run_id, run_stem,
 };
 use crate::atomic;
 use crate::clock::Timestamp;
@@ -231,6 +231,8 @@ struct Record {
     pending: Option<Box<Pending>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     changed: Option<Box<Changed>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    held: Vec<Held>,
     secret: String,
 }
 
@@ -279,6 +281,7 @@ fn write(session: &Session) -> Vec<u8> {
         workspace: session.workspace.clone(),
         pending: session.pending.clone(),
         changed: session.changed.clone(),
+        held: session.held.clone(),
         secret: session.secret.clone(),
     };
     let mut bytes = serde_json::to_vec_pretty(&record).expect("strings and numbers become JSON");
@@ -319,6 +322,7 @@ fn read(bytes: &[u8], id: &str) -> Result<Session, String> {
         workspace: record.workspace,
         pending: record.pending,
         changed: record.changed,
+        held: record.held,
         secret: record.secret,
     })
 }
@@ -365,8 +369,7 @@ mod tests {
     fn a_damaged_file_is_named_and_the_others_are_listed() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::new(dir.path());
-        let now = Timestamp::now();
-        store.save(&Session::new("00000001".into(), "x", vec![], now)).unwrap();
+        store.save(&Session::new("00000001".into(), "x", vec![], Timestamp::now())).unwrap();
         fs::write(dir.path().join("00000002.json"), "{").unwrap();
         fs::write(dir.path().join("notes.json"), "{").unwrap();
         let (sessions, damaged) = store.list().unwrap();
@@ -389,8 +392,7 @@ mod tests {
         ] {
             store.save(&Session::new(id.into(), "x", vec![], updated)).unwrap();
             let written = std::time::UNIX_EPOCH + std::time::Duration::from_millis(milliseconds);
-            let file = fs::File::options().write(true).open(store.path(id)).unwrap();
-            file.set_modified(written).unwrap();
+            fs::File::open(store.path(id)).unwrap().set_modified(written).unwrap();
         }
         let ids = store.list().unwrap().0.into_iter().map(|session| session.id);
         assert_eq!(ids.collect::<Vec<_>>(), ["00000004", "00000002", "00000001", "00000003"]);

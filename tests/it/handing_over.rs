@@ -118,3 +118,24 @@ fn a_wish_that_cannot_be_fulfilled_does_not_stop_the_daemon() {
     base.run(&["say", "--session", ID, "y"]).ok();
     daemon.stop();
 }
+
+#[test]
+fn the_same_reply_by_another_way_is_held() {
+    let base = Base::with_session();
+    let reply = "[RUN_COMMAND]\necho a >> log\n[/RUN_COMMAND]\n";
+    base.run_with(&["apply", "-"], reply).ok();
+    for again in [
+        reply.trim_end().to_owned(),
+        reply.replace('\n', "\r\n"),
+        format!("\n{reply}"),
+        reply.replace('\n', "  \n"),
+        format!("```\n{reply}```\n"),
+        format!("Copy code\n{reply}"),
+    ] {
+        let run = base.run_with(&["apply", "-"], &again).with_code(1);
+        assert!(run.stderr.contains("most likely pasted twice"), "{again:?}: {run:?}");
+    }
+    assert_eq!(base.read("workspace/log"), "a\n");
+    base.run_with(&["apply", "--again", "-"], reply.trim_end()).ok();
+    assert_eq!(base.read("workspace/log"), "a\na\n");
+}

@@ -234,3 +234,29 @@ fn a_name_cannot_steer_the_terminal() {
     let daemon = base.serve(&["resume"]);
     daemon.wait_for("x␊␛[31m.txt, the reply to outbox 1");
 }
+
+#[test]
+fn a_longer_file_is_not_replaced_by_what_stands_for_it() {
+    let base = Base::with_session();
+    let long = "import os\n\n\ndef f():\n    return 1\n\n\ndef g():\n    return 2\n";
+    for line in [
+        "# The rest of your code here",
+        "# Existing code...",
+        "# --- existing code ---",
+        "# keep the rest as is",
+        "# code omitted for brevity",
+        "[rest of file unchanged]",
+        "...",
+        "…",
+    ] {
+        base.write("workspace/a.py", long);
+        let create = format!("[CREATE_FILE path=\"a.py\"]\nimport sys\n{line}\n[/CREATE_FILE]\n");
+        let outbox = base.apply(&create);
+        assert!(outbox.contains("stands for lines that 'a.py' would lose"), "{line}: {outbox}");
+        assert_eq!(base.read("workspace/a.py"), long, "{line}");
+    }
+    // What a shorter file becomes may hold such a line.
+    base.write("workspace/a.py", "import os\n");
+    base.apply("[CREATE_FILE path=\"a.py\"]\nimport sys\n# existing methods\n[/CREATE_FILE]\n");
+    assert_eq!(base.read("workspace/a.py"), "import sys\n# existing methods\n");
+}

@@ -322,3 +322,59 @@ fn a_reply_that_is_only_looked_at_tells_what_of_requested_files_would_be_withhel
     let none = base.run_with(&["check"], "[READ_FILE path=\"conf.toml\" end_line=\"1\"]\n").ok();
     assert!(!none.stdout.contains("withheld"), "{none:?}");
 }
+
+#[test]
+fn what_a_file_held_stays_secret_when_the_same_reply_takes_it_away() {
+    let value = "abcd9876xyz";
+    let show = "[RUN_COMMAND]\ncut -d= -f2 .env\n[/RUN_COMMAND]\n";
+    for rest in [
+        "[RUN_COMMAND]\nmv .env prod.txt\n[/RUN_COMMAND]\n",
+        "[RUN_COMMAND]\necho DB_PASS=none > .env\n[/RUN_COMMAND]\n",
+        "[DELETE_FILE path=\".env\"]\n",
+        "[CREATE_FILE path=\".env\"]\nDB_PASS=none\n[/CREATE_FILE]\n",
+        "[MOVE_FILE path=\".env\" to=\"prod.txt\"]\n",
+    ] {
+        let base = Base::new();
+        base.write("workspace/.env", format!("DB_PASS={value}\n"));
+        begin(&base, &[]);
+        let outbox = base.apply(&format!("{show}{rest}"));
+        assert!(!outbox.contains("[FAILED]"), "{outbox}");
+        assert!(outbox.contains("[withheld: .env value]"), "{rest}: {outbox}");
+        assert!(!outbox.contains(value), "{rest}: {outbox}");
+        // Later turns show no more of it, and neither does the same outbox written anew.
+        std::fs::remove_file(base.path().join(format!("outbox/{ID}_seq0002.txt"))).unwrap();
+        base.run(&["resume", "--no-watch"]).ok();
+        assert!(!base.outbox(2).contains(value), "{rest}");
+        if base.exists("workspace/prod.txt") {
+            let outbox = base.apply("[RUN_COMMAND]\ncut -d= -f2 prod.txt\n[/RUN_COMMAND]\n");
+            assert!(!outbox.contains(value), "{outbox}");
+        }
+    }
+}
+
+#[test]
+fn a_session_keeps_only_what_is_no_longer_there() {
+    let base = Base::new();
+    base.write("workspace/.env", "DB_PASS=abcd9876xyz\n");
+    begin(&base, &[]);
+    base.apply("[RUN_COMMAND]\ncat .env\n[/RUN_COMMAND]\n");
+    let session = format!("sessions/{ID}.json");
+    assert!(!base.read(&session).contains("\"held\""));
+    base.apply("[DELETE_FILE path=\".env\"]\n");
+    assert!(base.read(&session).contains("\"held\""));
+}
+
+#[test]
+fn what_a_file_held_stays_secret_across_a_question() {
+    let base = Base::new();
+    base.write("workspace/.env", "DB_PASS=abcd9876xyz\n");
+    base.begin_asking(ID);
+    let reply =
+        "[RUN_COMMAND]\ncat .env\n[/RUN_COMMAND]\n[RUN_COMMAND]\nrm -rf temp\n[/RUN_COMMAND]\n";
+    base.run_with(&["apply", "-"], reply).with_code(3);
+    base.write("workspace/.env", "DB_PASS=none\n");
+    base.run(&["deny", "--session", ID]).ok();
+    let outbox = base.outbox(2);
+    assert!(outbox.contains("DB_PASS=[withheld: .env value]"), "{outbox}");
+    assert!(!outbox.contains("abcd9876xyz"), "{outbox}");
+}

@@ -88,6 +88,7 @@ impl Block<'_> {
                 |Wrong { sort, phrase }| {
                     let form = match (command.kind, sort) {
                         _ if in_pairs => pairs::FORM,
+                        (_, Mistake::PairsAsContent) => pairs::FORM,
                         (Kind::Read, _) => PART_FORM,
                         _ => command.form,
                     };

@@ -3,7 +3,7 @@
 
 use super::notes::{self, fence_of};
 use super::pairs;
-use super::sorts::{Sort, sort};
+use super::sorts::{Sort, is_document, sort};
 use super::wrong::{Wrong, wrong};
 use crate::protocol::{Kind, Mistake, RelPath, Warning, WarningSort};
 
@@ -40,7 +40,15 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<Warning>) -> Result<St
     if !is_file {
         return Ok(text);
     }
-    if sort != Sort::Code || in_pairs {
+    if in_pairs {
+        return Ok(text);
+    }
+    let may_hold_pairs = sort != Sort::Code && !path.is_some_and(is_document);
+    if kind == Kind::Create && !may_hold_pairs && pairs::are_all(&text) {
+        let told = "the body is pairs of SEARCH and REPLACE and not the content of the file: send all of the content, or the pairs with EDIT_FILE and no line numbers (or RUN_COMMAND, where the file is to hold such lines)";
+        return Err(wrong(Mistake::PairsAsContent, told));
+    }
+    if sort != Sort::Code {
         return Ok(text);
     }
     if let Some(plain) = without_gutter(&text, first, line, warnings)? {
@@ -66,9 +74,22 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<Warning>) -> Result<St
         let told = "the tag gives a range of lines, and the body pairs of SEARCH and REPLACE: send one of the two (or the range with RUN_COMMAND, where such lines are to stand in the file)";
         return Err(wrong(Mistake::PairsAndRange, told));
     }
-    if kind == Kind::Edit && has_conflict(&text) {
+    let has_pairs = pairs::are_in(&text);
+    if !has_pairs && has_conflict(&text) {
         let told = "the body holds conflict markers (<<<<<<<, =======, >>>>>>>): send the lines as they are to be";
         return Err(wrong(Mistake::ConflictMarkers, told));
+    }
+    if has_pairs {
+        let told = format!(
+            "the body from line {line} on holds a line <<<<<<< SEARCH, as an edit does; it was kept as content"
+        );
+        warnings.push(Warning::new(WarningSort::MarkersKept, told));
+    }
+    if !is_patch && is_signed(&text) {
+        let told = format!(
+            "each line of the body from line {line} on begins with + or -, as in a diff; the signs were kept as content"
+        );
+        warnings.push(Warning::new(WarningSort::SignsKept, told));
     }
     Ok(text)
 }
@@ -243,6 +264,18 @@ fn is_diff(text: &str) -> bool {
     first.starts_with("--- ")
         && lines.next().is_some_and(|line| line.starts_with("+++ "))
         && lines.next().is_some_and(is_hunk)
+}
+
+/// Whether each line begins with the sign of a diff, and both signs are there: `-old` and `+new`.
+fn is_signed(text: &str) -> bool {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let (mut gone, mut new) = (false, false);
+    lines.all(|line| {
+        let is_item = line.starts_with("---") || line.starts_with("+++");
+        (gone, new) = (gone || line.starts_with('-'), new || line.starts_with('+'));
+        !is_item && line.starts_with(['-', '+'])
+    }) && gone
+        && new
 }
 
 fn is_hunk(line: &str) -> bool {

@@ -49,6 +49,7 @@ pub use printer::{asked_at, print, range_asked};
 pub use reader::parse;
 pub(in crate::protocol) use reader::{Blocks, NO_COMMAND, blocks};
 pub use results::{EXCERPT_LINES, excerpt, has_room, output, summary};
+pub(in crate::protocol) use sorts::is_code;
 
 /// What an LLM is told about this dialect: the PROTOCOL section of every outbox.
 pub const PROMPT: &str = include_str!("../../../protocol-prompt/tags.md");

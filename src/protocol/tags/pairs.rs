@@ -24,6 +24,24 @@ pub(super) fn are_in(body: &str) -> bool {
     body.lines().any(|line| begin(line).is_some())
 }
 
+/// Whether a body holds nothing but pairs, be the last one whole or not.
+pub(super) fn are_all(body: &str) -> bool {
+    let mut within = None;
+    let mut some = false;
+    for line in body.lines() {
+        match within {
+            Some(signs) if is_marker(line, '>', signs, "REPLACE") => within = None,
+            Some(_) => {}
+            None => match begin(line) {
+                Some(signs) => (within, some) = (Some(signs), true),
+                None if line.trim().is_empty() || fence_of(line.trim_end()).is_some() => {}
+                None => return false,
+            },
+        }
+    }
+    some
+}
+
 /// The pairs of a body, each text as whole lines.
 pub(super) fn read(body: &str) -> Result<Vec<Replacement>, Wrong> {
     let no_pair = |told| wrong(Mistake::SearchPairs, told);

@@ -42,6 +42,21 @@ const SAMPLES: [&str; 6] =
 const MADE_FROM: [&str; 9] =
     ["j2", "jinja", "jinja2", "tmpl", "tpl", "erb", "hbs", "template", "bak"];
 
+/// Whether a file of that name is none in which marks, signs and dots may be content.
+pub(in crate::protocol) fn is_code(path: &RelPath) -> bool {
+    sort(path) == Sort::Code
+}
+
+/// Whether a file of that name is written to be read by people, and no record of what a program tells.
+pub(super) fn is_document(path: &RelPath) -> bool {
+    const DOCUMENTS: [&str; 14] = [
+        "md", "markdown", "mdown", "mkd", "mdx", "mdc", "rmd", "qmd", "rst", "adoc", "asciidoc",
+        "org", "textile", "tex",
+    ];
+    let name = path.name().to_ascii_lowercase();
+    name.rsplit_once('.').is_some_and(|(_, end)| DOCUMENTS.contains(&end))
+}
+
 /// What sort of file has that name.
 pub(super) fn sort(path: &RelPath) -> Sort {
     let name = path.name().to_ascii_lowercase();

@@ -1,0 +1,223 @@
+//! Lines that stand for others where a file would become shorter. They say it with fewer words than
+//! those that count everywhere, or with dots alone, and may be meant as they are in a file that grows.
+
+use crate::protocol::RelPath;
+use crate::protocol::tags::is_code;
+
+/// Those of the whole content that the file at `path` is to have, with where they begin; where that
+/// does not count, all that could be one in some file.
+pub(super) fn lines<'a>(
+    new: &'a str,
+    path: Option<&RelPath>,
+) -> impl Iterator<Item = (usize, &'a str)> {
+    let ending = path.map(|path| {
+        let name = path.name().to_ascii_lowercase();
+        name.rsplit_once('.').map(|(_, end)| end.to_owned()).unwrap_or_default()
+    });
+    let is_code = path.is_none_or(is_code);
+    let (mut at, mut before) = (0, "");
+    new.split_inclusive('\n').filter_map(move |line| {
+        let begin = at;
+        at += line.len();
+        let shown = line.trim();
+        if shown.is_empty() {
+            return None;
+        }
+        let stands = if is_dots(shown) {
+            is_code && may_be_left_by(line, before, ending.as_deref())
+        } else {
+            said(shown, is_code).is_some_and(tells_of_more)
+        };
+        before = shown;
+        stands.then_some((begin, line))
+    })
+}
+
+/// Whether a line is nothing but dots.
+fn is_dots(line: &str) -> bool {
+    matches!(line, "..." | "…" | "[...]" | "[…]")
+}
+
+/// Whether dots alone, behind such a line, can be no code in a file with that ending.
+fn may_be_left_by(line: &str, before: &str, ending: Option<&str>) -> bool {
+    if line.contains('…') {
+        return true;
+    }
+    // The last of the parameters in C, Lua and R.
+    if before.ends_with([',', '(']) {
+        return false;
+    }
+    match ending {
+        // Of a stub it is what a body is, and in YAML the end of a document.
+        Some("pyi" | "yaml" | "yml") => false,
+        Some("py" | "pyx" | "ipy") => !line.starts_with([' ', '\t']),
+        _ => true,
+    }
+}
+
+/// What a comment says, or what stands in brackets; in texts a `#` begins a heading.
+fn said(line: &str, is_code: bool) -> Option<&str> {
+    const LONGEST: usize = 100;
+    if line.len() > LONGEST {
+        return None;
+    }
+    if let Some(inner) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        return Some(inner);
+    }
+    if let Some(rest) = line.strip_prefix("<!--") {
+        return rest.strip_suffix("-->");
+    }
+    let markers = ["{/*", "/*", "//", "#", "--"];
+    let inner = markers.iter().find_map(|marker| line.strip_prefix(marker)).filter(|_| is_code)?;
+    Some(inner.strip_suffix("*/}").or_else(|| inner.strip_suffix("*/")).unwrap_or(inner))
+}
+
+/// Whether these words say of what is not there that it stays: each has to be one that such a line is
+/// made of, since a comment that tells anything else tells of the code.
+fn tells_of_more(words: &str) -> bool {
+    const FILLING: [&str; 16] = [
+        "the", "your", "my", "our", "all", "of", "this", "in", "is", "are", "as", "for", "go",
+        "goes", "and", "exactly",
+    ];
+    const REST: [&str; 8] =
+        ["rest", "remaining", "remainder", "existing", "other", "others", "previous", "original"];
+    const MANY: [&str; 27] = [
+        "code",
+        "file",
+        "content",
+        "contents",
+        "method",
+        "methods",
+        "function",
+        "functions",
+        "imports",
+        "class",
+        "classes",
+        "implementation",
+        "logic",
+        "lines",
+        "rules",
+        "styles",
+        "routes",
+        "tests",
+        "fields",
+        "properties",
+        "handlers",
+        "definitions",
+        "module",
+        "script",
+        "program",
+        "component",
+        "components",
+    ];
+    const STAYS: [&str; 11] = [
+        "here",
+        "unchanged",
+        "unmodified",
+        "untouched",
+        "intact",
+        "remain",
+        "remains",
+        "stay",
+        "stays",
+        "kept",
+        "continues",
+    ];
+    const OMITTED: [&str; 5] = ["omitted", "elided", "truncated", "snipped", "skipped"];
+    const OTHERWISE: [&str; 4] = ["same", "brevity", "keep", "leave"];
+    // Others do not name a part of a file without saying what comes of it.
+    const CODE: [&str; 6] = ["code", "methods", "functions", "imports", "implementation", "logic"];
+
+    let is_separator = |c: char| c.is_whitespace() || ".…-–—=*_()[],:!/#".contains(c);
+    let words = words.to_lowercase();
+    let words: Vec<&str> = words.split(is_separator).filter(|word| !word.is_empty()).collect();
+    let sets: [&[&str]; 6] = [&FILLING, &REST, &MANY, &STAYS, &OMITTED, &OTHERWISE];
+    if words.len() > 10 || !words.iter().all(|word| sets.iter().any(|set| set.contains(word))) {
+        return false;
+    }
+    let has = |set: &[&str]| words.iter().any(|word| set.contains(word));
+    if has(&OMITTED) {
+        return has(&REST) || has(&["brevity", "code", "implementation"]);
+    }
+    if has(&["keep", "leave"]) {
+        return has(&["rest", "remainder"]) || has(&["code", "implementation"]) && has(&REST);
+    }
+    if !has(&REST) {
+        return false;
+    }
+    let is_same = has(&["same"]) || words.ends_with(&["as", "is"]);
+    has(&STAYS)
+        || is_same && !has(&["previous", "original"])
+        || has(&["existing"]) && has(&CODE)
+        || has(&["rest"]) && has(&MANY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(new: &str, path: &str) -> bool {
+        lines(new, Some(&RelPath::parse(path).unwrap())).next().is_some()
+    }
+
+    #[test]
+    fn lines_that_stand_for_others_are_told_from_comments() {
+        for line in [
+            "# The rest of your code here",
+            "# your existing code here",
+            "# Existing code...",
+            "# --- existing code ---",
+            "# keep the rest as is",
+            "# code omitted for brevity",
+            "// existing methods",
+            "    // other imports remain",
+            "/* remaining styles stay the same */",
+            "<!-- existing content unchanged -->",
+            "{/* rest of the component */}",
+            "[rest of file unchanged]",
+            "-- previous functions remain",
+            "// (implementation omitted)",
+        ] {
+            assert!(found(&format!("a\n{line}\nb\n"), "a.js"), "{line}");
+        }
+        for line in [
+            "# Existing file",
+            "# Keep the original file",
+            "# keep other imports",
+            "# Other methods",
+            "# The rest of the arguments",
+            "# same as the previous line",
+            "# tests skipped",
+            "# here",
+            "# all of the tests",
+            "# Remaining fields",
+            "#[test]",
+            "[rest, other]x",
+            "rest of file unchanged",
+            "print('# existing code')",
+            "# existing code that reads 'a'",
+        ] {
+            assert!(!found(&format!("a\n{line}\nb\n"), "a.py"), "{line}");
+        }
+    }
+
+    #[test]
+    fn dots_alone_are_told_from_code() {
+        for (new, path, is_one) in [
+            ("a\n...\n", "a.py", true),
+            ("def f():\n    ...\n", "a.py", false),
+            ("def f(): ...\n...\n", "a.pyi", false),
+            ("a {\n    ...\n}\n", "a.rs", true),
+            ("int f(int a,\n    ...\n);\n", "a.h", false),
+            ("f(\n  ...\n)\n", "a.R", false),
+            ("a: 1\n...\n", "a.yaml", false),
+            ("a\n…\n", "a.py", true),
+            ("a\n[...]\n", "a.ts", true),
+            ("a\n...\n", "a.md", false),
+            ("# Existing code\n", "a.md", false),
+            ("[rest of the file unchanged]\n", "a.md", true),
+        ] {
+            assert_eq!(found(new, path), is_one, "{path}: {new}");
+        }
+    }
+}
