@@ -149,7 +149,7 @@ fn an_answer_counts_for_its_question_only() {
     base.run(&["deny"]).ok();
     daemon.wait_for("It was decided elsewhere", 1);
     daemon.types("y\n");
-    base.write("inbox/2.txt", format!("{ASKS}\n"));
+    base.write("inbox/2.txt", format!("Again:\n{ASKS}"));
     daemon.wait_for(QUESTION, 2);
     // The end of input is no answer.
     daemon.types("\u{4}");
