@@ -128,7 +128,7 @@ fn the_daemon_asks_and_goes_on_with_the_answer() {
 
     base.write("workspace/temp/a", "x\n");
     for (n, answer) in ["n\n", "\n", "maybe\n"].into_iter().enumerate() {
-        base.write("inbox/r.txt", format!("{ASKS}{}", "\n".repeat(n + 1)));
+        base.write("inbox/r.txt", format!("{}\n{ASKS}", "Again. ".repeat(n + 1)));
         daemon.wait_for(QUESTION, n + 2);
         daemon.types(answer);
         let sequence = u32::try_from(n).unwrap() + 3;
