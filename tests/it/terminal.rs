@@ -128,7 +128,7 @@ fn the_daemon_asks_and_goes_on_with_the_answer() {
 
     base.write("workspace/temp/a", "x\n");
     for (n, answer) in ["n\n", "\n", "maybe\n"].into_iter().enumerate() {
-        base.write("inbox/r.txt", format!("{ASKS}{}", "\n".repeat(n + 1)));
+        base.write("inbox/r.txt", format!("{}\n{ASKS}", "Again. ".repeat(n + 1)));
         daemon.wait_for(QUESTION, n + 2);
         daemon.types(answer);
         let sequence = u32::try_from(n).unwrap() + 3;
@@ -149,7 +149,7 @@ fn an_answer_counts_for_its_question_only() {
     base.run(&["deny"]).ok();
     daemon.wait_for("It was decided elsewhere", 1);
     daemon.types("y\n");
-    base.write("inbox/2.txt", format!("{ASKS}\n"));
+    base.write("inbox/2.txt", format!("Again:\n{ASKS}"));
     daemon.wait_for(QUESTION, 2);
     // The end of input is no answer.
     daemon.types("\u{4}");
