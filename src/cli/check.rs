@@ -39,7 +39,7 @@ would be carried out.
 
 Examples:
   deaddrop check reply.txt
-  xclip -o | deaddrop check --json
+  xclip -selection clipboard -o | deaddrop check --json
   deaddrop check replies/*.txt --json | jq -r '[.file, .errors, .warnings] | @tsv'")]
 pub(super) struct Check {
     /// The replies; `-` or nothing reads one from standard input

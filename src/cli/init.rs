@@ -211,7 +211,7 @@ fn write(folder: &Path, given: &[(&str, String)]) -> Result<()> {
     let workspace = said("workspace_dir").unwrap_or(".");
     let works_here = if workspace == "." { " The workspace is this folder." } else { "" };
     let note = format!(
-        "# Settings of deaddrop: `deaddrop config show -v` lists all there are.{works_here}\n# Neither replies nor commands reach this file, or {FOLDER}/.\n"
+        "# Settings of deaddrop: `deaddrop config show -v` lists all there are.{works_here}\n# Replies and commands cannot change this file, and reach nothing of {FOLDER}/.\n"
     );
     let own = OWN.into_iter().map(|(name, place)| (name, said(name).unwrap_or(place)));
     let mut settings: Vec<(&str, &str)> =

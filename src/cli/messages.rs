@@ -38,7 +38,7 @@ output: where, what is wrong, and the correct form.
 
 Examples:
   deaddrop validate message.json
-  xclip -o | deaddrop validate --json")]
+  xclip -selection clipboard -o | deaddrop validate --json")]
 pub(super) struct Validate {
     /// The message; `-` or nothing reads it from standard input
     file: Option<PathBuf>,

@@ -21,7 +21,7 @@ command in it failed; 3 that it waits for your decision, see `deaddrop approve -
 
 Examples:
   deaddrop apply reply.txt
-  xclip -o | deaddrop apply --session a1b2c3d4")]
+  xclip -selection clipboard -o | deaddrop apply --session a1b2c3d4")]
 pub(super) struct Apply {
     /// The reply; `-` or nothing reads it from standard input
     file: Option<PathBuf>,

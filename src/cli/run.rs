@@ -31,7 +31,7 @@ asked at once, and it goes on by itself.
 
 Examples:
   deaddrop run message.json
-  xclip -o | deaddrop run --policy permissive | jq -r .status
+  xclip -selection clipboard -o | deaddrop run --policy permissive | jq -r .status
   deaddrop run --resume run_a1b2c3d4")]
 pub(super) struct RunOnce {
     /// The message; `-` or nothing reads it from standard input
