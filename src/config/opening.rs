@@ -8,7 +8,7 @@ use std::path::Path;
 use super::in_force::{toml_of, value_of};
 use super::keys::{KEYS, Value};
 use super::policy::{self, Policy};
-use super::{Guest, Layers, Mode, Raw, SecretsMode, guest, real};
+use super::{Guest, Layers, Mode, RUN_POLICY, Raw, SecretsMode, guest, real};
 
 /// When a setting opens something, measured by what is in force without the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,9 +70,6 @@ const GUEST: [(&str, &str); 4] = [
     ("root", "in this folder there"),
 ];
 const POLICIES: &str = "what this policy allows is more than without it";
-
-/// The policy that a run has where none is set, the stricter of the two defaults.
-const STRICTER: &str = "standard";
 
 /// A setting of a base directory that opens something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,7 +160,7 @@ fn opening(name: &str, opens: Opens, base: &Path, layers: &Layers) -> Option<(St
             let all = all_policies(layers);
             let chosen = all.get(&set.policy()?)?;
             let without = policies(own);
-            let beneath = beneath.policy().unwrap_or_else(|| STRICTER.to_owned());
+            let beneath = beneath.policy().unwrap_or_else(|| RUN_POLICY.to_owned());
             let opened = without.get(&beneath).is_none_or(|beneath| chosen.allows_more(beneath));
             // The same name can come to mean another.
             return opened.then(|| (toml_of(&value_of(&set)), chosen.to_toml()));

@@ -103,7 +103,9 @@ fn holds(mechanism: Mechanism) -> &'static str {
         Mechanism::LandlockScope => "signals and abstract sockets do not reach out either",
         Mechanism::Seccomp => "mounts, new namespaces, io_uring, bpf, VSOCK and others are refused",
         Mechanism::Processes => "a fork bomb is bounded (sandbox.max_processes)",
-        Mechanism::Hidden => "inbox, outbox and sessions are out of sight, and deaddrop.toml cannot be written",
+        Mechanism::Hidden => {
+            "inbox, outbox and sessions are out of sight, and deaddrop.toml cannot be written"
+        }
     }
 }
 
