@@ -4,16 +4,13 @@
 use std::path::Path;
 
 use crate::base::{Base, Clock};
-use crate::config::{Config, Raw};
+use crate::config::{Config, RUN_POLICY, Raw};
 use crate::error::{Error, Result};
 use crate::outbox;
 use crate::protocol::operations::{Decision, EventsMessage, OperationsMessage};
 use crate::protocol::read_run;
 use crate::session::{Session, run_id};
 use crate::watch::Stop;
-
-/// The policy of runs where nobody says otherwise.
-pub const RUN_POLICY: &str = "standard";
 
 /// A folder in which operations messages are carried out: a base directory, whose workspace they
 /// touch and nothing else.

@@ -40,9 +40,15 @@ impl Base {
     }
 
     /// Notes in the session of a turn what such files hold before it, where one of its steps may change
-    /// that; the newest first, before what was noted earlier. Of a guest's files none are noted.
+    /// that and was not carried out before; the newest first, before what was noted earlier. Of a guest's
+    /// files none are noted, nor of a run's, which has no outbox.
     pub(super) fn hold_secrets(&self, begin: &mut Begin) -> Result<()> {
-        if self.guest.is_some() || !begin.steps().iter().any(may_change_secrets) {
+        if self.guest.is_some() || begin.session.run.is_some() {
+            return Ok(());
+        }
+        let done = begin.known();
+        let mut to_do = begin.steps().iter().enumerate().filter(|(n, _)| !done.contains_key(n));
+        if !to_do.any(|(_, step)| may_change_secrets(step)) {
             return Ok(());
         }
         let found = self.secrets(&self.walk()?)?;

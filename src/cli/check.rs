@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::changes::{change, coloured, diff};
 use super::{Context, replies, talk};
 use crate::base;
-use crate::config::Mode;
+use crate::config::{Mode, SESSION_POLICY};
 use crate::control;
 use crate::error::{Error, Result};
 use crate::outbox::{self, Files, Requested};
@@ -20,8 +20,8 @@ use crate::place::{Place, Preview, Rewritten, Unseen};
 use crate::protocol::{
     Detail, Dialect, Failure, FailureKind, Kind, Letter, Outcome, Part, Reply, Step,
 };
+use crate::session::Session;
 use crate::session::store::Store;
-use crate::session::{self, Session};
 use crate::text::{count, visible_line};
 use crate::turn::{self, Asking, Carried, Course};
 use crate::workspace::Workspace;
@@ -162,7 +162,7 @@ impl<'a> Surroundings<'a> {
         }
         let policy = match &session {
             Some(session) => &session.policy,
-            None => config.policy.as_deref().unwrap_or(session::POLICY),
+            None => config.policy.as_deref().unwrap_or(SESSION_POLICY),
         };
         let policy = config.policy(policy)?;
         let dialect = session.as_ref().map_or(Dialect::Tags, |session| session.dialect);

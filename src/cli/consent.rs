@@ -44,8 +44,7 @@ pub(super) fn require(consent: &Consent, talk: &Talk) -> Result<()> {
     );
     // What was pasted with the command answers nothing.
     forget_typed();
-    let answer = talk.ask(&question);
-    if !answer.is_some_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes" | "Yes")) {
+    if !talk.agrees(&question) {
         return consent.require();
     }
     consent.allow()?;

@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::Context;
 use super::talk;
+use crate::config::SESSION_POLICY;
 use crate::error::Result;
 use crate::policy::{self, Decision};
-use crate::session;
 use crate::text::visible_line;
 
 /// The exit code where the person would be asked.
@@ -51,7 +51,7 @@ Examples:
 }
 
 pub(super) fn policy(context: &Context, arguments: &Policies) -> Result<ExitCode> {
-    let in_force = context.config.policy.as_deref().unwrap_or(session::POLICY);
+    let in_force = context.config.policy.as_deref().unwrap_or(SESSION_POLICY);
     match &arguments.what {
         What::Check { command } => return check(context, in_force, command),
         What::Show { name } => {

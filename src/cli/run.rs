@@ -8,12 +8,13 @@ use clap::Args;
 use super::input::Input;
 use super::{Context, Opened, Teller, WAITS, talk};
 use crate::base::Turn;
+use crate::config::RUN_POLICY;
 use crate::control::{self, Wish};
 use crate::error::{Error, Result};
 use crate::protocol::operations::Status;
 use crate::protocol::{Asks, Invalid, Kind, Mistake, Step, read_run};
 use crate::session::{Session, run_id};
-use crate::space::{self, RUN_POLICY};
+use crate::space;
 use crate::turn::Observer;
 use crate::watch::Stop;
 

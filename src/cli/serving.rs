@@ -11,6 +11,7 @@ use super::clipping::Clips;
 use super::events::Events;
 use super::{Context, Opened, Teller, live, talk};
 use crate::base::{Base, Beginning, Turn};
+use crate::config::SESSION_POLICY;
 use crate::control::Wish;
 use crate::daemon::{self, Serve};
 use crate::error::{Error, Result};
@@ -18,7 +19,7 @@ use crate::outbox::check_pattern;
 use crate::protocol::Dialect;
 use crate::runner::sandbox::Tier;
 use crate::session::store::Store;
-use crate::session::{self, Offer, Session, is_id};
+use crate::session::{Offer, Session, is_id};
 use crate::text::visible_line;
 use crate::watch::Stop;
 
@@ -119,7 +120,7 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
             Taught::Operations => Dialect::Operations,
         },
         offer: offer(context, arguments)?,
-        policy: context.config.policy.as_deref().unwrap_or(session::POLICY).to_owned(),
+        policy: context.config.policy.as_deref().unwrap_or(SESSION_POLICY).to_owned(),
         workspace: context.config.guest.is_none().then(|| context.config.workspace_name()),
     };
     let wish = Wish::New(beginning.clone());
@@ -310,10 +311,9 @@ fn may_run_unconfined(context: &Context, base: &Base) -> bool {
     for reason in confinement.why() {
         talk.say(&format!("  {}", visible_line(&reason)));
     }
-    let answer = talk.ask(
+    let yes = talk.agrees(
         "Let the commands of this session run with all your rights? They could read your files, change them and use the network [y/N] ",
     );
-    let yes = answer.is_some_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"));
     talk.say(if yes {
         "Commands of this session run with your rights. Look at each reply with `deaddrop check` before you save it."
     } else {

@@ -105,8 +105,7 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         value["results"] = results.collect::<Vec<_>>().into();
         value["sandbox"] = sandbox(context, &session).into();
         value["withinTurn"] = is_cut_off(context, &session).into();
-        let to_say = session.to_repeat.iter().chain(&session.to_say).cloned();
-        value["toSay"] = to_say.collect::<Vec<_>>().into();
+        value["toSay"] = session.words_to_say().cloned().collect::<Vec<_>>().into();
         value["added"] = session.words_added().into();
         value["held"] = inbox::held(&context.config.inbox).into();
         Context::print_json(&value);
@@ -150,7 +149,7 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
     for words in session.words_added() {
         lines.push(format!("Added:    {}", first_line(words)));
     }
-    for words in session.to_repeat.iter().chain(&session.to_say) {
+    for words in session.words_to_say() {
         lines.push(format!("To say:   {}", first_line(words)));
     }
     lines.extend(held::line(context));

@@ -89,6 +89,12 @@ impl Talk {
         read.ok().map(|_| answer)
     }
 
+    /// Asks whether the person agrees; they do not where there is no terminal.
+    pub(super) fn agrees(&self, question: &str) -> bool {
+        let yes = |answer: String| matches!(answer.trim(), "y" | "Y" | "yes" | "Yes");
+        self.ask(question).is_some_and(yes)
+    }
+
     /// Writes a question, and leaves the cursor behind it: nothing is drawn in place until
     /// [`live::release`]. Returns whether that could be done.
     pub(super) fn prompt(&self, question: &str) -> bool {

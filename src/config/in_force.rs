@@ -5,7 +5,7 @@ use std::path::Path;
 use super::consent::Consent;
 use super::keys::{KEYS, Kind, Value};
 use super::setting::Setting;
-use super::{Config, Layers, Raw, about};
+use super::{Config, Layers, Raw, SESSION_POLICY, about};
 use crate::error::{Error, Result};
 
 /// Where a setting in force was made.
@@ -135,7 +135,7 @@ pub(super) fn value_of(setting: &Setting) -> serde_json::Value {
             text.trim().parse::<u64>().map_or_else(|_| text.as_str().into(), Into::into)
         }
         // What sessions have where nothing is said.
-        (Value::Text(text), Kind::Policy) if text.is_empty() => "workspace".into(),
+        (Value::Text(text), Kind::Policy) if text.is_empty() => SESSION_POLICY.into(),
         (Value::Text(text), Kind::Switch) => (text.trim() == "true").into(),
         (Value::Text(text), _) => text.as_str().into(),
     }

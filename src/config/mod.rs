@@ -44,7 +44,7 @@ pub use known::{known_within, whose_replies_write};
 pub use notify::Notify;
 pub use opening::Opening;
 pub use own::{make_folders, own_file, state_home};
-pub use policy::{Files, Policy, Shell};
+pub use policy::{Files, Policy, RUN_POLICY, SESSION_POLICY, Shell};
 pub use raw::Raw;
 pub use sandbox::{Mode, Sandbox};
 pub use secrets::{Secrets, SecretsMode};

@@ -11,7 +11,10 @@ use super::in_force::{toml_of, value_of};
 use super::keys::{KEYS, Value};
 use super::policy::{self, Policy};
 use super::setting::Setting;
-use super::{FOLDER, Guest, Layers, Mode, Name, Raw, SecretsMode, folded, guest, real};
+use super::{
+    FOLDER, Guest, Layers, Mode, Name, RUN_POLICY, Raw, SESSION_POLICY, SecretsMode, folded, guest,
+    real,
+};
 
 /// When a setting opens something, measured by what is in force without the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,10 +79,8 @@ const GUEST: [(&str, &str); 4] = [
 ];
 const POLICIES: &str = "what this policy allows is more than without it";
 
-/// The policy that a run has where none is set, the stricter of the two defaults.
-const STRICTER: &str = "standard";
 /// The policies that sessions and runs have where none is set.
-const UNSET: [&str; 2] = ["workspace", STRICTER];
+const UNSET: [&str; 2] = [SESSION_POLICY, RUN_POLICY];
 
 /// A setting of a base directory that opens something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -165,7 +166,7 @@ fn opening(name: &str, opens: Opens, base: &Path, layers: &Layers) -> Option<(St
             let chosen: Vec<&Policy> =
                 chosen.into_iter().filter_map(|name| all.get(name)).collect();
             let without = policies(own);
-            let beneath = without.get(beneath.as_deref().unwrap_or(STRICTER));
+            let beneath = without.get(beneath.as_deref().unwrap_or(RUN_POLICY));
             let allows_more =
                 |chosen: &&Policy| beneath.is_none_or(|beneath| chosen.allows_more(beneath));
             let written = toml_of(&name.as_deref().unwrap_or_default().into());

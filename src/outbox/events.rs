@@ -133,8 +133,8 @@ fn message(session: &Session, outcomes: &[Outcome], limits: Option<&Limits>) -> 
     // Once it is complete, these were said in the outbox before.
     if is_conversation && !session.is_complete {
         // What was added to the outbox since, PROMPT alone says.
-        let all = session.said.len() - session.words_added().len();
-        events.extend(session.said[..all].iter().map(|words| said(words, now.clone())));
+        let written = session.words_written().iter();
+        events.extend(written.map(|words| said(words, now.clone())));
     }
     let (run_id, status) = (run_id(session, session.answered()), status_of(outcomes));
     EventsMessage { protocol_version: Version, run_id, status, events }

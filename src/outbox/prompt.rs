@@ -72,8 +72,8 @@ pub(super) fn prompt(session: &Session, requested: &[Requested], out: &mut Strin
             out.push('\n');
         }
     }
-    let all = session.said.len() - session.words_added().len();
-    let (before, said) = session.said[..all].split_at(session.said_before.min(all));
+    let written = session.words_written();
+    let (before, said) = written.split_at(session.said_before.min(written.len()));
     says(BEFORE, before, out);
     says("The user says:", said, out);
     if session.sequence > 1 {

@@ -20,7 +20,7 @@ pub use pending::{Pending, Question, Verdict};
 pub use seen::SeenFiles;
 
 use crate::clock::Timestamp;
-use crate::config::Policy;
+use crate::config::{Policy, SESSION_POLICY};
 use crate::protocol::{Address, Detail, Dialect, Digest, Outcome, Part, RelPath};
 use crate::text::visible_line;
 
@@ -281,15 +281,12 @@ pub struct Run {
 /// What the names of runs begin with.
 const RUN: &str = "run_";
 
-/// The policy of sessions where nobody says otherwise.
-pub const POLICY: &str = "workspace";
-
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
 fn workspace_policy() -> String {
-    POLICY.to_owned()
+    SESSION_POLICY.to_owned()
 }
 
 /// `{id}_seq{NNNN}.txt`

@@ -3,6 +3,7 @@
 
 use super::Session;
 use crate::protocol::Digest;
+use crate::protocol::tags::is_button;
 
 impl Session {
     /// What identifies the text of a reply.
@@ -37,14 +38,14 @@ fn bare(reply: &str) -> String {
 
 /// Whether a line before or behind a reply is none of it: blank, a fence, or a button of the page.
 fn is_around(line: &str) -> bool {
-    const BUTTONS: [&str; 6] = ["copy code", "copy", "edit", "copied!", "run code", "code"];
     let line = line.trim();
     // A reply ends with a tag or with words: what a fence says behind its signs is one word.
     let is_fence = ["```", "~~~"].iter().any(|fence| {
         line.strip_prefix(fence)
             .is_some_and(|rest| !rest.contains(char::is_whitespace) && !rest.contains('['))
     });
-    line.is_empty() || is_fence || BUTTONS.contains(&&*line.to_lowercase())
+    let word = line.to_lowercase();
+    line.is_empty() || is_fence || is_button(&word) || word == "code"
 }
 
 #[cfg(test)]

@@ -28,9 +28,24 @@ impl Session {
         self.next_outbox();
     }
 
+    /// What the newest outbox said when it was written, and what was added to it afterwards.
+    fn words(&self) -> (&[String], &[String]) {
+        self.said.split_at(self.said.len() - self.added.min(self.said.len()))
+    }
+
+    /// What the newest outbox said when it was written.
+    pub fn words_written(&self) -> &[String] {
+        self.words().0
+    }
+
     /// What was added to the newest outbox after it had been written.
     pub fn words_added(&self) -> &[String] {
-        &self.said[self.said.len() - self.added.min(self.said.len())..]
+        self.words().1
+    }
+
+    /// What the next outbox has to say, what may have been read already first.
+    pub fn words_to_say(&self) -> impl Iterator<Item = &String> {
+        self.to_repeat.iter().chain(&self.to_say)
     }
 
     /// What only somebody knows who has seen the newest outbox: eight hexadecimal digits.
@@ -57,7 +72,7 @@ impl Session {
     /// A reply came that says it answers that: what was added and did not stand in the text that it
     /// answers is for the next outbox, and so is what may not have, where it does not tell.
     pub fn hear(&mut self, answers: Option<&Address>) {
-        let from = self.said.len() - self.words_added().len();
+        let from = self.words_written().len();
         let newest = answers.filter(|it| it.session == self.id && it.sequence == self.sequence);
         let read = newest.and_then(|it| self.read_up_to(it.key.as_deref()?));
         let mut unread = self.said.split_off(from + read.unwrap_or_default());

@@ -6,7 +6,8 @@ use std::fs;
 
 use crate::scene::{Scene, can_trace};
 use crate::support::ID;
-use crate::{Tally, sample, trace};
+use crate::trace::{self, Point};
+use crate::{Tally, sample};
 
 const REPLY: &str = "[CREATE_FILE path=\"a.txt\"]\nanother\n[/CREATE_FILE]\n\
     [RUN_COMMAND]\nmkdir new; echo n > new/n; rm -r old; ln -sfn a.txt link; chmod 755 run; echo f > folder-was; rm -r f; echo now > f\n[/RUN_COMMAND]\n";
@@ -73,6 +74,26 @@ fn judge(
     begun
 }
 
+/// Kills an undo at each of these places, in a scene of its own, and goes on; some were begun by then.
+fn killed(
+    points: impl IntoIterator<Item = Point>,
+    scene: impl Fn() -> Scene,
+    before: &BTreeMap<String, Vec<u8>>,
+    after: &BTreeMap<String, Vec<u8>>,
+) -> Tally {
+    let mut tally = Tally::default();
+    for point in points {
+        let mut scene = scene();
+        let traced = scene.disturb(&format!("{}:signal=KILL:when={}", point.name, point.n));
+        tally.count("killed", usize::from(traced.killed));
+        let begun = judge(&mut scene, before, after);
+        tally.count("gone on with", usize::from(begun));
+        tally.add(&format!("{} ({})", point.n, point.what), &scene);
+    }
+    assert!(tally.counts["gone on with"] > 0, "{:?}", tally.counts);
+    tally
+}
+
 #[test]
 fn stopped_anywhere_an_undo_is_whole_or_was_never_begun() {
     if !can_trace() {
@@ -82,23 +103,13 @@ fn stopped_anywhere_an_undo_is_whole_or_was_never_begun() {
     let after = seen(&undisturbed);
     let traced = undisturbed.go_on_traced();
     let points = trace::points(&trace::read(&traced), undisturbed.base.path());
-    if !points.iter().any(|point| point.what.ends_with("/sessions/journal")) {
-        eprintln!("SKIPPED: strace does not see the paths of open files; it may as root");
+    if !trace::sees_paths(&points) {
         return;
     }
     assert!(judge(&mut undisturbed, &before, &after), "{:#?}", undisturbed.wrong);
     assert!(undisturbed.wrong.is_empty(), "{:#?}", undisturbed.wrong);
     assert!(points.iter().any(|point| point.what.contains("/workspace/old/")), "{points:#?}");
-    let mut tally = Tally::default();
-    for point in sample(&points, 3) {
-        let (mut scene, _) = scene();
-        let traced = scene.disturb(&format!("{}:signal=KILL:when={}", point.name, point.n));
-        tally.count("killed", usize::from(traced.killed));
-        let begun = judge(&mut scene, &before, &after);
-        tally.count("gone on with", usize::from(begun));
-        tally.add(&format!("{} ({})", point.n, point.what), &scene);
-    }
-    assert!(tally.counts["gone on with"] > 0, "{:?}", tally.counts);
+    let mut tally = killed(sample(&points, 3), || scene().0, &before, &after);
     let touching: Vec<_> = points.iter().filter(|point| point.touches).cloned().collect();
     for (n, point) in sample(&touching, 4).into_iter().enumerate() {
         let error = ["ENOSPC", "EIO"][n % 2];
@@ -164,20 +175,10 @@ fn many_files_are_put_back_together_wherever_that_is_stopped() {
     let after = seen(&undisturbed);
     let traced = undisturbed.go_on_traced();
     let points = trace::points(&trace::read(&traced), undisturbed.base.path());
-    if !points.iter().any(|point| point.what.ends_with("/sessions/journal")) {
-        eprintln!("SKIPPED: strace does not see the paths of open files; it may as root");
+    if !trace::sees_paths(&points) {
         return;
     }
-    let mut tally = Tally::default();
     let renames: Vec<_> = points.iter().filter(|p| p.name.starts_with("rename")).cloned().collect();
-    for point in sample(&renames, 12).into_iter().chain(sample(&points, 40)) {
-        let (mut scene, _) = many();
-        let traced = scene.disturb(&format!("{}:signal=KILL:when={}", point.name, point.n));
-        tally.count("killed", usize::from(traced.killed));
-        let begun = judge(&mut scene, &before, &after);
-        tally.count("gone on with", usize::from(begun));
-        tally.add(&format!("{} ({})", point.n, point.what), &scene);
-    }
-    assert!(tally.counts["gone on with"] > 0, "{:?}", tally.counts);
-    tally.conclude("places of an undo of many files");
+    let points = sample(&renames, 12).into_iter().chain(sample(&points, 40));
+    killed(points, || many().0, &before, &after).conclude("places of an undo of many files");
 }

@@ -204,24 +204,13 @@ fn its_own_files_are_out_of_reach_of_replies() {
 fn its_own_files_are_out_of_reach_of_commands() {
     for scene in Scene::full() {
         let base = &scene.base;
-        base.sh("rm -rf inbox outbox sessions approvals workspace deaddrop.toml; echo x > own.txt");
-        base.run(&["init"]).ok();
-        base.run(&["-C", ".", "new", "--no-watch", "--id", ID, "A task"]).ok();
+        scene.becomes_a_project("echo x > own.txt");
         scene.hand_over();
         let settings = base.read("deaddrop.toml");
-        let reply = base.write(
-            "reply.txt",
-            crate::scene::reply(&[
-                "cat own.txt; ls -A .deaddrop; find .deaddrop -type f; cmp deaddrop.toml deaddrop.toml && cat deaddrop.toml | grep -c workspace_dir; grep -rl 'A task' .deaddrop deaddrop.toml || echo unseen",
-                "mv .deaddrop d || echo pinned; rm -rf .deaddrop deaddrop.toml; mkdir -p .deaddrop/inbox && echo '[DONE]' > .deaddrop/inbox/x.txt; echo 'sandbox = \"off\"' > deaddrop.toml; echo x > y; mv y deaddrop.toml; mv own.txt .deaddrop/.gitignore; echo tried",
-            ]),
-        );
-        let sandbox = format!("{:?}", scene.asked).to_lowercase();
-        let output = scene
-            .command(&scene.program, &["apply", "--sandbox", &sandbox])
-            .arg(reply)
-            .output()
-            .unwrap();
+        let output = scene.applies_in_project(&[
+            "cat own.txt; ls -A .deaddrop; find .deaddrop -type f; cmp deaddrop.toml deaddrop.toml && cat deaddrop.toml | grep -c workspace_dir; grep -rl 'A task' .deaddrop deaddrop.toml || echo unseen",
+            "mv .deaddrop d || echo pinned; rm -rf .deaddrop deaddrop.toml; mkdir -p .deaddrop/inbox && echo '[DONE]' > .deaddrop/inbox/x.txt; echo 'sandbox = \"off\"' > deaddrop.toml; echo x > y; mv y deaddrop.toml; mv own.txt .deaddrop/.gitignore; echo tried",
+        ]);
         let outbox = base.read(&format!(".deaddrop/outbox/{ID}_seq0002.txt"));
         let unseen = outbox.contains("  Output: x\n  1\n  unseen\n");
         assert!(unseen, "{}: {outbox} {output:?}", scene.name());

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use crate::support::{Base, ID, program};
@@ -112,6 +112,24 @@ impl Scene {
             scene.hand_over();
         }
         scene
+    }
+
+    /// Makes it a project of what a script puts there, with deaddrop's files in `.deaddrop/` and a session.
+    /// Where it is to be handed over, that is left to be done.
+    #[track_caller]
+    pub fn becomes_a_project(&self, script: &str) {
+        self.base.sh("rm -rf inbox outbox sessions approvals workspace deaddrop.toml");
+        self.base.sh(script);
+        self.base.run(&["init"]).ok();
+        self.base.run(&["-C", ".", "new", "--no-watch", "--id", ID, "A task"]).ok();
+    }
+
+    /// Applies a reply with these commands to the session of a project; what it prints.
+    pub fn applies_in_project(&self, commands: &[&str]) -> Output {
+        let reply = self.base.write("reply.txt", reply(commands));
+        let sandbox = format!("{:?}", self.asked).to_lowercase();
+        let mut command = self.command(&self.program, &["apply", "--sandbox", &sandbox]);
+        command.arg(reply).output().unwrap()
     }
 
     /// Gives all that is in the base directory to whom the program runs as.

@@ -7,23 +7,15 @@ use crate::support::ID;
 fn settings_that_git_tracks_are_as_they_are_for_commands() {
     for scene in Scene::full() {
         let base = &scene.base;
-        base.sh("rm -rf inbox outbox sessions approvals workspace deaddrop.toml; git init -q .");
-        base.run(&["init"]).ok();
+        scene.becomes_a_project("git init -q .");
         // It may be another user's by now.
         base.sh(
             "git() { command git -c safe.directory='*' -c user.name=x -c user.email=x \"$@\"; }; git add -f deaddrop.toml; git commit -q -m x",
         );
-        base.run(&["-C", ".", "new", "--no-watch", "--id", ID, "A task"]).ok();
         scene.hand_over();
         let look = "test -s deaddrop.toml && git -c safe.directory='*' diff --quiet && echo clean; ln deaddrop.toml l || echo no link; rm deaddrop.toml || echo kept; (echo x >> deaddrop.toml) || echo unwritten";
-        let reply = base.write("reply.txt", crate::scene::reply(&[look]));
-        let sandbox = format!("{:?}", scene.asked).to_lowercase();
         let settings = base.read("deaddrop.toml");
-        let output = scene
-            .command(&scene.program, &["apply", "--sandbox", &sandbox])
-            .arg(reply)
-            .output()
-            .unwrap();
+        let output = scene.applies_in_project(&[look]);
         let outbox = base.read(&format!(".deaddrop/outbox/{ID}_seq0002.txt"));
         for told in ["clean\n", "no link\n", "kept\n", "unwritten\n"] {
             assert!(outbox.contains(told), "{} {told}: {outbox} {output:?}", scene.name());

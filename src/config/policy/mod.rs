@@ -12,6 +12,11 @@ use serde::{Deserialize, Serialize};
 
 pub(super) use table::{Tables, resolve};
 
+/// The policy of sessions where nobody says otherwise.
+pub const SESSION_POLICY: &str = "workspace";
+/// The policy of runs where nobody says otherwise: nobody looks at what they do before it is done.
+pub const RUN_POLICY: &str = "standard";
+
 /// The longest that a command may take where a policy sets no limit of its own, in seconds.
 const LONGEST_SECONDS: u64 = 3_600;
 

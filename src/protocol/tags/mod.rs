@@ -45,6 +45,7 @@ mod think;
 mod wrong;
 
 pub use catalogue::name;
+pub use notes::is_button;
 pub use printer::{asked_at, print, range_asked};
 pub use reader::parse;
 pub(in crate::protocol) use reader::{Blocks, NO_COMMAND, blocks};

@@ -70,9 +70,13 @@ pub(super) fn own_closing(kind: Kind, body: &str, line: usize) -> Option<Warning
     Some(Warning::new(WarningSort::OwnClosingInBody, told))
 }
 
+/// Whether that is what a button of a chat page says, in small letters.
+pub fn is_button(word: &str) -> bool {
+    matches!(word, "copy code" | "copy" | "edit" | "copied!" | "run code")
+}
+
 /// A button or a label of the chat page in the first lines.
 fn furniture(kind: Kind, is_prose: bool, body: &str, line: usize) -> Option<Warning> {
-    const BUTTONS: [&str; 5] = ["copy code", "copy", "edit", "copied!", "run code"];
     const LABELS: [&str; 22] = [
         "python",
         "bash",
@@ -106,7 +110,7 @@ fn furniture(kind: Kind, is_prose: bool, body: &str, line: usize) -> Option<Warn
         }
         let word = text.trim().to_ascii_lowercase();
         let is_label = *n == 0 && !is_prose && LABELS.contains(&word.as_str());
-        BUTTONS.contains(&word.as_str()) || is_label && !(is_one_line && kind == Kind::Run)
+        is_button(&word) || is_label && !(is_one_line && kind == Kind::Run)
     })?;
     let told = format!(
         "line {} `{}` looks like a label or a button of the chat page; it was kept",

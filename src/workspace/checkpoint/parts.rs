@@ -125,11 +125,7 @@ fn folders_that_a_turn_made_go_also_where_they_are_ignored() {
     let before = scene.all();
     let acts = [Run("mkdir -p a/b; rmdir gone/deep"), Write("out/deep/x", "x"), Write("n/m", "m")];
     let changes = scene.part(None, &acts).changes.unwrap();
-    let after = scene.all();
-    assert_eq!(scene.make(reversed(changes.clone())), []);
-    assert_eq!(scene.all(), before);
-    assert_eq!(scene.make(changes), []);
-    assert_eq!(scene.all(), after);
+    scene.goes_back_and_forth(&changes, &before);
 }
 
 #[test]
@@ -168,11 +164,7 @@ fn many_files_go_back_together_and_what_is_changed_meanwhile_stays() {
     let before = scene.all();
     let script = "for n in $(seq 120); do echo N$n >> f$n; done; chmod 644 f7; chmod 755 f8; echo X >> x; ln -sfn y l";
     let changes = scene.part(None, &[Run(script)]).changes.unwrap();
-    let after = scene.all();
-    assert_eq!(scene.make(reversed(changes.clone())), []);
-    assert_eq!(scene.all(), before);
-    assert_eq!(scene.make(changes.clone()), []);
-    assert_eq!(scene.all(), after);
+    scene.goes_back_and_forth(&changes, &before);
     let plan = scene.plan(reversed(changes), false);
     scene.sh("echo mine > f50; rm f51");
     let restored = plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap();

@@ -83,6 +83,20 @@ impl Scene {
         left.extend(plan.carry_out(&mut self.store, &self.workspace, false).unwrap().left);
         left
     }
+
+    /// Takes changes back and makes them again: all is as it was `before`, and then as it is now.
+    #[track_caller]
+    pub(super) fn goes_back_and_forth(
+        &mut self,
+        changes: &[Change],
+        before: &BTreeMap<String, (u32, Vec<u8>)>,
+    ) {
+        let after = self.all();
+        assert_eq!(self.make(reversed(changes.to_vec())), []);
+        assert_eq!(self.all(), *before);
+        assert_eq!(self.make(changes.to_vec()), []);
+        assert_eq!(self.all(), after);
+    }
 }
 
 fn paths(changes: &[Change]) -> Vec<&str> {
@@ -102,13 +116,9 @@ fn what_a_command_changed_goes_back_and_forth_byte_for_byte() {
          echo in > l/in; ln -sfn ../elsewhere d/l; mv empty full; echo f > full/f; chmod 500 full; \
          rm .gitkeep; mkdir -p new/deep; echo n > new/deep/n; mv \"$(printf 'b\\377%%')\" c; chmod 711 d",
     );
-    let after = scene.all();
-    assert_ne!(before, after);
+    assert_ne!(before, scene.all());
     for _ in 0..2 {
-        assert_eq!(scene.make(reversed(changes.clone())), []);
-        assert_eq!(scene.all(), before);
-        assert_eq!(scene.make(changes.clone()), []);
-        assert_eq!(scene.all(), after);
+        scene.goes_back_and_forth(&changes, &before);
     }
 }
 
@@ -176,11 +186,7 @@ fn operations_need_no_walk() {
     );
     assert!(!scene.dir.path().join("checkpoints/index").exists());
     assert!(changes.iter().all(|change| !change.by_command));
-    let after = scene.all();
-    assert_eq!(scene.make(reversed(changes.clone())), []);
-    assert_eq!(scene.all(), before);
-    assert_eq!(scene.make(changes), []);
-    assert_eq!(scene.all(), after);
+    scene.goes_back_and_forth(&changes, &before);
 }
 
 #[test]
