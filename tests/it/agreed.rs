@@ -69,9 +69,8 @@ impl Base {
     /// Has what a test put there count as the person's, also for a program that is started some other way
     /// and has the tests' own folder for what it notes.
     pub fn is_theirs(&self) {
-        if self.agreed.to.is_none() {
-            return;
-        }
+        let Some(agreed) = &self.agreed.to else { return };
+        agreed.lock().unwrap_or_else(PoisonError::into_inner).is_known = false;
         self.agree();
         if let Some(state) = std::env::var_os("XDG_STATE_HOME") {
             self.agree_in(Path::new(&state));

@@ -1,5 +1,6 @@
 //! The command line itself: `new`, `resume`, flags, exit codes, and which stream says what.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::answers;
@@ -221,24 +222,29 @@ fn the_exit_code_of_a_stopped_daemon_is_130() {
 /// A command line run as a user without rights, where that can be had.
 fn unprivileged(base: &Base, arguments: &[&str]) -> Option<Command> {
     use std::os::unix::fs::PermissionsExt;
-    let open =
-        |path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    let open = |path: &Path, mode| {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap()
+    };
     open(base.path(), 0o755);
-    let inner = base.command(arguments);
-    let mut command = Command::new("setpriv");
-    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program());
-    let can = Command::new("setpriv")
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
-        .arg(program())
-        .arg("--version")
-        .output();
+    // What that one has agreed to, nobody else has.
+    let state = base.at(".nobody");
+    std::fs::create_dir_all(&state).unwrap();
+    open(&state, 0o777);
+    let program_as_them = |arguments: &[&str]| {
+        let inner = base.command(arguments);
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program());
+        command.args(arguments).current_dir(base.path());
+        command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.env("XDG_STATE_HOME", &state);
+        command
+    };
+    let can = program_as_them(&["config", "allow"]).output();
     if !can.is_ok_and(|output| output.status.success()) {
         eprintln!("SKIPPED: cannot run the program as another user here");
         return None;
     }
-    command.args(arguments).current_dir(base.path());
-    command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    Some(command)
+    Some(program_as_them(arguments))
 }
 
 #[test]

@@ -100,7 +100,7 @@ fn no_command_begins_on_a_full_disk() {
 fn on_a_small_disk(scene: &Scene, options: &str, script: &str) -> Option<(String, String)> {
     let script = format!(
         "mount -t tmpfs -o {options} none small && cp -a inbox outbox sessions workspace small \
-        && chmod 777 small && cd small || exit 77; {script}"
+        && chmod 777 small && cd small || exit 77; \"$@\" -C . config allow > allowed; {script}"
     );
     scene.base.sh("mkdir -p small");
     let mut command = Command::new("unshare");

@@ -74,7 +74,9 @@ fn cargo_works_for_an_ordinary_user_too() {
     let script = format!(
         "for d in bin registry; do mkdir -p home/.cargo/$d && mount --bind \"$CARGO/$d\" home/.cargo/$d || exit 77; done; \
          mount --bind \"$RUSTUP\" home/.rustup || exit 77; \
-         HOME=$PWD/home PATH=$PWD/home/.cargo/bin:/usr/bin:/bin exec setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups \"$@\""
+         export HOME=$PWD/home XDG_STATE_HOME=$PWD/home/state PATH=$PWD/home/.cargo/bin:/usr/bin:/bin; \
+         as_him() {{ setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups \"$@\"; }}; \
+         as_him \"$1\" -C . config allow && as_him \"$@\""
     );
     let command = format!("cat ~/.cargo/credentials.toml; {TEST}");
     let file = scene.base.write("reply.txt", reply(&[&command]));
@@ -87,7 +89,6 @@ fn cargo_works_for_an_ordinary_user_too() {
         .env("CARGO", cargo)
         .env("RUSTUP", rustup)
         .env("XDG_CONFIG_HOME", scene.base.at(".no-config"))
-        .env("XDG_STATE_HOME", scene.base.state())
         .env_remove("CARGO_HOME")
         .env_remove("RUSTUP_HOME")
         .output()
