@@ -6,13 +6,14 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::found::found;
 use super::opening::{Opening, openings};
 use super::own::{make_folder, name_of, state_home};
+use super::tracked::{TRACKED, tracked};
 use super::{Config, FILE, Layers};
 use crate::atomic;
 use crate::error::{Error, Result};
@@ -50,9 +51,11 @@ pub struct Consent {
 }
 
 impl Consent {
-    /// Of the base directory by its canonical path, with these settings, which are in order.
-    pub(super) fn of(base: &Path, layers: &Layers) -> Self {
-        let openings = openings(base, layers);
+    /// Of a base directory with these settings.
+    pub(super) fn of(config: &Config, layers: &Layers) -> Self {
+        let base = &config.base;
+        let mut openings = openings(base, layers);
+        openings.extend(tracked(config));
         // What a flag or a variable says is what counts, and said by the person.
         let is_over = |name: &str| layers.environment.sets(name) || layers.flags.sets(name);
         let in_force = openings.iter().filter(|opening| !is_over(&opening.name));
@@ -75,7 +78,7 @@ impl Consent {
 
     /// The same of one with these settings, with what is found there of deaddrop's own.
     pub(super) fn of_found(config: &Config, layers: &Layers) -> Self {
-        let mut consent = Self::of(&config.base, layers);
+        let mut consent = Self::of(config, layers);
         if let Some(opening) = found(config, layers) {
             consent.lacks.push(opening.clone());
             consent.found = Some((opening, Box::new(config.clone())));
@@ -94,6 +97,7 @@ impl Consent {
         if let Some((opening, _)) = self.found.take() {
             self.lacks.retain(|lack| *lack != opening);
         }
+        self.lacks.retain(|lack| lack.name != TRACKED);
         self
     }
 

@@ -1,5 +1,6 @@
 //! What a base directory that the person has not used brings of deaddrop's own.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -47,9 +48,13 @@ fn holds_more_than_keepers(folder: &Path) -> bool {
         Ok(entries) => entries,
         Err(e) => return e.kind() != io::ErrorKind::NotFound,
     };
-    let is_keeper = |entry: &fs::DirEntry| {
-        KEEPERS.iter().any(|name| entry.file_name() == *name)
-            && entry.file_type().is_ok_and(|kind| kind.is_file())
+    let keeps = |entry: fs::DirEntry| {
+        is_keeper(&entry.file_name()) && entry.file_type().is_ok_and(|kind| kind.is_file())
     };
-    entries.into_iter().any(|entry| !entry.is_ok_and(|entry| is_keeper(&entry)))
+    entries.into_iter().any(|entry| !entry.is_ok_and(keeps))
+}
+
+/// Whether that is the name of a file that only keeps a folder in a repository.
+pub(super) fn is_keeper(name: &OsStr) -> bool {
+    KEEPERS.iter().any(|keeper| name == *keeper)
 }

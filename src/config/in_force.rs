@@ -89,7 +89,7 @@ pub fn in_force(base: &Path, flags: Raw) -> Result<Vec<InForce>> {
     let layers = Layers::read(&base, flags)?;
     // What is wrong is told instead.
     let config = Config::of_layers(base, &layers)?;
-    let consent = Consent::of(&config.base, &layers);
+    let consent = Consent::of(&config, &layers);
     let mut found: Vec<InForce> = KEYS.iter().map(|key| setting(key.name, &layers)).collect();
     if let Some(guest) = &config.guest {
         let layers = layers.lowest_first().into_iter();

@@ -24,6 +24,7 @@ mod setting;
 mod spelling;
 #[cfg(test)]
 mod tests;
+mod tracked;
 
 use std::collections::BTreeMap;
 use std::env;

@@ -223,7 +223,7 @@ fn the_exit_code_of_a_stopped_daemon_is_130() {
 fn unprivileged(base: &Base, arguments: &[&str]) -> Option<Command> {
     use std::os::unix::fs::PermissionsExt;
     let open = |path: &Path, mode| {
-        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap()
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
     };
     open(base.path(), 0o755);
     // What that one has agreed to, nobody else has.

@@ -6,6 +6,7 @@ mod found;
 mod leads;
 mod noted;
 mod stale;
+mod tracked;
 mod unread;
 mod within;
 

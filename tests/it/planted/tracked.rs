@@ -1,0 +1,75 @@
+//! What a pull puts into deaddrop's own folders of a project that is in use: it counts once the person has
+//! looked at it, and what another pull brings does not.
+
+use super::is_refused;
+use crate::support::Base;
+
+const REPLY: &str = "[CREATE_FILE path=\"pulled\"]\nx\n[/CREATE_FILE]\n";
+/// A git without settings of this machine's, for somebody.
+const GIT: &str =
+    "git() { GIT_CONFIG_GLOBAL=/dev/null command git -c user.name=x -c user.email=x \"$@\"; };";
+
+/// A project in use, `project`, of a repository in which somebody else is at work, `other`.
+fn shared() -> Base {
+    let base = Base::that_nobody_agrees_to();
+    base.sh(&format!(
+        "{GIT} git init -q -b main other; cd other; echo x > a; git add a; git commit -qm a; cd ..; git clone -q other project"
+    ));
+    base.run(&["init", "project"]).ok();
+    base.run(&["-C", "project", "new", "--no-watch", "A task"]).ok();
+    base
+}
+
+/// Has somebody else do something, and the person pull it.
+fn pull(base: &Base, script: &str) {
+    base.sh(&format!(
+        "{GIT} cd other; {script}; git add -fA; git commit -qm x; cd ../project; git pull -q --ff-only"
+    ));
+}
+
+#[test]
+fn what_a_pull_brings_is_not_taken_up_unless_the_person_agrees() {
+    let base = shared();
+    let there = |arguments: &[&str]| base.run(&[&["-C", "project"], arguments].concat());
+    pull(&base, &format!("mkdir -p .deaddrop/inbox; echo '{REPLY}' > .deaddrop/inbox/r.txt"));
+    for arguments in [&["resume", "--no-watch"][..], &["watch"], &["apply", "-"], &["sessions"]] {
+        let told = is_refused(there(arguments), &["tracked by git"]);
+        assert!(told.contains("tracked by git = .deaddrop/inbox/r.txt:"), "{told}");
+    }
+    assert!(base.exists("project/.deaddrop/inbox/r.txt") && !base.exists("project/pulled"));
+
+    let shown = there(&["config", "allow"]).ok();
+    assert!(shown.stdout.contains("tracked by git = .deaddrop/inbox/r.txt"), "{shown:?}");
+    there(&["sessions"]).ok();
+    pull(&base, "echo >> .deaddrop/inbox/r.txt");
+    is_refused(there(&["sessions"]), &["tracked by git"]);
+    pull(&base, "git rm -q .deaddrop/inbox/r.txt");
+    there(&["sessions"]).ok();
+}
+
+#[test]
+fn what_keeps_a_folder_may_be_pulled_and_no_link_of_that_name() {
+    let base = shared();
+    let sessions = || base.run(&["-C", "project", "sessions"]);
+    pull(&base, "mkdir -p .deaddrop/approvals; touch .deaddrop/approvals/.gitkeep");
+    sessions().ok();
+    pull(&base, "ln -s /etc .deaddrop/approvals/.keep");
+    let told = is_refused(sessions(), &["tracked by git"]);
+    assert!(told.contains(".deaddrop/approvals/.keep"), "{told}");
+}
+
+#[test]
+fn many_are_counted_and_nothing_of_the_repositorys_settings_is_started() {
+    let base = shared();
+    base.sh(
+        "cd project; printf '#!/bin/sh\\ntouch started\\n' > hook; chmod +x hook; command git config core.fsmonitor ./hook",
+    );
+    pull(
+        &base,
+        "mkdir .deaddrop; cd .deaddrop; mkdir outbox; touch outbox/1 outbox/2 outbox/3 outbox/4 outbox/5; cd ..",
+    );
+    base.sh("rm -f project/started");
+    let told = is_refused(base.run(&["-C", "project", "sessions"]), &["tracked by git"]);
+    assert!(told.contains("outbox/3 and 2 more: "), "{told}");
+    assert!(!base.exists("project/started"));
+}
