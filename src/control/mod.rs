@@ -179,6 +179,9 @@ pub fn apply(
     };
     let claimed = match reply {
         Found::Here(letter) => {
+            if letter.text().trim().is_empty() {
+                return Err(Error::no_reply(Path::new("this reply"), EMPTY));
+            }
             if let Some(Objection { why, flag }) = why(&letter) {
                 let why = format!(
                     "{why}. It was not carried out; give it again with {flag} if you mean it"
@@ -215,6 +218,7 @@ pub struct Objection {
 }
 
 const AGAIN: &str = "--again";
+const EMPTY: &str = "it is empty, and the model would be told that it said nothing; nothing was carried out. Copy the reply in the chat window, or save it, and give it again";
 
 /// Whether a reply is most likely a mistake: it was carried out just now, or was made for an outbox
 /// that is not the newest. None where nothing speaks against it.

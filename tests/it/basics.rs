@@ -40,3 +40,18 @@ fn a_large_workspace_is_listed_where_no_thread_can_be_made() {
     .ok();
     assert!(base.read(run.stdout.trim()).contains("\n  a/ (5,100 files, 0 bytes)\n"), "{run:?}");
 }
+
+#[test]
+fn nothing_is_no_reply() {
+    let base = Base::with_session();
+    let empty = base.write("empty.txt", "\u{feff}\n");
+    for (arguments, text) in [
+        (&["apply", "-"][..], ""),
+        (&["apply"], " \n\n"),
+        (&["apply", empty.to_str().unwrap()], ""),
+    ] {
+        let run = base.run_with(arguments, text).with_code(1);
+        assert!(run.stderr.contains("it is empty"), "{arguments:?}: {run:?}");
+        assert!(!base.exists(&format!("outbox/{ID}_seq0002.txt")), "{arguments:?}");
+    }
+}
