@@ -51,7 +51,7 @@ impl Base {
         if !to_do.any(|(_, step)| may_change_secrets(step)) {
             return Ok(());
         }
-        let found = self.secrets(&self.walk()?)?;
+        let found = self.secrets(&self.workspace.walk_for_secrets()?)?;
         let mut held: Vec<Held> = found.iter().filter_map(Held::of).collect();
         for earlier in std::mem::take(&mut begin.session.held) {
             if !held.contains(&earlier) {

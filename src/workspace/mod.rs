@@ -41,6 +41,7 @@ use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use crate::error::{Error, Result};
 use crate::protocol::{Failure, Lines, Mistake, RelPath, elision};
+use crate::secrets;
 use crate::text::visible_line;
 pub use changing::changed;
 pub use facts::Look;
@@ -160,6 +161,11 @@ impl Workspace {
     /// Lists every file that is not ignored.
     pub fn walk(&self) -> Result<Walk> {
         walk::walk(self)
+    }
+
+    /// Lists every file that holds secrets by its nature, also where it is ignored among others.
+    pub fn walk_for_secrets(&self) -> Result<Walk> {
+        walk::walk_for(self, secrets::holds_secrets)
     }
 
     /// Counts what is in the folders that a walk left out, up to a bound.

@@ -85,6 +85,11 @@ impl Handle {
     }
 }
 
+/// Whether an entry is a folder, or the file system does not tell.
+pub(super) fn may_be_folder(kind: FileType) -> bool {
+    matches!(kind, FileType::Directory | FileType::Unknown)
+}
+
 fn facts(found: &Statx) -> Facts {
     let nanos = |time: &rustix::fs::StatxTimestamp| {
         i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)

@@ -27,7 +27,7 @@ use close::By;
 pub(super) use counting::count;
 pub use found::{Count, EntryKind, LeftOut, Listed, Walk};
 use ignoring::{Budget, Rules};
-use system::Handle;
+use system::{Handle, may_be_folder};
 
 /// From so many files on a second thread pays.
 const PARALLEL_FROM: usize = 5_000;
@@ -51,18 +51,27 @@ struct Queue {
 
 /// Lists every file that is not ignored.
 pub(super) fn walk(workspace: &Workspace) -> Result<Walk> {
-    walk_by(workspace, None)
+    walk_by(workspace, None, None)
+}
+
+/// Lists those alone whose names are wanted: of the others nothing more is asked than what folders hold.
+pub(super) fn walk_for(workspace: &Workspace, wanted: fn(&str) -> bool) -> Result<Walk> {
+    walk_by(workspace, None, Some(wanted))
 }
 
 /// The same, looking closely at each, by rules that may be others than those on disk.
 pub(in crate::workspace) fn walk_closely(workspace: &Workspace, by: &By) -> Result<Walk> {
-    walk_by(workspace, Some(by))
+    walk_by(workspace, Some(by), None)
 }
 
-fn walk_by(workspace: &Workspace, by: Option<&By>) -> Result<Walk> {
+fn walk_by(
+    workspace: &Workspace,
+    by: Option<&By>,
+    wanted: Option<fn(&str) -> bool>,
+) -> Result<Walk> {
     let root = Handle::root(&workspace.root).map_err(|e| Error::io("list", &workspace.path, e))?;
     let queue = Queue { jobs: Mutex::new((Vec::new(), 1)), changed: Condvar::new() };
-    let walker = Walker { queue: &queue, state: &workspace.state, budget: Budget::new(), by };
+    let walker = Walker { queue: &queue, state: &workspace.state, budget: Budget::new(), by, wanted };
     thread::scope(|scope| {
         let mut mine = walker.begin();
         let mut buffer = Vec::with_capacity(32 << 10);
@@ -131,6 +140,8 @@ struct Walker<'a> {
     budget: Budget,
     /// By which rules each entry is looked at closely; None where names and sizes are enough.
     by: Option<&'a By>,
+    /// Which names of files are wanted; None where all are.
+    wanted: Option<fn(&str) -> bool>,
 }
 
 impl Walker<'_> {
@@ -203,6 +214,9 @@ impl Walker<'_> {
                 continue;
             }
             let text = String::from_utf8_lossy(name);
+            if self.wanted.is_some_and(|is_wanted| !may_be_folder(*kind) && !is_wanted(&text)) {
+                continue;
+            }
             if !self.state.is_empty() {
                 let path = format!("{prefix}{text}");
                 if self.state.iter().any(|place| place.as_str() == path) {
@@ -280,6 +294,22 @@ mod tests {
         // Of a folder that was removed nothing can be listed.
         fs::remove_dir(&root).unwrap();
         assert_eq!(workspace.walk().unwrap().unreadable(), ["."]);
+    }
+
+    #[test]
+    fn files_that_hold_secrets_are_found_without_a_look_at_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        fs::write(root.join(".gitignore"), ".env\n").unwrap();
+        for name in ["a/b/x.pem", "a/.env", "a/b/x.rs", "x.txt", "id_rsa"] {
+            fs::write(root.join(name), "x").unwrap();
+        }
+        let workspace = Workspace::open(root, &[], &[]).unwrap();
+        let walk = workspace.walk_for_secrets().unwrap();
+        assert_eq!(walk.files().map(|file| file.path).collect::<Vec<_>>(), ["a/b/x.pem", "id_rsa"]);
+        assert_eq!(walk.ignored_secrets(), workspace.walk().unwrap().ignored_secrets());
+        assert_eq!(walk.ignored_secrets(), ["a/.env"]);
     }
 
     #[test]

@@ -12,6 +12,11 @@ use super::ignoring::SIZE_LIMIT;
 /// The entries of a folder, with their type.
 pub(super) type Entries = Vec<(Vec<u8>, FileType)>;
 
+/// Whether an entry is a folder.
+pub(super) fn may_be_folder(kind: FileType) -> bool {
+    kind.is_dir()
+}
+
 /// An open folder.
 pub(super) struct Handle(Dir);
 
