@@ -283,7 +283,8 @@ fn requested(outcomes: &[Outcome], place: &dyn Place) -> Result<Files> {
             _ => continue,
         };
         let contents = place.read(path, part)?;
-        if contents.as_ref().is_ok_and(|contents| contents.lines.is_some()) {
+        let is_part = contents.as_ref().is_ok_and(|contents| contents.lines.is_some());
+        if is_part && files.wholes.iter().all(|whole| whole.path != *path) {
             files.wholes.extend(place.read(path, Part::default())?);
         }
         files.requested.push(Requested { contents });

@@ -71,7 +71,8 @@ fn walk_by(
 ) -> Result<Walk> {
     let root = Handle::root(&workspace.root).map_err(|e| Error::io("list", &workspace.path, e))?;
     let queue = Queue { jobs: Mutex::new((Vec::new(), 1)), changed: Condvar::new() };
-    let walker = Walker { queue: &queue, state: &workspace.state, budget: Budget::new(), by, wanted };
+    let walker =
+        Walker { queue: &queue, state: &workspace.state, budget: Budget::new(), by, wanted };
     thread::scope(|scope| {
         let mut mine = walker.begin();
         let mut buffer = Vec::with_capacity(32 << 10);
