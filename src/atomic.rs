@@ -2,8 +2,8 @@
 //! at all, and a file that is moved never lands on another.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -124,6 +124,37 @@ pub fn sync_all_of(file: impl std::os::fd::AsFd) -> io::Result<()> {
 #[cfg(not(target_os = "linux"))]
 pub fn sync_all_of<T>(_: T) -> io::Result<()> {
     Ok(())
+}
+
+/// Opens a file of deaddrop's own: a regular one, and none that a link leads to, which would be somebody
+/// else's.
+///
+/// # Errors
+/// It is something else, or cannot be opened.
+pub fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        options,
+        libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY,
+    );
+    let other = || {
+        io::Error::other(
+            "it is a link or no regular file, which deaddrop's own are not; look at it, and move it away",
+        )
+    };
+    // What can be opened there, as a device, is not looked at before that.
+    let file = options.open(path).map_err(|e| if path.is_symlink() { other() } else { e })?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(other()) }
+}
+
+/// Reads a file of deaddrop's own, as [`open_own`] opens it.
+///
+/// # Errors
+/// As there.
+pub fn read_own(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_own(File::options().read(true), path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Makes the entries of `folder` durable.

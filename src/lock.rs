@@ -7,6 +7,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use crate::atomic;
 use crate::config::Config;
 use crate::error::{Error, Result};
 
@@ -33,13 +34,9 @@ impl Lock {
         for folder in [&config.sessions, &config.inbox] {
             fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
         }
-        let mut file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(fail)?;
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = atomic::open_own(&mut options, &path).map_err(fail)?;
         match try_for(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

@@ -135,7 +135,7 @@ impl Base {
         stop: Stop,
         observer: &mut dyn Observer,
     ) -> Result<Self> {
-        // Before anything of it is made: what stands in one that is not noted is nobody's.
+        // Before anything of it is made, too: where nothing can be noted, nothing is begun.
         config.note()?;
         let lock = Lock::take(&config)?;
         sandbox::close_to_commands();
@@ -159,6 +159,8 @@ impl Base {
         make_folders(&config)?;
         let inbox = Inbox::open(&config.inbox)?;
         let approvals = Inbox::open(&config.approvals)?;
+        // With which folders these are.
+        config.note()?;
         let workspace = open_workspace(&config)?;
         keep_settings_ours(&config, &workspace)?;
         let helper = std::env::current_exe()

@@ -72,8 +72,9 @@ pub(super) fn allow(base: &std::path::Path, talk: &Talk, json: bool) -> Result<E
 
 /// `config deny`: forgets that the person agreed.
 pub(super) fn deny(base: &std::path::Path, talk: &Talk) -> Result<ExitCode> {
-    let (_, consent) = Config::look(base, Raw::default())?;
-    talk.say(if consent.forget()? {
+    let (config, consent) = Config::look(base, Raw::default())?;
+    let (settings, folders) = (consent.forget()?, config.disown()?);
+    talk.say(if settings || folders {
         "It is forgotten that you agreed; a deaddrop that runs goes on as it began."
     } else {
         "You have agreed to nothing here, and nothing is changed."

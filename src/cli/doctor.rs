@@ -15,6 +15,7 @@ use serde_json::json;
 use super::Context;
 use super::talk;
 use super::whereabouts::By;
+use crate::atomic;
 use crate::config::{self, Config, Consent};
 use crate::error::advice;
 use crate::lock::Lock;
@@ -158,7 +159,7 @@ fn sessions(context: &Context) -> Result<String, String> {
 }
 
 fn journal(path: &Path) -> Result<String, String> {
-    let bytes = match fs::read(path) {
+    let bytes = match atomic::read_own(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok("is not there yet".to_owned()),
         other => other.map_err(|e| format!("{} cannot be read: {e}", path.display()))?,
     };

@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::json;
@@ -102,12 +102,14 @@ enum InGit {
 /// command's `git add -A` would take them along.
 fn unseen_by_git(folder: &Path) -> InGit {
     let git = |arguments: &[&str]| {
-        let output = Command::new("git").arg("-C").arg(folder).args(arguments).output().ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        let told = config::ask_git(folder, arguments)?;
+        Some(String::from_utf8_lossy(&told).trim_end_matches('\n').to_owned())
     };
-    let (Some(exclude), Some(prefix)) =
-        (git(&["rev-parse", "--git-path", "info/exclude"]), git(&["rev-parse", "--show-prefix"]))
-    else {
+    let (Some(exclude), Some(prefix), Some(repository)) = (
+        git(&["rev-parse", "--git-path", "info/exclude"]),
+        git(&["rev-parse", "--show-prefix"]),
+        git(&["rev-parse", "--git-common-dir"]),
+    ) else {
         return InGit::No;
     };
     if git(&["ls-files", "--error-unmatch", "--", FILE]).is_some() {
@@ -124,6 +126,10 @@ fn unseen_by_git(folder: &Path) -> InGit {
             line.push('\\');
         }
         line.push(c);
+    }
+    // What a link in the repository leads to is no rule of its own.
+    if config::real(&exclude) != config::real(&folder.join(repository)).join("info/exclude") {
+        return InGit::Seen(format!("{} is a link", exclude.display()));
     }
     let text = fs::read_to_string(&exclude).unwrap_or_default();
     let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };

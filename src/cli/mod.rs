@@ -322,14 +322,11 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         timeout: settings.command_timeout_seconds.is_some(),
     };
     let Whereabouts { base, here, by } = Whereabouts::find(base)?;
-    let (config, mut consent) = Config::look(&base, settings.raw()?)?;
+    let (config, consent) = Config::look(&base, settings.raw()?)?;
     if by == By::Nothing && command.needs_sessions() && !config.sessions.exists() {
         return Err(Error::no_base(&config.base));
     }
     if !command.only_looks() {
-        // A server of operations takes up no sessions, and what holds its steps stands there.
-        let serves = matches!(command, Command::Rpc(_));
-        consent = if serves { consent.but_found() } else { consent };
         consent::require(&consent, &talk)?;
         config.holds_no_others()?;
     }

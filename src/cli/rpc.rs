@@ -108,6 +108,11 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
 
     let bases = root.bases(config)?;
     let _lock = root.is_workspace.then(|| Lock::take(config)).transpose()?;
+    if root.is_workspace
+        && let Err(e) = config.note()
+    {
+        context.talk.warning(&format!("{e}. The next start asks whose the folders here are"));
+    }
     let borrowed: Result<Vec<_>> = bases.around.iter().map(Lock::borrow).collect();
     let _borrowed = borrowed?;
     bases.told.iter().for_each(|told| context.talk.warning(told));

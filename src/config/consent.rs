@@ -11,9 +11,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::found::found;
+use super::noted::folder_of;
 use super::opening::{Opening, openings};
 use super::own::{make_folder, name_of, state_home};
-use super::tracked::{TRACKED, tracked};
+use super::tracked::tracked;
 use super::{Config, FILE, Layers};
 use crate::atomic;
 use crate::error::{Error, Result};
@@ -23,8 +24,8 @@ use crate::text::{shell_word, visible_line};
 const FOLDER: &str = "allowed";
 /// A note is smaller.
 const LIMIT: u64 = 64 << 10;
-/// So many characters of a value are shown.
-const SHOWN: usize = 400;
+/// So many characters of a value are shown; longer ones nobody looks at.
+const SHOWN: usize = 4_000;
 
 /// What is noted of a base directory.
 #[derive(Debug, Serialize, Deserialize)]
@@ -79,7 +80,7 @@ impl Consent {
     /// The same of one with these settings, with what is found there of deaddrop's own.
     pub(super) fn of_found(config: &Config, layers: &Layers) -> Self {
         let mut consent = Self::of(config, layers);
-        if let Some(opening) = found(config, layers) {
+        if let Some(opening) = found(config) {
             consent.lacks.push(opening.clone());
             consent.found = Some((opening, Box::new(config.clone())));
         }
@@ -90,15 +91,6 @@ impl Consent {
     /// approvals. It came with the folder.
     pub fn found(&self) -> Option<&Opening> {
         self.found.as_ref().map(|(opening, _)| opening)
-    }
-
-    /// The same for whoever takes up nothing of what is found there.
-    pub fn but_found(mut self) -> Self {
-        if let Some((opening, _)) = self.found.take() {
-            self.lacks.retain(|lack| *lack != opening);
-        }
-        self.lacks.retain(|lack| lack.name != TRACKED);
-        self
     }
 
     /// All that the settings of the base directory open, whether that is in force or not.
@@ -113,9 +105,7 @@ impl Consent {
 
     /// Whether all that the settings open is agreed to, also what a flag or a variable goes over now.
     pub fn is_whole(&self) -> bool {
-        self.found.is_none()
-            && (self.openings.is_empty()
-                || self.noted().is_ok_and(|noted| noted == Some(self.digest())))
+        self.openings.is_empty() || self.noted().is_ok_and(|noted| noted == Some(self.digest()))
     }
 
     /// Lets those pass that open nothing, or what was agreed to.
@@ -156,17 +146,30 @@ impl Consent {
     pub fn whose(&self) -> String {
         let has_file = self.openings.iter().any(|opening| opening.origin.is_some());
         let whose = if has_file { self.base.join(FILE) } else { self.base.clone() };
-        whose.display().to_string()
+        visible_line(&whose.display().to_string()).into_owned()
     }
 
-    /// Notes that the person agrees to all that the settings open.
+    /// Notes that the person agrees to all that the settings open, and to what is found.
     ///
     /// # Errors
-    /// It cannot be noted.
+    /// It cannot be noted, or is too long to be looked at.
     pub fn allow(&self) -> Result<()> {
+        let long = self.openings.iter().chain(self.found()).find(|opening| opening.is_too_long());
+        if let Some(Opening { name, .. }) = long {
+            let problem = format!(
+                "{} is longer than the {SHOWN} characters that are shown, so nobody can agree to it here; shorten it, or say it in your own settings file",
+                visible_line(name)
+            );
+            return Err(Error::config(self.whose(), problem));
+        }
         if let Some((_, config)) = &self.found {
             config.note()?;
         }
+        self.allow_settings()
+    }
+
+    /// The same for the settings alone.
+    fn allow_settings(&self) -> Result<()> {
         if self.openings.is_empty() {
             // What was agreed to is gone, and nobody meant it for what comes later.
             return self.forget().map(drop);
@@ -210,14 +213,15 @@ impl Consent {
         if !before.is_whole() || !self.openings.iter().all(is_known) {
             return Ok(self.is_whole());
         }
-        self.allow().map(|()| true)
+        self.allow_settings().map(|()| true)
     }
 
     /// A digest of all that the settings open.
     fn digest(&self) -> String {
         let mut exact: Vec<_> = self.openings.iter().map(Opening::exact).collect();
         exact.sort_unstable();
-        let text = serde_json::to_string(&exact).unwrap_or_default();
+        // What is agreed to by its name (a program in it) is another where the folder is.
+        let text = serde_json::to_string(&(exact, folder_of(&self.base))).unwrap_or_default();
         blake3::hash(text.as_bytes()).to_hex().to_string()
     }
 
@@ -248,6 +252,11 @@ impl Consent {
 }
 
 impl Opening {
+    /// Whether more than what is shown of its value has to be looked at.
+    fn is_too_long(&self) -> bool {
+        visible_line(&self.value).char_indices().nth(SHOWN).is_some()
+    }
+
     /// It in a line for a terminal, with what it does.
     pub fn line(&self) -> String {
         let Self { name, value, origin, does, .. } = self;

@@ -1,4 +1,4 @@
-//! What a base directory that the person has not used brings of deaddrop's own.
+//! What a base directory brings of deaddrop's own that deaddrop has not made there.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -6,32 +6,21 @@ use std::io;
 use std::path::Path;
 
 use super::opening::Opening;
-use super::{Config, Layers, real};
+use super::{Config, real};
 
 /// Files that only keep a folder in a repository.
 const KEEPERS: [&str; 4] = [".gitkeep", ".keep", ".gitignore", "README.md"];
 
-/// What stands in deaddrop's own folders of a base directory that this person has not used: whoever put
-/// it there can have written it. Folders that a flag, a variable or the person's own settings name are
-/// theirs, and those elsewhere are openings themselves.
-pub(super) fn found(config: &Config, layers: &Layers) -> Option<Opening> {
-    if config.is_mine() {
-        return None;
-    }
+/// What stands in folders of a base directory that are to be deaddrop's own and were not before: whoever
+/// put it there can have written it, also where a flag says the name. Those elsewhere are openings
+/// themselves.
+pub(super) fn found(config: &Config) -> Option<Opening> {
     let Config { base, inbox, outbox, sessions, approvals, .. } = config;
-    let folders = [
-        ("sessions_dir", sessions),
-        ("inbox_dir", inbox),
-        ("approvals_dir", approvals),
-        ("outbox_dir", outbox),
-    ];
-    let Layers { own, environment, flags, .. } = layers;
-    let is_theirs = |name| [own, environment, flags].iter().any(|layer| layer.sets(name));
-    let holds = folders.iter().filter(|(name, folder)| {
-        !is_theirs(name) && real(folder).starts_with(base) && holds_more_than_keepers(folder)
+    let holds = [sessions, inbox, approvals, outbox].into_iter().filter(|folder| {
+        real(folder).starts_with(base) && !config.is_own(folder) && holds_more_than_keepers(folder)
     });
     let names: Vec<String> = holds
-        .map(|(_, folder)| folder.strip_prefix(base).unwrap_or(folder).display().to_string())
+        .map(|folder| folder.strip_prefix(base).unwrap_or(folder).display().to_string())
         .collect();
     (!names.is_empty()).then(|| Opening {
         name: "found here".to_owned(),

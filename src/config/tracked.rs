@@ -3,16 +3,18 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use super::found::is_keeper;
+use super::git::ask_git;
 use super::opening::Opening;
 use super::{Config, real};
 
-/// What that is called among what opens something.
-pub(super) const TRACKED: &str = "tracked by git";
 /// So many names are shown.
 const SHOWN: usize = 3;
+/// What a folder is to git that is another repository.
+const SUBMODULE: &str = "160000";
+/// What a regular file is to it, whatever its rights.
+const FILE: &str = "100";
 
 /// What the repository around a base directory tracks in deaddrop's own folders, with what each file is in
 /// it, so that another one has to be agreed to anew. Where there is no git, nobody pulls.
@@ -22,15 +24,18 @@ pub(super) fn tracked(config: &Config) -> Option<Opening> {
     let folders = [inbox, outbox, sessions, approvals].map(|folder| real(folder));
     let within: Vec<&Path> =
         folders.iter().filter_map(|folder| folder.strip_prefix(base).ok()).collect();
-    let listed = in_index(base, &within)?;
+    let listed = String::from_utf8_lossy(&listed(base, &within)?).into_owned();
+    let is_own = |what: &str, path: &Path| {
+        // Links to elsewhere keep no folder in a repository.
+        let keeps = what.starts_with(FILE) && path.file_name().is_some_and(is_keeper);
+        let lies_in = || within.iter().any(|folder| path.starts_with(folder));
+        let holds = || within.iter().any(|folder| folder.starts_with(path));
+        (lies_in() && !keeps) || (what.starts_with(SUBMODULE) && holds())
+    };
     let all: Vec<(&str, &str)> = listed
         .split('\0')
         .filter_map(|line| line.split_once('\t'))
-        .filter(|(what, path)| {
-            // Links to elsewhere keep no folder in a repository.
-            let name = Path::new(path).file_name().unwrap_or_default();
-            !(what.starts_with("100") && is_keeper(name))
-        })
+        .filter(|(what, path)| is_own(what, path.as_ref()))
         .collect();
     let names: Vec<&str> = all.iter().take(SHOWN).map(|(_, path)| *path).collect();
     let more = match all.len().checked_sub(SHOWN) {
@@ -38,7 +43,7 @@ pub(super) fn tracked(config: &Config) -> Option<Opening> {
         Some(more) => format!(" and {more} more"),
     };
     (!all.is_empty()).then(|| Opening {
-        name: TRACKED.to_owned(),
+        name: "tracked by git".to_owned(),
         value: names.join(", ") + &more,
         origin: None,
         does: "whoever can push there writes your sessions, replies and approvals",
@@ -46,27 +51,15 @@ pub(super) fn tracked(config: &Config) -> Option<Opening> {
     })
 }
 
-/// Mode, digest and path of the files in these folders, as `git ls-files -s -z` has them. Nothing that the
-/// repository's own settings name is started for it.
-fn in_index(base: &Path, folders: &[&Path]) -> Option<String> {
-    if folders.is_empty() {
+/// Mode, digest and path of the files in these folders and in those where they begin, which can be
+/// repositories of their own, as `git ls-files -s -z` has them.
+fn listed(base: &Path, folders: &[&Path]) -> Option<Vec<u8>> {
+    let mut begin: Vec<&OsStr> = folders.iter().filter_map(|folder| folder.iter().next()).collect();
+    begin.sort_unstable();
+    begin.dedup();
+    if begin.is_empty() {
         return None;
     }
-    let settings = ["core.fsmonitor=false", "safe.directory=*"];
-    let output = Command::new("git")
-        .args(settings.into_iter().flat_map(|setting| ["-c", setting]))
-        .args(["--literal-pathspecs", "--no-optional-locks", "ls-files", "-s", "-z", "--"])
-        .args(folders.iter().map(|folder| {
-            if folder.as_os_str().is_empty() { OsStr::new(".") } else { folder.as_os_str() }
-        }))
-        .current_dir(base)
-        .env("GIT_NO_LAZY_FETCH", "1")
-        .env_remove("GIT_DIR")
-        .env_remove("GIT_WORK_TREE")
-        .env_remove("GIT_INDEX_FILE")
-        .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .output()
-        .ok()?;
-    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    let asked = ["ls-files", "-s", "-z", "--"].map(OsStr::new);
+    ask_git(base, asked.into_iter().chain(begin))
 }

@@ -70,7 +70,7 @@ impl Journal {
         // It holds what a session keeps to itself, and contents of files that may be private.
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(path).map_err(fail)?;
+        let mut file = atomic::open_own(&mut options, path).map_err(fail)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(fail)?;
         let contents =
@@ -132,7 +132,8 @@ impl Journal {
         bytes.resize(bytes.len() + usize::try_from(ROOM).unwrap_or_default(), 0);
         atomic::write_private(&self.path, &bytes)?;
         let fail = |e| Error::io("open the journal", &self.path, e);
-        self.file = File::options().read(true).write(true).open(&self.path).map_err(fail)?;
+        self.file =
+            atomic::open_own(File::options().read(true).write(true), &self.path).map_err(fail)?;
         (self.end, self.synced, self.room) = (end, end, bytes.len() as u64);
         Ok(())
     }

@@ -1,12 +1,13 @@
 //! What happened in a session, a line a turn: `sessions/{id}.log`, JSON, made from the journal.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::atomic;
 use crate::blobs::BlobId;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -116,8 +117,8 @@ pub fn add(folder: &Path, id: &str, entry: &Entry) -> Result<()> {
     if entry.recovered && read(folder, id)?.iter().any(|known| known.sequence == entry.sequence) {
         return Ok(());
     }
-    let mut file =
-        File::options().read(true).append(true).create(true).open(&path).map_err(fail)?;
+    let mut file = atomic::open_own(File::options().read(true).append(true).create(true), &path)
+        .map_err(fail)?;
     // What is torn must not swallow what follows.
     let mut last = [b'\n'];
     if file.seek(SeekFrom::End(-1)).is_ok() {
@@ -132,7 +133,7 @@ pub fn add(folder: &Path, id: &str, entry: &Entry) -> Result<()> {
 /// The turns of a session, in order. What a power loss has torn is left out.
 pub fn read(folder: &Path, id: &str) -> Result<Vec<Entry>> {
     let path = path(folder, id);
-    match fs::read(&path) {
+    match atomic::read_own(&path) {
         Ok(text) => Ok(text
             .split(|byte| *byte == b'\n')
             .filter_map(|line| serde_json::from_slice(line).ok())

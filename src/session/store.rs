@@ -42,7 +42,7 @@ impl Store {
             None => return Err(Error::no_session(stem, &self.folder)),
         };
         let path = self.path(stem);
-        match fs::read(&path) {
+        match atomic::read_own(&path) {
             Ok(bytes) => read(&bytes, id).map_err(|problem| Error::damaged_session(&path, problem)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 Err(Error::no_session(stem, &self.folder))

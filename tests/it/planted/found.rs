@@ -94,18 +94,125 @@ fn another_folder_at_the_same_place_is_another() {
 }
 
 #[test]
-fn folders_that_the_person_names_are_theirs() {
+fn folders_of_the_base_directory_that_a_flag_names_are_looked_at_too() {
     let base = brought(&[("mine/r.txt", "x"), ("elsewhere/.lock", "")]);
-    let run = base.run(&[
-        "new",
-        "--no-watch",
-        "--inbox-dir",
-        "mine",
-        "--sessions-dir",
-        "elsewhere",
-        "A task",
-    ]);
-    run.ok();
+    let named = ["--inbox-dir", "mine", "--sessions-dir", "elsewhere"];
+    let new = [&["new", "--no-watch", "A task"], &named[..]].concat();
+    let told = is_refused(base.run(&new), &["found here"]);
+    assert!(told.contains("found here = elsewhere, mine: "), "{told}");
+    base.run(&["new", "--no-watch", "A task"]).ok();
+    // What it has made for these is none of those.
+    is_refused(base.run(&new), &["found here"]);
+}
+
+#[test]
+fn each_folder_is_known_by_itself() {
+    let base = brought(&[("inbox/reply.txt", "[CREATE_FILE path=\"x\"]\nx\n[/CREATE_FILE]\n")]);
+    base.run(&["init"]).ok();
+    base.run(&["new", "--no-watch", "A task"]).ok();
+    // As `git clean -xdff` does it; the usual folders are others than those of `init`.
+    base.sh("rm -r deaddrop.toml .deaddrop");
+    let told = is_refused(base.run(&["new", "--no-watch", "A task"]), &["found here"]);
+    assert!(told.contains("found here = inbox: "), "{told}");
+    assert!(!base.exists("workspace/x") && !base.exists("x"));
+}
+
+#[test]
+fn a_setting_goes_over_folders_that_were_used() {
+    let base = brought(&[("brought/journal", "nonsense")]);
+    base.run(&["new", "--no-watch", "A task"]).ok();
+    base.write("deaddrop.toml", "sessions_dir = \"brought\"\n");
+    let own = base.write("config/deaddrop/config.toml", "sessions_dir = \"brought\"\n");
+    is_refused(base.run(&["sessions"]), &["found here"]);
+    // Nor is it theirs where the person's own file has a path that leads there.
+    base.sh("rm deaddrop.toml");
+    let mut command = base.command(&["sessions"]);
+    command.env("XDG_CONFIG_HOME", own.parent().unwrap().parent().unwrap());
+    is_refused(Run::of(&mut command, ""), &["found here"]);
+}
+
+#[test]
+fn what_was_used_is_known_where_it_is_moved_and_forgotten_on_request() {
+    let base = brought(&[]);
+    base.run(&["init", "p"]).ok();
+    base.run(&["-C", "p", "new", "--no-watch", "A task"]).ok();
+    base.sh("mv p q");
+    base.run(&["-C", "q", "sessions"]).ok();
+    base.sh("mv q p");
+    base.run(&["-C", "p", "config", "deny"]).ok();
+    is_refused(base.run(&["-C", "p", "sessions"]), &["found here"]);
+    base.run(&["-C", "p", "config", "allow"]).ok();
+    base.run(&["-C", "p", "sessions"]).ok();
+}
+
+#[test]
+fn init_agrees_to_nothing_that_is_found() {
+    let base = brought(&[(".deaddrop/sessions/journal", "nonsense"), ("a", "x")]);
+    base.run(&["init"]).ok();
+    is_refused(base.run(&["new", "--no-watch", "A task"]), &["found here"]);
+}
+
+#[test]
+fn a_folder_that_was_a_base_directory_is_kept_from_the_replies_around_it() {
+    let base = brought(&[]);
+    base.run(&["-C", "ws/sub", "new", "--no-watch", "A task"]).with_code(1);
+    base.sh("mkdir -p ws/sub");
+    base.run(&["-C", "ws/sub", "new", "--no-watch", "A task"]).ok();
+    base.sh("rm -r ws/sub/sessions ws/sub/inbox/* ws/sub/inbox/.claimed");
+    base.write("deaddrop.toml", "workspace_dir = \"ws\"\n");
+    base.run(&["-C", ".", "new", "--no-watch", "--id", ID, "A task"]).ok();
+    let reply = "[CREATE_FILE path=\"sub/inbox/r.txt\"]\nx\n[/CREATE_FILE]\n";
+    base.run_with(&["-C", ".", "apply", "-"], reply).ok();
+    assert!(base.outbox(2).contains("[FAILED] CREATE_FILE: REJECTED"), "{}", base.outbox(2));
+    assert!(!base.exists("ws/sub/inbox/r.txt"));
+}
+
+#[test]
+fn a_server_of_operations_takes_nothing_up_either() {
+    for link in ["a-file", "nothing-there"] {
+        let base = brought(&[("a-file", "mine")]);
+        base.sh(&format!("mkdir sessions; ln -s ../{link} sessions/.lock"));
+        is_refused(base.run_with(&["rpc"], ""), &["found here"]);
+        // Nor does anything follow the link of one who agreed.
+        base.run(&["-C", ".", "config", "allow"]).ok();
+        for arguments in [&["rpc"][..], &["new", "--no-watch", "A task"]] {
+            let run = base.run(arguments).with_code(1);
+            assert!(run.stderr.contains("it is a link or no regular file"), "{run:?}");
+        }
+        assert_eq!(base.read("a-file"), "mine");
+        assert!(!base.exists("nothing-there"));
+    }
+    let base = brought(&[]);
+    base.run_with(&["rpc"], "").ok();
+    base.run_with(&["rpc"], "").ok();
+    base.run(&["new", "--no-watch", "A task"]).ok();
+}
+
+#[test]
+fn files_and_folders_of_sessions_are_no_links() {
+    let base = Base::with_session();
+    base.sh(&format!("mkdir private; touch log; ln -s ../log sessions/{ID}.log"));
+    let reply = "[CREATE_FILE path=\"x\"]\nx\n[/CREATE_FILE]\n";
+    let run = base.run_with(&["apply", "-"], reply);
+    assert!(run.stderr.contains("it is a link or no regular file"), "{run:?}");
+    assert_eq!(base.read("log"), "");
+
+    let base = Base::with_session();
+    base.sh(&format!("mkdir private; touch private/key; ln -s ../private sessions/{ID}"));
+    base.run_with(&["apply", "-"], "[RUN_COMMAND]\nls ~; touch ~/pwned\n[/RUN_COMMAND]\n");
+    assert_eq!(base.names("private"), ["key"]);
+    base.sh(&format!(
+        "rm sessions/{ID}; mkdir sessions/{ID}; ln -s ../../private sessions/{ID}/home"
+    ));
+    base.run_with(&["apply", "-"], "[RUN_COMMAND]\nls ~; touch ~/pwned2\n[/RUN_COMMAND]\n");
+    assert_eq!(base.names("private"), ["key"]);
+
+    let base = brought(&[]);
+    base.sh(
+        "mkdir sessions; ln -s /dev/zero sessions/journal; ln -s /dev/zero sessions/a1b2c3d4.json",
+    );
+    let told = base.run(&["-C", ".", "doctor"]).stdout;
+    assert_eq!(told.matches("it is a link or no regular file").count(), 2, "{told}");
 }
 
 #[test]

@@ -73,3 +73,28 @@ fn many_are_counted_and_nothing_of_the_repositorys_settings_is_started() {
     assert!(told.contains("outbox/3 and 2 more: "), "{told}");
     assert!(!base.exists("project/started"));
 }
+
+#[test]
+fn a_submodule_in_its_place_is_tracked_and_a_repository_without_a_folder_is_none() {
+    let base = shared();
+    pull(
+        &base,
+        "git init -q -b main ../sub; touch ../sub/x; git -C ../sub add x; git -C ../sub commit -qm x; git -c protocol.file.allow=always submodule add -q ../sub .deaddrop",
+    );
+    is_refused(base.run(&["-C", "project", "sessions"]), &["tracked by git"]);
+
+    // A repository that is made of another's files names programs, and a place for its rules.
+    let base = Base::that_nobody_agrees_to();
+    base.sh(&format!(
+        "{GIT} git init -q -b main c; cd c; git init -q --bare sub; touch ../rules; \
+         printf '#!/bin/sh\\ntouch started\\n' > sub/hook; chmod +x sub/hook; rm -r sub/info; mkdir sub/info; ln -s ../../../rules sub/info/exclude; \
+         printf '[core]\\nrepositoryformatversion = 0\\nbare = false\\nworktree = .\\nfsmonitor = ./hook\\n' > sub/config"
+    ));
+    base.run(&["init", "c/sub"]).ok();
+    base.sh("test ! -e c/sub/started; test ! -e started; test ! -s rules");
+    // Nor is one taken for a rule of a repository's own that a link leads to.
+    base.sh(&format!("{GIT} git init -q d; rm -rf d/.git/info; mkdir d/.git/info; ln -s ../../../rules d/.git/info/exclude"));
+    let told = base.run(&["init", "d"]).ok();
+    base.sh("test ! -s rules");
+    assert!(told.stderr.contains("is a link") || told.stdout.contains("is a link"), "{told:?}");
+}

@@ -361,7 +361,7 @@ fn a_workspace_that_is_missing_is_made_and_one_of_another_name_served() {
     let base = Base::new();
     let mut talk = Talk::in_base(base, &["--workspace-dir", "elsewhere"]);
     talk.client.pings(1);
-    assert_eq!(talk.base.names("."), ["elsewhere", "inbox", "sessions"]);
+    assert_eq!(talk.base.names("."), [".state", "elsewhere", "inbox", "sessions"]);
     let missing = Base::new();
     let run = missing.run(&["rpc", "--root", "nowhere"]).with_code(1);
     assert!(run.stderr.contains("nowhere") && !missing.exists("nowhere"), "{run:?}");

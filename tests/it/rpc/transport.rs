@@ -33,7 +33,7 @@ fn it_answers_on_standard_output_until_its_input_ends() {
     assert_eq!(client.line(), None);
     assert_eq!(server.wait().code(), Some(0));
     assert_eq!(server.said(), "");
-    assert_eq!(base.names("."), ["inbox", "sessions", "workspace"]);
+    assert_eq!(base.names("."), [".state", "inbox", "sessions", "workspace"]);
     assert_eq!(base.names("sessions"), [".lock"]);
 }
 
@@ -46,13 +46,13 @@ fn a_socket_is_for_its_owner_alone_and_removed_at_the_end() {
         let found = fs::symlink_metadata(&socket).unwrap();
         assert!(found.file_type().is_socket());
         assert_eq!(found.permissions().mode() & 0o7777, 0o600);
-        assert_eq!(base.names("."), ["agent.sock", "inbox", "sessions", "workspace"]);
+        assert_eq!(base.names("."), [".state", "agent.sock", "inbox", "sessions", "workspace"]);
         let mut client = Client::unix(&socket);
         client.pings(1);
         server.signal(signal);
         assert_eq!(server.wait().code(), Some(ends));
         assert_eq!(client.line(), None);
-        assert_eq!(base.names("."), ["inbox", "sessions", "workspace"]);
+        assert_eq!(base.names("."), [".state", "inbox", "sessions", "workspace"]);
         assert_eq!(base.names("sessions"), [".lock"], "what was for commands is gone");
         let said = server.said();
         assert!(said.starts_with("Serving workspace at ") && said.lines().count() == 1, "{said}");
@@ -289,7 +289,8 @@ fn another_root_takes_no_lock_and_makes_nothing_in_the_base_directory() {
     let root = tempfile::tempdir().unwrap();
     let arguments = ["--root", root.path().to_str().unwrap()];
     for base in [&base, &empty] {
-        let before = base.names(".");
+        let mut before = base.names(".");
+        before.retain(|name| name != ".state");
         let (mut server, mut client) = Server::stdio(base, &arguments);
         client.pings(1);
         client.close();

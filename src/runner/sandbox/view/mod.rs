@@ -306,6 +306,13 @@ pub(in crate::runner) fn make_own(own: &Path, user: Option<(u32, u32)>) -> std::
     for (folder, mode) in
         [(own.to_path_buf(), 0o711), (own.join("home"), 0o700), (own.join("tmp"), 0o700)]
     {
+        // What a link leads to is nobody's to give away.
+        if folder.is_symlink() {
+            return Err(std::io::Error::other(format!(
+                "{} is a link, which deaddrop's own folders are not; look at it, and move it away",
+                folder.display()
+            )));
+        }
         // A command may have closed it to itself, and with it the way to what lies below.
         match fs::set_permissions(&folder, fs::Permissions::from_mode(mode)) {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {

@@ -1,0 +1,249 @@
+//! The file of base directories that the person has used, in their own folder.
+//!
+//! It is a file of fields, each a letter, a path in bytes and a NUL: `b` begins a base directory, `i`
+//! is which folder it was, `w` a place where its replies write, `o` one of its own, `f` which folder that
+//! was.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::finding::MARKS;
+use super::own::{make_folder, state_home};
+use super::{FILE, FOLDER, real};
+use crate::atomic;
+use crate::error::{Error, Result};
+
+/// The file of them, in the person's own folder.
+const NOTED: &str = "bases";
+/// Whoever writes it holds this one.
+const LOCK: &str = "bases.lock";
+/// So many are remembered; the one that was noted first is forgotten first.
+pub(super) const MOST: usize = 1_000;
+/// So many places are remembered of each where its replies write, or wrote, and so many folders that are
+/// or were its own; the newest first.
+const PLACES: usize = 32;
+/// The file is smaller, or is not read.
+const LIMIT: u64 = 16 << 20;
+
+/// One that was used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Used {
+    pub(super) base: PathBuf,
+    /// Which folder that was: another one may stand there later.
+    pub(super) folder: String,
+    /// Where its replies write: the workspace, and what its commands may change beside it.
+    pub(super) written: Vec<PathBuf>,
+    /// Its own files and folders.
+    pub(super) own: Vec<PathBuf>,
+    /// Which folders its inbox, outbox, sessions and approvals were.
+    pub(super) folders: Vec<String>,
+}
+
+impl Used {
+    /// Whether all that the other says of the same base directory is noted with this.
+    pub(super) fn covers(&self, other: &Self) -> bool {
+        self.base == other.base
+            && self.folder == other.folder
+            && self.own == other.own
+            && other.written.iter().all(|place| self.written.contains(place))
+            && other.folders.iter().all(|folder| self.folders.contains(folder))
+    }
+
+    /// Takes over what was noted before and may still be true of something that is there.
+    pub(super) fn remember(&mut self, before: &Self) {
+        // A flag may have said before that they write elsewhere, and what they made is there still.
+        let places = before.written.iter().filter(|place| !self.written.contains(place));
+        let places: Vec<PathBuf> = places.cloned().collect();
+        self.written.extend(places);
+        self.written.truncate(PLACES);
+        let folders = before.folders.iter().filter(|folder| !self.folders.contains(folder));
+        let folders: Vec<String> = folders.cloned().collect();
+        self.folders.extend(folders);
+        self.folders.truncate(PLACES);
+    }
+
+    /// Whether it is a base directory still: what is gone keeps nothing anywhere, and a folder that it
+    /// had can be anybody's by now.
+    pub(super) fn lives(&self) -> bool {
+        let has_begun = || {
+            let marks = self.own.iter().flat_map(|place| MARKS.map(|mark| place.join(mark)));
+            marks.into_iter().any(|mark| mark.is_file())
+        };
+        // A reply that could write in a folder that was its own would answer there.
+        let stands = || self.own.iter().any(|place| self.folders.contains(&folder_of(place)));
+        [FILE, FOLDER].iter().any(|name| is_there(&self.base.join(name)))
+            || (self.base.is_dir() && (has_begun() || stands()))
+    }
+
+    /// Whether the folder that was used is still there, if with nothing in it.
+    pub(super) fn stands(&self) -> bool {
+        !self.folder.is_empty() && folder_of(&self.base) == self.folder
+    }
+}
+
+/// Changes what is noted, alone; `change` says whether there is something to write.
+pub(super) fn change(change: impl FnOnce(&mut Vec<Used>) -> bool) -> Result<bool> {
+    let home = home()?;
+    make_folder(&home).map_err(|e| Error::io("make the folder", &home, e))?;
+    let lock = home.join(LOCK);
+    let held = File::options().create(true).append(true).open(&lock);
+    let held = held.and_then(|file| file.lock().map(|()| file));
+    let _held = held.map_err(|e| Error::io("lock", &lock, e))?;
+    // One that cannot be read is begun anew: it would keep others from being noted for ever.
+    let mut all = read().unwrap_or_default();
+    let is_changed = change(&mut all);
+    if is_changed {
+        atomic::write_private(&home.join(NOTED), &written(&all))?;
+    }
+    Ok(is_changed)
+}
+
+/// Of one that is gone nothing is kept from anybody.
+pub(super) fn is_there(place: &Path) -> bool {
+    fs::symlink_metadata(place).is_ok()
+}
+
+/// Which folder stands at a place: what no other has that is made there later, and what it keeps when it
+/// is moved. Empty where none is there.
+pub(super) fn folder_of(place: &Path) -> String {
+    let found = fs::metadata(place).ok().filter(fs::Metadata::is_dir);
+    let Some(found) = found else { return String::new() };
+    let made =
+        found.created().ok().and_then(|made| made.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let made = made.map(|made| made.as_nanos());
+    #[cfg(unix)]
+    let number = std::os::unix::fs::MetadataExt::ino(&found);
+    #[cfg(not(unix))]
+    let number = 0;
+    match made {
+        Some(made) => format!("{number}.{made}"),
+        // A number alone can be another's elsewhere.
+        None => format!("{number} {}", real(place).display()),
+    }
+}
+
+fn home() -> Result<PathBuf> {
+    state_home().ok_or_else(|| {
+        Error::usage("HOME does not say where it is noted which base directories there are; set HOME or XDG_STATE_HOME")
+    })
+}
+
+/// Where it is.
+///
+/// # Errors
+/// Nobody knows where.
+pub(super) fn file() -> Result<PathBuf> {
+    Ok(home()?.join(NOTED))
+}
+
+/// All that are noted, the oldest first.
+pub(super) fn read() -> Result<Vec<Used>> {
+    let path = file()?;
+    match fs::metadata(&path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Ok(found) if found.is_file() && found.len() <= LIMIT => {}
+        Ok(_) => {
+            let problem = "it is none of the notes that deaddrop writes; move it away";
+            return Err(Error::config(path.display().to_string(), problem));
+        }
+        Err(e) => return Err(Error::io("look at", &path, e)),
+    }
+    fs::read(&path).map(|bytes| parsed(&bytes)).map_err(|e| Error::io("read", &path, e))
+}
+
+/// What a file of notes says; what has no meaning is passed over.
+fn parsed(bytes: &[u8]) -> Vec<Used> {
+    let mut all: Vec<Used> = Vec::new();
+    for field in bytes.split(|byte| *byte == 0) {
+        let Some((letter, path)) = field.split_first() else { continue };
+        let path = of_bytes(path);
+        match (letter, all.last_mut()) {
+            (b'b', _) => all.push(Used {
+                base: path,
+                folder: String::new(),
+                written: Vec::new(),
+                own: Vec::new(),
+                folders: Vec::new(),
+            }),
+            (b'i', Some(last)) => last.folder = path.to_string_lossy().into_owned(),
+            (b'w', Some(last)) => last.written.push(path),
+            (b'o', Some(last)) => last.own.push(path),
+            (b'f', Some(last)) => last.folders.push(path.to_string_lossy().into_owned()),
+            _ => {}
+        }
+    }
+    all.retain(|used| used.base.is_absolute());
+    all
+}
+
+fn written(all: &[Used]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut field = |letter: u8, path: &Path| {
+        bytes.push(letter);
+        bytes.extend_from_slice(path.as_os_str().as_encoded_bytes());
+        bytes.push(0);
+    };
+    for used in all {
+        field(b'b', &used.base);
+        if !used.folder.is_empty() {
+            field(b'i', used.folder.as_ref());
+        }
+        used.written.iter().for_each(|place| field(b'w', place));
+        used.own.iter().for_each(|place| field(b'o', place));
+        used.folders.iter().for_each(|folder| field(b'f', folder.as_ref()));
+    }
+    bytes
+}
+
+#[cfg(unix)]
+fn of_bytes(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    std::ffi::OsStr::from_bytes(bytes).into()
+}
+
+#[cfg(not(unix))]
+fn of_bytes(bytes: &[u8]) -> PathBuf {
+    String::from_utf8_lossy(bytes).into_owned().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn notes_are_read_as_they_are_written() {
+        let odd = of_bytes(b"/a b/\xff\n%41");
+        let used = |base: &Path| Used {
+            base: base.to_owned(),
+            folder: "7.8".to_owned(),
+            written: vec!["/w".into(), odd.clone()],
+            own: vec![base.join("inbox"), base.join(FILE)],
+            folders: vec!["1.2".to_owned(), "3 /a".to_owned()],
+        };
+        let all = [used(&odd), used("/home/me".as_ref())];
+        assert_eq!(parsed(&written(&all)), all);
+        assert_eq!(parsed(b""), []);
+        assert_eq!(
+            parsed(b"o/before\0brelative\0o/x\0b/cut"),
+            [Used {
+                base: "/cut".into(),
+                folder: String::new(),
+                written: vec![],
+                own: vec![],
+                folders: vec![]
+            }]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let all = parsed(&bytes);
+            prop_assert_eq!(parsed(&written(&all)), all);
+        }
+    }
+}
