@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::known::whose_replies_write;
-use super::{Config, FILE, real};
+use super::{Config, FILE, FOLDER, real};
 use crate::error::{Error, Result};
 #[cfg(unix)]
 use crate::text::shell_word;
@@ -26,7 +26,7 @@ pub(super) const MARKS: [&str; 2] = ["journal", ".lock"];
 /// it, and it has to be named.
 pub fn find(here: &Path) -> Result<Option<PathBuf>> {
     let here = here.canonicalize().map_err(|e| Error::io("open the folder", here, e))?;
-    let Some(base) = within_one_file_system(&here).find(|folder| is_marked(folder)) else {
+    let Some(base) = within_one_file_system(&here).find(|folder| is_base(folder)) else {
         return Ok(None);
     };
     own(base)?;
@@ -43,13 +43,20 @@ pub(super) fn is_marked(folder: &Path) -> bool {
         || (FOLDERS.iter().all(is_folder) && MARKS.iter().any(has))
 }
 
+/// The same, but for deaddrop's own folder in a base directory, which looks like one.
+fn is_base(folder: &Path) -> bool {
+    let is_own = folder.file_name() == Some(FOLDER.as_ref())
+        && folder.parent().is_some_and(|above| above.join(FILE).is_file());
+    !is_own && is_marked(folder)
+}
+
 /// The base directories further up than `folder`, the nearest first, whoever they belong to: replies to
 /// anybody's sessions write. Here the end of a file system is none: a workspace can be another.
 ///
 /// # Errors
 /// One of them has settings that cannot be read, so nobody knows what its workspace is.
 pub fn above(folder: &Path) -> Result<Vec<Config>> {
-    let marked = folder.ancestors().skip(1).filter(|above| is_marked(above));
+    let marked = folder.ancestors().skip(1).filter(|above| is_base(above));
     marked.map(Config::glance).collect()
 }
 
@@ -187,6 +194,21 @@ mod tests {
         assert_eq!(find(&deep).unwrap(), Some(project.clone()));
         assert_eq!(find(&project).unwrap(), Some(project));
         assert_eq!(find(&path).unwrap(), Some(path));
+    }
+
+    #[test]
+    fn within_its_own_folder_the_base_directory_around_it_is_meant() {
+        let (_folder, path) = scene();
+        let own = path.join("p").join(FOLDER);
+        for name in FOLDERS {
+            fs::create_dir_all(own.join(name)).unwrap();
+        }
+        fs::write(own.join("sessions/.lock"), "").unwrap();
+        assert_eq!(find(&own.join("inbox")).unwrap(), Some(own.clone()));
+        fs::write(path.join("p").join(FILE), "workspace_dir = '.'").unwrap();
+        for name in ["inbox", "sessions", "."] {
+            assert_eq!(find(&own.join(name)).unwrap(), Some(path.join("p")));
+        }
     }
 
     #[test]
