@@ -129,6 +129,7 @@ mod tracked_settings;
 #[cfg(target_os = "linux")]
 mod undo;
 #[cfg(target_os = "linux")]
+mod undo_left;
 mod undo_over;
 #[cfg(target_os = "linux")]
 mod undo_told;
