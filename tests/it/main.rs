@@ -49,6 +49,7 @@ mod hostile_outbox;
 mod in_place;
 #[cfg(unix)]
 mod inbox;
+mod init_refused;
 #[cfg(unix)]
 mod json_events;
 #[cfg(unix)]
