@@ -40,3 +40,30 @@ impl Aside {
         changed
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::process::Command;
+
+    use super::super::Recorder;
+    use super::super::tests::{Scene, scene};
+
+    #[test]
+    fn what_was_left_out_and_changed_is_named() {
+        let mut scene = scene();
+        scene.sh("printf '*.log\\ndata/\\nlogs/\\n' > .gitignore; mkdir data logs; echo x > x.log; echo y > y.log; echo d > data/d");
+        let ignored = |scene: &mut Scene, script: &str| {
+            let Scene { workspace, store, dir } = scene;
+            let mut recorder = Recorder::new(store);
+            recorder.before_command(workspace).unwrap();
+            let root = dir.path().join("w");
+            let done = Command::new("/bin/sh").args(["-ec", script]).current_dir(root).status();
+            assert!(done.unwrap().success(), "{script}");
+            recorder.finish(workspace).ignored
+        };
+        assert_eq!(ignored(&mut scene, "cat x.log; echo n > n"), Vec::<String>::new());
+        let all =
+            "echo more >> x.log; rm y.log; echo n > n.log; echo e > data/e; echo s >> logs/../n";
+        assert_eq!(ignored(&mut scene, all), ["data/", "n.log", "x.log", "y.log"]);
+    }
+}
