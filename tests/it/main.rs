@@ -53,6 +53,7 @@ mod init_refused;
 #[cfg(unix)]
 mod json_events;
 #[cfg(unix)]
+mod led_away;
 mod linear;
 mod listing;
 #[cfg(target_os = "linux")]
