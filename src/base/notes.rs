@@ -55,6 +55,7 @@ impl Base {
             recovered,
             changed: changed.filter(|changed| changed.not_kept.is_none()).map(|c| c.files),
             records: changed.map(|changed| changed.records.clone()).unwrap_or_default(),
+            ignored: changed.and_then(|changed| changed.ignored.clone()),
             undid: if redid.is_none() { turns } else { Vec::new() },
             redid,
             reopened: begin.undoing.as_ref().and_then(|undoing| undoing.reopened.clone()),

@@ -9,11 +9,12 @@ use super::Base;
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::session::record::Begin;
-use crate::session::{Changed, FileChange, How, NAMED, Session};
+use crate::session::{Changed, FileChange, How, Ignored, NAMED, Session};
 use crate::turn::Observer;
 use crate::workspace::checkpoint::{
     Change, KeptRules, Noted, Recorded, Recorder, Store, What, composed,
 };
+use crate::workspace::products::is_ignored_product;
 
 /// Of larger files lines are not counted, in bytes.
 const COUNTED: u64 = 1 << 20;
@@ -56,7 +57,7 @@ impl Base {
         waits: bool,
         observer: &mut dyn Observer,
     ) -> Option<Box<Changed>> {
-        let Recorded { changes, rules } = recorded?;
+        let Recorded { changes, rules, ignored } = recorded?;
         let earlier = earlier(before).cloned().unwrap_or_default();
         let changed = match (changes, earlier.not_kept.clone()) {
             (Err(why), _) | (Ok(_), Some(why)) => Err(why),
@@ -64,6 +65,10 @@ impl Base {
                 .tell_changes(earlier.records, changes, rules.filter(|_| waits))
                 .map_err(|e| e.to_string()),
         };
+        let changed = changed.map(|changed| {
+            let ignored = [earlier.ignored, left_out(ignored)].into_iter().flatten();
+            Changed { ignored: ignored.reduce(Ignored::and), ..changed }
+        });
         Some(Box::new(changed.unwrap_or_else(|why| {
             observer.noticed(&format!("this turn cannot be taken back (`deaddrop undo`): {why}"));
             Changed { not_kept: Some(why), ..Changed::default() }
@@ -87,6 +92,16 @@ impl Base {
         store.settle()?;
         Ok(Changed { rules, ..told(store, &composed([earlier, changes]), records) })
     }
+}
+
+/// What is told of places that rules leave out; None where there are none.
+fn left_out(mut paths: Vec<String>) -> Option<Ignored> {
+    let (places, products) =
+        (paths.len(), |path: &String| path.ends_with('/') && is_ignored_product(path));
+    paths.sort_by_key(products);
+    let only_products = products(paths.first()?);
+    paths.truncate(NAMED);
+    Some(Ignored { places, named: paths, only_products })
 }
 
 /// What is told of these changes.

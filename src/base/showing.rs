@@ -5,7 +5,7 @@ use crate::blobs::BlobId;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::session::log::{self, Entry};
-use crate::session::{Changed, Session};
+use crate::session::{Changed, Ignored, Session};
 use crate::workspace::checkpoint::{Change, Store, What, composed};
 use crate::workspace::overlay::Standing;
 
@@ -56,6 +56,11 @@ impl Shown<'_> {
         })
     }
 
+    /// What changed beside that and cannot be shown, since rules leave it out; as far as that is known.
+    pub fn ignored(&self) -> Option<Ignored> {
+        self.of.iter().filter_map(|turn| turn.ignored.clone()).reduce(Ignored::and)
+    }
+
     /// The first of the turns whose record names a content.
     fn turn_of(&self, content: &BlobId) -> u32 {
         let names = |turn: &&Known| {
@@ -72,6 +77,7 @@ impl Shown<'_> {
 struct Known {
     sequence: u32,
     records: Option<Vec<BlobId>>,
+    ignored: Option<Ignored>,
 }
 
 /// The turns of a session, of which each can be shown: its log is read once.
@@ -107,12 +113,14 @@ impl Turns {
         let known = |entry: &Entry| Known {
             sequence: entry.sequence,
             records: entry.changed.map(|_| entry.records.clone()),
+            ignored: entry.ignored.clone(),
         };
         let mut all: Vec<Known> = entries.iter().map(known).collect();
         // The part of a turn that waits for a decision.
         if let (Some(changed), Some(_)) = (&session.changed, &session.pending) {
             let records = changed.not_kept.is_none().then(|| changed.records.clone());
-            all.push(Known { sequence: session.sequence, records });
+            let ignored = changed.ignored.clone();
+            all.push(Known { sequence: session.sequence, records, ignored });
         }
         all.sort_by_key(|turn| turn.sequence);
         Ok(Self { id: session.id.clone(), all, store: keeping::store(config) })
@@ -137,7 +145,7 @@ impl Turns {
             return Err(self.without(which));
         };
         let mut parts = Vec::new();
-        for Known { sequence, records } in of {
+        for Known { sequence, records, .. } in of {
             let records = records.as_ref().ok_or_else(|| {
                 Error::undo(format!(
                     "nothing was kept of what turn {sequence} changed, so it cannot be shown or taken back"

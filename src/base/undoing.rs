@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::protocol::{Operation, Part, Reading};
 use crate::session::log::{self, Entry};
 use crate::session::record::{Begin, Commit, Record, Undoing};
-use crate::session::{self, Session};
+use crate::session::{self, Ignored, Session};
 use crate::text::count;
 use crate::turn::Observer;
 use crate::workspace::checkpoint::{Change, Plan, What, composed, reversed};
@@ -77,17 +77,24 @@ impl Base {
         self.suits(&session)?;
         self.stand_firm()?;
         let entries = log::read(&self.config.sessions, &session.id)?;
-        let Chosen { turns, redid, completes } = chosen(&entries, back, &session.id)?;
+        let Chosen { turns, redid, completes, next } = chosen(&entries, back, &session.id)?;
         let mut changes = self.changes_of(&turns)?;
+        let left_out = left_out(&turns);
+        let has_record = turns.iter().any(|turn| !turn.records.is_empty());
         let turns: Vec<u32> = match redid {
             Some(undo) => undo.undid.clone(),
             None => turns.iter().map(|turn| turn.sequence).collect(),
         };
         changes = reversed(changes);
-        let plan = self.checkpoints.plan(&self.workspace, changes, force)?;
+        let mut plan = self.checkpoints.plan(&self.workspace, changes, force)?;
         if !plan.conflicts.is_empty() && !force {
             return Err(Error::undo(refusal(&plan.conflicts)));
         }
+        if redid.is_none() && plan.changes.is_empty() && !(has_record && plan.left.is_empty()) {
+            plan.left.extend(left_out);
+            return Err(Error::undo(nothing_of(&turns, &plan.left, next)));
+        }
+        plan.left.extend(left_out);
         let plan = self.checkpoints.note(&plan)?;
         self.checkpoints.settle()?;
         // Who has something to say wants it to be read: all that was said since the session was taken up
@@ -217,6 +224,8 @@ struct Chosen<'a> {
     redid: Option<&'a Entry>,
     /// The summary of the session that is complete again by it.
     completes: Option<String>,
+    /// The next turn before them of which something is recorded: how many turns it is away, and which.
+    next: Option<(usize, u32)>,
 }
 
 fn chosen<'a>(entries: &'a [Entry], back: Back, id: &str) -> Result<Chosen<'a>> {
@@ -232,11 +241,10 @@ fn chosen<'a>(entries: &'a [Entry], back: Back, id: &str) -> Result<Chosen<'a>> 
             let since = entries.iter().rev().take_while(|entry| entry.sequence > undo.0.sequence);
             let completes = undo.0.reopened.clone();
             let completes = completes.filter(|_| since.into_iter().all(|e| e.back().is_some()));
-            Ok(Chosen { turns: vec![undo.0], redid: Some(undo.0), completes })
+            Ok(Chosen { turns: vec![undo.0], redid: Some(undo.0), completes, next: None })
         }
         Back::Turns(wanted) => {
-            let changed = |turn: &&Entry| turn.changed.is_none() || !turn.records.is_empty();
-            let mut turns: Vec<&Entry> = standing.done.into_iter().filter(changed).collect();
+            let mut turns: Vec<&Entry> = standing.done.into_iter().filter(|t| counts(t)).collect();
             if turns.is_empty() || wanted == 0 {
                 return Err(Error::undo(format!(
                     "there is nothing to take back: no turn of session {id} that stands has changed a file"
@@ -248,10 +256,48 @@ fn chosen<'a>(entries: &'a [Entry], back: Back, id: &str) -> Result<Chosen<'a>> 
                     count(turns.len(), "turn")
                 )));
             }
-            let turns = turns.split_off(turns.len() - wanted);
-            Ok(Chosen { turns, redid: None, completes: None })
+            let chosen = turns.split_off(turns.len() - wanted);
+            let next = turns.iter().rev().position(|turn| !turn.records.is_empty());
+            let next = next.map(|n| (wanted + n + 1, turns[turns.len() - n - 1].sequence));
+            Ok(Chosen { turns: chosen, redid: None, completes: None, next })
         }
     }
+}
+
+/// Whether a turn is one that a person may mean who takes turns back: it changed something, even if only
+/// what is not kept; but for what tools make again.
+fn counts(turn: &Entry) -> bool {
+    let ignored = turn.ignored.as_ref().is_some_and(|ignored| !ignored.only_products);
+    turn.changed.is_none() || !turn.records.is_empty() || ignored
+}
+
+/// What is left as it is of turns that changed nothing else, and why.
+fn left_out(turns: &[&Entry]) -> Vec<(String, String)> {
+    let only = turns.iter().filter(|turn| turn.records.is_empty());
+    let ignored = only.filter_map(|turn| turn.ignored.clone()).reduce(Ignored::and);
+    let why = "rules such as .gitignore leave it out, so what it was is not kept";
+    let named = ignored.unwrap_or_default().named;
+    named.into_iter().map(|path| (path, why.to_owned())).collect()
+}
+
+/// Said where nothing of turns can be taken back; `next` is one before them of which something may be.
+fn nothing_of(turns: &[u32], left: &[(String, String)], next: Option<(usize, u32)>) -> String {
+    let which: Vec<String> = turns.iter().map(u32::to_string).collect();
+    let s = if which.len() == 1 { "" } else { "s" };
+    let mut told: Vec<String> =
+        left.iter().take(NAMED).map(|(path, why)| format!("'{path}' ({why})")).collect();
+    if left.len() > NAMED {
+        told.push(format!("and {} more", left.len() - NAMED));
+    }
+    let go_on = match next {
+        Some((n, sequence)) => format!("`deaddrop undo {n}` goes on to turn {sequence}"),
+        None => "no turn before that stands has changed a file that is kept".to_owned(),
+    };
+    format!(
+        "of turn{s} {} nothing can be taken back, and nothing was touched: {}. {go_on}",
+        which.join(", "),
+        told.join(", ")
+    )
 }
 
 fn refusal(conflicts: &[String]) -> String {

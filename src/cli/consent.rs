@@ -33,6 +33,7 @@ pub(super) struct Deny {}
 /// # Errors
 /// They have not agreed, or it cannot be noted that they do.
 pub(super) fn require(consent: &Consent, talk: &Talk) -> Result<()> {
+    consent.requires_names()?;
     if consent.lacks().is_empty() {
         return Ok(());
     }

@@ -16,8 +16,9 @@ use crate::workspace::overlay::Standing;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A turn is known by the outbox that its reply answered, as `deaddrop log` lists them. What commands
-changed is part of it; what rules such as .gitignore leave out is not. Of several turns what they come
-to is shown, undos included: what was made and removed again is not.
+changed is part of it; what rules such as .gitignore leave out is only named, where it is known to have
+changed: single files, and folders in which names came or went. Of several turns what they come to is
+shown, undos included: what was made and removed again is not.
 
 Examples:
   deaddrop diff
@@ -60,7 +61,7 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
     let which = if arguments.all { Some(Which::From(0, u32::MAX)) } else { arguments.turns };
     let turns = Turns::read(&context.config, &session)?;
     let shown = turns.shown(which.unwrap_or(Which::Last))?;
-    let told = shown.told();
+    let (told, ignored) = (shown.told(), shown.ignored());
     let talk = context.talk.for_results();
     for change in &shown.changes {
         if !context.json && arguments.stat {
@@ -100,11 +101,24 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if shown.changes.is_empty() {
-        context.talk.say(&if shown.first == shown.last {
-            format!("Turn {} changed no file.", shown.last)
-        } else {
-            format!("Turns {} to {} come to no change.", shown.first, shown.last)
+        let is_one = shown.first == shown.last;
+        context.talk.say(&match &ignored {
+            Some(ignored) if is_one => format!(
+                "Turn {} changed only what rules such as .gitignore leave out, which is not kept: {}",
+                shown.last,
+                ignored.told()
+            ),
+            _ if is_one => format!("Turn {} changed no file.", shown.last),
+            _ => format!("Turns {} to {} come to no change.", shown.first, shown.last),
         });
+    }
+    if let (Some(ignored), true) =
+        (&ignored, !shown.changes.is_empty() || shown.first != shown.last)
+    {
+        context.talk.say(&format!(
+            "What rules such as .gitignore leave out changed too, and is not kept: {}",
+            ignored.told()
+        ));
     }
     if arguments.stat {
         told.named.iter().for_each(|file| talk::result(&file.told_with_lines()));

@@ -2,7 +2,7 @@
 //! ignores and neither replies nor commands reach.
 
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ use super::talk::{self, Talk};
 use super::whereabouts::By;
 use super::{Clock, Context};
 use crate::atomic;
-use crate::config::{self, Config, FILE, FOLDER, Raw};
+use crate::config::{self, Config, Draft, FILE, FOLDER, Raw};
 use crate::error::{Error, Result};
 use crate::runner::sandbox::{Confinement, Tier};
 use crate::text::shell_word;
@@ -58,34 +58,47 @@ pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<Exit
     let here = std::env::current_dir();
     let here = here.map_err(|e| Error::io("tell where you are, in", ".".as_ref(), e))?;
     let folder = config::real(&here.join(folder));
+    // All that may refuse comes before anything is written.
     refuse(&folder, arguments.force)?;
-    fs::create_dir_all(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
     let given: Vec<(&str, String)> = global.settings.given().collect();
-    let before = Config::look(&folder, Raw::default()).map(|(_, consent)| consent);
-    let made = match fs::symlink_metadata(folder.join(FILE)) {
+    let draft = match fs::symlink_metadata(folder.join(FILE)) {
         Ok(_) => {
             is_ours(&folder, &given)?;
-            false
+            None
         }
-        Err(_) => {
-            write(&folder, &given)?;
-            true
-        }
+        Err(_) => Some(draft(&folder, &given)?),
     };
-    make_own(&folder)?;
-    let in_git = unseen_by_git(&folder);
-    let (config, consent) = Config::look(&folder, Raw::default())?;
-    config.holds_no_others()?;
+    can_be_used(&folder)?;
+    // Where the settings lead can only be told of a folder that is there.
+    let new: Vec<&Path> = folder.ancestors().take_while(|above| !above.exists()).collect();
+    fs::create_dir_all(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
     let typed: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
-    consent::follow(before.as_ref().unwrap_or(&consent), &consent, &typed, &talk)?;
+    let agreed = agreed(&folder, draft.as_ref(), &typed, &talk);
+    let config = agreed.inspect_err(|_| new.iter().for_each(|new| drop(fs::remove_dir(new))))?;
+
+    make_own(&folder)?;
     for own in [&config.inbox, &config.outbox, &config.sessions, &config.approvals] {
         fs::create_dir_all(own).map_err(|e| Error::io("make the folder", own, e))?;
     }
+    draft.iter().try_for_each(Draft::write)?;
+    let (made, in_git) = (draft.is_some(), unseen_by_git(&folder));
     let here = Some(here);
     let clock = Clock(global.now);
     let context = Context { config, clock, talk, json: global.json, here, by: By::Name };
     tell(&context, made, &in_git);
     Ok(ExitCode::SUCCESS)
+}
+
+/// The settings as they are to be, where nothing stands in their way and the person has agreed to them:
+/// to what they have just `typed`, and to what there was before.
+fn agreed(folder: &Path, draft: Option<&Draft>, typed: &[&str], talk: &Talk) -> Result<Config> {
+    let now = Config::look(folder, Raw::default());
+    let before = now.as_ref().ok().map(|(_, consent)| consent.clone());
+    let (config, consent) = draft.map_or(now, Draft::look)?;
+    config.holds_no_others()?;
+    can_hold_own(folder, &[&config.inbox, &config.outbox, &config.sessions, &config.approvals])?;
+    consent::follow(before.as_ref().unwrap_or(&consent), &consent, typed, talk)?;
+    Ok(config)
 }
 
 /// What git makes of the settings of a project.
@@ -211,8 +224,8 @@ fn is_ours(folder: &Path, given: &[(&str, String)]) -> Result<()> {
     )))
 }
 
-/// Writes the settings.
-fn write(folder: &Path, given: &[(&str, String)]) -> Result<()> {
+/// The settings that are to be written.
+fn draft(folder: &Path, given: &[(&str, String)]) -> Result<Draft> {
     let said =
         |name: &str| given.iter().find(|(known, _)| *known == name).map(|(_, value)| &**value);
     let workspace = said("workspace_dir").unwrap_or(".");
@@ -228,23 +241,63 @@ fn write(folder: &Path, given: &[(&str, String)]) -> Result<()> {
             settings.push((name, value));
         }
     }
-    config::create(folder, &note, &settings).map(drop)
+    Draft::new(folder, &note, &settings)
+}
+
+/// Refuses where deaddrop's own folders cannot be made.
+fn can_hold_own(folder: &Path, own: &[&PathBuf]) -> Result<()> {
+    let aside = folder.join(FOLDER);
+    // A link is none of its own: what it leads to may be anybody's.
+    if fs::symlink_metadata(&aside).is_ok_and(|found| !found.is_dir()) {
+        return Err(Error::usage(format!(
+            "{} is no folder; move it away, since deaddrop's own files are to lie there",
+            aside.display()
+        )));
+    }
+    can_be_used(&aside)?;
+    own.iter().try_for_each(|own| can_be_used(own))
+}
+
+/// Whether a folder is there, or can be made, so that something can be written in it.
+fn can_be_used(folder: &Path) -> Result<()> {
+    for place in folder.ancestors() {
+        let no = |why: &str| {
+            Err(Error::usage(format!(
+                "{} {why}; put that right, since deaddrop is to write in {}",
+                place.display(),
+                folder.display()
+            )))
+        };
+        match fs::metadata(place) {
+            Ok(found) if !found.is_dir() => return no("is no folder"),
+            Ok(_) if !may_write(place) => return no("is a folder that you may not write to"),
+            Ok(_) => break,
+            Err(e) if fs::symlink_metadata(place).is_ok() => {
+                return no(&format!("cannot be looked at, or leads nowhere ({e})"));
+            }
+            // Further up it is told which.
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+            Err(e) => return no(&format!("cannot be looked at ({e})")),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn may_write(folder: &Path) -> bool {
+    use rustix::fs::{Access, access};
+    access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}
+
+#[cfg(not(unix))]
+fn may_write(_: &Path) -> bool {
+    true
 }
 
 /// Makes the folder for all else, which git ignores whatever its other rules are.
 fn make_own(folder: &Path) -> Result<()> {
     let own = folder.join(FOLDER);
-    let fail = |e| Error::io("make the folder", &own, e);
-    match fs::symlink_metadata(&own) {
-        Ok(found) if !found.is_dir() => {
-            return Err(Error::usage(format!(
-                "{} is no folder; move it away, since deaddrop's own files are to lie there",
-                own.display()
-            )));
-        }
-        Ok(_) => {}
-        Err(_) => fs::create_dir(&own).map_err(fail)?,
-    }
+    fs::create_dir_all(&own).map_err(|e| Error::io("make the folder", &own, e))?;
     let ignore = own.join(".gitignore");
     if fs::symlink_metadata(&ignore).is_err() {
         atomic::write(&ignore, b"*\n")?;

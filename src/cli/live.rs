@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anstyle::Style;
 
-use super::columns;
+use super::{columns, rows};
 use crate::runner::{Glimpse, LastLine};
 use crate::watch::Stop;
 
@@ -23,8 +23,6 @@ const SHOWN_AFTER: Duration = Duration::from_millis(100);
 const SPINS_AFTER: Duration = Duration::from_secs(1);
 /// Narrower, there is no room for the name of an operation.
 const NARROW: usize = 40;
-/// The width of a terminal that does not say.
-const USUAL: usize = 80;
 
 static SCREEN: Mutex<Screen> = Mutex::new(Screen {
     on: false,
@@ -208,7 +206,7 @@ impl Screen {
         if !self.on || self.held || stopping || !is_in_front() {
             return self.wipe();
         }
-        let width = width();
+        let width = rows::own_width();
         // The last column stays free: behind it some terminals begin the next row.
         let room = width.saturating_sub(1);
         let text = match &self.line {
@@ -283,17 +281,6 @@ fn told(time: Duration) -> String {
         seconds @ 60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
         seconds => format!("{} h {:02} min", seconds / 3600, seconds / 60 % 60),
     }
-}
-
-#[cfg(unix)]
-fn width() -> usize {
-    let size = rustix::termios::tcgetwinsize(io::stderr());
-    size.ok().map(|size| usize::from(size.ws_col)).filter(|width| *width > 0).unwrap_or(USUAL)
-}
-
-#[cfg(not(unix))]
-fn width() -> usize {
-    USUAL
 }
 
 /// Whether the terminal is ours: what is in the background does not draw over what others write.

@@ -1,5 +1,6 @@
 //! `daemon`: the base directory served by systemd, as a service of the person's own.
 
+mod logs;
 mod unit;
 
 use std::ffi::OsString;
@@ -65,6 +66,9 @@ Examples:
     Status,
     /// Print what the service has said
     #[command(after_help = "\
+It stands in the journal of your own systemd. Where there is none, or nothing in it, that is said with
+the reason, and the exit code is 1.
+
 Examples:
   deaddrop daemon logs
   deaddrop daemon logs --lines 500
@@ -269,23 +273,6 @@ impl<'a> Service<'a> {
             talk::result(&format!("{}: {state} ({sub}){process}, {begins}{next}", self.name));
         }
         Ok(if runs { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-    }
-
-    fn logs(&self, lines: u32, follow: bool) -> Result<ExitCode> {
-        self.needs_unit()?;
-        let mut command = Command::new("journalctl");
-        command.args(["--user", "--no-pager", "--output=cat", "--lines", &lines.to_string()]);
-        if follow {
-            command.arg("--follow");
-        }
-        let status = command.args(["--unit", &self.name]).stdin(Stdio::null()).status();
-        match status {
-            Ok(status) if status.success() => Ok(ExitCode::SUCCESS),
-            Ok(status) => Err(Error::usage(format!(
-                "journalctl has failed ({status}); what it said stands above"
-            ))),
-            Err(e) => Err(missing("journalctl", &e).into()),
-        }
     }
 
     fn needs_unit(&self) -> Result<()> {

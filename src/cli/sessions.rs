@@ -294,6 +294,7 @@ fn begun(session: &Session) -> Option<Entry> {
         recovered: false,
         changed: None,
         records: Vec::new(),
+        ignored: None,
         undid: Vec::new(),
         redid: None,
         reopened: None,

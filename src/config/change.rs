@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use toml_edit::{Array, Document, DocumentMut, Item, Table, TableLike, Value};
 
 use super::keys::{self, KEYS, Kind};
-use super::{Config, FILE, Layers, Raw, own_file, reading, real};
+use super::{Config, Consent, FILE, Layers, Raw, own_file, reading, real};
 use crate::atomic;
 use crate::error::{Error, Result};
 
@@ -76,23 +76,49 @@ pub fn unset(base: Option<&Path>, name: &str) -> Result<Option<PathBuf>> {
     Ok(Some(file))
 }
 
-/// Writes the settings file of a base directory that has none: these lines of comment, and these
-/// settings in their order. Returns the file.
-///
-/// # Errors
-/// The settings would not be in order.
-pub fn create(base: &Path, note: &str, settings: &[(&str, &str)]) -> Result<PathBuf> {
-    let doing = format!("{FILE} for {}", base.display());
-    let mut document = DocumentMut::new();
-    for (name, word) in settings {
-        let place = place(name, &doing)?;
-        let value = value(name, &[(*word).to_owned()], &doing)?;
-        let file = base.join(FILE);
-        insert(&mut document, &place, value).ok_or_else(|| unclear(&doing, &file))?;
+/// The settings file of a base directory that has none, before it is written.
+#[derive(Debug)]
+pub struct Draft {
+    base: PathBuf,
+    text: String,
+}
+
+impl Draft {
+    /// Of the base directory with this path, links followed, which need not be there: these lines of
+    /// comment, and these settings in their order.
+    ///
+    /// # Errors
+    /// The settings would not be in order.
+    pub fn new(base: &Path, note: &str, settings: &[(&str, &str)]) -> Result<Self> {
+        let (file, doing) = (base.join(FILE), format!("{FILE} for {}", base.display()));
+        let mut document = DocumentMut::new();
+        for (name, word) in settings {
+            let place = place(name, &doing)?;
+            let value = value(name, &[(*word).to_owned()], &doing)?;
+            insert(&mut document, &place, value).ok_or_else(|| unclear(&doing, &file))?;
+        }
+        let text = format!("{note}{document}");
+        check(Some(base), &file, &text, &doing)?;
+        Ok(Self { base: base.to_owned(), text })
     }
-    let file = base.join(FILE);
-    write(Some(base), &file, &format!("{note}{document}"), &doing)?;
-    Ok(file)
+
+    /// What would be in force with it, as [`Config::look`] tells it.
+    ///
+    /// # Errors
+    /// The settings are wrong.
+    pub fn look(&self) -> Result<(Config, Consent)> {
+        let file = Raw::from_text(&self.text, &self.base.join(FILE))?;
+        let layers = Layers { file, ..Layers::around_the_file(Raw::default())? };
+        Config::looked(self.base.clone(), &layers)
+    }
+
+    /// Writes it.
+    ///
+    /// # Errors
+    /// The disk.
+    pub fn write(&self) -> Result<()> {
+        put(&self.base.join(FILE), &self.text)
+    }
 }
 
 /// Whether there can be a setting of this name.
@@ -147,6 +173,12 @@ fn parse(text: &str, file: &Path) -> Result<DocumentMut> {
 
 /// Checks the settings as they would be, and writes the file.
 fn write(base: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result<()> {
+    check(base, file, text, doing)?;
+    put(file, text)
+}
+
+/// Whether settings would be in order.
+fn check(base: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result<()> {
     let checked = || {
         reading::fits(file, text.len())?;
         let raw = Raw::from_text(text, file)?;
@@ -159,9 +191,13 @@ fn write(base: Option<&Path>, file: &Path, text: &str, doing: &str) -> Result<()
             None => Config::of_layers("/".into(), &Layers { own: raw, ..Layers::default() }),
         }
     };
-    if let Err(e) = checked() {
-        return Err(Error::config(doing, format!("{e}; nothing was written")));
+    match checked() {
+        Ok(_) => Ok(()),
+        Err(e) => Err(Error::config(doing, format!("{e}; nothing was written"))),
     }
+}
+
+fn put(file: &Path, text: &str) -> Result<()> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
     }

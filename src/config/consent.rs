@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::found::found;
 use super::noted::folder_of;
-use super::opening::{Opening, openings};
+use super::opening::{Opening, led_away, openings};
 use super::own::{make_folder, name_of, state_home};
 use super::tracked::tracked;
 use super::{Config, FILE, Layers};
@@ -45,6 +45,8 @@ pub struct Consent {
     openings: Vec<Opening>,
     /// What of it is in force, and not agreed to.
     lacks: Vec<Opening>,
+    /// Where a flag or a variable leads away by a link that is not the person's word.
+    led_away: Option<String>,
     /// Why that could not be found out, if so.
     unknown: Option<String>,
     /// What deaddrop finds of its own that it has not made for this person, and whose it becomes.
@@ -64,6 +66,7 @@ impl Consent {
             base: base.to_owned(),
             lacks: in_force.cloned().collect(),
             openings,
+            led_away: led_away(base, layers),
             unknown: None,
             found: None,
         };
@@ -108,11 +111,20 @@ impl Consent {
         self.openings.is_empty() || self.noted().is_ok_and(|noted| noted == Some(self.digest()))
     }
 
+    /// Lets flags and variables pass that lead nowhere else than they say.
+    ///
+    /// # Errors
+    /// A link in the base directory leads one out of there: to agree to that is to name the place.
+    pub fn requires_names(&self) -> Result<()> {
+        self.led_away.as_ref().map_or(Ok(()), |told| Err(Error::usage(told.clone())))
+    }
+
     /// Lets those pass that open nothing, or what was agreed to.
     ///
     /// # Errors
     /// Something is not agreed to; it is told, line by line, with what to do.
     pub fn require(&self) -> Result<()> {
+        self.requires_names()?;
         if self.lacks.is_empty() {
             return Ok(());
         }

@@ -36,7 +36,7 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::text::nearest;
 pub use about::about;
-pub use change::{check_name, create, set, unset};
+pub use change::{Draft, check_name, set, unset};
 pub use consent::Consent;
 pub use finding::{above, find};
 pub use git::ask_git;
@@ -128,10 +128,13 @@ impl Config {
     pub fn look(base: &Path, flags: Raw) -> Result<(Self, Consent)> {
         let base =
             base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
-        let layers = Layers::read(&base, flags)?;
-        let mut config = Self::of_layers(base, &layers)?;
+        Self::looked(base.clone(), &Layers::read(&base, flags)?)
+    }
+
+    fn looked(base: PathBuf, layers: &Layers) -> Result<(Self, Consent)> {
+        let mut config = Self::of_layers(base, layers)?;
         config.known = known::Known::of(&config);
-        let consent = Consent::of_found(&config, &layers);
+        let consent = Consent::of_found(&config, layers);
         Ok((config, consent))
     }
 

@@ -224,6 +224,33 @@ fn outside(name: &str, base: &Path, layers: &Layers) -> Option<(String, String)>
     Some((written + &leads(&folder, &place), exactly(&[place])))
 }
 
+/// What a flag or a variable names, where a link in the base directory leads it out of there: said of the
+/// first. The name is the person's word; where it leads is that of whoever made the link.
+pub(super) fn led_away(base: &Path, layers: &Layers) -> Option<String> {
+    let home = env::var_os("HOME").map(PathBuf::from);
+    OPENS.iter().find_map(|(name, opens, _)| {
+        let raw = [&layers.flags, &layers.environment].into_iter().find(|raw| raw.sets(name))?;
+        let set = raw.setting(name);
+        let paths = match opens {
+            Opens::Outside => vec![set.folder(base).ok()?],
+            Opens::Beside => set.paths(base, home.as_deref()).ok()?,
+            _ => return None,
+        };
+        let (path, place) = paths.into_iter().find_map(|path| {
+            let place = real(&path);
+            let within = place.strip_prefix(base);
+            let is_within = within.is_ok_and(|within| !is_protected(name, within, layers));
+            (!is_within && path != place && goes_through(base, &path)).then_some((path, place))
+        })?;
+        Some(format!(
+            "{}: {} leads by a link in the base directory to {}; whoever made the folder may have made the link, too. Name that place itself, if you mean it",
+            set.origin,
+            path.display(),
+            place.display()
+        ))
+    })
+}
+
 /// Files and folders beside the workspace.
 fn beside(name: &str, base: &Path, layers: &Layers) -> Option<(String, String)> {
     let (set, own) = (set_of(name, layers), layers.own.setting(name));

@@ -76,6 +76,8 @@ pub enum Mistake {
     PartlyQuoted,
     /// A path that leads out of the workspace, or names no file.
     PathRefused,
+    /// A path into deaddrop's own state.
+    OwnState,
     /// A path that is a link to something else.
     PathLink,
     /// A placeholder instead of a path.

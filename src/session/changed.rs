@@ -7,6 +7,8 @@ use crate::blobs::BlobId;
 
 /// So many changed files are named.
 pub const NAMED: usize = 40;
+/// So many in one sentence.
+const SHORT: usize = 6;
 
 /// What a turn changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +25,9 @@ pub struct Changed {
     /// How many of them commands changed.
     #[serde(default)]
     pub by_commands: usize,
+    /// What changed beside them that rules leave out, as far as that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignored: Option<Ignored>,
     /// The ignore rules that the rest of a turn goes by that stopped to ask.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<BlobId>,
@@ -32,6 +37,50 @@ pub struct Changed {
     /// What was taken back, or done again, where that is what the turn was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back: Option<Box<Back>>,
+}
+
+/// What changed while commands of a turn ran and is not kept, since rules such as .gitignore leave it out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ignored {
+    /// How many files, and folders as a whole.
+    pub places: usize,
+    /// The first of them, for people; a folder has a `/` at the end. Those that tools make come last.
+    pub named: Vec<String>,
+    /// Whether all of them are folders of what tools make, such as `target/`: nobody means those who
+    /// takes a turn back.
+    pub only_products: bool,
+}
+
+impl Ignored {
+    /// All of both, where parts of a turn had some each.
+    #[must_use]
+    pub fn and(mut self, later: Self) -> Self {
+        let known = self.named.len();
+        self.places += later.places;
+        for name in later.named {
+            if self.named[..known].contains(&name) {
+                self.places -= 1;
+            } else if self.only_products && !later.only_products {
+                self.named.insert(0, name);
+            } else {
+                self.named.push(name);
+            }
+        }
+        self.named.truncate(NAMED);
+        self.only_products &= later.only_products;
+        self
+    }
+
+    /// `x.log, data/ and 3 more`.
+    pub fn told(&self) -> String {
+        let told: Vec<&str> = self.named.iter().take(SHORT).map(String::as_str).collect();
+        let more = match self.places.saturating_sub(told.len()) {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        format!("{}{more}", told.join(", "))
+    }
 }
 
 /// How one file was changed.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::Ignored;
 use crate::atomic;
 use crate::blobs::BlobId;
 use crate::clock::Timestamp;
@@ -39,6 +40,9 @@ pub struct Entry {
     /// Where all that it changed is recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub records: Vec<BlobId>,
+    /// What changed beside that and is not kept, since rules leave it out; as far as that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignored: Option<Ignored>,
     /// The turns that it took back, by their sequences, where it was an undo.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undid: Vec<u32>,

@@ -1,6 +1,6 @@
 //! What can be told of a place before anything is done there, and files that are given whole.
 
-use super::locate::{Found, Last, Way, own_state};
+use super::locate::{Found, Last, Way, is_own_state};
 use super::overlay::Overlay;
 use super::plan::digest;
 use super::{Contents, Workspace};
@@ -34,7 +34,7 @@ impl Workspace {
         let way = match self.way(path, last, overlay) {
             Ok(way) => way,
             // Nobody is asked about what nobody can open.
-            Err(failure) if failure == own_state(path) => {
+            Err(failure) if is_own_state(&failure) => {
                 return Some(Look { real: None, size: None, protected: false, moved: None });
             }
             Err(_) => {

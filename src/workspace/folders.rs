@@ -75,7 +75,7 @@ impl Workspace {
             },
         };
         let real = RelPath::parse(&names.join("/"));
-        if real.is_ok_and(|real| self.state.iter().any(|state| real.is_within(state))) {
+        if real.is_ok_and(|real| self.is_in_state(&real)) {
             return Err(own_state(path));
         }
         let mut folder = self.root.try_clone().map_err(|e| failed("open", path, &e))?;

@@ -4,7 +4,6 @@
 use std::ffi::{OsStr, OsString};
 use std::io;
 
-use cap_fs_ext::MetadataExt;
 use cap_std::fs::{DirEntry, Metadata};
 
 use super::Workspace;
@@ -76,13 +75,14 @@ impl Workspace {
 
     /// Whether an entry of the folder `above` is deaddrop's own.
     pub(super) fn is_own(&self, above: &str, name: &OsStr, found: &Metadata) -> bool {
-        let is_named = |state: &RelPath| match (state.as_str().rsplit_once('/'), name.to_str()) {
-            (Some((folder, last)), Some(name)) => folder == above && last == name,
-            (None, Some(name)) => above.is_empty() && state.as_str() == name,
-            (_, None) => false,
-        };
-        let id = (found.dev(), found.ino());
-        self.state_ids.contains(&id) || self.state.iter().any(is_named)
+        match name.to_str() {
+            Some(name) if above.is_empty() => self.is_state(name, found),
+            Some(name) if !self.state.is_empty() => {
+                self.is_state(&format!("{above}/{name}"), found)
+            }
+            // What no reply could spell is known by its number.
+            _ => self.is_state("", found),
+        }
     }
 }
 

@@ -105,7 +105,7 @@ impl Workspace {
     /// real path once that is known.
     pub(super) fn refuse_protected(&self, path: &RelPath, real: &RelPath) -> Result<(), Failure> {
         // Of deaddrop's own nobody can be asked to change it.
-        if self.state.iter().any(|own| path.is_within(own)) {
+        if self.is_in_state(path) {
             return Err(own_state(path));
         }
         self.protected.refuse(path, real)
@@ -249,7 +249,7 @@ impl Workspace {
             )));
         }
         let real = name_of;
-        if self.state.iter().any(|folder| real.is_within(folder)) {
+        if self.is_in_state(&real) {
             return Err(own_state(path));
         }
         if let Some(Found::OnDisk(found)) = &found {
@@ -260,6 +260,11 @@ impl Workspace {
             None => Some(self.root.try_clone().map_err(|e| failed("open", path, &e))?),
         };
         Ok(Way { folder, missing, name, real, found })
+    }
+
+    /// Whether a real path is one of deaddrop's own, or lies in it.
+    pub(super) fn is_in_state(&self, real: &RelPath) -> bool {
+        self.state.iter().any(|own| real.is_within(own))
     }
 
     /// Refuses what is deaddrop's own, under whatever name it was reached.
@@ -317,6 +322,12 @@ pub(super) fn outside(path: &RelPath) -> Failure {
 
 pub(super) fn own_state(path: &RelPath) -> Failure {
     Failure::rejected(format!("Path is part of deaddrop's own state: '{path}'"))
+        .as_a(Mistake::OwnState)
+}
+
+/// Whether that is why somebody cannot get there.
+pub(super) fn is_own_state(failure: &Failure) -> bool {
+    failure.mistake == Some(Mistake::OwnState)
 }
 
 pub(crate) fn not_found(path: &RelPath) -> Failure {

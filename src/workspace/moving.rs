@@ -9,11 +9,13 @@ use cap_std::fs::Dir;
 
 use super::below::{Met, Which};
 use super::facts::{Look, size_at};
-use super::locate::{Found, Last, Spot, Way, failed, own_state};
+use super::locate::{Found, Last, Spot, Way, failed, is_own_state};
 use super::overlay::Overlay;
 use super::plan::{digest, make_folders, not_durable};
 use super::{Workspace, sync};
-use crate::protocol::{Detail, Digest, Failure, FailureKind, MoveEffect, MoveLook, RelPath};
+use crate::protocol::{
+    Detail, Digest, Failure, FailureKind, Mistake, MoveEffect, MoveLook, RelPath,
+};
 use crate::text::visible_line;
 
 /// A folder of more files is not moved: each is looked at before.
@@ -121,7 +123,7 @@ impl Workspace {
         let way = |path: &RelPath| {
             let way = self.way(path, Last::Keep, overlay);
             // Nobody is asked about what nobody can open.
-            let is_own = way.as_ref().is_err_and(|failure| *failure == own_state(path));
+            let is_own = way.as_ref().is_err_and(is_own_state);
             (way.ok(), is_own)
         };
         let ((target, to_own), (from, of_own)) = (way(to), way(path));
@@ -320,7 +322,7 @@ fn exists(path: &RelPath, to: &RelPath, is_folder: bool) -> Failure {
 
 /// A link to a folder that has no name of its own is a folder that stands there.
 fn is_to_be_whole(failure: Failure, path: &RelPath, to: &RelPath) -> Failure {
-    let is_folder = failure.reason == super::is_folder(to).reason;
+    let is_folder = failure.mistake == Some(Mistake::FolderNotFile);
     if is_folder { exists(path, to, true) } else { failure }
 }
 

@@ -10,7 +10,7 @@ use crate::trace::{self, Point};
 use crate::{Tally, sample};
 
 const REPLY: &str = "[CREATE_FILE path=\"a.txt\"]\nanother\n[/CREATE_FILE]\n\
-    [RUN_COMMAND]\nmkdir new; echo n > new/n; rm -r old; ln -sfn a.txt link; chmod 755 run; echo f > folder-was; rm -r f; echo now > f\n[/RUN_COMMAND]\n";
+    [RUN_COMMAND]\nmkdir new; echo n > new/n; rm -r old; ln -sfn a.txt link; chmod 755 run; chmod 750 .; echo f > folder-was; rm -r f; echo now > f\n[/RUN_COMMAND]\n";
 
 /// A scene whose turn was carried out, and what was there before it.
 fn scene() -> (Scene, BTreeMap<String, Vec<u8>>) {
@@ -29,7 +29,7 @@ fn scene() -> (Scene, BTreeMap<String, Vec<u8>>) {
 fn seen(scene: &Scene) -> BTreeMap<String, Vec<u8>> {
     use std::os::unix::fs::PermissionsExt;
     let mut files = BTreeMap::new();
-    for entry in walkdir::WalkDir::new(scene.base.at("workspace")).min_depth(1) {
+    for entry in walkdir::WalkDir::new(scene.base.at("workspace")) {
         let entry = entry.unwrap();
         let found = entry.path().symlink_metadata().unwrap();
         let mut told = format!("{:o} ", found.permissions().mode()).into_bytes();

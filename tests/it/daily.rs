@@ -10,6 +10,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::support::{Base, ID, Run, wait_until};
+use crate::tmux::Tmux;
 
 /// Puts a program of that name into `bin/`, a shell script.
 fn program(base: &Base, name: &str, script: &str) {
@@ -218,35 +219,13 @@ fn an_outbox_is_opened_by_the_desktop_or_in_an_editor() {
 
 #[test]
 fn at_a_terminal_it_is_the_editor() {
-    // A server of its own, which nobody else's tests end.
-    let server = format!("deaddrop-{}", std::process::id());
-    let tmux =
-        |arguments: &[&str]| Command::new("tmux").args(["-L", &server]).args(arguments).output();
-    if let Err(e) = tmux(&["-V"]) {
-        eprintln!("SKIPPED: an editor at a terminal, since tmux is not there ({e})");
-        return;
-    }
     let base = Base::with_session();
+    let Some(tmux) = Tmux::start(&base, 80) else { return };
     program(&base, "my-editor", "echo \"editor $1 $2\" > opened");
-    let mut command = base.command(&["open"]);
-    let program = command.get_program().to_str().unwrap().to_owned();
-    command = Command::new("tmux");
-    command.args(["-L", &server, "-f", "/dev/null", "new-session", "-d"]);
-    command.arg(format!(
-        "EDITOR='my-editor --wait' XDG_CONFIG_HOME=.no-config '{program}' open; echo $? > ended"
-    ));
-    let started = command
-        .env("PATH", path(&base))
-        .env_remove("VISUAL")
-        .env_remove("TMUX")
-        .current_dir(base.path())
-        .output()
-        .unwrap();
-    assert!(started.status.success(), "{started:?}");
+    tmux.types("PATH=\"$PWD/bin:$PATH\" EDITOR='my-editor --wait' deaddrop open; echo $? > ended");
     wait_until("the end of the editor", || {
         fs::read_to_string(base.at("ended")).is_ok_and(|text| text.ends_with('\n'))
     });
-    let _ = tmux(&["kill-server"]);
     assert_eq!(base.read("ended"), "0\n");
     let outbox = base.path().canonicalize().unwrap().join(format!("outbox/{ID}_seq0001.txt"));
     assert_eq!(base.read("opened"), format!("editor --wait {}\n", outbox.display()));

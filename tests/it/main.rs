@@ -49,9 +49,11 @@ mod hostile_outbox;
 mod in_place;
 #[cfg(unix)]
 mod inbox;
+mod init_refused;
 #[cfg(unix)]
 mod json_events;
 #[cfg(unix)]
+mod led_away;
 mod linear;
 mod listing;
 #[cfg(target_os = "linux")]
@@ -129,6 +131,7 @@ mod tracked_settings;
 #[cfg(target_os = "linux")]
 mod undo;
 #[cfg(target_os = "linux")]
+mod undo_left;
 mod undo_over;
 #[cfg(target_os = "linux")]
 mod undo_told;

@@ -81,8 +81,14 @@ fn a_service_is_installed_asked_and_removed() {
     assert_eq!(logs.stdout, "a line of the log\n");
     assert_eq!(
         asked(&base, &unit),
-        ["journalctl --user --no-pager --output=cat --lines 7 --follow --unit UNIT"]
+        [
+            "journalctl --user --no-pager --quiet --output=cat --lines 1 --unit UNIT",
+            "journalctl --user --no-pager --quiet --output=cat --lines 7 --unit UNIT --follow"
+        ]
     );
+    let logs = run(&base, &["daemon", "logs"]).ok();
+    assert_eq!(logs.stdout, "a line of the log\n");
+    asked(&base, &unit);
 
     run(&base, &["daemon", "uninstall"]).ok();
     assert_eq!(
@@ -132,6 +138,46 @@ fn what_keeps_a_service_from_being_had_is_told() {
     let mut command = base.command(&["daemon", "install"]);
     let told = Run::of(command.env("PATH", base.at("bin")), "").with_code(1);
     assert!(told.stderr.contains("systemctl is not on this machine"), "{told:?}");
+}
+
+#[test]
+fn where_there_is_no_log_the_cause_is_said_and_what_to_read_instead() {
+    let base = Base::with_session();
+    base.write("deaddrop.toml", "");
+    systemd(&base, "");
+    run(&base, &["daemon", "install"]).ok();
+    let told = |systemctl: &str, journalctl: &str, arguments: &[&str]| {
+        systemd(&base, systemctl);
+        base.write("bin/journalctl", format!("#!/bin/sh\n{journalctl}\n"));
+        let told = run(&base, &[&["daemon", "logs"], arguments].concat()).with_code(1);
+        assert!(told.stdout.is_empty(), "{told:?}");
+        for part in ["there is no log to show: ", "sessions (`deaddrop log`)", "`deaddrop doctor`"]
+        {
+            assert!(told.stderr.contains(part), "{part:?} is not in {told:?}");
+        }
+        told.stderr
+    };
+    // As both say it where nobody is logged in: the one in words, the other with nothing.
+    let away = "echo 'Failed to connect to bus: No medium found' >&2; exit 1";
+    for arguments in [&[][..], &["--follow"]] {
+        assert!(told(away, "exit 0", arguments).contains("loginctl enable-linger"));
+    }
+    let fails = "echo 'No journal files were found.' >&2; exit 1";
+    let failed = told("", fails, &[]);
+    assert!(failed.contains("journalctl has failed (exit status: 1)"), "{failed}");
+    assert!(failed.contains("(journalctl: No journal files were found.)"), "{failed}");
+    assert!(told("", "exit 0", &[]).contains("it has not run"));
+    // Who follows a service that has yet to say something waits for it.
+    base.write("bin/journalctl", "#!/bin/sh\ncase \"$*\" in *follow) echo the first;; esac\n");
+    let logs = run(&base, &["daemon", "logs", "--follow"]).ok();
+    assert!(
+        logs.stdout == "the first\n" && logs.stderr.contains("has said nothing yet"),
+        "{logs:?}"
+    );
+    base.sh("rm bin/journalctl bin/systemctl");
+    let mut command = base.command(&["daemon", "logs"]);
+    let told = Run::of(command.env("PATH", base.at("bin")), "").with_code(1);
+    assert!(told.stderr.contains("journalctl is not on this machine"), "{told:?}");
 }
 
 #[test]

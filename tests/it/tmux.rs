@@ -1,6 +1,6 @@
 //! A shell in a real terminal, by tmux: what is typed there, and what its screen shows.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -17,35 +17,49 @@ pub struct Tmux {
 impl Tmux {
     /// Starts it with so many columns and 40 rows; None, and said so, where there is no tmux.
     pub fn start(base: &Base, columns: usize) -> Option<Self> {
-        let tmux = Self { socket: base.at(".tmux") };
         let path = std::env::var("PATH").unwrap_or_default();
         let path = format!("{}:{path}", program().parent().unwrap().display());
-        let mut command = tmux.command(&["new-session", "-d", "-y", "40"]);
-        command.args(["-x", &columns.to_string(), "/bin/sh"]).current_dir(base.path());
-        // Nothing of this machine's but its programs.
-        command.env_clear().env("PATH", path).env("LANG", "C.UTF-8");
-        command.env("HOME", base.path()).env("XDG_CONFIG_HOME", base.at(".no-config"));
-        command.env("XDG_STATE_HOME", base.state());
-        command.env("NO_COLOR", "1").env("TERM", "xterm");
-        if !has_sandbox("auto") {
-            command.env("DEADDROP_SANDBOX", "off");
-        }
-        match command.output() {
-            Ok(output) if output.status.success() => {}
-            Ok(output) => {
-                eprintln!("SKIPPED: no tmux: {}", String::from_utf8_lossy(&output.stderr));
-                return None;
+        let tmux = Self::of(base, [columns, 40], "/bin/sh", |command| {
+            // Nothing of this machine's but its programs.
+            command.env_clear().env("PATH", path).env("LANG", "C.UTF-8");
+            command.env("HOME", base.path()).env("XDG_CONFIG_HOME", base.at(".no-config"));
+            command.env("XDG_STATE_HOME", base.state());
+            command.env("NO_COLOR", "1").env("TERM", "xterm");
+            if !has_sandbox("auto") {
+                command.env("DEADDROP_SANDBOX", "off");
             }
-            Err(e) => {
-                eprintln!("SKIPPED: no tmux: {e}");
-                return None;
-            }
-        }
+        })?;
         tmux.wait_for("a prompt", |screen| !screen.is_empty());
         // A shell of root's heeds no other way to say it.
         tmux.types(&format!("PS1='{PROMPT}'; clear"));
         tmux.wait_for("an empty screen", |screen| screen == PROMPT);
         Some(tmux)
+    }
+
+    /// Starts one of that size, of columns and rows, whose first window runs a program of the shell's, in
+    /// surroundings that `prepare` makes; None, and said so, where there is no tmux.
+    pub fn of(
+        base: &Base,
+        [columns, rows]: [usize; 2],
+        script: &str,
+        prepare: impl FnOnce(&mut Command),
+    ) -> Option<Self> {
+        let tmux = Self { socket: base.at(".tmux") };
+        let [columns, rows] = [columns, rows].map(|n| n.to_string());
+        let mut command = tmux.command(&["new-session", "-d", "-x", &columns, "-y", &rows, script]);
+        prepare(command.current_dir(base.path()));
+        let why = match command.output() {
+            Ok(output) if output.status.success() => return Some(tmux),
+            Ok(output) => String::from_utf8_lossy(&output.stderr).into_owned(),
+            Err(e) => e.to_string(),
+        };
+        eprintln!("SKIPPED: no tmux: {why}");
+        None
+    }
+
+    /// Where it listens.
+    pub fn socket(&self) -> &Path {
+        &self.socket
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -54,8 +68,9 @@ impl Tmux {
         command
     }
 
+    /// Tells it something in its own words; gives what it answers.
     #[track_caller]
-    fn tell(&self, arguments: &[&str]) -> String {
+    pub fn tell(&self, arguments: &[&str]) -> String {
         let output = self.command(arguments).output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {output:?}");
         String::from_utf8(output.stdout).unwrap()

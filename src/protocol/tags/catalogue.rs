@@ -2,6 +2,14 @@
 
 use crate::protocol::Kind;
 
+/// How lines of a file are changed by their numbers; also the beginning of what is said of all edits.
+macro_rules! edit_by_lines {
+    () => {
+        "[EDIT_FILE path=\"relative/path\" start_line=\"3\" end_line=\"5\"], the new lines below, then [/EDIT_FILE] alone on a line"
+    };
+}
+pub(super) const EDIT_BY_LINES: &str = edit_by_lines!();
+
 /// What there is to know about one command in order to read it.
 pub(super) struct Command {
     pub(super) kind: Kind,
@@ -48,7 +56,10 @@ pub(super) static COMMANDS: [Command; 11] = [
             optional("end_line"),
             optional("end"),
         ],
-        form: "[EDIT_FILE path=\"relative/path\" start_line=\"3\" end_line=\"5\"], the new lines below, then [/EDIT_FILE] alone on a line; or no numbers, and <<<<<<< SEARCH, lines as they are, =======, new lines, >>>>>>> REPLACE, each alone on a line",
+        form: concat!(
+            edit_by_lines!(),
+            "; or no numbers, and <<<<<<< SEARCH, lines as they are, =======, new lines, >>>>>>> REPLACE, each alone on a line"
+        ),
     },
     Command {
         kind: Kind::Delete,

@@ -56,7 +56,7 @@ impl Name {
 /// The name that follows another bracket than those of tags, as it should be written.
 pub(super) fn exact(inside: &str) -> Option<Name> {
     let (is_closing, word, length) = capitals(inside);
-    let command = named(word, |name, word| name == word)?;
+    let command = called(word)?;
     let after = inside[length..].chars().next();
     let ends = after.is_some_and(|c| ends_name(c) || matches!(c, '>' | '］' | '】'));
     ends.then(|| Name::new(command, is_closing, length))
@@ -129,7 +129,7 @@ fn far_name(inside: &str) -> Option<Name> {
         (0..).zip(&COMMANDS).find(|(_, command)| command.kind == *kind)?.0
     } else {
         let is_sign = matches!(after, ':' | '=' | ',' | '(' | '"' | '\'');
-        named(word, |name, word| name == word).filter(|_| is_sign && word.contains('_'))?
+        called(word).filter(|_| is_sign && word.contains('_'))?
     };
     let name = Name::new(command, is_closing, length);
     Some(Name { is_misspelt: true, is_far: true, is_short, ..name })
@@ -167,7 +167,7 @@ fn loose_name(inside: &str) -> Option<Name> {
             }
             _ if word.is_empty() => return None,
             _ => {
-                let found = named(&word, |name, word| name == word).filter(|_| !first_ended);
+                let found = called(&word).filter(|_| !first_ended);
                 if let Some(command) = found {
                     if !is_upper {
                         repairs.add(Repairs::CASE);
@@ -187,6 +187,11 @@ fn loose_name(inside: &str) -> Option<Name> {
         }
     }
     None
+}
+
+/// The command of just that name.
+fn called(word: &str) -> Option<u8> {
+    named(word, |name, word| name == word)
 }
 
 fn named(word: &str, alike: fn(&'static str, &str) -> bool) -> Option<u8> {

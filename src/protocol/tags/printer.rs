@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use super::attributes::brief;
-use super::catalogue::name;
+use super::catalogue::{EDIT_BY_LINES, name};
 use super::{pairs, paths};
 use crate::protocol::{Change, Operation, Part, Reading, RelPath, ShellCommand};
 
@@ -85,7 +85,7 @@ pub fn asked_at(operation: &Operation, line: usize) -> String {
 /// The same where there are no such lines, and how a range is given. None of what has no range.
 pub fn range_asked(operation: &Operation, line: usize) -> Option<String> {
     let form = match operation {
-        Operation::Edit { change: Change::Lines { .. }, .. } => EDIT_FORM,
+        Operation::Edit { change: Change::Lines { .. }, .. } => EDIT_BY_LINES,
         Operation::Read { .. } => PART_FORM,
         _ => return None,
     };
@@ -121,7 +121,6 @@ fn without_body(operation: &Operation) -> Operation {
 /// How a part of a file is asked for.
 pub(super) const PART_FORM: &str =
     "[READ_FILE path=\"relative/path\" start_line=\"3\" end_line=\"9\" numbered=\"true\"]";
-const EDIT_FORM: &str = "[EDIT_FILE path=\"relative/path\" start_line=\"3\" end_line=\"5\"], the new lines below, then [/EDIT_FILE] alone on a line";
 
 /// A value as it stands between double quotes: one of them would end it, and entities are read wherever
 /// they stand in it.

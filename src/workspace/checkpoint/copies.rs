@@ -18,6 +18,8 @@ pub(super) struct Copies {
     moved: BTreeSet<String>,
     /// Where a command has put something: whether it moved it there, nobody knows.
     by_command: BTreeSet<String>,
+    /// What a turn left in a place, where somebody has changed it since.
+    was: BTreeMap<String, BlobId>,
 }
 
 impl Copies {
@@ -36,13 +38,24 @@ impl Copies {
             self.by_command.insert(change.path.clone());
         }
     }
+
+    /// Something else stands there than this says, so that it tells by its content no more where it came
+    /// from.
+    pub(super) fn meet_other(&mut self, change: &Change) {
+        if let Some(blob) = change.before.as_ref().and_then(What::blob) {
+            self.was.insert(change.path.clone(), blob.clone());
+        }
+    }
 }
 
 impl Plan {
     /// Leaves what would go although it cannot come back to where it was: as after a move out of a
     /// protected folder. Of each content so many as are missing, and what was surely moved first; an
     /// empty file tells nothing of where it came from.
-    pub(super) fn keep_only_copies(&mut self, Copies { mut unmade, moved, by_command }: Copies) {
+    pub(super) fn keep_only_copies(
+        &mut self,
+        Copies { mut unmade, moved, by_command, was }: Copies,
+    ) {
         let mut keep = |came_from: &BTreeSet<String>, even_empty: bool, why: &str| {
             let stays = |change: &mut Change| {
                 let (Some(What::File { blob, size, .. }), None) = (&change.before, &change.after)
@@ -50,6 +63,7 @@ impl Plan {
                     return false;
                 };
                 let may = came_from.contains(&change.path) && (even_empty || *size > 0);
+                let blob = was.get(&change.path).unwrap_or(blob);
                 let missing = unmade.get_mut(blob).filter(|missing| may && **missing > 0);
                 missing.map(|missing| *missing -= 1).is_some()
             };

@@ -5,10 +5,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use cap_std::fs::{Dir, Metadata};
 
+use super::aside::Aside;
 use super::index::Known;
 use super::{Store, What, Why};
 use crate::blobs::BlobId;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::workspace::names::{escaped_os, unescaped};
 use crate::workspace::walk::close::{By, Close, Facts, Met};
 use crate::workspace::walk::{EntryKind, Walk, walk_closely};
@@ -42,8 +43,8 @@ pub(super) fn split(path: &str) -> (&str, &str) {
 }
 
 impl Store {
-    /// Looks at all that is not left out by these rules, and keeps what is new. Gives the walk, and
-    /// what differs from the last look. Nothing of it is on disk before it is settled.
+    /// Looks at all that is not left out by these rules, and keeps what is new. Gives the walk, what
+    /// differs from the last look, and what was left out. Nothing of it is on disk before it is settled.
     ///
     /// # Errors
     /// The root cannot be listed, or something cannot be kept; then all is as before.
@@ -51,7 +52,7 @@ impl Store {
         &mut self,
         workspace: &Workspace,
         by: &By,
-    ) -> Result<(Walk, Vec<Difference>)> {
+    ) -> Result<(Walk, Vec<Difference>, Aside)> {
         self.index.load(None)?;
         let looked = self.compare(workspace, by);
         if looked.is_err() {
@@ -60,10 +61,16 @@ impl Store {
         looked
     }
 
-    fn compare(&mut self, workspace: &Workspace, by: &By) -> Result<(Walk, Vec<Difference>)> {
+    fn compare(
+        &mut self,
+        workspace: &Workspace,
+        by: &By,
+    ) -> Result<(Walk, Vec<Difference>, Aside)> {
         let now = now();
         let mut walk = walk_closely(workspace, by)?;
-        let Close { mut met, rules, others, unreadable } = *walk.take_close().unwrap_or_default();
+        let close = *walk.take_close().unwrap_or_default();
+        let Close { mut met, left_out, rules, others, unreadable } = close;
+        met.push(workspace.met_root()?);
         met.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         let mut before = std::mem::take(&mut self.index.seen);
         let (mut differences, mut last) = (Vec::new(), Last::default());
@@ -75,7 +82,9 @@ impl Store {
                 None => self.look_at_met(workspace, &met, &mut last, now)?,
             };
             let was_what = was.as_ref().map(|known| &known.what);
-            if was_what != Some(&known.what) {
+            // What the root was is unknown where no look before had it.
+            let is_new_root = met.path.is_empty() && was.is_none();
+            if was_what != Some(&known.what) && !is_new_root {
                 let was = was_what.cloned();
                 differences.push((met.path.clone(), was, Some(known.what.clone())));
             }
@@ -96,7 +105,7 @@ impl Store {
             // What is listed goes by the rules on disk.
             walk = workspace.walk()?;
         }
-        Ok((walk, differences))
+        Ok((walk, differences, Aside::of(left_out)))
     }
 
     fn look_at_met(
@@ -136,12 +145,8 @@ impl Store {
         path: &str,
         keep: bool,
     ) -> Result<Option<What>> {
-        let (folder, name) = split(path);
-        let found = workspace.folder_at(folder).and_then(|folder| {
-            let found = folder.symlink_metadata(unescaped(name))?;
-            Ok((folder, found))
-        });
-        let (folder, found) = match found {
+        let name = split(path).1;
+        let (folder, found) = match workspace.stands_at(path) {
             Ok(found) => found,
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
                 return Ok(Some(unreadable_now(path)));
@@ -245,9 +250,27 @@ impl Facts {
 }
 
 impl Workspace {
-    fn identity_at(&self, path: &str) -> io::Result<String> {
+    /// What stands at a path, and the folder that holds it; the root holds itself.
+    pub(super) fn stands_at(&self, path: &str) -> io::Result<(Dir, Metadata)> {
         let (folder, name) = split(path);
-        let found = self.folder_at(folder)?.symlink_metadata(unescaped(name))?;
+        let folder = self.folder_at(folder)?;
+        let found = match path {
+            "" => folder.dir_metadata()?,
+            _ => folder.symlink_metadata(unescaped(name))?,
+        };
+        Ok((folder, found))
+    }
+
+    /// The root, which no folder of a walk lists.
+    fn met_root(&self) -> Result<Met> {
+        let found = self.root.dir_metadata();
+        let found = found.map_err(|e| Error::io("look at", &self.path, e))?;
+        let (path, facts) = (String::new(), Facts::of(&found));
+        Ok(Met { path, kind: None, size: found.len(), facts })
+    }
+
+    fn identity_at(&self, path: &str) -> io::Result<String> {
+        let (_, found) = self.stands_at(path)?;
         Ok(identity(&Facts::of(&found), found.len()))
     }
 }

@@ -12,9 +12,11 @@
 //! - Times, owners and extended attributes are not kept.
 //!
 //! `index` remembers what was seen, `look` looks, `recorder` does so around the operations of a turn
-//! (`hands` tells commands' changes from theirs, `rules` are those from before the turn), `plan` and
+//! (`hands` tells commands' changes from theirs, `rules` are those from before the turn, `aside` is what
+//! they leave out), `plan` and
 //! `restore` put things back (`copies` tells what is left for good reason, `writing` brings files to their places), `compose` makes one change of several.
 
+mod aside;
 mod below;
 mod compose;
 mod copies;
@@ -122,7 +124,7 @@ impl Why {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Change {
-    /// Where, from the root; names that are not UTF-8 are escaped.
+    /// Where, from the root, which is empty itself; names that are not UTF-8 are escaped.
     pub path: String,
     /// What stood there; None where nothing did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -159,6 +161,9 @@ impl Change {
 
     /// Its path for people.
     pub fn shown(&self) -> String {
+        if self.path.is_empty() {
+            return ".".to_owned();
+        }
         visible_line(&names::shown(&self.path)).into_owned()
     }
 }

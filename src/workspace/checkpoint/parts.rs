@@ -150,7 +150,7 @@ fn the_rest_of_a_turn_goes_by_the_rules_from_before_all_of_it() {
         );
         assert_eq!(scene.make(reversed(changes)), []);
         let names: Vec<String> = scene.all().into_keys().collect();
-        assert_eq!(names, [".gitignore", "a", "out"]);
+        assert_eq!(names, ["", ".gitignore", "a", "out"]);
     }
 }
 

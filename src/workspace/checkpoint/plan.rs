@@ -10,7 +10,6 @@ use super::look::split;
 use super::{Change, Store, What};
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
-use crate::workspace::names::unescaped;
 use crate::workspace::walk::close::Facts;
 
 /// What is to be put back, in the order of paths.
@@ -56,14 +55,15 @@ impl Store {
             copies.meet(&change);
             let known = [change.before.as_ref(), change.after.as_ref()];
             let now = self.look_for(workspace, &change.path, force, known)?;
-            if now == change.after {
-                continue;
-            }
-            if now != change.before || change.mixed {
+            // What somebody did in between may also be what a later turn moved on, or removed.
+            let is_so = now == change.after;
+            let is_other = change.mixed || !is_so && now != change.before;
+            if is_other {
                 plan.conflicts.push(told.clone());
-                if !force {
-                    continue;
-                }
+                copies.meet_other(&change);
+            }
+            if is_so || is_other && !force {
+                continue;
             }
             if let Some(why) = self.cannot(now.as_ref(), change.after.as_ref())? {
                 plan.left.push((told, why));
@@ -141,11 +141,12 @@ impl Plan {
         self.opened = opened;
     }
 
-    /// The folders that hold what changes, and those above them, the highest first; but for the root.
+    /// The folders that hold what changes, and those above them, the highest first: the root is empty.
     fn folders(&self, which: impl Fn(&Change) -> bool) -> BTreeSet<&str> {
         let changes = self.changes.iter().filter(|change| which(change));
         let direct: BTreeSet<&str> = changes.map(|change| split(&change.path).0).collect();
-        direct.into_iter().flat_map(ancestors).collect()
+        let root = direct.first().map(|_| "");
+        root.into_iter().chain(direct.iter().copied().flat_map(ancestors)).collect()
     }
 
     /// The name that the new content of change `n` is written under first, in the same folder.
@@ -168,9 +169,7 @@ pub(super) fn ancestors(path: &str) -> impl Iterator<Item = &str> {
 impl Workspace {
     /// The permissions of a folder; None where there is none.
     fn mode_of(&self, path: &str) -> Option<u32> {
-        let (folder, name) = split(path);
-        let folder = self.folder_at(folder).ok()?;
-        let found = folder.symlink_metadata(unescaped(name)).ok()?;
+        let (_, found) = self.stands_at(path).ok()?;
         found.is_dir().then(|| Facts::of(&found).mode)
     }
 }

@@ -31,7 +31,7 @@ pub(super) enum Act {
 fn act() -> impl Strategy<Value = Act> {
     let path = || select(&PATHS[..]);
     let any_path = || select([&PATHS[..], &IGNORED[..]].concat());
-    let script = (0_u8..15, path(), path(), any::<u8>()).prop_map(|(sort, p, q, n)| match sort {
+    let script = (0_u8..16, path(), path(), any::<u8>()).prop_map(|(sort, p, q, n)| match sort {
         0 => format!("mkdir -p \"$(dirname {p})\"; printf '\\{n:03o}{n}' > {p}"),
         1 => format!("echo {n} >> {p}"),
         2 => format!("rm -rf {p}"),
@@ -46,6 +46,7 @@ fn act() -> impl Strategy<Value = Act> {
         11 => format!("rmdir d/e n/m n empty {p}"),
         12 => format!("mkdir -p empty/{n} {p}/empty"),
         13 => format!("chmod 1{:o} $(dirname {p})", 0o700 + u32::from(n % 64)),
+        14 => format!("chmod {:o} .", 0o500 | (u32::from(n) << 3) | u32::from(n % 8)),
         _ => format!("truncate -s {n} {p}"),
     });
     prop_oneof![

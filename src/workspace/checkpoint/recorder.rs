@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::aside::Aside;
 use super::below::below;
 use super::hands::Hands;
 use super::look::{Difference, split};
@@ -53,6 +54,9 @@ pub struct Recorded {
     pub changes: Result<Vec<Change>, String>,
     /// The rules that the rest of the turn is to go by, where it has stopped to ask.
     pub rules: Option<KeptRules>,
+    /// What changed beside that while its commands ran and is not kept, since rules leave it out: by its
+    /// path for people, of a folder with a `/` at the end. As far as that is known.
+    pub ignored: Vec<String>,
 }
 
 /// Records what one turn changes.
@@ -69,6 +73,8 @@ pub struct Recorder<'a> {
     moved: BTreeSet<String>,
     /// The rules that its first part left, where it had stopped to ask.
     rules: KeptRules,
+    /// What was left out of the look before the first command, where that is known, and after the last.
+    aside: [Option<Aside>; 2],
     /// What commands changed, once they have all run.
     differences: Option<Vec<Difference>>,
     failed: Option<String>,
@@ -80,7 +86,19 @@ impl<'a> Recorder<'a> {
         let (early, late) = (BTreeMap::new(), BTreeMap::new());
         let (hands, rules) = (Hands::default(), KeptRules::default());
         let moved = BTreeSet::new();
-        Self { store, early, late, all: None, hands, moved, rules, differences: None, failed: None }
+        let (aside, differences) = ([None, None], None);
+        Self {
+            store,
+            early,
+            late,
+            all: None,
+            hands,
+            moved,
+            rules,
+            aside,
+            differences,
+            failed: None,
+        }
     }
 
     /// The same of a turn that is taken up again, of which all this was noted.
@@ -256,7 +274,8 @@ impl<'a> Recorder<'a> {
         // Nothing of this turn goes by a place in it yet.
         self.store.index.shorten()?;
         let by = self.rules.clone().and(self.rules_before()?).into_by();
-        let (walk, _) = self.store.look_at_all(workspace, &by)?;
+        let (walk, _, aside) = self.store.look_at_all(workspace, &by)?;
+        self.aside[0] = Some(aside);
         self.store.settle()?;
         Ok((walk, self.store.index.write(true)?))
     }
@@ -273,7 +292,8 @@ impl<'a> Recorder<'a> {
         }
         let by = By::Given(self.store.index.rules.clone());
         match self.store.look_at_all(workspace, &by) {
-            Ok((walk, differences)) => {
+            Ok((walk, differences, aside)) => {
+                self.aside[1] = Some(aside);
                 self.differences = Some(differences);
                 Some(walk)
             }
@@ -288,13 +308,20 @@ impl<'a> Recorder<'a> {
     pub fn finish(mut self, workspace: &Workspace) -> Recorded {
         let concluded = self.conclude(workspace);
         self.store.note_size();
+        let not = |why| Recorded { changes: Err(why), rules: None, ignored: Vec::new() };
         match (concluded, self.failed) {
-            (_, Some(why)) => Recorded { changes: Err(why), rules: None },
+            (_, Some(why)) => not(why),
             (Err(e), None) => {
                 self.store.forget();
-                Recorded { changes: Err(e.to_string()), rules: None }
+                not(e.to_string())
             }
-            (Ok((changes, rules)), None) => Recorded { changes: Ok(changes), rules: Some(rules) },
+            (Ok((changes, rules)), None) => {
+                let ignored = match &self.aside {
+                    [Some(before), Some(after)] => before.changed(after, &changes),
+                    _ => Vec::new(),
+                };
+                Recorded { changes: Ok(changes), rules: Some(rules), ignored }
+            }
         }
     }
 

@@ -28,10 +28,27 @@ pub struct Restored {
     pub met: BTreeSet<usize>,
 }
 
-/// Said of what is not what it was when the plan was made.
-pub(super) const MEANWHILE: &str = "it was changed meanwhile";
-/// Said of a folder that cannot go.
-const HOLDS: &str = "the folder holds what is not kept, such as ignored files";
+/// Why a change is not made though nothing fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unmade {
+    /// What stands there is not what it was when the plan was made.
+    Meanwhile,
+    /// The folder that is to go is not empty.
+    Holds,
+    /// What is to stand there is gone.
+    Gone,
+}
+
+impl Unmade {
+    /// A phrase for people.
+    fn in_words(self) -> &'static str {
+        match self {
+            Self::Meanwhile => "it was changed meanwhile",
+            Self::Holds => "the folder holds what is not kept, such as ignored files",
+            Self::Gone => "what it was is not kept any more",
+        }
+    }
+}
 
 /// Why a change was not made.
 pub(super) enum Fault {
@@ -48,7 +65,7 @@ impl From<io::Error> for Fault {
 }
 
 /// What became of a change: nothing to tell, or why it is left alone.
-pub(super) type Step = Result<Option<&'static str>, Fault>;
+pub(super) type Step = Result<Option<Unmade>, Fault>;
 
 pub(super) struct Hand<'a> {
     pub(super) plan: &'a Plan,
@@ -167,10 +184,10 @@ impl Hand<'_> {
         let why = match what(self, change) {
             Ok(None) => return Ok(()),
             Ok(Some(why)) => {
-                if why == MEANWHILE {
+                if why == Unmade::Meanwhile {
                     self.restored.met.insert(n);
                 }
-                why.to_owned()
+                why.in_words().to_owned()
             }
             Err(Fault::Store(e)) if self.gives_up => e.to_string(),
             Err(Fault::Store(e)) => return Err(e),
@@ -213,13 +230,13 @@ impl Hand<'_> {
             (What::Folder { .. }, Some(What::Folder { .. })) => {
                 match self.folder(change)?.remove_dir(name) {
                     Err(e) if e.kind() == io::ErrorKind::DirectoryNotEmpty => {
-                        return Ok(Some(HOLDS));
+                        return Ok(Some(Unmade::Holds));
                     }
                     done => done?,
                 }
             }
             _ if now == change.before => self.folder(change)?.remove_file(name)?,
-            _ => return Ok(Some(MEANWHILE)),
+            _ => return Ok(Some(Unmade::Meanwhile)),
         }
         self.touched(change);
         Ok(None)
@@ -229,7 +246,7 @@ impl Hand<'_> {
         let name = unescaped(split(&change.path).1);
         match self.now(change)? {
             Some(What::Folder { .. }) => return Ok(None),
-            Some(_) => return Ok(Some(MEANWHILE)),
+            Some(_) => return Ok(Some(Unmade::Meanwhile)),
             None => {}
         }
         let folder = self.folder(change)?;
@@ -241,9 +258,8 @@ impl Hand<'_> {
     }
 
     fn set_mode(&mut self, path: &str, mode: u32) -> io::Result<()> {
-        let (folder, name) = split(path);
-        let (folder, name) = (self.workspace.folder_at(folder)?, unescaped(name));
-        let found = folder.symlink_metadata(&name)?;
+        let (folder, found) = self.workspace.stands_at(path)?;
+        let name = if path.is_empty() { ".".into() } else { unescaped(split(path).1) };
         if found.is_dir() && Facts::of(&found).mode != mode {
             set_mode(&folder, &name, mode)?;
             self.folders.insert(path.to_owned());

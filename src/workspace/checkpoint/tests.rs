@@ -26,10 +26,10 @@ pub(super) fn scene() -> Scene {
     Scene { dir, workspace, store }
 }
 
-/// All that stands below a folder: modes, and contents or targets.
+/// All that stands below a folder, and itself by an empty name: modes, and contents or targets.
 fn all(root: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
     let mut found = BTreeMap::new();
-    for entry in walkdir::WalkDir::new(root).min_depth(1) {
+    for entry in walkdir::WalkDir::new(root) {
         let entry = entry.unwrap();
         let path = entry.path().strip_prefix(root).unwrap().to_string_lossy().into_owned();
         let kind = entry.file_type();
@@ -212,7 +212,39 @@ fn the_rules_are_those_from_before_the_turn() {
     assert_eq!(paths(&changes), [".gitignore", ".ignore", "a", "b"]);
     assert_eq!(scene.make(reversed(changes)), []);
     let names: Vec<String> = scene.all().into_keys().collect();
-    assert_eq!(names, [".gitignore", "a", "out", "out/more", "out/o"]);
+    assert_eq!(names, ["", ".gitignore", "a", "out", "out/more", "out/o"]);
+}
+
+#[test]
+fn the_root_is_as_it_was_and_what_it_was_before_is_no_change() {
+    let mut scene = scene();
+    scene.sh("chmod 751 .; echo a > a; mkdir d");
+    assert_eq!(paths(&scene.turn("true")), Vec::<&str>::new());
+    let before = scene.all();
+    let changes = scene.turn("echo A > a; chmod 500 d; chmod 2570 .");
+    assert_eq!((paths(&changes), changes[0].shown()), (vec!["", "a", "d"], ".".to_owned()));
+    scene.goes_back_and_forth(&changes, &before);
+    // The person's own is a conflict as of any folder.
+    scene.sh("chmod 711 .");
+    assert_eq!(scene.plan(reversed(changes.clone()), false).conflicts, ["."]);
+    let plan = scene.plan(reversed(changes), true);
+    assert_eq!(plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap().left, []);
+    assert_eq!(scene.all(), before);
+}
+
+#[test]
+fn what_somebody_changed_in_between_and_a_turn_moved_on_is_refused() {
+    let mut scene = scene();
+    scene.sh("echo a > a");
+    let first = scene.turn("mv a b");
+    scene.sh("echo mine > b");
+    let second = scene.turn("mv b c");
+    let both = reversed(composed([first, second]));
+    assert_eq!(scene.plan(both.clone(), false).conflicts, ["b"]);
+    let plan = scene.plan(both, true);
+    assert_eq!(plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap().left, []);
+    assert_eq!(fs::read_to_string(scene.dir.path().join("w/a")).unwrap(), "a\n");
+    assert!(!scene.dir.path().join("w/c").exists());
 }
 
 #[test]

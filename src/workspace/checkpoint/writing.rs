@@ -11,7 +11,7 @@ use cap_std::fs::{Dir, OpenOptions};
 
 use super::look::{identity, split};
 use super::plan::ancestors;
-use super::restore::{Fault, Hand, MEANWHILE, Step, sort};
+use super::restore::{Fault, Hand, Step, Unmade, sort};
 use super::{Change, What};
 use crate::atomic;
 use crate::error::{Error, Result};
@@ -60,7 +60,7 @@ impl Hand<'_> {
         // One sort was removed before another is made.
         let is_free = now.is_none() && sort(change.before.as_ref()) != 1;
         if now != change.before && !is_free {
-            return Ok(Some(MEANWHILE));
+            return Ok(Some(Unmade::Meanwhile));
         }
         let (folder, temporary) = (folder?, self.plan.temporary(n));
         let _ = folder.remove_file(&temporary);
@@ -77,7 +77,7 @@ impl Hand<'_> {
             (Some(What::File { blob, mode, size }), _) => {
                 let bytes = self.store.blobs.read(blob).map_err(Fault::Store)?;
                 let Some(bytes) = bytes else {
-                    return Ok(Some("what it was is not kept any more"));
+                    return Ok(Some(Unmade::Gone));
                 };
                 put(&folder, &temporary, &name, &bytes, *mode, !self.together)?;
                 self.waiting += size;
@@ -112,7 +112,7 @@ impl Hand<'_> {
         let folder = self.folder(change)?;
         let name = unescaped(split(&change.path).1);
         if identity_of(&folder, &name) != ready.place {
-            return Ok(Some(MEANWHILE));
+            return Ok(Some(Unmade::Meanwhile));
         }
         folder.rename(self.plan.temporary(ready.change), &folder, &name)?;
         self.touched(change);

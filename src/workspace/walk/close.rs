@@ -65,6 +65,8 @@ pub(in crate::workspace) enum By {
 pub(in crate::workspace) struct Close {
     /// All that is not left out, folders too.
     pub(in crate::workspace) met: Vec<Met>,
+    /// What is left out: single files, and folders as a whole.
+    pub(in crate::workspace) left_out: Vec<Met>,
     /// The rules that it went by.
     pub(in crate::workspace) rules: Texts,
     /// Whether those on disk are others.
@@ -90,8 +92,19 @@ impl Close {
         self.met.push(Met { path, kind, size, facts });
     }
 
+    pub(super) fn leave_out(
+        &mut self,
+        path: String,
+        kind: Option<EntryKind>,
+        size: u64,
+        facts: Facts,
+    ) {
+        self.left_out.push(Met { path, kind, size, facts });
+    }
+
     pub(super) fn append(&mut self, mut other: Self) {
         self.met.append(&mut other.met);
+        self.left_out.append(&mut other.left_out);
         self.rules.append(&mut other.rules);
         self.others |= other.others;
         self.unreadable.append(&mut other.unreadable);

@@ -236,6 +236,9 @@ impl Walker<'_> {
             };
             let below = || below(prefix, exact, name, &text);
             if rules.is_some_and(|rules| rules.ignores(prefix, &text, kind.is_none())) {
+                if let (Some(close), Some(facts)) = (&mut walk.close, facts) {
+                    close.leave_out(format!("{exact}{}", escaped(name)), kind, size, facts);
+                }
                 match kind {
                     None => {
                         walk.ignored.push(below().unwrap_or_else(|| format!("{prefix}{text}/")));

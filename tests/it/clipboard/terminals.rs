@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::{has, key_line, without_clipboard};
 use crate::support::{Base, ID, program, wait_until};
+use crate::tmux::Tmux;
 
 /// What a terminal is sent for its clipboard.
 fn sequence(text: &str) -> String {
@@ -62,67 +63,42 @@ fn a_terminal_without_a_clipboard_gets_nothing_and_one_with_no_more_than_it_take
     assert!(shown.contains("]52;"), "{shown}");
 }
 
-/// A tmux of its own, ended when this is dropped.
-struct Tmux {
-    socket: String,
-    client: Option<Child>,
+/// A tmux that has nobody's clipboard.
+fn start_tmux(base: &Base) -> Option<Tmux> {
+    Tmux::of(base, [90, 30], "sleep 600", |command| {
+        without_clipboard(command).env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
+    })
 }
 
-impl Tmux {
-    fn start(base: &Base) -> Option<Self> {
-        if !has("tmux") {
-            return None;
-        }
-        let socket = base.at("tmux").to_string_lossy().into_owned();
-        let tmux = Self { socket, client: None };
-        tmux.run(&["-f", "/dev/null", "new-session", "-d", "-x", "90", "-y", "30", "sleep 600"]);
-        Some(tmux)
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new("tmux");
-        command.args(["-S", &self.socket]).args(arguments).env("TERM", "xterm-256color");
-        without_clipboard(&mut command).env("LC_ALL", "C.UTF-8");
-        command
-    }
-
-    #[track_caller]
-    fn run(&self, arguments: &[&str]) -> String {
-        let output = self.command(arguments).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    /// Runs `deaddrop copy` in a window; gives what it said.
-    fn copy(&self, base: &Base) -> String {
-        let script = format!(
-            "cd '{}' && '{}' copy 2>said; mv said told; sleep 600",
-            base.path().display(),
-            program().display()
-        );
-        self.run(&["new-window", &script]);
-        wait_until("the end of copy", || base.exists("told"));
-        base.read("told")
-    }
+/// Runs `deaddrop copy` in a window; gives what it said.
+fn copy_in(tmux: &Tmux, base: &Base) -> String {
+    let script = format!(
+        "cd '{}' && '{}' copy 2>said; mv said told; sleep 600",
+        base.path().display(),
+        program().display()
+    );
+    tmux.tell(&["new-window", &script]);
+    wait_until("the end of copy", || base.exists("told"));
+    base.read("told")
 }
 
-impl Drop for Tmux {
+/// A program that is ended when this is dropped.
+struct Ended(Child);
+
+impl Drop for Ended {
     fn drop(&mut self) {
-        let _ = self.command(&["kill-server"]).output();
-        if let Some(client) = &mut self.client {
-            let _ = client.kill();
-            let _ = client.wait();
-        }
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
 #[test]
 fn tmux_keeps_it_and_gives_it_to_its_terminal_where_it_passes_nothing_on() {
     let base = Base::with_session();
-    let Some(tmux) = Tmux::start(&base) else { return };
-    let said = tmux.copy(&base);
+    let Some(tmux) = start_tmux(&base) else { return };
+    let said = copy_in(&tmux, &base);
     assert!(said.contains("was sent to the terminal's clipboard, through tmux (load-"), "{said}");
-    assert_eq!(tmux.run(&["show-buffer"]).trim_end(), base.outbox(1).trim_end());
+    assert_eq!(tmux.tell(&["show-buffer"]).trim_end(), base.outbox(1).trim_end());
 }
 
 #[test]
@@ -131,19 +107,19 @@ fn tmux_passes_on_what_it_was_allowed_to() {
     if !has("script") {
         return;
     }
-    let Some(mut tmux) = Tmux::start(&base) else { return };
-    tmux.run(&["set-option", "-g", "allow-passthrough", "on"]);
+    let Some(tmux) = start_tmux(&base) else { return };
+    tmux.tell(&["set-option", "-g", "allow-passthrough", "on"]);
     // The terminal that tmux is shown in.
     let shown = fs::File::create(base.at("shown")).unwrap();
     let mut client = Command::new("script");
-    let attach = format!("tmux -S '{}' attach", tmux.socket);
+    let attach = format!("tmux -S '{}' attach", tmux.socket().display());
     client.args(["-qefc", &attach, "/dev/null"]).env("TERM", "xterm-256color");
     client.env("LC_ALL", "C.UTF-8");
     // Its input stays open, or it would end.
     without_clipboard(&mut client).stdin(Stdio::piped()).stdout(shown).stderr(Stdio::null());
-    tmux.client = Some(client.spawn().unwrap());
-    wait_until("a client of tmux", || !tmux.run(&["list-clients"]).is_empty());
-    let said = tmux.copy(&base);
+    let _client = Ended(client.spawn().unwrap());
+    wait_until("a client of tmux", || !tmux.tell(&["list-clients"]).is_empty());
+    let said = copy_in(&tmux, &base);
     assert!(said.contains("was sent to the terminal's clipboard (OSC 52);"), "{said}");
     let expected = sequence(&base.outbox(1));
     wait_until("the sequence at the terminal", || {
@@ -155,31 +131,31 @@ fn tmux_passes_on_what_it_was_allowed_to() {
 #[test]
 fn over_ssh_a_turn_is_one_command_and_a_paste() {
     let base = Base::with_session();
-    let Some(tmux) = Tmux::start(&base) else { return };
+    let Some(tmux) = start_tmux(&base) else { return };
     // A terminal that waits for whole lines cuts the longer ones.
     let long = "long ".repeat(5_000);
     for (sequence, marked) in [(1, true), (2, false)] {
         let script =
             format!("cd '{}'; '{}' next -; sleep 600", base.path().display(), program().display());
-        tmux.run(&["new-window", &script]);
+        tmux.tell(&["new-window", &script]);
         wait_until("the question", || {
-            tmux.run(&["capture-pane", "-p"]).contains("Paste the reply")
+            tmux.tell(&["capture-pane", "-p"]).contains("Paste the reply")
         });
         let line = key_line(&base, sequence);
         let name = format!("{sequence}.txt");
         let reply = format!("{line}\n[CREATE_FILE path=\"{name}\"]\n\t{long}\n☂\n[/CREATE_FILE]\n");
         let file = base.write("reply", reply).to_string_lossy().into_owned();
-        tmux.run(&["load-buffer", &file]);
+        tmux.tell(&["load-buffer", &file]);
         if marked {
-            tmux.run(&["paste-buffer", "-p"]);
+            tmux.tell(&["paste-buffer", "-p"]);
         } else {
-            tmux.run(&["paste-buffer"]);
-            tmux.run(&["send-keys", "C-d"]);
+            tmux.tell(&["paste-buffer"]);
+            tmux.tell(&["send-keys", "C-d"]);
         }
         let outbox = base.wait_for_outbox(sequence + 1);
         assert_eq!(base.read(&format!("workspace/{name}")), format!("\t{long}\n☂\n"));
         wait_until("the outbox in the buffer of tmux", || {
-            tmux.run(&["show-buffer"]).trim_end() == outbox.trim_end()
+            tmux.tell(&["show-buffer"]).trim_end() == outbox.trim_end()
         });
     }
 }
@@ -187,15 +163,15 @@ fn over_ssh_a_turn_is_one_command_and_a_paste() {
 #[test]
 fn a_paste_is_called_off_with_ctrl_c_and_leaves_the_terminal_as_it_was() {
     let base = Base::with_session();
-    let Some(tmux) = Tmux::start(&base) else { return };
+    let Some(tmux) = start_tmux(&base) else { return };
     let script = format!(
         "cd '{}'; stty -a >before; '{}' paste -; echo $? >code; stty -a >after; sleep 600",
         base.path().display(),
         program().display()
     );
-    tmux.run(&["new-window", &script]);
-    wait_until("the question", || tmux.run(&["capture-pane", "-p"]).contains("Paste the reply"));
-    tmux.run(&["send-keys", "[DONE]", "C-c"]);
+    tmux.tell(&["new-window", &script]);
+    wait_until("the question", || tmux.tell(&["capture-pane", "-p"]).contains("Paste the reply"));
+    tmux.tell(&["send-keys", "[DONE]", "C-c"]);
     wait_until("its end", || base.exists("after"));
     assert_eq!(base.read("code"), "130\n");
     wait_until("all of stty", || base.read("after") == base.read("before"));

@@ -54,6 +54,10 @@ fn one_that_keeps_its_files_in_the_workspace_is_named_before_anything_begins() {
         }
     };
     names_both(&base.run(&["init", "b"]).with_code(2).stderr);
+    assert!(!base.exists("b/deaddrop.toml") && !base.exists("b/.deaddrop"));
+    let own = ["inbox", "outbox", "sessions", "approvals"];
+    let own = own.map(|name| format!("{name}_dir = \".deaddrop/{name}\"\n")).concat();
+    base.write("b/deaddrop.toml", format!("workspace_dir = \".\"\n{own}"));
     let doctor = base.run(&["-C", "b", "doctor"]).with_code(1).stdout;
     names_both(doctor.lines().find(|line| line.starts_with("NO  workspace ")).expect(&doctor));
     names_both(&new(&base, "b").with_code(2).stderr);

@@ -1,0 +1,142 @@
+//! Turns of which nothing can be taken back, and what the person did between turns.
+
+use serde_json::Value;
+
+use crate::support::{Base, ID};
+
+/// A session of a turn that changed a file, and one whose command changed only what is ignored.
+fn scene() -> Base {
+    let base = Base::with_session();
+    base.write("workspace/.gitignore", "*.log\n__pycache__/\n");
+    base.write("workspace/x.log", "old\n");
+    base.write("workspace/a", "one\n");
+    base.apply("[CREATE_FILE path=\"a\"]\ntwo\n[/CREATE_FILE]\n");
+    base.apply("[RUN_COMMAND]\necho more >> x.log; echo n > n.log\n[/RUN_COMMAND]\n");
+    base
+}
+
+#[test]
+fn a_turn_that_changed_only_ignored_files_is_named_and_no_other_taken_back() {
+    let base = scene();
+    let diff = base.run(&["diff"]).ok();
+    let told = "Turn 2 changed only what rules such as .gitignore leave out, which is not kept: n.log, x.log";
+    assert!(diff.stdout.is_empty() && diff.stderr.contains(told), "{diff:?}");
+    let undo = base.run(&["undo"]).with_code(1);
+    for told in [
+        "of turn 2 nothing can be taken back, and nothing was touched: 'n.log' (rules such as .gitignore leave it out",
+        "'x.log' (",
+        "`deaddrop undo 2` goes on to turn 1",
+    ] {
+        assert!(undo.stderr.contains(told), "{told:?} is not in {}", undo.stderr);
+    }
+    assert_eq!(base.read("workspace/a"), "two\n");
+    assert!(!base.exists(&format!("outbox/{ID}_seq0004.txt")));
+
+    let undo = base.run(&["undo", "2"]).ok();
+    assert!(undo.stderr.contains("Turns 1, 2 undone"), "{}", undo.stderr);
+    assert!(undo.stderr.contains("'x.log' is left as it is: rules such as"), "{}", undo.stderr);
+    assert_eq!(base.read("workspace/a"), "one\n");
+    assert_eq!(base.read("workspace/x.log"), "old\nmore\n");
+    assert!(base.outbox(4).contains("Left as they are: n.log, x.log\n"), "{}", base.outbox(4));
+    assert!(base.run(&["undo"]).with_code(1).stderr.contains("nothing to take back"));
+    base.run(&["redo"]).ok();
+    assert_eq!(base.read("workspace/a"), "two\n");
+    let last = base.run(&["undo"]).with_code(1);
+    assert!(last.stderr.contains("of turn 2 nothing can be taken back"), "{}", last.stderr);
+}
+
+#[test]
+fn turns_that_read_or_build_are_passed_over_and_what_a_file_operation_did_is_kept() {
+    let base = scene();
+    base.run(&["undo", "2"]).ok();
+    base.apply("[CREATE_FILE path=\"a\"]\nthree\n[/CREATE_FILE]\n");
+    base.apply("[RUN_COMMAND]\nmkdir __pycache__; echo x > __pycache__/x\n[/RUN_COMMAND]\n");
+    let diff = base.run(&["diff"]).ok();
+    assert!(diff.stderr.contains("which is not kept: __pycache__/"), "{diff:?}");
+    base.apply("[RUN_COMMAND]\ncat a\n[/RUN_COMMAND]\n");
+    assert!(base.run(&["diff"]).ok().stderr.contains("Turn 6 changed no file."));
+    let undo = base.run(&["undo"]).ok();
+    assert!(undo.stderr.contains("Turn 4 undone"), "{}", undo.stderr);
+    assert_eq!(base.read("workspace/a"), "one\n");
+    // An operation's own file is recorded whatever the rules say, also beside what a command did.
+    base.apply("[CREATE_FILE path=\"x.log\"]\nnew\n[/CREATE_FILE]\n[RUN_COMMAND]\necho m > m.log\n[/RUN_COMMAND]\n");
+    let diff = base.run(&["diff"]).ok();
+    assert!(diff.stdout.contains("+++ b/x.log\n"), "{diff:?}");
+    let told = "What rules such as .gitignore leave out changed too, and is not kept: m.log";
+    assert!(diff.stderr.contains(told), "{diff:?}");
+    base.run(&["undo"]).ok();
+    assert_eq!(base.read("workspace/x.log"), "old\nmore\n");
+    let log = base.run(&["log", "--json"]).ok().stdout;
+    let entries: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(entries[1]["ignored"]["named"], serde_json::json!(["n.log", "x.log"]));
+}
+
+#[test]
+fn a_turn_of_which_nothing_is_restorable_is_refused_with_the_reason() {
+    let base = Base::with_session();
+    base.write("deaddrop.toml", "checkpoint_file_bytes = 1000\n");
+    base.apply("[CREATE_FILE path=\"a\"]\none\n[/CREATE_FILE]\n");
+    base.apply("[RUN_COMMAND]\nhead -c 2000 /dev/zero > big\n[/RUN_COMMAND]\n");
+    let undo = base.run(&["undo"]).with_code(1);
+    for told in [
+        "of turn 2 nothing can be taken back",
+        "'big' (what it is now is not kept: larger than checkpoint_file_bytes)",
+        "`deaddrop undo 2` goes on to turn 1",
+    ] {
+        assert!(undo.stderr.contains(told), "{told:?} is not in {}", undo.stderr);
+    }
+    assert!(base.exists("workspace/a") && base.exists("workspace/big"));
+    base.run(&["undo", "2"]).ok();
+    assert!(!base.exists("workspace/a") && base.exists("workspace/big"));
+    let base = Base::with_session();
+    base.write("workspace/.ignore", "x\n");
+    base.apply("[RUN_COMMAND]\necho x > x\n[/RUN_COMMAND]\n");
+    let undo = base.run(&["undo"]).with_code(1);
+    assert!(undo.stderr.contains("no turn before that stands has changed a file"), "{undo:?}");
+}
+
+#[test]
+fn what_the_person_made_of_a_moved_file_is_only_lost_by_force() {
+    let moved = |from: &str, to: &str| format!("[MOVE_FILE path=\"{from}\" to=\"{to}\"]\n");
+    let base = Base::with_session();
+    base.write("workspace/a", "one\n");
+    base.apply(&moved("a", "b"));
+    base.write("workspace/b", "mine\n");
+    let undo = base.run(&["undo"]).with_code(1);
+    assert!(
+        undo.stderr.contains("1 file was changed since, and nothing was touched: 'b'"),
+        "{undo:?}"
+    );
+    // The next turn moves it on: it is theirs all the same.
+    base.apply(&moved("b", "c"));
+    let undo = base.run(&["undo", "2"]).with_code(1);
+    assert!(
+        undo.stderr.contains("1 file was changed since, and nothing was touched: 'b'"),
+        "{undo:?}"
+    );
+    assert_eq!(base.read("workspace/c"), "mine\n");
+    // Of the last turn alone nothing is theirs.
+    base.run(&["undo"]).ok();
+    assert_eq!(base.read("workspace/b"), "mine\n");
+    base.run(&["redo"]).ok();
+    base.run(&["undo", "2", "--force"]).ok();
+    assert_eq!(base.read("workspace/a"), "one\n");
+    assert!(!base.exists("workspace/c"));
+    base.run(&["redo"]).ok();
+    assert_eq!(base.read("workspace/c"), "mine\n");
+}
+
+#[test]
+fn what_was_moved_from_a_protected_name_and_edited_since_stays_also_by_force() {
+    let base = Base::with_session();
+    base.write("workspace/.vscode/s.json", "{}\n");
+    let reply = "[MOVE_FILE path=\".vscode/s.json\" to=\"s.json\"]\n[CREATE_FILE path=\"n\"]\nn\n[/CREATE_FILE]\n";
+    base.run_with(&["apply", "-"], reply).with_code(3);
+    base.run(&["approve"]).ok();
+    base.write("workspace/s.json", "{ \"mine\": 1 }\n");
+    assert!(base.run(&["undo"]).with_code(1).stderr.contains("changed since"));
+    let undo = base.run(&["undo", "--force"]).ok();
+    assert!(undo.stderr.contains("it would have to go back to a name that only you"), "{undo:?}");
+    assert_eq!(base.read("workspace/s.json"), "{ \"mine\": 1 }\n");
+    assert!(!base.exists("workspace/n"));
+}
