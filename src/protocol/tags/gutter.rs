@@ -148,7 +148,7 @@ pub(super) fn without_in_pairs(
         return Ok(body);
     }
     // What is wrong with them is told by whoever reads them for good.
-    let Ok(mut pairs) = pairs::read(&body) else { return Ok(body) };
+    let Ok(mut pairs) = pairs::read(&body, line) else { return Ok(body) };
     let (several, mut some) = (pairs.len() > 1, false);
     for (n, pair) in pairs.iter_mut().enumerate() {
         if has_numbers(&pair.old) {
