@@ -245,3 +245,19 @@ fn lines_that_a_pair_found_nearest_are_edited_by_their_numbers() {
     assert!(base.apply(&edit(7, "six")).contains("[OK] EDIT_FILE"));
     assert_eq!(base.read("workspace/a"), file("0\n1").replace("fn six() {}", "six"));
 }
+
+#[test]
+fn an_error_quotes_the_tag_as_it_was_sent() {
+    let base = Base::with_session();
+    base.write("workspace/a", "1\n");
+    let reply = "Words.\n- [DELETE_FILE path='nothing']\n[DELETE_FILE path=\"none\"]\n[READ_FILE  path=\"./gone\" start_line=\"1\" end_line=\"2\" why=\"so\"]\n[EDIT_FILE end_line=\"9\" start_line=\"7\" path=\"a\"]\nx\n[/EDIT_FILE]\n";
+    let told = results(&base.apply(reply));
+    for quoted in [
+        "(line 2 of the reply, `- [DELETE_FILE path='nothing']`)",
+        "(line 3 of the reply, `[DELETE_FILE path=\"none\"]`)",
+        "(line 4 of the reply, `[READ_FILE  path=\"./gone\" start_line=\"1\" end_line=\"2\" why=\"so\"]`)",
+        "(line 5 of the reply, `[EDIT_FILE end_line=\"9\" start_line=\"7\" path=\"a\"]`). Correct form",
+    ] {
+        assert!(told.contains(quoted), "{quoted}: {told}");
+    }
+}

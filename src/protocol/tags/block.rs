@@ -6,7 +6,7 @@ use super::catalogue::Command;
 use super::notes;
 use super::pairs;
 use super::paths::{self, Refusal};
-use super::printer::PART_FORM;
+use super::printer::{PART_FORM, opening};
 use super::wrong::{Wrong, wrong};
 use crate::protocol::{
     Asked, Asks, Change, Existing, Invalid, Kind, Mistake, Operation, Part, Reading, RelPath,
@@ -41,8 +41,11 @@ fn is_of_tag(sort: WarningSort) -> bool {
 impl Block<'_> {
     /// What it asks for, and the warnings about it.
     pub(super) fn step(self) -> Step {
-        let number = self.number;
+        let (number, tag) = (self.number, brief(self.tag.trim()));
         let mut step = self.read();
+        if let Asks::Operation(operation) = &step.asks {
+            step.as_sent = Some(tag).filter(|tag| opening(operation).as_ref() != Some(tag));
+        }
         for warning in step.warnings.iter_mut().filter(|warning| is_of_tag(warning.sort)) {
             warning.text.insert_str(0, &format!("line {number}: "));
         }
