@@ -56,16 +56,16 @@ fn excerpted(outcome: &Outcome) -> impl Iterator<Item = &str> {
 /// another by now.
 pub(super) fn shown(session: &Session, wholes: &[Contents]) -> Vec<Lone> {
     let texts = wholes.iter().filter_map(|whole| {
-        let lines: Vec<&str> = std::str::from_utf8(&whole.bytes).ok()?.split('\n').collect();
-        Some((whole.path.as_str(), (whole, lines, Vec::new())))
+        let lines = std::str::from_utf8(&whole.bytes).ok()?.split('\n').collect();
+        Some((whole.path.as_str(), Text { whole, lines, seen: Vec::new() }))
     });
-    let mut texts: BTreeMap<&str, (&Contents, Vec<&str>, Vec<(usize, usize)>)> = texts.collect();
+    let mut texts: BTreeMap<&str, Text> = texts.collect();
     let mut look = |path: &str, number: usize, text: &str| {
-        let Some((_, lines, seen)) = texts.get_mut(path) else { return };
-        let line = number.checked_sub(1).and_then(|at| lines.get(at));
+        let Some(of) = texts.get_mut(path) else { return };
+        let line = number.checked_sub(1).and_then(|at| of.lines.get(at));
         let line = line.map(|line| line.strip_suffix('\r').unwrap_or(line));
         if line == Some(text) {
-            seen.push((number, number));
+            of.seen.push((number, number));
         }
     };
     let mut room = tags::EXCERPT_LINES;
@@ -81,13 +81,20 @@ pub(super) fn shown(session: &Session, wholes: &[Contents]) -> Vec<Lone> {
             excerpt.lines.iter().for_each(|(number, text)| look(path.as_str(), *number, text));
         }
     }
-    let seen = texts.into_values().filter(|(.., lines)| !lines.is_empty());
-    let lone = |(whole, _, lines): (&Contents, _, _)| Lone {
+    let seen = texts.into_values().filter(|of| !of.seen.is_empty());
+    let lone = |Text { whole, seen, .. }: Text| Lone {
         path: whole.path.clone(),
         seen: Seen::whole(&whole.bytes),
-        lines,
+        lines: seen,
     };
     seen.map(lone).collect()
+}
+
+/// A file with its lines, and those of them that are shown.
+struct Text<'w> {
+    whole: &'w Contents,
+    lines: Vec<&'w str>,
+    seen: Vec<(usize, usize)>,
 }
 
 /// The files of which lines beside results are not `shown` as they were `given`.

@@ -2,7 +2,7 @@
 //! show. A file that is not in it is one that it never saw.
 //!
 //! A file that was seen, whole or in part, counts as seen as long as it stays as it was then. Once it is
-//! another and a part of that is shown (by READ_FILE, by SEARCH, with a result), only these lines are known as they are now; of all others what
+//! another and a part of that is shown (by `READ_FILE`, by `SEARCH`, with a result), only these lines are known as they are now; of all others what
 //! was seen before is what counts.
 
 use std::collections::BTreeMap;

@@ -104,7 +104,7 @@ fn stale(real: &RelPath, now: &[u8], (start, end): (usize, usize)) -> Failure {
     let verb = if start == end { "may be another" } else { "may be others" };
     Failure {
         excerpt,
-        fresh: fresh(real, now),
+        fresh: Some(Box::new(fresh(real, now))),
         ..Failure::execution(format!(
             "'{real}' has changed since you last saw it (a command or the user changed it), so {range} {verb} than you mean; nothing was changed: {lines}. {how}, or with SEARCH and REPLACE"
         ))
@@ -113,8 +113,8 @@ fn stale(real: &RelPath, now: &[u8], (start, end): (usize, usize)) -> Failure {
 }
 
 /// Lines of a file are shown with a failure: as it is.
-fn fresh(real: &RelPath, bytes: &[u8]) -> Option<Box<Fresh>> {
-    Some(Box::new(Fresh { path: real.clone(), seen: Seen::whole(bytes) }))
+fn fresh(real: &RelPath, bytes: &[u8]) -> Fresh {
+    Fresh { path: real.clone(), seen: Seen::whole(bytes) }
 }
 
 fn first(
@@ -243,7 +243,7 @@ fn nowhere(real: &RelPath, old: &[u8], replacements: &[Replacement], n: usize) -
         let place = (line, new.lines().count());
         return Failure {
             excerpt: around(old, &[place], ASKED),
-            fresh: fresh(real, old),
+            fresh: Some(Box::new(fresh(real, old))),
             ..Failure::execution(format!(
                 "{told}. It looks as if this was done already: the REPLACE text stands at line {line}"
             ))
@@ -267,7 +267,7 @@ fn nowhere(real: &RelPath, old: &[u8], replacements: &[Replacement], n: usize) -
     };
     Failure {
         excerpt: around(old, &[(first, last + 1 - first)], ASKED),
-        fresh: fresh(real, old),
+        fresh: Some(Box::new(fresh(real, old))),
         ..Failure::execution(format!(
             "{told}. The nearest {verb} {place}, {how}: send the text as it stands there, without the numbers shown before it"
         ))

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     /// An index of these paths, as git writes it.
-    fn written(version: u32, paths: &[&str], extension: &[u8; 4]) -> Vec<u8> {
+    fn written(version: u32, paths: &[&str], extension: [u8; 4]) -> Vec<u8> {
         let mut index = b"DIRC".to_vec();
         index.extend(version.to_be_bytes());
         index.extend(u32::try_from(paths.len()).unwrap().to_be_bytes());
@@ -156,19 +156,19 @@ mod tests {
     fn an_index_tells_which_folders_hold_tracked_files() {
         let paths = ["a/dist/x/target/b", "dist", "src/targets/x", "web/dist/a", "web/dist/b"];
         for version in 2..=4 {
-            let found = folders(&written(version, &paths, b"TREE")).unwrap();
+            let found = folders(&written(version, &paths, *b"TREE")).unwrap();
             let wanted = ["a/dist/", "a/dist/x/target/", "web/dist/"];
             assert!(found.iter().eq(wanted), "{version}: {found:?}");
-            assert_eq!(folders(&written(version, &paths, b"link")), None);
-            assert_eq!(folders(&written(version, &[], b"TREE")), Some(BTreeSet::new()));
+            assert_eq!(folders(&written(version, &paths, *b"link")), None);
+            assert_eq!(folders(&written(version, &[], *b"TREE")), Some(BTreeSet::new()));
         }
-        assert_eq!(folders(&written(5, &paths, b"TREE")), None);
+        assert_eq!(folders(&written(5, &paths, *b"TREE")), None);
         assert_eq!(folders(b"DIRC"), None);
     }
 
     #[test]
     fn an_index_with_longer_names_of_objects_is_not_read() {
-        let mut index = written(2, &["dist/a", "dist/b"], b"TREE");
+        let mut index = written(2, &["dist/a", "dist/b"], *b"TREE");
         let first = 12 + 60;
         index.splice(first..first, [7; 12]);
         assert_eq!(folders(&index), None);
@@ -181,7 +181,7 @@ mod tests {
             version in 2u32..5,
             at in 12usize..150,
         ) {
-            let mut index = written(version, &["a/dist/b", "a/dist/c"], b"TREE");
+            let mut index = written(version, &["a/dist/b", "a/dist/c"], *b"TREE");
             let end = (at + bytes.len()).min(index.len());
             let begin = at.min(end);
             index.splice(begin..end, bytes);
