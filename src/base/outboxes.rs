@@ -122,6 +122,11 @@ impl Base {
         if !rendered.excerpts {
             session.seen.forget_shown(&session.last_results);
         }
+        // What is known of the lines around those that were withheld is noted anew with what is shown.
+        rendered.withheld_from.iter().for_each(|path| session.seen.forget_newer(path));
+        for outbox::Lone { path, seen, lines } in rendered.lone {
+            session.seen.see_lone(&path, seen, &lines);
+        }
         for outbox::Shown { path, whole, lines, seen } in rendered.shown {
             // A part of which the whole is not known tells nothing of how that is now.
             match (seen, lines) {

@@ -142,5 +142,12 @@ fn unreadable(name: &str, why: &str) -> Step {
     let reason = format!("Nothing was carried out: {name}: {why}");
     let (kind, sort) = (Kind::Reply, Mistake::NoText);
     let invalid = Invalid { kind, sort, rejected: false, reason };
-    Step { line: 1, asks: Asks::Invalid(invalid), ends: false, warnings: Vec::new(), asked: None }
+    Step {
+        line: 1,
+        asks: Asks::Invalid(invalid),
+        ends: false,
+        warnings: Vec::new(),
+        asked: None,
+        as_sent: None,
+    }
 }

@@ -19,7 +19,7 @@ use super::header::{facts, frame_tokens, header};
 use super::offered::Offer;
 use super::results::{Limits, Results};
 use super::screening::Texts;
-use super::{Environment, Files, Rendered, Shown, listing, prompt};
+use super::{Environment, Files, Rendered, Shown, listing, lone, prompt};
 use crate::protocol::operations::{self, Encoding};
 use crate::protocol::{self, Detail, Dialect, tags};
 use crate::secrets::Screen;
@@ -264,7 +264,15 @@ impl<'a> Values<'a> {
     fn rendered(&self, parts: &Parts<'_>, text: String, tokens: usize) -> Rendered {
         let withheld = self.screen.borrow().told();
         let (shown, excerpts) = (self.shown(parts), parts.excerpts);
-        Rendered { text, tokens, shown, excerpts, withheld, events: None }
+        let (lone, withheld_from) = match (excerpts, self.session.dialect) {
+            (true, Dialect::Tags) => {
+                let withheld_from = lone::withheld_from(self.given, self.session);
+                (lone::shown(self.session, &self.files.wholes), withheld_from)
+            }
+            _ => Default::default(),
+        };
+        let events = None;
+        Rendered { text, tokens, shown, excerpts, lone, withheld_from, withheld, events }
     }
 
     /// The files that the model sees.

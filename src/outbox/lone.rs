@@ -5,11 +5,13 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use super::Lone;
 use super::screening::Wholes;
-use crate::protocol::{Detail, Outcome, RelPath};
+use crate::protocol::{Detail, Outcome, RelPath, Seen, tags};
 use crate::secrets::{Changed, Screen, Screened};
 use crate::session::Session;
 use crate::text::visible_line;
+use crate::workspace::Contents;
 
 /// As many files are read for this at most.
 const FILES: usize = 64;
@@ -47,6 +49,59 @@ fn excerpted(outcome: &Outcome) -> impl Iterator<Item = &str> {
     };
     let named = reason.split('\'').skip(1).step_by(2).take(2);
     path.into_iter().chain(named).filter(move |_| excerpt)
+}
+
+/// Lines of files that the results of a session show as they are, given the session as it is shown and
+/// the files. Only what stands there to the letter counts: so none that is cut, or holds a secret, or is
+/// another by now.
+pub(super) fn shown(session: &Session, wholes: &[Contents]) -> Vec<Lone> {
+    let texts = wholes.iter().filter_map(|whole| {
+        let lines = std::str::from_utf8(&whole.bytes).ok()?.split('\n').collect();
+        Some((whole.path.as_str(), Text { whole, lines, seen: Vec::new() }))
+    });
+    let mut texts: BTreeMap<&str, Text> = texts.collect();
+    let mut look = |path: &str, number: usize, text: &str| {
+        let Some(of) = texts.get_mut(path) else { return };
+        let line = number.checked_sub(1).and_then(|at| of.lines.get(at));
+        let line = line.map(|line| line.strip_suffix('\r').unwrap_or(line));
+        if line == Some(text) {
+            of.seen.push((number, number));
+        }
+    };
+    let mut room = tags::EXCERPT_LINES;
+    for outcome in &session.last_results {
+        if let Detail::Found { shown, .. } = &outcome.detail {
+            for (path, number, text) in shown.lines().filter_map(parted) {
+                look(path, number, text);
+            }
+        }
+        let excerpt = outcome.detail.excerpt();
+        let excerpt = excerpt.filter(|excerpt| tags::has_room(excerpt, &mut room));
+        if let (Some(excerpt), Some((path, _))) = (excerpt, outcome.detail.shown_of()) {
+            excerpt.lines.iter().for_each(|(number, text)| look(path.as_str(), *number, text));
+        }
+    }
+    let seen = texts.into_values().filter(|of| !of.seen.is_empty());
+    let lone = |Text { whole, seen, .. }: Text| Lone {
+        path: whole.path.clone(),
+        seen: Seen::whole(&whole.bytes),
+        lines: seen,
+    };
+    seen.map(lone).collect()
+}
+
+/// A file with its lines, and those of them that are shown.
+struct Text<'w> {
+    whole: &'w Contents,
+    lines: Vec<&'w str>,
+    seen: Vec<(usize, usize)>,
+}
+
+/// The files of which lines beside results are not `shown` as they were `given`.
+pub(super) fn withheld_from(given: &Session, shown: &Session) -> Vec<RelPath> {
+    let pairs = given.last_results.iter().zip(&shown.last_results);
+    let other = pairs.filter(|(given, shown)| given.detail.excerpt() != shown.detail.excerpt());
+    other.filter_map(|(given, _)| Some(given.detail.shown_of()?.0.clone())).collect()
 }
 
 /// A line as a search gives them, `path:number:text`.

@@ -130,6 +130,10 @@ pub struct Rendered {
     pub shown: Vec<Shown>,
     /// Whether it tells all results with the lines of files that belong to them.
     pub excerpts: bool,
+    /// Where it does, lines of files in them that stand there to the letter as they are.
+    pub lone: Vec<Lone>,
+    /// Files of which lines in results are not shown as they are.
+    pub withheld_from: Vec<RelPath>,
     /// What it does not show since it is secret, or shows all the same: sentences for the person.
     pub withheld: Vec<String>,
     /// In a session of operations, what [`screened_events`] gives of the same.
@@ -147,6 +151,17 @@ pub struct Shown {
     pub lines: Option<(usize, usize)>,
     /// What it was like; None where only a part of it is known.
     pub seen: Option<Seen>,
+}
+
+/// Lines of a file that stand by themselves in results.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lone {
+    /// Where it really stands.
+    pub path: RelPath,
+    /// What it was like.
+    pub seen: Seen,
+    /// The first and the last of each range.
+    pub lines: Vec<(usize, usize)>,
 }
 
 /// Renders a session's newest outbox.

@@ -138,7 +138,7 @@ impl Results<'_> {
                 },
                 _ => match not_ended(outcome) {
                     Some(why) => (false, visible_line(why).into_owned()),
-                    None => (outcome.success(), tags::summary(outcome)),
+                    None => (outcome.success(), tags::summary(outcome) + &ran_from(outcome)),
                 },
             };
             let mark = if success { "[OK]" } else { "[FAILED]" };
@@ -164,6 +164,16 @@ impl Results<'_> {
             Told { success, text }
         };
         self.session.last_results.iter().map(told).collect()
+    }
+}
+
+/// Which line of the reply a command that failed stands on: of several alike nobody could say it else.
+fn ran_from(outcome: &Outcome) -> String {
+    match outcome.detail {
+        Detail::Ran(_) if !outcome.success() && outcome.line > 0 => {
+            format!(", line {} of the reply", outcome.line)
+        }
+        _ => String::new(),
     }
 }
 

@@ -291,6 +291,10 @@ pub struct Step {
     /// What an event will know it by; only where the session's dialect is operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
+    /// Its opening tag as it stands in the reply, cut where it is long; None where it stands there as it is
+    /// written for the operation, or the reply has no tags.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_sent: Option<String>,
 }
 
 /// What a block was, in the words it was sent in: what an event repeats of its operation.
@@ -318,7 +322,7 @@ pub enum Asks {
 impl Step {
     /// What begins on that line and asks for that, with nothing more to say of it.
     pub(in crate::protocol) fn new(line: usize, asks: Asks) -> Self {
-        Self { line, asks, ends: false, warnings: Vec::new(), asked: None }
+        Self { line, asks, ends: false, warnings: Vec::new(), asked: None, as_sent: None }
     }
 
     /// A reply that is refused as a whole, or a part of it that has no operation to blame.

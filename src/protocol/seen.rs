@@ -81,6 +81,11 @@ impl Excerpt {
         self.lines.is_empty()
     }
 
+    /// Whether a line of one was cut.
+    pub fn is_cut(line: &str) -> bool {
+        line.chars().nth(Self::LENGTH).is_some()
+    }
+
     /// A line as an excerpt holds it: cut where it is long.
     pub fn line(text: &str) -> String {
         match text.char_indices().nth(Self::LENGTH) {
@@ -161,6 +166,19 @@ impl Detail {
         (!excerpt.is_empty()).then_some(excerpt)
     }
 
+    /// Of which file lines are shown with it, links resolved, and what that is like.
+    pub fn shown_of(&self) -> Option<(&RelPath, &Seen)> {
+        match self {
+            Self::Failed(failure) => {
+                failure.fresh.as_deref().map(|fresh| (&fresh.path, &fresh.seen))
+            }
+            Self::Edited { path, .. } | Self::Replaced { path, .. } => {
+                self.revision().map(|revision| (path, &revision.after))
+            }
+            _ => None,
+        }
+    }
+
     /// The file before and after an edit.
     pub fn revision(&self) -> Option<&Revision> {
         match self {
@@ -213,5 +231,7 @@ mod tests {
         assert_eq!(Excerpt::line("ab"), "ab");
         let long = Excerpt::line(&"é".repeat(Excerpt::LENGTH + 2));
         assert_eq!(long, format!("{} … (2 more characters)", "é".repeat(Excerpt::LENGTH)));
+        assert!(Excerpt::is_cut(&long) && Excerpt::is_cut(&Excerpt::line(&"x".repeat(201))));
+        assert!(!Excerpt::is_cut("") && !Excerpt::is_cut(&"é".repeat(Excerpt::LENGTH)));
     }
 }

@@ -107,6 +107,21 @@ fn value(
     let name_quoted = quoted(at).inspect(|(end, _)| at = *end).is_some();
     at = skip(at, 2, |byte| matches!(byte, b']' | b')'));
     at = skip(at, 24, |byte| matches!(byte, b' ' | b'\t'));
+    // `<password>…</password>`
+    let is_element =
+        first > 0 && text[first - 1] == b'<' && at == last && text[at..].starts_with(b">");
+    if is_element && !in_source {
+        return element(text, at + 1);
+    }
+    // `<add key="Password" value="…" />`
+    const BESIDE: &[u8] = b"value";
+    let beside = text[at..].get(..BESIDE.len());
+    if name_quoted && beside.is_some_and(|word| word.eq_ignore_ascii_case(BESIDE)) {
+        at = skip(at + BESIDE.len(), 24, |byte| matches!(byte, b' ' | b'\t'));
+        if text.get(at) != Some(&b'=') {
+            return None;
+        }
+    }
     let sign = match text.get(at)? {
         b'=' | b':' => skip(at, 3, |byte| matches!(byte, b'=' | b':' | b'>' | b'~')),
         b',' if name_quoted => at + 1,
@@ -166,6 +181,13 @@ fn value(
             || matches!(byte, b'"' | b'\'' | b'`' | b',' | b';' | b'&' | b'\\' | b')' | b'}')
     });
     ends.then_some(at..at + length)
+}
+
+/// What an element of XML holds that begins at `from`, where that is one word.
+fn element(text: &[u8], from: usize) -> Option<std::ops::Range<usize>> {
+    let inside = |byte: &&u8| byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>');
+    let length = text[from..].iter().take(LONGEST).take_while(inside).count();
+    text[from + length..].starts_with(b"</").then_some(from..from + length)
 }
 
 /// What a value is under that name, if it is a secret.

@@ -84,6 +84,28 @@ pub(super) fn is_stand_in(value: &[u8]) -> bool {
     let plain = plain(value);
     USUAL.iter().any(|word| word.as_bytes() == plain.trim_ascii_end())
         || USUAL[..3].iter().any(|word| memmem::find(&plain, word.as_bytes()).is_some())
+            && !is_disguised(value, &plain)
+}
+
+/// Whether usual words stand in a password in other letters only, and beside them there is enough that
+/// nobody writes in a document: in `S3cr3tP4ssn19q` that is `n19q`.
+fn is_disguised(value: &[u8], plain: &[u8]) -> bool {
+    let mut rest = value.to_vec();
+    for word in ["password", "passwd", "pass", "secret", "word", "admin", "root", "test", "user"] {
+        let mut at = 0;
+        while let Some(next) = memmem::find(&plain[at..], word.as_bytes()) {
+            let found = at + next..at + next + word.len();
+            if value[found.clone()].eq_ignore_ascii_case(word.as_bytes()) {
+                return false;
+            }
+            rest[found.clone()].fill(0);
+            at = found.end;
+        }
+    }
+    rest.retain(|byte| *byte != 0);
+    let last = rest.iter().rposition(u8::is_ascii_alphabetic);
+    let digit = rest.iter().position(u8::is_ascii_digit);
+    rest.len() >= 4 && digit.zip(last).is_some_and(|(digit, last)| digit < last)
 }
 
 /// A word without what people put in the place of letters and after them: `P@ssw0rd1!` is

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// So many ranges of a file are remembered; the one that was put in first is forgotten first.
-const REMEMBERED: usize = 32;
+/// So many ranges of a file are remembered, as many as one search shows lines; the one that was put in
+/// first is forgotten first.
+const REMEMBERED: usize = 200;
 
 /// The first and the last line of a range, counted from 1.
 pub(super) type Range = (usize, usize);
@@ -97,7 +98,7 @@ mod tests {
     #[test]
     fn the_first_of_many_is_forgotten_and_never_the_newest() {
         let many: Vec<Range> =
-            (1..=REMEMBERED + 2).map(|n| (1000 - 10 * n, 1000 - 10 * n)).collect();
+            (1..=REMEMBERED + 2).map(|n| (10_000 - 10 * n, 10_000 - 10 * n)).collect();
         let ranges = Ranges::of(&many);
         assert_eq!(ranges.0, many[2..]);
     }

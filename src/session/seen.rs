@@ -2,7 +2,7 @@
 //! show. A file that is not in it is one that it never saw.
 //!
 //! A file that was seen, whole or in part, counts as seen as long as it stays as it was then. Once it is
-//! another and a part of that is shown, only these lines are known as they are now; of all others what
+//! another and a part of that is shown (by `READ_FILE`, by `SEARCH`, with a result), only these lines are known as they are now; of all others what
 //! was seen before is what counts.
 
 use std::collections::BTreeMap;
@@ -107,6 +107,14 @@ impl SeenFiles {
         self.put(path.clone(), sight);
     }
 
+    /// The same of lines that stand by themselves in what was told. They tell little of a file, so none
+    /// that was seen is forgotten for one that was not.
+    pub fn see_lone(&mut self, path: &RelPath, now: Seen, lines: &[(usize, usize)]) {
+        if self.0.len() < REMEMBERED || self.0.contains_key(path) {
+            self.see_lines(path, now, Ranges::of(lines).all());
+        }
+    }
+
     /// The number of what is seen now.
     fn next(&self) -> u64 {
         self.0.values().map(|sight| sight.at + 1).max().unwrap_or_default()
@@ -200,31 +208,25 @@ impl SeenFiles {
         }
     }
 
-    /// Takes in what is shown with an outcome that was taken in: lines of its file as they are then.
+    /// Takes in what is shown with an outcome that was taken in: lines of its file as they are then. Of
+    /// a line that is shown cut nobody knows the rest.
     pub fn take_in_shown(&mut self, outcome: &Outcome) {
-        let (Some(excerpt), Some((path, now))) = (outcome.detail.excerpt(), shown_of(outcome))
-        else {
+        let detail = &outcome.detail;
+        let (Some(excerpt), Some((path, now))) = (detail.excerpt(), detail.shown_of()) else {
             return;
         };
         let mut lines = Ranges::default();
-        excerpt.lines.iter().for_each(|(number, _)| lines.put_in((*number, *number)));
+        let whole = excerpt.lines.iter().filter(|(_, text)| !Excerpt::is_cut(text));
+        whole.for_each(|(number, _)| lines.put_in((*number, *number)));
         self.see_lines(path, now.clone(), lines.all());
     }
 
     /// What was shown with these outcomes was not, since there was no room for it.
     pub fn forget_shown(&mut self, outcomes: &[Outcome]) {
-        outcomes.iter().filter_map(shown_of).for_each(|(path, _)| self.forget_newer(path));
-    }
-}
-
-/// Of which file lines are shown with an outcome, and what that is like.
-fn shown_of(outcome: &Outcome) -> Option<(&RelPath, &Seen)> {
-    match &outcome.detail {
-        Detail::Failed(failure) => failure.fresh.as_deref().map(|fresh| (&fresh.path, &fresh.seen)),
-        Detail::Edited { path, .. } | Detail::Replaced { path, .. } => {
-            outcome.detail.revision().map(|revision| (path, &revision.after))
-        }
-        _ => None,
+        outcomes
+            .iter()
+            .filter_map(|outcome| outcome.detail.shown_of())
+            .for_each(|(path, _)| self.forget_newer(path));
     }
 }
 

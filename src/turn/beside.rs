@@ -2,7 +2,7 @@
 //! reply.
 
 use crate::protocol::{
-    Detail, FailureKind, Mistake, Operation, Outcome, Warning, WarningSort, elision, tags,
+    Detail, FailureKind, Mistake, Operation, Outcome, Step, Warning, WarningSort, elision, tags,
 };
 
 /// What is told of a new file that holds what an outbox shows in the place of a secret.
@@ -21,16 +21,17 @@ pub(super) fn stand_in(operation: &Operation, detail: &Detail) -> Option<Warning
 
 /// Says with what failed, and does not tell of the reply itself, where in the reply it was asked for: the
 /// reason is what the LLM corrects it by. Events name their operation otherwise.
-pub(super) fn name_tag(operation: &Operation, outcome: &mut Outcome) {
+pub(super) fn name_tag(operation: &Operation, step: &Step, outcome: &mut Outcome) {
     let (Detail::Failed(failure), None) = (&mut outcome.detail, &outcome.asked) else { return };
+    let as_sent = step.as_sent.as_deref();
     let range = match failure.mistake {
-        Some(Mistake::NoSuchLines) => tags::range_asked(operation, outcome.line),
+        Some(Mistake::NoSuchLines) => tags::range_asked(operation, outcome.line, as_sent),
         _ => None,
     };
     let is_corrected = matches!(
         failure.kind,
         FailureKind::Execution | FailureKind::Rejected | FailureKind::Denied
     );
-    let tag = || is_corrected.then(|| tags::asked_at(operation, outcome.line));
+    let tag = || is_corrected.then(|| tags::asked_at(operation, outcome.line, as_sent));
     failure.reason.push_str(&range.or_else(tag).unwrap_or_default());
 }

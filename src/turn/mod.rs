@@ -186,7 +186,7 @@ pub fn carry_out(
                 match permission::seek(course, n, step, operation, place)? {
                     Sought::Refused(failure) => {
                         let mut outcome = Outcome::of(step, failure.into());
-                        name_tag(operation, &mut outcome);
+                        name_tag(operation, step, &mut outcome);
                         outcome
                     }
                     Sought::Asked(question) => {
@@ -216,7 +216,7 @@ pub fn carry_out(
                         let foretold = foretold.map(|told| Warning::new(WarningSort::Asking, told));
                         outcome.warnings.extend(foretold);
                         outcome.warnings.extend(stand_in(operation, &outcome.detail));
-                        name_tag(operation, &mut outcome);
+                        name_tag(operation, step, &mut outcome);
                         outcome.warnings.extend(place.noticed());
                         outcome.warnings.extend(told);
                         outcome
@@ -237,7 +237,7 @@ pub fn carry_out(
         settle(n, outcome, course, ledger, observer, &mut outcomes)?;
     }
     finish(&mut outcomes, place, ledger, observer)?;
-    judge_reads(&mut outcomes, known, place, ledger, observer, done_at.is_some())?;
+    judge_reads(&mut outcomes, (tried, known), place, ledger, observer, done_at.is_some())?;
     if let Some(first) = left.first() {
         let outcome = Outcome::not_run_from(first, left.len(), STEP_LIMIT);
         observer.done(&outcome);

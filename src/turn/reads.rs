@@ -6,7 +6,7 @@ use super::beside::name_tag;
 use super::{Ledger, Observer};
 use crate::error::Result;
 use crate::place::Place;
-use crate::protocol::{Detail, Failure, Kind, Operation, Outcome, Part, Reading, RelPath};
+use crate::protocol::{Detail, Failure, Kind, Operation, Outcome, Part, Reading, RelPath, Step};
 
 /// So many bytes of files one outbox shows at most.
 const SHOWN_LIMIT: u64 = 1_000_000;
@@ -19,7 +19,7 @@ pub(super) fn not_shown(path: &RelPath) -> Detail {
 /// Finds out which of the files to be shown can be.
 pub(super) fn judge_reads(
     outcomes: &mut [Outcome],
-    known: &BTreeMap<usize, Outcome>,
+    (steps, known): (&[Step], &BTreeMap<usize, Outcome>),
     place: &dyn Place,
     ledger: &mut dyn Ledger,
     observer: &mut dyn Observer,
@@ -56,7 +56,8 @@ pub(super) fn judge_reads(
         } else if let Some(Err(failure)) = judged.get(&asked) {
             let (path, part) = asked;
             outcome.detail = place.unreadable(failure.clone());
-            name_tag(&Operation::Read { path, reading: Reading::Later(part) }, outcome);
+            let read = Operation::Read { path, reading: Reading::Later(part) };
+            name_tag(&read, &steps[n], outcome);
         }
         ledger.result(n, outcome)?;
         observer.done(outcome);

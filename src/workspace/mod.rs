@@ -168,7 +168,8 @@ impl Workspace {
         walk::walk_for(self, secrets::holds_secrets)
     }
 
-    /// Counts what is in the folders that a walk left out, up to a bound.
+    /// Counts what is in the folders that a walk left out, up to a bound, and looks at which folders git
+    /// tracks files in, of those that may be build products.
     pub fn count_ignored(&self, walk: &mut Walk) {
         walk::count(self, walk);
     }

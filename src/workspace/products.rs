@@ -7,9 +7,11 @@
 //!   ([`is_ignored_product`]): `dist`, `build`, `target`, …;
 //! - a file in it is the tool's own mark ([`is_mark`]), as `CACHEDIR.TAG` is; or
 //! - the name is a usual one and what stands beside it or in it is what the tool needs or makes
-//!   ([`signs`]): `target` beside `Cargo.toml`, `dist` beside `package.json`, `build` beside it with source maps in it.
+//!   ([`signs`]): `target` beside `Cargo.toml`, `dist` beside `package.json`, `build` beside it with source maps in it; or
+//! - the name is `target` or `dist` and nothing tells that people wrote it, or `build`, `out`, … and half
+//!   of what stands in it is what compilers and packers make ([`likely`]).
 //!
-//! A `build/`, `dist/` or `bin/` with nothing but a usual name is source.
+//! A `build/` or `bin/` with nothing but a usual name is source, and so is what git tracks files in.
 
 /// Names that only tools give.
 const NAMED: [&str; 28] = [
@@ -134,6 +136,114 @@ pub(crate) fn is_marked(path: &str, mark: &str, has: impl Fn(&str) -> bool) -> b
         "pyvenv.cfg" => last(path).contains("env"),
         _ => false,
     }
+}
+
+/// What makes a folder of build products of one that has no sign beside or in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Likely {
+    /// It is one unless it looks written by people.
+    Unless {
+        /// Whether pages and scripts of the web look written by people there.
+        web: bool,
+    },
+    /// It is one where it looks made.
+    Where,
+}
+
+/// The names of folders that may be build products without a sign (see [`likely`]).
+pub(crate) const LIKELY: [&str; 6] = ["build", "coverage", "dist", "obj", "out", "target"];
+
+/// How a folder of this name is told to be build products without a sign.
+pub(crate) fn likely(name: &str) -> Option<Likely> {
+    match name {
+        "target" => Some(Likely::Unless { web: true }),
+        "dist" => Some(Likely::Unless { web: false }),
+        "build" | "coverage" | "obj" | "out" => Some(Likely::Where),
+        _ => None,
+    }
+}
+
+/// Whether sources stand in a folder of this name, in packages that may have any name.
+pub(crate) fn is_source_folder(name: &str) -> bool {
+    const FOLDERS: [&str; 12] = [
+        "Sources", "cmd", "include", "internal", "java", "kotlin", "lib", "pkg", "scala", "source",
+        "sources", "src",
+    ];
+    FOLDERS.contains(&name)
+}
+
+/// Whether only people give a file this name, and programs that write in their stead; `web` says whether
+/// that goes for pages and scripts of the web too, which packers make.
+pub(crate) fn is_written(name: &str, web: bool) -> bool {
+    const NAMES: [&str; 8] = [
+        "BUILD",
+        "BUILD.bazel",
+        "Config.in",
+        "Dockerfile",
+        "Justfile",
+        "Kconfig",
+        "Makefile",
+        "meson.build",
+    ];
+    const ENDINGS: [&str; 46] = [
+        "adoc", "bat", "c", "cc", "clj", "cmake", "cpp", "cs", "cxx", "dart", "el", "erl", "ex",
+        "exs", "fs", "go", "gradle", "groovy", "h", "hpp", "hs", "java", "jl", "kt", "kts", "lua",
+        "mk", "ml", "nim", "nix", "php", "pl", "proto", "ps1", "py", "rb", "rs", "scala", "sh",
+        "spec", "sql", "swift", "tsx", "vim", "vue", "zig",
+    ];
+    const WEB: [&str; 5] = ["cjs", "css", "js", "jsx", "mjs"];
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let is_script = ending == "ts" && !name.ends_with(".d.ts");
+    NAMES.contains(&name) || is_script || ENDINGS.contains(&ending) || web && WEB.contains(&ending)
+}
+
+/// Whether a file of this name is a text for people.
+pub(crate) fn is_prose(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, ending)| matches!(ending, "md" | "rst" | "txt"))
+}
+
+/// Whether compilers and packers make files of this name, and hardly anybody else. `.obj` is not among
+/// them: it may be a model, and so may no ending at all be a script.
+pub(crate) fn is_made(name: &str) -> bool {
+    const ENDINGS: [&str; 34] = [
+        "a",
+        "apk",
+        "class",
+        "d",
+        "dll",
+        "dylib",
+        "exe",
+        "gcda",
+        "gcno",
+        "gcov",
+        "ilk",
+        "jar",
+        "ko",
+        "la",
+        "lib",
+        "lo",
+        "map",
+        "o",
+        "pch",
+        "pdb",
+        "pyc",
+        "pyd",
+        "pyo",
+        "res",
+        "rlib",
+        "rmeta",
+        "rsp",
+        "so",
+        "stamp",
+        "tlog",
+        "tsbuildinfo",
+        "war",
+        "wasm",
+        "whl",
+    ];
+    name.ends_with(".min.js")
+        || name.ends_with(".min.css")
+        || name.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.contains(&ending))
 }
 
 /// The signs by which a folder of this name is known.

@@ -161,3 +161,103 @@ fn a_large_file_is_known_by_what_was_read_of_it_and_its_size() {
     base.write("workspace/a", large + "more\n");
     assert!(base.apply(&edit(3, "two")).contains("[FAILED] EDIT_FILE: 'a' has changed"));
 }
+
+fn search(text: &str) -> String {
+    format!("[SEARCH pattern=\"{text}\" path=\"a\"]\n")
+}
+
+#[test]
+fn lines_that_a_search_showed_are_edited_by_their_numbers() {
+    let base = Base::with_session();
+    base.write("workspace/a", OLD);
+    base.apply(READ);
+    base.write("workspace/a", NEW);
+    let told = results(&base.apply(&search("[56]")));
+    assert!(told.contains("  a:6:5\n  a:7:6\n"), "{told}");
+    // The line before them is not known as it is now.
+    assert!(base.apply(&edit(5, "x")).contains("[FAILED] EDIT_FILE: 'a' has changed"));
+    base.write("workspace/a", OLD.replace('1', "0\n1"));
+    base.apply(&search("[56]"));
+    let told = results(&base.apply(&(edit(6, "five") + &edit(7, "six"))));
+    assert_eq!(told.matches("[OK] EDIT_FILE").count(), 2, "{told}");
+    // What changed after the search is not what it showed.
+    base.apply(&search("[89]"));
+    base.write("workspace/a", OLD);
+    assert!(base.apply(&edit(9, "x")).contains("[FAILED] EDIT_FILE: 'a' has changed"));
+    // Nor is what the rest of the same reply made of it.
+    let swap = "[RUN_COMMAND]\nprintf '9\\n8\\n' > a\n[/RUN_COMMAND]\n";
+    let told = results(&base.apply(&(search("8") + swap)));
+    assert!(told.contains("  a:8:8\n"), "{told}");
+    assert!(base.apply(&edit(1, "x")).contains("[FAILED] EDIT_FILE: 'a' has changed"));
+}
+
+#[test]
+fn a_file_that_only_a_search_showed_lines_of_is_one_that_was_seen() {
+    let base = Base::with_session();
+    base.write("workspace/a", OLD);
+    base.apply(&search("7"));
+    base.write("workspace/a", NEW);
+    assert!(base.apply(&edit(7, "x")).contains("[FAILED] EDIT_FILE: 'a' has changed"));
+    assert_eq!(base.read("workspace/a"), NEW);
+}
+
+#[test]
+fn lines_that_are_shown_cut_or_without_a_secret_are_not_seen() {
+    let base = Base::with_session();
+    let file = |first: &str| {
+        let long = format!("needle {}", "long words ".repeat(40));
+        let password = "needle password = \"kJ8vN2qLx9TzR4wB7mYc\"";
+        format!("{first}{long}\n{password}\nneedle\n")
+    };
+    base.write("workspace/a", file(""));
+    base.apply(READ);
+    base.write("workspace/a", file("0\n"));
+    let told = results(&base.apply(&search("needle")));
+    assert!(told.contains("withheld") && told.contains("long wo…\n"), "{told}");
+    for line in [2, 3] {
+        let told = results(&base.apply(&edit(line, "x")));
+        assert!(told.starts_with("[FAILED] EDIT_FILE: 'a' has changed"), "{told}");
+        let long = "Line 2 is too long to be shown whole here: READ_FILE it (start_line=\"2\" end_line=\"2\")";
+        assert_eq!(told.contains(long), line == 2, "{told}");
+    }
+    // Those refusals showed neither of the two as it is, and the last line.
+    assert!(base.apply(&edit(2, "x")).contains("[FAILED] EDIT_FILE: 'a' has changed"));
+    assert!(base.apply(&edit(3, "x")).contains("[FAILED] EDIT_FILE: 'a' has changed"));
+    assert!(base.apply(&edit(4, "x")).contains("[OK] EDIT_FILE"));
+}
+
+#[test]
+fn lines_that_a_pair_found_nearest_are_edited_by_their_numbers() {
+    let pair = "[EDIT_FILE path=\"a\"]\n<<<<<<< SEARCH\n  fn six() {}\n=======\nx\n>>>>>>> REPLACE\n[/EDIT_FILE]\n";
+    let base = Base::with_session();
+    let file = |first: &str| OLD.replace('1', first).replace('6', "fn six() {}");
+    base.write("workspace/a", file("1"));
+    base.apply(READ);
+    base.write("workspace/a", file("0\n1"));
+    let told = results(&base.apply(pair));
+    assert!(
+        told.contains("The nearest is line 7") && told.contains("\n   7| fn six() {}\n"),
+        "{told}"
+    );
+    assert!(base.apply(&edit(1, "x")).contains("[FAILED] EDIT_FILE: 'a' has changed"));
+    let told = results(&base.apply(pair));
+    assert!(told.contains("The nearest is line 7"), "{told}");
+    assert!(base.apply(&edit(7, "six")).contains("[OK] EDIT_FILE"));
+    assert_eq!(base.read("workspace/a"), file("0\n1").replace("fn six() {}", "six"));
+}
+
+#[test]
+fn an_error_quotes_the_tag_as_it_was_sent() {
+    let base = Base::with_session();
+    base.write("workspace/a", "1\n");
+    let reply = "Words.\n- [DELETE_FILE path='nothing']\n[DELETE_FILE path=\"none\"]\n[READ_FILE  path=\"./gone\" start_line=\"1\" end_line=\"2\" why=\"so\"]\n[EDIT_FILE end_line=\"9\" start_line=\"7\" path=\"a\"]\nx\n[/EDIT_FILE]\n";
+    let told = results(&base.apply(reply));
+    for quoted in [
+        "(line 2 of the reply, `- [DELETE_FILE path='nothing']`)",
+        "(line 3 of the reply, `[DELETE_FILE path=\"none\"]`)",
+        "(line 4 of the reply, `[READ_FILE  path=\"./gone\" start_line=\"1\" end_line=\"2\" why=\"so\"]`)",
+        "(line 5 of the reply, `[EDIT_FILE end_line=\"9\" start_line=\"7\" path=\"a\"]`). Correct form",
+    ] {
+        assert!(told.contains(quoted), "{quoted}: {told}");
+    }
+}

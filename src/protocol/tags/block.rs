@@ -6,11 +6,11 @@ use super::catalogue::Command;
 use super::notes;
 use super::pairs;
 use super::paths::{self, Refusal};
-use super::printer::PART_FORM;
+use super::printer::{PART_FORM, opening};
 use super::wrong::{Wrong, wrong};
 use crate::protocol::{
     Asked, Asks, Change, Existing, Invalid, Kind, Mistake, Operation, Part, Reading, RelPath,
-    ShellCommand, Step, Warning,
+    ShellCommand, Step, Warning, WarningSort,
 };
 
 /// A block as its tags have it.
@@ -27,9 +27,32 @@ pub(super) struct Block<'a> {
     pub(super) warnings: Vec<Warning>,
 }
 
+/// Whether a warning is about what stands in an opening tag, so that its line tells more.
+fn is_of_tag(sort: WarningSort) -> bool {
+    matches!(
+        sort,
+        WarningSort::UnknownAttribute
+            | WarningSort::PathDecorated
+            | WarningSort::PathBackslashes
+            | WarningSort::PathPlaceholder
+    )
+}
+
 impl Block<'_> {
     /// What it asks for, and the warnings about it.
     pub(super) fn step(self) -> Step {
+        let (number, tag) = (self.number, brief(self.tag.trim()));
+        let mut step = self.read();
+        if let Asks::Operation(operation) = &step.asks {
+            step.as_sent = Some(tag).filter(|tag| opening(operation).as_ref() != Some(tag));
+        }
+        for warning in step.warnings.iter_mut().filter(|warning| is_of_tag(warning.sort)) {
+            warning.text.insert_str(0, &format!("line {number}: "));
+        }
+        step
+    }
+
+    fn read(self) -> Step {
         let Self { command, number, tag, values, body, body_line, mut warnings } = self;
         let value = |name: &str| {
             let at = command.attributes.iter().position(|known| known.name == name)?;
@@ -65,14 +88,21 @@ impl Block<'_> {
         }
         let in_pairs = command.kind == Kind::Edit && value("start_line").is_none();
         if in_pairs && !pairs::are_in(&body) {
-            let what = wrong(Mistake::AttributeMissing, "the attribute start_line is missing");
-            return Step { warnings, ..Step::new(number, tag_fault(command, number, tag, &what)) };
+            let asks = match pairs::nearly(&body, body_line) {
+                Some(what) => body_fault(command, number, tag, &what, pairs::FORM),
+                None => {
+                    let told = "the attribute start_line is missing";
+                    tag_fault(command, number, tag, &wrong(Mistake::AttributeMissing, told))
+                }
+            };
+            return Step { warnings, ..Step::new(number, asks) };
         }
         let first = match command.kind {
             Kind::Edit => value("start_line").and_then(|start| start.trim().parse().ok()),
             _ => Some(1),
         };
         let kind = command.kind;
+        let begins = body.lines().next().map(str::to_owned);
         let body = Body { kind, path: path.as_ref(), text: body, line: body_line, first, in_pairs };
         let asks = bodies::repaired(body, &mut warnings)
             .and_then(|body| {
@@ -82,19 +112,19 @@ impl Block<'_> {
                     }
                     notes::tell(command.kind, path.as_ref(), &body, body_line, &mut warnings);
                 }
-                operation(command, value, (path, to), body)
+                // Behind a fence that was taken off.
+                let fence = usize::from(body.lines().next() != begins.as_deref());
+                operation(command, value, (path, to), (body, body_line + fence))
             })
             .map_or_else(
-                |Wrong { sort, phrase }| {
-                    let form = match (command.kind, sort) {
+                |what| {
+                    let form = match (command.kind, what.sort) {
                         _ if in_pairs => pairs::FORM,
                         (_, Mistake::PairsAsContent) => pairs::FORM,
                         (Kind::Read, _) => PART_FORM,
                         _ => command.form,
                     };
-                    let tag = brief(tag.trim());
-                    let reason = format!("Line {number}, `{tag}`: {phrase}. Correct form: {form}");
-                    Asks::Invalid(Invalid { kind: command.kind, sort, rejected: false, reason })
+                    body_fault(command, number, tag, &what, form)
                 },
                 Asks::Operation,
             );
@@ -102,12 +132,19 @@ impl Block<'_> {
     }
 }
 
+/// A block whose body cannot be taken as it is.
+fn body_fault(command: &Command, number: usize, tag: &str, what: &Wrong, form: &str) -> Asks {
+    let (tag, phrase) = (brief(tag.trim()), &what.phrase);
+    let reason = format!("Line {number}, `{tag}`: {phrase}. Correct form: {form}");
+    Asks::Invalid(Invalid { kind: command.kind, sort: what.sort, rejected: false, reason })
+}
+
 /// What a command with these attributes and that body asks for; else what is wrong with it.
 fn operation<'a>(
     command: &Command,
     value: impl Fn(&str) -> Option<&'a str>,
     (path, to): (Option<RelPath>, Option<RelPath>),
-    body: String,
+    (body, body_line): (String, usize),
 ) -> Result<Operation, Wrong> {
     let number = |key: &str| line_number(key, value(key));
     Ok(match (command.kind, path) {
@@ -116,7 +153,7 @@ fn operation<'a>(
             Operation::Create { path, content: body.into(), existing }
         }
         (Kind::Edit, Some(path)) if value("start_line").is_none() => {
-            Operation::Edit { path, change: Change::Once(pairs::read(&body)?) }
+            Operation::Edit { path, change: Change::Once(pairs::read(&body, body_line)?) }
         }
         (Kind::Edit, Some(path)) => {
             let (start, end) = (number("start_line")?, number("end_line")?);

@@ -1,6 +1,7 @@
 //! What stands around or before the lines of a body and is none of it: a fence, line numbers, the
 //! signs of a quotation or a diff. A body is changed only where that is beyond doubt, with a warning.
 
+use super::gutter::{self, Begins};
 use super::notes::{self, fence_of};
 use super::pairs;
 use super::sorts::{Sort, is_document, sort};
@@ -41,7 +42,10 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<Warning>) -> Result<St
         return Ok(text);
     }
     if in_pairs {
-        return Ok(text);
+        return match sort {
+            Sort::Code => gutter::without_in_pairs(text, line, warnings),
+            _ => Ok(text),
+        };
     }
     let may_hold_pairs = sort != Sort::Code && !path.is_some_and(is_document);
     if kind == Kind::Create && !may_hold_pairs && pairs::are_all(&text) {
@@ -51,11 +55,8 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<Warning>) -> Result<St
     if sort != Sort::Code {
         return Ok(text);
     }
-    if let Some(plain) = without_gutter(&text, first, line, warnings)? {
-        let told = format!(
-            "the line numbers before each line of the body from line {line} on were taken off: send it without them"
-        );
-        warnings.push(Warning::new(WarningSort::NumbersTakenOff, told));
+    let of = format!("the body from line {line} on");
+    if let Some(plain) = gutter::without(&text, Begins::At(first), &of, warnings)? {
         text = plain;
     }
     let is_patch = path.is_some_and(|path| path.as_str().split('/').any(|part| part == "patches"));
@@ -146,107 +147,6 @@ fn fenced(text: &str, loosely: bool) -> Result<Option<&str>, Wrong> {
         return Err(wrong(Mistake::FenceUnclear, told));
     }
     Ok(Some(inner))
-}
-
-/// A line's number, the sign behind it and what follows that: `12| x`, `12│x`, `12→x`, or as
-/// `cat -n` numbers.
-fn numbered(line: &str) -> Option<(u64, char, &str)> {
-    let inner = line.trim_start_matches(' ');
-    let digits = inner.bytes().take_while(u8::is_ascii_digit).count();
-    let number = inner[..digits].parse().ok()?;
-    let rest = &inner[digits..];
-    if let Some(rest) = rest.strip_prefix('\t') {
-        return (inner.len() < line.len()).then_some((number, '\t', rest));
-    }
-    let rest = rest.trim_start_matches(' ');
-    let sign = rest.chars().next().filter(|c| matches!(c, '|' | '│' | '→'))?;
-    let rest = &rest[sign.len_utf8()..];
-    (!rest.starts_with('|')).then_some((number, sign, rest))
-}
-
-/// How many blanks behind the sign of a gutter are its own, where no line has fewer than `least`;
-/// None where that is not clear.
-fn own_blanks(sign: char, least: Option<usize>) -> Option<usize> {
-    match (sign, least) {
-        ('\t', _) => Some(0),
-        ('→', least) => Some(usize::from(least == Some(1))),
-        // Nothing is indented by an odd number.
-        (_, Some(least)) if least > 0 && least % 2 == 0 => None,
-        (_, least) => Some(usize::from(least != Some(0))),
-    }
-}
-
-/// Whether the sign stands right behind the number, as no code is written: `12| x`, not `12 | x`.
-fn is_attached(line: &str) -> bool {
-    let rest = line.trim_start_matches(' ').trim_start_matches(|c: char| c.is_ascii_digit());
-    !rest.starts_with(' ')
-}
-
-/// A body without its gutter of line numbers, which begins with `begins`; None where it has none. What
-/// looks like one on a single line, or in no order and with a blank before its sign, is code:
-/// `1 | 2 => x`.
-fn without_gutter(
-    text: &str,
-    begins: Option<u64>,
-    line: usize,
-    warnings: &mut Vec<Warning>,
-) -> Result<Option<String>, Wrong> {
-    // Nearly every body is told by its first lines.
-    let mut first = text.lines().filter(|line| !line.trim().is_empty()).take(2);
-    if !first.any(|line| numbered(line).is_some()) {
-        return Ok(None);
-    }
-    let (mut all, mut with, mut steps, mut in_order) = (0usize, 0usize, 0, true);
-    let mut attached = true;
-    let (mut last, mut begin, mut fewest, mut sign) = (None, None, None, None);
-    for line in text.lines() {
-        all += usize::from(!line.trim().is_empty());
-        let Some((number, signed, rest)) = numbered(line) else {
-            in_order = false;
-            continue;
-        };
-        let is_step = last.is_some_and(|last: u64| last.checked_add(1) == Some(number));
-        in_order &= is_step || last.is_none();
-        in_order &= signed == *sign.get_or_insert(signed);
-        attached &= is_attached(line);
-        steps += usize::from(is_step);
-        begin.get_or_insert(number);
-        if !rest.trim().is_empty() {
-            let blanks = rest.len() - rest.trim_start_matches(' ').len();
-            fewest = Some(fewest.map_or(blanks, |fewest: usize| fewest.min(blanks)));
-        }
-        last = Some(number);
-        with += 1;
-    }
-    // `12| x` on every line is no code, whatever the numbers are.
-    let on_each = with == all && attached;
-    let is_gutter = with > 1 && (on_each || steps * 2 > with - 1 && with * 2 >= all);
-    if !is_gutter {
-        if with == all && begin == begins {
-            let told = format!(
-                "what may be line numbers before the lines of the body from line {line} on was kept as code"
-            );
-            warnings.push(Warning::new(WarningSort::NumbersKept, told));
-        }
-        return Ok(None);
-    }
-    if !in_order || begin != begins {
-        let told = "line numbers stand before lines of the body, but not before each, not in order, or not from its first line on: send the lines without numbers";
-        return Err(wrong(Mistake::NumberedLines, told));
-    }
-    let Some(blanks) = own_blanks(sign.unwrap_or('|'), fewest) else {
-        let told = "line numbers stand before the lines of the body, and whether a blank behind their sign belongs to them is not clear: send the lines without numbers";
-        return Err(wrong(Mistake::NumberedLines, told));
-    };
-    let mut plain = String::with_capacity(text.len());
-    for line in text.split_inclusive('\n') {
-        let ending = if line.ends_with('\n') { "\n" } else { "" };
-        let line = line.strip_suffix('\n').unwrap_or(line);
-        let Some((_, _, rest)) = numbered(line) else { continue };
-        plain.push_str(if blanks > 0 { rest.strip_prefix(' ').unwrap_or(rest) } else { rest });
-        plain.push_str(ending);
-    }
-    Ok(Some(plain))
 }
 
 /// Whether a text is a diff from its beginning.

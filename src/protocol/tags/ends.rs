@@ -254,12 +254,36 @@ impl Reader<'_> {
             })
         };
         let own = memmem::find(&self.text.as_bytes()[mark.name_end..to], closing.as_bytes());
-        let at = own.map(|at| mark.name_end + at).or_else(|| Some(from + alike()?))?;
+        let ended = || ending(region, mark.command().name);
+        let otherwise = || ended().or_else(alike).map(|at| from + at);
+        let at = own.map(|at| mark.name_end + at).or_else(otherwise)?;
         let begin = memrchr(b'\n', &self.text.as_bytes()[..at]).map_or(0, |n| n + 1);
         let shown = brief(self.text[begin..self.line_end(at)].trim());
         let line = self.number(at);
         Some(format!(", and `{shown}` on line {line} does not close it"))
     }
+}
+
+/// Where in a text a line begins that people write who mean the end of a block of that name:
+/// `[END_CREATE_FILE]`, `</CREATE_FILE>`, `{/CREATE_FILE}`.
+fn ending(text: &str, name: &str) -> Option<usize> {
+    let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    let mut begin = 0;
+    for line in text.split_inclusive('\n') {
+        let word = line.trim();
+        let is_short = word.len() <= 2 * name.len() + 8 && word.starts_with(['[', '<', '{', '(']);
+        if is_short && word.ends_with([']', '>', '}', ')']) {
+            let letters = word.chars().filter(char::is_ascii_alphanumeric);
+            let letters: String = letters.map(|c| c.to_ascii_uppercase()).collect();
+            let rest = letters.strip_prefix(&name).or_else(|| letters.strip_suffix(&name));
+            let says = matches!(rest, Some("END" | "CLOSE"));
+            if says || rest == Some("") && word.contains('/') {
+                return Some(begin + line.len() - line.trim_start().len());
+            }
+        }
+        begin += line.len();
+    }
+    None
 }
 
 /// Whether a word can close a block.

@@ -26,6 +26,7 @@ mod bodies;
 mod catalogue;
 mod cut;
 mod ends;
+mod gutter;
 mod lead;
 mod marks;
 mod names;

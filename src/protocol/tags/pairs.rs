@@ -42,8 +42,31 @@ pub(super) fn are_all(body: &str) -> bool {
     some
 }
 
-/// The pairs of a body, each text as whole lines.
-pub(super) fn read(body: &str) -> Result<Vec<Replacement>, Wrong> {
+/// What is wrong with a body that is no pairs, and has a line which was meant to begin one; `first` is the
+/// line of the reply that it begins on.
+pub(super) fn nearly(body: &str, first: usize) -> Option<Wrong> {
+    let (n, line) = body.lines().enumerate().find(|(_, line)| is_nearly(line, '<'))?;
+    let told = format!("line {} `{}` begins no pair: {MARKERS}", first + n, brief(line.trim()));
+    Some(wrong(Mistake::SearchPairs, told))
+}
+
+/// How the lines of a pair are written, for error messages.
+const MARKERS: &str = "the lines of a pair are <<<<<<< SEARCH, ======= and >>>>>>> REPLACE, in capitals, with as many signs in each and nothing else on the line";
+
+/// Whether a line looks like the first or the last of a pair and is none: in another case, with another
+/// word, with too few signs or something behind it.
+fn is_nearly(line: &str, sign: char) -> bool {
+    const WORDS: [&str; 8] =
+        ["search", "find", "original", "old", "replace", "updated", "new", "head"];
+    let line = line.trim();
+    let rest = line.trim_start_matches(sign);
+    let (signs, word) = (line.len() - rest.len(), rest.trim_start().to_ascii_lowercase());
+    let word = word.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    signs >= 3 && WORDS.contains(&word)
+}
+
+/// The pairs of a body, each text as whole lines; `first` is the line of the reply that it begins on.
+pub(super) fn read(body: &str, first: usize) -> Result<Vec<Replacement>, Wrong> {
     let no_pair = |told| wrong(Mistake::SearchPairs, told);
     let mut pairs = Vec::new();
     let mut lines = body.split_inclusive('\n').enumerate();
@@ -53,31 +76,36 @@ pub(super) fn read(body: &str) -> Result<Vec<Replacement>, Wrong> {
                 continue;
             }
             return Err(no_pair(format!(
-                "`{}` (line {} of the body) stands outside of <<<<<<< SEARCH and >>>>>>> REPLACE",
+                "line {} `{}` stands outside of <<<<<<< SEARCH and >>>>>>> REPLACE{}",
+                first + n,
                 brief(line.trim()),
-                n + 1
+                if is_nearly(line, '<') { format!(": {MARKERS}") } else { String::new() }
             )));
         };
         let mut texts = [String::new(), String::new()];
         let mut in_new = false;
-        let mut closed = false;
-        for (_, line) in lines.by_ref() {
+        let (mut closed, mut nearly) = (false, None);
+        for (at, line) in lines.by_ref() {
             if is_marker(line, '>', signs, "REPLACE") {
                 closed = true;
                 break;
             }
             if is_marker(line, '=', signs, "") {
                 if in_new {
-                    return Err(no_pair(ambiguous(n, signs)));
+                    return Err(no_pair(ambiguous(first + n, signs)));
                 }
                 in_new = true;
             } else if begin(line) == Some(signs) {
                 return Err(no_pair(format!(
-                    "the pair that begins on line {} of the body does not end before the next one: it ends with {} REPLACE",
-                    n + 1,
-                    ">".repeat(signs)
+                    "the pair that begins on line {} does not end before the next one: it ends with {} REPLACE{}",
+                    first + n,
+                    ">".repeat(signs),
+                    told_of(nearly)
                 )));
             } else {
+                if nearly.is_none() && (is_nearly(line, '>') || is_divider(line)) {
+                    nearly = Some((first + at, line));
+                }
                 texts[usize::from(in_new)].push_str(line);
             }
         }
@@ -85,15 +113,16 @@ pub(super) fn read(body: &str) -> Result<Vec<Replacement>, Wrong> {
             let missing =
                 if in_new { format!("{} REPLACE", ">".repeat(signs)) } else { "=".repeat(signs) };
             return Err(no_pair(format!(
-                "the pair that begins on line {} of the body has no line {missing}",
-                n + 1
+                "the pair that begins on line {} has no line {missing}{}",
+                first + n,
+                told_of(nearly)
             )));
         }
         let [old, new] = texts;
         if old.is_empty() {
             return Err(no_pair(format!(
-                "the pair that begins on line {} of the body searches for nothing: give the lines that are to be replaced, or one beside which lines are to be put in",
-                n + 1
+                "the pair that begins on line {} searches for nothing: give the lines that are to be replaced, or one beside which lines are to be put in",
+                first + n
             )));
         }
         pairs.push(Replacement { old, new });
@@ -130,10 +159,22 @@ fn is_marker(line: &str, sign: char, signs: usize, word: &str) -> bool {
     line.len() - rest.len() == signs && rest.trim() == word
 }
 
-fn ambiguous(n: usize, signs: usize) -> String {
+/// Whether a line looks like the one between the texts of a pair.
+fn is_divider(line: &str) -> bool {
+    let line = line.trim();
+    line.len() >= 3 && line.bytes().all(|byte| byte == b'=')
+}
+
+/// What is said of a line that looks like the one which is missing.
+fn told_of(nearly: Option<(usize, &str)>) -> String {
+    nearly.map_or(String::new(), |(number, line)| {
+        format!(", and line {number} `{}` is none: {MARKERS}", brief(line.trim()))
+    })
+}
+
+fn ambiguous(line: usize, signs: usize) -> String {
     format!(
-        "the pair that begins on line {} of the body has two lines {}: where its texts hold such a line, give its own three lines more signs, as in {} SEARCH",
-        n + 1,
+        "the pair that begins on line {line} has two lines {}: where its texts hold such a line, give its own three lines more signs, as in {} SEARCH",
         "=".repeat(signs),
         "<".repeat(signs + 2)
     )
@@ -144,7 +185,7 @@ mod tests {
     use super::*;
 
     fn pairs(body: &str) -> Vec<(String, String)> {
-        read(body).unwrap().into_iter().map(|pair| (pair.old, pair.new)).collect()
+        read(body, 2).unwrap().into_iter().map(|pair| (pair.old, pair.new)).collect()
     }
 
     #[test]
@@ -161,7 +202,7 @@ mod tests {
         let body = "<<<<<<<<< SEARCH\n<<<<<<< SEARCH\n=======\n>>>>>>> REPLACE\n=========\nx\n>>>>>>>>> REPLACE\n";
         assert_eq!(pairs(body)[0].0, "<<<<<<< SEARCH\n=======\n>>>>>>> REPLACE\n");
         let error =
-            read("<<<<<<< SEARCH\na\n=======\n=======\n>>>>>>> REPLACE\n").unwrap_err().phrase;
+            read("<<<<<<< SEARCH\na\n=======\n=======\n>>>>>>> REPLACE\n", 2).unwrap_err().phrase;
         assert!(
             error.contains("two lines =======") && error.contains("<<<<<<<<< SEARCH"),
             "{error}"
@@ -174,10 +215,18 @@ mod tests {
             ("<<<<<<< SEARCH\na\n", "has no line ======="),
             ("<<<<<<< SEARCH\na\n=======\nb\n", "has no line >>>>>>> REPLACE"),
             ("<<<<<<< SEARCH\n=======\nb\n>>>>>>> REPLACE\n", "searches for nothing"),
-            ("hm\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n", "`hm` (line 1 of the body)"),
+            ("hm\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n", "line 2 `hm` stands outside"),
             ("<<<<<<< SEARCH\na\n<<<<<<< SEARCH\n", "does not end before the next one"),
+            (
+                "<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> replace\n",
+                "begins on line 2 has no line >>>>>>> REPLACE, and line 6 `>>>>>>> replace` is none",
+            ),
+            (
+                "<<<<<<< SEARCH\na\n========\nb\n>>>>>>> REPLACE\n",
+                "has no line =======, and line 4 `========` is none: the lines of a pair are",
+            ),
         ] {
-            let error = read(body).unwrap_err().phrase;
+            let error = read(body, 2).unwrap_err().phrase;
             assert!(error.contains(words), "{error}");
         }
         assert!(!are_in("<<<< SEARCH\n") && are_in("x\n<<<<<<< SEARCH\n"));

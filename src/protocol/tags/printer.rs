@@ -75,21 +75,28 @@ pub fn print<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> String 
     out
 }
 
-/// What is told behind the reason why an operation failed: where in the reply it was asked for.
-pub fn asked_at(operation: &Operation, line: usize) -> String {
+/// The opening tag of an operation, cut where it is long.
+pub(super) fn opening(operation: &Operation) -> Option<String> {
     let printed = print([&without_body(operation)]);
-    let tag = printed.lines().next().map(|tag| format!(", `{}`", brief(tag)));
+    printed.lines().next().map(brief)
+}
+
+/// What is told behind the reason why an operation failed: where in the reply it was asked for, and the
+/// tag as it was sent, where that is another than would be written.
+pub fn asked_at(operation: &Operation, line: usize, as_sent: Option<&str>) -> String {
+    let tag = as_sent.map(str::to_owned).or_else(|| opening(operation));
+    let tag = tag.map(|tag| format!(", `{tag}`"));
     format!(" (line {line} of the reply{})", tag.unwrap_or_default())
 }
 
 /// The same where there are no such lines, and how a range is given. None of what has no range.
-pub fn range_asked(operation: &Operation, line: usize) -> Option<String> {
+pub fn range_asked(operation: &Operation, line: usize, as_sent: Option<&str>) -> Option<String> {
     let form = match operation {
         Operation::Edit { change: Change::Lines { .. }, .. } => EDIT_BY_LINES,
         Operation::Read { .. } => PART_FORM,
         _ => return None,
     };
-    let asked = asked_at(operation, line);
+    let asked = asked_at(operation, line, as_sent);
     Some(format!("{asked}. Correct form, with lines that the file has: {form}"))
 }
 

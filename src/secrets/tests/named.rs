@@ -37,6 +37,11 @@ fn random_values_under_telling_names_go() {
         ("ENCRYPTION_KEY=@", "a.ini", "secret"),
         ("masterKey = \"@\"", "a.toml", "secret"),
         ("COOKIE_KEY=@", "a.ini", "secret"),
+        ("<add key=\"ApiKey\" value=\"@\" />", "web.config", "API key"),
+        ("<add key='Smtp:Password' value='@'/>", "app.config", "password"),
+        ("<property name=\"password\" value = \"@\"/>", "a.xml", "password"),
+        ("  <password>@</password>", "settings.xml", "password"),
+        ("<add connectionString=\"Server=s;Password=@;\" />", "web.config", "password"),
     ] {
         for value in [&mixed, &hex] {
             withheld(&text.replace('@', value), Some(name), value, sort);
@@ -44,7 +49,7 @@ fn random_values_under_telling_names_go() {
         shown(&text.replace('@', "${VALUE}"), Some(name));
         shown(&text.replace('@', "changeme"), Some(name));
     }
-    for password in ["vK7#pq!Zr2", "T9x_qLw4z", "8dKq-w2Zp@v"] {
+    for password in ["vK7#pq!Zr2", "T9x_qLw4z", "8dKq-w2Zp@v", "S3cr3tP4ssn19q"] {
         withheld(&format!("password = \"{password}\""), Some("a.py"), password, "password");
     }
 }
@@ -75,6 +80,15 @@ fn what_only_looks_like_a_setting_is_shown() {
         "auth_url = \"aB3dE5gH7jK9mN1pQ3sT5vX7\"",
         "session_key_id = \"aB3dE5gH7jK9mN1pQ3sT5vX7\"",
         "AUTH=basic-and-digest-2",
+        "password = \"MyP@ssw0rd2024!\"",
+        "password = \"yourStrong(!)Passw0rd\"",
+        "<add key=\"Password\" value=\"changeme\" />",
+        "<add key=\"ApiKey\" value=\"your-api-key-goes-here-1\" />",
+        "<add key=\"Password\" value=\"${DB_PASSWORD}\" />",
+        "<password>${env.TOKEN_2}</password>",
+        "<password>secret</password> and <token>a word</token>",
+        "<input name=\"token\" value=\"550e8400-e29b-41d4-a716-446655440000\">",
+        "<add key=\"TokenUrl\" value=\"aB3dE5gH7jK9mN1pQ3sT5vX7\" />",
     ] {
         shown(text, Some("README.md"));
         shown(text, None);
@@ -126,7 +140,27 @@ fn passwords_in_addresses_go() {
         let (before, after) = text.split_once('@').unwrap();
         withheld(&format!("{before}{password}{after}"), None, &password, "password in an address");
     }
+    for (address, password) in [
+        ("postgres://admin:@@host", "S3cr3tP4ssn19q"),
+        ("postgresql+psycopg://admin:@@db:5432/x", "w4lrus7tango"),
+        ("redis://:@@cache:6379/0", "k3ttle9drum"),
+        ("REDIS_URL=rediss://:@@redis", "vK7pqZr2"),
+        ("mongodb+srv://app:@@cluster0.x.mongodb.net", "w4lrusTango"),
+    ] {
+        let text = address.replacen("@@", &format!("{password}@"), 1);
+        withheld(&text, None, password, "password in an address");
+    }
     for text in [
+        "redis://:password@host",
+        "redis://:${REDIS_PASSWORD}@redis:6379",
+        "redis://:<password>@redis:6379",
+        "redis://:changeme@redis:6379",
+        "redis://:foobared@redis:6379",
+        "redis://:redis123@redis:6379",
+        "postgres://user:P@ssw0rd1@db/x",
+        "postgres://app:w4lrus7tango@localhost/x",
+        "http://user:w4lrus7tango@proxy/",
+        "xredis://:k3ttle9drum@cache",
         "postgres://user:password@host/db",
         "postgres://postgres:postgres@localhost/db",
         "https://user:pass@example.com/",

@@ -91,16 +91,30 @@ fn stale(real: &RelPath, now: &[u8], (start, end): (usize, usize)) -> Failure {
         }
         _ => "it is empty now".to_owned(),
     };
+    // What is shown cut does not count as seen.
+    let asked = asked.0..asked.0 + asked.1;
+    let cut = |(n, text): &(usize, String)| asked.contains(n) && Excerpt::is_cut(text);
+    let how = match excerpt.lines.iter().find(|line| cut(line)) {
+        Some((n, _)) => format!(
+            "Line {n} is too long to be shown whole here: READ_FILE it (start_line=\"{n}\" end_line=\"{n}\") before you send the edit again"
+        ),
+        None => "Send the edit again with the line numbers as they are now".to_owned(),
+    };
     let range = if start == end { format!("line {start}") } else { format!("lines {start}-{end}") };
     let verb = if start == end { "may be another" } else { "may be others" };
     Failure {
         excerpt,
-        fresh: Some(Box::new(Fresh { path: real.clone(), seen: Seen::whole(now) })),
+        fresh: Some(Box::new(fresh(real, now))),
         ..Failure::execution(format!(
-            "'{real}' has changed since you last saw it (a command or the user changed it), so {range} {verb} than you mean; nothing was changed: {lines}. Send the edit again with the line numbers as they are now, or with SEARCH and REPLACE"
+            "'{real}' has changed since you last saw it (a command or the user changed it), so {range} {verb} than you mean; nothing was changed: {lines}. {how}, or with SEARCH and REPLACE"
         ))
         .as_a(Mistake::StaleLines)
     }
+}
+
+/// Lines of a file are shown with a failure: as it is.
+fn fresh(real: &RelPath, bytes: &[u8]) -> Fresh {
+    Fresh { path: real.clone(), seen: Seen::whole(bytes) }
 }
 
 fn first(
@@ -229,6 +243,7 @@ fn nowhere(real: &RelPath, old: &[u8], replacements: &[Replacement], n: usize) -
         let place = (line, new.lines().count());
         return Failure {
             excerpt: around(old, &[place], ASKED),
+            fresh: Some(Box::new(fresh(real, old))),
             ..Failure::execution(format!(
                 "{told}. It looks as if this was done already: the REPLACE text stands at line {line}"
             ))
@@ -252,6 +267,7 @@ fn nowhere(real: &RelPath, old: &[u8], replacements: &[Replacement], n: usize) -
     };
     Failure {
         excerpt: around(old, &[(first, last + 1 - first)], ASKED),
+        fresh: Some(Box::new(fresh(real, old))),
         ..Failure::execution(format!(
             "{told}. The nearest {verb} {place}, {how}: send the text as it stands there, without the numbers shown before it"
         ))

@@ -71,7 +71,7 @@ fn a_search_text_that_is_nowhere_is_answered_with_the_nearest_lines() {
         "The SEARCH text is not in 'a.py'; nothing was changed. The nearest are lines 4-5, as shown with this: send the text as it stands there, without the numbers shown before it"
     );
     assert_eq!(numbers(&failure.excerpt), [1, 2, 3, 4, 5]);
-    assert_eq!(failure.fresh, None);
+    assert_eq!(failure.fresh.map(|fresh| fresh.path), Some(path()));
     let failure = once(file, &[("def g(b):\n  return b + 1\n", "x\n")]).unwrap_err();
     let told = "The nearest are lines 4-5, where only the white space is another: ";
     assert!(failure.reason.contains(told), "{}", failure.reason);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::found::{Count, LeftOut, Walk};
 use super::system::Handle;
+use super::tracked;
 use crate::protocol::RelPath;
 use crate::workspace::names::{shown, unescaped};
 use crate::workspace::{Workspace, products};
@@ -13,9 +14,11 @@ use crate::workspace::{Workspace, products};
 /// is not counted.
 pub(super) const ENTRIES: usize = 20_000;
 
-/// Counts what is in the folders that `walk` left out, build products first.
+/// Counts what is in the folders that `walk` left out, build products first, and notes what git tracks of
+/// those that may be such.
 pub(in super::super) fn count(workspace: &Workspace, walk: &mut Walk) {
     count_up_to(ENTRIES, workspace, walk);
+    tracked::look(workspace, walk);
 }
 
 fn count_up_to(room: usize, workspace: &Workspace, walk: &mut Walk) {

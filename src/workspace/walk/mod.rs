@@ -13,6 +13,7 @@ mod system;
 #[cfg(not(target_os = "linux"))]
 #[path = "portable.rs"]
 mod system;
+mod tracked;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

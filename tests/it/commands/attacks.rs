@@ -84,7 +84,7 @@ fn in_a_sandbox_a_command_can_neither_end_nor_stop_its_helper() {
             "for s in KILL STOP TERM; do kill -$s $PPID 2>/dev/null; done; echo alive; exit 3";
         let results = scene.run(&[command, "echo next"], &[]);
         assert!(
-            results.contains("(exit code 3)\n  Output: alive\n"),
+            results.contains("(exit code 3), line 1 of the reply\n  Output: alive\n"),
             "{}: {results}",
             scene.name()
         );

@@ -1,0 +1,191 @@
+//! Which folders git tracks files in, of those whose names tools give as well as people: read from the
+//! index, without git. Where there is none, or it is written in a way that is not known here, nothing
+//! is known.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io::Read;
+
+use cap_fs_ext::DirExt;
+use memchr::{memchr, memmem};
+
+use super::found::Walk;
+use crate::workspace::names::unescaped;
+use crate::workspace::{Workspace, open_regular, products};
+
+/// A longer index is not read.
+const BYTES: u64 = 64 << 20;
+/// The indexes of so many repositories are read.
+const REPOSITORIES: usize = 16;
+
+/// Notes in a walk which of its folders that may be build products hold files which git tracks.
+pub(super) fn look(workspace: &Workspace, walk: &mut Walk) {
+    let all = walk.names.as_bytes();
+    let may_be = |name: &str| memmem::find(all, format!("{name}/").as_bytes()).is_some();
+    if !products::LIKELY.iter().any(|name| may_be(name)) {
+        return;
+    }
+    let mut tracked = BTreeSet::new();
+    for prefix in walk.repositories.iter().take(REPOSITORIES) {
+        if let Some(index) = index(workspace, prefix)
+            && let Some(found) = folders(&index)
+        {
+            let shown = crate::workspace::names::shown(prefix);
+            tracked.extend(found.into_iter().map(|folder| format!("{shown}{folder}")));
+        }
+    }
+    walk.tracked = tracked.into_iter().collect();
+}
+
+/// The index of the repository in that folder, whose path is escaped and ends in `/` but for the root.
+fn index(workspace: &Workspace, prefix: &str) -> Option<Vec<u8>> {
+    let mut folder = workspace.root.try_clone().ok()?;
+    for name in prefix.split_terminator('/') {
+        folder = folder.open_dir_nofollow(unescaped(name)).ok()?;
+    }
+    let file = open_regular(&folder.open_dir_nofollow(".git").ok()?, OsStr::new("index")).ok()?;
+    let mut bytes = Vec::new();
+    file.take(BYTES + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= BYTES).then_some(bytes)
+}
+
+/// The folders of such names that an index has files in, each with a `/` at the end.
+fn folders(index: &[u8]) -> Option<BTreeSet<String>> {
+    let number = |at: usize| Some(u32::from_be_bytes(index.get(at..at + 4)?.try_into().ok()?));
+    let version = number(4)?;
+    if index.get(..4)? != b"DIRC" || !(2..=4).contains(&version) {
+        return None;
+    }
+    let (mut at, mut path, mut found) = (12, Vec::new(), BTreeSet::new());
+    for _ in 0..number(8)? {
+        // Of an entry: ten numbers of four bytes, the object's name, two bytes of flags.
+        let (mode, flags) = (number(at + 24)?, *index.get(at + 60)?);
+        // Where names of objects are longer than 20 bytes, this is no mode.
+        if !matches!(mode, 0o100_644 | 0o100_755 | 0o120_000 | 0o160_000 | 0o040_000) {
+            return None;
+        }
+        let is_extended = version > 2 && flags & 0x40 != 0;
+        let mut begin = at + if is_extended { 64 } else { 62 };
+        if version == 4 {
+            let (dropped, after) = varint(index, begin)?;
+            path.truncate(path.len().checked_sub(dropped)?);
+            begin = after;
+        } else {
+            path.clear();
+        }
+        let end = begin + memchr(0, index.get(begin..)?)?;
+        path.extend_from_slice(&index[begin..end]);
+        note(&path, &mut found);
+        at = if version == 4 { end + 1 } else { at + ((end - at) / 8 + 1) * 8 };
+    }
+    // Some of a split index stand in another file.
+    let mut rest = index.get(at..index.len().checked_sub(20)?)?;
+    while let Some(head) = rest.get(..8) {
+        if &head[..4] == b"link" {
+            return None;
+        }
+        let length = u32::from_be_bytes(head[4..].try_into().ok()?) as usize;
+        rest = rest.get(8 + length..)?;
+    }
+    Some(found)
+}
+
+fn note(path: &[u8], found: &mut BTreeSet<String>) {
+    let mut from = 0;
+    while let Some(length) = memchr(b'/', &path[from..]) {
+        let name = &path[from..from + length];
+        from += length + 1;
+        if products::LIKELY.iter().any(|likely| likely.as_bytes() == name) {
+            let folder = String::from_utf8_lossy(&path[..from]);
+            if !found.contains(&*folder) {
+                found.insert(folder.into_owned());
+            }
+        }
+    }
+}
+
+/// A number as version 4 writes it, and where it ends.
+fn varint(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
+    let mut byte = *bytes.get(at)?;
+    let mut value = usize::from(byte & 0x7f);
+    while byte & 0x80 != 0 {
+        at += 1;
+        byte = *bytes.get(at)?;
+        value = value.checked_add(1)?.checked_mul(128)? | usize::from(byte & 0x7f);
+    }
+    Some((value, at + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// An index of these paths, as git writes it.
+    fn written(version: u32, paths: &[&str], extension: [u8; 4]) -> Vec<u8> {
+        let mut index = b"DIRC".to_vec();
+        index.extend(version.to_be_bytes());
+        index.extend(u32::try_from(paths.len()).unwrap().to_be_bytes());
+        let mut before = "";
+        for path in paths {
+            let begin = index.len();
+            index.extend([0; 24]);
+            index.extend(0o100_644_u32.to_be_bytes());
+            index.extend([7; 32]);
+            index.extend([0, u8::try_from(path.len()).unwrap()]);
+            if version == 4 {
+                let same = before.bytes().zip(path.bytes()).take_while(|(a, b)| a == b).count();
+                index.push(u8::try_from(before.len() - same).unwrap());
+                index.extend(&path.as_bytes()[same..]);
+                index.push(0);
+            } else {
+                index.extend(path.as_bytes());
+                let length = ((index.len() - begin) / 8 + 1) * 8;
+                index.resize(begin + length, 0);
+            }
+            before = path;
+        }
+        index.extend(extension);
+        index.extend([0, 0, 0, 2, 1, 1]);
+        index.extend([9; 20]);
+        index
+    }
+
+    #[test]
+    fn an_index_tells_which_folders_hold_tracked_files() {
+        let paths = ["a/dist/x/target/b", "dist", "src/targets/x", "web/dist/a", "web/dist/b"];
+        for version in 2..=4 {
+            let found = folders(&written(version, &paths, *b"TREE")).unwrap();
+            let wanted = ["a/dist/", "a/dist/x/target/", "web/dist/"];
+            assert!(found.iter().eq(wanted), "{version}: {found:?}");
+            assert_eq!(folders(&written(version, &paths, *b"link")), None);
+            assert_eq!(folders(&written(version, &[], *b"TREE")), Some(BTreeSet::new()));
+        }
+        assert_eq!(folders(&written(5, &paths, *b"TREE")), None);
+        assert_eq!(folders(b"DIRC"), None);
+    }
+
+    #[test]
+    fn an_index_with_longer_names_of_objects_is_not_read() {
+        let mut index = written(2, &["dist/a", "dist/b"], *b"TREE");
+        let first = 12 + 60;
+        index.splice(first..first, [7; 12]);
+        assert_eq!(folders(&index), None);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_stands_in_an_index_is_read_or_not(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            version in 2u32..5,
+            at in 12usize..150,
+        ) {
+            let mut index = written(version, &["a/dist/b", "a/dist/c"], *b"TREE");
+            let end = (at + bytes.len()).min(index.len());
+            let begin = at.min(end);
+            index.splice(begin..end, bytes);
+            let _ = folders(&index);
+        }
+    }
+}
