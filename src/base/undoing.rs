@@ -225,7 +225,7 @@ fn chosen<'a>(entries: &'a [Entry], back: Back, id: &str) -> Result<Chosen<'a>> 
         Back::Undo => {
             let undo = standing.undone.pop().ok_or_else(|| {
                 Error::undo(format!(
-                    "there is nothing to redo in session {id}: only an undo that no turn came after which changed files can be taken back"
+                    "there is nothing to redo in session {id}: an undo can be taken back until a later turn changes files"
                 ))
             })?;
             // Where a turn came after it, the session has gone on.
@@ -260,9 +260,9 @@ fn refusal(conflicts: &[String]) -> String {
     if conflicts.len() > NAMED {
         names.push(format!("and {} more", conflicts.len() - NAMED));
     }
-    let was = if conflicts.len() == 1 { "was" } else { "were" };
+    let (was, them) = if conflicts.len() == 1 { ("was", "it") } else { ("were", "them") };
     format!(
-        "{} {was} changed since, and nothing was touched: {}. `--force` puts them back all the same; what stands there now is kept, and `deaddrop redo` brings it back",
+        "{} {was} changed since, and nothing was touched: {}. `--force` puts {them} back all the same; what stands there now is kept, and `deaddrop redo` brings it back",
         count(conflicts.len(), "file"),
         names.join(", ")
     )

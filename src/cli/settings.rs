@@ -233,7 +233,7 @@ fn show(settings: &[InForce], talk: &Talk, json: bool) {
         let waits = if *allowed { "" } else { ", not allowed yet" };
         talk::result(&format!("{name:<width$} = {}  ({origin}{waits})", setting.toml()));
         if talk.verbose && !about.is_empty() {
-            talk::result(&format!("{:width$}   {about}", ""));
+            talk::prose(&format!("{:width$}   {about}", ""));
         }
     }
 }

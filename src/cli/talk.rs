@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Style};
 use super::arguments::{Color, Global};
 use super::rows::cut;
 use super::summary::{Mark, last_of};
-use super::{Context, live, question};
+use super::{Context, flow, live, question, rows};
 use crate::base::Turn;
 use crate::protocol::{Detail, Kind, Outcome, Warning, WarningSort, tags};
 use crate::session::Session;
@@ -33,6 +33,17 @@ pub(super) fn result(text: &str) {
         let mut out = io::stdout().lock();
         let _ = writeln!(out, "{text}").and_then(|()| out.flush());
     });
+}
+
+/// Prints a result that is prose: on a terminal its rows end between words.
+pub(super) fn prose(text: &str) {
+    result(&in_rows(text, &io::stdout()));
+}
+
+/// A text as it is written there: in rows where that is a terminal that says how wide it is.
+fn in_rows(text: &str, to: &impl IsTerminal) -> String {
+    let width = to.is_terminal().then(rows::terminal).flatten();
+    width.map_or_else(|| text.to_owned(), |width| flow::flowed(text, width))
 }
 
 impl Talk {
@@ -100,6 +111,7 @@ impl Talk {
     pub(super) fn prompt(&self, question: &str) -> bool {
         !self.quiet
             && live::hold(|| {
+                let question = in_rows(question, &io::stderr());
                 let mut err = io::stderr().lock();
                 write!(err, "{question}").and_then(|()| err.flush()).is_ok()
             })
@@ -111,6 +123,7 @@ impl Talk {
     }
 
     pub(super) fn put(text: &str) {
+        let text = in_rows(text, &io::stderr());
         live::above(|| {
             let mut err = io::stderr().lock();
             let _ = writeln!(err, "{text}");
