@@ -56,7 +56,11 @@ pub(super) fn require(consent: &Consent, talk: &Talk) -> Result<()> {
 pub(super) fn allow(base: &std::path::Path, talk: &Talk, json: bool) -> Result<ExitCode> {
     let (_, consent) = Config::look(base, Raw::default())?;
     for opening in consent.openings().iter().chain(consent.found()) {
-        talk::result(&if json { to_json(opening).to_string() } else { opening.line() });
+        if json {
+            talk::result(&to_json(opening).to_string());
+        } else {
+            talk::prose(&opening.line());
+        }
     }
     if consent.openings().is_empty() && consent.found().is_none() {
         talk.say("Nothing is opened by the settings here, and nothing has to be agreed to.");

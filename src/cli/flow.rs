@@ -55,18 +55,15 @@ fn hang(line: &str, width: usize) -> usize {
     if hang <= width / 2 { hang } else { 0 }
 }
 
-/// The words of a line, with as many empty ones between them as there are further blanks. What stands
-/// in backticks is one if it fits into a row.
+/// The words of a line, with as many empty ones between them as there are further blanks. One that
+/// begins what stands in backticks holds all of it, if that fits into a row.
 fn words(line: &str, room: usize) -> Vec<&str> {
     let mut words = Vec::new();
-    let (mut begin, mut quoted) = (0, None);
+    let (mut begin, mut quoted) = (0, false);
     for (at, c) in line.char_indices() {
         match c {
-            '`' => {
-                quoted =
-                    if quoted.is_some() { None } else { closed(&line[at..], room).then_some(at) }
-            }
-            ' ' if quoted.is_none() => {
+            '`' => quoted = !quoted && is_closed(&line[begin..], at + 1 - begin, room),
+            ' ' if !quoted => {
                 words.push(&line[begin..at]);
                 begin = at + 1;
             }
@@ -77,9 +74,14 @@ fn words(line: &str, room: usize) -> Vec<&str> {
     words
 }
 
-/// Whether the backtick that this begins with is closed within so many columns.
-fn closed(rest: &str, room: usize) -> bool {
-    rest[1..].find('`').is_some_and(|end| seen(&rest[..end + 2]) <= room)
+/// Whether there is another backtick from `inside` on, and the word that this begins with fits up to
+/// its end.
+fn is_closed(rest: &str, inside: usize, room: usize) -> bool {
+    rest[inside..].find('`').is_some_and(|length| {
+        let close = inside + length;
+        let end = rest[close..].find(' ').map_or(rest.len(), |more| close + more);
+        seen(&rest[..end]) <= room
+    })
 }
 
 /// How many columns a text takes, colours aside.
@@ -132,6 +134,11 @@ mod tests {
         assert_eq!(
             flowed("Then type `deaddrop new x` in it", 20),
             "Then type\n  `deaddrop new x`\n  in it"
+        );
+        assert_eq!(flowed("See `it is so long` (now)", 20), "See\n  `it is so long`\n  (now)");
+        assert_eq!(
+            flowed("x: see (`it is so so so`), also", 20),
+            "x: see (`it is so\n  so`), also"
         );
         // One that is not closed, or is too long, is no reason to break nothing.
         assert_eq!(

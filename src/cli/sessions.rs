@@ -261,7 +261,7 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
         if context.talk.verbose {
             match files(sequence) {
                 Ok(files) => files.iter().for_each(|file| talk::result(&format!("        {file}"))),
-                Err(why) => talk::result(&format!("        {why}")),
+                Err(why) => talk::prose(&format!("        {why}")),
             }
         }
     }

@@ -11,6 +11,8 @@ use crate::text::{count, visible_line};
 
 /// So many rows tell what failed, was refused or was not run.
 const MOST_ROWS: usize = 5;
+/// In fewer columns a row is cut, whatever it tells.
+const ROOMY: usize = 40;
 /// So many rows tell which files changed.
 const FILE_ROWS: usize = 3;
 /// What rows begin with is so wide, with the blanks around it.
@@ -62,7 +64,9 @@ pub(super) fn rows(talk: &Talk, outcomes: &[Outcome], recorded: bool, width: usi
         return Vec::new();
     }
     let room = width.saturating_sub(LABEL).max(8);
-    let mut rows = vec![row(&talk.bold("Ran"), "Ran", &ran(&work), room)];
+    // How it went stands at its end, which is not cut off where there is some room.
+    let all = if width < ROOMY { room } else { usize::MAX };
+    let mut rows = vec![row(&talk.bold("Ran"), "Ran", &ran(&work), all)];
     for (mark, label) in [(Mark::Failed, "Failed"), (Mark::Refused, "Refused")] {
         let of_mark: Vec<_> = work.iter().filter(|outcome| Mark::of(outcome) == mark).collect();
         for outcome in of_mark.iter().take(MOST_ROWS) {

@@ -37,13 +37,19 @@ pub(super) fn result(text: &str) {
 
 /// Prints a result that is prose: on a terminal its rows end between words.
 pub(super) fn prose(text: &str) {
-    result(&in_rows(text, &io::stdout()));
+    result(&in_rows(text, &io::stdout(), 0));
 }
 
-/// A text as it is written there: in rows where that is a terminal that says how wide it is.
-fn in_rows(text: &str, to: &impl IsTerminal) -> String {
+/// The rows of a text that is to be printed behind `bar`, as a result.
+pub(super) fn rows_of(text: &str, bar: &str) -> String {
+    in_rows(text, &io::stdout(), bar.chars().count())
+}
+
+/// A text as it is written there, `less` columns in: in rows where that is a terminal that says how
+/// wide it is.
+fn in_rows(text: &str, to: &impl IsTerminal, less: usize) -> String {
     let width = to.is_terminal().then(rows::terminal).flatten();
-    width.map_or_else(|| text.to_owned(), |width| flow::flowed(text, width))
+    width.map_or_else(|| text.to_owned(), |width| flow::flowed(text, width.saturating_sub(less)))
 }
 
 impl Talk {
@@ -111,7 +117,8 @@ impl Talk {
     pub(super) fn prompt(&self, question: &str) -> bool {
         !self.quiet
             && live::hold(|| {
-                let question = in_rows(question, &io::stderr());
+                // An answer has room behind it.
+                let question = in_rows(question, &io::stderr(), 2);
                 let mut err = io::stderr().lock();
                 write!(err, "{question}").and_then(|()| err.flush()).is_ok()
             })
@@ -123,7 +130,7 @@ impl Talk {
     }
 
     pub(super) fn put(text: &str) {
-        let text = in_rows(text, &io::stderr());
+        let text = in_rows(text, &io::stderr(), 0);
         live::above(|| {
             let mut err = io::stderr().lock();
             let _ = writeln!(err, "{text}");
