@@ -106,10 +106,15 @@ impl Talk {
         read.ok().map(|_| answer)
     }
 
-    /// Asks whether the person agrees; they do not where there is no terminal.
+    /// Asks whether the person agrees; None where there is no terminal.
+    pub(super) fn agreement(&self, question: &str) -> Option<bool> {
+        let answer = self.ask(question)?;
+        Some(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
+    }
+
+    /// The same where nobody to ask means no.
     pub(super) fn agrees(&self, question: &str) -> bool {
-        let yes = |answer: String| matches!(answer.trim(), "y" | "Y" | "yes" | "Yes");
-        self.ask(question).is_some_and(yes)
+        self.agreement(question) == Some(true)
     }
 
     /// Writes a question, and leaves the cursor behind it: nothing is drawn in place until

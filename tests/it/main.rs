@@ -33,6 +33,8 @@ mod edits;
 #[cfg(unix)]
 mod events_shown;
 #[cfg(target_os = "linux")]
+mod examples_run;
+#[cfg(target_os = "linux")]
 mod finding;
 #[cfg(unix)]
 mod first_contents;

@@ -19,7 +19,10 @@ fn settings_of_somebody_elses_are_shown_and_asked_about() {
             let screen = person.tmux.wait_for("the question", |screen| screen.ends_with("[y/N]"));
             holds(&flat(&screen), &[QUESTION, "sandbox.network = true (line 3): "]);
             person.tmux.types(answer);
-            holds(&flat(&person.sees(2)), &["error: ", "deaddrop config allow"]);
+            let told = flat(&person.sees(2));
+            holds(&told, &["error: you have not agreed to that", "`deaddrop config allow`"]);
+            // What they have just read is not told again.
+            assert_eq!(told.matches("sandbox.network").count(), 1, "{told}");
         }
         person.begins("deaddrop sessions");
         person.tmux.wait_for("the question", |screen| screen.ends_with("[y/N]"));

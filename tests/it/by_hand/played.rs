@@ -42,7 +42,7 @@ fn the_demonstration_shows_each_step_reply_and_result() {
         "$ deaddrop init project",
         "2. A task",
         "$ deaddrop new \"Write a script that greets people\"",
-        "  │ Waiting for replies in .deaddrop/inbox/",
+        "_seq0001.txt\n  │ Waiting for replies in .deaddrop/inbox/",
         "3. The first reply",
         "  │ [CREATE_FILE path=\"greet.sh\"]",
         "  │   ok    RUN_COMMAND  Ran 'sh greet.sh Ada' (exit code 0)",
