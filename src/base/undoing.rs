@@ -156,10 +156,10 @@ impl Base {
         }
         let restored = plan.carry_out(&mut self.checkpoints, &self.workspace, recovered)?;
         left.extend(restored.left);
-        for (path, why) in &left {
-            observer.noticed(&format!("'{path}' is left as it is: {why}"));
-        }
-        self.journal.append(&Record::Restored { left: left.clone() }.to_line())?;
+        let (turns, redid) = (undoing.turns.clone(), undoing.redid);
+        let back = session::Back { turns, redid, left };
+        back.left_told().for_each(|told| observer.noticed(&told));
+        self.journal.append(&Record::Restored { left: back.left.clone() }.to_line())?;
         // What was put back before a stop and is another now, the person has changed since. It counts as
         // put back, so that a redo names it.
         let mut done = Vec::new();
@@ -176,8 +176,7 @@ impl Base {
         self.checkpoints.settle()?;
         self.checkpoints.note_size();
         let mut changed = recording::told(&self.checkpoints, &done, records);
-        let (turns, redid) = (undoing.turns.clone(), undoing.redid);
-        changed.back = Some(Box::new(session::Back { turns, redid, left }));
+        changed.back = Some(Box::new(back));
         let mut session = begin.session.clone();
         self.doubt(&mut session, &done);
         session.go_back(changed, undoing.reason.clone(), undoing.completes.clone(), self.now());

@@ -47,10 +47,10 @@ fn broken(line: &str, width: usize) -> String {
 fn hang(line: &str, width: usize) -> usize {
     let plain = plain(line);
     let leading = plain.len() - plain.trim_start_matches(' ').len();
-    let labelled = plain.char_indices().filter(|(at, c)| {
+    let mut labelled = plain.char_indices().filter(|(at, c)| {
         *c != ' ' && *at > leading && *at <= LABELS && plain[..*at].ends_with("  ")
     });
-    let after_label = labelled.last().map(|(at, _)| wide(&plain[..at]));
+    let after_label = labelled.next_back().map(|(at, _)| wide(&plain[..at]));
     let hang = after_label.filter(|hang| *hang <= width / 2).unwrap_or(leading + 2);
     if hang <= width / 2 { hang } else { 0 }
 }

@@ -249,3 +249,25 @@ fn settings_the_doctor_and_an_editor() {
         holds(&person.sees(0), &["typed words\n", "outbox/a1b2c3d4_seq0001.txt\n"]);
     }
 }
+
+#[test]
+fn an_undo_beside_a_deaddrop_that_serves_tells_what_it_left() {
+    let base = Base::with_session();
+    let Some(person) = Person::sits_down(&base, 80) else { return };
+    let daemon = base.serve(&["watch"]);
+    base.write("inbox/r.txt", "[CREATE_FILE path=\"new/a.txt\"]\n1\n[/CREATE_FILE]\n");
+    base.wait_for_outbox(2);
+    base.wait_for_archive(&["r.txt"]);
+    base.sh("mkdir workspace/new/mine");
+    let told = person.reads("deaddrop undo", 0);
+    holds(
+        &told,
+        &[
+            "warning: 'new' is left as it is: ",
+            "Turn 1 undone, but for 1 place (see above); 1 file",
+        ],
+    );
+    // Once each, here as there.
+    assert_eq!(told.matches("is left as it is").count(), 1, "{told}");
+    daemon.wait_for("'new' is left as it is");
+}

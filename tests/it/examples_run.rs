@@ -157,7 +157,10 @@ const PLAYED: &[Play] = &[
     Example("xclip -selection clipboard -o | deaddrop validate --json", 0),
     Tells("deaddrop run message.json", "\"completed\""),
     Meanwhile("rm run.txt"),
-    Tells("xclip -selection clipboard -o | deaddrop run --policy permissive | jq -r .status", "completed"),
+    Tells(
+        "xclip -selection clipboard -o | deaddrop run --policy permissive | jq -r .status",
+        "completed",
+    ),
     Meanwhile("[ -e run.txt ]"),
 ];
 
