@@ -51,7 +51,12 @@ fn hang(line: &str, width: usize) -> usize {
         *c != ' ' && *at > leading && *at <= LABELS && plain[..*at].ends_with("  ")
     });
     let after_label = labelled.next_back().map(|(at, _)| wide(&plain[..at]));
-    let hang = after_label.filter(|hang| *hang <= width / 2).unwrap_or(leading + 2);
+    // A path that has room in a row, and none there, is worth more than the column.
+    let has_room = |hang: &usize| {
+        let misses = |word: &&str| (width - hang + 1..=width - leading - 2).contains(&seen(word));
+        *hang <= width / 2 && !words(line, width - hang).iter().any(misses)
+    };
+    let hang = after_label.filter(has_room).unwrap_or(leading + 2);
     if hang <= width / 2 { hang } else { 0 }
 }
 
@@ -123,6 +128,7 @@ mod tests {
             flowed("ok  commands    are isolated, all of them", 34),
             "ok  commands    are isolated, all\n                of them"
         );
+        assert_eq!(flowed("a = 1  (/a/path/of/this)", 20), "a = 1\n  (/a/path/of/this)");
         assert_eq!(flowed("  Decide: yes or no or else", 20), "  Decide: yes or no\n    or else");
     }
 

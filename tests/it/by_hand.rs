@@ -9,6 +9,9 @@ use std::cell::Cell;
 use crate::support::Base;
 use crate::tmux::{PROMPT, Tmux};
 
+/// How wide the terminals are: as most begin, and one of two that share a screen.
+const WIDTHS: [usize; 2] = [80, 50];
+
 /// A person at a terminal in a base directory.
 struct Person {
     tmux: Tmux,
@@ -18,7 +21,7 @@ struct Person {
 }
 
 impl Person {
-    /// None, and said so, where there is no tmux.
+    /// None, and said so, where there is no tmux. A base directory has one terminal.
     fn sits_down(base: &Base, columns: usize) -> Option<Self> {
         let tmux = Tmux::start(base, columns)?;
         Some(Self { tmux, columns, typed: Cell::new(0) })
@@ -210,11 +213,11 @@ fn session(columns: usize) {
 
 #[test]
 fn settings_the_doctor_and_an_editor() {
-    let base = Base::with_session();
-    base.write("deaddrop.toml", "# Mine.\n");
-    base.write("editor", "#!/bin/sh\necho \"editing $1\"; read line; echo \"typed $line\"\n");
-    base.sh("chmod +x editor");
-    for columns in [80, 50] {
+    for columns in WIDTHS {
+        let base = Base::with_session();
+        base.write("deaddrop.toml", "# Mine.\n");
+        base.write("editor", "#!/bin/sh\necho \"editing $1\"; read line; echo \"typed $line\"\n");
+        base.sh("chmod +x editor");
         let Some(person) = Person::sits_down(&base, columns) else { return };
         assert_eq!(person.does("deaddrop config get max_tokens", 0), "24000\n");
         holds(

@@ -1,18 +1,18 @@
 //! Questions at the terminal, answered by typing, and what a person is warned of there.
 
-use super::{Person, flat, holds};
+use super::{Person, WIDTHS, flat, holds};
 use crate::support::Base;
 
 const QUESTION: &str = "Do you agree to this, here and as it stands?";
 
 #[test]
 fn settings_of_somebody_elses_are_shown_and_asked_about() {
-    let base = Base::that_nobody_agrees_to();
-    base.write(
-        "deaddrop.toml",
-        "max_tokens = 9000\n[sandbox]\nnetwork = true\nreadable = [\"/srv\"]\n",
-    );
-    for columns in [80, 50] {
+    for columns in WIDTHS {
+        let base = Base::that_nobody_agrees_to();
+        base.write(
+            "deaddrop.toml",
+            "max_tokens = 9000\n[sandbox]\nnetwork = true\nreadable = [\"/srv\"]\n",
+        );
         let Some(person) = Person::sits_down(&base, columns) else { return };
         for answer in ["n", "", "perhaps"] {
             person.begins("deaddrop sessions");
@@ -40,11 +40,11 @@ fn settings_of_somebody_elses_are_shown_and_asked_about() {
 
 #[test]
 fn what_is_withheld_as_a_secret_is_told() {
-    let base = Base::new();
-    // In two halves, so that no scanner takes this file for one that holds it.
-    let key = format!("ghp_{}", "x7Kq2mWv9TzR4bNc8YpL1sHd6JfGa3EuQo5i");
-    base.write("workspace/README.md", format!("Deploy with token = \"{key}\".\n"));
-    for columns in [80, 50] {
+    for columns in WIDTHS {
+        let base = Base::new();
+        // In two halves, so that no scanner takes this file for one that holds it.
+        let key = format!("ghp_{}", "x7Kq2mWv9TzR4bNc8YpL1sHd6JfGa3EuQo5i");
+        base.write("workspace/README.md", format!("Deploy with token = \"{key}\".\n"));
         let Some(person) = Person::sits_down(&base, columns) else { return };
         let told = person.reads("deaddrop new --no-watch 'Describe the project'", 0);
         holds(&told, &["warning: ", "README.md"]);
