@@ -216,7 +216,10 @@ fn settings_the_doctor_and_an_editor() {
     for columns in WIDTHS {
         let base = Base::with_session();
         base.write("deaddrop.toml", "# Mine.\n");
-        base.write("editor", "#!/bin/sh\necho \"editing $1\"; read line; echo \"typed $line\"\n");
+        base.write(
+            "editor",
+            "#!/bin/sh\necho \"editing ${1##*/}\"; read line; echo \"typed $line\"\n",
+        );
         base.sh("chmod +x editor");
         let Some(person) = Person::sits_down(&base, columns) else { return };
         assert_eq!(person.does("deaddrop config get max_tokens", 0), "24000\n");
