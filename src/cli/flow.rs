@@ -141,7 +141,7 @@ mod tests {
             flowed("Then type `deaddrop new x` in it", 20),
             "Then type\n  `deaddrop new x`\n  in it"
         );
-        assert_eq!(flowed("See `it is so long` (now)", 20), "See\n  `it is so long`\n  (now)");
+        assert_eq!(flowed("See `it is so long` (now)", 20), "See `it is so long`\n  (now)");
         assert_eq!(
             flowed("x: see (`it is so so so`), also", 20),
             "x: see (`it is so\n  so`), also"
