@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(flowed("See `it is so long` (now)", 20), "See `it is so long`\n  (now)");
         assert_eq!(
             flowed("x: see (`it is so so so`), also", 20),
-            "x: see (`it is so\n  so`), also"
+            "x: see (`it is so so\n  so`), also"
         );
         // One that is not closed, or is too long, is no reason to break nothing.
         assert_eq!(
