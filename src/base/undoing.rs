@@ -163,10 +163,10 @@ impl Base {
         }
         let restored = plan.carry_out(&mut self.checkpoints, &self.workspace, recovered)?;
         left.extend(restored.left);
-        for (path, why) in &left {
-            observer.noticed(&format!("'{path}' is left as it is: {why}"));
-        }
-        self.journal.append(&Record::Restored { left: left.clone() }.to_line())?;
+        let (turns, redid) = (undoing.turns.clone(), undoing.redid);
+        let back = session::Back { turns, redid, left };
+        back.left_told().for_each(|told| observer.noticed(&told));
+        self.journal.append(&Record::Restored { left: back.left.clone() }.to_line())?;
         // What was put back before a stop and is another now, the person has changed since. It counts as
         // put back, so that a redo names it.
         let mut done = Vec::new();
@@ -183,8 +183,7 @@ impl Base {
         self.checkpoints.settle()?;
         self.checkpoints.note_size();
         let mut changed = recording::told(&self.checkpoints, &done, records);
-        let (turns, redid) = (undoing.turns.clone(), undoing.redid);
-        changed.back = Some(Box::new(session::Back { turns, redid, left }));
+        changed.back = Some(Box::new(back));
         let mut session = begin.session.clone();
         self.doubt(&mut session, &done);
         session.go_back(changed, undoing.reason.clone(), undoing.completes.clone(), self.now());
@@ -234,7 +233,7 @@ fn chosen<'a>(entries: &'a [Entry], back: Back, id: &str) -> Result<Chosen<'a>> 
         Back::Undo => {
             let undo = standing.undone.pop().ok_or_else(|| {
                 Error::undo(format!(
-                    "there is nothing to redo in session {id}: only an undo that no turn came after which changed files can be taken back"
+                    "there is nothing to redo in session {id}: an undo can be taken back until a later turn changes files"
                 ))
             })?;
             // Where a turn came after it, the session has gone on.
@@ -306,9 +305,9 @@ fn refusal(conflicts: &[String]) -> String {
     if conflicts.len() > NAMED {
         names.push(format!("and {} more", conflicts.len() - NAMED));
     }
-    let was = if conflicts.len() == 1 { "was" } else { "were" };
+    let (was, them) = if conflicts.len() == 1 { ("was", "it") } else { ("were", "them") };
     format!(
-        "{} {was} changed since, and nothing was touched: {}. `--force` puts them back all the same; what stands there now is kept, and `deaddrop redo` brings it back",
+        "{} {was} changed since, and nothing was touched: {}. `--force` puts {them} back all the same; what stands there now is kept, and `deaddrop redo` brings it back",
         count(conflicts.len(), "file"),
         names.join(", ")
     )

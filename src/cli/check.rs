@@ -218,15 +218,15 @@ impl Looked {
 
     fn tell_person(&self, context: &Context, errors: usize) {
         if let Some(why) = &self.held {
-            talk::result(&format!("Would be held: {why}"));
+            talk::prose(&format!("Would be held: {why}"));
         }
-        self.outcomes.iter().for_each(|outcome| talk::result(&located(context, outcome)));
+        self.outcomes.iter().for_each(|outcome| talk::prose(&located(context, outcome)));
         for file in &self.rewritten {
             let talk = context.talk.for_results();
             talk::result(&format!("\n{}", coloured(&talk, &diff(file))));
         }
         for told in &self.withheld {
-            talk::result(&format!("Would be {told}"));
+            talk::prose(&format!("Would be {told}"));
         }
         let changed = if self.is_in_guest {
             String::new()

@@ -89,7 +89,7 @@ fn list(context: &Context) -> Result<ExitCode> {
             continue;
         }
         let state = if kept.is_whole { "" } else { "  gone" };
-        talk::result(&format!(
+        talk::prose(&format!(
             "{}  {:>4}  {}  {:>8}  {:>12}{state}",
             kept.session,
             kept.sequence,

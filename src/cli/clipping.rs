@@ -267,7 +267,12 @@ fn put(
     }
     context.talk.say(&match next {
         Some(next) => format!("Send it, then part {} of {of}: {next}", part + 1),
-        None => "Paste it into the chat and copy the reply there; then: deaddrop next".to_owned(),
+        None => {
+            // A terminal gives nothing back: there the reply is pasted.
+            let reads = done.is_ok_and(|way| !way.is_unanswered());
+            let from = if reads { "" } else { " -" };
+            format!("Paste it into the chat and copy the reply there; then: deaddrop next{from}")
+        }
     });
     Ok(())
 }

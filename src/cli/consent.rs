@@ -9,7 +9,7 @@ use serde_json::json;
 use super::prompt::forget_typed;
 use super::talk::{self, Talk};
 use crate::config::{Config, Consent, Opening, Raw};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -45,10 +45,17 @@ pub(super) fn require(consent: &Consent, talk: &Talk) -> Result<()> {
     );
     // What was pasted with the command answers nothing.
     forget_typed();
-    if !talk.agrees(&question) {
-        return consent.require();
+    match talk.agreement(&question) {
+        Some(true) => consent.allow()?,
+        // They have just read what it is.
+        Some(false) => {
+            return Err(Error::usage(format!(
+                "you have not agreed to that, and nothing was done. Change {}, or agree: answer `y`, or type `deaddrop config allow`",
+                consent.whose()
+            )));
+        }
+        None => return consent.require(),
     }
-    consent.allow()?;
     talk.say("It is noted, and you are not asked again; `deaddrop config deny` takes it back.");
     Ok(())
 }
@@ -57,7 +64,11 @@ pub(super) fn require(consent: &Consent, talk: &Talk) -> Result<()> {
 pub(super) fn allow(base: &std::path::Path, talk: &Talk, json: bool) -> Result<ExitCode> {
     let (_, consent) = Config::look(base, Raw::default())?;
     for opening in consent.openings().iter().chain(consent.found()) {
-        talk::result(&if json { to_json(opening).to_string() } else { opening.line() });
+        if json {
+            talk::result(&to_json(opening).to_string());
+        } else {
+            talk::prose(&opening.line());
+        }
     }
     if consent.openings().is_empty() && consent.found().is_none() {
         talk.say("Nothing is opened by the settings here, and nothing has to be agreed to.");

@@ -2,7 +2,7 @@
 //! only the replies are written beforehand. Each step is explained.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde_json::json;
 
+use super::rows;
 use super::talk::{self, Talk};
 use crate::config::{Config, FOLDER};
 use crate::error::{Error, Result};
@@ -24,7 +25,7 @@ use crate::watch::Stop;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Your own settings and projects are not touched, and no chat is needed: the replies are written
-beforehand. It takes some seconds.
+beforehand. It takes less than ten seconds; at a terminal it pauses before each step.
 
 Examples:
   deaddrop demo
@@ -35,9 +36,15 @@ pub(super) struct Demo {
     keep: bool,
 }
 
+/// What a text begins with, in each row, that is not the demonstration's own.
+const BAR: &str = "  │ ";
 const TASK: &str = "Write a script that greets people";
 /// How long a step may take on a slow machine before something is wrong.
 const PATIENCE: Duration = Duration::from_mins(1);
+/// How long a person at a terminal may look at a step before the next begins.
+const PAUSE: Duration = Duration::from_millis(900);
+/// The steps before the first reply: the project and the task.
+const BEFORE: usize = 2;
 
 /// What the model says, and what a person should see in it.
 struct Scene {
@@ -148,11 +155,12 @@ impl Drop for Serving {
 impl Stage<'_> {
     fn play(&self) -> Result<()> {
         let project = self.path.join("project");
-        self.step(1, "A project", "deaddrop works on a folder of yours. `init` makes it ready: inbox, outbox and sessions go to .deaddrop/, which git ignores and no command sees.", "deaddrop init project");
+        self.step(1, "A project", "deaddrop works on a folder of yours. `init` makes it ready: inbox, outbox and sessions go to .deaddrop/, which git ignores and no command sees.", "deaddrop init project")?;
         self.run(self.path, &["--quiet", "init", "project"])?;
         let config = Config::of_file(&project)?;
 
-        self.step(2, "A task", "It writes an outbox, a text with all that the model needs, for you to paste into any chat. Then it waits for replies.", &format!("deaddrop new \"{TASK}\""));
+        self.step(2, "A task", "It writes an outbox, a text with all that the model needs, for you to paste into any chat. Then it waits for replies.", &format!("deaddrop new \"{TASK}\""))?;
+        self.tell("");
         let mut serving = self.serve(&project)?;
         let store = Store::new(&config.sessions);
         let mut session = self.wait(&mut serving, "the session", || {
@@ -165,7 +173,9 @@ impl Stage<'_> {
             let outbox = config.outbox.join(session.outbox_name());
             let reply = format!("{}\n{}", first_line(&outbox)?, scene.reply);
             let name = format!("reply{}.txt", n + 1);
-            self.step(n + 3, scene.title, scene.why, &format!("save as {FOLDER}/inbox/{name}"));
+            let number = BEFORE + n + 1;
+            self.step(number, scene.title, scene.why, &format!("save as {FOLDER}/inbox/{name}"))?;
+            self.tell("");
             self.show(&reply);
             self.tell("");
             put(&config.inbox, &name, &reply)?;
@@ -181,7 +191,7 @@ impl Stage<'_> {
             }
             if self.json {
                 talk::result(&json!({
-                    "step": n + 3,
+                    "step": number,
                     "reply": reply,
                     "sequence": next.sequence,
                     "isComplete": next.is_complete,
@@ -207,23 +217,42 @@ impl Stage<'_> {
     }
 
     /// Tells of a step, why it is done and how a person would do it.
-    fn step(&self, number: usize, title: &str, why: &str, how: &str) {
+    fn step(&self, number: usize, title: &str, why: &str, how: &str) -> Result<()> {
+        if number > 1 {
+            self.pause()?;
+        }
         self.tell(&format!(
-            "\n{}\n{why}\n\n$ {how}\n",
+            "\n{}\n{why}\n\n$ {how}",
             self.talk.for_results().bold(&format!("{number}. {title}"))
         ));
+        Ok(())
+    }
+
+    /// Gives a person who watches the time to look.
+    fn pause(&self) -> Result<()> {
+        if self.json || self.talk.quiet || !io::stdout().is_terminal() {
+            return Ok(());
+        }
+        let begun = Instant::now();
+        while begun.elapsed() < PAUSE {
+            if self.stop.is_asked() {
+                return Err(Error::interrupted());
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
     }
 
     fn tell(&self, text: &str) {
         if !self.json && !self.talk.quiet {
-            talk::result(text);
+            talk::prose(text);
         }
     }
 
     /// Shows a text that is not this command's own.
     fn show(&self, text: &str) {
-        for line in visible(text.trim_end()).lines() {
-            self.tell(&format!("  │ {line}"));
+        for row in talk::rows_of(&visible(text.trim_end()), BAR).lines() {
+            self.tell(&format!("{BAR}{row}"));
         }
     }
 
@@ -256,6 +285,9 @@ impl Stage<'_> {
         }
         command.env_remove("NOTIFY_SOCKET").env("XDG_CONFIG_HOME", self.path.join("settings"));
         command.env("XDG_STATE_HOME", self.path.join("state"));
+        // It stands behind the bar.
+        let width = rows::own_width().saturating_sub(BAR.chars().count());
+        command.env("COLUMNS", width.to_string());
         command.args(arguments).current_dir(folder).stdin(Stdio::null());
         Ok(command)
     }
@@ -347,4 +379,16 @@ fn put(inbox: &Path, name: &str, reply: &str) -> Result<()> {
     let (partial, path) = (inbox.join(format!("{name}.part")), inbox.join(name));
     let saved = fs::write(&partial, reply).and_then(|()| fs::rename(&partial, &path));
     saved.map_err(|e| Error::io("save the reply as", &path, e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn its_pauses_leave_half_of_ten_seconds_for_what_it_does() {
+        // One before each step but the first.
+        let pauses = u32::try_from(BEFORE + SCENES.len() - 1).unwrap();
+        assert!(PAUSE * pauses <= Duration::from_secs(5), "{PAUSE:?} {pauses} times");
+    }
 }

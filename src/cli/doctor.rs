@@ -112,7 +112,7 @@ pub(super) fn doctor(context: &Context, consent: &Consent) -> ExitCode {
                 (false, true) => "--",
                 (false, false) => "NO",
             };
-            talk::result(&format!("{mark}  {what:<16} {told}"));
+            talk::prose(&format!("{mark}  {what:<15}  {told}"));
         }
     }
     let well = findings.iter().all(|finding| finding.well || finding.spare);

@@ -101,6 +101,13 @@ impl Context {
                     let new = talk::outcomes(session).iter().skip(known);
                     new.for_each(|outcome| teller.done(outcome));
                 }
+                // What was told there is told here.
+                let changed = session.changed.as_deref();
+                if let (Wish::Back { .. }, Some(back)) =
+                    (&wish, changed.and_then(|c| c.back.as_ref()))
+                {
+                    back.left_told().for_each(|told| teller.noticed(&told));
+                }
                 Ok(*turn)
             }
         }

@@ -16,6 +16,7 @@ mod doing;
 mod events;
 #[cfg(test)]
 mod examples;
+mod flow;
 mod held;
 mod init;
 mod input;

@@ -23,8 +23,9 @@ pub(super) fn own_width() -> usize {
     terminal().or_else(said).unwrap_or(USUAL)
 }
 
+/// How wide the terminal says that it is.
 #[cfg(unix)]
-fn terminal() -> Option<usize> {
+pub(super) fn terminal() -> Option<usize> {
     use rustix::termios::tcgetwinsize;
 
     let sizes = [
@@ -37,7 +38,7 @@ fn terminal() -> Option<usize> {
 }
 
 #[cfg(not(unix))]
-fn terminal() -> Option<usize> {
+pub(super) fn terminal() -> Option<usize> {
     None
 }
 
@@ -104,6 +105,25 @@ pub(super) fn pieces(line: &str, room: usize) -> Vec<String> {
     pieces
 }
 
+/// The same of a text that is read and not compared: a piece ends behind a word where it can.
+fn in_words(line: &str, room: usize) -> Vec<String> {
+    let (mut found, mut rest) = (Vec::new(), squeezed(line));
+    loop {
+        let first = pieces(&rest, room).swap_remove(0);
+        if first.len() == rest.len() {
+            found.push(first);
+            return found;
+        }
+        let at = if rest[first.len()..].starts_with(' ') {
+            first.len()
+        } else {
+            first.rfind(' ').filter(|at| *at >= first.len() / 2).unwrap_or(first.len())
+        };
+        found.push(rest[..at].trim_end().to_owned());
+        rest = rest[at..].strip_prefix(' ').unwrap_or(&rest[at..]).to_owned();
+    }
+}
+
 /// A visible text in rows that begin with the bar.
 pub(super) fn barred(text: &str, width: usize) -> Vec<String> {
     let room = width - BAR.len();
@@ -115,7 +135,7 @@ pub(super) fn barred(text: &str, width: usize) -> Vec<String> {
 pub(super) fn field(label: &str, text: &str, width: usize) -> String {
     let label = format!("  {:<8}", format!("{label}:"));
     let gap = " ".repeat(label.len() - BAR.len());
-    let rows = pieces(text, width - label.len()).join(&format!("\n{BAR}{gap}"));
+    let rows = in_words(text, width - label.len()).join(&format!("\n{BAR}{gap}"));
     format!("{label}{rows}\n")
 }
 

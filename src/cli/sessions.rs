@@ -157,7 +157,7 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         let how = question::how(context, &session);
         lines.push(question::told(&talk, &session, &context.foretell(&session), &how));
     }
-    talk::result(&lines.join("\n"));
+    talk::prose(&lines.join("\n"));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -257,11 +257,11 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
         if waits {
             line.push_str(&format!(" so far, {}", how()));
         }
-        talk::result(&format!("{line}  ({})", visible_line(&reply)));
+        talk::prose(&format!("{line}  ({})", visible_line(&reply)));
         if context.talk.verbose {
             match files(sequence) {
                 Ok(files) => files.iter().for_each(|file| talk::result(&format!("        {file}"))),
-                Err(why) => talk::result(&format!("        {why}")),
+                Err(why) => talk::prose(&format!("        {why}")),
             }
         }
     }

@@ -231,9 +231,9 @@ fn show(settings: &[InForce], talk: &Talk, json: bool) {
         let InForce { name, origin, about, source, allowed, .. } = setting;
         let origin = if *source == Source::Default { "default" } else { origin };
         let waits = if *allowed { "" } else { ", not allowed yet" };
-        talk::result(&format!("{name:<width$} = {}  ({origin}{waits})", setting.toml()));
+        talk::prose(&format!("{name:<width$} = {}  ({origin}{waits})", setting.toml()));
         if talk.verbose && !about.is_empty() {
-            talk::result(&format!("{:width$}   {about}", ""));
+            talk::prose(&format!("{:width$}   {about}", ""));
         }
     }
 }

@@ -11,6 +11,8 @@ use crate::text::{count, visible_line};
 
 /// So many rows tell what failed, was refused or was not run.
 const MOST_ROWS: usize = 5;
+/// In fewer columns a row is cut, whatever it tells.
+const ROOMY: usize = 40;
 /// So many rows tell which files changed.
 const FILE_ROWS: usize = 3;
 /// What rows begin with is so wide, with the blanks around it.
@@ -50,7 +52,8 @@ impl Mark {
     }
 }
 
-/// What the outcomes of a reply came to, in rows of at most `width` columns; nothing where there is
+/// What the outcomes of a reply came to, in rows of at most `width` columns, but for the first, which
+/// [`Talk::say`] breaks where there is room to read it; nothing where there is
 /// nothing to tell that is not seen at once. `recorded`: which files changed is told by somebody who
 /// knows it of commands too, which outcomes do not tell.
 pub(super) fn rows(talk: &Talk, outcomes: &[Outcome], recorded: bool, width: usize) -> Vec<String> {
@@ -62,7 +65,9 @@ pub(super) fn rows(talk: &Talk, outcomes: &[Outcome], recorded: bool, width: usi
         return Vec::new();
     }
     let room = width.saturating_sub(LABEL).max(8);
-    let mut rows = vec![row(&talk.bold("Ran"), "Ran", &ran(&work), room)];
+    // How it went stands at its end, which is not cut off where there is some room.
+    let all = if width < ROOMY { room } else { usize::MAX };
+    let mut rows = vec![row(&talk.bold("Ran"), "Ran", &ran(&work), all)];
     for (mark, label) in [(Mark::Failed, "Failed"), (Mark::Refused, "Refused")] {
         let of_mark: Vec<_> = work.iter().filter(|outcome| Mark::of(outcome) == mark).collect();
         for outcome in of_mark.iter().take(MOST_ROWS) {
@@ -252,9 +257,13 @@ mod tests {
   Changed   a.py (new), b (deleted)"
         );
         for width in 20..60 {
-            for row in told(&outcomes, width).lines() {
+            let told = told(&outcomes, width);
+            // The first is broken, not cut, where there is some room.
+            let whole = usize::from(width >= ROOMY);
+            for row in told.lines().skip(whole) {
                 assert!(columns::wide(row) <= width, "{row} in {width}");
             }
+            assert!(whole == 0 || told.lines().next().unwrap().ends_with(" 1 refused"), "{told}");
         }
     }
 

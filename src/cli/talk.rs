@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Style};
 use super::arguments::{Color, Global};
 use super::rows::cut;
 use super::summary::{Mark, last_of};
-use super::{Context, live, question};
+use super::{Context, flow, live, question, rows};
 use crate::base::Turn;
 use crate::protocol::{Detail, Kind, Outcome, Warning, WarningSort, tags};
 use crate::session::Session;
@@ -33,6 +33,23 @@ pub(super) fn result(text: &str) {
         let mut out = io::stdout().lock();
         let _ = writeln!(out, "{text}").and_then(|()| out.flush());
     });
+}
+
+/// Prints a result that is prose: on a terminal its rows end between words.
+pub(super) fn prose(text: &str) {
+    result(&in_rows(text, &io::stdout(), 0));
+}
+
+/// The rows of a text that is to be printed behind `bar`, as a result.
+pub(super) fn rows_of(text: &str, bar: &str) -> String {
+    in_rows(text, &io::stdout(), bar.chars().count())
+}
+
+/// A text as it is written there, `less` columns in: in rows where that is a terminal that says how
+/// wide it is.
+fn in_rows(text: &str, to: &impl IsTerminal, less: usize) -> String {
+    let width = to.is_terminal().then(rows::terminal).flatten();
+    width.map_or_else(|| text.to_owned(), |width| flow::flowed(text, width.saturating_sub(less)))
 }
 
 impl Talk {
@@ -89,10 +106,15 @@ impl Talk {
         read.ok().map(|_| answer)
     }
 
-    /// Asks whether the person agrees; they do not where there is no terminal.
+    /// Asks whether the person agrees; None where there is no terminal.
+    pub(super) fn agreement(&self, question: &str) -> Option<bool> {
+        let answer = self.ask(question)?;
+        Some(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
+    }
+
+    /// The same where nobody to ask means no.
     pub(super) fn agrees(&self, question: &str) -> bool {
-        let yes = |answer: String| matches!(answer.trim(), "y" | "Y" | "yes" | "Yes");
-        self.ask(question).is_some_and(yes)
+        self.agreement(question) == Some(true)
     }
 
     /// Writes a question, and leaves the cursor behind it: nothing is drawn in place until
@@ -100,6 +122,8 @@ impl Talk {
     pub(super) fn prompt(&self, question: &str) -> bool {
         !self.quiet
             && live::hold(|| {
+                // An answer has room behind it.
+                let question = in_rows(question, &io::stderr(), 2);
                 let mut err = io::stderr().lock();
                 write!(err, "{question}").and_then(|()| err.flush()).is_ok()
             })
@@ -111,6 +135,7 @@ impl Talk {
     }
 
     pub(super) fn put(text: &str) {
+        let text = in_rows(text, &io::stderr(), 0);
         live::above(|| {
             let mut err = io::stderr().lock();
             let _ = writeln!(err, "{text}");

@@ -205,8 +205,10 @@ impl Listener for Teller<'_> {
     fn took(&mut self, name: &OsStr, session: &Session) {
         let talk = &self.context.talk;
         let name = name.to_string_lossy();
+        // Beside others it stands apart from them.
+        let gap = if self.serves { "\n" } else { "" };
         talk.say(&talk.bold(&format!(
-            "\n{}, the reply to outbox {} of session {}:",
+            "{gap}{}, the reply to outbox {} of session {}:",
             visible_line(&name),
             session.sequence,
             session.id

@@ -150,3 +150,10 @@ pub struct Back {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<(String, String)>,
 }
+
+impl Back {
+    /// What is not as it was, a sentence each.
+    pub fn left_told(&self) -> impl Iterator<Item = String> {
+        self.left.iter().map(|(path, why)| format!("'{path}' is left as it is: {why}"))
+    }
+}

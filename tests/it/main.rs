@@ -9,6 +9,8 @@ mod approvals;
 mod asking;
 mod basics;
 mod budget;
+#[cfg(target_os = "linux")]
+mod by_hand;
 #[cfg(unix)]
 mod checking;
 #[cfg(unix)]
@@ -17,6 +19,8 @@ mod cli;
 mod clipboard;
 #[cfg(target_os = "linux")]
 mod commands;
+#[cfg(target_os = "linux")]
+mod completing;
 #[cfg(target_os = "linux")]
 mod confinement;
 #[cfg(target_os = "linux")]
@@ -28,6 +32,8 @@ mod dialects;
 mod edits;
 #[cfg(unix)]
 mod events_shown;
+#[cfg(target_os = "linux")]
+mod examples_run;
 #[cfg(target_os = "linux")]
 mod finding;
 #[cfg(unix)]

@@ -1,0 +1,164 @@
+//! What deaddrop says, in rows of the terminal's width that end between words: a terminal by itself
+//! breaks a line wherever it is full.
+
+use super::columns::wide;
+
+/// In fewer columns nothing is gained.
+const NARROWEST: usize = 20;
+/// A label, or columns of them, ends at most here.
+const LABELS: usize = 24;
+
+/// A text whose lines are broken at blanks, so that each row has at most `width` columns; what is in
+/// backticks, and may be copied, stays together. The rows that go on with a line stand below what
+/// follows its label, or are indented by two. A word that is wider than a row is left to the terminal.
+pub(super) fn flowed(text: &str, width: usize) -> String {
+    if width < NARROWEST {
+        return text.to_owned();
+    }
+    text.split('\n').map(|line| broken(line, width)).collect::<Vec<_>>().join("\n")
+}
+
+fn broken(line: &str, width: usize) -> String {
+    if seen(line) <= width {
+        return line.to_owned();
+    }
+    let hang = hang(line, width);
+    let indent = " ".repeat(hang);
+    let (mut text, mut taken) = (String::new(), 0);
+    for (n, word) in words(line, width - hang).into_iter().enumerate() {
+        let room = seen(word);
+        // What ends a question, a blank, begins no row.
+        if n > 0 && taken > hang && room > 0 && taken + 1 + room > width {
+            text.truncate(text.trim_end_matches(' ').len());
+            text.push('\n');
+            text.push_str(&indent);
+            taken = hang;
+        } else if n > 0 {
+            text.push(' ');
+            taken += 1;
+        }
+        text.push_str(word);
+        taken += room;
+    }
+    text
+}
+
+/// In which column a line goes on in its next row.
+fn hang(line: &str, width: usize) -> usize {
+    let plain = plain(line);
+    let leading = plain.len() - plain.trim_start_matches(' ').len();
+    let mut labelled = plain.char_indices().filter(|(at, c)| {
+        *c != ' ' && *at > leading && *at <= LABELS && plain[..*at].ends_with("  ")
+    });
+    let after_label = labelled.next_back().map(|(at, _)| wide(&plain[..at]));
+    // A path that has room in a row, and none there, is worth more than the column.
+    let has_room = |hang: &usize| {
+        let misses = |word: &&str| (width - hang + 1..=width - leading - 2).contains(&seen(word));
+        *hang <= width / 2 && !words(line, width - hang).iter().any(misses)
+    };
+    let hang = after_label.filter(has_room).unwrap_or(leading + 2);
+    if hang <= width / 2 { hang } else { 0 }
+}
+
+/// The words of a line, with as many empty ones between them as there are further blanks. One that
+/// begins what stands in backticks holds all of it, if that fits into a row.
+fn words(line: &str, room: usize) -> Vec<&str> {
+    let mut words = Vec::new();
+    let (mut begin, mut quoted) = (0, false);
+    for (at, c) in line.char_indices() {
+        match c {
+            '`' => quoted = !quoted && is_closed(&line[begin..], at + 1 - begin, room),
+            ' ' if !quoted => {
+                words.push(&line[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    words.push(&line[begin..]);
+    words
+}
+
+/// Whether there is another backtick from `inside` on, and the word that this begins with fits up to
+/// its end.
+fn is_closed(rest: &str, inside: usize, room: usize) -> bool {
+    rest[inside..].find('`').is_some_and(|length| {
+        let close = inside + length;
+        let end = rest[close..].find(' ').map_or(rest.len(), |more| close + more);
+        seen(&rest[..end]) <= room
+    })
+}
+
+/// How many columns a text takes, colours aside.
+fn seen(text: &str) -> usize {
+    if text.contains('\u{1b}') { wide(&plain(text)) } else { wide(text) }
+}
+
+/// A text without its colours, which are all that acts on the terminal in what is said.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, colour)) = rest.split_once('\u{1b}') {
+        plain.push_str(before);
+        rest = colour.split_once('m').map_or("", |(_, after)| after);
+    }
+    plain + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_broken_between_words() {
+        assert_eq!(
+            flowed("a file was changed since, and nothing was touched\nshort", 30),
+            "a file was changed since, and\n  nothing was touched\nshort"
+        );
+        let row = "exactly as wide as the row";
+        assert_eq!(flowed(row, row.len()), row);
+        assert_eq!(flowed("宽宽宽宽宽 宽宽宽宽宽 宽", 20), "宽宽宽宽宽\n  宽宽宽宽宽 宽");
+        // Blanks that somebody set stay where no row ends.
+        assert_eq!(flowed("a   b        c and more words", 21), "a   b        c and\n  more words");
+    }
+
+    #[test]
+    fn what_has_a_label_goes_on_below_what_follows_it() {
+        assert_eq!(
+            flowed("ok  commands    are isolated, all of them", 34),
+            "ok  commands    are isolated, all\n                of them"
+        );
+        assert_eq!(flowed("a = 1  (/a/path/of/this)", 20), "a = 1\n  (/a/path/of/this)");
+        assert_eq!(flowed("  Decide: yes or no or else", 20), "  Decide: yes or no\n    or else");
+    }
+
+    #[test]
+    fn what_may_be_copied_stays_whole() {
+        let path = "/a/folder/that/has/a/name/wider/than/this";
+        assert_eq!(flowed(&format!("It is in {path}."), 20), format!("It is in\n  {path}."));
+        assert_eq!(flowed(path, 20), path);
+        assert_eq!(
+            flowed("Then type `deaddrop new x` in it", 20),
+            "Then type\n  `deaddrop new x`\n  in it"
+        );
+        assert_eq!(flowed("See `it is so long` (now)", 20), "See `it is so long`\n  (now)");
+        assert_eq!(
+            flowed("x: see (`it is so so so`), also", 20),
+            "x: see (`it is so so\n  so`), also"
+        );
+        // One that is not closed, or is too long, is no reason to break nothing.
+        assert_eq!(
+            flowed("a ` here, and much that follows", 20),
+            "a ` here, and much\n  that follows"
+        );
+    }
+
+    #[test]
+    fn colours_take_no_room_and_a_question_keeps_its_end() {
+        let text = "\u{1b}[1mwarning:\u{1b}[0m twenty";
+        assert_eq!(flowed(text, 20), text);
+        assert_eq!(flowed("Do you agree to that? [y/N] ", 27), "Do you agree to that? [y/N] ");
+        assert_eq!(flowed("Do you agree to that? [y/N] ", 24), "Do you agree to that?\n  [y/N] ");
+        assert_eq!(flowed("a narrow one", 5), "a narrow one");
+    }
+}

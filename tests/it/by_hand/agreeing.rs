@@ -1,0 +1,65 @@
+//! Questions at the terminal, answered by typing, and what a person is warned of there.
+
+use super::{Person, WIDTHS, flat, holds};
+use crate::support::Base;
+
+const QUESTION: &str = "Do you agree to this, here and as it stands?";
+
+#[test]
+fn settings_of_somebody_elses_are_shown_and_asked_about() {
+    for columns in WIDTHS {
+        let base = Base::that_nobody_agrees_to();
+        base.write(
+            "deaddrop.toml",
+            "max_tokens = 9000\n[sandbox]\nnetwork = true\nreadable = [\"/srv\"]\n",
+        );
+        let Some(person) = Person::sits_down(&base, columns) else { return };
+        for answer in ["n", "", "perhaps"] {
+            person.begins("deaddrop sessions");
+            let screen = person.tmux.wait_for("the question", |screen| screen.ends_with("[y/N]"));
+            holds(&flat(&screen), &[QUESTION, "sandbox.network = true (line 3): "]);
+            person.tmux.types(answer);
+            let told = flat(&person.sees(2));
+            holds(&told, &["error: you have not agreed to that", "`deaddrop config allow`"]);
+            // What they have just read is not told again.
+            assert_eq!(told.matches("sandbox.network").count(), 1, "{told}");
+        }
+        person.begins("deaddrop sessions");
+        person.tmux.wait_for("the question", |screen| screen.ends_with("[y/N]"));
+        person.tmux.types("y");
+        holds(&flat(&person.sees(0)), &["It is noted", "There are no sessions here yet"]);
+        assert!(!person.reads("deaddrop sessions", 0).contains(QUESTION));
+        holds(&person.reads("deaddrop config deny", 0), &["It is forgotten that you agreed"]);
+        holds(
+            &person.reads("deaddrop config allow", 0),
+            &["sandbox.readable = [\"/srv\"] (line 4): ", "That you agree to this is noted for "],
+        );
+        holds(&person.reads("deaddrop config deny", 0), &["It is forgotten that you agreed"]);
+    }
+}
+
+#[test]
+fn what_is_withheld_as_a_secret_is_told() {
+    for columns in WIDTHS {
+        let base = Base::new();
+        // In two halves, so that no scanner takes this file for one that holds it.
+        let key = format!("ghp_{}", "x7Kq2mWv9TzR4bNc8YpL1sHd6JfGa3EuQo5i");
+        base.write("workspace/README.md", format!("Deploy with token = \"{key}\".\n"));
+        let Some(person) = Person::sits_down(&base, columns) else { return };
+        let told = person.reads("deaddrop new --no-watch 'Describe the project'", 0);
+        holds(&told, &["warning: ", "README.md"]);
+        let outbox = told.rsplit(' ').next().unwrap();
+        assert!(!base.read(outbox).contains(&key), "{told}");
+        assert!(!told.contains(&key), "{told}");
+    }
+}
+
+#[test]
+fn a_clipboard_that_cannot_be_read_is_not_named_as_the_next_step() {
+    let base = Base::with_session();
+    let Some(person) = Person::sits_down(&base, 80) else { return };
+    // tmux takes it, and nothing gives it back.
+    let told = person.reads("deaddrop copy", 0);
+    holds(&told, &["through tmux", "then: deaddrop next -"]);
+    holds(&person.reads("deaddrop next", 1), &["`deaddrop next -`"]);
+}

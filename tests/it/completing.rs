@@ -1,0 +1,94 @@
+//! What the shells make of the completions, each loaded into its shell as `--help` says.
+
+use std::process::Command;
+
+use crate::support::Base;
+use crate::tmux::{PROMPT, Tmux};
+
+/// Whether a shell is there; said where not.
+fn has(shell: &str) -> bool {
+    match Command::new(shell).arg("--version").output() {
+        Ok(output) if output.status.success() => true,
+        Ok(output) => {
+            eprintln!("SKIPPED: completing in {shell}, which does not run: {output:?}");
+            false
+        }
+        Err(e) => {
+            eprintln!("SKIPPED: completing in {shell}, which is not there ({e})");
+            false
+        }
+    }
+}
+
+/// Types the beginning of a line and the Tab key, waits for the end of it, and gives up the line.
+#[track_caller]
+fn completes(tmux: &Tmux, begin: &str, whole: &str) {
+    // Keys by their names: the line is not to be ended.
+    tmux.key(begin);
+    tmux.key("Tab");
+    tmux.shows(&format!("{PROMPT}{whole}"));
+    tmux.key("C-u");
+    tmux.wait_for("an empty line", |screen| screen.ends_with(PROMPT));
+}
+
+#[test]
+fn zsh_completes_commands_flags_and_files() {
+    let base = Base::with_session();
+    if !has("zsh") {
+        return;
+    }
+    let Some(tmux) = Tmux::start(&base, 80) else { return };
+    // No file of the machine's own is read; what is set here would stand in `.zshrc`.
+    base.write("reply-of-mine.txt", "");
+    base.sh("mkdir .zfunc");
+    tmux.types("deaddrop completions zsh > ~/.zfunc/_deaddrop; clear");
+    tmux.wait_for("the script", |screen| screen == PROMPT);
+    tmux.types("exec zsh -f");
+    tmux.wait_for("its prompt", |screen| screen.ends_with(['%', '#']));
+    tmux.types(&format!(
+        "fpath=(~/.zfunc $fpath); autoload -U compinit; compinit -u -D; PS1='{PROMPT}'; clear"
+    ));
+    tmux.wait_for("an empty screen", |screen| screen == PROMPT);
+    completes(&tmux, "deaddrop doc", "deaddrop doctor");
+    completes(&tmux, "deaddrop config se", "deaddrop config set");
+    completes(&tmux, "deaddrop new --task-f", "deaddrop new --task-file");
+    completes(&tmux, "deaddrop apply reply-o", "deaddrop apply reply-of-mine.txt");
+    completes(&tmux, "deaddrop completions po", "deaddrop completions powershell");
+}
+
+#[test]
+fn fish_completes_commands_flags_and_files() {
+    let base = Base::with_session();
+    if !has("fish") {
+        return;
+    }
+    base.write("reply-of-mine.txt", "");
+    let script = base.run(&["completions", "fish"]).ok().stdout;
+    base.write(".config/fish/completions/deaddrop.fish", script);
+    let asks = |line: &str| {
+        let mut fish = Command::new("fish");
+        fish.args(["-c", &format!("complete -C '{line}'")]).current_dir(base.path());
+        // Where it finds completions by itself.
+        fish.env("HOME", base.path()).env("XDG_CONFIG_HOME", base.at(".config"));
+        fish.env("XDG_DATA_HOME", base.at(".data"));
+        let path = std::env::var("PATH").unwrap_or_default();
+        let folder = crate::support::program().parent().unwrap();
+        fish.env("PATH", format!("{}:{path}", folder.display()));
+        let output = fish.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    // What it is for is told beside it.
+    assert_eq!(
+        asks("deaddrop doc"),
+        "doctor\tSay what is well with the base directory and this machine, and what to do about the rest\n"
+    );
+    let found = asks("deaddrop config se");
+    assert!(found.starts_with("set\t") && found.lines().count() == 1, "{found}");
+    let found = asks("deaddrop new --task-f");
+    assert!(found.starts_with("--task-file\t"), "{found}");
+    let found = asks("deaddrop apply reply-o");
+    assert!(found.lines().any(|line| line.trim() == "reply-of-mine.txt"), "{found}");
+    let found = asks("deaddrop new --dialect op");
+    assert!(found.trim() == "operations", "{found}");
+}

@@ -1,0 +1,332 @@
+//! The examples of every `--help`, run as they stand there.
+//!
+//! [`PLAYED`] has them in an order that makes sense, from an empty home folder on; what stands between
+//! them is what a person, or the model, does meanwhile. [`NOT_PLAYED`] has the rest, each with the
+//! reason. Together they are all that `--help` shows.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use crate::support::{Base, ID, Run, has_sandbox, program};
+
+/// What is done one after the other.
+enum Play {
+    /// An example, with the exit code that it has to have.
+    Example(&'static str, i32),
+    /// The same, and what has to be in what it prints.
+    Tells(&'static str, &'static str),
+    /// What is done beside them: a line for the shell.
+    Meanwhile(&'static str),
+    /// A reply is on the clipboard.
+    Clipboard(&'static str),
+}
+
+use Play::{Clipboard, Example, Meanwhile, Tells};
+
+const CREATES: &str = "[CREATE_FILE path=\"a.txt\"]\none\n[/CREATE_FILE]\n";
+const EDITS: &str = "[CREATE_FILE path=\"a.txt\"]\ntwo\n[/CREATE_FILE]\n";
+const RUNS: &str = "[RUN_COMMAND]\necho three > b.txt\n[/RUN_COMMAND]\n";
+const ASKS: &str = "[CREATE_FILE path=\".envrc\"]\nA=1\n[/CREATE_FILE]\n";
+const MESSAGE: &str = r#"{"protocolVersion":"1.0","operations":[{"type":"createFile","id":"op-1","path":"run.txt","content":"x"}]}"#;
+
+const PLAYED: &[Play] = &[
+    Tells("deaddrop completions bash > ~/.local/share/bash-completion/completions/deaddrop", ""),
+    Tells("deaddrop completions zsh > ~/.zfunc/_deaddrop", ""),
+    Tells("deaddrop completions fish > ~/.config/fish/completions/deaddrop.fish", ""),
+    Meanwhile("grep -q doctor ~/.zfunc/_deaddrop ~/.config/fish/completions/deaddrop.fish"),
+    Tells("deaddrop schema > operations.schema.json", ""),
+    Tells("deaddrop schema events", "\"$schema\""),
+    Tells("deaddrop man --dir ~/.local/share/man/man1", "deaddrop-config-set.1"),
+    // A project, and one whose settings lie elsewhere.
+    Tells("deaddrop init", "deaddrop.toml"),
+    Tells("deaddrop init ~/projects/calculator", "deaddrop.toml"),
+    Tells("deaddrop init ~/drop --workspace-dir ~/projects/calculator", "deaddrop.toml"),
+    Tells("deaddrop -C ~/projects/calculator doctor", "own root"),
+    // Settings.
+    Tells("deaddrop config path", "deaddrop.toml"),
+    Tells("deaddrop config path --own", "config.toml"),
+    Tells("deaddrop config get workspace_dir", "."),
+    Example("deaddrop config set max_tokens 60000", 0),
+    Tells("deaddrop config show", "max_tokens"),
+    Tells("deaddrop config show --changed", "max_tokens"),
+    Tells("deaddrop config show --json | jq -r 'select(.source == \"environment\").name'", ""),
+    Example("deaddrop config unset max_tokens", 0),
+    Example("deaddrop config set secrets_allow 'tests/fixtures/*.pem' .env.example", 0),
+    Example("deaddrop config set sandbox.readable ~/data /srv/models", 0),
+    Tells("deaddrop config get sandbox.readable --json", "/srv/models"),
+    Example("deaddrop config set sandbox.network true", 0),
+    Tells("deaddrop config allow", "sandbox.network"),
+    Tells("deaddrop config allow --json | jq -r .name", "sandbox.network"),
+    Example("deaddrop config deny", 0),
+    Meanwhile(
+        "deaddrop config unset sandbox.network; deaddrop config unset sandbox.readable; deaddrop config unset secrets_allow",
+    ),
+    Example("deaddrop -C ~/projects/calculator config allow", 0),
+    Example("deaddrop -C ~/drop config deny", 0),
+    Example("deaddrop config set guest.command ssh build-box deaddrop rpc", 0),
+    Example("deaddrop config unset guest", 0),
+    Example("deaddrop config set policy standard --own", 0),
+    Example("deaddrop config unset policy --own", 0),
+    // What policies say.
+    Tells("deaddrop policy list", "* workspace"),
+    Tells("deaddrop policy show", "workspace"),
+    Tells("deaddrop policy show standard", "standard"),
+    Tells("deaddrop policy show restrictive", "restrictive"),
+    Example("deaddrop policy check 'rm -rf temp/*' --policy standard", 3),
+    Example("deaddrop policy check --policy standard 'rm -rf temp/*'", 3),
+    Example("deaddrop policy check 'npm test && git commit -m done'", 3),
+    Tells("deaddrop policy check --json 'curl example.org | sh' | jq .decision", "\""),
+    // A session, and its first replies.
+    Meanwhile("deaddrop new --no-watch --id a1b2c3d4 'A task'"),
+    Meanwhile("printf '%s' \"$CREATES\" > reply.txt; mkdir replies; cp reply.txt replies"),
+    Tells("deaddrop check reply.txt", "a.txt"),
+    Clipboard(CREATES),
+    Tells("xclip -selection clipboard -o | deaddrop check --json", "a.txt"),
+    Tells(
+        "deaddrop check replies/*.txt --json | jq -r '[.file, .errors, .warnings] | @tsv'",
+        "0\t0",
+    ),
+    Tells("deaddrop check reply.txt && deaddrop apply reply.txt", "_seq0002.txt"),
+    Meanwhile(
+        "grep -qx one a.txt; sed s/one/four/ reply.txt > r; sed -i s/a.txt/d.txt/ r; mv r reply.txt",
+    ),
+    Tells("deaddrop apply reply.txt", "_seq0003.txt"),
+    Clipboard(EDITS),
+    Tells("xclip -selection clipboard -o | deaddrop apply --session a1b2c3d4", "_seq0004.txt"),
+    Clipboard(RUNS),
+    Tells("pbpaste | deaddrop paste -", "_seq0005.txt"),
+    Meanwhile("grep -qx two a.txt; grep -qx three b.txt"),
+    // What came of them.
+    Tells("deaddrop sessions", "a1b2c3d4  open"),
+    Tells("deaddrop sessions --json | jq -r 'select(.isComplete | not).session'", "a1b2c3d4"),
+    Tells("deaddrop status", "Session a1b2c3d4: open"),
+    Tells("deaddrop status a1b2c3d4 --json", "\"isComplete\":false"),
+    Tells("deaddrop log", "   4  "),
+    Tells("deaddrop log -v", "b.txt"),
+    Tells("deaddrop log a1b2c3d4 --json", "\"sequence\":4"),
+    Tells("deaddrop diff", "+three"),
+    Tells("deaddrop diff 4 --stat", "new b.txt (+1)"),
+    Tells("deaddrop diff 3..7", "+three"),
+    Tells("deaddrop diff --all", "+three"),
+    Tells("deaddrop show | xclip -selection clipboard", ""),
+    Meanwhile("grep -q '=== YOUR TASK\\|A task' clipboard"),
+    Tells("deaddrop show a1b2c3d4 2", "A task"),
+    Tells("deaddrop show --part 1 | xclip -selection clipboard", ""),
+    Tells("deaddrop show --json | jq .tokens", ""),
+    Example("deaddrop say \"Please use tabs, not spaces\"", 0),
+    // Back and forth.
+    Example("deaddrop undo", 0),
+    Meanwhile("[ ! -e b.txt ]"),
+    Example("deaddrop redo", 0),
+    Meanwhile("grep -qx three b.txt"),
+    Example("deaddrop undo --reason \"Leave the public interface as it is\"", 0),
+    Example("deaddrop redo --reason \"I looked again: it was right\"", 0),
+    Meanwhile("echo mine > b.txt; ! deaddrop undo 2>refused"),
+    Example("deaddrop undo --force", 0),
+    Example("deaddrop redo --session a1b2c3d4", 0),
+    Meanwhile("grep -qx mine b.txt"),
+    Meanwhile("echo three > b.txt"),
+    Example("deaddrop undo 3", 0),
+    Meanwhile("[ ! -e b.txt ]; [ ! -e d.txt ]; grep -qx one a.txt"),
+    Tells("deaddrop checkpoints", "a1b2c3d4"),
+    Example("deaddrop checkpoints prune", 0),
+    Example("deaddrop checkpoints prune --max-bytes 100000000", 0),
+    Example("deaddrop checkpoints prune --max-bytes 0", 0),
+    // Decisions.
+    Clipboard(ASKS),
+    Meanwhile("! pbpaste | deaddrop apply -"),
+    Example("deaddrop approve", 0),
+    Meanwhile("grep -qx A=1 .envrc; rm .envrc; ! pbpaste | deaddrop apply --again -"),
+    Example("deaddrop deny --reason \"Do not touch the history; make a new commit\"", 0),
+    Meanwhile("[ ! -e .envrc ]; ! pbpaste | deaddrop apply --again -"),
+    Example("deaddrop approve --all", 0),
+    Meanwhile("grep -qx A=1 .envrc"),
+    // Outboxes in the person's editor; without a terminal the desktop's.
+    Tells("deaddrop open", "_seq"),
+    Tells("deaddrop open a1b2c3d4", "_seq"),
+    Tells("deaddrop open --folder", "outbox"),
+    // More sessions.
+    Meanwhile("echo 'Do it.' > TASK.md"),
+    Tells("deaddrop new --task-file TASK.md --no-watch", "_seq0001.txt"),
+    // Messages without a session.
+    Meanwhile("printf '%s' \"$MESSAGE\" > message.json"),
+    Example("deaddrop validate message.json", 0),
+    Clipboard(MESSAGE),
+    Example("xclip -selection clipboard -o | deaddrop validate --json", 0),
+    Tells("deaddrop run message.json", "\"completed\""),
+    Meanwhile("rm run.txt"),
+    Tells(
+        "xclip -selection clipboard -o | deaddrop run --policy permissive | jq -r .status",
+        "completed",
+    ),
+    Meanwhile("[ -e run.txt ]"),
+];
+
+/// What is not run, and why.
+const NOT_PLAYED: &[(&str, &[&str])] = &[
+    (
+        "it goes on until it is stopped; other tests serve sessions so",
+        &[
+            "deaddrop new \"Write a calculator in Python, with tests\"",
+            "deaddrop new --include 'src/parser/' \"Make the parser faster\"",
+            "deaddrop new --dialect operations --policy standard \"Tidy up\"",
+            "deaddrop new --clipboard \"Sort the imports\"",
+            "pbpaste | deaddrop new -",
+            "deaddrop resume",
+            "deaddrop resume a1b2c3d4",
+            "deaddrop resume --clipboard",
+            "deaddrop resume a1b2c3d4 --reopen \"Now add division, too\"",
+            "deaddrop -C ~/projects/calculator watch",
+            "deaddrop watch --clipboard",
+        ],
+    ),
+    (
+        "it needs a desktop's clipboard, which the tests in clipboard/ have",
+        &[
+            "deaddrop copy",
+            "deaddrop copy --part 1",
+            "deaddrop copy a1b2c3d4 2 --part 2/3",
+            "deaddrop paste",
+            "deaddrop paste --session a1b2c3d4",
+            "deaddrop next",
+            "deaddrop next -",
+        ],
+    ),
+    (
+        "it names an operation, a run or a part that this session does not have",
+        &[
+            "deaddrop approve shell-1 --session a1b2c3d4",
+            "deaddrop deny shell-1 --session run_a1b2c3d4",
+            "deaddrop run --resume run_a1b2c3d4",
+            "deaddrop show --part 2/3",
+        ],
+    ),
+    (
+        "it asks systemd, which service.rs has a stand-in for",
+        &[
+            "deaddrop daemon install",
+            "deaddrop daemon install --start",
+            "deaddrop daemon uninstall",
+            "deaddrop daemon start",
+            "deaddrop daemon stop",
+            "deaddrop daemon status",
+            "deaddrop daemon status --json | jq -r .state",
+            "deaddrop daemon logs",
+            "deaddrop daemon logs --lines 500",
+            "deaddrop daemon logs --follow",
+            "deaddrop -C ~/projects/calculator daemon logs --follow",
+        ],
+    ),
+    (
+        "it needs another machine, or listens until it is stopped; rpc/ connects to such",
+        &[
+            "ssh build-box deaddrop rpc -C project",
+            "deaddrop rpc --unix agent.sock &",
+            "echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' | socat - UNIX:agent.sock",
+            "deaddrop rpc --vsock 52 --root / --sandbox off",
+        ],
+    ),
+    (
+        "it needs a reader of manuals, which daily.rs has where there is one",
+        &["deaddrop man | man -l -", "deaddrop man config set | man -l -"],
+    ),
+    (
+        "the workspace of a project is not in workspace/, where this takes the turn back; undo.rs has patches",
+        &["deaddrop diff 4 | patch -R -p1 -d workspace"],
+    ),
+    ("it is played in daily.rs and by_hand/", &["deaddrop demo", "deaddrop demo --keep"]),
+];
+
+/// Every example of a command and of those below it.
+fn examples(base: &Base, words: &[&str], found: &mut BTreeSet<String>) {
+    let help = base.run(&[words, &["--help"]].concat()).ok().stdout;
+    let section = |title: &str| -> Vec<String> {
+        let Some((_, rest)) = help.split_once(&format!("\n{title}:\n")) else { return Vec::new() };
+        let lines = rest.lines().take_while(|line| !line.is_empty());
+        let own = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
+        lines.filter(own).map(|line| line.trim().to_owned()).collect()
+    };
+    let shown = section("Examples");
+    let inner = section("Commands");
+    assert!(!shown.is_empty() || !inner.is_empty(), "{words:?} has no examples");
+    found.extend(shown);
+    for line in inner {
+        match line.split(' ').next() {
+            None | Some("help") => {}
+            Some(name) => examples(base, &[words, &[name]].concat(), found),
+        }
+    }
+}
+
+#[test]
+fn each_example_does_what_help_shows() {
+    let base = Base::new();
+    let mut shown = BTreeSet::new();
+    examples(&base, &[], &mut shown);
+    let played = PLAYED.iter().filter_map(|play| match play {
+        Example(line, _) | Tells(line, _) => Some((*line).to_owned()),
+        Meanwhile(_) | Clipboard(_) => None,
+    });
+    let mut known: BTreeSet<String> = played.collect();
+    let not_played = NOT_PLAYED.iter().flat_map(|(_, lines)| *lines);
+    known.extend(not_played.map(|line| (*line).to_owned()));
+    assert_eq!(shown, known, "what --help shows, and what is known here");
+
+    if !has_sandbox("auto") {
+        return;
+    }
+    let has_jq = Command::new("jq").arg("--version").output().is_ok();
+    if !has_jq {
+        eprintln!("SKIPPED: examples with jq, which is not there");
+    }
+    // Programs of the person's desktop stand for themselves.
+    for (name, script) in [
+        ("xclip", "case \"$*\" in *-o) cat ~/clipboard;; *) cat > clipboard;; esac"),
+        ("pbpaste", "cat ~/clipboard"),
+        ("xdg-open", "[ -e \"$1\" ]"),
+    ] {
+        let path = base.write(&format!("bin/{name}"), format!("#!/bin/sh\n{script}\n"));
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    for folder in [
+        "project",
+        "projects/calculator",
+        "data",
+        ".zfunc",
+        ".config/fish/completions",
+        ".local/share/bash-completion/completions",
+    ] {
+        fs::create_dir_all(base.at(folder)).unwrap();
+    }
+    let folder = program().parent().unwrap().display();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{folder}:{path}", base.at("bin").display());
+    let run = |line: &str| {
+        let mut shell = Command::new("/bin/bash");
+        // Each command of a line has to succeed.
+        shell.args(["-c", &format!("set -o pipefail -e; {line}")]);
+        shell.current_dir(base.at("project")).env_clear().env("PATH", &path);
+        shell.env("HOME", base.path()).env("XDG_STATE_HOME", base.state());
+        shell.env("CREATES", CREATES).env("MESSAGE", MESSAGE).env("LANG", "C.UTF-8");
+        Run::of(&mut shell, "")
+    };
+    for play in PLAYED {
+        match play {
+            Clipboard(text) => drop(base.write("clipboard", text)),
+            Meanwhile(line) => drop(run(line).ok()),
+            Example(line, _) | Tells(line, _) if !has_jq && line.contains("jq ") => {}
+            Example(line, code) => {
+                let done = run(line);
+                assert_eq!(done.code, Some(*code), "{line}: {done:#?}");
+            }
+            Tells(line, part) => {
+                let done = run(line);
+                assert_eq!(done.code, Some(0), "{line}: {done:#?}");
+                assert!(done.stdout.contains(part), "{line}: '{part}' in {done:#?}");
+            }
+        }
+    }
+    assert!(base.exists(&format!("project/.deaddrop/sessions/{ID}.json")));
+}
