@@ -62,10 +62,7 @@ pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<Exit
     refuse(&folder, arguments.force)?;
     let given: Vec<(&str, String)> = global.settings.given().collect();
     let draft = match fs::symlink_metadata(folder.join(FILE)) {
-        Ok(_) => {
-            is_ours(&folder, &given)?;
-            None
-        }
+        Ok(_) => completed(&folder, &given)?,
         Err(_) => Some(draft(&folder, &given)?),
     };
     can_be_used(&folder)?;
@@ -202,8 +199,10 @@ fn refuse(folder: &Path, force: bool) -> Result<()> {
     Ok(())
 }
 
-/// Refuses settings that `init` did not write: they are the person's.
-fn is_ours(folder: &Path, given: &[(&str, String)]) -> Result<()> {
+/// Settings that are there already, with what they lack of those that `init` makes; None where they have
+/// all. Those that say something else about deaddrop's own files, or have been at work with such, are
+/// refused: they are the person's.
+fn completed(folder: &Path, given: &[(&str, String)]) -> Result<Option<Draft>> {
     let file = folder.join(FILE);
     if let Some((name, value)) = given.first() {
         return Err(Error::usage(format!(
@@ -216,10 +215,18 @@ fn is_ours(folder: &Path, given: &[(&str, String)]) -> Result<()> {
     let config = Config::glance(folder)?;
     let own = [&config.inbox, &config.outbox, &config.sessions, &config.approvals];
     if own.iter().zip(OWN).all(|(own, (_, name))| **own == folder.join(name)) {
-        return Ok(());
+        return Ok(None);
+    }
+    let is_default = |(own, (name, _)): (&&PathBuf, (&str, &str))| {
+        name.strip_suffix("_dir").is_some_and(|name| **own == folder.join(name))
+    };
+    if own.iter().zip(OWN).all(is_default) && !config.has_begun() {
+        let workspace = ("workspace_dir", ".");
+        let settings: Vec<_> = [workspace].into_iter().chain(OWN).collect();
+        return Draft::completed(folder, &settings).map(Some);
     }
     Err(Error::usage(format!(
-        "{} is there already, and says otherwise where deaddrop's own files are; it is left as it is: `deaddrop new` works with it, and `deaddrop config show` tells what it says",
+        "{} is there already, and keeps deaddrop's own files elsewhere than in {FOLDER}/; it is left as it is: `deaddrop new` works with it, and `deaddrop config show` tells what it says",
         file.display()
     )))
 }

@@ -1,6 +1,7 @@
 //! One setting of a settings file changed in its place: comments, order and layout of all else stay.
 //! What would not be taken at the next start is not written.
 
+mod draft;
 #[cfg(test)]
 mod tests;
 
@@ -8,10 +9,11 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+pub use draft::Draft;
 use toml_edit::{Array, Document, DocumentMut, Item, Table, TableLike, Value};
 
 use super::keys::{self, KEYS, Kind};
-use super::{Config, Consent, FILE, Layers, Raw, own_file, reading, real};
+use super::{Config, FILE, Layers, Raw, own_file, reading, real};
 use crate::atomic;
 use crate::error::{Error, Result};
 
@@ -74,51 +76,6 @@ pub fn unset(base: Option<&Path>, name: &str) -> Result<Option<PathBuf>> {
     };
     write(base, &file, &text, &doing)?;
     Ok(Some(file))
-}
-
-/// The settings file of a base directory that has none, before it is written.
-#[derive(Debug)]
-pub struct Draft {
-    base: PathBuf,
-    text: String,
-}
-
-impl Draft {
-    /// Of the base directory with this path, links followed, which need not be there: these lines of
-    /// comment, and these settings in their order.
-    ///
-    /// # Errors
-    /// The settings would not be in order.
-    pub fn new(base: &Path, note: &str, settings: &[(&str, &str)]) -> Result<Self> {
-        let (file, doing) = (base.join(FILE), format!("{FILE} for {}", base.display()));
-        let mut document = DocumentMut::new();
-        for (name, word) in settings {
-            let place = place(name, &doing)?;
-            let value = value(name, &[(*word).to_owned()], &doing)?;
-            insert(&mut document, &place, value).ok_or_else(|| unclear(&doing, &file))?;
-        }
-        let text = format!("{note}{document}");
-        check(Some(base), &file, &text, &doing)?;
-        Ok(Self { base: base.to_owned(), text })
-    }
-
-    /// What would be in force with it, as [`Config::look`] tells it.
-    ///
-    /// # Errors
-    /// The settings are wrong.
-    pub fn look(&self) -> Result<(Config, Consent)> {
-        let file = Raw::from_text(&self.text, &self.base.join(FILE))?;
-        let layers = Layers { file, ..Layers::around_the_file(Raw::default())? };
-        Config::looked(self.base.clone(), &layers)
-    }
-
-    /// Writes it.
-    ///
-    /// # Errors
-    /// The disk.
-    pub fn write(&self) -> Result<()> {
-        put(&self.base.join(FILE), &self.text)
-    }
 }
 
 /// Whether there can be a setting of this name.

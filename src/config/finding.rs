@@ -50,6 +50,13 @@ fn is_base(folder: &Path) -> bool {
     !is_own && is_marked(folder)
 }
 
+impl Config {
+    /// Whether a session or a run has begun with these settings.
+    pub fn has_begun(&self) -> bool {
+        MARKS.iter().any(|mark| fs::symlink_metadata(self.sessions.join(mark)).is_ok())
+    }
+}
+
 /// The base directories further up than `folder`, the nearest first, whoever they belong to: replies to
 /// anybody's sessions write. Here the end of a file system is none: a workspace can be another.
 ///

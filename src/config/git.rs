@@ -13,7 +13,7 @@ pub fn ask_git<T: AsRef<OsStr>>(
     let settings = ["core.fsmonitor=false", "safe.bareRepository=explicit", "safe.directory=*"];
     let output = Command::new("git")
         .args(settings.into_iter().flat_map(|setting| ["-c", setting]))
-        .args(["--literal-pathspecs", "--no-optional-locks"])
+        .arg("--no-optional-locks")
         .args(arguments)
         .current_dir(folder)
         .env("GIT_NO_LAZY_FETCH", "1")

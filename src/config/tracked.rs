@@ -60,6 +60,6 @@ fn listed(base: &Path, folders: &[&Path]) -> Option<Vec<u8>> {
     if begin.is_empty() {
         return None;
     }
-    let asked = ["ls-files", "-s", "-z", "--"].map(OsStr::new);
+    let asked = ["--literal-pathspecs", "ls-files", "-s", "-z", "--"].map(OsStr::new);
     ask_git(base, asked.into_iter().chain(begin))
 }

@@ -141,3 +141,5 @@ mod undo_left;
 mod undo_over;
 #[cfg(target_os = "linux")]
 mod undo_told;
+#[cfg(target_os = "linux")]
+mod whereabouts;

@@ -1,9 +1,6 @@
-//! A project as its own base directory: `init`, what of it is out of reach, and how commands find the
-//! base directory that is meant.
+//! A project as its own base directory: `init`, and what of it is out of reach.
 
-use std::fs;
-use std::os::unix::fs::{chown, symlink};
-use std::path::Path;
+use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use serde_json::Value;
@@ -12,7 +9,7 @@ use crate::scene::{Asked, Scene, Way};
 use crate::support::{Base, ID, Run};
 
 /// A repository with a file in it, made a base directory.
-fn project() -> Base {
+pub fn project() -> Base {
     let base = Base::new();
     base.sh("git init -q .; mkdir -p src/deep; echo 'fn main() {}' > src/main.rs");
     base.run(&["init"]).ok();
@@ -20,7 +17,7 @@ fn project() -> Base {
 }
 
 /// Runs the program in a folder of a base directory.
-fn run_in(base: &Base, folder: &str, arguments: &[&str]) -> Run {
+pub fn run_in(base: &Base, folder: &str, arguments: &[&str]) -> Run {
     Run::of(base.command(arguments).current_dir(base.at(folder)), "")
 }
 
@@ -84,6 +81,28 @@ fn git_passes_settings_by_that_it_does_not_track() {
 }
 
 #[test]
+fn init_adds_what_settings_do_not_say() {
+    let base = Base::new();
+    base.write(
+        "deaddrop.toml",
+        "# mine\nmax_tokens = 5000 # small\n\n[sandbox]\nnetwork = false\n",
+    );
+    base.run(&["init"]).ok();
+    let own = "workspace_dir = \".\"\ninbox_dir = \".deaddrop/inbox\"\noutbox_dir = \".deaddrop/outbox\"\nsessions_dir = \".deaddrop/sessions\"\napprovals_dir = \".deaddrop/approvals\"\n";
+    let text = format!("# mine\nmax_tokens = 5000 # small\n{own}\n[sandbox]\nnetwork = false\n");
+    assert_eq!(base.read("deaddrop.toml"), text);
+    base.run(&["init"]).ok();
+    assert_eq!(base.read("deaddrop.toml"), text);
+    base.run(&["new", "--no-watch", "A task"]).ok();
+    assert_eq!(base.names(".deaddrop/outbox").len(), 1);
+
+    let base = Base::new();
+    base.write("deaddrop.toml", "workspace_dir = \"src\"\n");
+    base.run(&["init"]).ok();
+    assert!(base.read("deaddrop.toml").starts_with("workspace_dir = \"src\"\ninbox_dir = "));
+}
+
+#[test]
 fn init_leaves_alone_what_is_there() {
     let refused = |base: &Base, arguments: &[&str], told: &str| {
         let run = base.run(arguments).with_code(2);
@@ -92,10 +111,18 @@ fn init_leaves_alone_what_is_there() {
     };
     let base = Base::new();
     base.write("deaddrop.toml", "max_tokens = 5000 # mine\n");
-    refused(&base, &["init"], "is there already, and says otherwise");
     refused(&base, &["init", "--policy", "standard"], "config set policy 'standard'");
     assert_eq!(base.read("deaddrop.toml"), "max_tokens = 5000 # mine\n");
     assert_eq!(base.names("."), ["deaddrop.toml"]);
+    base.write("deaddrop.toml", "inbox_dir = \"in\"\n");
+    refused(&base, &["init"], "keeps deaddrop's own files elsewhere than in .deaddrop/");
+    assert_eq!(base.names("."), ["deaddrop.toml"]);
+    // With sessions that have begun they would not be found again.
+    let base = Base::new();
+    base.write("deaddrop.toml", "max_tokens = 5000\n");
+    base.run(&["new", "--no-watch", "A task"]).ok();
+    refused(&base, &["init"], "keeps deaddrop's own files elsewhere than in .deaddrop/");
+    assert_eq!(base.read("deaddrop.toml"), "max_tokens = 5000\n");
 
     let base = Base::new();
     base.write(".deaddrop", "a file");
@@ -265,120 +292,4 @@ fn where_landlock_is_all_there_is_init_and_doctor_say_what_to_do() {
     assert!(base.read("drop/deaddrop.toml").contains("sandbox = \"partial\""));
     let outbox = base.read("drop/.deaddrop/outbox/00ff00ff_seq0002.txt");
     assert!(outbox.contains("Permission denied") && !outbox.contains("  inbox\n"), "{outbox}");
-}
-
-#[test]
-fn the_nearest_base_directory_upwards_is_meant() {
-    let base = project();
-    let run = run_in(&base, "src/deep", &["new", "--no-watch", "--id", ID, "A task"]).ok();
-    let folder = base.path().canonicalize().unwrap();
-    assert_eq!(
-        run.stdout.trim(),
-        folder.join(format!(".deaddrop/outbox/{ID}_seq0001.txt")).to_str().unwrap()
-    );
-    assert!(
-        run.stderr.starts_with(&format!("In the base directory {}:\n", folder.display())),
-        "{run:?}"
-    );
-    // What the person types is relative to where they are.
-    base.write("src/reply.txt", "[CREATE_FILE path=\"made\"]\nx\n[/CREATE_FILE]\n");
-    let run = run_in(&base, "src/deep", &["apply", "../reply.txt"]).ok();
-    assert!(!run.stderr.contains("In the base directory"), "{run:?}");
-    assert_eq!(base.read("made"), "x\n");
-    run_in(&base, "src", &["-C", "deep/../..", "status", ID]).ok();
-    let run = run_in(&base, "src", &["-C", ".", "status", ID]).with_code(5);
-    assert!(run.stderr.contains("no session"), "{run:?}");
-    assert!(!base.exists("src/sessions") && !base.exists("src/inbox"));
-
-    // One that a session made, without settings.
-    let base = Base::new();
-    base.run(&["new", "--no-watch", "--id", ID, "A task"]).ok();
-    let run = run_in(&base, "workspace", &["status", "--json"]).ok();
-    assert_eq!(serde_json::from_str::<Value>(&run.stdout).unwrap()["session"], ID);
-    base.write("reply.txt", "[RUN_COMMAND]\nmkdir -p w/inbox w/outbox w/sessions; touch w/sessions/journal w/deaddrop.toml\n[/RUN_COMMAND]\n");
-    base.run(&["apply", "reply.txt"]);
-    base.sh("mkdir -p workspace/f/inbox workspace/f/outbox workspace/f/sessions; touch workspace/f/sessions/.lock");
-    let run = run_in(&base, "workspace/f", &["status"]).with_code(2);
-    assert!(run.stderr.contains("where replies and commands write"), "{run:?}");
-}
-
-#[test]
-fn where_there_is_none_commands_say_so() {
-    let base = Base::new();
-    for command in [
-        &["status"][..],
-        &["resume"],
-        &["show"],
-        &["log"],
-        &["say", "x"],
-        &["apply", "-"],
-        &["approve"],
-        &["deny"],
-        &["open"],
-        &["config", "path"],
-        &["config", "set", "max_tokens", "5000"],
-        &["daemon", "status"],
-    ] {
-        let run = base.run(command).with_code(5);
-        assert!(run.stderr.contains("there is no base directory here ("), "{command:?}: {run:?}");
-        assert!(run.stderr.contains("`deaddrop init`"), "{command:?}: {run:?}");
-    }
-    let run = base.run(&["sessions"]).ok();
-    assert!(run.stderr.contains("There is no base directory here or above"), "{run:?}");
-    base.run(&["config", "show"]).ok();
-    assert_eq!(base.names("."), [] as [&str; 0]);
-}
-
-#[test]
-fn a_base_directory_of_somebody_else_is_refused() {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED: files of another user, which only root can make");
-        return;
-    }
-    let base = project();
-    base.write("deaddrop.toml", "workspace_dir = \".\"\n[guest]\ncommand = [\"touch\", \"ran\"]\n");
-    let give = |path: &Path, user: u32| chown(path, Some(user), None).unwrap();
-    give(&base.at("deaddrop.toml"), 60_123);
-    for (folder, command) in [("src", "doctor"), (".", "doctor"), ("src/deep", "sessions")] {
-        let run = run_in(&base, folder, &[command]).with_code(2);
-        assert!(run.stderr.contains("belongs to another user (60123)"), "{run:?}");
-        assert!(!base.exists("ran") && !base.exists("src/ran"));
-    }
-    let sudo = Run::of(base.command(&["sessions"]).env("SUDO_UID", "60123"), "");
-    sudo.ok();
-    base.run(&["-C", ".", "sessions"]).ok();
-    fs::remove_file(base.at("deaddrop.toml")).unwrap();
-    base.run(&["-C", ".", "sessions"]).ok();
-}
-
-#[test]
-fn a_search_ends_with_the_file_system() {
-    let base = project();
-    // In a mount namespace of its own, so that nothing of it is left.
-    let script = "mount -t tmpfs none src && mkdir -p src/deep && cd src/deep && exec \"$@\"";
-    let run = |arguments: &[&str]| {
-        let mut command = base.command(&[]);
-        let program = command.get_program().to_owned();
-        command = {
-            let mut wrapped = Command::new("unshare");
-            wrapped.args(["-m", "sh", "-ec", script, "sh"]).arg(program).args(arguments);
-            wrapped.current_dir(base.path()).env("XDG_CONFIG_HOME", base.at(".no-config"));
-            wrapped.env("XDG_STATE_HOME", base.state());
-            wrapped
-        };
-        command.output()
-    };
-    match run(&["--version"]) {
-        Ok(output) if output.status.success() => {}
-        other => {
-            eprintln!(
-                "SKIPPED: a file system of its own, which cannot be mounted here ({other:?})"
-            );
-            return;
-        }
-    }
-    let said = String::from_utf8(run(&["sessions"]).unwrap().stderr).unwrap();
-    assert!(said.contains("no base directory here or above"), "{said}");
-    let run = run_in(&base, "src/deep", &["sessions"]).ok();
-    assert!(!run.stderr.contains("no base directory"), "{run:?}");
 }

@@ -1,0 +1,125 @@
+//! How commands find the base directory that is meant.
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::path::Path;
+use std::process::Command;
+
+use crate::projects::{project, run_in};
+use crate::support::{Base, ID, Run};
+
+#[test]
+fn the_nearest_base_directory_upwards_is_meant() {
+    let base = project();
+    let run = run_in(&base, "src/deep", &["new", "--no-watch", "--id", ID, "A task"]).ok();
+    let folder = base.path().canonicalize().unwrap();
+    assert_eq!(
+        run.stdout.trim(),
+        folder.join(format!(".deaddrop/outbox/{ID}_seq0001.txt")).to_str().unwrap()
+    );
+    assert!(
+        run.stderr.starts_with(&format!("In the base directory {}:\n", folder.display())),
+        "{run:?}"
+    );
+    // What the person types is relative to where they are.
+    base.write("src/reply.txt", "[CREATE_FILE path=\"made\"]\nx\n[/CREATE_FILE]\n");
+    let run = run_in(&base, "src/deep", &["apply", "../reply.txt"]).ok();
+    assert!(!run.stderr.contains("In the base directory"), "{run:?}");
+    assert_eq!(base.read("made"), "x\n");
+    run_in(&base, "src", &["-C", "deep/../..", "status", ID]).ok();
+    let run = run_in(&base, "src", &["-C", ".", "status", ID]).with_code(5);
+    assert!(run.stderr.contains("no session"), "{run:?}");
+    assert!(!base.exists("src/sessions") && !base.exists("src/inbox"));
+
+    // One that a session made, without settings.
+    let base = Base::new();
+    base.run(&["new", "--no-watch", "--id", ID, "A task"]).ok();
+    let run = run_in(&base, "workspace", &["status", "--json"]).ok();
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&run.stdout).unwrap()["session"], ID);
+    base.write("reply.txt", "[RUN_COMMAND]\nmkdir -p w/inbox w/outbox w/sessions; touch w/sessions/journal w/deaddrop.toml\n[/RUN_COMMAND]\n");
+    base.run(&["apply", "reply.txt"]);
+    base.sh("mkdir -p workspace/f/inbox workspace/f/outbox workspace/f/sessions; touch workspace/f/sessions/.lock");
+    let run = run_in(&base, "workspace/f", &["status"]).with_code(2);
+    assert!(run.stderr.contains("where replies and commands write"), "{run:?}");
+}
+
+#[test]
+fn where_there_is_none_commands_say_so() {
+    let base = Base::new();
+    for command in [
+        &["status"][..],
+        &["resume"],
+        &["show"],
+        &["log"],
+        &["say", "x"],
+        &["apply", "-"],
+        &["approve"],
+        &["deny"],
+        &["open"],
+        &["config", "path"],
+        &["config", "set", "max_tokens", "5000"],
+        &["daemon", "status"],
+    ] {
+        let run = base.run(command).with_code(5);
+        assert!(run.stderr.contains("there is no base directory here ("), "{command:?}: {run:?}");
+        assert!(run.stderr.contains("`deaddrop init`"), "{command:?}: {run:?}");
+    }
+    let run = base.run(&["sessions"]).ok();
+    assert!(run.stderr.contains("There is no base directory here or above"), "{run:?}");
+    base.run(&["config", "show"]).ok();
+    assert_eq!(base.names("."), [] as [&str; 0]);
+}
+
+#[test]
+fn a_base_directory_of_somebody_else_is_refused() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: files of another user, which only root can make");
+        return;
+    }
+    let base = project();
+    base.write("deaddrop.toml", "workspace_dir = \".\"\n[guest]\ncommand = [\"touch\", \"ran\"]\n");
+    let give = |path: &Path, user: u32| chown(path, Some(user), None).unwrap();
+    give(&base.at("deaddrop.toml"), 60_123);
+    for (folder, command) in [("src", "doctor"), (".", "doctor"), ("src/deep", "sessions")] {
+        let run = run_in(&base, folder, &[command]).with_code(2);
+        assert!(run.stderr.contains("belongs to another user (60123)"), "{run:?}");
+        assert!(!base.exists("ran") && !base.exists("src/ran"));
+    }
+    let sudo = Run::of(base.command(&["sessions"]).env("SUDO_UID", "60123"), "");
+    sudo.ok();
+    base.run(&["-C", ".", "sessions"]).ok();
+    fs::remove_file(base.at("deaddrop.toml")).unwrap();
+    base.run(&["-C", ".", "sessions"]).ok();
+}
+
+#[test]
+fn a_search_ends_with_the_file_system() {
+    let base = project();
+    // In a mount namespace of its own, so that nothing of it is left.
+    let script = "mount -t tmpfs none src && mkdir -p src/deep && cd src/deep && exec \"$@\"";
+    let run = |arguments: &[&str]| {
+        let mut command = base.command(&[]);
+        let program = command.get_program().to_owned();
+        command = {
+            let mut wrapped = Command::new("unshare");
+            wrapped.args(["-m", "sh", "-ec", script, "sh"]).arg(program).args(arguments);
+            wrapped.current_dir(base.path()).env("XDG_CONFIG_HOME", base.at(".no-config"));
+            wrapped.env("XDG_STATE_HOME", base.state());
+            wrapped
+        };
+        command.output()
+    };
+    match run(&["--version"]) {
+        Ok(output) if output.status.success() => {}
+        other => {
+            eprintln!(
+                "SKIPPED: a file system of its own, which cannot be mounted here ({other:?})"
+            );
+            return;
+        }
+    }
+    let said = String::from_utf8(run(&["sessions"]).unwrap().stderr).unwrap();
+    assert!(said.contains("no base directory here or above"), "{said}");
+    let run = run_in(&base, "src/deep", &["sessions"]).ok();
+    assert!(!run.stderr.contains("no base directory"), "{run:?}");
+}
