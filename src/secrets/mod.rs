@@ -12,6 +12,7 @@
 //! withheld and the others are empty; the lines with `BEGIN` and `END` stay.
 
 mod assigned;
+mod coloured;
 mod ends;
 mod files;
 mod forms;
@@ -31,6 +32,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Range;
 
+use coloured::Uncoloured;
 pub use ends::Cut;
 pub use files::holds_secrets;
 pub use held::{Changed, Screen};
@@ -153,6 +155,14 @@ impl Span {
 }
 
 fn spans(text: &str, look: &Look) -> Vec<Span> {
+    let mut spans = spans_as_it_is(text, look);
+    if let Some(plain) = Uncoloured::of(text) {
+        spans.extend(spans_as_it_is(&plain.text, look).into_iter().map(|span| plain.back(span)));
+    }
+    spans
+}
+
+fn spans_as_it_is(text: &str, look: &Look) -> Vec<Span> {
     let name = look.name;
     let mut spans = Vec::new();
     keys::find(text, &mut spans);

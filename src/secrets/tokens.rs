@@ -87,8 +87,9 @@ fn fits(form: &Form, text: &[u8], at: usize) -> Option<usize> {
         rest.iter().take(form.most + 1).take_while(|byte| form.alphabet.has(**byte)).count();
     if !(form.least..=form.most).contains(&length)
         || rest.get(length).is_some_and(|byte| {
-            // A word that goes on is another word.
-            is_word(*byte) && rest[..length].last().is_some_and(|last| is_word(*last))
+            // A word that goes on is another word, but for what is put behind a token.
+            let is_behind = *byte == b'_' && form.stands_out();
+            is_word(*byte) && !is_behind && rest[..length].last().is_some_and(|last| is_word(*last))
         })
     {
         return None;

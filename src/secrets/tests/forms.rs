@@ -74,6 +74,13 @@ fn a_token_is_found_directly_behind_a_word() {
             withheld(&format!("a {before}{token} b"), None, &secret, &form.sort.to_string());
         }
     }
+    // And before what somebody put behind it, where it cannot be a part of it.
+    for form in of_note().filter(|form| !form.shows && !form.alphabet.has(b'_')) {
+        let (token, secret) = token(form, 5);
+        for behind in ["_", "_old", "_2"] {
+            withheld(&format!("a {token}{behind} b"), None, &secret, &form.sort.to_string());
+        }
+    }
     // Behind a letter what follows must be no word, which few are that were drawn.
     let (mut missed, mut all) = (0, 0);
     for form in of_note() {
