@@ -115,11 +115,12 @@ pub(super) fn still(text: String) {
         return;
     }
     screen.line = Some(Line::Still(text));
-    screen.draw();
+    // Before it is seen: whoever sees it may press Ctrl-Z, and nothing would draw it again.
     if !screen.follows {
         screen.follows = true;
         follow();
     }
+    screen.draw();
 }
 
 /// Shows that this runs from now on, if it takes long enough to be seen; `seen` shows what it writes.

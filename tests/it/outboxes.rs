@@ -305,8 +305,12 @@ fn given(outcome: &Outcome) -> Given {
         Detail::Ran(execution) => Some(tags::output(&execution.output)),
         _ => None,
     };
+    let from = match &outcome.detail {
+        Detail::Ran(_) if !outcome.success() => format!(", line {} of the reply", outcome.line),
+        _ => String::new(),
+    };
     Given {
-        line: format!("{mark} {}: {}", tags::name(outcome.kind), tags::summary(outcome)),
+        line: format!("{mark} {}: {}{from}", tags::name(outcome.kind), tags::summary(outcome)),
         warnings: outcome.warnings.iter().map(|w| visible_line(w).into_owned()).collect(),
         output: output.filter(|output| !output.is_empty()).map(|output| {
             let mut lines: Vec<String> = output.lines().map(str::to_owned).collect();

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::scene::put;
 use crate::support::{Base, ID, PATIENCE, Run, program, wait_until};
 
 /// Programs in the place of systemd's, which note what they are asked for.
@@ -196,7 +197,7 @@ fn systemd_reads_the_unit_as_it_is_meant() {
     systemd(&base, "");
     let odd = base.at("50% %h $HOME ${X} ; é/deaddrop");
     fs::create_dir(odd.parent().unwrap()).unwrap();
-    fs::copy(program(), &odd).unwrap();
+    put("program", program(), &odd);
     let install = |program: &Path| {
         let arguments = ["-C", folder, "daemon", "install"];
         let command = base.command(&arguments);
