@@ -34,7 +34,7 @@ impl Uncoloured {
     }
 
     /// A part of it as the part of the text that it was taken from, from its first byte to its last.
-    pub(super) fn back(&self, span: Span) -> Span {
+    pub(super) fn back(&self, span: &Span) -> Span {
         let back = |at: usize| {
             let n = self.left_out.partition_point(|(from, _)| *from <= at);
             at + n.checked_sub(1).map_or(0, |n| self.left_out[n].1)
@@ -42,7 +42,7 @@ impl Uncoloured {
         let start = back(span.range.start);
         let last = span.range.end.checked_sub(1).filter(|last| *last >= span.range.start);
         let range = start..last.map_or(start, |last| back(last) + 1);
-        Span { range, ..span }
+        Span { range, ..span.clone() }
     }
 }
 

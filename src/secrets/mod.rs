@@ -157,7 +157,7 @@ impl Span {
 fn spans(text: &str, look: &Look) -> Vec<Span> {
     let mut spans = spans_as_it_is(text, look);
     if let Some(plain) = Uncoloured::of(text) {
-        spans.extend(spans_as_it_is(&plain.text, look).into_iter().map(|span| plain.back(span)));
+        spans.extend(spans_as_it_is(&plain.text, look).into_iter().map(|span| plain.back(&span)));
     }
     spans
 }
