@@ -25,6 +25,7 @@ mod messages;
 mod notice;
 mod opening;
 mod pasting;
+mod patch;
 mod policy;
 mod prompt;
 mod question;

@@ -71,6 +71,8 @@ mod outboxes;
 mod own_state;
 #[cfg(unix)]
 mod parts;
+#[cfg(target_os = "linux")]
+mod patches;
 #[cfg(unix)]
 mod plain_guests;
 #[cfg(target_os = "linux")]
