@@ -24,6 +24,8 @@ mod daily;
 #[cfg(unix)]
 mod decided_elsewhere;
 mod dialects;
+#[cfg(unix)]
+mod doctor;
 #[cfg(target_os = "linux")]
 mod edits;
 #[cfg(unix)]
