@@ -58,6 +58,7 @@ mod linear;
 mod listing;
 #[cfg(target_os = "linux")]
 mod looking;
+mod manual;
 mod messages;
 #[cfg(target_os = "linux")]
 mod moves;
