@@ -77,9 +77,10 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
         if let (Some(why), false) = (unkept(change), context.json) {
             let path = change.shown();
             // A patch has no word for it.
-            talk::result(&match is_piped {
-                true => format!("{}# {path}: {why}", beside(change)),
-                false => format!("--- a/{path}\n+++ b/{path}\n({why})"),
+            talk::result(&if is_piped {
+                format!("{}# {path}: {why}", beside(change))
+            } else {
+                format!("--- a/{path}\n+++ b/{path}\n({why})")
             });
             continue;
         }
@@ -88,8 +89,8 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
         if is_piped && !context.json {
             let (before, after) =
                 (side(change.before.as_ref(), before), side(change.after.as_ref(), after));
-            let path = unescaped(&change.path);
-            let patch = patch(path.as_encoded_bytes(), before.as_ref(), after.as_ref());
+            let name = unescaped(&change.path);
+            let patch = patch(name.as_encoded_bytes(), before.as_ref(), after.as_ref());
             talk::exact(&[beside(change).as_bytes(), &patch].concat());
             continue;
         }

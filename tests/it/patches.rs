@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::support::{Base, ID};
+use crate::tmux::Tmux;
 
 /// What may stand somewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -227,4 +228,16 @@ fn what_a_patch_cannot_tell_stands_beside_it() {
     // In colours, which are for a reader, it is shown as at a terminal.
     let read = base.run(&["diff", "--color", "always"]).ok().stdout;
     assert!(read.contains("caf<E9>") && read.contains("(binary: nothing -> 1 byte"), "{read}");
+}
+
+#[test]
+fn at_a_terminal_what_acts_on_it_is_shown() {
+    let base = Base::with_session();
+    base.apply("[RUN_COMMAND]\nprintf 'a\\033[31mb\\r\\n' > esc; printf 'caf\\351\\n' > latin; ln -s esc link\n[/RUN_COMMAND]\n");
+    let Some(tmux) = Tmux::start(&base, 80) else { return };
+    tmux.types("deaddrop diff");
+    tmux.shows("+a␛[31mb␍");
+    tmux.shows("+caf<E9>");
+    let screen = tmux.shows("+(a link to esc)");
+    assert!(!screen.contains("diff --git"), "{screen}");
 }
