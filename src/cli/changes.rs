@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use similar::TextDiff;
 
-use super::patch::is_binary;
 use super::rows::{BAR, pieces};
 use super::talk::Talk;
 use crate::place::{Rewritten, Standing};
@@ -79,24 +78,10 @@ pub(super) fn unified(
 fn text(standing: Option<&Standing>) -> Option<Cow<'_, str>> {
     match standing {
         None => Some(Cow::Borrowed("")),
-        Some(Standing::File(bytes)) => match str::from_utf8(bytes) {
-            Ok(text) => Some(Cow::Borrowed(text)),
-            // A text in another encoding holds no NUL.
-            Err(_) if is_binary(bytes) => None,
-            Err(_) => Some(Cow::Owned(with_bytes_shown(bytes))),
-        },
+        Some(Standing::File(bytes)) => str::from_utf8(bytes).ok().map(Cow::Borrowed),
         Some(Standing::Link(target)) => Some(Cow::Owned(format!("(a link to {target})\n"))),
         Some(Standing::Large) => None,
     }
-}
-
-/// A text in which what is not UTF-8 stands as `<E9>`.
-fn with_bytes_shown(bytes: &[u8]) -> String {
-    bytes.utf8_chunks().fold(String::with_capacity(bytes.len()), |mut text, chunk| {
-        text.push_str(chunk.valid());
-        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("<{byte:02X}>")));
-        text
-    })
 }
 
 /// What identifies that which stands somewhere.

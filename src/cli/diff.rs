@@ -100,7 +100,13 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
         } else if binary {
             changes::binary(&change.shown(), before.as_ref(), after.as_ref())
         } else {
-            unified(&change.shown(), before.as_ref(), after.as_ref())
+            let (old, new) = (before.clone().map(readable), after.clone().map(readable));
+            // What only looks the same is another all the same.
+            if old == new {
+                changes::binary(&change.shown(), before.as_ref(), after.as_ref())
+            } else {
+                unified(&change.shown(), old.as_ref(), new.as_ref())
+            }
         };
         if context.json {
             Context::print_json(&json!({
@@ -150,6 +156,21 @@ fn is_same_content(change: &Change) -> bool {
 /// Whether something is no text, as git tells it.
 fn is_binary(standing: &Standing) -> bool {
     matches!(standing, Standing::File(bytes) if patch::is_binary(bytes))
+}
+
+/// A text in another encoding as one in UTF-8, to look at: each byte that is none stands as `<E9>`.
+fn readable(standing: Standing) -> Standing {
+    match standing {
+        Standing::File(bytes) if str::from_utf8(&bytes).is_err() => {
+            let mut text = String::with_capacity(bytes.len());
+            for chunk in bytes.utf8_chunks() {
+                text.push_str(chunk.valid());
+                chunk.invalid().iter().for_each(|byte| text.push_str(&format!("<{byte:02X}>")));
+            }
+            Standing::File(text.into_bytes())
+        }
+        other => other,
+    }
 }
 
 /// What git knows of what stands somewhere; None of folders, too.

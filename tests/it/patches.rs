@@ -228,6 +228,10 @@ fn what_a_patch_cannot_tell_stands_beside_it() {
     // In colours, which are for a reader, it is shown as at a terminal.
     let read = base.run(&["diff", "--color", "always"]).ok().stdout;
     assert!(read.contains("caf<E9>") && read.contains("(binary: nothing -> 1 byte"), "{read}");
+    // What only looks the same is told apart.
+    base.apply("[RUN_COMMAND]\nprintf 'caf<E9>\\n' > latin\n[/RUN_COMMAND]\n");
+    let read = base.run(&["diff", "--color", "always"]).ok().stdout;
+    assert!(read.contains("(binary: 5 bytes, digest "), "{read}");
 }
 
 #[test]
