@@ -49,6 +49,8 @@ impl Base {
             at: session.updated_at,
             reply: begin.reply().0.to_owned(),
             commands: session.last_results.len(),
+            operations: Some(session.last_results.iter().filter(|o| o.is_work()).count()),
+            ran: session.last_results.iter().filter(|o| o.ran()).count(),
             failed,
             interrupted: session.last_results.iter().filter(|o| o.is_lost()).count(),
             is_complete: session.is_complete,

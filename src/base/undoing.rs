@@ -114,6 +114,7 @@ impl Base {
         begin.undoing = Some(Undoing { plan, turns, redid, reason, reopened, completes });
         self.within_turn = true;
         self.note(&Record::Begin(Box::new(begin.clone())))?;
+        observer.turn(&begin.session, begin.reply().0);
         let gone = self.restore(&begin, false, observer);
         gone.map_err(|error| self.tell_room(error, &begin.session))
     }

@@ -103,6 +103,12 @@ impl From<Clips> for Clip {
 }
 
 impl Clips {
+    /// The flags of a command line that say the same.
+    pub(super) fn flags(self) -> Vec<&'static str> {
+        let flags = [("--copy", self.copy), ("--clipboard", self.clipboard)];
+        flags.into_iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| flag).collect()
+    }
+
     /// Copies the outbox of a session that is not served any longer, if that is wished.
     pub(super) fn copy_once(self, context: &Context, session: &Session) -> Result<()> {
         if Clip::from(self).copies && session.awaits_reply() {

@@ -6,12 +6,14 @@ use clap::Args;
 use serde_json::json;
 
 use super::changes::{self, coloured, unified};
+use super::patch::{self, Kind, Side, patch};
 use super::{Context, sessions, talk};
 use crate::base::{Turns, Which};
 use crate::error::Result;
 use crate::text::count;
 use crate::workspace::checkpoint::{Change, What};
 use crate::workspace::overlay::Standing;
+use crate::workspace::unescaped;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -20,12 +22,17 @@ changed is part of it; what rules such as .gitignore leave out is only named, wh
 changed: single files, and folders in which names came or went. Of several turns what they come to is
 shown, undos included: what was made and removed again is not.
 
+At a terminal, control characters are shown. Where the output goes to a program or a file (and no
+--color always says otherwise), it is a patch as git writes it, byte for byte; lines that begin with #
+tell what a patch cannot, and binary files are only named.
+
 Examples:
   deaddrop diff
   deaddrop diff 4 --stat
   deaddrop diff 3..7
       what turns 3 to 7 came to; `3..` is all from there on
   deaddrop diff --all
+  deaddrop diff 4 | git -C workspace apply -R
   deaddrop diff 4 | patch -R -p1 -d workspace")]
 pub(super) struct Diff {
     /// Which turn, or which turns as in 3..7; the last if none is named
@@ -63,24 +70,44 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
     let shown = turns.shown(which.unwrap_or(Which::Last))?;
     let (told, ignored) = (shown.told(), shown.ignored());
     let talk = context.talk.for_results();
+    let is_piped = context.talk.results_are_piped();
     for change in &shown.changes {
         if !context.json && arguments.stat {
             continue;
         }
         if let (Some(why), false) = (unkept(change), context.json) {
             let path = change.shown();
-            talk::result(&format!("--- a/{path}\n+++ b/{path}\n({why})"));
+            // A patch has no word for it.
+            talk::result(&if is_piped {
+                format!("{}# {path}: {why}", beside(change))
+            } else {
+                format!("--- a/{path}\n+++ b/{path}\n({why})")
+            });
             continue;
         }
         let (before, after) =
             (shown.standing(change.before.as_ref())?, shown.standing(change.after.as_ref())?);
+        if is_piped && !context.json {
+            let (before, after) =
+                (side(change.before.as_ref(), before), side(change.after.as_ref(), after));
+            let name = unescaped(&change.path);
+            let patch = patch(name.as_encoded_bytes(), before.as_ref(), after.as_ref());
+            talk::exact(&[beside(change).as_bytes(), &patch].concat());
+            continue;
+        }
         let binary = [before.as_ref(), after.as_ref()].into_iter().flatten().any(is_binary);
         let text = if is_same_content(change) {
             String::new()
         } else if binary {
             changes::binary(&change.shown(), before.as_ref(), after.as_ref())
         } else {
-            unified(&change.shown(), before.as_ref(), after.as_ref())
+            let (old, new) = (before.clone().map(readable), after.clone().map(readable));
+            // What only looks the same is another all the same.
+            if old == new {
+                changes::binary(&change.shown(), before.as_ref(), after.as_ref())
+            } else {
+                unified(&change.shown(), old.as_ref(), new.as_ref())
+            }
         };
         if context.json {
             Context::print_json(&json!({
@@ -88,8 +115,8 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
                 "first": shown.first,
                 "path": change.shown(),
                 "byCommand": change.by_command,
-                "before": side(change.before.as_ref()),
-                "after": side(change.after.as_ref()),
+                "before": as_json(change.before.as_ref()),
+                "after": as_json(change.after.as_ref()),
                 "diff": (!arguments.stat).then_some(text),
             }));
         } else {
@@ -142,10 +169,34 @@ fn is_same_content(change: &Change) -> bool {
 
 /// Whether something is no text, as git tells it.
 fn is_binary(standing: &Standing) -> bool {
+    matches!(standing, Standing::File(bytes) if patch::is_binary(bytes))
+}
+
+/// A text in another encoding as one in UTF-8, to look at: each byte that is none stands as `<E9>`.
+fn readable(standing: Standing) -> Standing {
     match standing {
-        Standing::File(bytes) => bytes[..bytes.len().min(8_000)].contains(&0),
-        _ => false,
+        Standing::File(bytes) if str::from_utf8(&bytes).is_err() => {
+            let mut text = String::with_capacity(bytes.len());
+            for chunk in bytes.utf8_chunks() {
+                text.push_str(chunk.valid());
+                chunk.invalid().iter().for_each(|byte| text.push_str(&format!("<{byte:02X}>")));
+            }
+            Standing::File(text.into_bytes())
+        }
+        other => other,
     }
+}
+
+/// What git knows of what stands somewhere; None of folders, too.
+fn side(what: Option<&What>, standing: Option<Standing>) -> Option<Side> {
+    let (bytes, kind) = match (what?, standing?) {
+        (What::File { mode, .. }, Standing::File(bytes)) => {
+            (bytes, Kind::File { executable: mode & 0o100 != 0 })
+        }
+        (_, Standing::Link(target)) => (unescaped(&target).into_encoded_bytes(), Kind::Link),
+        _ => return None,
+    };
+    Some(Side { bytes, kind })
 }
 
 /// Why nothing can be shown of it, if that is so.
@@ -182,7 +233,7 @@ fn beside(change: &Change) -> String {
 }
 
 /// What stood or stands somewhere, as JSON.
-fn side(what: Option<&What>) -> serde_json::Value {
+fn as_json(what: Option<&What>) -> serde_json::Value {
     match what {
         None => serde_json::Value::Null,
         Some(What::File { mode, size, .. }) => {

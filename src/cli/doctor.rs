@@ -1,6 +1,7 @@
 //! `doctor`: what is well with a base directory and this machine, and what to do about the rest.
 //! Looks, and changes nothing.
 
+mod amiss;
 mod around;
 mod walls;
 
@@ -28,6 +29,7 @@ use crate::session::journal;
 use crate::session::record::History;
 use crate::session::store::Store;
 use crate::text::count;
+pub(super) use amiss::Amiss;
 
 /// Less room than this is worth a word, on a disk or in memory, in bytes.
 const LITTLE_ROOM: u64 = 256 << 20;
@@ -36,7 +38,8 @@ const FEW_WATCHES: u64 = 8_192;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit code 0: all is well; 1: something is not, and the line says what to do.
+Exit code 0: all is well; 1: something is not, and the line says what to do. A base directory that other
+commands refuse, or whose settings cannot be read, is looked at all the same.
 
 Examples:
   deaddrop -C ~/projects/calculator doctor")]
@@ -59,9 +62,9 @@ fn finding(what: &'static str, told: Result<String, String>) -> Finding {
     }
 }
 
-pub(super) fn doctor(context: &Context, consent: &Consent) -> ExitCode {
+pub(super) fn doctor(context: &Context, consent: &Consent, amiss: &Amiss) -> ExitCode {
     let config = &context.config;
-    let mut findings = Vec::new();
+    let mut findings: Vec<Finding> = amiss.findings().collect();
     if context.by == By::Nothing {
         let told = "there is none here or above; `deaddrop init` makes one of this folder";
         findings.push(Finding { spare: true, ..finding("base directory", Err(told.to_owned())) });
@@ -78,11 +81,12 @@ pub(super) fn doctor(context: &Context, consent: &Consent) -> ExitCode {
             if what == "workspace" {
                 config.holds_no_others().map_err(|e| e.to_string())?;
             }
-            let owner = around::owner(folder, what != "workspace")?;
+            let owner = around::owner(folder, what != "workspace", amiss.is_any())?;
             Ok(format!("{} {told}{owner}", context.display(folder)))
         });
         findings.push(finding(what, told));
     }
+    findings.extend(amiss::open_to_all(&config.base));
     findings.push(finding("settings", around::settings(consent)));
     findings.push(Finding { spare: true, ..finding("notes", around::notes(&rights)) });
     findings.push(finding("session files", sessions(context)));
@@ -91,6 +95,10 @@ pub(super) fn doctor(context: &Context, consent: &Consent) -> ExitCode {
     findings.push(decisions(context));
     match &config.guest {
         // Nothing runs here then.
+        Some(guest) if amiss.is_any() => {
+            let told = format!("{} was not asked: what is wrong above comes first", guest.label());
+            findings.push(Finding { spare: true, ..finding("guest", Err(told)) });
+        }
         Some(guest) if consent.lacks().is_empty() => findings.extend(asked(guest)),
         Some(guest) => {
             let told = format!("{} was not asked: you have not agreed to it", guest.label());

@@ -103,7 +103,32 @@ fn page(command: &clap::Command) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     let written = Man::new(command.clone()).manual("deaddrop").render(&mut text);
     written.map_err(|e| Error::io("write the page of", command.get_name().as_ref(), e))?;
-    Ok(text)
+    let page = String::from_utf8_lossy(&text);
+    Ok(with_values(&page, command).into_bytes())
+}
+
+/// The page with what each option takes in its synopsis, where `clap_mangen` has only the options' names.
+fn with_values(page: &str, command: &clap::Command) -> String {
+    let Some((head, rest)) = page.split_once(".SH SYNOPSIS\n") else { return page.to_owned() };
+    let (synopsis, rest) = rest.split_once('\n').unwrap_or((rest, ""));
+    let mut synopsis = synopsis.to_owned();
+    let takes = |arg: &&clap::Arg| arg.get_action().takes_values() && !arg.is_positional();
+    for option in command.get_arguments().filter(takes) {
+        let name = option.get_id().as_str().to_uppercase();
+        let values = option.get_value_names().map_or(name, |names| names.join(" "));
+        let value = format!("\\fI{}\\fR", values.replace('-', "\\-"));
+        let (written, named) = match (option.get_long(), option.get_short()) {
+            (Some(long), _) => {
+                let long = format!("\\fB\\-\\-{}\\fR", long.replace('-', "\\-"));
+                (long.clone(), long)
+            }
+            // It stands there with a blank of its own.
+            (None, Some(short)) => (format!("\\fB\\-{short} \\fR"), format!("\\fB\\-{short}\\fR")),
+            (None, None) => continue,
+        };
+        synopsis = synopsis.replacen(&written, &format!("{named} {value}"), 1);
+    }
+    format!("{head}.SH SYNOPSIS\n{synopsis}\n{rest}")
 }
 
 /// Writes the page of each command into a folder.

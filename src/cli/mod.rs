@@ -26,6 +26,7 @@ mod messages;
 mod notice;
 mod opening;
 mod pasting;
+mod patch;
 mod policy;
 mod prompt;
 mod question;
@@ -322,8 +323,15 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         policy: settings.policy.is_some(),
         timeout: settings.command_timeout_seconds.is_some(),
     };
-    let Whereabouts { base, here, by } = Whereabouts::find(base)?;
-    let (config, consent) = Config::look(&base, settings.raw()?)?;
+    let (mut amiss, is_doctor) = (doctor::Amiss::default(), matches!(command, Command::Doctor(_)));
+    let Whereabouts { base, here, by } = match Whereabouts::find(base) {
+        Err(e) if is_doctor => amiss.base(e)?,
+        found => found?,
+    };
+    let (config, consent) = match Config::look(&base, settings.raw()?) {
+        Err(e) if is_doctor => amiss.settings(e, &base, settings.raw()?)?,
+        looked => looked?,
+    };
     if by == By::Nothing && command.needs_sessions() && !config.sessions.exists() {
         return Err(Error::no_base(&config.base));
     }
@@ -355,7 +363,7 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Command::Undo(arguments) => undo::undo(&context, &arguments),
         Command::Redo(arguments) => undo::redo(&context, &arguments),
         Command::Checkpoints(arguments) => checkpoints::checkpoints(&context, &arguments),
-        Command::Doctor(_) => Ok(doctor::doctor(&context, &consent)),
+        Command::Doctor(_) => Ok(doctor::doctor(&context, &consent, &amiss)),
         Command::Policy(arguments) => policy::policy(&context, &arguments),
         Command::Show(arguments) => show::show(&context, &arguments),
         Command::Open(arguments) => opening::open(&context, &arguments),

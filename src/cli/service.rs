@@ -1,10 +1,10 @@
 //! `daemon`: the base directory served by systemd, as a service of the person's own.
 
+mod installing;
 mod logs;
 mod unit;
 
 use std::ffi::OsString;
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
@@ -14,13 +14,12 @@ use etcetera::BaseStrategy;
 use sd_notify::NotifyState;
 use serde_json::json;
 
+use super::clipping::Clips;
 use super::talk::Talk;
 use super::whereabouts::By;
 use super::{Context, talk};
-use crate::atomic;
 use crate::error::{Error, Result};
 use crate::text::visible_line;
-use unit::Unit;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -29,6 +28,7 @@ does, with the settings of deaddrop.toml and your own file.
 
 Examples:
   deaddrop daemon install --start
+  deaddrop daemon install --clipboard --start
   deaddrop -C ~/projects/calculator daemon logs --follow")]
 pub(super) struct Daemon {
     #[command(subcommand)]
@@ -39,18 +39,30 @@ pub(super) struct Daemon {
 enum Asked {
     /// Write the service's unit, and have it started whenever you log in
     #[command(after_help = "\
-What is written is printed. Done again, it writes the unit anew: as this program and PATH are now.
+What is written is printed. Done again, it writes the unit anew: as this program and PATH are now, and
+with the flags given now. One that runs goes on as it was until it is stopped and started. Where no
+systemd of your own answers, nothing is left of it.
+
+With --copy or --clipboard the service starts with your desktop (graphical-session.target) instead of
+at login, since the clipboard is there: your desktop has to tell systemd of DISPLAY or
+WAYLAND_DISPLAY, as most do by themselves.
 
 Examples:
   deaddrop daemon install
-  deaddrop daemon install --start")]
+  deaddrop daemon install --start
+  deaddrop daemon install --clipboard --start")]
     Install {
         /// Start it now, too
         #[arg(long)]
         start: bool,
+        #[command(flatten)]
+        clips: Clips,
     },
     /// Stop the service, and remove its unit
-    #[command(after_help = "Examples:\n  deaddrop daemon uninstall")]
+    #[command(after_help = "\
+Where no systemd of your own answers, the unit is removed all the same, and that is said.
+
+Examples:\n  deaddrop daemon uninstall")]
     Uninstall,
     /// Start the service
     #[command(after_help = "Examples:\n  deaddrop daemon start")]
@@ -106,7 +118,7 @@ pub(super) fn daemon(context: &Context, arguments: &Daemon, given: bool) -> Resu
     }
     let service = Service::of(context)?;
     match arguments.asked {
-        Asked::Install { start } => service.install(start),
+        Asked::Install { start, clips } => service.install(start, &clips.flags()),
         Asked::Uninstall => service.uninstall(),
         Asked::Start => service.change("start", "is started"),
         Asked::Stop => service.change("stop", "is stopped"),
@@ -151,69 +163,6 @@ impl<'a> Service<'a> {
         })?;
         let path = home.config_dir().join("systemd/user").join(&name);
         Ok(Self { context, name, path })
-    }
-
-    fn install(&self, start: bool) -> Result<ExitCode> {
-        let program = std::env::current_exe()
-            .map_err(|e| Error::io("find", "deaddrop's own program".as_ref(), e))?;
-        let base = &self.context.config.base;
-        let (path, state) = (std::env::var_os("PATH"), std::env::var_os("XDG_STATE_HOME"));
-        let text = Unit { program: &program, base, path: path.as_deref(), state: state.as_deref() }
-            .text()
-            .map_err(|why| Error::usage(format!("no unit can be written: {why}")))?;
-        match fs::read_to_string(&self.path) {
-            Ok(there) if !there.starts_with(unit::HEAD) => {
-                return Err(Error::usage(format!(
-                    "{} is there already, and is none that deaddrop wrote; move it away",
-                    self.path.display()
-                )));
-            }
-            Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                return Err(Error::io("read", &self.path, e));
-            }
-            _ => {}
-        }
-        if let Some(folder) = self.path.parent() {
-            fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
-        }
-        atomic::write(&self.path, text.as_bytes())?;
-        let talk = &self.context.talk;
-        talk.say(&format!("{} says:\n\n{}", self.path.display(), text.trim_end()));
-        if !self.context.json {
-            talk::result(&self.path.display().to_string());
-        }
-        let enable: &[&str] = if start { &["enable", "--now"] } else { &["enable"] };
-        let done = systemctl(&["daemon-reload"])
-            .and_then(|_| systemctl(&[enable, &[self.name.as_str()]].concat()));
-        if self.context.json {
-            Context::print_json(&json!({
-                "unit": self.name,
-                "path": self.path.display().to_string(),
-                "enabled": done.is_ok(),
-                "started": start && done.is_ok(),
-            }));
-        }
-        done?;
-        talk.say(&format!(
-            "\n{} starts when you log in{}.",
-            self.name,
-            if start { ", and runs now" } else { "; `deaddrop daemon start` starts it now" }
-        ));
-        Ok(ExitCode::SUCCESS)
-    }
-
-    fn uninstall(&self) -> Result<ExitCode> {
-        let talk = &self.context.talk;
-        if !self.path.exists() {
-            talk.say(&format!("{} is not there; nothing is removed.", self.path.display()));
-            return Ok(ExitCode::SUCCESS);
-        }
-        // While it stands there: what is removed cannot be stopped by its name any more.
-        systemctl(&["disable", "--now", &self.name])?;
-        fs::remove_file(&self.path).map_err(|e| Error::io("remove", &self.path, e))?;
-        systemctl(&["daemon-reload"])?;
-        talk.say(&format!("{} is stopped and removed.", self.name));
-        Ok(ExitCode::SUCCESS)
     }
 
     fn change(&self, verb: &str, done: &str) -> Result<ExitCode> {
@@ -261,8 +210,7 @@ impl<'a> Service<'a> {
             ));
         } else {
             let process = process.map_or_else(String::new, |pid| format!(", process {pid}"));
-            let begins =
-                if enabled { "starts when you log in" } else { "does not start by itself" };
+            let begins = if enabled { self.begins() } else { "does not start by itself" };
             let next = match &*state {
                 "active" => "",
                 "failed" => "; `deaddrop daemon logs` tells why",

@@ -227,19 +227,8 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
             Context::print_json(&value);
             continue;
         }
-        let back = entry.back();
-        let Entry {
-            sequence,
-            at,
-            reply,
-            commands,
-            failed,
-            interrupted,
-            is_complete,
-            recovered,
-            ..
-        } = entry;
-        let what = back.unwrap_or_else(|| count(commands, "command"));
+        let what = entry.back().unwrap_or_else(|| entry.work());
+        let Entry { sequence, at, reply, failed, interrupted, is_complete, recovered, .. } = entry;
         let mut line = format!("{sequence:>4}  {at}  {what}");
         let how = || match session.question() {
             Some(_) => format!("waits for your decision: {}", question::how(context, &session)),
@@ -288,6 +277,8 @@ fn begun(session: &Session) -> Option<Entry> {
         at: session.updated_at,
         reply: pending.reply.clone(),
         commands: pending.outcomes.len(),
+        operations: Some(pending.outcomes.iter().filter(|outcome| outcome.is_work()).count()),
+        ran: pending.outcomes.iter().filter(|outcome| outcome.ran()).count(),
         failed: pending.outcomes.iter().filter(|outcome| !outcome.success()).count(),
         interrupted: pending.outcomes.iter().filter(|outcome| outcome.is_lost()).count(),
         is_complete: false,

@@ -1,6 +1,8 @@
 //! `config`: the settings in force and where each was made, and changes that keep comments. Works
 //! also where they are not in order, so that they can be put right.
 
+mod folder;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -165,9 +167,11 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
         Asked::Set { key, value, whose } => {
             refuse_flags(&global)?;
             let base = base(&whose, global.base)?;
+            let missing = folder::check(base.as_deref(), &key, &value)?;
             let before = agreed(base.as_deref());
             let file = config::set(base.as_deref(), &key, &value)?;
             changed(base.as_deref(), &key, &file, talk, json);
+            missing.iter().for_each(|told| talk.warning(told));
             follow(base.as_deref(), before.as_ref(), &key, talk)?;
         }
         Asked::Unset { key, whose } => {

@@ -11,8 +11,6 @@ use crate::text::{count, visible_line};
 
 /// So many rows tell what failed, was refused or was not run.
 const MOST_ROWS: usize = 5;
-/// In fewer columns a row is cut, whatever it tells.
-const ROOMY: usize = 40;
 /// So many rows tell which files changed.
 const FILE_ROWS: usize = 3;
 /// What rows begin with is so wide, with the blanks around it.
@@ -57,17 +55,12 @@ impl Mark {
 /// nothing to tell that is not seen at once. `recorded`: which files changed is told by somebody who
 /// knows it of commands too, which outcomes do not tell.
 pub(super) fn rows(talk: &Talk, outcomes: &[Outcome], recorded: bool, width: usize) -> Vec<String> {
-    let is_work = |outcome: &&Outcome| {
-        !matches!(outcome.detail, Detail::Shown { .. } | Detail::Completed { .. })
-    };
-    let work: Vec<&Outcome> = outcomes.iter().filter(is_work).collect();
+    let work: Vec<&Outcome> = outcomes.iter().filter(|outcome| outcome.is_work()).collect();
     if work.is_empty() {
         return Vec::new();
     }
     let room = width.saturating_sub(LABEL).max(8);
-    // How it went stands at its end, which is not cut off where there is some room.
-    let all = if width < ROOMY { room } else { usize::MAX };
-    let mut rows = vec![row(&talk.bold("Ran"), "Ran", &ran(&work), all)];
+    let mut rows = vec![row(&talk.bold("Ran"), "Ran", &ran(&work, room), room)];
     for (mark, label) in [(Mark::Failed, "Failed"), (Mark::Refused, "Refused")] {
         let of_mark: Vec<_> = work.iter().filter(|outcome| Mark::of(outcome) == mark).collect();
         for outcome in of_mark.iter().take(MOST_ROWS) {
@@ -122,8 +115,9 @@ fn with_end(told: &str, outcome: &Outcome, room: usize) -> String {
     }
 }
 
-/// `6 operations (2 commands, 4.1 s): 4 done, 1 failed, 1 refused`.
-fn ran(work: &[&Outcome]) -> String {
+/// `6 operations (2 commands, 4.1 s): 4 done, 1 failed, 1 refused`; where that does not fit, what they
+/// came to stands before how many they are.
+fn ran(work: &[&Outcome], room: usize) -> String {
     let with = |mark| work.iter().filter(|outcome| Mark::of(outcome) == mark).count();
     let mut parts = vec![format!("{} done", with(Mark::Done))];
     for mark in [Mark::Failed, Mark::Refused] {
@@ -143,7 +137,13 @@ fn ran(work: &[&Outcome]) -> String {
         0 => String::new(),
         n => format!(" ({}, {time:.1} s)", count(n, "command")),
     };
-    format!("{}{commands}: {}", count(work.len(), "operation"), parts.join(", "))
+    let (all, came_to) = (count(work.len(), "operation"), parts.join(", "));
+    let whole = format!("{all}{commands}: {came_to}");
+    if columns::wide(&whole) <= room {
+        return whole;
+    }
+    let short = format!("{all}: {came_to}");
+    if columns::wide(&short) <= room { short } else { came_to }
 }
 
 /// The last line that a command wrote, on standard error if anything stands there.
@@ -256,14 +256,18 @@ mod tests {
   Warned    a fence was taken off
   Changed   a.py (new), b (deleted)"
         );
+        // Where there is little room, what they came to is what matters.
+        let (first, failed) = (outcomes.get(..5).unwrap(), "3 done, 2 failed");
+        for (width, row) in
+            [(80, "5 operations (3 commands, 3.0 s): "), (44, "5 operations: "), (40, "")]
+        {
+            let row = format!("  Ran       {row}{failed}");
+            assert_eq!(told(first, width).lines().next(), Some(&*row));
+        }
         for width in 20..60 {
-            let told = told(&outcomes, width);
-            // The first is broken, not cut, where there is some room.
-            let whole = usize::from(width >= ROOMY);
-            for row in told.lines().skip(whole) {
+            for row in told(&outcomes, width).lines() {
                 assert!(columns::wide(row) <= width, "{row} in {width}");
             }
-            assert!(whole == 0 || told.lines().next().unwrap().ends_with(" 1 refused"), "{told}");
         }
     }
 

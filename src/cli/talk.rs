@@ -52,6 +52,14 @@ fn in_rows(text: &str, to: &impl IsTerminal, less: usize) -> String {
     width.map_or_else(|| text.to_owned(), |width| flow::flowed(text, width.saturating_sub(less)))
 }
 
+/// Prints a result byte for byte, with no line feed of its own.
+pub(super) fn exact(bytes: &[u8]) {
+    live::above(|| {
+        let mut out = io::stdout().lock();
+        let _ = out.write_all(bytes).and_then(|()| out.flush());
+    });
+}
+
 impl Talk {
     /// Without colours.
     #[cfg(test)]
@@ -76,6 +84,11 @@ impl Talk {
             color,
             result_color: colored(io::stdout().is_terminal()),
         }
+    }
+
+    /// Whether results go to a program and not to a reader: no terminal, and no colours wanted.
+    pub(super) fn results_are_piped(&self) -> bool {
+        !self.result_color && !io::stdout().is_terminal()
     }
 
     /// Talks in the colours of standard output.

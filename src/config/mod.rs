@@ -27,6 +27,7 @@ mod spelling;
 #[cfg(test)]
 mod tests;
 mod tracked;
+mod unusable;
 
 use std::collections::BTreeMap;
 use std::env;
@@ -53,6 +54,7 @@ pub use raw::Raw;
 pub use sandbox::{Mode, Sandbox};
 pub use secrets::{Secrets, SecretsMode};
 pub(crate) use spelling::{Name, folded};
+pub use unusable::marked;
 
 /// The settings file of a base directory.
 pub const FILE: &str = "deaddrop.toml";

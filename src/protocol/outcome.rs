@@ -260,6 +260,16 @@ impl Outcome {
         }
     }
 
+    /// Whether it is of work on files or a command: neither words nor an end of the session.
+    pub fn is_work(&self) -> bool {
+        !matches!(self.detail, Detail::Shown { .. } | Detail::Completed { .. })
+    }
+
+    /// Whether it is of a command that was run.
+    pub fn ran(&self) -> bool {
+        matches!(self.detail, Detail::Ran(_))
+    }
+
     /// The outcome of a malformed block.
     pub fn invalid(step: &Step, invalid: &Invalid) -> Self {
         let kind = match invalid.rejected {

@@ -12,6 +12,7 @@ use crate::atomic;
 use crate::blobs::BlobId;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
+use crate::text::count;
 
 /// One turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,8 +24,14 @@ pub struct Entry {
     pub at: Timestamp,
     /// The name that the reply was dropped under.
     pub reply: String,
-    /// How many commands it held.
+    /// How many commands of the protocol it held.
     pub commands: usize,
+    /// How many of them were work: neither words nor an end of the session. None of an older turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operations: Option<usize>,
+    /// How many of these ran a command of the shell.
+    #[serde(default)]
+    pub ran: usize,
     /// How many of them failed, were not run, or may have run in part.
     pub failed: usize,
     /// How many of those failed because deaddrop was stopped hard while they ran.
@@ -55,6 +62,17 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// What the turn came to, in a few words: `3 operations (1 command)`.
+    pub fn work(&self) -> String {
+        match (self.operations, self.ran) {
+            // Nobody counted them apart.
+            (None, _) => count(self.commands, "command"),
+            (Some(0), _) => "no operation".to_owned(),
+            (Some(n), 0) => count(n, "operation"),
+            (Some(n), ran) => format!("{} ({})", count(n, "operation"), count(ran, "command")),
+        }
+    }
+
     /// What was taken back, or done again, where the turn was that: a phrase.
     pub fn back(&self) -> Option<String> {
         match (self.redid, self.undid.as_slice()) {

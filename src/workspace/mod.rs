@@ -49,6 +49,7 @@ pub use list::Entry;
 use locate::{Last, Spot, failed};
 pub(crate) use locate::{already_exists, is_folder, not_found};
 pub use moving::{MOVED_FILES, MovePlan};
+pub use names::unescaped;
 pub use plan::Plan;
 use protected::Protected;
 pub use search::{Terms, check};

@@ -18,8 +18,8 @@ pub(super) fn escaped_os(name: &OsStr) -> String {
     escaped(name.as_encoded_bytes())
 }
 
-/// What [`escaped`] was given.
-pub(super) fn unescaped(text: &str) -> OsString {
+/// The name, or the path of names, that stands as this text where what turns changed is kept.
+pub fn unescaped(text: &str) -> OsString {
     let mut bytes = Vec::with_capacity(text.len());
     let mut parts = text.split('%');
     bytes.extend_from_slice(parts.next().unwrap_or_default().as_bytes());

@@ -140,7 +140,7 @@ fn in_twenty_columns_there_is_still_a_line() {
     assert!(row.contains(" s 'e") && row.ends_with('…'), "{screen}");
     base.write("workspace/go", "");
     tmux.shows("Waiting for a repl…");
-    assert!(tmux.all().contains("\n  Ran       1 oper"), "{}", tmux.all());
+    assert!(tmux.all().contains("\n  Ran       1 done\n"), "{}", tmux.all());
     assert_eq!(spinner(&tmux.all()), None);
 }
 

@@ -142,3 +142,26 @@ fn pages_of_the_manual_that_were_written_are_objects_too() {
         assert!(base.exists(page["path"].as_str().unwrap()), "{page}");
     }
 }
+
+#[test]
+fn an_undo_begins_and_ends_as_a_turn_does() {
+    let base = Base::with_session();
+    base.apply("[CREATE_FILE path=\"a\"]\n1\n[/CREATE_FILE]\n");
+    let mut command = base.command(&["watch", "--json"]);
+    let out = base.at("told");
+    let stdout = std::fs::File::create(&out).unwrap();
+    let null = std::process::Stdio::null;
+    let mut child = command.stdin(null()).stderr(null()).stdout(stdout).spawn().unwrap();
+    let told = || std::fs::read_to_string(&out).unwrap();
+    crate::support::wait_until("the session", || told().contains("\"event\":\"session\""));
+    base.run(&["undo"]).ok();
+    crate::support::wait_until("the end", || told().contains("\"event\":\"end\""));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let told = lines(&told());
+    let names: Vec<&str> = told.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(names, ["session", "begin", "outbox", "end"]);
+    let begin =
+        json!({ "event": "begin", "session": ID, "sequence": 2, "reply": "undo", "goesOn": false });
+    assert_eq!(told[1], begin);
+}

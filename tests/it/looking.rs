@@ -23,7 +23,7 @@ fn a_turn_that_waits_stands_in_the_log_and_beside_the_outbox() {
 
     base.run_with(&["apply", "-"], ASKS).with_code(3);
     let log = base.run(&["log"]).ok().stdout;
-    let told = "  1 command so far, waits for your decision: `deaddrop approve`, or `deaddrop deny --reason TEXT`  (";
+    let told = "  1 operation so far, waits for your decision: `deaddrop approve`, or `deaddrop deny --reason TEXT`  (";
     assert!(log.starts_with("   1  ") && log.contains(told) && log.lines().count() == 1, "{log}");
     let entry = json(&base.run(&["log", "--json"]).ok().stdout);
     assert_eq!((&entry["sequence"], &entry["commands"]), (&1.into(), &1.into()));
@@ -35,7 +35,7 @@ fn a_turn_that_waits_stands_in_the_log_and_beside_the_outbox() {
 
     base.run(&["approve"]).ok();
     let log = base.run(&["log"]).ok().stdout;
-    assert!(log.contains("  3 commands  (") && log.lines().count() == 1, "{log}");
+    assert!(log.contains("  3 operations (1 command)  (") && log.lines().count() == 1, "{log}");
     assert_eq!(base.run(&["show"]).ok().stderr, "");
     assert_eq!(base.run(&["show", ID, "1"]).ok().stderr, "");
     let entry = json(&base.run(&["log", "--json"]).ok().stdout);

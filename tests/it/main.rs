@@ -28,6 +28,8 @@ mod daily;
 #[cfg(unix)]
 mod decided_elsewhere;
 mod dialects;
+#[cfg(unix)]
+mod doctor;
 #[cfg(target_os = "linux")]
 mod edits;
 #[cfg(unix)]
@@ -64,6 +66,7 @@ mod linear;
 mod listing;
 #[cfg(target_os = "linux")]
 mod looking;
+mod manual;
 mod messages;
 #[cfg(target_os = "linux")]
 mod moves;
@@ -79,6 +82,8 @@ mod outboxes;
 mod own_state;
 #[cfg(unix)]
 mod parts;
+#[cfg(target_os = "linux")]
+mod patches;
 #[cfg(unix)]
 mod plain_guests;
 #[cfg(target_os = "linux")]

@@ -277,8 +277,11 @@ fn the_log_has_a_line_a_turn() {
     let run = base.run(&["log", ID]).ok();
     let lines: Vec<&str> = run.stdout.lines().collect();
     assert_eq!(lines.len(), 2, "{run:?}");
-    assert!(lines[0].contains("2 commands, 1 failed  (a1b2c3d4_seq0001_reply.txt)"), "{run:?}");
-    assert!(lines[1].contains("1 command, done"), "{run:?}");
+    assert!(
+        lines[0].contains("1 operation (1 command), 1 failed  (a1b2c3d4_seq0001_reply.txt)"),
+        "{run:?}"
+    );
+    assert!(lines[1].contains("no operation, done"), "{run:?}");
     let json = base.run(&["log", ID, "--json"]).ok().stdout;
     let entry: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
     assert_eq!((&entry["sequence"], &entry["failed"]), (&1.into(), &1.into()));

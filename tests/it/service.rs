@@ -117,15 +117,32 @@ fn what_keeps_a_service_from_being_had_is_told() {
     systemd(&base, "echo 'Failed to connect to bus: No medium found' >&2; exit 1");
     let told = run(&base, &["daemon", "install"]).with_code(1);
     assert!(told.stderr.contains("loginctl enable-linger"), "{told:?}");
-    let unit = told.stdout.trim().to_owned();
-    assert!(fs::read_to_string(&unit).unwrap().contains("[Service]"));
+    assert!(told.stderr.contains("; no unit is left") && told.stdout.is_empty(), "{told:?}");
+    assert!(!base.exists(".no-config"), "nothing is left behind");
+    systemd(&base, "");
+    let unit = run(&base, &["daemon", "install"]).ok().stdout.trim().to_owned();
+    let text = fs::read_to_string(&unit).unwrap();
+    let name = Path::new(&unit).file_name().unwrap();
+    let wants = Path::new(&unit).with_file_name("default.target.wants");
+    fs::create_dir(&wants).unwrap();
+    std::os::unix::fs::symlink(&unit, wants.join(name)).unwrap();
+
+    systemd(&base, "echo 'Failed to connect to bus: No medium found' >&2; exit 1");
+    let told = run(&base, &["daemon", "install", "--clipboard"]).with_code(1);
+    assert!(told.stderr.contains("; the unit is as it was"), "{told:?}");
+    assert_eq!(fs::read_to_string(&unit).unwrap(), text);
     run(&base, &["daemon", "status"]).with_code(1);
-    let told = run(&base, &["daemon", "uninstall"]).with_code(1);
+    let told = run(&base, &["daemon", "uninstall"]).ok();
     assert!(
-        told.stderr.contains("loginctl enable-linger") && Path::new(&unit).exists(),
+        told.stderr.contains(
+            "is removed, and starts no more. It was not stopped: no systemd of your own answers"
+        ),
         "{told:?}"
     );
+    assert!(!Path::new(&unit).exists() && !wants.join(name).is_symlink());
 
+    systemd(&base, "");
+    run(&base, &["daemon", "install"]).ok();
     systemd(&base, "echo 'Job for it failed.' >&2; exit 1");
     let told = run(&base, &["daemon", "start"]).with_code(2);
     assert!(told.stderr.contains("Job for it failed.; `deaddrop daemon logs` shows"), "{told:?}");
@@ -179,6 +196,41 @@ fn where_there_is_no_log_the_cause_is_said_and_what_to_read_instead() {
     let mut command = base.command(&["daemon", "logs"]);
     let told = Run::of(command.env("PATH", base.at("bin")), "").with_code(1);
     assert!(told.stderr.contains("journalctl is not on this machine"), "{told:?}");
+}
+
+#[test]
+fn a_service_with_the_clipboard_starts_with_the_desktop() {
+    let base = Base::with_session();
+    base.write("deaddrop.toml", "");
+    systemd(
+        &base,
+        "case \"$*\" in *show*) printf 'ActiveState=inactive\\nUnitFileState=enabled\\n';; esac",
+    );
+    let unit = run(&base, &["daemon", "install"]).ok().stdout.trim().to_owned();
+    let name = Path::new(&unit).file_name().unwrap();
+    // As `systemctl enable` would leave it.
+    let wants = Path::new(&unit).with_file_name("default.target.wants");
+    fs::create_dir(&wants).unwrap();
+    std::os::unix::fs::symlink(&unit, wants.join(name)).unwrap();
+    for (flag, line) in [("--copy", " watch --copy\n"), ("--clipboard", " watch --clipboard\n")] {
+        let install = run(&base, &["daemon", "install", flag]).ok();
+        assert!(install.stderr.contains("starts with your desktop"), "{install:?}");
+        let text = fs::read_to_string(&unit).unwrap();
+        for told in [
+            line,
+            "\nWantedBy=graphical-session.target\n",
+            "\nAfter=graphical-session.target\n",
+            "\nPartOf=graphical-session.target\n",
+        ] {
+            assert!(text.contains(told), "{told:?} is not in {text}");
+        }
+        assert!(!wants.join(name).is_symlink(), "it no longer starts without a desktop");
+    }
+    let status = run(&base, &["daemon", "status"]).with_code(1);
+    assert!(status.stdout.contains("starts with your desktop"), "{status:?}");
+    // The flags are those of the last time.
+    run(&base, &["daemon", "install"]).ok();
+    assert!(fs::read_to_string(&unit).unwrap().contains(" watch\n"));
 }
 
 #[test]

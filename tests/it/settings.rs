@@ -340,3 +340,34 @@ fn wrong_settings_of_the_sandbox_are_told_with_what_is_right() {
     let said = Run::of(base.command(&["sessions"]).env_remove("HOME"), "").with_code(2).stderr;
     assert!(said.contains("sandbox.readable holds '~/x', but HOME does not say"), "{said}");
 }
+
+#[test]
+fn a_folder_that_is_not_there_is_told_and_one_that_cannot_be_is_refused() {
+    let base = Base::with_session();
+    base.write("deaddrop.toml", "");
+    base.write("file", "");
+    base.sh("ln -s nowhere link; mkdir there");
+    for wrong in ["file", "file/x", "link"] {
+        let run = base.run(&["config", "set", "workspace_dir", wrong]).with_code(2);
+        assert!(run.stderr.contains(" is no folder, and nothing is changed"), "{run:?}");
+        assert_eq!(base.read("deaddrop.toml"), "");
+    }
+    let run = base.run(&["config", "set", "workspace_dir", "there"]).ok();
+    assert!(!run.stderr.contains("warning"), "{run:?}");
+    let run = base.run(&["config", "set", "workspace_dir", "elsewhere/x"]).ok();
+    let told = "elsewhere/x; it is made, empty, at the next start\n";
+    assert!(run.stderr.contains("there is no folder ") && run.stderr.contains(told), "{run:?}");
+    // Of deaddrop's own nobody expects it.
+    let run = base.run(&["config", "set", "inbox_dir", "in"]).ok();
+    assert!(!run.stderr.contains("warning"), "{run:?}");
+    let set = |folder: &str| {
+        let arguments = ["config", "set", "workspace_dir", folder];
+        base.command(&arguments)
+    };
+    if rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: a folder that may not be written, since root may");
+        return;
+    }
+    let run = Run::of(&mut set("/nonexist/x"), "").with_code(2);
+    assert!(run.stderr.contains("cannot be made: you may not write in /,"), "{run:?}");
+}

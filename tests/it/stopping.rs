@@ -284,3 +284,20 @@ fn a_reply_claimed_under_the_name_of_one_that_is_done_is_not_lost() {
     assert_eq!(base.names("inbox/processed"), ["reply-2.txt", "reply.txt"]);
     assert_eq!(base.names("outbox").len(), 3);
 }
+
+#[test]
+fn who_stops_is_told_what_goes_on() {
+    let base = Base::with_session();
+    let said = |base: &Base| stop(base.serve(&["watch"]), "INT");
+    assert!(said(&base).ends_with("Stopped. `deaddrop resume` goes on where this was left.\n"));
+    base.run_with(&["apply", "-"], "[DONE]\nAll\n[/DONE]\n").ok();
+    let told = format!(
+        "Stopped. Session {ID} is complete: `deaddrop new TASK` begins another, `deaddrop resume {ID} --reopen TEXT` goes on with this one.\n"
+    );
+    let said_then = said(&base);
+    assert!(said_then.ends_with(&told), "{said_then}");
+    base.begin("00ff00ff");
+    assert!(said(&base).ends_with("Stopped. `deaddrop resume` goes on where this was left.\n"));
+    let empty = Base::new();
+    assert!(said(&empty).ends_with("Stopped. `deaddrop new TASK` begins a session.\n"));
+}

@@ -59,8 +59,8 @@ fn a_turn_is_told_shown_undone_and_redone() {
         "--- a/old.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-old\n",
         "# run.sh (file, mode 0640 -> file, mode 0755)\n",
         "--- /dev/null\n+++ b/src/a.py\n@@ -0,0 +1,4 @@\n+one\n+two\n+three\n+more\n",
-        "--- a/bin\n+++ b/bin\n(binary: 1 byte, digest ",
-        "-(a link to nowhere)\n+(a link to src)\n",
+        "diff --git a/bin b/bin\nBinary files a/bin and b/bin differ\n",
+        "-nowhere\n\\ No newline at end of file\n+src\n\\ No newline at end of file\n",
         "# new src (folder, mode 0755)\n",
         "# . (folder, mode 0755 -> folder, mode 1751)\n",
     ] {

@@ -20,7 +20,7 @@ fn turns() -> Base {
 #[test]
 fn several_turns_come_to_one_diff() {
     let base = turns();
-    let net = "--- a/a\n+++ b/a\n@@ -1 +1,3 @@\n one\n+two\n+three\n";
+    let net = "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1,3 @@\n one\n+two\n+three\n";
     for all in ["--all", "..", "1..", "..4", "1..9"] {
         assert_eq!(base.run(&["diff", all]).ok().stdout, net, "{all}");
     }

@@ -81,8 +81,21 @@ fn a_base_directory_of_somebody_else_is_refused() {
     let give = |path: &Path, user: u32| chown(path, Some(user), None).unwrap();
     give(&base.at("deaddrop.toml"), 60_123);
     for (folder, command) in [("src", "doctor"), (".", "doctor"), ("src/deep", "sessions")] {
-        let run = run_in(&base, folder, &[command]).with_code(2);
-        assert!(run.stderr.contains("belongs to another user (60123)"), "{run:?}");
+        let run = run_in(&base, folder, &[command]);
+        // The doctor looks on.
+        let (code, told) = match command {
+            "doctor" => (1, &run.stdout),
+            _ => (2, &run.stderr),
+        };
+        assert!(
+            run.code == Some(code) && told.contains("belongs to another user (60123)"),
+            "{run:?}"
+        );
+        if command == "doctor" {
+            assert!(told.starts_with("NO  base directory   "), "{told}");
+            assert!(told.contains("\nok  workspace "), "{told}");
+            assert!(told.contains(" was not asked: what is wrong above comes first\n"), "{told}");
+        }
         assert!(!base.exists("ran") && !base.exists("src/ran"));
     }
     let sudo = Run::of(base.command(&["sessions"]).env("SUDO_UID", "60123"), "");

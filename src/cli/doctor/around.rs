@@ -7,31 +7,56 @@ use std::process::{Command, Stdio};
 use super::{Finding, finding};
 use crate::clipboard::Surroundings;
 use crate::config::{Config, Consent, FOLDER, state_home};
+#[cfg(unix)]
+use crate::text::shell_word;
 
 /// Whose a folder is, where that is not the person; of deaddrop's own also whether its rights let
-/// others in.
+/// others in, and, where the base directory is refused, whether another's folder is why.
 #[cfg(unix)]
-pub(super) fn owner(folder: &Path, is_own: bool) -> Result<String, String> {
+pub(super) fn owner(folder: &Path, is_own: bool, is_refused: bool) -> Result<String, String> {
     use std::os::unix::fs::MetadataExt;
-    let Ok(found) = fs::metadata(folder) else { return Ok(String::new()) };
-    // The sticky bit keeps others from what is not theirs, as in /tmp.
-    if is_own && found.mode() & 0o1002 == 0o002 {
-        return Err(format!(
-            "{} can be written by everybody on this machine, and what they put there counts as yours; `chmod o-w {}`",
-            folder.display(),
-            folder.display()
-        ));
+    if let Some(told) = is_own.then(|| open_to_all(folder)).flatten() {
+        return Err(told);
     }
+    let Ok(found) = fs::metadata(folder) else { return Ok(String::new()) };
     let me = rustix::process::geteuid().as_raw();
     Ok(match found.uid() {
         uid if uid == me => String::new(),
+        uid if is_own && is_refused && uid != 0 => {
+            return Err(format!(
+                "{} belongs to user {uid}, who can put replies and settings there; `chown` it if it is yours",
+                folder.display()
+            ));
+        }
         uid => format!(", belongs to user {uid}"),
     })
 }
 
 #[cfg(not(unix))]
-pub(super) fn owner(_folder: &Path, _is_own: bool) -> Result<String, String> {
+pub(super) fn owner(_: &Path, _is_own: bool, _is_refused: bool) -> Result<String, String> {
     Ok(String::new())
+}
+
+/// Said of a file or folder of deaddrop's own that everybody may write; None of others.
+#[cfg(unix)]
+pub(super) fn open_to_all(path: &Path) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    let found = fs::metadata(path).ok()?;
+    let mode = found.mode();
+    // The sticky bit keeps others from what is not theirs in a folder, as in /tmp.
+    let is_open = mode & 0o002 != 0 && !(found.is_dir() && mode & 0o1000 != 0);
+    is_open.then(|| {
+        format!(
+            "{} can be written by everybody on this machine, and what they put there counts as yours; `chmod o-w {}`",
+            path.display(),
+            shell_word(&path.display().to_string())
+        )
+    })
+}
+
+#[cfg(not(unix))]
+pub(super) fn open_to_all(_path: &Path) -> Option<String> {
+    None
 }
 
 /// What the settings open, and whether the person has agreed to it.

@@ -9,6 +9,16 @@ use crate::text::visible_line;
 /// How each unit begins that deaddrop writes.
 pub(super) const HEAD: &str = "# Written by `deaddrop daemon install`";
 
+/// What starts a service when the person logs in, at the desktop or elsewhere.
+pub(super) const LOGIN: &str = "default.target";
+/// What starts it with their desktop, where a clipboard is.
+pub(super) const DESKTOP: &str = "graphical-session.target";
+
+/// What starts a `watch` with these flags.
+pub(super) fn target(flags: &[&str]) -> &'static str {
+    if flags.is_empty() { LOGIN } else { DESKTOP }
+}
+
 /// What a unit names.
 #[derive(Clone, Copy)]
 pub(super) struct Unit<'a> {
@@ -18,6 +28,8 @@ pub(super) struct Unit<'a> {
     pub(super) path: Option<&'a OsStr>,
     /// `XDG_STATE_HOME`, where it is set: there it is noted what the person has agreed to.
     pub(super) state: Option<&'a OsStr>,
+    /// What is said to `watch`: only about the clipboard, and each a plain word.
+    pub(super) flags: &'a [&'a str],
 }
 
 /// The name of the unit of a base directory: readable, and of no other one.
@@ -50,16 +62,24 @@ impl Unit<'_> {
         };
         let variables = [("PATH", self.path), ("XDG_STATE_HOME", self.state)];
         let variables: String = variables.into_iter().filter_map(variable).collect();
+        let target = target(self.flags);
+        let desktop = if target == DESKTOP {
+            // DISPLAY and the like are known to systemd by then, and go away with it.
+            format!("PartOf={DESKTOP}\nAfter={DESKTOP}\n")
+        } else {
+            String::new()
+        };
+        let flags: String = self.flags.iter().map(|flag| format!(" {flag}")).collect();
         Ok(format!(
             "\
 {HEAD}; it would write over changes.
 [Unit]
 Description=deaddrop in {description}
-
+{desktop}
 [Service]
 Type=notify
 NotifyAccess=main
-ExecStart={program} -C {base} --color never watch
+ExecStart={program} -C {base} --color never watch{flags}
 {variables}# What a hard stop left is finished first, commands included.
 TimeoutStartSec=infinity
 # deaddrop ends its commands itself.
@@ -74,7 +94,7 @@ RestartPreventExitStatus=2 4
 # NoNewPrivileges= and RestrictNamespaces= could keep from it.
 
 [Install]
-WantedBy=default.target
+WantedBy={target}
 ",
             description = visible_line(base).replace('%', "%%"),
             program = quoted(program),
@@ -130,6 +150,7 @@ mod tests {
             base: Path::new("/home/me/a b\\%h/$HOME\n/é"),
             path: Some(OsStr::new("/bin:/50%")),
             state: Some(OsStr::new("/home/me/a b")),
+            flags: &[],
         };
         let text = unit.text().unwrap();
         let line = r#"ExecStart="/opt/50%% off/$x/deaddrop" -C "/home/me/a b\\%%h/$$HOME\n/é" --color never watch"#;
@@ -146,8 +167,13 @@ mod tests {
 
     #[test]
     fn nothing_keeps_the_sandbox_from_what_it_needs() {
-        let unit =
-            Unit { program: Path::new("/d"), base: Path::new("/b"), path: None, state: None };
+        let unit = Unit {
+            program: Path::new("/d"),
+            base: Path::new("/b"),
+            path: None,
+            state: None,
+            flags: &["--clipboard"],
+        };
         let text = unit.text().unwrap();
         let set: Vec<&str> = text
             .lines()
@@ -165,6 +191,11 @@ mod tests {
         ] {
             assert!(!set.contains(&kept), "{kept}");
         }
+        assert!(
+            text.contains(" watch --clipboard\n")
+                && text.contains("\nWantedBy=graphical-session.target\n"),
+            "{text}"
+        );
         assert!(set.contains(&"Type") && !set.contains(&"Environment"), "{set:?}");
     }
 }

@@ -1,0 +1,65 @@
+//! What keeps every other command from a base directory: for `doctor` a row like any other, and the rest
+//! is looked at all the same, with nothing run that its settings name.
+
+use std::path::Path;
+
+use super::{Finding, finding};
+use crate::cli::whereabouts::{By, Whereabouts};
+use crate::config::{Config, Consent, FILE, FOLDER, Raw, marked};
+use crate::error::{Error, Result};
+
+/// What was found so.
+#[derive(Default)]
+pub(in crate::cli) struct Amiss {
+    findings: Vec<(&'static str, String)>,
+}
+
+impl Amiss {
+    /// Notes why the base directory that was found is refused, and gives it all the same.
+    ///
+    /// # Errors
+    /// It is not to be found at all: what is given.
+    pub(in crate::cli) fn base(&mut self, why: Error) -> Result<Whereabouts> {
+        let here = std::env::current_dir().ok();
+        let Some(base) = here.as_deref().and_then(marked) else { return Err(why) };
+        self.findings.push(("base directory", why.to_string()));
+        Ok(Whereabouts { base, here, by: By::Search })
+    }
+
+    /// Notes why its settings cannot be had, and gives those that are in force without its file.
+    ///
+    /// # Errors
+    /// It is not the file: what is given.
+    pub(in crate::cli) fn settings(
+        &mut self,
+        why: Error,
+        base: &Path,
+        flags: Raw,
+    ) -> Result<(Config, Consent)> {
+        let Ok(without) = Config::look_without_file(base, flags) else { return Err(why) };
+        self.findings.push((
+            FILE,
+            format!("{why}; all below is told as if it were not there, and may be elsewhere"),
+        ));
+        Ok(without)
+    }
+
+    /// Whether the base directory is somebody else's, or its settings are not known: nothing of it is to
+    /// be run then.
+    pub(super) fn is_any(&self) -> bool {
+        !self.findings.is_empty()
+    }
+
+    pub(super) fn findings(&self) -> impl Iterator<Item = Finding> {
+        self.findings.iter().map(|(what, told)| finding(what, Err(told.clone())))
+    }
+}
+
+/// What everybody may write of the settings of a base directory, and of the folder around what is
+/// deaddrop's own: who can write to that can put another sessions folder into it.
+pub(super) fn open_to_all(base: &Path) -> Vec<Finding> {
+    let own = [(FILE, base.join(FILE)), (FOLDER, base.join(FOLDER))];
+    own.into_iter()
+        .filter_map(|(what, path)| Some(finding(what, Err(super::around::open_to_all(&path)?))))
+        .collect()
+}

@@ -1,0 +1,217 @@
+//! What became of something in the workspace as a patch, byte for byte: as git writes it, so that
+//! `git apply -R` and `patch -R -p1` take it. Pure.
+
+use similar::{Algorithm, DiffOp, capture_diff_slices, group_diff_ops};
+
+/// So many lines stand around a change.
+const AROUND: usize = 3;
+/// How many bytes are searched for a NUL, by which git tells what is no text.
+const LOOKED_AT: usize = 8_000;
+
+/// What git calls the permissions of most files.
+const PLAIN: &str = "100644";
+/// What git calls the content of an empty file, and of none.
+const EMPTY: &str = "e69de29";
+const NOTHING: &str = "0000000";
+
+/// A file or a link, as git knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Side {
+    /// Its contents; of a link what it leads to.
+    pub(super) bytes: Vec<u8>,
+    pub(super) kind: Kind,
+}
+
+/// What git tells apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    File { executable: bool },
+    Link,
+}
+
+impl Kind {
+    /// What git calls it.
+    fn mode(self) -> &'static str {
+        match self {
+            Self::File { executable: false } => PLAIN,
+            Self::File { executable: true } => "100755",
+            Self::Link => "120000",
+        }
+    }
+}
+
+/// Whether these are no text, as git tells it: nothing but a NUL says so.
+pub(super) fn is_binary(bytes: &[u8]) -> bool {
+    bytes[..bytes.len().min(LOOKED_AT)].contains(&0)
+}
+
+/// How what stands at `path`, the bytes of a path from the root, changes; None on a side is nothing
+/// there. Empty where git sees no change.
+pub(super) fn patch(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<u8> {
+    match (before, after) {
+        // git has one patch for each kind of thing.
+        (Some(old), Some(new)) if (old.kind == Kind::Link) != (new.kind == Kind::Link) => {
+            [one(path, before, None), one(path, None, after)].concat()
+        }
+        _ => one(path, before, after),
+    }
+}
+
+fn one(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<u8> {
+    if before == after {
+        return Vec::new();
+    }
+    let head = |side: &str| {
+        let name = named(side, path);
+        // `patch` reads no name with a space there that is not in quotes.
+        if name.starts_with(b"\"") || !name.contains(&b' ') {
+            name
+        } else {
+            [b"\"", &*name, b"\""].concat()
+        }
+    };
+    let mut out = [b"diff --git ", &*head("a"), b" ", &*head("b"), b"\n"].concat();
+    let modes = match (before.map(|side| side.kind.mode()), after.map(|side| side.kind.mode())) {
+        (None, Some(new)) => format!("new file mode {new}\n"),
+        (Some(old), None) if old == PLAIN => format!("deleted file mode {old}\n"),
+        // Some versions of git (2.47 is one) make a plain file of it again without the second line.
+        (Some(old), None) => format!("deleted file mode {old}\nnew mode {old}\n"),
+        // A link is said to be one: its contents do not tell.
+        (Some(old), Some(new)) if old != new || new == Kind::Link.mode() => {
+            format!("old mode {old}\nnew mode {new}\n")
+        }
+        _ => String::new(),
+    };
+    out.extend(modes.into_bytes());
+    let bytes = |side: Option<&Side>| side.map(|side| side.bytes.clone()).unwrap_or_default();
+    let (old, new) = (bytes(before), bytes(after));
+    if old == new {
+        // Without it `patch` takes back no file that was made empty.
+        let id = |side: Option<&Side>| if side.is_some() { EMPTY } else { NOTHING };
+        if before.is_none() || after.is_none() {
+            let index = format!("index {}..{}\n", id(before), id(after));
+            out.extend(index.into_bytes());
+        }
+        return out;
+    }
+    let name = |side: &str, there: Option<&Side>| match there {
+        Some(_) => named(side, path),
+        None => b"/dev/null".to_vec(),
+    };
+    let (a, b) = (name("a", before), name("b", after));
+    if is_binary(&old) || is_binary(&new) {
+        out.extend([b"Binary files ", &*a, b" and ", &*b, b" differ\n"].concat());
+        return out;
+    }
+    for (sign, name) in [("--- ", a), ("+++ ", b)] {
+        // Without the tab, `patch` would end the name at its first space.
+        let end: &[u8] = if name.contains(&b' ') { b"\t\n" } else { b"\n" };
+        out.extend([sign.as_bytes(), &*name, end].concat());
+    }
+    out.extend(hunks(&lines(&old), &lines(&new)));
+    out
+}
+
+/// The lines of a file, each with its line feed: nothing else ends one.
+fn lines(bytes: &[u8]) -> Vec<&[u8]> {
+    bytes.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+fn hunks(old: &[&[u8]], new: &[&[u8]]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for ops in group_diff_ops(capture_diff_slices(Algorithm::Myers, old, new), AROUND) {
+        let (Some(first), Some(last)) = (ops.first(), ops.last()) else { continue };
+        let of_old = range(first.old_range().start, last.old_range().end);
+        let of_new = range(first.new_range().start, last.new_range().end);
+        out.extend(format!("@@ -{of_old} +{of_new} @@\n").into_bytes());
+        for op in &ops {
+            if let DiffOp::Equal { .. } = op {
+                old[op.old_range()].iter().for_each(|line| put(&mut out, b' ', line));
+                continue;
+            }
+            old[op.old_range()].iter().for_each(|line| put(&mut out, b'-', line));
+            new[op.new_range()].iter().for_each(|line| put(&mut out, b'+', line));
+        }
+    }
+    out
+}
+
+/// A range of lines as a hunk's head has it: an empty one names the line before it.
+fn range(start: usize, end: usize) -> String {
+    match end - start {
+        0 => format!("{start},0"),
+        1 => format!("{}", start + 1),
+        n => format!("{},{n}", start + 1),
+    }
+}
+
+fn put(out: &mut Vec<u8>, sign: u8, line: &[u8]) {
+    out.push(sign);
+    out.extend_from_slice(line);
+    if !line.ends_with(b"\n") {
+        out.extend_from_slice(b"\n\\ No newline at end of file\n");
+    }
+}
+
+/// A name with its side in front, in quotes where git has it in quotes.
+fn named(side: &str, path: &[u8]) -> Vec<u8> {
+    let name = [side.as_bytes(), b"/", path].concat();
+    if name.iter().all(|byte| matches!(byte, b' '..=b'~') && !b"\"\\".contains(byte)) {
+        return name;
+    }
+    let mut out = b"\"".to_vec();
+    for byte in name {
+        match byte {
+            b'"' | b'\\' => out.extend([b'\\', byte]),
+            b' '..=b'~' => out.push(byte),
+            b'\t' => out.extend(b"\\t"),
+            b'\n' => out.extend(b"\\n"),
+            b'\r' => out.extend(b"\\r"),
+            _ => out.extend(format!("\\{byte:03o}").into_bytes()),
+        }
+    }
+    out.push(b'"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(path: &str, before: Option<(&str, Kind)>, after: Option<(&str, Kind)>) -> String {
+        let side = |(bytes, kind): (&str, Kind)| Side { bytes: bytes.as_bytes().to_vec(), kind };
+        let (before, after) = (before.map(side), after.map(side));
+        String::from_utf8(patch(path.as_bytes(), before.as_ref(), after.as_ref())).unwrap()
+    }
+
+    const FILE: Kind = Kind::File { executable: false };
+    const PROGRAM: Kind = Kind::File { executable: true };
+
+    #[test]
+    fn what_git_would_write_is_written() {
+        assert_eq!(
+            told("a", Some(("1\r\n", FILE)), Some(("1\r\n\u{1b}2", PROGRAM))),
+            "diff --git a/a b/a\nold mode 100644\nnew mode 100755\n--- a/a\n+++ b/a\n@@ -1 +1,2 @@\n 1\r\n+\u{1b}2\n\\ No newline at end of file\n"
+        );
+        assert_eq!(
+            told("a", None, Some(("", FILE))),
+            "diff --git a/a b/a\nnew file mode 100644\nindex 0000000..e69de29\n"
+        );
+        assert_eq!(
+            told("x y", Some(("1\n", FILE)), None),
+            "diff --git \"a/x y\" \"b/x y\"\ndeleted file mode 100644\n--- a/x y\t\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n"
+        );
+        assert_eq!(
+            told("é\t\"", None, Some(("to", Kind::Link))),
+            "diff --git \"a/\\303\\251\\t\\\"\" \"b/\\303\\251\\t\\\"\"\nnew file mode 120000\n--- /dev/null\n+++ \"b/\\303\\251\\t\\\"\"\n@@ -0,0 +1 @@\n+to\n\\ No newline at end of file\n"
+        );
+        assert_eq!(
+            told("b", Some(("\0", FILE)), None),
+            "diff --git a/b b/b\ndeleted file mode 100644\nBinary files a/b and /dev/null differ\n"
+        );
+        let kinds = told("k", Some(("f\n", FILE)), Some(("to", Kind::Link)));
+        assert!(kinds.contains("deleted file mode 100644\n"), "{kinds}");
+        assert!(kinds.contains("new file mode 120000\n"), "{kinds}");
+        assert_eq!(told("a", Some(("1", FILE)), Some(("1", FILE))), "");
+    }
+}

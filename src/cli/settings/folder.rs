@@ -1,0 +1,65 @@
+//! A folder that `config set` is about to name: whether it is there, or can be made.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::text::visible_line;
+
+/// The settings that name a folder which is made where it is missing.
+const FOLDERS: [&str; 5] =
+    ["workspace_dir", "inbox_dir", "outbox_dir", "sessions_dir", "approvals_dir"];
+/// The one that usually is there before.
+const WORKSPACE: &str = "workspace_dir";
+
+/// What the person should know of a workspace that is not there, once `key` is `words`.
+///
+/// # Errors
+/// It names a folder that is none, or that cannot be made.
+pub(super) fn check(base: Option<&Path>, key: &str, words: &[String]) -> Result<Option<String>> {
+    let (true, [word]) = (FOLDERS.contains(&key), words) else { return Ok(None) };
+    let folder = match base {
+        Some(base) => base.join(word),
+        // In the person's own file it is another one for each base directory.
+        None if Path::new(word).is_absolute() => PathBuf::from(word),
+        None => return Ok(None),
+    };
+    if word.trim().is_empty() || folder.is_dir() {
+        return Ok(None);
+    }
+    let shown = visible_line(&folder.display().to_string()).into_owned();
+    let refused = |why: String| {
+        Err(Error::config(
+            format!("config set {key}"),
+            format!("{why}, and nothing is changed: name a folder, or one that can be made"),
+        ))
+    };
+    // A link that leads nowhere stands there, too, and no folder can be made in its place.
+    let stands = |path: &&Path| path.symlink_metadata().is_ok();
+    match folder.ancestors().find(stands) {
+        Some(there) if !there.is_dir() => {
+            let there = visible_line(&there.display().to_string()).into_owned();
+            refused(format!("{shown} cannot be used, since {there} is no folder"))
+        }
+        Some(there) if !may_write(there) => {
+            let there = visible_line(&there.display().to_string()).into_owned();
+            refused(format!(
+                "{shown} is not there and cannot be made: you may not write in {there}"
+            ))
+        }
+        _ if key == WORKSPACE => {
+            Ok(Some(format!("there is no folder {shown}; it is made, empty, at the next start")))
+        }
+        _ => Ok(None),
+    }
+}
+
+#[cfg(unix)]
+fn may_write(folder: &Path) -> bool {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+    accessat(CWD, folder, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok()
+}
+
+#[cfg(not(unix))]
+fn may_write(folder: &Path) -> bool {
+    folder.metadata().is_ok_and(|found| !found.permissions().readonly())
+}

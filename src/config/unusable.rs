@@ -1,0 +1,30 @@
+//! A base directory looked at although it may not be used: what is amiss with it is told by who asked.
+
+use std::path::{Path, PathBuf};
+
+use super::finding::is_marked;
+use super::known::Known;
+use super::{Config, Consent, Layers, Raw};
+use crate::error::{Error, Result};
+
+/// The nearest folder from `here` upwards that looks like a base directory, whoever it belongs to.
+pub fn marked(here: &Path) -> Option<PathBuf> {
+    let here = here.canonicalize().ok()?;
+    here.ancestors().find(|folder| is_marked(folder)).map(Path::to_owned)
+}
+
+impl Config {
+    /// The settings that would be in force in the base directory `base` without its file.
+    ///
+    /// # Errors
+    /// They are wrong, or there is no such folder.
+    pub fn look_without_file(base: &Path, flags: Raw) -> Result<(Self, Consent)> {
+        let base =
+            base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
+        let layers = Layers::around_the_file(flags)?;
+        let mut config = Self::of_layers(base, &layers)?;
+        config.known = Known::of(&config);
+        let consent = Consent::of_found(&config, &layers);
+        Ok((config, consent))
+    }
+}

@@ -1,0 +1,84 @@
+//! `doctor` where something is so wrong that other commands refuse: a row of it says so, and the others
+//! are there.
+
+use std::os::unix::fs::chown;
+
+use serde_json::Value;
+
+use crate::support::Base;
+
+fn rows(base: &Base) -> Vec<Value> {
+    let told = base.run(&["doctor", "--json"]).stdout;
+    told.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn row<'a>(rows: &'a [Value], what: &str) -> Option<&'a Value> {
+    rows.iter().find(|row| row["what"] == what)
+}
+
+fn project() -> Base {
+    let base = Base::new();
+    base.run(&["init"]).ok();
+    base
+}
+
+#[test]
+fn what_everybody_may_write_is_a_fault() {
+    let base = project();
+    for path in [".deaddrop", "deaddrop.toml"] {
+        assert_eq!(row(&rows(&base), path), None);
+        base.sh(&format!("chmod o+w {path}"));
+        base.run(&["doctor"]).with_code(1);
+        let rows = rows(&base);
+        let found = row(&rows, path).unwrap();
+        assert!(found["well"] == false, "{found}");
+        let told = found["told"].as_str().unwrap();
+        assert!(told.contains("can be written by everybody on this machine"), "{told}");
+        // What it says to do helps.
+        let (_, command) = told.split_once("; `").unwrap();
+        base.sh(command.trim_end_matches('`'));
+    }
+    assert!(rows(&base).iter().all(|row| row["what"] != ".deaddrop"));
+}
+
+#[test]
+fn settings_that_cannot_be_had_are_a_row() {
+    let base = project();
+    for spoil in ["echo nonsense > deaddrop.toml", "rm deaddrop.toml; mkdir deaddrop.toml"] {
+        base.sh(spoil);
+        base.run(&["sessions"]).with_code(2);
+        base.run(&["doctor"]).with_code(1);
+        let rows = rows(&base);
+        assert!(rows[0]["what"] == "deaddrop.toml" && rows[0]["well"] == false, "{rows:#?}");
+        for what in ["base", "workspace", "commands", "git", "disk"] {
+            assert!(row(&rows, what).is_some(), "{what} is not in {rows:#?}");
+        }
+    }
+    // What the file did not do is told as everywhere.
+    let wrong = base.run(&["doctor", "--command-timeout-seconds", "x"]).with_code(2);
+    assert!(wrong.stdout.is_empty(), "{wrong:?}");
+}
+
+#[test]
+fn a_folder_of_another_user_is_a_row() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("SKIPPED: files of another user, which only root can make");
+        return;
+    }
+    let base = project();
+    base.sh("mkdir src");
+    chown(base.at(".deaddrop/inbox"), Some(60_123), None).unwrap();
+    base.run(&["sessions"]).with_code(2);
+    let rows = rows(&base);
+    assert!(rows[0]["what"] == "base directory" && rows[0]["well"] == false, "{rows:#?}");
+    let inbox = row(&rows, "inbox").unwrap();
+    assert!(inbox["well"] == false, "{inbox}");
+    assert!(inbox["told"].as_str().unwrap().contains("belongs to user 60123"), "{inbox}");
+    assert!(row(&rows, "outbox").unwrap()["well"] == true && row(&rows, "disk").is_some());
+    // Who names it has looked at it.
+    let named = base.run(&["-C", ".", "doctor"]).stdout;
+    assert!(
+        !named.contains("base directory") && named.contains("belongs to user 60123"),
+        "{named}"
+    );
+}
