@@ -133,7 +133,7 @@ fn session(columns: usize) {
         &told,
         &[
             "\n  ok    CREATE_FILE  Created 'src/greet.sh'\n",
-            "\n  Ran       2 operations (1 command, ",
+            "\n  Ran       2 operations",
         ],
     );
     holds(

@@ -204,10 +204,15 @@ const NOT_PLAYED: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "it takes a turn back with git, which the tests of patches do",
+        &["deaddrop diff 4 | git -C workspace apply -R"],
+    ),
+    (
         "it asks systemd, which service.rs has a stand-in for",
         &[
             "deaddrop daemon install",
             "deaddrop daemon install --start",
+            "deaddrop daemon install --clipboard --start",
             "deaddrop daemon uninstall",
             "deaddrop daemon start",
             "deaddrop daemon stop",
