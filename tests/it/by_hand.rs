@@ -131,15 +131,12 @@ fn session(columns: usize) {
     assert!(told.starts_with("reply.txt, the reply to outbox 1 of "), "{told}");
     holds(
         &told,
-        &[
-            "\n  ok    CREATE_FILE  Created 'src/greet.sh'\n",
-            "\n  Ran       2 operations",
-        ],
+        &["\n  ok    CREATE_FILE  Created 'src/greet.sh'\n", "\n  Ran       2 operations"],
     );
     holds(
         &flat(&told),
         &[
-            " s): 2 done",
+            ": 2 done",
             "2 files changed: new out.txt (+1), new src/greet.sh (+1)",
             "Next outbox, to paste into the chat (≈ ",
         ],
