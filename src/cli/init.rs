@@ -112,7 +112,7 @@ enum InGit {
 /// command's `git add -A` would take them along.
 fn unseen_by_git(folder: &Path) -> InGit {
     let git = |arguments: &[&str]| {
-        let told = config::ask_git(folder, arguments)?;
+        let told = config::ask_git(folder, arguments).ok()??;
         Some(String::from_utf8_lossy(&told).trim_end_matches('\n').to_owned())
     };
     let (Some(exclude), Some(prefix), Some(repository)) = (

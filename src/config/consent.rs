@@ -168,8 +168,12 @@ impl Consent {
     pub fn allow(&self) -> Result<()> {
         let long = self.openings.iter().chain(self.found()).find(|opening| opening.is_too_long());
         if let Some(Opening { name, .. }) = long {
+            let what_to_do = match long.and_then(|long| long.origin.as_ref()) {
+                Some(_) => "shorten it, or say it in your own settings file",
+                None => "have git track less of it (`git rm -r --cached`)",
+            };
             let problem = format!(
-                "{} is longer than the {SHOWN} characters that are shown, so nobody can agree to it here; shorten it, or say it in your own settings file",
+                "{} is longer than the {SHOWN} characters that are shown, so nobody can agree to it here; {what_to_do}",
                 visible_line(name)
             );
             return Err(Error::config(self.whose(), problem));

@@ -8,6 +8,8 @@ use std::path::Path;
 use super::opening::Opening;
 use super::{Config, real};
 
+/// So many names of what a folder holds are shown.
+const SHOWN: usize = 20;
 /// Files that only keep a folder in a repository.
 const KEEPERS: [&str; 4] = [".gitkeep", ".keep", ".gitignore", "README.md"];
 
@@ -15,13 +17,16 @@ const KEEPERS: [&str; 4] = [".gitkeep", ".keep", ".gitignore", "README.md"];
 /// put it there can have written it, also where a flag says the name. Those elsewhere are openings
 /// themselves.
 pub(super) fn found(config: &Config) -> Option<Opening> {
-    let Config { base, inbox, outbox, sessions, approvals, .. } = config;
-    let holds = [sessions, inbox, approvals, outbox].into_iter().filter(|folder| {
-        real(folder).starts_with(base) && !config.is_own(folder) && holds_more_than_keepers(folder)
+    let base = &config.base;
+    let foreign = config
+        .roles()
+        .into_iter()
+        .filter(|(role, folder)| real(folder).starts_with(base) && !config.is_own(*role, folder));
+    let named = foreign.filter_map(|(_, folder)| {
+        let held = held(folder)?;
+        Some(format!("{} ({held})", folder.strip_prefix(base).unwrap_or(folder).display()))
     });
-    let names: Vec<String> = holds
-        .map(|folder| folder.strip_prefix(base).unwrap_or(folder).display().to_string())
-        .collect();
+    let names: Vec<String> = named.collect();
     (!names.is_empty()).then(|| Opening {
         name: "found here".to_owned(),
         value: names.join(", "),
@@ -31,16 +36,29 @@ pub(super) fn found(config: &Config) -> Option<Opening> {
     })
 }
 
-/// Whether more stands in a folder than what keeps it in a repository. What cannot be looked at does.
-fn holds_more_than_keepers(folder: &Path) -> bool {
+/// What stands in a folder beside what keeps it in a repository, the first of it by name; None where there
+/// is nothing else.
+fn held(folder: &Path) -> Option<String> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
-        Err(e) => return e.kind() != io::ErrorKind::NotFound,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return None,
+        Err(e) => return Some(format!("which cannot be looked at: {e}")),
     };
-    let keeps = |entry: fs::DirEntry| {
+    let keeps = |entry: &fs::DirEntry| {
         is_keeper(&entry.file_name()) && entry.file_type().is_ok_and(|kind| kind.is_file())
     };
-    entries.into_iter().any(|entry| !entry.is_ok_and(keeps))
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| match entry {
+            Ok(entry) if keeps(&entry) => None,
+            Ok(entry) => Some(entry.file_name().to_string_lossy().into_owned()),
+            Err(e) => Some(e.to_string()),
+        })
+        .collect();
+    names.sort();
+    let more = names.len().saturating_sub(SHOWN);
+    names.truncate(SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!names.is_empty()).then(|| names.join(", ") + &more)
 }
 
 /// Whether that is the name of a file that only keeps a folder in a repository.

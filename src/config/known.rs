@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::noted::{MOST, Used, change, file, folder_of, is_there, read};
+use super::noted::{Folder, MOST, Used, change, file, folder_of, is_there, read};
 use super::{Config, FILE, real};
 use crate::atomic;
 use crate::error::{Error, Result};
@@ -26,7 +26,7 @@ pub(super) struct Known {
     /// What is noted of itself.
     noted: Option<Used>,
     /// Which folders deaddrop has kept its own files in, of whatever base directory.
-    folders: HashSet<String>,
+    folders: HashSet<Folder>,
 }
 
 impl Known {
@@ -37,11 +37,18 @@ impl Known {
         let folders = all.iter().flat_map(|other| other.folders.iter().cloned()).collect();
         let mut known = Self { noted, folders, ..Self::default() };
         let workspace = real(&config.workspace);
+        let written = [&config.workspace].into_iter().chain(&config.sandbox.writable);
+        let written: Vec<PathBuf> = written.map(|place| real(place)).collect();
+        let inside = |place: &PathBuf| {
+            written.iter().any(|in_it| place.starts_with(in_it) || real(place).starts_with(in_it))
+        };
+        // Also its own that it has not now: what was trusted once is trusted when settings name it again.
+        let places = known.folders.iter().filter(|it| inside(&it.place) && it.stands());
+        let mut standing: Vec<PathBuf> = places.map(|it| it.place.clone()).collect();
+        standing.retain(|place| !workspace.starts_with(place));
+        known.own = standing;
         let is_other = |other: &Used| other.base != config.base && other.lives();
         for other in all.into_iter().filter(is_other) {
-            let inside = |place: &PathBuf| {
-                place.starts_with(&workspace) || real(place).starts_with(&workspace)
-            };
             let holds = |place: &PathBuf| {
                 workspace.starts_with(place) || workspace.starts_with(real(place))
             };
@@ -55,8 +62,24 @@ impl Known {
                 known.own.extend(own);
             }
         }
+        known.own = outermost(known.own, &config.own_state());
         known
     }
+}
+
+/// Those places that lie in no other of them, nor in one of `held`: what is in what is hidden is hidden.
+fn outermost(places: Vec<PathBuf>, held: &[PathBuf]) -> Vec<PathBuf> {
+    let mut own: Vec<PathBuf> = Vec::new();
+    let mut places = places;
+    places.sort();
+    let held: Vec<PathBuf> = held.iter().map(|place| real(place)).collect();
+    for place in places {
+        // A folder comes before what lies in it.
+        if !held.iter().chain(&own).any(|above| place.starts_with(above)) {
+            own.push(place);
+        }
+    }
+    own
 }
 
 impl Config {
@@ -115,9 +138,15 @@ impl Config {
         })
     }
 
-    /// Whether deaddrop has kept its own files in a folder, which is still the one that it was.
-    pub(super) fn is_own(&self, folder: &Path) -> bool {
-        self.known.folders.contains(&folder_of(folder))
+    /// Whether deaddrop has used a folder for this, which is still the one that it was.
+    pub(super) fn is_own(&self, role: u8, folder: &Path) -> bool {
+        Folder::at(role, folder).is_some_and(|folder| self.known.folders.contains(&folder))
+    }
+
+    /// deaddrop's own folders of the base directory, each with the letter of what it is for.
+    pub(super) fn roles(&self) -> [(u8, &PathBuf); 4] {
+        let Self { sessions, inbox, approvals, outbox, .. } = self;
+        [(b's', sessions), (b'i', inbox), (b'a', approvals), (b'o', outbox)]
     }
 
     /// Lets those pass whose workspace is not what another base directory keeps its own files in.
@@ -176,14 +205,14 @@ pub fn known_within(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn used(config: &Config) -> Used {
-    let Config { base, workspace, sandbox, inbox, outbox, sessions, approvals, .. } = config;
+    let Config { base, workspace, sandbox, .. } = config;
     let written = [workspace].into_iter().chain(&sandbox.writable).map(|place| real(place));
-    let folders = [inbox, outbox, sessions, approvals].map(|folder| folder_of(folder));
+    let folders = config.roles().map(|(role, folder)| Folder::at(role, folder));
     Used {
         base: base.clone(),
         folder: folder_of(base),
         written: written.collect(),
         own: config.own_state(),
-        folders: folders.into_iter().filter(|folder| !folder.is_empty()).collect(),
+        folders: folders.into_iter().flatten().collect(),
     }
 }

@@ -1,8 +1,8 @@
 //! The file of base directories that the person has used, in their own folder.
 //!
 //! It is a file of fields, each a letter, a path in bytes and a NUL: `b` begins a base directory, `i`
-//! is which folder it was, `w` a place where its replies write, `o` one of its own, `f` which folder that
-//! was.
+//! is which folder it was, `w` a place where its replies write, `o` one of its own, `f` what one was for
+//! (a letter), which folder that was, and its place.
 
 use std::fs::{self, File};
 use std::io;
@@ -37,8 +37,30 @@ pub(super) struct Used {
     pub(super) written: Vec<PathBuf>,
     /// Its own files and folders.
     pub(super) own: Vec<PathBuf>,
-    /// Which folders its inbox, outbox, sessions and approvals were.
-    pub(super) folders: Vec<String>,
+    /// Which folders its inbox, outbox, sessions and approvals are, and were before, the newest first.
+    pub(super) folders: Vec<Folder>,
+}
+
+/// A folder of deaddrop's own: a place, what it was for, and which folder stood there.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Folder {
+    role: u8,
+    which: String,
+    pub(super) place: PathBuf,
+}
+
+impl Folder {
+    /// What the folder would be noted as that stands at a place; None where none is there. What it is for
+    /// is told by a letter: replies in what were approvals are no approvals.
+    pub(super) fn at(role: u8, place: &Path) -> Option<Self> {
+        let which = folder_of(place);
+        (!which.is_empty()).then(|| Self { role, which, place: real(place) })
+    }
+
+    /// Whether that folder is there still.
+    pub(super) fn stands(&self) -> bool {
+        folder_of(&self.place) == self.which
+    }
 }
 
 impl Used {
@@ -59,7 +81,7 @@ impl Used {
         self.written.extend(places);
         self.written.truncate(PLACES);
         let folders = before.folders.iter().filter(|folder| !self.folders.contains(folder));
-        let folders: Vec<String> = folders.cloned().collect();
+        let folders: Vec<Folder> = folders.cloned().collect();
         self.folders.extend(folders);
         self.folders.truncate(PLACES);
     }
@@ -72,7 +94,7 @@ impl Used {
             marks.into_iter().any(|mark| mark.is_file())
         };
         // A reply that could write in a folder that was its own would answer there.
-        let stands = || self.own.iter().any(|place| self.folders.contains(&folder_of(place)));
+        let stands = || self.folders.iter().any(Folder::stands);
         [FILE, FOLDER].iter().any(|name| is_there(&self.base.join(name)))
             || (self.base.is_dir() && (has_begun() || stands()))
     }
@@ -105,23 +127,19 @@ pub(super) fn is_there(place: &Path) -> bool {
     fs::symlink_metadata(place).is_ok()
 }
 
-/// Which folder stands at a place: what no other has that is made there later, and what it keeps when it
-/// is moved. Empty where none is there.
+/// Which folder stands at a place: what no other has that is made there later, where the file system tells
+/// when that was. Empty where none is there.
 pub(super) fn folder_of(place: &Path) -> String {
     let found = fs::metadata(place).ok().filter(fs::Metadata::is_dir);
     let Some(found) = found else { return String::new() };
     let made =
         found.created().ok().and_then(|made| made.duration_since(SystemTime::UNIX_EPOCH).ok());
-    let made = made.map(|made| made.as_nanos());
+    let made = made.unwrap_or_default().as_nanos();
     #[cfg(unix)]
     let number = std::os::unix::fs::MetadataExt::ino(&found);
     #[cfg(not(unix))]
     let number = 0;
-    match made {
-        Some(made) => format!("{number}.{made}"),
-        // A number alone can be another's elsewhere.
-        None => format!("{number} {}", real(place).display()),
-    }
+    format!("{number}.{made}")
 }
 
 fn home() -> Result<PathBuf> {
@@ -170,7 +188,7 @@ fn parsed(bytes: &[u8]) -> Vec<Used> {
             (b'i', Some(last)) => last.folder = path.to_string_lossy().into_owned(),
             (b'w', Some(last)) => last.written.push(path),
             (b'o', Some(last)) => last.own.push(path),
-            (b'f', Some(last)) => last.folders.push(path.to_string_lossy().into_owned()),
+            (b'f', Some(last)) => last.folders.extend(folder(&field[1..])),
             _ => {}
         }
     }
@@ -178,21 +196,31 @@ fn parsed(bytes: &[u8]) -> Vec<Used> {
     all
 }
 
+/// Its role, which one it is, a blank, and its place.
+fn folder(field: &[u8]) -> Option<Folder> {
+    let (role, rest) = field.split_first()?;
+    let blank = memchr::memchr(b' ', rest)?;
+    let which = String::from_utf8_lossy(&rest[..blank]).into_owned();
+    Some(Folder { role: *role, which, place: of_bytes(&rest[blank + 1..]) })
+}
+
 fn written(all: &[Used]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut field = |letter: u8, path: &Path| {
-        bytes.push(letter);
+    let mut field = |begin: &[u8], path: &Path| {
+        bytes.extend_from_slice(begin);
         bytes.extend_from_slice(path.as_os_str().as_encoded_bytes());
         bytes.push(0);
     };
     for used in all {
-        field(b'b', &used.base);
+        field(b"b", &used.base);
         if !used.folder.is_empty() {
-            field(b'i', used.folder.as_ref());
+            field(b"i", used.folder.as_ref());
         }
-        used.written.iter().for_each(|place| field(b'w', place));
-        used.own.iter().for_each(|place| field(b'o', place));
-        used.folders.iter().for_each(|folder| field(b'f', folder.as_ref()));
+        used.written.iter().for_each(|place| field(b"w", place));
+        used.own.iter().for_each(|place| field(b"o", place));
+        for Folder { role, which, place } in &used.folders {
+            field(&[b"f", &[*role][..], which.as_bytes(), b" "].concat(), place);
+        }
     }
     bytes
 }
@@ -222,7 +250,10 @@ mod tests {
             folder: "7.8".to_owned(),
             written: vec!["/w".into(), odd.clone()],
             own: vec![base.join("inbox"), base.join(FILE)],
-            folders: vec!["1.2".to_owned(), "3 /a".to_owned()],
+            folders: vec![
+                Folder { role: b'i', which: "1.2".to_owned(), place: odd.clone() },
+                Folder { role: b's', which: "3.0".to_owned(), place: "/a".into() },
+            ],
         };
         let all = [used(&odd), used("/home/me".as_ref())];
         assert_eq!(parsed(&written(&all)), all);

@@ -1,65 +1,72 @@
 //! What git tracks of deaddrop's own files: a pull puts it there, over what was ignored before too, and
 //! whoever can push has written it.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::found::is_keeper;
 use super::git::ask_git;
 use super::opening::Opening;
 use super::{Config, real};
 
-/// So many names are shown.
-const SHOWN: usize = 3;
-/// What a folder is to git that is another repository.
-const SUBMODULE: &str = "160000";
-/// What a regular file is to it, whatever its rights.
+/// What a regular file is to git, whatever its rights.
 const FILE: &str = "100";
 
-/// What the repository around a base directory tracks in deaddrop's own folders, with what each file is in
-/// it, so that another one has to be agreed to anew. Where there is no git, nobody pulls.
+/// What repositories track in deaddrop's own folders, with what each file is in them, so that another one
+/// has to be agreed to anew. Where there is no git, nobody pulls.
 pub(super) fn tracked(config: &Config) -> Option<Opening> {
-    let Config { base, inbox, outbox, sessions, approvals, .. } = config;
-    base.ancestors().find(|folder| folder.join(".git").exists())?;
-    let folders = [inbox, outbox, sessions, approvals].map(|folder| real(folder));
-    let within: Vec<&Path> =
-        folders.iter().filter_map(|folder| folder.strip_prefix(base).ok()).collect();
-    let listed = String::from_utf8_lossy(&listed(base, &within)?).into_owned();
-    let is_own = |what: &str, path: &Path| {
-        // Links to elsewhere keep no folder in a repository.
-        let keeps = what.starts_with(FILE) && path.file_name().is_some_and(is_keeper);
-        let lies_in = || within.iter().any(|folder| path.starts_with(folder));
-        let holds = || within.iter().any(|folder| folder.starts_with(path));
-        (lies_in() && !keeps) || (what.starts_with(SUBMODULE) && holds())
-    };
-    let all: Vec<(&str, &str)> = listed
-        .split('\0')
-        .filter_map(|line| line.split_once('\t'))
-        .filter(|(what, path)| is_own(what, path.as_ref()))
+    let folders = config.roles().map(|(_, folder)| real(folder));
+    let folders: Vec<&Path> = folders
+        .iter()
+        .map(PathBuf::as_path)
+        .filter(|folder| folder.starts_with(&config.base))
         .collect();
-    let names: Vec<&str> = all.iter().take(SHOWN).map(|(_, path)| *path).collect();
-    let more = match all.len().checked_sub(SHOWN) {
-        None | Some(0) => String::new(),
-        Some(more) => format!(" and {more} more"),
-    };
-    (!all.is_empty()).then(|| Opening {
+    // One may lie in another, which tracks what it does not.
+    let around: BTreeSet<&Path> = folders.iter().flat_map(|folder| folder.ancestors()).collect();
+    let repositories = around.into_iter().filter(|folder| folder.join(".git").exists());
+    let all: Vec<(String, String)> =
+        repositories.flat_map(|repository| of(repository, &folders, &config.base)).collect();
+    let names: Vec<&str> = all.iter().map(|(_, name)| name.as_str()).collect();
+    (!names.is_empty()).then(|| Opening {
         name: "tracked by git".to_owned(),
-        value: names.join(", ") + &more,
+        value: names.join(", "),
         origin: None,
         does: "whoever can push there writes your sessions, replies and approvals",
-        exact: all.iter().flat_map(|(what, path)| [what, "\t", path, "\n"]).collect(),
+        exact: all.iter().flat_map(|(what, name)| [what, "\t", name, "\n"]).collect(),
     })
 }
 
-/// Mode, digest and path of the files in these folders and in those where they begin, which can be
-/// repositories of their own, as `git ls-files -s -z` has them.
-fn listed(base: &Path, folders: &[&Path]) -> Option<Vec<u8>> {
-    let mut begin: Vec<&OsStr> = folders.iter().filter_map(|folder| folder.iter().next()).collect();
-    begin.sort_unstable();
-    begin.dedup();
-    if begin.is_empty() {
-        return None;
-    }
+/// What a repository tracks of these folders: what each file is, and its path in the base directory; or why
+/// that is not known.
+/// It is asked at its root: further down, what lies there could pass for another.
+fn of(repository: &Path, folders: &[&Path], base: &Path) -> Vec<(String, String)> {
+    let within = folders.iter().filter_map(|folder| folder.strip_prefix(repository).ok());
+    let within = within.map(|folder| match folder.as_os_str() {
+        whole if whole.is_empty() => OsStr::new("."),
+        folder => folder,
+    });
     let asked = ["--literal-pathspecs", "ls-files", "-s", "-z", "--"].map(OsStr::new);
-    ask_git(base, asked.into_iter().chain(begin))
+    let listed = match ask_git(repository, asked.into_iter().chain(within)) {
+        Ok(Some(listed)) => listed,
+        Ok(None) => return Vec::new(),
+        Err(why) => {
+            let told = format!("git does not tell it of {} ({why})", repository.display());
+            return vec![(String::new(), told)];
+        }
+    };
+    let listed = String::from_utf8_lossy(&listed);
+    let files = listed.split('\0').filter_map(|line| line.split_once('\t'));
+    let is_keeper = |what: &str, path: &str| {
+        // Links to elsewhere keep no folder in a repository.
+        what.starts_with(FILE) && Path::new(path).file_name().is_some_and(is_keeper)
+    };
+    let files = files.filter(|(what, path)| !is_keeper(what, path));
+    files
+        .map(|(what, path)| {
+            let path = repository.join(path);
+            let path = path.strip_prefix(base).unwrap_or(&path);
+            (what.to_owned(), path.display().to_string())
+        })
+        .collect()
 }

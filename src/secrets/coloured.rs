@@ -46,23 +46,35 @@ impl Uncoloured {
     }
 }
 
-/// Where a sequence may begin next.
+/// `ESC` as an outbox shows it.
+const SHOWN: &str = "␛";
+/// What nobody sees in a text.
+const UNSEEN: [&str; 6] = ["\u{ad}", "\u{200b}", "\u{200c}", "\u{200d}", "\u{2060}", "\u{feff}"];
+
+/// Where a sequence may begin next: by its first byte, which many other characters have.
 fn next(text: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
-    // `␛` is three bytes, of which the first is that of many others.
-    memchr::memchr2_iter(0x1b, SHOWN.as_bytes()[0], bytes)
-        .find(|at| bytes[*at] == 0x1b || text[*at..].starts_with(SHOWN))
+    text.bytes().position(|byte| matches!(byte, 0x1b | 0xc2 | 0xe2 | 0xef))
 }
 
-const SHOWN: &str = "␛";
-
-/// How long the sequence is that a text begins with, if it is one of colour, or clears a line.
+/// How long the sequence is that a text begins with, if it is one of colour, clears a line, or is nothing
+/// that is seen.
 fn sequence(text: &[u8]) -> Option<usize> {
+    if let Some(unseen) = UNSEEN.iter().find(|unseen| text.starts_with(unseen.as_bytes())) {
+        return Some(unseen.len());
+    }
     let rest = text.strip_prefix(b"\x1b").or_else(|| text.strip_prefix(SHOWN.as_bytes()))?;
-    let rest = rest.strip_prefix(b"[")?;
-    let numbers = rest.iter().take_while(|byte| matches!(byte, b'0'..=b'9' | b';' | b':')).count();
-    let ends = matches!(rest.get(numbers)?, b'm' | b'K');
-    ends.then(|| text.len() - rest.len() + numbers + 1)
+    let length = match rest.first()? {
+        // As `tput sgr0` chooses a character set.
+        b'(' => usize::from(rest.get(1)?.is_ascii_alphanumeric()) * 2,
+        b'[' => {
+            let is_number = |byte: &&u8| matches!(byte, b'0'..=b'9' | b';' | b':');
+            let numbers = rest[1..].iter().take_while(is_number).count();
+            let ends = matches!(rest.get(1 + numbers)?, b'm' | b'K');
+            usize::from(ends) * (numbers + 2)
+        }
+        _ => 0,
+    };
+    (length > 0).then(|| text.len() - rest.len() + length)
 }
 
 #[cfg(test)]
@@ -91,8 +103,19 @@ mod tests {
     }
 
     #[test]
+    fn what_nobody_sees_does_not_hide_one_either() {
+        let token = token();
+        for between in ["\u{1b}(B", "␛(B␛[m", "\u{200b}", "\u{ad}\u{2060}", "\u{feff}"] {
+            let text = format!("é {}{between}{} end\n", &token[..20], &token[20..]);
+            let screened = screen(&text, None);
+            assert_eq!(screened.text, "é [withheld: GitHub token] end\n", "{between:?}");
+        }
+    }
+
+    #[test]
     fn what_is_no_sequence_stays() {
-        for text in ["", "␛", "␛[", "␛[31", "␛]0;x\u{7}", "∆␛x", "\u{1b}", "␛[2J"] {
+        for text in ["", "␛", "␛[", "␛[31", "␛]0;x\u{7}", "∆␛x", "\u{1b}", "␛[2J", "ï é ∆"]
+        {
             assert!(Uncoloured::of(text).is_none(), "{text}");
         }
         let plain = Uncoloured::of("a␛[mb\u{1b}[1;2Kc␛d").unwrap();

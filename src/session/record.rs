@@ -19,10 +19,11 @@
 //! unfinished, since there is one writer.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Session, Verdict};
+use super::{Session, Verdict, is_id};
 use crate::blobs::BlobId;
 use crate::config::Policy;
 use crate::protocol::{Detail, Digest, Effect, Outcome, Step};
@@ -205,6 +206,17 @@ pub struct Commit {
     pub recovered: bool,
 }
 
+impl Commit {
+    /// Whether the outbox has the name that the session gives it, and lies under a plain one until then.
+    fn is_named_right(&self) -> bool {
+        self.outbox.as_ref().is_none_or(|outbox| {
+            let temporary = Path::new(&outbox.temporary);
+            outbox.name == self.session.outbox_name()
+                && temporary.file_name() == Some(temporary.as_os_str())
+        })
+    }
+}
+
 /// An outbox that is written, and not yet under its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -267,6 +279,16 @@ impl History {
     }
 
     fn add(&mut self, record: Record) -> Option<()> {
+        // Files are named by these, and a journal is believed.
+        let is_named = match &record {
+            Record::State(session) => is_id(&session.id),
+            Record::Begin(begin) => is_id(&begin.session.id),
+            Record::Commit(commit) => is_id(&commit.session.id) && commit.is_named_right(),
+            _ => true,
+        };
+        if !is_named {
+            return None;
+        }
         match (record, &mut self.unfinished) {
             (Record::State(session), None) => {
                 self.states.insert(session.id.clone(), *session);

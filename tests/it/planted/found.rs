@@ -99,7 +99,7 @@ fn folders_of_the_base_directory_that_a_flag_names_are_looked_at_too() {
     let named = ["--inbox-dir", "mine", "--sessions-dir", "elsewhere"];
     let new = [&["new", "--no-watch", "A task"], &named[..]].concat();
     let told = is_refused(base.run(&new), &["found here"]);
-    assert!(told.contains("found here = elsewhere, mine: "), "{told}");
+    assert!(told.contains("found here = elsewhere (.lock), mine (r.txt): "), "{told}");
     base.run(&["new", "--no-watch", "A task"]).ok();
     // What it has made for these is none of those.
     is_refused(base.run(&new), &["found here"]);
@@ -113,7 +113,7 @@ fn each_folder_is_known_by_itself() {
     // As `git clean -xdff` does it; the usual folders are others than those of `init`.
     base.sh("rm -r deaddrop.toml .deaddrop");
     let told = is_refused(base.run(&["new", "--no-watch", "A task"]), &["found here"]);
-    assert!(told.contains("found here = inbox: "), "{told}");
+    assert!(told.contains("found here = inbox (reply.txt): "), "{told}");
     assert!(!base.exists("workspace/x") && !base.exists("x"));
 }
 
@@ -132,17 +132,56 @@ fn a_setting_goes_over_folders_that_were_used() {
 }
 
 #[test]
-fn what_was_used_is_known_where_it_is_moved_and_forgotten_on_request() {
+fn what_was_used_is_another_where_it_is_moved_and_forgotten_on_request() {
     let base = brought(&[]);
     base.run(&["init", "p"]).ok();
     base.run(&["-C", "p", "new", "--no-watch", "A task"]).ok();
+    // Replies of one around it could write at the new place.
     base.sh("mv p q");
-    base.run(&["-C", "q", "sessions"]).ok();
+    is_refused(base.run(&["-C", "q", "sessions"]), &["found here"]);
     base.sh("mv q p");
+    base.run(&["-C", "p", "sessions"]).ok();
     base.run(&["-C", "p", "config", "deny"]).ok();
     is_refused(base.run(&["-C", "p", "sessions"]), &["found here"]);
     base.run(&["-C", "p", "config", "allow"]).ok();
     base.run(&["-C", "p", "sessions"]).ok();
+}
+
+#[test]
+fn a_folder_is_known_for_what_it_was_used() {
+    let base = brought(&[]);
+    base.run(&["new", "--no-watch", "A task"]).ok();
+    base.write("inbox/r.txt", "approved");
+    // Replies that wait would be approvals.
+    base.write("deaddrop.toml", "inbox_dir = \"approvals\"\napprovals_dir = \"inbox\"\n");
+    let told = is_refused(base.run(&["sessions"]), &["found here"]);
+    assert!(told.contains("inbox (.claimed, processed, r.txt)"), "{told}");
+}
+
+#[test]
+fn folders_that_were_its_own_stay_out_of_reach_of_its_replies() {
+    let base = brought(&[("deaddrop.toml", "workspace_dir = \".\"\n")]);
+    base.run(&["-C", ".", "new", "--no-watch", "A task"]).ok();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let place = |name: &str| elsewhere.path().join(name).display().to_string();
+    let folders = [
+        ["--sessions-dir".to_owned(), place("s")],
+        ["--inbox-dir".to_owned(), place("i")],
+        ["--outbox-dir".to_owned(), place("o")],
+    ];
+    let flags: Vec<&str> = folders.iter().flatten().map(String::as_str).collect();
+    let run = |arguments: &[&str], text: &str| {
+        base.run_with(&[&["-C", "."], arguments, &flags[..]].concat(), text)
+    };
+    run(&["new", "--no-watch", "--id", ID, "A task"], "").ok();
+    let reply = "[CREATE_FILE path=\"approvals/a.json\"]\nx\n[/CREATE_FILE]\n[CREATE_FILE path=\"inbox/r.txt\"]\nx\n[/CREATE_FILE]\n[RUN_COMMAND]\ncp deaddrop.toml sessions/journal; cp deaddrop.toml approvals/b.json\n[/RUN_COMMAND]\n";
+    run(&["apply", "-"], reply);
+    let outbox = std::fs::read_to_string(place(&format!("o/{ID}_seq0002.txt"))).unwrap();
+    assert_eq!(outbox.matches("[FAILED] CREATE_FILE: REJECTED").count(), 2, "{outbox}");
+    assert!(base.read("sessions/journal").trim_matches('\0').is_empty());
+    for name in ["approvals/a.json", "approvals/b.json", "inbox/r.txt"] {
+        assert!(!base.exists(name), "{name}");
+    }
 }
 
 #[test]

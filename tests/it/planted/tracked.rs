@@ -59,7 +59,7 @@ fn what_keeps_a_folder_may_be_pulled_and_no_link_of_that_name() {
 }
 
 #[test]
-fn many_are_counted_and_nothing_of_the_repositorys_settings_is_started() {
+fn all_are_named_and_nothing_of_the_repositorys_settings_is_started() {
     let base = shared();
     base.sh(
         "cd project; printf '#!/bin/sh\\ntouch started\\n' > hook; chmod +x hook; command git config core.fsmonitor ./hook",
@@ -70,7 +70,7 @@ fn many_are_counted_and_nothing_of_the_repositorys_settings_is_started() {
     );
     base.sh("rm -f project/started");
     let told = is_refused(base.run(&["-C", "project", "sessions"]), &["tracked by git"]);
-    assert!(told.contains("outbox/3 and 2 more: "), "{told}");
+    assert!(told.contains(".deaddrop/outbox/1, ") && told.contains("/outbox/5: "), "{told}");
     assert!(!base.exists("project/started"));
 }
 
@@ -79,9 +79,18 @@ fn a_submodule_in_its_place_is_tracked_and_a_repository_without_a_folder_is_none
     let base = shared();
     pull(
         &base,
-        "git init -q -b main ../sub; touch ../sub/x; git -C ../sub add x; git -C ../sub commit -qm x; git -c protocol.file.allow=always submodule add -q ../sub .deaddrop",
+        "git init -q -b main ../sub; mkdir ../sub/inbox; touch ../sub/inbox/x; git -C ../sub add inbox; git -C ../sub commit -qm x; git -c protocol.file.allow=always submodule add -q ../sub .deaddrop",
     );
-    is_refused(base.run(&["-C", "project", "sessions"]), &["tracked by git"]);
+    // git does not put it over what is there; who clones both has it.
+    base.run(&["-C", "project", "sessions"]).ok();
+    base.sh(&format!(
+        "{GIT} git -c protocol.file.allow=always clone -q --recurse-submodules other both"
+    ));
+    let new = ["-C", "both", "new", "--no-watch", "A task"];
+    assert!(base.exists("both/.deaddrop/inbox/x"));
+    base.sh("cp project/deaddrop.toml both");
+    let told = is_refused(base.run(&new), &["tracked by git", "found here"]);
+    assert!(told.contains("tracked by git = .deaddrop/inbox/x: "), "{told}");
 
     // A repository that is made of another's files names programs, and a place for its rules.
     let base = Base::that_nobody_agrees_to();
@@ -97,4 +106,26 @@ fn a_submodule_in_its_place_is_tracked_and_a_repository_without_a_folder_is_none
     let told = base.run(&["init", "d"]).ok();
     base.sh("test ! -s rules");
     assert!(told.stderr.contains("is a link") || told.stdout.contains("is a link"), "{told:?}");
+}
+
+#[test]
+fn what_looks_like_a_repository_hides_nothing_and_one_that_git_cannot_read_is_told() {
+    let base = Base::that_nobody_agrees_to();
+    let bare = "mkdir -p p/objects p/refs; touch p/objects/.keep p/refs/.keep; echo 'ref: refs/heads/main' > p/HEAD";
+    base.sh(&format!(
+        "{GIT} git init -q -b main other; cd other; {bare}; echo 'max_tokens = 9000' > p/deaddrop.toml; git add -A; git commit -qm a; cd ..; git clone -q other project"
+    ));
+    base.run(&["-C", "project/p", "new", "--no-watch", "A task"]).ok();
+    let sessions = || base.run(&["-C", "project/p", "sessions"]);
+    sessions().ok();
+    pull(&base, &format!("mkdir p/inbox; echo '{REPLY}' > p/inbox/r.txt"));
+    let told = is_refused(sessions(), &["tracked by git"]);
+    assert!(told.contains("tracked by git = inbox/r.txt: "), "{told}");
+
+    let base = shared();
+    let sessions = || base.run(&["-C", "project", "sessions"]);
+    sessions().ok();
+    base.sh("cd project; printf '[extensions]\n\tunheard = of\n[core]\n\trepositoryformatversion = 1\n' >> .git/config");
+    let told = is_refused(sessions(), &["tracked by git"]);
+    assert!(told.contains("git does not tell it of "), "{told}");
 }
