@@ -22,11 +22,11 @@ pub(super) fn found(config: &Config) -> Option<Opening> {
         .roles()
         .into_iter()
         .filter(|(role, folder)| real(folder).starts_with(base) && !config.is_own(*role, folder));
-    let named = foreign.filter_map(|(_, folder)| {
+    let told = foreign.filter_map(|(_, folder)| {
         let held = held(folder)?;
         Some(format!("{} ({held})", folder.strip_prefix(base).unwrap_or(folder).display()))
     });
-    let names: Vec<String> = named.collect();
+    let names: Vec<String> = told.collect();
     (!names.is_empty()).then(|| Opening {
         name: "found here".to_owned(),
         value: names.join(", "),
