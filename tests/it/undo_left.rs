@@ -136,7 +136,7 @@ fn what_was_moved_from_a_protected_name_and_edited_since_stays_also_by_force() {
     base.write("workspace/s.json", "{ \"mine\": 1 }\n");
     assert!(base.run(&["undo"]).with_code(1).stderr.contains("changed since"));
     let undo = base.run(&["undo", "--force"]).ok();
-    assert!(undo.stderr.contains("it would have to go back to a name that only you"), "{undo:?}");
+    assert!(undo.stderr.contains("where it was moved from, nothing can be put back"), "{undo:?}");
     assert_eq!(base.read("workspace/s.json"), "{ \"mine\": 1 }\n");
     assert!(!base.exists("workspace/n"));
 }

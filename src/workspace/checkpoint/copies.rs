@@ -135,10 +135,7 @@ mod tests {
             let (more, told) = left(&mut scene, &acts);
             assert_eq!(more, ["p", "p/s"]);
             let why = |at: usize| (told[at].0.as_str(), told[at].1.as_str());
-            assert_eq!(
-                why(0),
-                ("p/s", "it would have to go back to where nothing can be put back")
-            );
+            assert_eq!(why(0), ("p/s", "where it was moved from, nothing can be put back"));
             assert_eq!(why(1), ("p", "it holds what is left as it is"));
             assert_eq!(told.len(), 2);
         }

@@ -123,9 +123,9 @@ impl Plan {
             if stay.is_empty() {
                 for (path, surely) in left.copies.kept(&self.changes) {
                     let why = if surely {
-                        "it would have to go back to where nothing can be put back"
+                        "where it was moved from, nothing can be put back"
                     } else {
-                        "a command may have moved it from where nothing can be put back"
+                        "a command may have moved it here, and nothing can be put back where it was"
                     };
                     stay.insert(path.to_owned(), why.to_owned());
                 }

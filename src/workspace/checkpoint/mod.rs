@@ -13,12 +13,13 @@
 //!
 //! `index` remembers what was seen, `look` looks, `recorder` does so around the operations of a turn
 //! (`hands` tells commands' changes from theirs, `rules` are those from before the turn, `aside` is what
-//! they leave out), `plan` and
+//! they leave out, `brought` what came from there), `plan` and
 //! `restore` put things back (`left` tells what is not, with what hangs on it, `copies` what may be the only
 //! copy of something, `writing` brings files to their places), `compose` makes one change of several.
 
 mod aside;
 mod below;
+mod brought;
 mod compose;
 mod copies;
 mod hands;
@@ -93,6 +94,11 @@ impl What {
             Self::File { blob, .. } => Some(blob),
             _ => None,
         }
+    }
+
+    /// Whether it is not kept.
+    fn is_unkept(&self) -> bool {
+        matches!(self, Self::Unkept { .. })
     }
 }
 
