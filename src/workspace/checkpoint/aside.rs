@@ -35,9 +35,14 @@ impl Aside {
         Self(all.map(|(path, facts, size)| (path.to_owned(), (facts, size))).collect())
     }
 
-    /// What a later look did not find any more.
+    /// What a later look did not find any more, or another file in its place, or one that was written to.
     pub(super) fn gone<'a>(&'a self, now: &'a Self) -> impl Iterator<Item = Gone> + Clone + 'a {
-        let gone = self.0.iter().filter(|(path, _)| !now.0.contains_key(*path));
+        let is_gone = |path: &String, was: &Facts| {
+            now.0.get(path).is_none_or(|(facts, _)| {
+                !path.ends_with('/') && (facts.inode, facts.written) != (was.inode, was.written)
+            })
+        };
+        let gone = self.0.iter().filter(move |(path, (facts, _))| is_gone(path, facts));
         gone.map(|(path, (facts, size))| Gone {
             inode: facts.inode,
             size: (!path.ends_with('/')).then_some(*size),

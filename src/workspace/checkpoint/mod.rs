@@ -27,6 +27,8 @@ mod index;
 mod left;
 mod look;
 #[cfg(all(test, target_os = "linux"))]
+mod lossless;
+#[cfg(all(test, target_os = "linux"))]
 mod parts;
 mod plan;
 #[cfg(all(test, target_os = "linux"))]
