@@ -38,6 +38,14 @@ impl Left {
         self.brought.insert(change.path.clone());
     }
 
+    /// What is to stand there does: what was brought there may be in the way of others.
+    pub(super) fn stands(&mut self, change: &Change) {
+        if self.brought.contains(&change.path) {
+            let is_folder = matches!(change.after, Some(What::Folder { .. }));
+            self.places.insert(change.path.clone(), is_folder);
+        }
+    }
+
     /// Whether what stands there is left.
     pub(super) fn stays(&self, path: &str) -> bool {
         self.places.contains_key(path)
@@ -90,17 +98,24 @@ impl Plan {
             going.map(|change| (change.path.clone(), held(workspace, &change.path))).collect();
         loop {
             let mut stay: BTreeMap<String, String> = BTreeMap::new();
-            let goes = |path: &str| {
+            let planned = |path: &str| {
                 let found = self.changes.binary_search_by(|change| change.path.as_str().cmp(path));
-                found.is_ok_and(|n| self.changes[n].after.is_none())
+                found.ok().map(|n| &self.changes[n])
             };
+            let goes = |path: &str| planned(path).is_some_and(|change| change.after.is_none());
             for change in &self.changes {
-                let in_the_way = |above: &&str| left.places.get(*above) == Some(&false);
+                let is_other = |above: &&str| {
+                    let what = planned(above).map(|above| &above.after);
+                    *above != change.path
+                        && what.is_some_and(|what| !matches!(what, Some(What::Folder { .. })))
+                };
+                let in_the_way =
+                    |above: &&str| left.places.get(*above) == Some(&false) || is_other(above);
                 if change.after.is_some()
                     && let Some(above) = ancestors(&change.path).find(in_the_way)
                 {
                     let above = visible_line(&shown(above)).into_owned();
-                    let why = format!("'{above}', on the way there, is left as it is");
+                    let why = format!("'{above}', on the way there, stays");
                     stay.insert(change.path.clone(), why);
                 } else if is_folder_that_goes(change)
                     && let Some(held) = held.get(&change.path)

@@ -63,6 +63,9 @@ impl Store {
                 plan.conflicts.push(told);
                 left.copies.meet_other(&change);
             }
+            if is_so {
+                left.stands(&change);
+            }
             if is_so || is_other && !force {
                 continue;
             }
