@@ -5,9 +5,12 @@
 //! has times that nobody can set. Where it has no such time of a file's making, or where a move to another
 //! file system made the file anew, what is left out tells by what is gone of it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::Change;
 use super::aside::Aside;
+use super::copies::content;
 use super::look::Difference;
 use crate::workspace::Workspace;
 use crate::workspace::walk::close::Facts;
@@ -54,6 +57,15 @@ pub(super) fn was_there(
     stranger.was_there(since.into(), aside)
 }
 
+/// Forgets what operations brought from where it is recorded, so that it can go back there.
+pub(super) fn drop_known(all: &mut BTreeMap<String, Change>) {
+    let before = all.values().filter_map(|change| content(change.before.as_ref()?));
+    let before: BTreeSet<String> = before.collect();
+    for change in all.values_mut().filter(|change| !change.by_command) {
+        change.brought.retain(|what| content(what).is_some_and(|what| !before.contains(&what)));
+    }
+}
+
 impl Stranger {
     fn was_there(self, since: i128, [before, after]: [Option<&Aside>; 2]) -> bool {
         let Self { facts, size, is_folder, made } = self;
@@ -83,7 +95,7 @@ impl Stranger {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::super::tests::{Scene, scene};
-    use super::super::{Change, composed, reversed};
+    use super::super::{composed, reversed};
     use super::*;
 
     /// A turn of a command, when what was there before is surely older than it.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::aside::Aside;
 use super::below::below;
-use super::brought::{now_of_files, was_there};
+use super::brought::{drop_known, now_of_files, was_there};
 use super::hands::Hands;
 use super::look::{Difference, split};
 use super::rules::{Instead, KeptRules};
@@ -357,7 +357,9 @@ impl<'a> Recorder<'a> {
         let aside = [self.aside[0].as_ref(), self.aside[1].as_ref()];
         for difference in self.differences.take().unwrap_or_default() {
             let by_command = self.hands.is_by_command(&difference.path, difference.after.as_ref());
-            let is_brought = by_command && was_there(workspace, &difference, self.since, aside);
+            let is_moved = self.moved.contains(&difference.path);
+            let is_brought =
+                (by_command || is_moved) && was_there(workspace, &difference, self.since, aside);
             let Difference { path, before, after, .. } = difference;
             let brought = after.iter().filter(|what| is_brought && !what.is_unkept());
             let brought = brought.cloned().collect();
@@ -380,6 +382,7 @@ impl<'a> Recorder<'a> {
                 }
             }
         }
+        drop_known(&mut all);
         self.store.settle()?;
         if self.all.is_some() {
             // It is only a memory: what is lost of it is read again.
