@@ -16,6 +16,9 @@ use crate::workspace::checkpoint::{Change, Store};
 /// Of the most that is kept, so many tenths are left when it was too much: else each turn would have to
 /// make room.
 const TENTHS: u64 = 8;
+/// Of the most that is to be kept, checkpoints that take no more than this part of it together free nothing
+/// worth losing them, where all of it is too much without them.
+const LITTLE: u64 = 100;
 
 /// The checkpoint of one turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +49,9 @@ pub struct Pruned {
     pub before: u64,
     /// How many are now.
     pub after: u64,
+    /// How many of these no checkpoint holds: what the workspace is like now, and what a turn needs that
+    /// waits for a decision.
+    pub present: u64,
 }
 
 /// What is kept for the checkpoints of a base directory.
@@ -92,15 +98,18 @@ fn all(config: &Config, store: &Store) -> Result<Vec<Kept>> {
 
 impl Base {
     /// Removes checkpoints, the oldest first, until no more than `most` bytes are kept; None for the
-    /// limit of the settings. What the workspace is like now stays known.
+    /// limit of the settings. What the workspace is like now stays known, and the last checkpoint stays
+    /// unless nothing is to be kept. Where that is too much by itself, only those go that take room: the
+    /// others hold little but what the workspace is like now.
     pub fn prune(&mut self, most: Option<u64>) -> Result<Pruned> {
+        let spares = usize::from(most != Some(0));
         let most = most.unwrap_or_else(|| self.checkpoints.limit());
-        self.prune_to(most, most, 0)
+        self.prune_to(most, None, spares)
     }
 
     /// The same until `most` bytes are kept; where what the workspace is like now takes that already,
-    /// until `else_most` are. The newest `spares` checkpoints stay in any case.
-    fn prune_to(&mut self, most: u64, else_most: u64, spares: usize) -> Result<Pruned> {
+    /// until `else_most` are, if that is given. The newest `spares` checkpoints stay in any case.
+    fn prune_to(&mut self, most: u64, else_most: Option<u64>, spares: usize) -> Result<Pruned> {
         // What waits for a decision is needed when the turn goes on.
         let waiting = self.store.pending()?;
         let waiting = waiting.iter().filter_map(|session| session.changed.as_deref());
@@ -121,13 +130,17 @@ impl Base {
         let mut needed = always;
         needed.extend(self.checkpoints.known_blobs()?);
         let length = |blob: &BlobId| lengths.get(blob).copied().unwrap_or_default();
-        let mut sum: u64 = needed.iter().map(length).sum();
-        let most = if sum > most { else_most } else { most };
-        let mut went = all.len();
+        let present: u64 = needed.iter().map(length).sum();
+        let most = else_most.filter(|_| present > most).unwrap_or(most);
+        let (mut sum, mut went, mut small) = (present, all.len(), 0);
         for (nth, kept) in all.iter().rev().enumerate() {
             let more: u64 = kept.needs.difference(&needed).map(length).sum();
             if nth >= spares && sum.saturating_add(more) > most {
-                break;
+                small += more;
+                // Without it there would still be too much.
+                if sum <= most || else_most.is_some() || small > most / LITTLE {
+                    break;
+                }
             }
             sum += more;
             went -= 1;
@@ -141,7 +154,7 @@ impl Base {
         }
         let after = self.checkpoints.sweep(&needed)?;
         self.checkpoints.note_size();
-        Ok(Pruned { removed: went, before, after })
+        Ok(Pruned { removed: went, before, after, present })
     }
 
     /// The same where more is kept than may be. What goes wrong is told by whoever asks for it.
@@ -150,7 +163,7 @@ impl Base {
             let limit = self.checkpoints.limit();
             // It is tried again after a later turn.
             // What a forced undo put away is in the last one, and nowhere else.
-            let _ = self.prune_to(limit / 10 * TENTHS, limit, 1);
+            let _ = self.prune_to(limit / 10 * TENTHS, Some(limit), 1);
         }
     }
 }

@@ -77,24 +77,23 @@ impl Base {
         self.suits(&session)?;
         self.stand_firm()?;
         let entries = log::read(&self.config.sessions, &session.id)?;
-        let Chosen { turns, redid, completes, next } = chosen(&entries, back, &session.id)?;
+        let Chosen { turns, redid, completes, next, passed } = chosen(&entries, back, &session.id)?;
         let mut changes = self.changes_of(&turns)?;
-        let left_out = left_out(&turns);
-        let has_record = turns.iter().any(|turn| !turn.records.is_empty());
         let turns: Vec<u32> = match redid {
             Some(undo) => undo.undid.clone(),
             None => turns.iter().map(|turn| turn.sequence).collect(),
         };
         changes = reversed(changes);
-        let mut plan = self.checkpoints.plan(&self.workspace, changes, force)?;
+        let plan = self.checkpoints.plan(&self.workspace, changes, force)?;
         if !plan.conflicts.is_empty() && !force {
             return Err(Error::undo(refusal(&plan.conflicts)));
         }
-        if redid.is_none() && plan.changes.is_empty() && !(has_record && plan.left.is_empty()) {
-            plan.left.extend(left_out);
+        if redid.is_none() && plan.changes.is_empty() && !plan.left.is_empty() {
             return Err(Error::undo(nothing_of(&turns, &plan.left, next)));
         }
-        plan.left.extend(left_out);
+        if let Some(passed) = passed_over(&passed) {
+            observer.noticed(&format!("{passed}; passed over"));
+        }
         let plan = self.checkpoints.note(&plan)?;
         self.checkpoints.settle()?;
         // Who has something to say wants it to be read: all that was said since the session was taken up
@@ -226,6 +225,8 @@ struct Chosen<'a> {
     completes: Option<String>,
     /// The next turn before them of which something is recorded: how many turns it is away, and which.
     next: Option<(usize, u32)>,
+    /// Turns among and after them that changed only what is left out.
+    passed: Vec<&'a Entry>,
 }
 
 fn chosen<'a>(entries: &'a [Entry], back: Back, id: &str) -> Result<Chosen<'a>> {
@@ -241,13 +242,18 @@ fn chosen<'a>(entries: &'a [Entry], back: Back, id: &str) -> Result<Chosen<'a>> 
             let since = entries.iter().rev().take_while(|entry| entry.sequence > undo.0.sequence);
             let completes = undo.0.reopened.clone();
             let completes = completes.filter(|_| since.into_iter().all(|e| e.back().is_some()));
-            Ok(Chosen { turns: vec![undo.0], redid: Some(undo.0), completes, next: None })
+            let (turns, redid, passed) = (vec![undo.0], Some(undo.0), Vec::new());
+            Ok(Chosen { turns, redid, completes, next: None, passed })
         }
         Back::Turns(wanted) => {
-            let mut turns: Vec<&Entry> = standing.done.into_iter().filter(|t| counts(t)).collect();
+            let (mut turns, mut passed): (Vec<&Entry>, Vec<&Entry>) =
+                standing.done.into_iter().partition(|turn| counts(turn));
+            passed.retain(|turn| turn.ignored.as_ref().is_some_and(|i| !i.only_products));
             if turns.is_empty() || wanted == 0 {
+                let passed = passed_over(&passed).filter(|_| wanted > 0);
+                let passed = passed.map(|passed| format!("; {passed}")).unwrap_or_default();
                 return Err(Error::undo(format!(
-                    "there is nothing to take back: no turn of session {id} that stands has changed a file"
+                    "there is nothing to take back: no turn of session {id} that stands has changed a file that is kept{passed}"
                 )));
             }
             if turns.len() < wanted {
@@ -259,25 +265,30 @@ fn chosen<'a>(entries: &'a [Entry], back: Back, id: &str) -> Result<Chosen<'a>> 
             let chosen = turns.split_off(turns.len() - wanted);
             let next = turns.iter().rev().position(|turn| !turn.records.is_empty());
             let next = next.map(|n| (wanted + n + 1, turns[turns.len() - n - 1].sequence));
-            Ok(Chosen { turns: chosen, redid: None, completes: None, next })
+            let first = chosen.first().map(|turn| turn.sequence);
+            passed.retain(|turn| Some(turn.sequence) > first);
+            Ok(Chosen { turns: chosen, redid: None, completes: None, next, passed })
         }
     }
 }
 
-/// Whether a turn is one that a person may mean who takes turns back: it changed something, even if only
-/// what is not kept; but for what tools make again.
+/// Whether a turn is one that a person may mean who takes turns back: something of it is recorded, or
+/// nothing is known of it. One whose commands changed only what rules leave out, such as a log beside what
+/// it read, is passed over, and that is told.
 fn counts(turn: &Entry) -> bool {
-    let ignored = turn.ignored.as_ref().is_some_and(|ignored| !ignored.only_products);
-    turn.changed.is_none() || !turn.records.is_empty() || ignored
+    turn.changed.is_none() || !turn.records.is_empty()
 }
 
-/// What is left as it is of turns that changed nothing else, and why.
-fn left_out(turns: &[&Entry]) -> Vec<(String, String)> {
-    let only = turns.iter().filter(|turn| turn.records.is_empty());
-    let ignored = only.filter_map(|turn| turn.ignored.clone()).reduce(Ignored::and);
-    let why = "rules such as .gitignore leave it out, so what it was is not kept";
-    let named = ignored.unwrap_or_default().named;
-    named.into_iter().map(|path| (path, why.to_owned())).collect()
+/// Which turns are passed over, and why; None where none is.
+fn passed_over(turns: &[&Entry]) -> Option<String> {
+    let ignored = turns.iter().filter_map(|turn| turn.ignored.clone()).reduce(Ignored::and)?;
+    let which: Vec<String> = turns.iter().map(|turn| turn.sequence.to_string()).collect();
+    let s = if which.len() == 1 { "" } else { "s" };
+    Some(format!(
+        "turn{s} {} changed only what rules such as .gitignore leave out, which is not kept: {}",
+        which.join(", "),
+        ignored.told()
+    ))
 }
 
 /// Said where nothing of turns can be taken back; `next` is one before them of which something may be.

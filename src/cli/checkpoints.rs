@@ -31,6 +31,9 @@ pub(super) struct Checkpoints {
 enum Command {
     /// Remove the oldest until no more is kept than may be
     #[command(after_help = "\
+What the workspace is like now is always kept, and so is the last checkpoint unless N is 0. Where that is
+more than N, only checkpoints that take room go.
+
 Examples:
   deaddrop checkpoints prune
   deaddrop checkpoints prune --max-bytes 100000000")]
@@ -58,12 +61,28 @@ pub(super) fn checkpoints(context: &Context, arguments: &Checkpoints) -> Result<
                     pruned
                 }
             };
-            let Pruned { removed, before, after } = pruned;
+            let Pruned { removed, before, after, present } = pruned;
             if context.json {
                 Context::print_json(&json!(pruned));
             } else {
+                let most = most.unwrap_or(context.config.checkpoint_max_bytes);
+                let rest = if after <= most || after == 0 {
+                    "What the workspace is like now stays known.".to_owned()
+                } else if most == 0 {
+                    format!(
+                        "That is what the workspace is like now ({}), which stays known.",
+                        size(present)
+                    )
+                } else {
+                    format!(
+                        "That is more than {}: what the workspace is like now takes {} of it and stays known, so that the next turn can be taken back; so do the last checkpoint and those that take hardly any room beside it. `--max-bytes 0` removes all checkpoints, which frees {}.",
+                        size(most),
+                        size(present),
+                        size(after.saturating_sub(present))
+                    )
+                };
                 context.talk.say(&format!(
-                    "{} removed; {} are kept, {} were before. What the workspace is like now stays known.",
+                    "{} removed; {} are kept, {} were before. {rest}",
                     count(removed, "checkpoint"),
                     size(after),
                     size(before)

@@ -14,9 +14,9 @@ use crate::watch::Stop;
 #[command(after_help = "\
 Files are as they were before the turn: contents, permissions and links, what is gone is back, and what
 was made is gone; permissions also of the workspace's own folder. Ignored files are left alone, and so
-are names that only you write, such as .git: a turn that changed nothing else counts as one of N, but is
-refused by itself, with the call that takes the one before it back, too. What you have changed since, or
-in between, is refused and named; nothing is touched then. The next outbox tells the LLM, with your
+are names that only you write, such as .git: a turn that changed only ignored files is passed over and
+named. Where something cannot be put back, it is named, and stays with what may be its only copy. What
+you have changed since, or in between, is refused and named; nothing is touched then. The next outbox tells the LLM, with your
 --reason. A session that is complete is taken up again by it. What commands did beside
 files of the workspace stands, such as commits.
 

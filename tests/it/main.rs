@@ -142,6 +142,7 @@ mod tracked_settings;
 #[cfg(target_os = "linux")]
 mod undo;
 #[cfg(target_os = "linux")]
+mod undo_kept;
 mod undo_left;
 mod undo_over;
 #[cfg(target_os = "linux")]

@@ -13,6 +13,14 @@ use crate::workspace::walk::close::{Facts, Met};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Aside(BTreeMap<String, (Facts, u64)>);
 
+/// Something that was left out of a look and is gone.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gone {
+    pub(super) inode: u64,
+    /// Its size in bytes; None where it was a folder.
+    pub(super) size: Option<u64>,
+}
+
 impl Aside {
     pub(super) fn of(left_out: Vec<Met>) -> Self {
         let known = |Met { path, kind, size, facts }| {
@@ -20,6 +28,30 @@ impl Aside {
             (format!("{path}{end}"), (facts, size))
         };
         Self(left_out.into_iter().map(known).collect())
+    }
+
+    #[cfg(all(test, target_os = "linux"))]
+    pub(super) fn for_tests<'a>(all: impl Iterator<Item = (&'a str, Facts, u64)>) -> Self {
+        Self(all.map(|(path, facts, size)| (path.to_owned(), (facts, size))).collect())
+    }
+
+    /// What a later look did not find any more, or another file in its place, or one that was written to.
+    pub(super) fn gone<'a>(&'a self, now: &'a Self) -> impl Iterator<Item = Gone> + Clone + 'a {
+        let is_gone = |path: &String, was: &Facts| {
+            now.0.get(path).is_none_or(|(facts, _)| {
+                !path.ends_with('/') && (facts.inode, facts.written) != (was.inode, was.written)
+            })
+        };
+        let gone = self.0.iter().filter(move |(path, (facts, _))| is_gone(path, facts));
+        gone.map(|(path, (facts, size))| Gone {
+            inode: facts.inode,
+            size: (!path.ends_with('/')).then_some(*size),
+        })
+    }
+
+    /// Whether a single file of this number was left out.
+    pub(super) fn has(&self, inode: u64) -> bool {
+        self.0.iter().any(|(path, (facts, _))| facts.inode == inode && !path.ends_with('/'))
     }
 
     /// What is not as it was in this look, by its path for people; but for what is recorded, and folders

@@ -16,22 +16,27 @@ pub fn composed(lists: impl IntoIterator<Item = Vec<Change>>) -> Vec<Change> {
                 known.mixed |= change.mixed || known.after != change.before;
                 known.by_command |= change.by_command;
                 known.moved |= change.moved;
+                known.brought.extend(change.brought);
                 known.after = change.after;
             }
         }
     }
-    all.into_values().filter(|change| change.before != change.after || change.mixed).collect()
+    let counts = |change: &Change| {
+        change.before != change.after || change.mixed || !change.brought.is_empty()
+    };
+    all.into_values().filter(counts).collect()
 }
 
 /// The same changes the other way round.
 pub fn reversed(changes: Vec<Change>) -> Vec<Change> {
-    let turned = |Change { before, after, path, mixed, by_command, moved }| Change {
+    let turned = |Change { before, after, path, mixed, by_command, moved, brought }| Change {
         path,
         before: after,
         after: before,
         mixed,
         by_command,
         moved,
+        brought,
     };
     changes.into_iter().map(turned).collect()
 }

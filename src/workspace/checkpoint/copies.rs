@@ -1,32 +1,36 @@
-//! What may be the only copy of something that cannot go back to where it was, since only the person
-//! writes there: it is left where it is.
+//! What may be the only copy of something that cannot go back to where it was: it is left where it is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::look::split;
-use super::plan::ancestors;
-use super::{Change, Plan, What};
-use crate::blobs::BlobId;
+use super::{Change, What};
 
-/// Contents that cannot go back to names that only the person writes, and where they may have come from
-/// there.
+/// Contents that do not come to be where they were, and where they may have come from there.
 #[derive(Debug, Default)]
 pub(super) struct Copies {
     /// How often each content is missing.
-    unmade: BTreeMap<BlobId, usize>,
+    unmade: BTreeMap<String, usize>,
     /// Where an operation has moved something.
     moved: BTreeSet<String>,
     /// Where a command has put something: whether it moved it there, nobody knows.
     by_command: BTreeSet<String>,
     /// What a turn left in a place, where somebody has changed it since.
-    was: BTreeMap<String, BlobId>,
+    was: BTreeMap<String, String>,
+}
+
+/// The content of a file or a link; None of what has none, or where it is not known.
+pub(super) fn content(what: &What) -> Option<String> {
+    match what {
+        What::File { blob, .. } => Some(blob.as_str().to_owned()),
+        What::Link { target } => Some(format!("-> {target}")),
+        What::Folder { .. } | What::Unkept { .. } => None,
+    }
 }
 
 impl Copies {
     /// This does not come to be where it was.
     pub(super) fn miss(&mut self, what: Option<&What>) {
-        if let Some(blob) = what.and_then(What::blob) {
-            *self.unmade.entry(blob.clone()).or_default() += 1;
+        if let Some(content) = what.and_then(content) {
+            *self.unmade.entry(content).or_default() += 1;
         }
     }
 
@@ -42,50 +46,44 @@ impl Copies {
     /// Something else stands there than this says, so that it tells by its content no more where it came
     /// from.
     pub(super) fn meet_other(&mut self, change: &Change) {
-        if let Some(blob) = change.before.as_ref().and_then(What::blob) {
-            self.was.insert(change.path.clone(), blob.clone());
+        if let Some(content) = change.before.as_ref().and_then(content) {
+            self.was.insert(change.path.clone(), content);
         }
     }
-}
 
-impl Plan {
-    /// Leaves what would go although it cannot come back to where it was: as after a move out of a
-    /// protected folder. Of each content so many as are missing, and what was surely moved first; an
-    /// empty file tells nothing of where it came from.
-    pub(super) fn keep_only_copies(
-        &mut self,
-        Copies { mut unmade, moved, by_command, was }: Copies,
-    ) {
-        let mut keep = |came_from: &BTreeSet<String>, even_empty: bool, why: &str| {
-            let stays = |change: &mut Change| {
-                let (Some(What::File { blob, size, .. }), None) = (&change.before, &change.after)
-                else {
-                    return false;
-                };
-                let may = came_from.contains(&change.path) && (even_empty || *size > 0);
-                let blob = was.get(&change.path).unwrap_or(blob);
-                let missing = unmade.get_mut(blob).filter(|missing| may && **missing > 0);
-                missing.map(|missing| *missing -= 1).is_some()
-            };
-            let kept: Vec<Change> = self.changes.extract_if(.., stays).collect();
-            self.left.extend(kept.iter().map(|change| (change.shown(), why.to_owned())));
-            kept
-        };
-        let mut kept = keep(&moved, true, "it would have to go back to a name that only you write");
-        kept.extend(keep(
-            &by_command,
-            false,
-            "a command may have moved it from a name that only you write, and it cannot go back there",
-        ));
-        let above: BTreeSet<&str> =
-            kept.iter().flat_map(|change| ancestors(split(&change.path).0)).collect();
-        let holds = |change: &mut Change| {
-            let goes = matches!((&change.before, &change.after), (Some(What::Folder { .. }), None));
-            goes && above.contains(change.path.as_str())
-        };
-        for folder in self.changes.extract_if(.., holds) {
-            self.left.push((folder.shown(), "it holds what is left as it is".to_owned()));
+    /// Which of these changes are not to be made, since what they would take away is missing elsewhere:
+    /// of each content so many as are missing, what was surely moved first, and of that what would go
+    /// before what would become something else. An empty file tells nothing of where a command took it
+    /// from. `true`: it was surely moved.
+    pub(super) fn kept<'a>(&mut self, changes: &'a [Change]) -> BTreeMap<&'a str, bool> {
+        let mut kept = BTreeMap::new();
+        if self.unmade.is_empty() {
+            return kept;
         }
+        for (surely, goes) in [(true, true), (true, false), (false, true), (false, false)] {
+            let came_from = if surely { &self.moved } else { &self.by_command };
+            for change in changes.iter().filter(|change| change.after.is_none() == goes) {
+                let Some(now) = &change.before else { continue };
+                let is_empty = matches!(now, What::File { size: 0, .. });
+                if !came_from.contains(&change.path) || is_empty && !surely {
+                    continue;
+                }
+                let contents = [self.was.get(&change.path).cloned(), content(now)];
+                if change.after.as_ref().and_then(content) == contents[1] {
+                    continue;
+                }
+                for content in contents.into_iter().flatten() {
+                    if let Some(missing) = self.unmade.get_mut(&content)
+                        && *missing > 0
+                    {
+                        *missing -= 1;
+                        kept.insert(change.path.as_str(), surely);
+                        break;
+                    }
+                }
+            }
+        }
+        kept
     }
 }
 
@@ -137,7 +135,7 @@ mod tests {
             let (more, told) = left(&mut scene, &acts);
             assert_eq!(more, ["p", "p/s"]);
             let why = |at: usize| (told[at].0.as_str(), told[at].1.as_str());
-            assert_eq!(why(0), ("p/s", "it would have to go back to a name that only you write"));
+            assert_eq!(why(0), ("p/s", "where it was moved from, nothing can be put back"));
             assert_eq!(why(1), ("p", "it holds what is left as it is"));
             assert_eq!(told.len(), 2);
         }

@@ -1,5 +1,6 @@
 //! Looking: what stands in one place, and in all of the workspace.
 
+use std::collections::HashSet;
 use std::io::{self, Read};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,8 +22,17 @@ const YOUNG: i128 = 2_000_000_000;
 /// A file that is written while it is read is read so often.
 const TRIES: usize = 3;
 
-/// What differs from the last look: where, what stood there, and what does now.
-pub(super) type Difference = (String, Option<What>, Option<What>);
+/// What differs from the last look.
+#[derive(Debug)]
+pub(super) struct Difference {
+    /// Where.
+    pub(super) path: String,
+    /// What stood there, and what does now.
+    pub(super) before: Option<What>,
+    pub(super) after: Option<What>,
+    /// What is told of it now, where the last look met it nowhere, or could not keep it.
+    pub(super) stranger: Option<(Facts, u64)>,
+}
 
 /// The folder of the last file that was looked at, which is most often that of the next.
 #[derive(Default)]
@@ -73,6 +83,8 @@ impl Store {
         met.push(workspace.met_root()?);
         met.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         let mut before = std::mem::take(&mut self.index.seen);
+        let kept = before.values().filter(|known| !matches!(known.what, What::Unkept { .. }));
+        let kept: HashSet<u64> = kept.map(|known| known.facts.inode).collect();
         let (mut differences, mut last) = (Vec::new(), Last::default());
         for met in met {
             let was = before.remove(&met.path);
@@ -85,8 +97,15 @@ impl Store {
             // What the root was is unknown where no look before had it.
             let is_new_root = met.path.is_empty() && was.is_none();
             if was_what != Some(&known.what) && !is_new_root {
-                let was = was_what.cloned();
-                differences.push((met.path.clone(), was, Some(known.what.clone())));
+                let inode = met.facts.inode;
+                let is_known = kept.contains(&inode)
+                    || was.as_ref().is_some_and(|known| known.facts.inode == inode);
+                differences.push(Difference {
+                    path: met.path.clone(),
+                    before: was_what.cloned(),
+                    after: Some(known.what.clone()),
+                    stranger: (!is_known).then_some((met.facts, met.size)),
+                });
             }
             if was.as_ref() == Some(&known) {
                 self.index.seen.insert(met.path, known);
@@ -98,7 +117,8 @@ impl Store {
             let is_hidden = unreadable.iter().any(|folder| path.starts_with(folder.as_str()));
             let after = is_hidden.then(|| unreadable_now(&path));
             self.index.gone(&path);
-            differences.push((path, Some(known.what), after));
+            let before = Some(known.what);
+            differences.push(Difference { path, before, after, stranger: None });
         }
         self.index.go_by(rules);
         if others {

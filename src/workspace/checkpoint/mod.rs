@@ -13,16 +13,21 @@
 //!
 //! `index` remembers what was seen, `look` looks, `recorder` does so around the operations of a turn
 //! (`hands` tells commands' changes from theirs, `rules` are those from before the turn, `aside` is what
-//! they leave out), `plan` and
-//! `restore` put things back (`copies` tells what is left for good reason, `writing` brings files to their places), `compose` makes one change of several.
+//! they leave out, `brought` what came from there), `plan` and
+//! `restore` put things back (`left` tells what is not, with what hangs on it, `copies` what may be the only
+//! copy of something, `writing` brings files to their places), `compose` makes one change of several.
 
 mod aside;
 mod below;
+mod brought;
 mod compose;
 mod copies;
 mod hands;
 mod index;
+mod left;
 mod look;
+#[cfg(all(test, target_os = "linux"))]
+mod lossless;
 #[cfg(all(test, target_os = "linux"))]
 mod parts;
 mod plan;
@@ -92,6 +97,11 @@ impl What {
             _ => None,
         }
     }
+
+    /// Whether it is not kept.
+    fn is_unkept(&self) -> bool {
+        matches!(self, Self::Unkept { .. })
+    }
 }
 
 /// Why something is not kept.
@@ -141,17 +151,23 @@ pub struct Change {
     /// Whether an operation moved something there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub moved: bool,
+    /// What a command brought there that was in the workspace before the turn, where nothing is kept: it
+    /// cannot go back there. Of several turns each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub brought: Vec<What>,
 }
 
 impl Change {
     /// What stood there, and what does.
     pub fn of(path: String, before: Option<What>, after: Option<What>) -> Self {
-        Self { path, before, after, mixed: false, by_command: false, moved: false }
+        let brought = Vec::new();
+        Self { path, before, after, mixed: false, by_command: false, moved: false, brought }
     }
 
-    /// The contents of both sides, as far as they are kept.
+    /// The contents of both sides, and those that were brought, as far as they are kept.
     pub fn blobs(&self) -> impl Iterator<Item = &BlobId> {
-        [&self.before, &self.after].into_iter().flatten().filter_map(What::blob)
+        let sides = [&self.before, &self.after].into_iter().flatten();
+        sides.chain(&self.brought).filter_map(What::blob)
     }
 
     /// Where it is, as operations name it; None where they cannot.

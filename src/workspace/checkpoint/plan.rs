@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::copies::Copies;
+use super::copies::content;
+use super::left::{Left, is_folder_that_goes};
 use super::look::split;
 use super::{Change, Store, What};
 use crate::error::{Error, Result};
@@ -43,38 +44,92 @@ impl Store {
     ) -> Result<Plan> {
         let key = format!(".deaddrop-{}", uuid::Uuid::new_v4().simple());
         let mut plan = Plan { key, ..Plan::default() };
-        let mut copies = Copies::default();
-        for change in changes {
-            let told = change.shown();
+        let mut left = Left::default();
+        for mut change in changes {
             if workspace.is_below_one(&change.path) {
-                let why = "its name is protected: only you write it";
-                plan.left.push((told, why.to_owned()));
-                copies.miss(change.after.as_ref());
+                let why = "its name is protected: only you write it".to_owned();
+                plan.left.push((change.shown(), why));
+                left.copies.miss(change.after.as_ref());
                 continue;
             }
-            copies.meet(&change);
+            left.meet(&mut change);
+            let told = change.shown();
             let known = [change.before.as_ref(), change.after.as_ref()];
             let now = self.look_for(workspace, &change.path, force, known)?;
             // What somebody did in between may also be what a later turn moved on, or removed.
             let is_so = now == change.after;
             let is_other = change.mixed || !is_so && now != change.before;
             if is_other {
-                plan.conflicts.push(told.clone());
-                copies.meet_other(&change);
+                plan.conflicts.push(told);
+                left.copies.meet_other(&change);
+            }
+            if is_so {
+                left.stands(&change);
             }
             if is_so || is_other && !force {
                 continue;
             }
-            if let Some(why) = self.cannot(now.as_ref(), change.after.as_ref())? {
-                plan.left.push((told, why));
-                continue;
+            let cannot = self.cannot(now.as_ref(), change.after.as_ref())?;
+            // What is written came from elsewhere, as far as taking this back goes.
+            let moved = change.after.as_ref().is_some_and(|what| content(what).is_some());
+            let change = Change { moved, ..Change::of(change.path, now, change.after) };
+            match cannot {
+                Some(why) => plan.leave(&change, why, &mut left),
+                None => plan.changes.push(change),
             }
-            plan.changes.push(Change::of(change.path, now, change.after));
         }
-        plan.keep_only_copies(copies);
-        plan.make_ways(workspace);
+        let ways = self.plan_ways(workspace, force, &mut plan, &mut left)?;
+        if plan.changes.iter().any(is_folder_that_goes) {
+            // Why it may hold something is told by the rules.
+            self.index.load(None)?;
+        }
+        plan.leave_what_hangs_on_it(workspace, &self.index.rules, left);
+        plan.drop_ways(&ways);
         plan.open(workspace);
         Ok(plan)
+    }
+
+    /// Plans the folders on the way that somebody has removed since, or put something else in place of:
+    /// that is a conflict, and put away where `force` says so. Gives where they are.
+    fn plan_ways(
+        &mut self,
+        workspace: &Workspace,
+        force: bool,
+        plan: &mut Plan,
+        left: &mut Left,
+    ) -> Result<BTreeSet<String>> {
+        let mut ways = BTreeSet::new();
+        let all = plan.folders(|change| change.after.is_some());
+        let planned: BTreeSet<&str> = plan.changes.iter().map(|c| c.path.as_str()).collect();
+        let all = all.into_iter().filter(|folder| {
+            !folder.is_empty() && !planned.contains(folder) && !left.stays(folder)
+        });
+        for folder in all.map(str::to_owned).collect::<Vec<_>>() {
+            if workspace.mode_of(&folder).is_some() {
+                continue;
+            }
+            self.index.load(None)?;
+            let mode = match self.index.seen.get(&folder).map(|known| &known.what) {
+                Some(What::Folder { mode }) => *mode,
+                _ => 0o755,
+            };
+            let now = self.look_at(workspace, &folder, force)?;
+            let way = Change::of(folder, now, Some(What::Folder { mode }));
+            if way.before.is_some() {
+                let told = way.shown();
+                if !plan.conflicts.iter().any(|other| other.starts_with(&format!("{told}/"))) {
+                    plan.conflicts.push(told);
+                }
+                if let Some(why) = self.cannot(way.before.as_ref(), None)? {
+                    plan.leave(&way, why, left);
+                    continue;
+                }
+            }
+            ways.insert(way.path.clone());
+            plan.changes.push(way);
+        }
+        plan.changes.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        Ok(ways)
     }
 
     /// Why what stands somewhere cannot become that. What it is to become is read: a disk that fails
@@ -99,18 +154,13 @@ impl Store {
 }
 
 impl Plan {
-    /// Plans the folders on the way that somebody has removed since.
-    fn make_ways(&mut self, workspace: &Workspace) {
-        let planned: BTreeSet<&str> = self.changes.iter().map(|c| c.path.as_str()).collect();
-        let missing: Vec<String> = self
-            .folders(|change| change.after.is_some())
-            .into_iter()
-            .filter(|folder| !planned.contains(folder) && workspace.mode_of(folder).is_none())
-            .map(str::to_owned)
-            .collect();
-        let make = |path| Change::of(path, None, Some(What::Folder { mode: 0o755 }));
-        self.changes.extend(missing.into_iter().map(make));
-        self.changes.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    /// Forgets those of these folders that nothing is to be put into.
+    fn drop_ways(&mut self, ways: &BTreeSet<String>) {
+        let needed = self.changes.iter().filter(|change| !ways.contains(&change.path));
+        let needed = needed.filter(|change| change.after.is_some());
+        let needed: BTreeSet<String> =
+            needed.flat_map(|change| ancestors(split(&change.path).0)).map(str::to_owned).collect();
+        self.changes.retain(|way| !ways.contains(&way.path) || needed.contains(&way.path));
     }
 
     /// Finds the folders that nobody could write to as they are.

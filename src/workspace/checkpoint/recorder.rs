@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::aside::Aside;
 use super::below::below;
+use super::brought::{drop_known, now_of_files, was_there};
 use super::hands::Hands;
 use super::look::{Difference, split};
 use super::rules::{Instead, KeptRules};
@@ -33,6 +34,9 @@ pub struct Noted {
     /// What all of the workspace was like before the first command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     all: Option<Mark>,
+    /// When that was looked at, as files get it for their times, in nanoseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    since: Option<i64>,
     /// What an operation is about to change after a command has run, and whether that had changed it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     touched: Vec<(String, bool)>,
@@ -68,6 +72,8 @@ pub struct Recorder<'a> {
     early: BTreeMap<String, Option<What>>,
     late: BTreeMap<String, Option<What>>,
     all: Option<Mark>,
+    /// When its first command was about to run, as files get it for their times.
+    since: i64,
     hands: Hands,
     /// Where operations moved something.
     moved: BTreeSet<String>,
@@ -92,6 +98,7 @@ impl<'a> Recorder<'a> {
             early,
             late,
             all: None,
+            since: i64::MIN,
             hands,
             moved,
             rules,
@@ -104,7 +111,8 @@ impl<'a> Recorder<'a> {
     /// The same of a turn that is taken up again, of which all this was noted.
     pub fn resumed(store: &'a mut Store, noted: Vec<Noted>) -> Self {
         let mut recorder = Self::new(store);
-        for Noted { stood, all, touched, left, moved, failed } in noted {
+        for Noted { stood, all, since, touched, left, moved, failed } in noted {
+            recorder.since = since.unwrap_or(recorder.since);
             if let Some(mark) = &all {
                 match recorder.store.index.load(Some(mark)) {
                     Ok(true) => recorder.all = all,
@@ -257,11 +265,13 @@ impl<'a> Recorder<'a> {
             });
             return noted.map(|noted| (noted, None));
         }
+        self.since = now_of_files();
         let looked = self.look_at_all(workspace);
         Some(match looked {
             Ok((walk, mark)) => {
                 self.all = Some(mark.clone());
-                (Noted { all: Some(mark), ..Noted::default() }, Some(walk))
+                let since = Some(self.since);
+                (Noted { all: Some(mark), since, ..Noted::default() }, Some(walk))
             }
             Err(e) => {
                 self.fail(&e.to_string());
@@ -344,9 +354,17 @@ impl<'a> Recorder<'a> {
             None => std::mem::take(&mut self.rules).and(self.rules_before()?),
         };
         let mut all: BTreeMap<String, Change> = BTreeMap::new();
-        for (path, before, after) in self.differences.take().unwrap_or_default() {
-            let by_command = self.hands.is_by_command(&path, after.as_ref());
-            all.insert(path.clone(), Change { by_command, ..Change::of(path, before, after) });
+        let aside = [self.aside[0].as_ref(), self.aside[1].as_ref()];
+        for difference in self.differences.take().unwrap_or_default() {
+            let by_command = self.hands.is_by_command(&difference.path, difference.after.as_ref());
+            let is_moved = self.moved.contains(&difference.path);
+            let is_brought =
+                (by_command || is_moved) && was_there(workspace, &difference, self.since, aside);
+            let Difference { path, before, after, .. } = difference;
+            let brought = after.iter().filter(|what| is_brought && !what.is_unkept());
+            let brought = brought.cloned().collect();
+            let change = Change { by_command, brought, ..Change::of(path.clone(), before, after) };
+            all.insert(path, change);
         }
         let touched = std::mem::take(&mut self.early).into_iter().map(|touched| (touched, true));
         let late = std::mem::take(&mut self.late).into_iter().map(|touched| (touched, false));
@@ -364,6 +382,7 @@ impl<'a> Recorder<'a> {
                 }
             }
         }
+        drop_known(&mut all);
         self.store.settle()?;
         if self.all.is_some() {
             // It is only a memory: what is lost of it is read again.

@@ -7,7 +7,9 @@ use std::io;
 
 use cap_std::fs::Dir;
 
+use super::copies::content;
 use super::look::split;
+use super::plan::ancestors;
 use super::writing::{FEW, Ready, set_mode};
 use super::{Change, Plan, Store, What};
 use crate::atomic;
@@ -37,6 +39,8 @@ pub(super) enum Unmade {
     Holds,
     /// What is to stand there is gone.
     Gone,
+    /// It may be the only copy of something that was not put back.
+    Copy,
 }
 
 impl Unmade {
@@ -44,8 +48,9 @@ impl Unmade {
     fn in_words(self) -> &'static str {
         match self {
             Self::Meanwhile => "it was changed meanwhile",
-            Self::Holds => "the folder holds what is not kept, such as ignored files",
+            Self::Holds => "the folder holds something that stays",
             Self::Gone => "what it was is not kept any more",
+            Self::Copy => "it may be the only copy of something that could not be put back",
         }
     }
 }
@@ -72,6 +77,8 @@ pub(super) struct Hand<'a> {
     pub(super) store: &'a mut Store,
     pub(super) workspace: &'a Workspace,
     pub(super) restored: Restored,
+    /// Contents that did not come to be where they were.
+    missed: BTreeSet<String>,
     /// Whether what cannot be read of what is kept is left alone.
     gives_up: bool,
     /// Whether files are brought to disk together.
@@ -110,6 +117,7 @@ impl Plan {
             store,
             workspace,
             restored: Restored::default(),
+            missed: BTreeSet::new(),
             gives_up: again,
             together: atomic::SYNCS_ALL && self.changes.iter().filter(is_file).count() > FEW,
             ready: Vec::new(),
@@ -147,17 +155,39 @@ impl Hand<'_> {
         let goes = |change: &Change| {
             change.before.is_some() && sort(change.before.as_ref()) != sort(change.after.as_ref())
         };
-        for (n, change) in changes().rev().filter(|(_, change)| goes(change)) {
+        let in_the_way = |change: &Change| goes(change) && change.after.is_some();
+        let in_the_way: BTreeSet<&str> =
+            plan.changes.iter().filter(|c| in_the_way(c)).map(|c| c.path.as_str()).collect();
+        let waits = |change: &Change| ancestors(&change.path).any(|p| in_the_way.contains(p));
+        let contents = plan.changes.iter().filter_map(|c| content(c.after.as_ref()?));
+        let wanted: BTreeSet<String> = contents.collect();
+        // What came only with the turn makes room first.
+        let is_new = |change: &Change| {
+            let content = change.before.as_ref().and_then(content);
+            content.is_some_and(|content| !wanted.contains(&content))
+        };
+        let first = |change: &Change| goes(change) && is_new(change) && !waits(change);
+        for (n, change) in changes().rev().filter(|(_, change)| first(change)) {
             self.step(n, change, Self::remove)?;
         }
-        for (n, change) in changes() {
-            match &change.after {
-                Some(What::Folder { .. }) => self.step(n, change, Self::make_folder)?,
-                Some(_) => self.prepare_with_room(n, change)?,
-                None => {}
+        // What may be needed elsewhere goes only when it stands there, as far as it is not in the way.
+        for waiting in [false, true] {
+            for (n, change) in changes().rev().filter(|(_, c)| waiting && goes(c) && waits(c)) {
+                self.step(n, change, Self::remove_copy)?;
             }
+            for (n, change) in changes().filter(|(_, change)| waits(change) == waiting) {
+                match &change.after {
+                    Some(What::Folder { .. }) => self.step(n, change, Self::make_folder)?,
+                    Some(_) => self.prepare_with_room(n, change)?,
+                    None => {}
+                }
+            }
+            self.put_ready()?;
         }
-        self.put_ready()?;
+        let last = |change: &Change| goes(change) && !is_new(change) && !waits(change);
+        for (n, change) in changes().rev().filter(|(_, change)| last(change)) {
+            self.step(n, change, Self::remove_copy)?;
+        }
         for (n, change) in changes().rev() {
             if let Some(What::Folder { mode }) = change.after {
                 self.step(n, change, |hand, change| {
@@ -200,6 +230,7 @@ impl Hand<'_> {
             }
         };
         self.restored.undone.insert(n);
+        self.missed.extend(change.after.as_ref().and_then(content));
         self.restored.left.push((change.shown(), why));
         Ok(())
     }
@@ -214,6 +245,15 @@ impl Hand<'_> {
 
     pub(super) fn touched(&mut self, change: &Change) {
         self.folders.insert(split(&change.path).0.to_owned());
+    }
+
+    /// What stands there is to go, unless it may be the only copy of something that was not put back.
+    fn remove_copy(&mut self, change: &Change) -> Step {
+        let content = change.before.as_ref().and_then(content);
+        if content.is_some_and(|content| self.missed.contains(&content)) {
+            return Ok(Some(Unmade::Copy));
+        }
+        self.remove(change)
     }
 
     /// What stands there is to go.

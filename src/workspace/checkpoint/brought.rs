@@ -1,0 +1,213 @@
+//! What a command brought from among what is not kept, such as an ignored file that it renamed: it is no
+//! work of the turn, and cannot go back to where it was, since nobody knows where that is.
+//!
+//! What was made before the commands ran, or not changed since, was there before: of both the file system
+//! has times that nobody can set. Where it has no such time of a file's making, or where a move to another
+//! file system made the file anew, what is left out tells by what is gone of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::Change;
+use super::aside::Aside;
+use super::copies::content;
+use super::look::Difference;
+use crate::workspace::Workspace;
+use crate::workspace::walk::close::Facts;
+
+/// What is known of something that no look had met before the commands of a turn.
+#[derive(Debug, Clone, Copy, Default)]
+struct Stranger {
+    facts: Facts,
+    size: u64,
+    is_folder: bool,
+    /// When it was made, in nanoseconds since 1970; None where that is not known.
+    made: Option<i128>,
+}
+
+/// Now, as files get it for their times, in nanoseconds since 1970.
+#[cfg(target_os = "linux")]
+pub(super) fn now_of_files() -> i64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+    now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec)
+}
+
+/// Now, as files get it for their times, in nanoseconds since 1970.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn now_of_files() -> i64 {
+    nanos(SystemTime::now()).and_then(|now| now.try_into().ok()).unwrap_or_default()
+}
+
+fn nanos(time: SystemTime) -> Option<i128> {
+    i128::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
+}
+
+/// Whether what differs was in the workspace before the commands ran, though not among what is kept.
+/// `since` is when they began; `aside` is what was left out before them and after, as far as that is known.
+pub(super) fn was_there(
+    workspace: &Workspace,
+    difference: &Difference,
+    since: i64,
+    aside: [Option<&Aside>; 2],
+) -> bool {
+    let Some((facts, size)) = difference.stranger else { return false };
+    let Ok((_, found)) = workspace.stands_at(&difference.path) else { return false };
+    let made = found.created().ok().and_then(|time| nanos(time.into_std()));
+    let stranger = Stranger { facts, size, is_folder: found.is_dir(), made };
+    stranger.was_there(since.into(), aside)
+}
+
+/// Forgets what operations brought from where it is recorded, so that it can go back there.
+pub(super) fn drop_known(all: &mut BTreeMap<String, Change>) {
+    let before = all.values().filter_map(|change| content(change.before.as_ref()?));
+    let before: BTreeSet<String> = before.collect();
+    for change in all.values_mut().filter(|change| !change.by_command) {
+        change.brought.retain(|what| content(what).is_some_and(|what| !before.contains(&what)));
+    }
+}
+
+impl Stranger {
+    fn was_there(self, since: i128, [before, after]: [Option<&Aside>; 2]) -> bool {
+        let Self { facts, size, is_folder, made } = self;
+        // Another name of what still stands where it was.
+        if after.is_some_and(|after| after.has(facts.inode)) {
+            return false;
+        }
+        if made.is_some_and(|made| made < since) || facts.changed != 0 && facts.changed < since {
+            return true;
+        }
+        let (Some(before), Some(after)) = (before, after) else {
+            return made.is_none() && facts.written < since;
+        };
+        let mut gone = before.gone(after);
+        if made.is_none() && (facts.written < since || gone.clone().any(|g| g.inode == facts.inode))
+        {
+            return true;
+        }
+        !is_folder
+            && gone.any(|gone| match gone.size {
+                Some(gone) => gone > 0 && gone == size,
+                None => facts.written < since,
+            })
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::super::tests::{Scene, scene};
+    use super::super::{composed, reversed};
+    use super::*;
+
+    /// A turn of a command, when what was there before is surely older than it.
+    fn turn(scene: &mut Scene, script: &str) -> Vec<Change> {
+        let before = now_of_files();
+        while now_of_files() <= before {
+            std::thread::yield_now();
+        }
+        scene.turn(script)
+    }
+
+    fn begun() -> Scene {
+        let scene = scene();
+        scene.sh("printf '.envx\nbuild/\n*.log\n' > .gitignore; echo secret > .envx; mkdir -p build/deep; \
+            echo o > build/o; echo d > build/deep/d; echo a > a; ln -s gone link.log");
+        scene
+    }
+
+    /// What is left of turns that are taken back, and stands: the paths that are named, and all paths.
+    fn left(scene: &mut Scene, turns: Vec<Vec<Change>>) -> (Vec<String>, Vec<String>) {
+        let left = scene.make(reversed(composed(turns)));
+        let all = scene.all().into_keys().filter(|path| !path.is_empty());
+        (left.into_iter().map(|(path, _)| path).collect(), all.collect())
+    }
+
+    #[test]
+    fn what_was_ignored_and_is_renamed_stays() {
+        for (script, named, all) in [
+            (
+                "mv .envx env.bak; mv build out; echo n > n",
+                "env.bak out",
+                "a build? env.bak out out/deep out/deep/d out/o",
+            ),
+            (
+                "mv .envx e; echo more >> e; mkdir p; mv build/o p/o",
+                "e p/o p",
+                "a e p p/o build build/deep build/deep/d",
+            ),
+            ("mv .envx a", "a", "a build build/deep build/deep/d build/o"),
+            // Copied, and then removed.
+            (
+                "cp .envx e; rm .envx; echo other, longer > n",
+                "e",
+                "a e build build/deep build/deep/d build/o",
+            ),
+            ("mv link.log l", "l", ".envx a build build/deep build/deep/d build/o l"),
+            // These are the turn's.
+            (
+                "cp .envx e; ln .envx f; cp -a build out; mv a b; sed -i s/a/b/ b",
+                "",
+                ".envx a build build/deep build/deep/d build/o",
+            ),
+        ] {
+            let mut scene = begun();
+            let done = turn(&mut scene, script);
+            let (left, there) = left(&mut scene, vec![done]);
+            assert_eq!(left.join(" "), named, "{script}");
+            let mut expected: Vec<&str> = all.split(' ').filter(|p| !p.ends_with('?')).collect();
+            expected.push(".gitignore");
+            if !script.contains("link.log") {
+                expected.push("link.log");
+            }
+            expected.sort_unstable();
+            assert_eq!(there, expected, "{script}");
+        }
+    }
+
+    #[test]
+    fn what_a_later_turn_did_with_it_goes_back_to_what_was_brought() {
+        for (second, expected) in [
+            ("mv e f", "secret\n"),
+            ("echo more >> e", "secret\n"),
+            ("rm e", "secret\n"),
+            ("mkdir d; mv e d/e; echo x > e", "secret\n"),
+        ] {
+            let mut scene = begun();
+            let turns = vec![turn(&mut scene, "mv .envx e"), turn(&mut scene, second)];
+            let (named, all) = left(&mut scene, turns);
+            assert_eq!(named, ["e"], "{second}");
+            assert!(!all.iter().any(|path| path == "f" || path == "d"), "{second}: {all:?}");
+            let root = scene.dir.path().join("w");
+            assert_eq!(std::fs::read_to_string(root.join("e")).unwrap(), expected, "{second}");
+        }
+        let mut scene = begun();
+        let turns = vec![turn(&mut scene, "mv .envx e"), turn(&mut scene, "mv e f; mv build/o e")];
+        let (named, _) = left(&mut scene, turns);
+        assert_eq!(named, ["e", "f"]);
+    }
+
+    #[test]
+    fn where_no_time_of_making_is_known_the_rest_tells() {
+        let at = |inode, changed, written| Facts { inode, changed, written, mode: 0o644 };
+        let stranger = |facts, size| Stranger { facts, size, ..Stranger::default() };
+        let aside = |entries: &[(&str, u64, u64)]| {
+            Aside::for_tests(
+                entries.iter().map(|(path, inode, size)| (*path, at(*inode, 5, 5), *size)),
+            )
+        };
+        let before = aside(&[("x.log", 7, 30), ("build/", 8, 0)]);
+        let after = aside(&[("build/", 8, 0)]);
+        let both = [Some(&before), Some(&after)];
+        // Renamed and written to; unchanged below a renamed folder; with an old time of writing.
+        assert!(stranger(at(7, 20, 20), 31).was_there(10, both));
+        assert!(stranger(at(9, 9, 20), 1).was_there(10, [None, None]));
+        assert!(stranger(at(9, 20, 9), 1).was_there(10, [None, None]));
+        // Of the size of what is gone, and of another.
+        assert!(stranger(at(9, 20, 20), 30).was_there(10, both));
+        assert!(!stranger(at(9, 20, 20), 31).was_there(10, both));
+        // Still there under its name.
+        assert!(!stranger(at(7, 5, 5), 30).was_there(10, [Some(&before), Some(&before)]));
+        // A number that was given anew.
+        let anew = Stranger { made: Some(15), ..stranger(at(7, 20, 20), 31) };
+        assert!(!anew.was_there(10, both));
+    }
+}

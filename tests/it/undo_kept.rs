@@ -1,0 +1,171 @@
+//! What an undo does not lose: the only copy of what cannot go back, what came from among ignored files, and
+//! what the person put in the way; and the checkpoints that a prune has no reason to remove.
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, symlink};
+
+use serde_json::Value;
+
+use crate::support::{Base, Run};
+
+fn command(script: &str) -> String {
+    format!("[RUN_COMMAND]\n{script}\n[/RUN_COMMAND]\n")
+}
+
+#[track_caller]
+fn tells(run: &Run, all: &[&str]) {
+    for told in all {
+        assert!(run.stderr.contains(told), "{told:?} is not in {}", run.stderr);
+    }
+}
+
+#[test]
+fn a_file_that_was_moved_stays_where_its_old_place_cannot_be_restored() {
+    let big = command("head -c 20000000 /dev/zero > data.csv");
+    let moved = "[MOVE_FILE path=\"data.csv\" to=\"data.old\"]\n".to_owned();
+    for first in [command("mv data.csv data.old"), moved] {
+        let base = Base::with_session();
+        base.write("workspace/data.csv", "precious\n");
+        base.apply(&format!("{first}{big}[CREATE_FILE path=\"n\"]\nn\n[/CREATE_FILE]\n"));
+        let undo = base.run(&["undo"]).ok();
+        tells(&undo, &["'data.csv' is left as it is: what it is now is not kept: larger"]);
+        tells(&undo, &["'data.old' is left as it is: ", "deleted n (−1)"]);
+        assert_eq!(base.read("workspace/data.old"), "precious\n");
+        assert!(!base.exists("workspace/n"));
+        // A turn after it makes the undo final.
+        base.apply("[CREATE_FILE path=\"m\"]\nm\n[/CREATE_FILE]\n");
+        assert_eq!(base.read("workspace/data.old"), "precious\n");
+    }
+}
+
+#[test]
+fn what_lies_below_a_place_that_is_left_is_left_with_its_copy() {
+    let base = Base::with_session();
+    base.write("workspace/p/k", "precious\n");
+    base.apply(&command("mv p/k k; rmdir p; mkfifo p; echo n > n"));
+    let undo = base.run(&["undo"]).ok();
+    assert_eq!(undo.stderr.matches("'p' is left").count(), 1, "{undo:?}");
+    tells(
+        &undo,
+        &["'p/k' is left as it is: 'p', on the way there, stays", "'k' is left as it is: "],
+    );
+    assert_eq!(base.read("workspace/k"), "precious\n");
+    assert!(!base.exists("workspace/n"));
+    let fifo = fs::symlink_metadata(base.at("workspace/p")).unwrap();
+    assert!(fifo.file_type().is_fifo());
+}
+
+#[test]
+fn a_file_or_a_link_of_the_persons_in_place_of_a_folder_is_only_put_aside_by_force() {
+    for is_link in [false, true] {
+        let base = Base::with_session();
+        base.write("workspace/src/f", "precious\n");
+        base.write("outside/f", "theirs\n");
+        base.apply(&command("mv src/f g; mkdir new; echo a > new/a"));
+        fs::remove_dir_all(base.at("workspace/src")).unwrap();
+        if is_link {
+            symlink("../outside", base.at("workspace/src")).unwrap();
+        } else {
+            base.write("workspace/src", "mine\n");
+        }
+        let undo = base.run(&["undo"]).with_code(1);
+        tells(&undo, &["1 file was changed since, and nothing was touched: 'src'"]);
+        assert_eq!(base.read("workspace/g"), "precious\n");
+        tells(&base.run(&["undo", "--force"]).ok(), &["deleted src", "new src/f"]);
+        assert_eq!(base.read("workspace/src/f"), "precious\n");
+        assert!(!base.exists("workspace/g") && !base.exists("workspace/new"));
+        base.run(&["redo"]).ok();
+        assert_eq!(base.read("workspace/g"), "precious\n");
+        if is_link {
+            let target = fs::read_link(base.at("workspace/src")).unwrap();
+            assert_eq!(target.to_str(), Some("../outside"));
+        } else {
+            assert_eq!(base.read("workspace/src"), "mine\n");
+        }
+        assert_eq!(base.names("outside"), ["f"]);
+        assert_eq!(base.read("outside/f"), "theirs\n");
+    }
+}
+
+#[test]
+fn a_folder_that_the_person_has_replaced_by_a_link_is_named_by_its_files() {
+    let base = Base::with_session();
+    base.write("workspace/src/f", "1\n");
+    base.write("outside/f", "theirs\n");
+    base.apply(&command("echo 2 > src/f; mkdir new; echo a > new/a"));
+    fs::remove_dir_all(base.at("workspace/src")).unwrap();
+    symlink("../outside", base.at("workspace/src")).unwrap();
+    tells(&base.run(&["undo"]).with_code(1), &["nothing was touched: 'src/f'. `--force`"]);
+    let undo = base.run(&["undo", "--force"]).ok();
+    assert!(!undo.stderr.contains("is left"), "{undo:?}");
+    assert_eq!(base.read("workspace/src/f"), "1\n");
+    assert_eq!(base.read("outside/f"), "theirs\n");
+}
+
+#[test]
+fn what_is_ignored_and_renamed_by_a_command_stays() {
+    let base = Base::with_session();
+    base.write("workspace/.gitignore", ".envx\nbuild/\n");
+    base.write("workspace/.envx", "secret\n");
+    base.write("workspace/build/data", "data\n");
+    base.apply(&command("mv .envx env.bak; mv build out; echo n > n"));
+    let undo = base.run(&["undo"]).ok();
+    let why = "is left as it is: it was there before the turn, under a name that is not kept";
+    tells(&undo, &[&format!("'env.bak' {why}"), &format!("'out' {why}"), "deleted n (−1)"]);
+    assert!(!base.exists("workspace/n"));
+    base.apply("[CREATE_FILE path=\"m\"]\nm\n[/CREATE_FILE]\n");
+    assert_eq!(base.read("workspace/env.bak"), "secret\n");
+    assert_eq!(base.read("workspace/out/data"), "data\n");
+    // Where that was all of the turn, nothing is done.
+    let base = Base::with_session();
+    base.write("workspace/.gitignore", ".envx\n");
+    base.write("workspace/.envx", "secret\n");
+    base.apply(&command("mv .envx env.bak"));
+    tells(&base.run(&["undo"]).with_code(1), &["of turn 1 nothing can be taken back", "'env.bak'"]);
+    assert_eq!(base.read("workspace/env.bak"), "secret\n");
+}
+
+#[test]
+fn what_keeps_a_folder_is_named() {
+    let base = Base::with_session();
+    base.write("workspace/.gitignore", "*.log\n");
+    base.apply(&command("mkdir new logs; echo a > new/a; echo x > logs/x.log"));
+    base.write("workspace/new/mine", "mine\n");
+    let undo = base.run(&["undo"]).ok();
+    tells(
+        &undo,
+        &[
+            "'new' is left as it is: the folder holds 'new/mine', which is not of what is taken back",
+            "'logs' is left as it is: the folder holds 'logs/x.log', which rules such as .gitignore",
+        ],
+    );
+    assert_eq!(base.names("workspace/new"), ["mine"]);
+}
+
+#[test]
+fn a_prune_removes_nothing_that_frees_nothing_and_says_what_is_kept() {
+    let base = Base::with_session();
+    for n in 0..4 {
+        let script = "head -c 200000 /dev/urandom | base64";
+        base.apply(&command(&format!("{script} > f{n}; echo {n} > same")));
+    }
+    let prune = |most: &str| base.run(&["checkpoints", "prune", "--max-bytes", most]).ok();
+    let pruned = prune("700000");
+    tells(
+        &pruned,
+        &["0 checkpoints removed", "what the workspace is like now takes", "`--max-bytes 0`"],
+    );
+    base.run(&["undo"]).ok();
+    base.run(&["redo"]).ok();
+    // What takes room beside it goes, and the last stays.
+    base.apply(&command("rm f0 f1"));
+    base.apply(&command("echo 9 > same"));
+    let pruned = prune("500000");
+    assert!(!pruned.stderr.contains("0 checkpoints removed"), "{pruned:?}");
+    base.run(&["undo"]).ok();
+    assert_eq!(base.read("workspace/same"), "3\n");
+    let json = base.run(&["checkpoints", "prune", "--max-bytes", "0", "--json"]).ok().stdout;
+    let told: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(told["after"], told["present"], "{told}");
+    tells(&base.run(&["redo"]).with_code(1), &["is gone"]);
+}
