@@ -111,9 +111,9 @@ fn a_submodule_in_its_place_is_tracked_and_a_repository_without_a_folder_is_none
 #[test]
 fn what_looks_like_a_repository_hides_nothing_and_one_that_git_cannot_read_is_told() {
     let base = Base::that_nobody_agrees_to();
-    let bare = "mkdir -p p/objects p/refs; touch p/objects/.keep p/refs/.keep; echo 'ref: refs/heads/main' > p/HEAD";
+    let look_alike = "mkdir -p p/objects p/refs; touch p/objects/.keep p/refs/.keep; echo 'ref: refs/heads/main' > p/HEAD";
     base.sh(&format!(
-        "{GIT} git init -q -b main other; cd other; {bare}; echo 'max_tokens = 9000' > p/deaddrop.toml; git add -A; git commit -qm a; cd ..; git clone -q other project"
+        "{GIT} git init -q -b main other; cd other; {look_alike}; echo 'max_tokens = 9000' > p/deaddrop.toml; git add -A; git commit -qm a; cd ..; git clone -q other project"
     ));
     base.run(&["-C", "project/p", "new", "--no-watch", "A task"]).ok();
     let sessions = || base.run(&["-C", "project/p", "sessions"]);
