@@ -57,6 +57,27 @@ pub(super) fn was_there(
     stranger.was_there(since.into(), aside)
 }
 
+/// The same of a place that no look met, where an operation moved something that a command may have
+/// brought before: then `since` is given.
+pub(super) fn with_brought(
+    workspace: &Workspace,
+    mut change: Change,
+    since: Option<i64>,
+    aside: [Option<&Aside>; 2],
+) -> Change {
+    let (Some(since), Ok((_, found))) = (since, workspace.stands_at(&change.path)) else {
+        return change;
+    };
+    let stranger = Some((Facts::of(&found), found.len()));
+    let path = change.path.clone();
+    let difference = Difference { path, before: None, after: None, stranger };
+    // It is what stands there now under an ignored name, not what still stands where it was.
+    if change.before.is_none() && was_there(workspace, &difference, since, [aside[0], None]) {
+        change.brought.extend(change.after.clone());
+    }
+    change
+}
+
 /// Forgets what operations brought from where it is recorded, so that it can go back there.
 pub(super) fn drop_known(all: &mut BTreeMap<String, Change>) {
     let before = all.values().filter_map(|change| content(change.before.as_ref()?));

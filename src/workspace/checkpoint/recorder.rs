@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::aside::Aside;
 use super::below::below;
-use super::brought::{drop_known, now_of_files, was_there};
+use super::brought::{drop_known, now_of_files, was_there, with_brought};
 use super::hands::Hands;
 use super::look::{Difference, split};
 use super::rules::{Instead, KeptRules};
@@ -377,7 +377,10 @@ impl<'a> Recorder<'a> {
                     // A command of the turn had made it, and it is gone: else a walk had met it.
                     let is_met = |what: &Option<What>| !self.is_ignored(&path, what.as_ref());
                     if is_early || !(is_met(&before) && is_met(&after)) {
-                        all.insert(path.clone(), Change::of(path, before, after));
+                        let change = Change::of(path.clone(), before, after);
+                        let is_moved = !is_early && self.moved.contains(&path);
+                        let since = Some(self.since).filter(|_| is_moved);
+                        all.insert(path, with_brought(workspace, change, since, aside));
                     }
                 }
             }
