@@ -302,7 +302,7 @@ fn nothing_of(turns: &[u32], left: &[(String, String)], next: Option<(usize, u32
     }
     let go_on = match next {
         Some((n, sequence)) => format!("`deaddrop undo {n}` goes on to turn {sequence}"),
-        None => "no turn before that stands has changed a file that is kept".to_owned(),
+        None => "No earlier turn that stands has changed a file that is kept".to_owned(),
     };
     format!(
         "of turn{s} {} nothing can be taken back, and nothing was touched: {}. {go_on}",
