@@ -132,7 +132,7 @@ fn address(values: &[Option<String>]) -> Option<Address> {
 #[cfg(test)]
 mod tests {
     use crate::protocol::tags::parse;
-    use crate::protocol::{Asks, Kind};
+    use crate::protocol::{Asks, Kind, Mistake};
 
     #[test]
     fn the_line_is_read_before_the_first_command() {
@@ -160,14 +160,23 @@ mod tests {
         let Asks::Invalid(invalid) = &reply.steps[0].asks else { panic!() };
         assert!(invalid.reason.contains("two different messages"), "{}", invalid.reason);
 
-        // A later one is words: perhaps an old reply that is quoted.
-        for (before, answered) in [(of(1), Some(1)), (String::new(), None)] {
-            let reply = parse(&format!("{before}{run}> As I said:\n{}{run}", of(2)));
+        // Behind a command it refuses the reply, too: what stands before may be an example.
+        for (before, answered, sort) in [
+            (of(1), None, Mistake::ReplyLinesDiffer),
+            (String::new(), Some(2), Mistake::ReplyLineLate),
+        ] {
+            let reply = parse(&format!("{before}{run}As I said:\n{}{run}", of(2)));
             assert_eq!(reply.answers.map(|answers| answers.sequence), answered);
-            assert_eq!(reply.steps.len(), 2);
-            let told = &reply.steps[0].warnings[0];
-            assert!(told.contains("was read as words: which message"), "{told:?}");
+            assert_eq!(reply.steps.len(), 1);
+            let Asks::Invalid(invalid) = &reply.steps[0].asks else { panic!() };
+            assert_eq!(invalid.sort, sort);
         }
+        // Quoted behind the right one it is words: perhaps of an old reply.
+        let reply = parse(&format!("{}{run}As I said:\n> {}{run}", of(1), of(2)));
+        assert_eq!(reply.answers.map(|answers| answers.sequence), Some(1));
+        assert_eq!(reply.steps.len(), 2);
+        let told = &reply.steps[0].warnings[0];
+        assert!(told.contains("was read as words: which message"), "{told:?}");
 
         for (button, warnings) in
             [("[Reply]\n", 0), ("[reply all]\n", 0), ("[REPLY sequence=\"x\"]\n", 1)]

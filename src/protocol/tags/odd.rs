@@ -29,7 +29,7 @@ impl<'a> Reader<'a> {
                 !mark.is_plain() || command.kind == Kind::Done
             };
             if count > 0 && is_words {
-                let closing = if by_word { &shown } else { closing };
+                let closing = if by_word { format!("`{shown}`") } else { closing.to_owned() };
                 let told = format!("the {closing} on line {line} closes nothing and was ignored");
                 return self.note(Warning::new(WarningSort::StrayClosing, told));
             }

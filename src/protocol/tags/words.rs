@@ -23,6 +23,8 @@ struct Tag {
     mark: usize,
     line: usize,
     closes: bool,
+    /// Whether it or one behind it is a closing tag.
+    closed: bool,
     /// How many closing tags behind it have no opening tag of their own.
     left_over: usize,
 }
@@ -45,15 +47,17 @@ impl Words {
             let word = attributes::token(&text[mark.name_end..end]);
             let Some(word) = word.filter(|word| is_word(word)) else { continue };
             let tags = words.0.entry((mark.which(), word)).or_default();
-            let tag = Tag { mark: n, line: mark.line, closes, left_over: 0 };
+            let tag = Tag { mark: n, line: mark.line, closes, closed: closes, left_over: 0 };
             tags[ALL].push(tag);
             if mark.is_plain() {
                 tags[PLAIN].push(tag);
             }
         }
         for tags in words.0.values_mut().flatten() {
-            let mut left_over = 0usize;
+            let (mut left_over, mut closed) = (0usize, false);
             for tag in tags.iter_mut().rev() {
+                closed |= tag.closes;
+                tag.closed = closed;
                 tag.left_over = left_over;
                 left_over = if tag.closes { left_over + 1 } else { left_over.saturating_sub(1) };
             }
@@ -91,12 +95,11 @@ impl Reader<'_> {
         }
         let class = if mark.is_plain() { PLAIN } else { ALL };
         let mut tags = self.words.behind(mark.which(), word, class, body_at);
-        if tags.is_empty() {
-            // The one that needs repair.
-            let all = self.words.behind(mark.which(), word, ALL, body_at);
-            tags = if all.len() == 1 { all } else { &[] };
+        if !tags.first().is_some_and(|tag| tag.closed) {
+            // Those that need repair.
+            tags = self.words.behind(mark.which(), word, ALL, body_at);
         }
-        let Some(first) = tags.iter().find(|tag| tag.closes).and(tags.first()).copied() else {
+        let Some(first) = tags.first().filter(|tag| tag.closed).copied() else {
             self.never_closed(mark, body_at, number, word);
             return None;
         };
@@ -159,7 +162,8 @@ fn nearly(body: &str, name: &str, word: &str) -> Option<usize> {
     let (mut before, mut found) = (body.len(), None);
     while let Some(at) = memmem::rfind(&body.as_bytes()[..before], word.as_bytes()) {
         let begin = memrchr(b'\n', &body.as_bytes()[..at]).map_or(0, |n| n + 1);
-        let line = body[begin..before].to_ascii_uppercase().replace('\\', "");
+        let end = memchr(b'\n', &body.as_bytes()[at..]).map_or(body.len(), |n| at + n);
+        let line = body[begin..end].to_ascii_uppercase().replace('\\', "");
         if memmem::find(line.as_bytes(), slash.as_bytes()).is_some() {
             found = Some(begin);
             break;
@@ -174,4 +178,50 @@ fn nearly(body: &str, name: &str, word: &str) -> Option<usize> {
 pub(super) fn is_word(word: &str) -> bool {
     (1..=64).contains(&word.len())
         && word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::protocol::{Asks, Mistake, tags::parse};
+
+    #[test]
+    fn whatever_is_left_over_nothing_behind_is_read() {
+        const OPEN: &str = "[CREATE_FILE path=\"a\" end=\"T\"]\n";
+        const CLOSE: &str = "[/CREATE_FILE end=\"T\"]\n";
+        const DELETE: &str = "[DELETE_FILE path=\"b\"]\n";
+        let curly = CLOSE.replace('"', "”");
+        // How many blocks are in order, and whether the last of all is refused with what follows.
+        for (text, in_order, ends) in [
+            (format!("{OPEN}{CLOSE}{OPEN}{CLOSE}{DELETE}"), 3, false),
+            (format!("{OPEN}{curly}{OPEN}{curly}{DELETE}"), 3, false),
+            (format!("{OPEN}{CLOSE}{OPEN}{CLOSE}{CLOSE}{DELETE}"), 0, true),
+            (format!("{OPEN}{curly}{curly}{DELETE}"), 0, true),
+            (format!("{OPEN}{CLOSE}{DELETE}{CLOSE}{OPEN}{CLOSE}"), 0, true),
+            (format!("{OPEN}{OPEN}{CLOSE}{DELETE}"), 0, true),
+            (format!("{DELETE}{OPEN}{OPEN}{CLOSE}{CLOSE}{DELETE}"), 1, true),
+            (format!("{OPEN}{CLOSE}{}{DELETE}", "[/CREATE_FILE]\n"), 0, true),
+            (format!("{DELETE}{CLOSE}{DELETE}"), 0, true),
+            (format!("{OPEN}`{}`\n{CLOSE}{DELETE}", CLOSE.trim_end()), 2, false),
+        ] {
+            let reply = parse(&text);
+            let good = |asks: &Asks| matches!(asks, Asks::Operation(_));
+            let good = reply.steps.iter().filter(|step| good(&step.asks)).count();
+            assert_eq!(good, in_order, "{text}");
+            assert_eq!(reply.steps.last().unwrap().ends, ends, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_nearly_closes_a_block_is_quoted() {
+        for nearly in
+            ["x[/CREATE_FILE end=\"T\"]", "[/CREATE_FILE end=\"T\"] y", "[/Create_File T]"]
+        {
+            let text =
+                format!("[CREATE_FILE path=\"a\" end=\"T\"]\nT T\n{nearly}\nT\n[/CREATE_FILE]\n");
+            let Asks::Invalid(invalid) = &parse(&text).steps[0].asks else { panic!("{nearly}") };
+            assert_eq!(invalid.sort, Mistake::CutOff);
+            let told = format!("`{nearly}` on line 3 does not close it");
+            assert!(invalid.reason.contains(&told), "{}", invalid.reason);
+        }
+    }
 }
