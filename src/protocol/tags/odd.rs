@@ -40,10 +40,15 @@ impl<'a> Reader<'a> {
                 1 => "neither it nor the block before it was carried out".to_owned(),
                 _ => format!("neither it nor the {count} blocks before it were carried out"),
             };
-            let after = if by_word { ", nor was anything after it" } else { "" };
+            let (after, form) = if by_word {
+                let how = another_word(command);
+                let form = format!("{}; where a body is to hold such a line, {how}", command.form);
+                (", nor was anything after it", form)
+            } else {
+                ("", command.form.to_owned())
+            };
             let sentence = format!(
-                "Line {line}: `{shown}` closes a block whose opening tag is missing; {before}{after}. Correct form: {}",
-                command.form
+                "Line {line}: `{shown}` closes a block whose opening tag is missing; {before}{after}. Correct form: {form}"
             );
             if by_word {
                 // Its word says that a body holds tags: what follows may be of that, too.

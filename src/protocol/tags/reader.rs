@@ -15,7 +15,7 @@ use super::names::name;
 use super::notes;
 use super::prose::Found;
 use super::repairs::{Repairs, canonical, read_as};
-use super::words::Words;
+use super::words::{Words, closing_tag};
 use super::wrong::{Wrong, wrong};
 use crate::protocol::{Address, Dialect, Kind, Mistake, Reply, Step, Warning, WarningSort};
 
@@ -251,10 +251,7 @@ impl Reader<'_> {
             let at = self.number(range.start);
             let begin = memrchr(b'\n', &self.text.as_bytes()[..range.start]).map_or(0, |n| n + 1);
             let begin = begin.max(body_at);
-            let meant = match &token {
-                Some(token) => format!("[/{} end=\"{token}\"]", command.name),
-                None => closing.to_owned(),
-            };
+            let meant = closing_tag(command, token.as_deref());
             warnings.push(read_as(at, &self.text[begin..range.end], &meant, closed.1));
         }
         let mut body = String::with_capacity(lines.len() + first.len() + 1);

@@ -7,6 +7,7 @@ use memchr::{memchr, memmem, memrchr};
 
 use super::attributes::{self, brief};
 use super::block::refused;
+use super::catalogue::Command;
 use super::ends::End;
 use super::marks::{ALL, Mark, PLAIN, What};
 use super::reader::Reader;
@@ -138,15 +139,15 @@ impl Reader<'_> {
 
     fn never_closed(&mut self, mark: &Mark, body_at: usize, number: usize, word: &str) {
         let (command, end) = (mark.command(), self.text.len());
-        let name = command.name;
+        let closing = closing_tag(command, Some(word));
         let tag = brief(self.text[mark.line..self.line_end(mark.at)].trim());
-        let wrong = match nearly(&self.text[body_at..], name, word) {
+        let wrong = match nearly(&self.text[body_at..], command.name, word) {
             Some(at) => Some(self.does_not_close(body_at + at)),
             None => self.wrong_closing(mark, body_at, end),
         };
         let wrong = wrong.unwrap_or_default();
         let sentence = format!(
-            "Line {number}: `{tag}` is never closed (cut off?){wrong}, so neither it nor anything after it was carried out. Send this block again and what follows it, and close it with [/{name} end=\"{word}\"] alone on a line"
+            "Line {number}: `{tag}` is never closed (cut off?){wrong}, so neither it nor anything after it was carried out. Send this block again and what follows it, and close it with {closing} alone on a line"
         );
         self.blocks.unclosed = true;
         self.pass(body_at, end);
@@ -172,6 +173,14 @@ fn nearly(body: &str, name: &str, word: &str) -> Option<usize> {
         before = begin;
     }
     found
+}
+
+/// The closing tag of a block, with its word where it has one.
+pub(super) fn closing_tag(command: &Command, word: Option<&str>) -> String {
+    match word {
+        Some(word) => format!("[/{} end=\"{word}\"]", command.name),
+        None => command.closing.unwrap_or_default().to_owned(),
+    }
 }
 
 /// Whether a word can close a block.
