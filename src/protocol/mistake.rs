@@ -54,6 +54,8 @@ pub enum Mistake {
     StruckTag,
     /// Two lines say that the reply answers different outboxes.
     ReplyLinesDiffer,
+    /// The line that says which outbox the reply answers stands behind a command.
+    ReplyLineLate,
     /// The outbox, or the whole page of the chat.
     Outbox,
     /// A tag that cannot be read.

@@ -193,6 +193,18 @@ fn hostile_replies(bytes: usize) -> Vec<String> {
         format!("[CREATE_FILE path=\"a\" end=\"T\"]\n{}", many("[/CREATE_FILE  \t")),
         format!("[CREATE_FILE path=\"a\" {}]\n", many("end  ")),
         many("[CREATE_FILE path=\"a\" end=\"T\"]\n[/CREATE_FILE end=\"T\"]\n"),
+        many("[CREATE_FILE path=\"a\" end=\"T\"]\n[/CREATE_FILE end=”T”]\n"),
+        many("[CREATE_FILE end=\"T\"]\n[/CREATE_FILE end=\"T\"]\n[/CREATE_FILE end=\"T\"]\n"),
+        format!("[/MESSAGE end=\"T\"]\n{}", many("[MESSAGE end=\"T\"]x\n")),
+        format!("[CREATE_FILE path=\"a\" end=\"T\"]\n{}", many("T")),
+        format!("[CREATE_FILE path=\"a\" end=\"T\"]\n{}", many("T\n")),
+        format!("[CREATE_FILE path=\"a\" end=\"T\"]\n{}", many("[/CREATE_FILE end=\"T\"")),
+        many("=== PART 1 of 2 "),
+        many("**=== PART 1 of 2\n"),
+        format!(
+            "[REPLY session=\"a\" sequence=\"1\"]\n[DONE][/DONE]\n{}",
+            many("> [REPLY session=\"b\" sequence=\"2\"]\n")
+        ),
         many("[EDIT_FILE path=\"a\"]\n<<<<<<< SEARCH\nx\n=======\n>>>>>>> REPLACE\n[/EDIT_FILE]\n"),
         format!(
             "[EDIT_FILE path=\"a\"]\n{}[/EDIT_FILE]\n",

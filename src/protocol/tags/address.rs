@@ -5,7 +5,7 @@ use memchr::memrchr;
 use super::attributes::{Opening, brief};
 use super::marks::What;
 use super::reader::Reader;
-use crate::protocol::{Address, Mistake, Step, Warning, WarningSort};
+use crate::protocol::{Address, Asks, Mistake, Step, Warning, WarningSort};
 
 impl Reader<'_> {
     /// Takes the line that mark `n` is; `tag` is None where it cannot be read, `after` what stands
@@ -38,9 +38,12 @@ impl Reader<'_> {
             }
             return;
         };
-        if !self.blocks.steps.is_empty() {
+        if let Some(before) = self.first_command() {
+            if self.blocks.answers.as_ref() == Some(&found) {
+                return;
+            }
             // It may be an old one that is quoted.
-            if self.blocks.answers.as_ref() != Some(&found) {
+            if self.blocks.answers.is_some() && mark.quote > 0 {
                 let told = format!(
                     "line {number} `{}` was read as words: which message a reply answers is told before its first command",
                     brief(line)
@@ -48,8 +51,21 @@ impl Reader<'_> {
                 self.note(Warning::new(WarningSort::ReplyLineLate, told));
                 // So are the words behind it.
                 self.at = self.next_line(mark.at);
+                return;
             }
-            return;
+            if self.blocks.answers.is_none() {
+                let (first, origin) = (self.blocks.steps[before].line, self.origins[before]);
+                let tag = brief(self.text[origin..self.line_end(origin)].trim());
+                let told = format!(
+                    "Nothing was carried out: line {number} `{}` stands behind a command, `{tag}` on line {first}, which may be an example. Put the [REPLY …] line first, before all commands, and no example before it; send the whole reply again",
+                    brief(line)
+                );
+                let step = Step::refused(number, Mistake::ReplyLineLate, told);
+                self.refuse_all(step, mark.line);
+                // Where it is for another message, it is held all the same.
+                self.blocks.answers = Some(found);
+                return;
+            }
         }
         if !after.is_empty() {
             let shown = brief(after);
@@ -75,6 +91,12 @@ impl Reader<'_> {
             }
             _ => self.blocks.answers = Some(found),
         }
+    }
+
+    /// Which step is the first that is not a refusal of thoughts before it.
+    fn first_command(&self) -> Option<usize> {
+        let is_thoughts = |step: &Step| matches!(&step.asks, Asks::Invalid(invalid) if invalid.sort == Mistake::ThoughtsUnopened);
+        self.blocks.steps.iter().position(|step| !is_thoughts(step))
     }
 }
 
@@ -110,7 +132,7 @@ fn address(values: &[Option<String>]) -> Option<Address> {
 #[cfg(test)]
 mod tests {
     use crate::protocol::tags::parse;
-    use crate::protocol::{Asks, Kind};
+    use crate::protocol::{Asks, Kind, Mistake};
 
     #[test]
     fn the_line_is_read_before_the_first_command() {
@@ -138,14 +160,23 @@ mod tests {
         let Asks::Invalid(invalid) = &reply.steps[0].asks else { panic!() };
         assert!(invalid.reason.contains("two different messages"), "{}", invalid.reason);
 
-        // A later one is words: perhaps an old reply that is quoted.
-        for (before, answered) in [(of(1), Some(1)), (String::new(), None)] {
-            let reply = parse(&format!("{before}{run}> As I said:\n{}{run}", of(2)));
+        // Behind a command it refuses the reply, too: what stands before may be an example.
+        for (before, answered, sort) in [
+            (of(1), None, Mistake::ReplyLinesDiffer),
+            (String::new(), Some(2), Mistake::ReplyLineLate),
+        ] {
+            let reply = parse(&format!("{before}{run}As I said:\n{}{run}", of(2)));
             assert_eq!(reply.answers.map(|answers| answers.sequence), answered);
-            assert_eq!(reply.steps.len(), 2);
-            let told = &reply.steps[0].warnings[0];
-            assert!(told.contains("was read as words: which message"), "{told:?}");
+            assert_eq!(reply.steps.len(), 1);
+            let Asks::Invalid(invalid) = &reply.steps[0].asks else { panic!() };
+            assert_eq!(invalid.sort, sort);
         }
+        // Quoted behind the right one it is words: perhaps of an old reply.
+        let reply = parse(&format!("{}{run}As I said:\n> {}{run}", of(1), of(2)));
+        assert_eq!(reply.answers.map(|answers| answers.sequence), Some(1));
+        assert_eq!(reply.steps.len(), 2);
+        let told = &reply.steps[0].warnings[0];
+        assert!(told.contains("was read as words: which message"), "{told:?}");
 
         for (button, warnings) in
             [("[Reply]\n", 0), ("[reply all]\n", 0), ("[REPLY sequence=\"x\"]\n", 1)]

@@ -167,6 +167,19 @@ pub(super) fn token(text: &str) -> Option<String> {
     rest.match_indices("end").any(is_key).then(String::new)
 }
 
+/// The word that a closing tag gives, from its name on, and what stands behind the tag.
+pub(super) fn closing_word<'a>(text: &'a str, repairs: &mut Repairs) -> Option<(String, &'a str)> {
+    let mut cursor = Cursor { rest: text, repairs };
+    cursor.skip_blanks(false);
+    let (key, word, _) = cursor.pair().filter(|(key, ..)| key.eq_ignore_ascii_case("end"))?;
+    if key != "end" {
+        cursor.repairs.add(Repairs::CASE);
+    }
+    cursor.skip_blanks(false);
+    let rest = cursor.rest.strip_prefix('\\').unwrap_or(cursor.rest);
+    Some((word, rest.strip_prefix(']')?))
+}
+
 fn missing(command: &Command, name: &str, found: &[(String, String)]) -> Wrong {
     let range = found.iter().find(|(key, value)| {
         command.attributes.iter().any(|known| known.name == key) && is_range(value)

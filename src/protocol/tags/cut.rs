@@ -35,6 +35,15 @@ impl Reader<'_> {
         if let Some(command) = COMMANDS.iter().find(is_begun) {
             let number = self.number(begin);
             self.cut_off(command, number, line, begin);
+        } else if line.trim_start() == "[" && !self.blocks.steps.is_empty() {
+            let number = self.number(begin);
+            let told = format!(
+                "Line {number}: the reply ends with `[` alone on a line (cut off?). Send again what was to follow, if anything was"
+            );
+            self.blocks.unclosed = true;
+            self.at = self.text.len();
+            let step = Step::refused(number, Mistake::CutOff, told);
+            self.push(Step { ends: true, ..step }, begin);
         }
     }
 

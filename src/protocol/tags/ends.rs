@@ -108,65 +108,7 @@ impl Reader<'_> {
         None
     }
 
-    /// Where the body of a block ends whose tags share a word.
-    pub(super) fn end_by_token(
-        &mut self,
-        mark: &Mark,
-        body_at: usize,
-        number: usize,
-        token: &str,
-    ) -> Option<End> {
-        let name = mark.command().name;
-        if !is_token(token) {
-            let why = format!(
-                "end=\"{}\" is no word that closes it: that is 1 to 64 letters, digits, - and _",
-                brief(token)
-            );
-            self.ends_nowhere(mark, number, &why);
-            return None;
-        }
-        if let Some(at) = self.closed_by(name, token, body_at) {
-            let begin = memrchr(b'\n', &self.text.as_bytes()[..at]).map_or(body_at, |n| n + 1);
-            return Some(End {
-                closing: begin.max(body_at)..self.next_line(at),
-                repairs: Repairs::default(),
-                quote: mark.quote,
-            });
-        }
-        let tag = brief(self.text[mark.line..self.line_end(mark.at)].trim());
-        let sentence = format!(
-            "Line {number}: `{tag}` is never closed (cut off?), so neither it nor anything after it was carried out. Send this block again and what follows it, and close it with [/{name} end=\"{token}\"] alone on a line"
-        );
-        self.blocks.unclosed = true;
-        self.pass(body_at, self.text.len());
-        let step = refused(mark.command(), number, Mistake::CutOff, sentence);
-        self.push(Step { ends: true, ..step }, mark.line);
-        None
-    }
-
-    /// Where the bracket of a closing tag with that word stands.
-    fn closed_by(&self, name: &str, token: &str, from: usize) -> Option<usize> {
-        let opening = format!("[/{name}");
-        memmem::find_iter(&self.text.as_bytes()[from..], &opening).map(|at| from + at).find(|at| {
-            let blank = |c: char| c.is_whitespace() && c != '\n';
-            let decorates = |c: char| matches!(c, '*' | '_' | '`' | '>' | '~') || blank(c);
-            let before = self.text[from..*at].trim_end_matches(decorates);
-            let after = self.text[at + opening.len()..].trim_start_matches(blank);
-            let value = after.strip_prefix("end").map(|rest| rest.trim_start_matches(blank));
-            let value = value.and_then(|rest| rest.strip_prefix('=')).unwrap_or_default();
-            let quote = |c: char| "\"'“”‘’".contains(c);
-            let rest = value.trim_start_matches(blank).trim_start_matches(quote);
-            let rest = rest.strip_prefix(token).map(|rest| rest.trim_start_matches(quote));
-            let rest = rest.map(|rest| rest.trim_start_matches(blank));
-            let rest = rest.and_then(|rest| rest.strip_prefix(']'));
-            (before.is_empty() || before.ends_with('\n'))
-                && rest
-                    .map(|rest| rest.trim_start_matches(decorates))
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('\n'))
-        })
-    }
-
-    fn end_at(&self, mark: &Mark) -> End {
+    pub(super) fn end_at(&self, mark: &Mark) -> End {
         End {
             closing: mark.line..self.next_line(mark.at),
             repairs: mark.repairs,
@@ -174,12 +116,15 @@ impl Reader<'_> {
         }
     }
 
-    /// The line of the first tag in a region that opens a block with a body.
+    /// The line of the first tag in a region that opens a block with a body, or begins the reply.
     fn opens_within(&self, from: usize, to: usize) -> Option<usize> {
         let first = self.marks.partition_point(|mark| mark.line < from);
         let mut marks = self.marks[first..].iter().take_while(|mark| mark.line < to);
         let opens = marks.find(|mark| {
-            matches!(mark.what, What::Opening | What::Misspelt) && mark.command().closing.is_some()
+            let is_opening = matches!(mark.what, What::Opening | What::Misspelt);
+            let command = mark.command();
+            let begins = command.kind == Kind::Reply && mark.is_plain();
+            is_opening && (command.closing.is_some() || begins)
         })?;
         Some(opens.line)
     }
@@ -242,7 +187,7 @@ impl Reader<'_> {
 
     /// What is meant to close a block, perhaps, in words: a closing tag that is not alone on its line,
     /// behind `tag`, or else a line below that looks like one.
-    fn wrong_closing(&mut self, mark: &Mark, from: usize, to: usize) -> Option<String> {
+    pub(super) fn wrong_closing(&mut self, mark: &Mark, from: usize, to: usize) -> Option<String> {
         let region = &self.text[from..to];
         let closing = mark.command().closing?;
         let alike = || {
@@ -256,11 +201,15 @@ impl Reader<'_> {
         let own = memmem::find(&self.text.as_bytes()[mark.name_end..to], closing.as_bytes());
         let ended = || ending(region, mark.command().name);
         let otherwise = || ended().or_else(alike).map(|at| from + at);
-        let at = own.map(|at| mark.name_end + at).or_else(otherwise)?;
+        own.map(|at| mark.name_end + at).or_else(otherwise).map(|at| self.does_not_close(at))
+    }
+
+    /// That the line of an offset closes nothing, as a phrase.
+    pub(super) fn does_not_close(&mut self, at: usize) -> String {
         let begin = memrchr(b'\n', &self.text.as_bytes()[..at]).map_or(0, |n| n + 1);
         let shown = brief(self.text[begin..self.line_end(at)].trim());
         let line = self.number(at);
-        Some(format!(", and `{shown}` on line {line} does not close it"))
+        format!(", and `{shown}` on line {line} does not close it")
     }
 }
 
@@ -284,12 +233,6 @@ fn ending(text: &str, name: &str) -> Option<usize> {
         begin += line.len();
     }
     None
-}
-
-/// Whether a word can close a block.
-fn is_token(word: &str) -> bool {
-    (1..=64).contains(&word.len())
-        && word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
 }
 
 /// The text between an opening tag and a closing one at the end of its line.

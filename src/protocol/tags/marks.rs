@@ -4,12 +4,15 @@
 
 use memchr::{memchr, memchr_iter, memmem};
 
+use super::attributes;
 use super::catalogue::{COMMANDS, Command};
 use super::lead::lead;
 use super::names::{Name, closes_there, name};
 use super::other;
+use super::outboxes;
 use super::repairs::{Repairs, is_zero_width};
 use super::think;
+use super::words::is_word;
 use crate::protocol::Kind;
 
 /// What a line is.
@@ -19,6 +22,8 @@ pub(super) enum What {
     Opening,
     /// A closing tag alone on its line.
     Closing,
+    /// A closing tag that gives a word, alone on its line.
+    ClosingByWord,
     /// An opening tag whose name is nearly one: `[CREATE FILE …]`.
     Misspelt,
     /// The same of a closing tag.
@@ -130,7 +135,7 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
     }
     let tags = marks.len();
     for at in memmem::find_iter(bytes, "=== ") {
-        marks.extend(section(text, at));
+        marks.extend(outboxes::section(text, at));
     }
     for at in memchr_iter(b'<', bytes) {
         let Some(tag) = think::tag(&text[at..]) else {
@@ -276,14 +281,22 @@ fn bracket(text: &str, at: usize, line: &mut Line) -> Option<Mark> {
     let is_known = !name.is_misspelt;
     if name.is_closing {
         let blank = |c: char| c.is_whitespace() || is_zero_width(c) || c == '\\';
-        let inner = tail.strip_suffix(']')?;
-        if !inner.chars().all(blank) {
-            return None;
-        }
-        if !inner.is_empty() {
+        let inner = tail.strip_suffix(']').filter(|inner| inner.chars().all(blank));
+        mark.what = match inner {
+            Some(_) if is_known => What::Closing,
+            Some(_) => What::MisspeltClosing,
+            None => {
+                let has_body = is_known && mark.command().closing.is_some();
+                let (word, after) = attributes::closing_word(rest, &mut repairs)?;
+                if !has_body || !is_word(&word) || !without_suffix(after, repairs).is_empty() {
+                    return None;
+                }
+                What::ClosingByWord
+            }
+        };
+        if inner.is_some_and(|inner| !inner.is_empty()) {
             repairs.add(Repairs::SPACES);
         }
-        mark.what = if is_known { What::Closing } else { What::MisspeltClosing };
     } else {
         mark.alone = is_one_tag(tail);
         // In prose a name that is nearly a tag's is no tag.
@@ -344,22 +357,6 @@ pub(super) fn without_decoration(after: &str, repairs: Repairs) -> &str {
     let inner = after.trim_start_matches(['*', '_', '`', '~']);
     let is_closed = repairs.has(Repairs::EMPHASIS) || repairs.has(Repairs::STRUCK);
     if is_closed && inner.starts_with(char::is_whitespace) { inner.trim() } else { after.trim() }
-}
-
-/// A section marker of an outbox, alone on its line.
-fn section(text: &str, at: usize) -> Option<Mark> {
-    let rest = &text[at..];
-    const SECTIONS: [&str; 4] =
-        ["=== HEADER ===", "=== PROTOCOL ===", "=== CONTEXT ===", "=== PROMPT ==="];
-    let marker = SECTIONS.iter().find(|marker| rest.starts_with(**marker))?;
-    let lead = lead(text, at)?;
-    let emphasis = lead.repairs.has(Repairs::EMPHASIS);
-    let after = rest[marker.len()..].trim_start_matches(|c: char| {
-        let closes = emphasis && matches!(c, '*' | '_' | '`' | '~');
-        c != '\n' && (c.is_whitespace() || is_zero_width(c)) || closes
-    });
-    (after.is_empty() || after.starts_with('\n'))
-        .then(|| Mark::of(What::Section, lead.line, at, at + marker.len()))
 }
 
 #[cfg(test)]

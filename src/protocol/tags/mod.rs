@@ -15,7 +15,7 @@
 //! guessed is an error that quotes the line and shows the correct form. Where a block's end is not
 //! known, it ends the reply: nothing after it is carried out.
 //!
-//! `marks` finds the lines that matter (`lead`, `names`, `other`, `think`), `reader` makes blocks of them (`prose`, `ends`, `range`, `cut`, `odd`),
+//! `marks` finds the lines that matter (`lead`, `names`, `other`, `outboxes`, `think`), `reader` makes blocks of them (`prose`, `ends`, `words`, `range`, `cut`, `odd`),
 //! `attributes` and `paths` read tags, `bodies` and `notes` look at bodies. Commands and their
 //! attributes are a table, `catalogue`.
 
@@ -33,6 +33,7 @@ mod names;
 mod notes;
 mod odd;
 mod other;
+mod outboxes;
 mod pairs;
 mod paths;
 mod printer;
@@ -43,6 +44,7 @@ mod repairs;
 mod results;
 mod sorts;
 mod think;
+mod words;
 mod wrong;
 
 pub use catalogue::name;

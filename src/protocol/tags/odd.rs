@@ -1,12 +1,14 @@
 //! What is no block in order: closing tags that are left over, names that are nearly right, thoughts,
 //! and texts that are no reply.
 
-use super::attributes::brief;
+use super::attributes::{self, brief};
 use super::block::refused;
 use super::catalogue::{COMMANDS, Command};
 use super::marks::{Mark, What};
 use super::names::{closes_there, name};
 use super::reader::Reader;
+use super::repairs::Repairs;
+use super::words::is_word;
 use crate::protocol::{Kind, Mistake, Step, Warning, WarningSort};
 
 impl<'a> Reader<'a> {
@@ -15,36 +17,59 @@ impl<'a> Reader<'a> {
         let command = mark.command();
         let Some(closing) = command.closing else { return };
         let line = self.number(mark.line);
+        let by_word = mark.what == What::ClosingByWord;
+        let shown = brief(self.tag_line(mark));
         let Some(block) = self.first[mark.which()] else {
             let count = self.blocks.steps.len();
             // Decorated it is words about the protocol; and before the end of a summary there are
             // commands that are meant.
-            if count > 0 && (!mark.is_plain() || command.kind == Kind::Done) {
+            let is_words = if by_word {
+                mark.repairs.decorates_beyond(Repairs::default())
+            } else {
+                !mark.is_plain() || command.kind == Kind::Done
+            };
+            if count > 0 && is_words {
+                let closing = if by_word { format!("`{shown}`") } else { closing.to_owned() };
                 let told = format!("the {closing} on line {line} closes nothing and was ignored");
                 return self.note(Warning::new(WarningSort::StrayClosing, told));
             }
             // What stands before may be in its body.
             self.forget();
-            let shown = brief(self.tag_line(mark));
             let before = match count {
                 0 => "it was not carried out".to_owned(),
                 1 => "neither it nor the block before it was carried out".to_owned(),
                 _ => format!("neither it nor the {count} blocks before it were carried out"),
             };
+            let (after, form) = if by_word {
+                let how = another_word(command);
+                let form = format!("{}; where a body is to hold such a line, {how}", command.form);
+                (", nor was anything after it", form)
+            } else {
+                ("", command.form.to_owned())
+            };
             let sentence = format!(
-                "Line {line}: `{shown}` closes a block whose opening tag is missing; {before}. Correct form: {}",
-                command.form
+                "Line {line}: `{shown}` closes a block whose opening tag is missing; {before}{after}. Correct form: {form}"
             );
+            if by_word {
+                // Its word says that a body holds tags: what follows may be of that, too.
+                self.pass(mark.line, self.text.len());
+            }
             let step = refused(command, line, Mistake::OpeningMissing, sentence);
-            return self.push(step, mark.line);
+            return self.push(Step { ends: by_word, ..step }, mark.line);
         };
         let origin = self.origins[block];
         let number = self.blocks.steps[block].line;
         self.blocks.steps.truncate(block);
         self.origins.truncate(block);
-        let why = format!("on line {line} a {closing} is left over");
         let tag = self.text[origin..self.line_end(origin)].trim();
-        self.end_reply(command, number, tag, &why, origin);
+        let has_word = by_word || {
+            let rest = tag.split_once(command.name).map(|(_, rest)| rest);
+            rest.and_then(attributes::token).is_some_and(|word| is_word(&word))
+        };
+        let left = if by_word { format!("`{shown}`") } else { closing.to_owned() };
+        let why = format!("on line {line} a {left} is left over");
+        let how = if has_word { another_word(command) } else { a_word(command) };
+        self.end_reply(command, number, tag, &why, &how, origin);
     }
 
     /// The line of a tag.
@@ -61,25 +86,27 @@ impl<'a> Reader<'a> {
 
     /// A block whose end would have to be guessed.
     pub(super) fn ends_nowhere(&mut self, mark: &Mark, number: usize, why: &str) {
-        self.end_reply(mark.command(), number, self.tag_line(mark), why, mark.line);
+        let (command, tag) = (mark.command(), self.tag_line(mark));
+        self.end_reply(command, number, tag, why, &a_word(command), mark.line);
     }
 
-    fn end_reply(&mut self, command: &Command, number: usize, tag: &str, why: &str, origin: usize) {
-        let closing = command.closing.unwrap_or_default();
-        let instead = match command.kind {
-            Kind::Message | Kind::Done => "say it in other words".to_owned(),
-            _ => format!(
-                "where one has to be, end the block by a word of your own, as in [{} end=\"EOF1\"] and [/{} end=\"EOF1\"]",
-                if command.kind == Kind::Run {
-                    command.name.to_owned()
-                } else {
-                    format!("{} path=\"…\"", command.name)
-                },
-                command.name
-            ),
-        };
+    /// The same of a block that gives a word.
+    pub(super) fn ends_unclear(&mut self, mark: &Mark, number: usize, why: &str) {
+        let (command, tag) = (mark.command(), self.tag_line(mark));
+        self.end_reply(command, number, tag, why, &another_word(command), mark.line);
+    }
+
+    fn end_reply(
+        &mut self,
+        command: &Command,
+        number: usize,
+        tag: &str,
+        why: &str,
+        how: &str,
+        origin: usize,
+    ) {
         let sentence = format!(
-            "Line {number}: where `{}` ends is not clear: {why}. So neither it nor anything after it was carried out. Send it again from there; no line of its body may be {closing}: {instead}",
+            "Line {number}: where `{}` ends is not clear: {why}. So neither it nor anything after it was carried out. Send it again from there; {how}",
             brief(tag)
         );
         let begin = self.at.min(self.next_line(origin));
@@ -212,6 +239,32 @@ impl<'a> Reader<'a> {
         );
         self.push(Step::refused(line, Mistake::ThoughtsUnopened, told), mark.line);
     }
+}
+
+/// What to do about a body that holds its closing tag.
+fn a_word(command: &Command) -> String {
+    let closing = command.closing.unwrap_or_default();
+    let instead = match command.kind {
+        Kind::Message | Kind::Done => "say it in other words".to_owned(),
+        _ => format!(
+            "where one has to be, end the block by a word of your own, as in [{} end=\"EOF1\"] and [/{} end=\"EOF1\"]",
+            if command.kind == Kind::Run {
+                command.name.to_owned()
+            } else {
+                format!("{} path=\"…\"", command.name)
+            },
+            command.name
+        ),
+    };
+    format!("no line of its body may be {closing}: {instead}")
+}
+
+/// The same where the block gives a word.
+fn another_word(command: &Command) -> String {
+    format!(
+        "choose a word for end=\"…\" that does not stand in the body, and put [/{} end=\"…\"] with it behind the body once, and no other closing tag",
+        command.name
+    )
 }
 
 /// `a tag was`, `3 tags were`.

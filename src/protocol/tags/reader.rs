@@ -15,6 +15,7 @@ use super::names::name;
 use super::notes;
 use super::prose::Found;
 use super::repairs::{Repairs, canonical, read_as};
+use super::words::{Words, closing_tag};
 use super::wrong::{Wrong, wrong};
 use crate::protocol::{Address, Dialect, Kind, Mistake, Reply, Step, Warning, WarningSort};
 
@@ -63,9 +64,11 @@ pub fn parse(text: &str) -> Reply {
 /// Finds all blocks.
 pub(in crate::protocol) fn blocks(text: &str) -> Blocks {
     let marks = marks::find(text);
+    let words = Words::of(text, &marks);
     let mut reader = Reader {
         text,
         marks: &marks,
+        words: &words,
         at: 0,
         counted: (0, 1),
         origins: Vec::new(),
@@ -93,6 +96,7 @@ pub(in crate::protocol) fn blocks(text: &str) -> Blocks {
 pub(super) struct Reader<'a> {
     pub(super) text: &'a str,
     pub(super) marks: &'a [Mark],
+    pub(super) words: &'a Words,
     /// What stands before is done with.
     pub(super) at: usize,
     /// An offset, and the number of its line.
@@ -136,7 +140,7 @@ impl Reader<'_> {
         match mark.what {
             What::Opening => self.open(n, mark),
             What::Misspelt => self.misspelt(n, mark),
-            What::Closing => self.left_over(mark),
+            What::Closing | What::ClosingByWord => self.left_over(mark),
             What::MisspeltClosing => {}
             What::Result => {
                 let line = self.number(mark.line);
@@ -203,9 +207,7 @@ impl Reader<'_> {
         }
         let (body_at, mut warnings) = (self.next_line(mark.at), Vec::new());
         self.at = body_at;
-        if token.is_none() {
-            self.first[mark.which()].get_or_insert(self.blocks.steps.len());
-        }
+        self.first[mark.which()].get_or_insert(self.blocks.steps.len());
         self.escaped.1 += 1;
         self.escaped.0 += usize::from(repairs.has(Repairs::ESCAPES));
         if let (false, Ok(tag)) = (repairs.is_none(), &tag) {
@@ -225,7 +227,7 @@ impl Reader<'_> {
         let mut closed = (None, Repairs::default());
         if inline.is_none() {
             let end = match &token {
-                Some(token) => self.end_by_token(mark, body_at, number, token),
+                Some(token) => self.end_by_word(mark, body_at, number, token),
                 None => self.end_of(mark, body_at, number, tag.as_ref().err()),
             };
             let Some(end) = end else { return };
@@ -249,7 +251,8 @@ impl Reader<'_> {
             let at = self.number(range.start);
             let begin = memrchr(b'\n', &self.text.as_bytes()[..range.start]).map_or(0, |n| n + 1);
             let begin = begin.max(body_at);
-            warnings.push(read_as(at, &self.text[begin..range.end], closing, closed.1));
+            let meant = closing_tag(command, token.as_deref());
+            warnings.push(read_as(at, &self.text[begin..range.end], &meant, closed.1));
         }
         let mut body = String::with_capacity(lines.len() + first.len() + 1);
         if !first.is_empty() {
