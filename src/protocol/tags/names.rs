@@ -67,7 +67,16 @@ pub(super) fn exact(inside: &str) -> Option<Name> {
 const WORDS: [(Kind, &[&str], &[&str]); 8] = [
     (
         Kind::Create,
-        &["WRITE_FILE", "OVERWRITE_FILE", "REPLACE_FILE", "SAVE_FILE", "ADD_FILE", "NEW_FILE"],
+        &[
+            "WRITE_FILE",
+            "WRITE_TO_FILE",
+            "OVERWRITE_FILE",
+            "REPLACE_FILE",
+            "SAVE_FILE",
+            "SAVE_TO_FILE",
+            "ADD_FILE",
+            "NEW_FILE",
+        ],
         &["CREATE", "WRITE", "FILE"],
     ),
     (
@@ -79,6 +88,12 @@ const WORDS: [(Kind, &[&str], &[&str]); 8] = [
             "PATCH_FILE",
             "APPEND_FILE",
             "APPEND_TO_FILE",
+            "REPLACE_IN_FILE",
+            "SEARCH_REPLACE",
+            "INSERT_FILE",
+            "INSERT_IN_FILE",
+            "APPLY_PATCH",
+            "APPLY_DIFF",
         ],
         &["EDIT", "UPDATE"],
     ),
@@ -110,6 +125,12 @@ const WORDS: [(Kind, &[&str], &[&str]); 8] = [
         &["RUN", "BASH", "SHELL", "EXECUTE", "EXEC"],
     ),
 ];
+
+/// What the command is for that another word stands for.
+pub(super) fn meant(word: &str) -> Option<Kind> {
+    let mut all = WORDS.iter();
+    all.find(|(_, long, short)| long.contains(&word) || short.contains(&word)).map(|found| found.0)
+}
 
 /// Whether a line, from a tag's name on, ends with a closing tag of that command.
 pub(super) fn closes_there(tail: &str, command: u8) -> bool {
