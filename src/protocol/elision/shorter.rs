@@ -68,6 +68,8 @@ fn said(line: &str, is_code: bool) -> Option<&str> {
         return rest.strip_suffix("-->");
     }
     let markers = ["{/*", "/*", "//", "#", "--"];
+    // A body of which nothing but that is said.
+    let line = line.strip_prefix("pass").map(str::trim_start).filter(|_| is_code).unwrap_or(line);
     let inner = markers.iter().find_map(|marker| line.strip_prefix(marker)).filter(|_| is_code)?;
     Some(inner.strip_suffix("*/}").or_else(|| inner.strip_suffix("*/")).unwrap_or(inner))
 }
@@ -75,6 +77,9 @@ fn said(line: &str, is_code: bool) -> Option<&str> {
 /// Whether these words say of what is not there that it stays: each has to be one that such a line is
 /// made of, since a comment that tells anything else tells of the code.
 fn tells_of_more(words: &str) -> bool {
+    if says_it_stays(words) {
+        return true;
+    }
     const FILLING: [&str; 16] = [
         "the", "your", "my", "our", "all", "of", "this", "in", "is", "are", "as", "for", "go",
         "goes", "and", "exactly",
@@ -128,7 +133,7 @@ fn tells_of_more(words: &str) -> bool {
     // Others do not name a part of a file without saying what comes of it.
     const CODE: [&str; 6] = ["code", "methods", "functions", "imports", "implementation", "logic"];
 
-    let is_separator = |c: char| c.is_whitespace() || ".…-–—=*_()[],:!/#".contains(c);
+    let is_separator = |c: char| c.is_whitespace() || ".…-–—=*_()[]<>,:!/#".contains(c);
     let words = words.to_lowercase();
     let words: Vec<&str> = words.split(is_separator).filter(|word| !word.is_empty()).collect();
     let sets: [&[&str]; 6] = [&FILLING, &REST, &MANY, &STAYS, &OMITTED, &OTHERWISE];
@@ -150,6 +155,40 @@ fn tells_of_more(words: &str) -> bool {
         || is_same && !has(&["previous", "original"])
         || has(&["existing"]) && has(&CODE)
         || has(&["rest"]) && has(&MANY)
+}
+
+/// Whether these words say nothing but that something is left as it was, or out.
+fn says_it_stays(words: &str) -> bool {
+    const STAYS: [&str; 14] = [
+        "unchanged",
+        "unverändert",
+        "same as before",
+        "same as above",
+        "as before",
+        "unchanged below",
+        "unchanged above",
+        "unchanged from here",
+        "no change",
+        "no changes",
+        "no changes below",
+        "no changes above",
+        "no changes here",
+        "no change here",
+    ];
+    const LEFT_OUT: [&str; 5] = ["snip", "snipped", "truncated", "omitted", "elided"];
+    let words = words.trim();
+    let inner = words.trim_matches(|c: char| c.is_whitespace() || ".…-–—=*_()[]<>".contains(c));
+    // Without anything around it a single word may be said of the code.
+    let is_framed = inner.len() < words.len();
+    let inner = inner.to_lowercase();
+    let lines = inner.strip_prefix("lines ").or_else(|| inner.strip_prefix("line "));
+    if let Some(numbers) = lines.and_then(|rest| rest.strip_suffix(" unchanged")) {
+        let is_of_range = |c: char| c.is_ascii_digit() || matches!(c, ' ' | '-' | '–' | ',');
+        return numbers.starts_with(|c: char| c.is_ascii_digit())
+            && numbers.chars().all(is_of_range);
+    }
+    STAYS.contains(&inner.as_str()) && (is_framed || inner != "no change")
+        || is_framed && LEFT_OUT.contains(&inner.as_str())
 }
 
 #[cfg(test)]
@@ -177,6 +216,17 @@ mod tests {
             "[rest of file unchanged]",
             "-- previous functions remain",
             "// (implementation omitted)",
+            "# (same as before)",
+            "# (unchanged)",
+            "/* unchanged */",
+            "# -- snip --",
+            "# ... truncated ...",
+            "# lines 4-9 unchanged",
+            "# --- unchanged below ---",
+            "# no changes below",
+            "# <existing code>",
+            "pass  # existing implementation",
+            "// … (unverändert) …",
         ] {
             assert!(found(&format!("a\n{line}\nb\n"), "a.js"), "{line}");
         }
@@ -196,6 +246,13 @@ mod tests {
             "rest of file unchanged",
             "print('# existing code')",
             "# existing code that reads 'a'",
+            "# snip",
+            "# truncated",
+            "# unchanged since 1.0",
+            "# lines 4-9 are unchanged by it",
+            "# line endings unchanged",
+            "pass  # keep going",
+            "passage = 1",
         ] {
             assert!(!found(&format!("a\n{line}\nb\n"), "a.py"), "{line}");
         }

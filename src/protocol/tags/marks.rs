@@ -8,6 +8,7 @@ use super::catalogue::{COMMANDS, Command};
 use super::lead::lead;
 use super::names::{Name, closes_there, name};
 use super::other;
+use super::prose::seems;
 use super::repairs::{Repairs, is_zero_width};
 use super::think;
 use super::unknown::Unknown;
@@ -36,6 +37,8 @@ pub(super) enum What {
     Shown,
     /// A block by a name that no command has; what follows the mark's name follows it.
     Unknown,
+    /// What looks like a tag behind something that is no decoration.
+    Seems,
 }
 
 /// How strictly the events are chosen that a block's end is sought among.
@@ -119,7 +122,10 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
             line = Line { end, tags: 0 };
         }
         let Some(mark) = bracket(text, at, &mut line) else {
-            unknown.see(text, at);
+            match seems(text, at, line.end) {
+                Some(mark) => marks.push(mark),
+                None => unknown.see(text, at),
+            }
             continue;
         };
         if mark.what == What::MisspeltClosing {
@@ -140,7 +146,7 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
     }
     let tags = marks.len();
     for at in memmem::find_iter(bytes, "=== ") {
-        marks.extend(section(text, at));
+        marks.extend(other::section(text, at));
     }
     for at in memchr_iter(b'<', bytes) {
         let Some(tag) = think::tag(&text[at..]) else {
@@ -152,6 +158,10 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
     for at in memmem::find_iter(bytes, think::SQUARE) {
         let found = think::square(text, at);
         marks.extend(found.and_then(|(at, tag)| thoughts(text, at, &tag)));
+    }
+    for at in memmem::find_iter(bytes, think::TRIANGLE) {
+        let tag = think::tag(&text[at..]);
+        marks.extend(tag.and_then(|tag| thoughts(text, at, &tag)));
     }
     for sign in other::BRACKETS {
         marks.extend(memmem::find_iter(bytes, sign).filter_map(|at| other::tag(text, at)));
@@ -355,22 +365,6 @@ pub(super) fn without_decoration(after: &str, repairs: Repairs) -> &str {
     let inner = after.trim_start_matches(['*', '_', '`', '~']);
     let is_closed = repairs.has(Repairs::EMPHASIS) || repairs.has(Repairs::STRUCK);
     if is_closed && inner.starts_with(char::is_whitespace) { inner.trim() } else { after.trim() }
-}
-
-/// A section marker of an outbox, alone on its line.
-fn section(text: &str, at: usize) -> Option<Mark> {
-    let rest = &text[at..];
-    const SECTIONS: [&str; 4] =
-        ["=== HEADER ===", "=== PROTOCOL ===", "=== CONTEXT ===", "=== PROMPT ==="];
-    let marker = SECTIONS.iter().find(|marker| rest.starts_with(**marker))?;
-    let lead = lead(text, at)?;
-    let emphasis = lead.repairs.has(Repairs::EMPHASIS);
-    let after = rest[marker.len()..].trim_start_matches(|c: char| {
-        let closes = emphasis && matches!(c, '*' | '_' | '`' | '~');
-        c != '\n' && (c.is_whitespace() || is_zero_width(c)) || closes
-    });
-    (after.is_empty() || after.starts_with('\n'))
-        .then(|| Mark::of(What::Section, lead.line, at, at + marker.len()))
 }
 
 #[cfg(test)]

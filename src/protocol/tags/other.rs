@@ -1,5 +1,5 @@
-//! What is written like a tag and is none: commands in other brackets, and files shown as an outbox
-//! shows them.
+//! What is written like a tag and is none: commands in other brackets, files shown as an outbox shows
+//! them, and the marks of its sections.
 
 use std::collections::HashMap;
 
@@ -8,6 +8,7 @@ use memchr::{memchr, memmem};
 use super::lead::lead;
 use super::marks::{Mark, What};
 use super::names;
+use super::repairs::{Repairs, is_zero_width};
 
 /// Brackets that a tag may come in, beside `<`.
 pub(super) const BRACKETS: [&str; 9] =
@@ -50,4 +51,20 @@ pub(super) fn shown(text: &str, limit: usize) -> Vec<Mark> {
         }
     }
     marks
+}
+
+/// A section marker of an outbox, alone on its line.
+pub(super) fn section(text: &str, at: usize) -> Option<Mark> {
+    let rest = &text[at..];
+    const SECTIONS: [&str; 4] =
+        ["=== HEADER ===", "=== PROTOCOL ===", "=== CONTEXT ===", "=== PROMPT ==="];
+    let marker = SECTIONS.iter().find(|marker| rest.starts_with(**marker))?;
+    let lead = lead(text, at)?;
+    let emphasis = lead.repairs.has(Repairs::EMPHASIS);
+    let after = rest[marker.len()..].trim_start_matches(|c: char| {
+        let closes = emphasis && matches!(c, '*' | '_' | '`' | '~');
+        c != '\n' && (c.is_whitespace() || is_zero_width(c)) || closes
+    });
+    (after.is_empty() || after.starts_with('\n'))
+        .then(|| Mark::of(What::Section, lead.line, at, at + marker.len()))
 }

@@ -26,7 +26,7 @@ const MEANT: [(Kind, &[&str]); 8] = [
     (Kind::Read, &["CAT", "SHOW"]),
     (Kind::List, &["LS", "DIR", "TREE"]),
     (Kind::Search, &["FIND", "FIND_FILE", "FIND_FILES", "SEARCH_CODE", "RG"]),
-    (Kind::Message, &["ASK", "SAY", "ASK_USER", "QUESTION", "TELL", "ANSWER", "NOTE", "COMMENT"]),
+    (Kind::Message, &["ASK", "SAY", "ASK_USER", "QUESTION", "TELL", "ANSWER"]),
     (
         Kind::Done,
         &[
@@ -66,6 +66,22 @@ const BY_SHELL: [&str; 18] = [
     "RUN_TESTS",
 ];
 
+/// Labels over words, which close like blocks in some forums.
+const LABELS: [&str; 12] = [
+    "NOTE",
+    "NOTES",
+    "TIP",
+    "HINT",
+    "INFO",
+    "WARNING",
+    "CAUTION",
+    "IMPORTANT",
+    "TODO",
+    "QUOTE",
+    "CODE",
+    "SPOILER",
+];
+
 /// The blocks by names that are none, as they are met from the beginning of a text on.
 #[derive(Default)]
 pub(super) struct Unknown<'a> {
@@ -89,6 +105,7 @@ impl<'a> Unknown<'a> {
         if word.len() < inside.len() {
             if tail == "]"
                 && let Some(mut opening) = self.open.remove(name)
+                && !is_label(name, &text[opening.at..opening.name_end])
             {
                 opening.name_end = end;
                 self.marks.push(opening);
@@ -99,7 +116,9 @@ impl<'a> Unknown<'a> {
         let closing = tail.strip_suffix(']').and_then(|tail| tail.strip_suffix(name));
         let is_upper = !name.bytes().any(|c| c.is_ascii_lowercase());
         if closing.is_some_and(|tail| tail.ends_with("[/")) {
-            self.marks.push(mark);
+            if !is_label(name, &text[at..name_end]) {
+                self.marks.push(mark);
+            }
         } else if is_one_tag(tail) {
             // Closed further down it takes up what stands between.
             if let Some(before) = self.open.insert(name, mark).filter(|_| is_upper) {
@@ -138,6 +157,11 @@ fn name(text: &str) -> Option<usize> {
         && (!is_lower || name.contains('_'));
     let ends = text[length..].starts_with(|c: char| c == ']' || c == '/' || c.is_whitespace());
     (is_name && ends).then_some(length)
+}
+
+/// Whether a name is none but of words, in a tag that says no more.
+fn is_label(name: &str, tag: &str) -> bool {
+    LABELS.contains(&name) && !has_attribute(tag)
 }
 
 /// Whether a tag has an attribute with a value in quotes.
