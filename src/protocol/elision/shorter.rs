@@ -26,7 +26,8 @@ pub(super) fn lines<'a>(
         let stands = if is_dots(shown) {
             is_code && may_be_left_by(line, before, ending.as_deref())
         } else {
-            said(shown, is_code).is_some_and(tells_of_more)
+            let stays = |words: &str| tells_of_more(words) || says_it_stays(words, shown);
+            said(shown, is_code).is_some_and(stays)
         };
         before = shown;
         stands.then_some((begin, line))
@@ -77,9 +78,6 @@ fn said(line: &str, is_code: bool) -> Option<&str> {
 /// Whether these words say of what is not there that it stays: each has to be one that such a line is
 /// made of, since a comment that tells anything else tells of the code.
 fn tells_of_more(words: &str) -> bool {
-    if says_it_stays(words) {
-        return true;
-    }
     const FILLING: [&str; 16] = [
         "the", "your", "my", "our", "all", "of", "this", "in", "is", "are", "as", "for", "go",
         "goes", "and", "exactly",
@@ -157,13 +155,12 @@ fn tells_of_more(words: &str) -> bool {
         || has(&["rest"]) && has(&MANY)
 }
 
-/// Whether these words say nothing but that something is left as it was, or out.
-fn says_it_stays(words: &str) -> bool {
-    const STAYS: [&str; 14] = [
+/// Whether these words, of that line, say nothing but that something is left as it was, or out.
+fn says_it_stays(words: &str, line: &str) -> bool {
+    const STAYS: [&str; 13] = [
         "unchanged",
         "unverändert",
         "same as before",
-        "same as above",
         "as before",
         "unchanged below",
         "unchanged above",
@@ -179,7 +176,7 @@ fn says_it_stays(words: &str) -> bool {
     let words = words.trim();
     let inner = words.trim_matches(|c: char| c.is_whitespace() || ".…-–—=*_()[]<>".contains(c));
     // Without anything around it a single word may be said of the code.
-    let is_framed = inner.len() < words.len();
+    let is_framed = inner.len() < words.len() || line.ends_with("*/") || line.ends_with("-->");
     let inner = inner.to_lowercase();
     let lines = inner.strip_prefix("lines ").or_else(|| inner.strip_prefix("line "));
     if let Some(numbers) = lines.and_then(|rest| rest.strip_suffix(" unchanged")) {
@@ -187,7 +184,7 @@ fn says_it_stays(words: &str) -> bool {
         return numbers.starts_with(|c: char| c.is_ascii_digit())
             && numbers.chars().all(is_of_range);
     }
-    STAYS.contains(&inner.as_str()) && (is_framed || inner != "no change")
+    STAYS.contains(&inner.as_str()) && (is_framed || inner.contains([' ', 'ä']))
         || is_framed && LEFT_OUT.contains(&inner.as_str())
 }
 
@@ -248,6 +245,7 @@ mod tests {
             "# existing code that reads 'a'",
             "# snip",
             "# truncated",
+            "# unchanged",
             "# unchanged since 1.0",
             "# lines 4-9 are unchanged by it",
             "# line endings unchanged",

@@ -63,7 +63,7 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<Warning>) -> Result<St
     if let Some(plain) = gutter::without(&text, Begins::At(first), &of, warnings)? {
         text = plain;
     } else {
-        warnings.extend(gutter::kept(&text, &of));
+        warnings.extend(gutter::kept(&text, first, &of));
     }
     let is_patch = path.is_some_and(|path| path.as_str().split('/').any(|part| part == "patches"));
     if !is_patch && is_diff(&text) {

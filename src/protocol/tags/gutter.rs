@@ -136,9 +136,9 @@ pub(super) fn without(
 }
 
 /// What is told of numbers that count up before the lines of a text without a bar behind them, which
-/// code may have: `1: x`, `1  x`.
-pub(super) fn kept(text: &str, of: &str) -> Option<Warning> {
-    let (mut last, mut sign, mut count) = (None, None, 0usize);
+/// code may have: `1: x`, `1  x`. They begin with `first`, the number of the text's first line in the file.
+pub(super) fn kept(text: &str, first: Option<u64>, of: &str) -> Option<Warning> {
+    let (mut begin, mut last, mut sign, mut count) = (None, None, None, 0usize);
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let inner = line.trim_start_matches(' ');
         let digits = inner.bytes().take_while(u8::is_ascii_digit).count();
@@ -154,9 +154,10 @@ pub(super) fn kept(text: &str, of: &str) -> Option<Warning> {
         if !is_sign || !is_next || *sign.get_or_insert(signed) != signed {
             return None;
         }
+        begin.get_or_insert(number);
         (last, count) = (Some(number), count + 1);
     }
-    (count > 1).then(|| {
+    (count > 1 && begin == first).then(|| {
         let told = format!(
             "what may be line numbers before the lines of {of} was kept as content: send the lines without numbers if they are none of the file"
         );

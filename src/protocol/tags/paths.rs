@@ -112,8 +112,9 @@ pub(super) fn read(value: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, 
 
 /// What is told of a path with blanks around it.
 fn trimmed(value: &str, path: &RelPath) -> Warning {
-    let told =
-        format!("the path '{}' was read as '{path}', without blanks around it", brief(value));
+    let ends = [("before", value.trim_start()), ("behind", value.trim_end())];
+    let ends: Vec<&str> = ends.iter().filter(|end| end.1 != value).map(|end| end.0).collect();
+    let told = format!("the path '{path}' was read without the blanks {} it", ends.join(" and "));
     Warning::new(WarningSort::PathDecorated, told)
 }
 
