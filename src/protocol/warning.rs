@@ -68,7 +68,7 @@ pub enum WarningSort {
     InventedResult,
     /// Most tags came with escaped characters, so bodies may hold such too.
     EscapedTags,
-    /// A body holds characters that a chat window puts in.
+    /// A body or a path holds characters that a chat window puts in.
     StrangeCharacters,
     /// A body holds a mark where the chat cites something.
     CitationMark,

@@ -10,7 +10,8 @@ use super::names::{
     told_by,
 };
 use super::shape::{
-    Mix, bounded, could_be_drawn, is_hex, is_sample, is_uuid, is_word, looks_random,
+    Mix, bounded, could_be_drawn, is_drawn_of_letters, is_hex, is_sample, is_uuid, is_word,
+    looks_random,
 };
 use super::tokens::{AWS, is_aws_secret};
 use super::values::{is_stand_in, is_strong, is_variable};
@@ -126,6 +127,12 @@ fn value(
         b'=' | b':' => skip(at, 3, |byte| matches!(byte, b'=' | b':' | b'>' | b'~')),
         b',' if name_quoted => at + 1,
         _ if argument && at > last => at,
+        // `set_password("…")`
+        b'(' if at == last && text[first..].starts_with(b"set_") && quoted(at + 1).is_some() => {
+            at + 1
+        }
+        // `ENV TOKEN …`
+        _ if at > last && is_env(text, first) => at,
         _ => return None,
     };
     // `token: &str = "…"`
@@ -183,6 +190,12 @@ fn value(
     ends.then_some(at..at + length)
 }
 
+/// Whether what begins there is what a line of a Dockerfile sets: `ENV TOKEN …`.
+fn is_env(text: &[u8], first: usize) -> bool {
+    let before = text[..first].strip_suffix(b"ENV ");
+    before.is_some_and(|before| before.is_empty() || before.ends_with(b"\n"))
+}
+
 /// What an element of XML holds that begins at `from`, where that is one word.
 fn element(text: &[u8], from: usize) -> Option<std::ops::Range<usize>> {
     let inside = |byte: &&u8| byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>');
@@ -201,11 +214,13 @@ fn sort(name: &[u8], value: &[u8]) -> Option<Sort> {
         return Some(AWS);
     }
     if is_uuid(value) {
-        let keyed = has("_authtoken") || has("heroku_api_key") || has("heroku_token");
-        return (keyed && !is_sample(value)).then_some(TOKEN);
+        let keyed =
+            has("_authtoken") || has("heroku_api_key") || has("heroku_token") || has("api_key");
+        return (keyed && !is_sample(value)).then_some(told_by(&name).unwrap_or(TOKEN));
     }
     let sort = told_by(&name)?;
-    let enough = looks_random(value) || (sort == PASSWORD && is_strong(value));
+    let enough =
+        looks_random(value) || (sort == PASSWORD && is_strong(value)) || is_drawn_of_letters(value);
     // A digest under the name of what it is a digest of.
     let digest = is_hex(value) && has("sha") && !has("shared");
     (enough && !digest).then_some(sort)

@@ -88,6 +88,25 @@ fn repeats(text: &[u8]) -> bool {
 /// Whether words can be read in a text: of the pairs of neighbouring letters too many are those of
 /// a language.
 pub(super) fn reads(text: &[u8]) -> bool {
+    known_pairs(text).is_some_and(|(known, all)| known * 100 > all * 36)
+}
+
+/// Whether a text of letters alone can hardly be anything but drawn at random: long, with pairs of
+/// letters as no language has them, and mixed where both cases occur.
+pub(super) fn is_drawn_of_letters(text: &[u8]) -> bool {
+    let mix = Mix::of(text);
+    let is_mixed = mix.upper.min(mix.lower) == 0 || mix.changes * 100 >= text.len() * 33;
+    (24..=64).contains(&text.len())
+        && mix.upper + mix.lower == text.len()
+        && is_mixed
+        && entropy(text) >= 3.4
+        && known_pairs(text).is_some_and(|(known, all)| known * 100 <= all * 24)
+        && !is_sample(text)
+        && !encodes(text)
+}
+
+/// How many pairs of neighbouring letters are those of a language, of how many; None for too few.
+fn known_pairs(text: &[u8]) -> Option<(usize, usize)> {
     let (mut known, mut all) = (0_usize, 0_usize);
     for pair in text.windows(2) {
         if pair.iter().all(u8::is_ascii_alphabetic) {
@@ -96,7 +115,7 @@ pub(super) fn reads(text: &[u8]) -> bool {
             known += usize::from(PAIRS.chunks(2).any(|other| other == pair));
         }
     }
-    all >= 4 && known * 100 > all * 36
+    (all >= 4).then_some((known, all))
 }
 
 /// How the characters of a text are mixed.
@@ -254,6 +273,27 @@ mod tests {
             "short1A",
         ] {
             assert!(!looks_random(other.as_bytes()), "{other}");
+        }
+    }
+
+    #[test]
+    fn letters_alone_are_told_from_words() {
+        for drawn in [
+            "ybmwskriqhbjacdtrbgnjtiewbkklemm",
+            "SUEBUUKOLVLTWIXPASBVALIUOJSTKFLF",
+            "OKrsheEOEfwZeAjbsBXAhcMN",
+        ] {
+            assert!(is_drawn_of_letters(drawn.as_bytes()), "{drawn}");
+        }
+        for other in [
+            "resetPasswordConfirmationKey",
+            "thequickbrownfoxjumpsover",
+            "org.apache.kafka.clients.plain",
+            "PasswordAuthenticationProvider",
+            "bcdfghjklmnpqrstvwxyz",
+            "KP3vXq9ZtB7mWc2LKP3vXq9Z",
+        ] {
+            assert!(!is_drawn_of_letters(other.as_bytes()), "{other}");
         }
     }
 

@@ -26,7 +26,8 @@ pub(super) fn lines<'a>(
         let stands = if is_dots(shown) {
             is_code && may_be_left_by(line, before, ending.as_deref())
         } else {
-            said(shown, is_code).is_some_and(tells_of_more)
+            let stays = |words: &str| tells_of_more(words) || says_it_stays(words, shown);
+            said(shown, is_code).is_some_and(stays)
         };
         before = shown;
         stands.then_some((begin, line))
@@ -68,6 +69,8 @@ fn said(line: &str, is_code: bool) -> Option<&str> {
         return rest.strip_suffix("-->");
     }
     let markers = ["{/*", "/*", "//", "#", "--"];
+    // A body of which nothing but that is said.
+    let line = line.strip_prefix("pass").map(str::trim_start).filter(|_| is_code).unwrap_or(line);
     let inner = markers.iter().find_map(|marker| line.strip_prefix(marker)).filter(|_| is_code)?;
     Some(inner.strip_suffix("*/}").or_else(|| inner.strip_suffix("*/")).unwrap_or(inner))
 }
@@ -128,7 +131,7 @@ fn tells_of_more(words: &str) -> bool {
     // Others do not name a part of a file without saying what comes of it.
     const CODE: [&str; 6] = ["code", "methods", "functions", "imports", "implementation", "logic"];
 
-    let is_separator = |c: char| c.is_whitespace() || ".…-–—=*_()[],:!/#".contains(c);
+    let is_separator = |c: char| c.is_whitespace() || ".…-–—=*_()[]<>,:!/#".contains(c);
     let words = words.to_lowercase();
     let words: Vec<&str> = words.split(is_separator).filter(|word| !word.is_empty()).collect();
     let sets: [&[&str]; 6] = [&FILLING, &REST, &MANY, &STAYS, &OMITTED, &OTHERWISE];
@@ -150,6 +153,39 @@ fn tells_of_more(words: &str) -> bool {
         || is_same && !has(&["previous", "original"])
         || has(&["existing"]) && has(&CODE)
         || has(&["rest"]) && has(&MANY)
+}
+
+/// Whether these words, of that line, say nothing but that something is left as it was, or out.
+fn says_it_stays(words: &str, line: &str) -> bool {
+    const STAYS: [&str; 13] = [
+        "unchanged",
+        "unverändert",
+        "same as before",
+        "as before",
+        "unchanged below",
+        "unchanged above",
+        "unchanged from here",
+        "no change",
+        "no changes",
+        "no changes below",
+        "no changes above",
+        "no changes here",
+        "no change here",
+    ];
+    const LEFT_OUT: [&str; 5] = ["snip", "snipped", "truncated", "omitted", "elided"];
+    let words = words.trim();
+    let inner = words.trim_matches(|c: char| c.is_whitespace() || ".…-–—=*_()[]<>".contains(c));
+    // Without anything around it a single word may be said of the code.
+    let is_framed = inner.len() < words.len() || line.ends_with("*/") || line.ends_with("-->");
+    let inner = inner.to_lowercase();
+    let lines = inner.strip_prefix("lines ").or_else(|| inner.strip_prefix("line "));
+    if let Some(numbers) = lines.and_then(|rest| rest.strip_suffix(" unchanged")) {
+        let is_of_range = |c: char| c.is_ascii_digit() || matches!(c, ' ' | '-' | '–' | ',');
+        return numbers.starts_with(|c: char| c.is_ascii_digit())
+            && numbers.chars().all(is_of_range);
+    }
+    STAYS.contains(&inner.as_str()) && (is_framed || inner.contains([' ', 'ä']))
+        || is_framed && LEFT_OUT.contains(&inner.as_str())
 }
 
 #[cfg(test)]
@@ -177,6 +213,17 @@ mod tests {
             "[rest of file unchanged]",
             "-- previous functions remain",
             "// (implementation omitted)",
+            "# (same as before)",
+            "# (unchanged)",
+            "/* unchanged */",
+            "# -- snip --",
+            "# ... truncated ...",
+            "# lines 4-9 unchanged",
+            "# --- unchanged below ---",
+            "# no changes below",
+            "# <existing code>",
+            "pass  # existing implementation",
+            "// … (unverändert) …",
         ] {
             assert!(found(&format!("a\n{line}\nb\n"), "a.js"), "{line}");
         }
@@ -196,6 +243,14 @@ mod tests {
             "rest of file unchanged",
             "print('# existing code')",
             "# existing code that reads 'a'",
+            "# snip",
+            "# truncated",
+            "# unchanged",
+            "# unchanged since 1.0",
+            "# lines 4-9 are unchanged by it",
+            "# line endings unchanged",
+            "pass  # keep going",
+            "passage = 1",
         ] {
             assert!(!found(&format!("a\n{line}\nb\n"), "a.py"), "{line}");
         }

@@ -90,12 +90,19 @@ impl Block<'_> {
         if in_pairs && !pairs::are_in(&body) {
             let asks = match pairs::nearly(&body, body_line) {
                 Some(what) => body_fault(command, number, tag, &what, pairs::FORM),
+                None if bodies::is_diff(&body) => {
+                    let told = "the body is a diff, which is no edit: send the lines that are to be replaced and those for them as a pair, without signs before them";
+                    body_fault(command, number, tag, &wrong(Mistake::Diff, told), pairs::FORM)
+                }
                 None => {
                     let told = "the attribute start_line is missing";
                     tag_fault(command, number, tag, &wrong(Mistake::AttributeMissing, told))
                 }
             };
             return Step { warnings, ..Step::new(number, asks) };
+        }
+        if in_pairs {
+            warnings.extend(pairs::odd(&body, body_line));
         }
         let first = match command.kind {
             Kind::Edit => value("start_line").and_then(|start| start.trim().parse().ok()),

@@ -43,7 +43,11 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<Warning>) -> Result<St
     }
     if in_pairs {
         return match sort {
-            Sort::Code => gutter::without_in_pairs(text, line, warnings),
+            Sort::Code => {
+                let text = gutter::without_in_pairs(text, line, warnings)?;
+                signed_pairs(&text, line, warnings)?;
+                Ok(text)
+            }
             _ => Ok(text),
         };
     }
@@ -58,6 +62,8 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<Warning>) -> Result<St
     let of = format!("the body from line {line} on");
     if let Some(plain) = gutter::without(&text, Begins::At(first), &of, warnings)? {
         text = plain;
+    } else {
+        warnings.extend(gutter::kept(&text, first, &of));
     }
     let is_patch = path.is_some_and(|path| path.as_str().split('/').any(|part| part == "patches"));
     if !is_patch && is_diff(&text) {
@@ -85,6 +91,9 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<Warning>) -> Result<St
             "the body from line {line} on holds a line <<<<<<< SEARCH, as an edit does; it was kept as content"
         );
         warnings.push(Warning::new(WarningSort::MarkersKept, told));
+    }
+    if !is_patch && is_of_diff(&text) {
+        return Err(wrong(Mistake::Diff, HUNK));
     }
     if !is_patch && is_signed(&text) {
         let told = format!(
@@ -150,7 +159,7 @@ fn fenced(text: &str, loosely: bool) -> Result<Option<&str>, Wrong> {
 }
 
 /// Whether a text is a diff from its beginning.
-fn is_diff(text: &str) -> bool {
+pub(super) fn is_diff(text: &str) -> bool {
     let is_said = |line: &&str| {
         !line.trim().is_empty() && !line.starts_with("Index: ") && !line.starts_with("=======")
     };
@@ -176,6 +185,48 @@ fn is_signed(text: &str) -> bool {
         !is_item && line.starts_with(['-', '+'])
     }) && gone
         && new
+}
+
+/// What is said of lines of a diff without its head.
+const HUNK: &str = "each line begins with -, + or a blank, as in a diff: send the lines as they are to stand there, without signs before them (or with RUN_COMMAND, where the file is to hold lines like these)";
+
+/// Whether each line begins with a sign of a diff or with the blank that one has before the lines
+/// that stay, and all three are there.
+fn is_of_diff(text: &str) -> bool {
+    let (mut gone, mut new, mut stays) = (false, false, false);
+    let filled = |line: &&str| !line.trim().is_empty();
+    text.lines().filter(filled).all(|line| {
+        gone |= line.starts_with('-');
+        new |= line.starts_with('+');
+        stays |= line.starts_with(' ');
+        let is_other = line.starts_with("---") || line.starts_with("+++");
+        !is_other && line.starts_with(['-', '+', ' '])
+    }) && gone
+        && new
+        && stays
+}
+
+/// Looks for signs of a diff in what pairs put in, where what they search for has none.
+fn signed_pairs(body: &str, line: usize, warnings: &mut Vec<Warning>) -> Result<(), Wrong> {
+    if !body.contains("\n+") || !body.contains("\n-") {
+        return Ok(());
+    }
+    // What is wrong with them is told by whoever reads them for good.
+    for pair in pairs::read(body, line).unwrap_or_default() {
+        if is_of_diff(&pair.old) || is_signed(&pair.old) {
+            continue;
+        }
+        if is_of_diff(&pair.new) {
+            return Err(wrong(Mistake::Diff, format!("of a REPLACE text {HUNK}")));
+        }
+        if is_signed(&pair.new) {
+            let told = format!(
+                "each line of a REPLACE text in the body from line {line} on begins with + or -, as in a diff; the signs were kept as content"
+            );
+            warnings.push(Warning::new(WarningSort::SignsKept, told));
+        }
+    }
+    Ok(())
 }
 
 fn is_hunk(line: &str) -> bool {

@@ -135,6 +135,36 @@ pub(super) fn without(
     Ok(Some(plain))
 }
 
+/// What is told of numbers that count up before the lines of a text without a bar behind them, which
+/// code may have: `1: x`, `1  x`. They begin with `first`, the number of the text's first line in the file.
+pub(super) fn kept(text: &str, first: Option<u64>, of: &str) -> Option<Warning> {
+    let (mut begin, mut last, mut sign, mut count) = (None, None, None, 0usize);
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let inner = line.trim_start_matches(' ');
+        let digits = inner.bytes().take_while(u8::is_ascii_digit).count();
+        let number: u64 = inner[..digits].parse().ok()?;
+        let rest = &inner[digits..];
+        let signed = rest.chars().next().unwrap_or(' ');
+        let is_sign = match signed {
+            ':' | '\t' => true,
+            ' ' => rest.starts_with("  ") || rest.trim().is_empty(),
+            _ => rest.is_empty(),
+        };
+        let is_next = last.is_none_or(|last: u64| last.checked_add(1) == Some(number));
+        if !is_sign || !is_next || *sign.get_or_insert(signed) != signed {
+            return None;
+        }
+        begin.get_or_insert(number);
+        (last, count) = (Some(number), count + 1);
+    }
+    (count > 1 && begin == first).then(|| {
+        let told = format!(
+            "what may be line numbers before the lines of {of} was kept as content: send the lines without numbers if they are none of the file"
+        );
+        Warning::new(WarningSort::NumbersKept, told)
+    })
+}
+
 /// The pairs of a body from that line on, without the line numbers before the lines that one of them puts
 /// in. Where lines that it searches for look numbered as well, the file is like that, or does not
 /// hold them, which is told where the file is.

@@ -30,6 +30,9 @@ pub(super) fn lead(text: &str, at: usize) -> Option<Lead> {
                 line += 1;
                 break;
             }
+            if c == '▷' && think::ends_with_a_triangle(before) {
+                break;
+            }
             if c == ']' && address::ends_with_line(before) {
                 break;
             }

@@ -10,8 +10,10 @@ use super::lead::lead;
 use super::names::{Name, closes_there, name};
 use super::other;
 use super::outboxes;
+use super::prose::seems;
 use super::repairs::{Repairs, is_zero_width};
 use super::think;
+use super::unknown::Unknown;
 use super::words::is_word;
 use crate::protocol::Kind;
 
@@ -38,6 +40,10 @@ pub(super) enum What {
     ThinkEnd,
     /// Where a file is shown as an outbox shows it; what follows the mark's name follows the file.
     Shown,
+    /// A block by a name that no command has; what follows the mark's name follows it.
+    Unknown,
+    /// What looks like a tag behind something that is no decoration.
+    Seems,
 }
 
 /// How strictly the events are chosen that a block's end is sought among.
@@ -107,6 +113,7 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
     let mut marks: Vec<Mark> = Vec::new();
     let mut asked = false;
     let mut line = Line { end: 0, tags: 0 };
+    let mut unknown = Unknown::default();
     for at in memchr_iter(b'[', bytes) {
         let may_be = bytes.get(at + 1).is_some_and(|next| {
             next.is_ascii_alphabetic() || matches!(next, b'/' | b'\\' | b' ' | 0xc2 | 0xe2 | 0xef)
@@ -119,7 +126,16 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
             let end = memchr(b'\n', &bytes[at..]).map_or(text.len(), |n| at + n);
             line = Line { end, tags: 0 };
         }
-        let Some(mark) = bracket(text, at, &mut line) else { continue };
+        let Some(mark) = bracket(text, at, &mut line) else {
+            match seems(text, at, line.end) {
+                Some(mark) => marks.push(mark),
+                None => unknown.see(text, at),
+            }
+            continue;
+        };
+        if mark.what == What::MisspeltClosing {
+            unknown.see(text, at);
+        }
         marks.push(mark);
         // Asked once. Without a slash nothing closes that tag, so it ends the reply, and what is
         // behind it will not be looked at.
@@ -148,10 +164,15 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
         let found = think::square(text, at);
         marks.extend(found.and_then(|(at, tag)| thoughts(text, at, &tag)));
     }
+    for at in memmem::find_iter(bytes, think::TRIANGLE) {
+        let tag = think::tag(&text[at..]);
+        marks.extend(tag.and_then(|tag| thoughts(text, at, &tag)));
+    }
     for sign in other::BRACKETS {
         marks.extend(memmem::find_iter(bytes, sign).filter_map(|at| other::tag(text, at)));
     }
     marks.extend(other::shown(text, bytes.len()));
+    marks.extend(unknown.marks(text));
     if marks.len() > tags {
         marks.sort_by_key(|mark| mark.at);
     }
@@ -328,7 +349,7 @@ fn bracket(text: &str, at: usize, line: &mut Line) -> Option<Mark> {
 }
 
 /// Whether a tag ends where its line does: at the first `]` outside of quotes.
-fn is_one_tag(tail: &str) -> bool {
+pub(super) fn is_one_tag(tail: &str) -> bool {
     let mut is_quoted = false;
     let end = tail.bytes().position(|byte| {
         is_quoted ^= byte == b'"';

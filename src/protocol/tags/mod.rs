@@ -15,7 +15,7 @@
 //! guessed is an error that quotes the line and shows the correct form. Where a block's end is not
 //! known, it ends the reply: nothing after it is carried out.
 //!
-//! `marks` finds the lines that matter (`lead`, `names`, `other`, `outboxes`, `think`), `reader` makes blocks of them (`prose`, `ends`, `words`, `range`, `cut`, `odd`),
+//! `marks` finds the lines that matter (`lead`, `names`, `other`, `outboxes`, `think`), `reader` makes blocks of them (`prose`, `ends`, `words`, `range`, `cut`, `odd`, `unknown`),
 //! `attributes` and `paths` read tags, `bodies` and `notes` look at bodies. Commands and their
 //! attributes are a table, `catalogue`.
 
@@ -44,6 +44,7 @@ mod repairs;
 mod results;
 mod sorts;
 mod think;
+mod unknown;
 mod words;
 mod wrong;
 

@@ -67,7 +67,16 @@ pub(super) fn exact(inside: &str) -> Option<Name> {
 const WORDS: [(Kind, &[&str], &[&str]); 8] = [
     (
         Kind::Create,
-        &["WRITE_FILE", "OVERWRITE_FILE", "REPLACE_FILE", "SAVE_FILE", "ADD_FILE", "NEW_FILE"],
+        &[
+            "WRITE_FILE",
+            "WRITE_TO_FILE",
+            "OVERWRITE_FILE",
+            "REPLACE_FILE",
+            "SAVE_FILE",
+            "SAVE_TO_FILE",
+            "ADD_FILE",
+            "NEW_FILE",
+        ],
         &["CREATE", "WRITE", "FILE"],
     ),
     (
@@ -79,6 +88,12 @@ const WORDS: [(Kind, &[&str], &[&str]); 8] = [
             "PATCH_FILE",
             "APPEND_FILE",
             "APPEND_TO_FILE",
+            "REPLACE_IN_FILE",
+            "SEARCH_REPLACE",
+            "INSERT_FILE",
+            "INSERT_IN_FILE",
+            "APPLY_PATCH",
+            "APPLY_DIFF",
         ],
         &["EDIT", "UPDATE"],
     ),
@@ -110,6 +125,12 @@ const WORDS: [(Kind, &[&str], &[&str]); 8] = [
         &["RUN", "BASH", "SHELL", "EXECUTE", "EXEC"],
     ),
 ];
+
+/// What the command is for that another word stands for.
+pub(super) fn meant(word: &str) -> Option<Kind> {
+    let mut all = WORDS.iter();
+    all.find(|(_, long, short)| long.contains(&word) || short.contains(&word)).map(|found| found.0)
+}
 
 /// Whether a line, from a tag's name on, ends with a closing tag of that command.
 pub(super) fn closes_there(tail: &str, command: u8) -> bool {
@@ -153,9 +174,11 @@ fn ends_name(c: char) -> bool {
 fn loose_name(inside: &str) -> Option<Name> {
     let (mut is_closing, mut is_upper, mut repairs) = (false, true, Repairs::default());
     let mut word = String::new();
-    let mut first_ended = false;
-    for (at, c) in inside.char_indices().take(LONGEST) {
+    let (mut first_ended, mut is_folded) = (false, false);
+    for (at, given) in inside.char_indices().take(LONGEST) {
         let length = at;
+        let c = folded(given);
+        is_folded |= c != given;
         match c {
             '/' if word.is_empty() && !is_closing => is_closing = true,
             '\\' => repairs.add(Repairs::ESCAPES),
@@ -173,7 +196,8 @@ fn loose_name(inside: &str) -> Option<Name> {
                         repairs.add(Repairs::CASE);
                     }
                     let name = Name::new(command, is_closing, length);
-                    return ends_name(c).then_some(Name { is_upper, repairs, ..name });
+                    let name = Name { is_misspelt: is_folded, is_upper, repairs, ..name };
+                    return ends_name(given).then_some(name);
                 }
                 if let Some(command) = named(&word, is_nearly).filter(|_| ends_name(c)) {
                     let name = Name::new(command, is_closing, length);
@@ -187,6 +211,18 @@ fn loose_name(inside: &str) -> Option<Name> {
         }
     }
     None
+}
+
+/// The letter, the sign or the blank that a character looks like, of those that a name is made of.
+fn folded(c: char) -> char {
+    match c {
+        // As wide as an ideograph.
+        '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}' | '\u{ff3f}' => {
+            char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c)
+        }
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
+        c => c,
+    }
 }
 
 /// The command of just that name.

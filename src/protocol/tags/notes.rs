@@ -41,6 +41,10 @@ pub(super) fn tell(
 /// Whether each line of a body begins with the blanks that stand before its tag.
 pub(super) fn indented(body: &str, lead: &str, line: usize) -> Option<Warning> {
     let mut lines = body.lines().filter(|line| !line.trim().is_empty()).peekable();
+    // Behind a bullet or a number the lines of an item stand below its text.
+    let is_of_list = |c: char| c.is_ascii_digit() || " \t.)-+*•".contains(c);
+    let below = lead.chars().all(is_of_list).then(|| " ".repeat(lead.chars().count()));
+    let lead = below.as_deref().filter(|_| !lead.trim().is_empty()).unwrap_or(lead);
     let is_blank = !lead.is_empty() && lead.trim().is_empty();
     let is_indented =
         is_blank && lines.peek().is_some() && lines.all(|line| line.starts_with(lead));
@@ -72,7 +76,7 @@ pub(super) fn own_closing(kind: Kind, body: &str, line: usize) -> Option<Warning
 
 /// Whether that is what a button of a chat page says, in small letters.
 pub fn is_button(word: &str) -> bool {
-    matches!(word, "copy code" | "copy" | "edit" | "copied!" | "run code")
+    matches!(word, "copy code" | "copy" | "edit" | "copied!" | "run code" | "copyedit")
 }
 
 /// A button or a label of the chat page in the first lines.
@@ -110,7 +114,10 @@ fn furniture(kind: Kind, is_prose: bool, body: &str, line: usize) -> Option<Warn
         }
         let word = text.trim().to_ascii_lowercase();
         let is_label = *n == 0 && !is_prose && LABELS.contains(&word.as_str());
-        is_button(&word) || is_label && !(is_one_line && kind == Kind::Run)
+        // Both stick together where the page has no line between them.
+        let behind = |label: &str| word.strip_prefix(label).is_some_and(is_button);
+        let is_both = *n == 0 && LABELS.iter().any(|label| behind(label));
+        is_button(&word) || is_both || is_label && !(is_one_line && kind == Kind::Run)
     })?;
     let told = format!(
         "line {} `{}` looks like a label or a button of the chat page; it was kept",

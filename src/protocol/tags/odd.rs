@@ -8,6 +8,7 @@ use super::marks::{Mark, What};
 use super::names::{closes_there, name};
 use super::reader::Reader;
 use super::repairs::Repairs;
+use super::think;
 use super::words::is_word;
 use crate::protocol::{Kind, Mistake, Step, Warning, WarningSort};
 
@@ -187,9 +188,8 @@ impl<'a> Reader<'a> {
             self.blocks.unclosed = true;
             self.pass(mark.line, self.text.len());
             let told = format!(
-                "Line {line}: `{begin}` is never closed by `{}/{}` at the end of a line (cut off?), so nothing after it was carried out. Send again what follows your thoughts",
-                &begin[..1],
-                &begin[1..]
+                "Line {line}: `{begin}` is never closed by `{}` at the end of a line (cut off?), so nothing after it was carried out. Send again what follows your thoughts",
+                think::end_of(begin)
             );
             let step = Step::refused(line, Mistake::CutOff, told);
             return self.push(Step { ends: true, ..step }, mark.line);
@@ -221,6 +221,9 @@ impl<'a> Reader<'a> {
 
     /// `</think>` whose beginning is missing: some chats leave it out.
     pub(super) fn end_of_thoughts(&mut self, mark: &Mark) {
+        if think::needs_beginning(mark.which()) {
+            return;
+        }
         self.at = mark.name_end;
         let count = self.blocks.steps.len();
         self.forget();

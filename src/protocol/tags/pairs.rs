@@ -11,12 +11,13 @@
 use super::attributes::brief;
 use super::notes::fence_of;
 use super::wrong::{Wrong, wrong};
-use crate::protocol::{Mistake, Replacement};
+use crate::protocol::{Mistake, Replacement, Warning, WarningSort};
 
 /// How to write such an edit, for error messages.
 pub(super) const FORM: &str = "[EDIT_FILE path=\"relative/path\"], on the lines below <<<<<<< SEARCH, lines of the file as they are, =======, the new lines, >>>>>>> REPLACE, each marker alone on a line, then [/EDIT_FILE] alone on a line";
 
-/// How many signs a line of a pair can have.
+/// How many signs a line of a pair has as it is taught, and can have.
+const USUAL: usize = 7;
 const SIGNS: std::ops::RangeInclusive<usize> = 5..=40;
 
 /// Whether a body is meant as pairs.
@@ -45,13 +46,61 @@ pub(super) fn are_all(body: &str) -> bool {
 /// What is wrong with a body that is no pairs, and has a line which was meant to begin one; `first` is the
 /// line of the reply that it begins on.
 pub(super) fn nearly(body: &str, first: usize) -> Option<Wrong> {
-    let (n, line) = body.lines().enumerate().find(|(_, line)| is_nearly(line, '<'))?;
-    let told = format!("line {} `{}` begins no pair: {MARKERS}", first + n, brief(line.trim()));
+    let found = body.lines().enumerate().find_map(|(n, line)| {
+        let plain = unescaped(line);
+        let was_plain = plain.is_none();
+        is_nearly(plain.as_deref().unwrap_or(line), '<').then_some((n, line, was_plain))
+    });
+    let (n, line, was_plain) = found?;
+    let escaped = if was_plain {
+        ""
+    } else {
+        "; its signs came as entities or with \\ before them: send the block in a fence (```), so that they stay as they are"
+    };
+    let shown = brief(line.trim());
+    let told = format!("line {} `{shown}` begins no pair: {MARKERS}{escaped}", first + n);
     Some(wrong(Mistake::SearchPairs, told))
 }
 
 /// How the lines of a pair are written, for error messages.
 const MARKERS: &str = "the lines of a pair are <<<<<<< SEARCH, ======= and >>>>>>> REPLACE, in capitals, with as many signs in each and nothing else on the line";
+
+/// A line that begins with signs of a pair as HTML or Markdown writes them, as it was meant.
+fn unescaped(line: &str) -> Option<String> {
+    let begin = line.trim_start();
+    let is_escaped = begin.starts_with("&lt;&lt;&lt;") || begin.starts_with("\\<");
+    is_escaped.then(|| begin.replace("&lt;", "<").replace("\\<", "<"))
+}
+
+/// What is told of the first line of a pair that was taken though it is not written as it should be:
+/// with fewer signs, or no blank behind them.
+pub(super) fn odd(body: &str, first: usize) -> Option<Warning> {
+    let mut within = None;
+    for (n, line) in body.lines().enumerate() {
+        let (sign, signs, word) = match within {
+            Some(signs) if is_marker(line, '>', signs, "REPLACE") => ('>', signs, "REPLACE"),
+            Some(_) => continue,
+            None => match begin(line) {
+                Some(signs) => ('<', signs, "SEARCH"),
+                None => continue,
+            },
+        };
+        within = (sign == '<').then_some(signs);
+        let signs = |signs| sign.to_string().repeat(signs);
+        let rest = line.trim_start_matches(sign);
+        let count = line.len() - rest.len();
+        if count < USUAL || rest.starts_with(word) {
+            let told = format!(
+                "line {} `{}` was read as {} {word}",
+                first + n,
+                brief(line.trim()),
+                signs(count.max(USUAL))
+            );
+            return Some(Warning::new(WarningSort::TagRepaired, told));
+        }
+    }
+    None
+}
 
 /// Whether a line looks like the first or the last of a pair and is none: in another case, with another
 /// word, with too few signs or something behind it.

@@ -27,7 +27,14 @@ pub(super) fn read_folder(
 /// Reads the value of a `path` that may be a folder's, which may end in a slash.
 pub(super) fn read_either(value: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, Refusal> {
     let path = value.trim().trim_end_matches('/');
-    read(if path.is_empty() { value } else { path }, warnings)
+    if path.is_empty() {
+        return read(value, warnings);
+    }
+    let found = read(path, warnings)?;
+    if value.trim() != value && undecorated(path) == path {
+        warnings.push(trimmed(value, &found));
+    }
+    Ok(found)
 }
 
 /// Reads the value of a `path`. What was repaired is told in `warnings`.
@@ -89,8 +96,26 @@ pub(super) fn read(value: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, 
         let told =
             format!("the path '{}' was read as '{path}': write / between folders", brief(value));
         warnings.push(Warning::new(WarningSort::PathBackslashes, told));
+    } else if given != value {
+        warnings.push(trimmed(value, &path));
+    }
+    // Some systems write them into names of their own.
+    if let Some(c) = path.as_str().chars().find(|c| c.is_whitespace() && *c != ' ') {
+        let told = format!(
+            "the path '{path}' holds U+{:04X}, as a chat window may put in for a blank; it was taken as it is written",
+            u32::from(c)
+        );
+        warnings.push(Warning::new(WarningSort::StrangeCharacters, told));
     }
     Ok(path)
+}
+
+/// What is told of a path with blanks around it.
+fn trimmed(value: &str, path: &RelPath) -> Warning {
+    let ends = [("before", value.trim_start()), ("behind", value.trim_end())];
+    let ends: Vec<&str> = ends.iter().filter(|end| end.1 != value).map(|end| end.0).collect();
+    let told = format!("the path '{path}' was read without the blanks {} it", ends.join(" and "));
+    Warning::new(WarningSort::PathDecorated, told)
 }
 
 /// Without pairs of marks around it.

@@ -154,6 +154,8 @@ impl Reader<'_> {
             What::Think => self.thoughts(n, mark),
             What::ThinkEnd => self.end_of_thoughts(mark),
             What::Shown => self.shown(n, mark),
+            What::Seems => self.seems(mark),
+            What::Unknown => self.unknown(mark),
         }
     }
 

@@ -1,7 +1,8 @@
-//! Tags around thoughts: `<think>` and its like, in any case, and `[THINK]`.
+//! Tags around thoughts: `<think>` and its like, in any case, `[THINK]`, and what chats and templates
+//! write in their place.
 
 /// Their names, and which of them close each other.
-const NAMES: [(&str, u8); 7] = [
+const NAMES: [(&str, u8); 8] = [
     ("think", 0),
     ("thinking", 0),
     ("thought", 1),
@@ -9,7 +10,37 @@ const NAMES: [(&str, u8); 7] = [
     ("reasoning", 2),
     ("reflection", 3),
     ("scratchpad", 4),
+    ("analysis", 6),
 ];
+
+/// Others, which are written so and no other way: the beginning, the end, and which they are.
+const SIGNS: [(&str, &str, u8); 3] = [
+    ("<|begin_of_thought|>", "<|end_of_thought|>", 7),
+    ("<|channel|>analysis", "<|channel|>final", 8),
+    ("◁think▷", "◁/think▷", 9),
+];
+/// What follows the end of those by channels.
+const MESSAGE: &str = "<|message|>";
+/// What those begin with that do not begin with `<`.
+pub(super) const TRIANGLE: &str = "◁";
+
+/// The element that a page shows thoughts in, and which it is.
+const DETAILS: (&str, u8) = ("details", 10);
+
+/// Whether the end of such thoughts says nothing without their beginning: others end so, too.
+pub(super) fn needs_beginning(family: usize) -> bool {
+    family == usize::from(DETAILS.1)
+}
+
+/// How thoughts end that begin with that tag.
+pub(super) fn end_of(begin: &str) -> String {
+    if let Some((_, end, _)) = SIGNS.iter().find(|(sign, ..)| begin.starts_with(sign)) {
+        return (*end).to_owned();
+    }
+    let name = begin.split_whitespace().next().unwrap_or(begin);
+    let close = if name.len() < begin.len() { ">" } else { "" };
+    format!("{}/{}{close}", &name[..1], &name[1..])
+}
 
 /// Such a tag.
 pub(super) struct Tag {
@@ -38,7 +69,17 @@ pub(super) fn square(text: &str, at: usize) -> Option<(usize, Tag)> {
 
 /// The tag that a text begins with.
 pub(super) fn tag(text: &str) -> Option<Tag> {
+    for (begin, end, family) in SIGNS {
+        for (sign, is_end) in [(begin, false), (end, true)] {
+            let Some(rest) = text.strip_prefix(sign) else { continue };
+            let more = if is_end && rest.starts_with(MESSAGE) { MESSAGE.len() } else { 0 };
+            return Some(Tag { is_end, family, length: sign.len() + more });
+        }
+    }
     let inner = text.strip_prefix('<')?;
+    if let Some(tag) = details(inner) {
+        return Some(tag);
+    }
     let word = inner.strip_prefix('/').unwrap_or(inner);
     let (name, family) = NAMES.iter().find(|(name, _)| {
         let is_it = word.get(..name.len()).is_some_and(|word| word.eq_ignore_ascii_case(name));
@@ -48,11 +89,38 @@ pub(super) fn tag(text: &str) -> Option<Tag> {
     Some(Tag { is_end: word.len() < inner.len(), family: *family, length })
 }
 
+/// The element that holds thoughts, or the end of any, from behind its `<` on.
+fn details(inner: &str) -> Option<Tag> {
+    const LONGEST: usize = 200;
+    let (name, family) = DETAILS;
+    let word = inner.strip_prefix('/').unwrap_or(inner);
+    let rest = word.get(..name.len()).filter(|begin| begin.eq_ignore_ascii_case(name));
+    let rest = rest.map(|begin| &word[begin.len()..])?;
+    let is_end = word.len() < inner.len();
+    let end = rest.bytes().take(LONGEST).position(|byte| matches!(byte, b'>' | b'\n'))?;
+    let is_whole = rest.as_bytes()[end] == b'>';
+    let kind = |quote: char| rest[..end].contains(&format!("type={quote}reasoning{quote}"));
+    let is_ours = if is_end { end == 0 } else { kind('"') || kind('\'') };
+    let length = 1 + inner.len() - rest.len() + end + 1;
+    (is_whole && is_ours).then_some(Tag { is_end, family, length })
+}
+
 /// Whether a text ends with the end of thoughts, but for its `>`.
 pub(super) fn ends_with_an_end(text: &str) -> bool {
-    NAMES.iter().any(|(name, _)| {
-        let at = text.len().checked_sub(name.len());
-        let end = at.and_then(|at| Some((text.get(..at)?, text.get(at..)?)));
-        end.is_some_and(|(before, end)| end.eq_ignore_ascii_case(name) && before.ends_with("</"))
-    })
+    let signs = SIGNS.iter().map(|(_, end, _)| *end).chain([MESSAGE]);
+    let mut signs = signs.filter_map(|end| end.strip_suffix('>'));
+    let mut names = NAMES.iter().map(|(name, _)| *name).chain([DETAILS.0]);
+    signs.any(|end| text.ends_with(end))
+        || names.any(|name| {
+            let at = text.len().checked_sub(name.len());
+            let end = at.and_then(|at| Some((text.get(..at)?, text.get(at..)?)));
+            end.is_some_and(|(before, end)| {
+                end.eq_ignore_ascii_case(name) && before.ends_with("</")
+            })
+        })
+}
+
+/// Whether a text ends with the end of those that do not begin with `<`.
+pub(super) fn ends_with_a_triangle(text: &str) -> bool {
+    SIGNS.iter().any(|(_, end, _)| end.starts_with(TRIANGLE) && text.ends_with(end))
 }

@@ -7,6 +7,8 @@ fn random_values_under_telling_names_go() {
     let (mixed, hex) = (drawn(BASE62, 24, 31), drawn(HEX, 40, 32));
     for (text, name, sort) in [
         ("password = \"@\"", "a.py", "password"),
+        ("user.set_password(\"@\")", "a.py", "password"),
+        ("FROM a\nENV TOKEN @\n", "Dockerfile", "token"),
         ("DB_PASSWORD: '@'", "a.yml", "password"),
         ("  db-password: @  # old", "a.yml", "password"),
         ("{\"apiKey\": \"@\"}", "a.json", "API key"),
@@ -229,4 +231,24 @@ fn the_entries_of_a_secret_of_kubernetes_go() {
         .replace("    two", &format!("    {mark}"));
     assert_eq!(shown_text, expected);
     shown(&text.replace("kind: Secret", "kind: SealedSecret"), Some("secret.yaml"));
+}
+
+#[test]
+fn long_values_of_letters_alone_go() {
+    for (text, sort) in [
+        ("API_KEY=SUEBUUKOLVLTWIXPASBVALIUOJSTKFLF", "API key"),
+        ("secret_key = \"ybmwskriqhbjacdtrbgnjtiewbkklemm\"", "secret"),
+        ("password = \"OKrsheEOEfwZeAjbsBXAhcMN\"", "password"),
+        ("api_key = \"3f2a9c1e-77b4-4d0a-9e11-0b6c5a2d8f47\"", "API key"),
+    ] {
+        let shown = screen(text, Some("a.ini")).text;
+        assert!(shown.contains(&format!("[withheld: {sort}]")), "{shown}");
+    }
+    for text in [
+        "password = \"resetPasswordConfirmationKey\"",
+        "id = \"3f2a9c1e-77b4-4d0a-9e11-0b6c5a2d8f47\"",
+        "name = \"ybmwskriqhbjacdtrbgnjtiewbkklemm\"",
+    ] {
+        assert_eq!(screen(text, Some("a.ini")).text, text);
+    }
 }
