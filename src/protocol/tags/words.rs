@@ -164,8 +164,11 @@ fn nearly(body: &str, name: &str, word: &str) -> Option<usize> {
     while let Some(at) = memmem::rfind(&body.as_bytes()[..before], word.as_bytes()) {
         let begin = memrchr(b'\n', &body.as_bytes()[..at]).map_or(0, |n| n + 1);
         let end = memchr(b'\n', &body.as_bytes()[at..]).map_or(body.len(), |n| at + n);
-        let line = body[begin..end].to_ascii_uppercase().replace('\\', "");
-        if memmem::find(line.as_bytes(), slash.as_bytes()).is_some() {
+        let line = body[begin..end].replace('\\', "");
+        // Not where it is part of another, as `E` is of the tag's name.
+        let is_whole = line.split(|c: char| !is_of_word(c)).any(|other| other == word);
+        let line = line.to_ascii_uppercase();
+        if is_whole && memmem::find(line.as_bytes(), slash.as_bytes()).is_some() {
             found = Some(begin);
             break;
         }
@@ -185,8 +188,11 @@ pub(super) fn closing_tag(command: &Command, word: Option<&str>) -> String {
 
 /// Whether a word can close a block.
 pub(super) fn is_word(word: &str) -> bool {
-    (1..=64).contains(&word.len())
-        && word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+    (1..=64).contains(&word.len()) && word.chars().all(is_of_word)
+}
+
+fn is_of_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
 #[cfg(test)]
