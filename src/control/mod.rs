@@ -272,12 +272,13 @@ mod tests {
             line(1, &keyed("00000000")),
             line(2, &old),
             line(1, &old).replace("a1b2", "b1b2"),
-            // Behind a command it is words.
-            format!("[MESSAGE]\nx\n[/MESSAGE]\n{}", line(1, &old)),
             "[DONE]\nx\n[/DONE]\n".to_owned(),
         ] {
             assert!(!carries_key(&session, &text), "{text}");
         }
+        // Behind a command it counts, and refuses the whole reply.
+        let late = format!("[MESSAGE]\nx\n[/MESSAGE]\n{}", line(1, &old));
+        assert!(carries_key(&session, &late));
         session.sequence = 2;
         assert!(!carries_key(&session, &line(1, &old)) && !carries_key(&session, &line(2, &old)));
         let new = keyed(&session.key());
