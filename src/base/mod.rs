@@ -135,8 +135,8 @@ impl Base {
         stop: Stop,
         observer: &mut dyn Observer,
     ) -> Result<Self> {
-        // Before anything of it is made, too: where nothing can be noted, nothing is begun.
-        config.note()?;
+        let Config { sessions, inbox, outbox, approvals, .. } = &config;
+        config.take_up([sessions, inbox, outbox, approvals])?;
         let lock = Lock::take(&config)?;
         sandbox::close_to_commands();
         let (journal, payloads) = Journal::open(&config.sessions.join("journal"))?;
@@ -159,8 +159,6 @@ impl Base {
         make_folders(&config)?;
         let inbox = Inbox::open(&config.inbox)?;
         let approvals = Inbox::open(&config.approvals)?;
-        // With which folders these are.
-        config.note()?;
         let workspace = open_workspace(&config)?;
         keep_settings_ours(&config, &workspace)?;
         let helper = std::env::current_exe()

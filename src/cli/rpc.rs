@@ -107,12 +107,12 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
         .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
 
     let bases = root.bases(config)?;
-    let _lock = root.is_workspace.then(|| Lock::take(config)).transpose()?;
     if root.is_workspace
-        && let Err(e) = config.note()
+        && let Err(e) = config.take_up([&config.sessions, &config.inbox])
     {
         context.talk.warning(&format!("{e}. The next start asks whose the folders here are"));
     }
+    let _lock = root.is_workspace.then(|| Lock::take(config)).transpose()?;
     let borrowed: Result<Vec<_>> = bases.around.iter().map(Lock::borrow).collect();
     let _borrowed = borrowed?;
     bases.told.iter().for_each(|told| context.talk.warning(told));

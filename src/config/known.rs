@@ -108,6 +108,19 @@ impl Config {
         }
     }
 
+    /// Makes these of its folders and notes them as deaddrop's own, before anything lies in them: whoever is
+    /// stopped in between finds them empty, and nobody's. Where nothing can be noted, none is made.
+    ///
+    /// # Errors
+    /// It cannot be noted, or a folder cannot be made.
+    pub fn take_up<'a>(&self, folders: impl IntoIterator<Item = &'a PathBuf>) -> Result<()> {
+        self.note()?;
+        for folder in folders {
+            fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
+        }
+        self.note()
+    }
+
     fn put_down(&self, mine: &Used) -> Result<()> {
         let mut mine = mine.clone();
         change(|all| {
