@@ -211,8 +211,14 @@ fn an_error_of_the_disk_stops_it_and_nothing_is_lost() {
             (true, _) => tally.count("stopped", 1),
             (false, false) if went_well => tally.count("reported", 1),
             _ if harmless => tally.count("harmless", 1),
-            // What turns change is kept as far as that can be, and nothing else depends on it.
-            _ if went_well && point.is_of_checkpoints() => tally.count("not kept", 1),
+            // What turns change is kept as far as that can be, and nothing else depends on it. The folder
+            // around it is synced for that, too, and then it is said.
+            _ if went_well
+                && (point.is_of_checkpoints()
+                    || said.contains("this turn cannot be taken back")) =>
+            {
+                tally.count("not kept", 1);
+            }
             _ => scene.wrong.push(format!("the error was passed over: {said}")),
         }
         tally.add(&format!("leg {leg}, {error} at {} ({})", point.n, point.what), &scene);
