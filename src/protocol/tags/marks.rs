@@ -12,6 +12,7 @@ use super::other;
 use super::outboxes;
 use super::prose::seems;
 use super::repairs::{Repairs, is_zero_width};
+use super::tails::{is_one_tag, without_suffix};
 use super::think;
 use super::unknown::Unknown;
 use super::words::is_word;
@@ -346,38 +347,6 @@ fn bracket(text: &str, at: usize, line: &mut Line) -> Option<Mark> {
     }
     mark.repairs = repairs;
     Some(mark)
-}
-
-/// Whether a tag ends where its line does: at the first `]` outside of quotes.
-pub(super) fn is_one_tag(tail: &str) -> bool {
-    let mut is_quoted = false;
-    let end = tail.bytes().position(|byte| {
-        is_quoted ^= byte == b'"';
-        byte == b']' && !is_quoted
-    });
-    let is_whole = end.is_none_or(|end| end + 1 == tail.len());
-    is_whole && tail.ends_with(']') && memmem::find(tail.as_bytes(), b"[/").is_none()
-}
-
-/// The rest of a tag's line without blanks and what closes its decoration.
-pub(super) fn without_suffix(rest: &str, repairs: Repairs) -> &str {
-    let emphasis = repairs.has(Repairs::EMPHASIS) || repairs.has(Repairs::STRUCK);
-    rest.trim_end_matches(|c: char| {
-        c.is_whitespace() || is_zero_width(c) || emphasis && matches!(c, '*' | '_' | '`' | '~')
-    })
-}
-
-/// What follows a tag on its line, without what closes its decoration: right behind it, or where the
-/// line ends with a tag. Anywhere else such signs are of the text.
-pub(super) fn without_decoration(after: &str, repairs: Repairs) -> &str {
-    let inner = without_suffix(after, repairs);
-    if inner.is_empty() || inner.ends_with(']') {
-        return inner.trim();
-    }
-    let after = without_suffix(after, Repairs::default());
-    let inner = after.trim_start_matches(['*', '_', '`', '~']);
-    let is_closed = repairs.has(Repairs::EMPHASIS) || repairs.has(Repairs::STRUCK);
-    if is_closed && inner.starts_with(char::is_whitespace) { inner.trim() } else { after.trim() }
 }
 
 #[cfg(test)]

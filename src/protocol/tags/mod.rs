@@ -15,7 +15,7 @@
 //! guessed is an error that quotes the line and shows the correct form. Where a block's end is not
 //! known, it ends the reply: nothing after it is carried out.
 //!
-//! `marks` finds the lines that matter (`lead`, `names`, `other`, `outboxes`, `think`), `reader` makes blocks of them (`prose`, `ends`, `words`, `range`, `cut`, `odd`, `unknown`),
+//! `marks` finds the lines that matter (`lead`, `names`, `tails`, `other`, `outboxes`, `think`), `reader` makes blocks of them (`prose`, `ends`, `words`, `range`, `cut`, `odd`, `unknown`),
 //! `attributes` and `paths` read tags, `bodies` and `notes` look at bodies. Commands and their
 //! attributes are a table, `catalogue`.
 
@@ -43,6 +43,7 @@ mod reader;
 mod repairs;
 mod results;
 mod sorts;
+mod tails;
 mod think;
 mod unknown;
 mod words;

@@ -3,10 +3,11 @@
 use super::attributes::brief;
 use super::ends::inline_body;
 use super::lead::lead as lead_of;
-use super::marks::{self, ALL, Mark, What, is_one_tag};
+use super::marks::{ALL, Mark, What};
 use super::names;
 use super::reader::Reader;
 use super::repairs::Repairs;
+use super::tails::{is_one_tag, without_suffix};
 use crate::protocol::{Kind, Warning, WarningSort};
 
 /// What was found on the line of an opening tag, from its name on: all of it, whether it cannot be
@@ -39,7 +40,7 @@ impl Reader<'_> {
         {
             return true;
         }
-        let ends_there = marks::without_suffix(found.rest, mark.repairs).ends_with(']');
+        let ends_there = without_suffix(found.rest, mark.repairs).ends_with(']');
         if command.closing.is_none() {
             let own = format!("[/{}]", command.name);
             if found.is_broken {

@@ -9,9 +9,10 @@ use super::attributes::brief;
 use super::block::refused;
 use super::catalogue::{COMMANDS, Command};
 use super::lead::lead;
-use super::marks::{Mark, What, is_one_tag};
+use super::marks::{Mark, What};
 use super::names;
 use super::reader::Reader;
+use super::tails::is_one_tag;
 use crate::protocol::{Kind, Mistake, Step};
 use crate::text::nearest;
 

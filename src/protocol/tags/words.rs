@@ -212,6 +212,12 @@ mod tests {
             (format!("{OPEN}{CLOSE}{OPEN}{CLOSE}{CLOSE}{DELETE}"), 0, true),
             (format!("{OPEN}{curly}{curly}{DELETE}"), 0, true),
             (format!("{OPEN}{CLOSE}{DELETE}{CLOSE}{OPEN}{CLOSE}"), 0, true),
+            // What looks like a closing tag in a path is none.
+            (
+                format!("{OPEN}{CLOSE}[CREATE_FILE path=\"b[/c\" end=\"T\"]\n{CLOSE}{DELETE}"),
+                3,
+                false,
+            ),
             (format!("{OPEN}{OPEN}{CLOSE}{DELETE}"), 0, true),
             (format!("{DELETE}{OPEN}{OPEN}{CLOSE}{CLOSE}{DELETE}"), 1, true),
             (format!("{OPEN}{CLOSE}{}{DELETE}", "[/CREATE_FILE]\n"), 0, true),

@@ -1,0 +1,59 @@
+//! What stands behind a tag's name on its line.
+
+use memchr::memmem;
+
+use super::repairs::{Repairs, is_zero_width};
+
+/// Whether a tag ends where its line does: at the first `]` outside of quotes, with no closing tag in it
+/// but in a value.
+pub(super) fn is_one_tag(tail: &str) -> bool {
+    let (mut is_quoted, mut before, mut closes) = (false, 0, false);
+    let end = tail.bytes().position(|byte| {
+        is_quoted ^= byte == b'"';
+        closes |= !is_quoted && before == b'[' && byte == b'/';
+        before = byte;
+        byte == b']' && !is_quoted
+    });
+    match end {
+        Some(end) => end + 1 == tail.len() && !closes,
+        // Of quotes that do not come in pairs nobody knows what is in them.
+        None => tail.ends_with(']') && memmem::find(tail.as_bytes(), b"[/").is_none(),
+    }
+}
+
+/// The rest of a tag's line without blanks and what closes its decoration.
+pub(super) fn without_suffix(rest: &str, repairs: Repairs) -> &str {
+    let emphasis = repairs.has(Repairs::EMPHASIS) || repairs.has(Repairs::STRUCK);
+    rest.trim_end_matches(|c: char| {
+        c.is_whitespace() || is_zero_width(c) || emphasis && matches!(c, '*' | '_' | '`' | '~')
+    })
+}
+
+/// What follows a tag on its line, without what closes its decoration: right behind it, or where the
+/// line ends with a tag. Anywhere else such signs are of the text.
+pub(super) fn without_decoration(after: &str, repairs: Repairs) -> &str {
+    let inner = without_suffix(after, repairs);
+    if inner.is_empty() || inner.ends_with(']') {
+        return inner.trim();
+    }
+    let after = without_suffix(after, Repairs::default());
+    let inner = after.trim_start_matches(['*', '_', '`', '~']);
+    let is_closed = repairs.has(Repairs::EMPHASIS) || repairs.has(Repairs::STRUCK);
+    if is_closed && inner.starts_with(char::is_whitespace) { inner.trim() } else { after.trim() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_is_one_up_to_the_first_bracket_outside_of_quotes() {
+        for tail in ["]", " path=\"a]b\"]", " path=\"a[/b\" end=\"T\"]", " path='a\"b']"] {
+            assert!(is_one_tag(tail), "{tail}");
+        }
+        for tail in ["", " path=\"a\"", "] x", "]x[/DONE]", " [/b]", " \"[/b]", " path=\"a\" [/b]"]
+        {
+            assert!(!is_one_tag(tail), "{tail}");
+        }
+    }
+}
