@@ -1,8 +1,6 @@
 //! Text of an LLM's in rows of the terminal's width: none of it begins a row of its own, and nothing
 //! of it is pushed out of sight by blanks.
 
-use std::mem;
-
 /// What every row of an LLM's text begins with.
 pub(super) const BAR: &str = "  | ";
 /// As many blanks in a row are shown as they are.
@@ -91,27 +89,36 @@ fn columns(c: char) -> usize {
 
 /// A squeezed line in pieces of at most `room` columns; at least one.
 pub(super) fn pieces(line: &str, room: usize) -> Vec<String> {
-    let mut pieces = Vec::new();
-    let (mut piece, mut taken) = (String::new(), 0);
-    for c in squeezed(line).chars() {
-        if taken + columns(c) > room && !piece.is_empty() {
-            pieces.push(mem::take(&mut piece));
-            taken = 0;
+    let (mut pieces, line) = (Vec::new(), squeezed(line));
+    let mut rest = &*line;
+    loop {
+        let (piece, more) = rest.split_at(first_of(rest, room));
+        pieces.push(piece.to_owned());
+        if more.is_empty() {
+            return pieces;
         }
-        taken += columns(c);
-        piece.push(c);
+        rest = more;
     }
-    pieces.push(piece);
-    pieces
+}
+
+/// How many bytes of a line fit in so many columns; its first character always does.
+fn first_of(line: &str, room: usize) -> usize {
+    let mut taken = 0;
+    let mut ends = line.char_indices().filter(|(at, c)| {
+        taken += columns(*c);
+        taken > room && *at > 0
+    });
+    ends.next().map_or(line.len(), |(at, _)| at)
 }
 
 /// The same of a text that is read and not compared: a piece ends behind a word where it can.
 fn in_words(line: &str, room: usize) -> Vec<String> {
-    let (mut found, mut rest) = (Vec::new(), squeezed(line));
+    let (mut found, line) = (Vec::new(), squeezed(line));
+    let mut rest = &*line;
     loop {
-        let first = pieces(&rest, room).swap_remove(0);
+        let first = &rest[..first_of(rest, room)];
         if first.len() == rest.len() {
-            found.push(first);
+            found.push(first.to_owned());
             return found;
         }
         let at = if rest[first.len()..].starts_with(' ') {
@@ -120,7 +127,7 @@ fn in_words(line: &str, room: usize) -> Vec<String> {
             first.rfind(' ').filter(|at| *at >= first.len() / 2).unwrap_or(first.len())
         };
         found.push(rest[..at].trim_end().to_owned());
-        rest = rest[at..].strip_prefix(' ').unwrap_or(&rest[at..]).to_owned();
+        rest = rest[at..].strip_prefix(' ').unwrap_or(&rest[at..]);
     }
 }
 
