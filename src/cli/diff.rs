@@ -1,5 +1,6 @@
 //! `diff`: what a turn changed, or several, or a whole session.
 
+use std::borrow::Cow;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -101,12 +102,12 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
         } else if binary {
             changes::binary(&change.shown(), before.as_ref(), after.as_ref())
         } else {
-            let (old, new) = (before.clone().map(readable), after.clone().map(readable));
+            let (old, new) = (before.as_ref().map(readable), after.as_ref().map(readable));
             // What only looks the same is another all the same.
             if old == new {
                 changes::binary(&change.shown(), before.as_ref(), after.as_ref())
             } else {
-                unified(&change.shown(), old.as_ref(), new.as_ref())
+                unified(&change.shown(), old.as_deref(), new.as_deref())
             }
         };
         if context.json {
@@ -173,17 +174,17 @@ fn is_binary(standing: &Standing) -> bool {
 }
 
 /// A text in another encoding as one in UTF-8, to look at: each byte that is none stands as `<E9>`.
-fn readable(standing: Standing) -> Standing {
+fn readable(standing: &Standing) -> Cow<'_, Standing> {
     match standing {
-        Standing::File(bytes) if str::from_utf8(&bytes).is_err() => {
+        Standing::File(bytes) if str::from_utf8(bytes).is_err() => {
             let mut text = String::with_capacity(bytes.len());
             for chunk in bytes.utf8_chunks() {
                 text.push_str(chunk.valid());
                 chunk.invalid().iter().for_each(|byte| text.push_str(&format!("<{byte:02X}>")));
             }
-            Standing::File(text.into_bytes())
+            Cow::Owned(Standing::File(text.into_bytes()))
         }
-        other => other,
+        other => Cow::Borrowed(other),
     }
 }
 

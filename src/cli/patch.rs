@@ -83,7 +83,6 @@ fn one(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<u8> {
         _ => String::new(),
     };
     out.extend(modes.into_bytes());
-    let bytes = |side: Option<&Side>| side.map(|side| side.bytes.clone()).unwrap_or_default();
     let (old, new) = (bytes(before), bytes(after));
     if old == new {
         // Without it `patch` takes back no file that was made empty.
@@ -99,7 +98,7 @@ fn one(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<u8> {
         None => b"/dev/null".to_vec(),
     };
     let (a, b) = (name("a", before), name("b", after));
-    if is_binary(&old) || is_binary(&new) {
+    if is_binary(old) || is_binary(new) {
         out.extend([b"Binary files ", &*a, b" and ", &*b, b" differ\n"].concat());
         return out;
     }
@@ -108,8 +107,12 @@ fn one(path: &[u8], before: Option<&Side>, after: Option<&Side>) -> Vec<u8> {
         let end: &[u8] = if name.contains(&b' ') { b"\t\n" } else { b"\n" };
         out.extend([sign.as_bytes(), &*name, end].concat());
     }
-    out.extend(hunks(&lines(&old), &lines(&new)));
+    out.extend(hunks(&lines(old), &lines(new)));
     out
+}
+
+fn bytes(side: Option<&Side>) -> &[u8] {
+    side.map_or(&[], |side| &side.bytes)
 }
 
 /// The lines of a file, each with its line feed: nothing else ends one.
