@@ -26,17 +26,21 @@ pub(super) const MARKS: [&str; 2] = ["journal", ".lock"];
 /// it, and it has to be named.
 pub fn find(here: &Path) -> Result<Option<PathBuf>> {
     let here = here.canonicalize().map_err(|e| Error::io("open the folder", here, e))?;
-    let Some(base) = within_one_file_system(&here).find(|folder| is_base(folder)) else {
-        return Ok(None);
-    };
+    let Some(base) = nearest(&here) else { return Ok(None) };
     own(base)?;
     unlinked(base)?;
     unwritten(base)?;
     Ok(Some(base.to_owned()))
 }
 
+/// The nearest folder from `here` upwards, a canonical path, that looks like a base directory, whoever it
+/// belongs to.
+pub(super) fn nearest(here: &Path) -> Option<&Path> {
+    within_one_file_system(here).find(|folder| is_base(folder))
+}
+
 /// Whether a folder looks like a base directory.
-pub(super) fn is_marked(folder: &Path) -> bool {
+fn is_marked(folder: &Path) -> bool {
     let is_folder = |name: &&str| folder.join(name).is_dir();
     let has = |mark: &&str| folder.join("sessions").join(mark).is_file();
     fs::symlink_metadata(folder.join(FILE)).is_ok()
@@ -50,10 +54,15 @@ fn is_base(folder: &Path) -> bool {
     !is_own && is_marked(folder)
 }
 
+/// Whether somebody has been at work with this folder of sessions.
+pub fn has_marks(sessions: &Path) -> bool {
+    MARKS.iter().any(|mark| fs::symlink_metadata(sessions.join(mark)).is_ok())
+}
+
 impl Config {
     /// Whether a session or a run has begun with these settings.
     pub fn has_begun(&self) -> bool {
-        MARKS.iter().any(|mark| fs::symlink_metadata(self.sessions.join(mark)).is_ok())
+        has_marks(&self.sessions)
     }
 }
 

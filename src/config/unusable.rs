@@ -2,15 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::finding::is_marked;
-use super::known::Known;
+use super::finding::nearest;
 use super::{Config, Consent, Layers, Raw};
 use crate::error::{Error, Result};
 
 /// The nearest folder from `here` upwards that looks like a base directory, whoever it belongs to.
 pub fn marked(here: &Path) -> Option<PathBuf> {
-    let here = here.canonicalize().ok()?;
-    here.ancestors().find(|folder| is_marked(folder)).map(Path::to_owned)
+    nearest(&here.canonicalize().ok()?).map(Path::to_owned)
 }
 
 impl Config {
@@ -21,10 +19,6 @@ impl Config {
     pub fn look_without_file(base: &Path, flags: Raw) -> Result<(Self, Consent)> {
         let base =
             base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
-        let layers = Layers::around_the_file(flags)?;
-        let mut config = Self::of_layers(base, &layers)?;
-        config.known = Known::of(&config);
-        let consent = Consent::of_found(&config, &layers);
-        Ok((config, consent))
+        Self::looked(base, &Layers::around_the_file(flags)?)
     }
 }

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::config::{Config, FILE, FOLDER};
+use crate::config::{Config, FILE, FOLDER, has_marks};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 
@@ -23,8 +23,6 @@ const NAMES: usize = 100_000;
 const ELSEWHERE: [&str; 7] = ["/boot", "/dev", "/proc", "/run", "/sys", "/usr", "/nix"];
 /// The folders of a base directory, as they are called where nothing else is set.
 const FOLDERS_OF_A_BASE: [&str; 4] = ["inbox", "outbox", "sessions", "approvals"];
-/// What stands in the folder of sessions once somebody has been at work.
-const MARKS: [&str; 2] = ["journal", ".lock"];
 
 /// What there is around and below a root.
 #[derive(Debug, Default)]
@@ -125,10 +123,6 @@ fn is_in_workspace(root: &Path, config: &Config) -> bool {
 
 fn is_marked(folder: &Path) -> bool {
     fs::symlink_metadata(folder.join(FILE)).is_ok() || has_marks(&folder.join("sessions"))
-}
-
-fn has_marks(sessions: &Path) -> bool {
-    MARKS.iter().any(|mark| fs::symlink_metadata(sessions.join(mark)).is_ok())
 }
 
 /// Whether a place lies in the root, by its name or where it really is. It need not exist.

@@ -98,6 +98,11 @@ fn a_base_directory_of_somebody_else_is_refused() {
         }
         assert!(!base.exists("ran") && !base.exists("src/ran"));
     }
+    // In deaddrop's own folder the base directory around it is meant, as everywhere.
+    let told = run_in(&base, ".deaddrop/inbox", &["doctor"]).with_code(1).stdout;
+    assert!(told.contains("\nok  workspace "), "{told}");
+    let here = base.path().canonicalize().unwrap();
+    assert!(told.contains(&format!("{}", here.join("deaddrop.toml").display())), "{told}");
     let sudo = Run::of(base.command(&["sessions"]).env("SUDO_UID", "60123"), "");
     sudo.ok();
     base.run(&["-C", ".", "sessions"]).ok();
