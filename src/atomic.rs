@@ -157,6 +157,17 @@ pub fn read_own(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Makes a folder and those above it; gives what was made, the innermost first.
+///
+/// # Errors
+/// One cannot be made.
+pub fn make_folders(folder: &Path) -> Result<Vec<PathBuf>> {
+    let missing = folder.ancestors().take_while(|folder| !folder.exists());
+    let missing = missing.map(Path::to_owned).collect();
+    fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
+    Ok(missing)
+}
+
 /// Makes the entries of `folder` durable.
 pub fn sync_folder(folder: &Path) -> Result<()> {
     if cfg!(unix) {

@@ -127,8 +127,8 @@ pub struct Beginning {
 }
 
 impl Base {
-    /// Opens the base directory of `config` to serve it: takes the lock, makes what is missing,
-    /// finishes what deaddrop was stopped in, and clears away what an interrupted write left.
+    /// Opens the base directory of `config` to serve it: makes its folders and notes them, takes the lock,
+    /// makes what else is missing, finishes what deaddrop was stopped in, and clears away what an interrupted write left.
     pub fn open(
         config: Config,
         clock: Clock,

@@ -67,8 +67,7 @@ pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<Exit
     };
     can_be_used(&folder)?;
     // Where the settings lead can only be told of a folder that is there.
-    let new: Vec<&Path> = folder.ancestors().take_while(|above| !above.exists()).collect();
-    fs::create_dir_all(&folder).map_err(|e| Error::io("make the folder", &folder, e))?;
+    let new = atomic::make_folders(&folder)?;
     let typed: Vec<&str> = given.iter().map(|(name, _)| *name).collect();
     let agreed = agreed(&folder, draft.as_ref(), &typed, &talk);
     let config = agreed.inspect_err(|_| new.iter().for_each(|new| drop(fs::remove_dir(new))))?;

@@ -14,7 +14,7 @@ use super::found::found;
 use super::noted::folder_of;
 use super::opening::{Opening, led_away, openings};
 use super::own::{make_folder, name_of, state_home};
-use super::tracked::tracked;
+use super::tracked::{TRACKED, tracked};
 use super::{Config, FILE, Layers};
 use crate::atomic;
 use crate::error::{Error, Result};
@@ -41,14 +41,14 @@ struct Note {
 #[must_use]
 pub struct Consent {
     base: PathBuf,
-    /// All that its file opens.
+    /// All that its file opens, and what others than the person may write of its own by a pull.
     openings: Vec<Opening>,
     /// What of it is in force, and not agreed to.
     lacks: Vec<Opening>,
-    /// Where a flag or a variable leads away by a link that is not the person's word.
-    led_away: Option<String>,
     /// Why that could not be found out, if so.
     unknown: Option<String>,
+    /// Where a flag or a variable leads away by a link that is not the person's word.
+    led_away: Option<String>,
     /// What deaddrop finds of its own that it has not made for this person, and whose it becomes.
     found: Option<(Opening, Box<Config>)>,
 }
@@ -167,10 +167,11 @@ impl Consent {
     /// It cannot be noted, or is too long to be looked at.
     pub fn allow(&self) -> Result<()> {
         let long = self.openings.iter().chain(self.found()).find(|opening| opening.is_too_long());
-        if let Some(Opening { name, .. }) = long {
-            let what_to_do = match long.and_then(|long| long.origin.as_ref()) {
+        if let Some(Opening { name, origin, .. }) = long {
+            let what_to_do = match origin {
                 Some(_) => "shorten it, or say it in your own settings file",
-                None => "have git track less of it (`git rm -r --cached`)",
+                None if name == TRACKED => "have git track less of it (`git rm -r --cached`)",
+                None => "look at it there, and move away what is not yours",
             };
             let problem = format!(
                 "{} is longer than the {SHOWN} characters that are shown, so nobody can agree to it here; {what_to_do}",

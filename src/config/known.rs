@@ -36,17 +36,15 @@ impl Known {
         let noted = all.iter().find(|other| other.base == config.base).cloned();
         let folders = all.iter().flat_map(|other| other.folders.iter().cloned()).collect();
         let mut known = Self { noted, folders, ..Self::default() };
-        let workspace = real(&config.workspace);
-        let written = [&config.workspace].into_iter().chain(&config.sandbox.writable);
-        let written: Vec<PathBuf> = written.map(|place| real(place)).collect();
+        let written = written(config);
+        let workspace = &written[0];
         let inside = |place: &PathBuf| {
             written.iter().any(|in_it| place.starts_with(in_it) || real(place).starts_with(in_it))
         };
         // Also its own that it has not now: what was trusted once is trusted when settings name it again.
-        let places = known.folders.iter().filter(|it| inside(&it.place) && it.stands());
-        let mut standing: Vec<PathBuf> = places.map(|it| it.place.clone()).collect();
-        standing.retain(|place| !workspace.starts_with(place));
-        known.own = standing;
+        let is_within = |it: &&Folder| inside(&it.place) && !workspace.starts_with(&it.place);
+        let standing = known.folders.iter().filter(is_within).filter(|it| it.stands());
+        known.own = standing.map(|it| it.place.clone()).collect();
         let is_other = |other: &Used| other.base != config.base && other.lives();
         for other in all.into_iter().filter(is_other) {
             let holds = |place: &PathBuf| {
@@ -68,9 +66,8 @@ impl Known {
 }
 
 /// Those places that lie in no other of them, nor in one of `held`: what is in what is hidden is hidden.
-fn outermost(places: Vec<PathBuf>, held: &[PathBuf]) -> Vec<PathBuf> {
+fn outermost(mut places: Vec<PathBuf>, held: &[PathBuf]) -> Vec<PathBuf> {
     let mut own: Vec<PathBuf> = Vec::new();
-    let mut places = places;
     places.sort();
     let held: Vec<PathBuf> = held.iter().map(|place| real(place)).collect();
     for place in places {
@@ -129,7 +126,6 @@ impl Config {
             all.retain(|other| other.base != mine.base && (other.lives() || other.stands()));
             all.push(mine);
             all.drain(..all.len().saturating_sub(MOST));
-            true
         })
         .map(drop)
     }
@@ -141,13 +137,10 @@ impl Config {
     pub fn disown(&self) -> Result<bool> {
         let mine = used(self);
         change(|all| {
-            let count = |all: &[Used]| all.iter().map(|used| used.folders.len()).sum::<usize>();
-            let before = count(all);
             for used in all.iter_mut() {
                 used.folders
                     .retain(|folder| used.base != mine.base && !mine.folders.contains(folder));
             }
-            before != count(all)
         })
     }
 
@@ -217,14 +210,19 @@ pub fn known_within(folder: &Path) -> Vec<PathBuf> {
     own.filter(|own| own.iter().any(|place| is_there(place))).flatten().collect()
 }
 
+/// Where its replies write: the workspace, and what its commands may change beside it.
+fn written(config: &Config) -> Vec<PathBuf> {
+    let Config { workspace, sandbox, .. } = config;
+    [workspace].into_iter().chain(&sandbox.writable).map(|place| real(place)).collect()
+}
+
 fn used(config: &Config) -> Used {
-    let Config { base, workspace, sandbox, .. } = config;
-    let written = [workspace].into_iter().chain(&sandbox.writable).map(|place| real(place));
+    let base = &config.base;
     let folders = config.roles().map(|(role, folder)| Folder::at(role, folder));
     Used {
         base: base.clone(),
         folder: folder_of(base),
-        written: written.collect(),
+        written: written(config),
         own: config.own_state(),
         folders: folders.into_iter().flatten().collect(),
     }

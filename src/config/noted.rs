@@ -105,8 +105,8 @@ impl Used {
     }
 }
 
-/// Changes what is noted, alone; `change` says whether there is something to write.
-pub(super) fn change(change: impl FnOnce(&mut Vec<Used>) -> bool) -> Result<bool> {
+/// Changes what is noted, alone, and writes it where it is another then. Returns whether it is.
+pub(super) fn change(change: impl FnOnce(&mut Vec<Used>)) -> Result<bool> {
     let home = home()?;
     make_folder(&home).map_err(|e| Error::io("make the folder", &home, e))?;
     let lock = home.join(LOCK);
@@ -115,7 +115,9 @@ pub(super) fn change(change: impl FnOnce(&mut Vec<Used>) -> bool) -> Result<bool
     let _held = held.map_err(|e| Error::io("lock", &lock, e))?;
     // One that cannot be read is begun anew: it would keep others from being noted for ever.
     let mut all = read().unwrap_or_default();
-    let is_changed = change(&mut all);
+    let before = all.clone();
+    change(&mut all);
+    let is_changed = all != before;
     if is_changed {
         atomic::write_private(&home.join(NOTED), &written(&all))?;
     }

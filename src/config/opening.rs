@@ -82,15 +82,15 @@ const POLICIES: &str = "what this policy allows is more than without it";
 /// The policies that sessions and runs have where none is set.
 const UNSET: [&str; 2] = [SESSION_POLICY, RUN_POLICY];
 
-/// A setting of a base directory that opens something.
+/// What opens something: a setting of a base directory, or what stands or is tracked in its own folders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opening {
-    /// Its name, as in `sandbox.network`.
+    /// The setting's name, as in `sandbox.network`; or what it is.
     pub name: String,
     /// Its value as a settings file has it; of files and folders also where they lead.
     pub value: String,
-    /// Where it was made: a file with its line. Where a link leads out what the person set themselves, or
-    /// what nobody set, there is none.
+    /// Where it was made: a file with its line. Of what no file sets there is none: where a link leads out
+    /// what the person set themselves, what is found, what git tracks.
     pub origin: Option<String>,
     /// What it does, in a few words.
     pub does: &'static str,
@@ -203,6 +203,11 @@ fn is_protected(name: &str, within: &Path, layers: &Layers) -> bool {
     within.iter().any(is_protected)
 }
 
+/// Whether a place is in the base directory, and under no protected name there.
+fn is_within(name: &str, base: &Path, place: &Path, layers: &Layers) -> bool {
+    place.strip_prefix(base).is_ok_and(|within| !is_protected(name, within, layers))
+}
+
 /// What is set of one by a file, be it the base directory's or the person's own, or else the default.
 fn set_of(name: &str, Layers { own, file, .. }: &Layers) -> Setting {
     if file.sets(name) { file.setting(name) } else { own.setting(name) }
@@ -214,8 +219,7 @@ fn outside(name: &str, base: &Path, layers: &Layers) -> Option<(String, String)>
     let folder = set.folder(base).ok()?;
     let is_own = own.sets(name) && set.value == own.setting(name).value;
     let place = real(&folder);
-    let is_within =
-        place.strip_prefix(base).is_ok_and(|within| !is_protected(name, within, layers));
+    let is_within = is_within(name, base, &place, layers);
     // Where no link leads it elsewhere, their own word is followed to the letter.
     if is_within || (is_own && (folder == place || !goes_through(base, &folder))) {
         return None;
@@ -238,8 +242,7 @@ pub(super) fn led_away(base: &Path, layers: &Layers) -> Option<String> {
         };
         let (path, place) = paths.into_iter().find_map(|path| {
             let place = real(&path);
-            let within = place.strip_prefix(base);
-            let is_within = within.is_ok_and(|within| !is_protected(name, within, layers));
+            let is_within = is_within(name, base, &place, layers);
             (!is_within && path != place && goes_through(base, &path)).then_some((path, place))
         })?;
         Some(format!(

@@ -10,6 +10,8 @@ use super::git::ask_git;
 use super::opening::Opening;
 use super::{Config, real};
 
+/// What that is called among what opens something.
+pub(super) const TRACKED: &str = "tracked by git";
 /// What a regular file is to git, whatever its rights.
 const FILE: &str = "100";
 
@@ -29,7 +31,7 @@ pub(super) fn tracked(config: &Config) -> Option<Opening> {
         repositories.flat_map(|repository| of(repository, &folders, &config.base)).collect();
     let names: Vec<&str> = all.iter().map(|(_, name)| name.as_str()).collect();
     (!names.is_empty()).then(|| Opening {
-        name: "tracked by git".to_owned(),
+        name: TRACKED.to_owned(),
         value: names.join(", "),
         origin: None,
         does: "whoever can push there writes your sessions, replies and approvals",

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -11,7 +11,6 @@ use serde_json::json;
 use super::unit::{self, Unit};
 use super::{Context, Service, systemctl, talk};
 use crate::atomic;
-use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 
@@ -28,7 +27,7 @@ impl Service<'_> {
             .text()
             .map_err(|why| Error::usage(format!("no unit can be written: {why}")))?;
         let before = self.before()?;
-        let made = self.path.parent().map(make).transpose()?.unwrap_or_default();
+        let made = self.path.parent().map(atomic::make_folders).transpose()?.unwrap_or_default();
         atomic::write(&self.path, text.as_bytes())?;
         let enable: &[&str] = if start { &["enable", "--now"] } else { &["enable"] };
         let done = systemctl(&["daemon-reload"]).and_then(|_| {
@@ -91,7 +90,7 @@ impl Service<'_> {
             return Ok(ExitCode::SUCCESS);
         };
         self.forget(|_| true);
-        let serves = if serves(&self.context.config) {
+        let serves = if Lock::holder_serves(&self.context.config) {
             "; the deaddrop that serves this base directory now goes on until it is stopped"
         } else {
             ""
@@ -147,17 +146,4 @@ impl Service<'_> {
             }
         }
     }
-}
-
-/// Makes a folder and those above it; gives what was made, the innermost first.
-fn make(folder: &Path) -> Result<Vec<PathBuf>> {
-    let missing = folder.ancestors().take_while(|folder| !folder.exists());
-    let missing = missing.map(Path::to_owned).collect();
-    fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
-    Ok(missing)
-}
-
-/// Whether a deaddrop serves the base directory now.
-fn serves(config: &Config) -> bool {
-    Lock::is_held(config) && Lock::holder_serves(config)
 }
