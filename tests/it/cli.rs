@@ -219,6 +219,15 @@ fn the_exit_code_of_a_stopped_daemon_is_130() {
     daemon.stop();
 }
 
+/// A command line run as one who may not write everywhere: as another user where this one is root. None, and
+/// said so, where that cannot be had.
+pub fn not_as_root(base: &Base, arguments: &[&str]) -> Option<Command> {
+    if rustix::process::geteuid().is_root() {
+        return unprivileged(base, arguments);
+    }
+    Some(base.command(arguments))
+}
+
 /// A command line run as a user without rights, where that can be had.
 fn unprivileged(base: &Base, arguments: &[&str]) -> Option<Command> {
     use std::os::unix::fs::PermissionsExt;
@@ -239,11 +248,12 @@ fn unprivileged(base: &Base, arguments: &[&str]) -> Option<Command> {
         command.env("XDG_STATE_HOME", &state);
         command
     };
-    let can = program_as_them(&["config", "allow"]).output();
-    if !can.is_ok_and(|output| output.status.success()) {
-        eprintln!("SKIPPED: cannot run the program as another user here");
+    let can = program_as_them(&["--version"]).output();
+    if !can.as_ref().is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: cannot run the program as another user here: {can:?}");
         return None;
     }
+    Run::of(&mut program_as_them(&["-C", ".", "config", "allow"]), "").ok();
     Some(program_as_them(arguments))
 }
 

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use crate::cli::not_as_root;
 use crate::support::{Base, ID, Run};
 
 /// Each key, with a value of its own for the person's file, deaddrop.toml, a variable and a flag.
@@ -360,14 +361,10 @@ fn a_folder_that_is_not_there_is_told_and_one_that_cannot_be_is_refused() {
     // Of deaddrop's own nobody expects it.
     let run = base.run(&["config", "set", "inbox_dir", "in"]).ok();
     assert!(!run.stderr.contains("warning"), "{run:?}");
-    let set = |folder: &str| {
-        let arguments = ["config", "set", "workspace_dir", folder];
-        base.command(&arguments)
-    };
-    if rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED: a folder that may not be written, since root may");
-        return;
-    }
-    let run = Run::of(&mut set("/nonexist/x"), "").with_code(2);
+    let settings = base.read("deaddrop.toml");
+    let set = ["config", "set", "workspace_dir", "/nonexist/x"];
+    let Some(mut set) = not_as_root(&base, &set) else { return };
+    let run = Run::of(&mut set, "").with_code(2);
     assert!(run.stderr.contains("cannot be made: you may not write in /,"), "{run:?}");
+    assert_eq!(base.read("deaddrop.toml"), settings);
 }
