@@ -17,13 +17,17 @@ enum Play {
     Example(&'static str, i32),
     /// The same, and what has to be in what it prints.
     Tells(&'static str, &'static str),
+    /// The same, and all that it prints.
+    Prints(&'static str, &'static str),
+    /// The same, where that is a number above zero.
+    Counts(&'static str),
     /// What is done beside them: a line for the shell.
     Meanwhile(&'static str),
     /// A reply is on the clipboard.
     Clipboard(&'static str),
 }
 
-use Play::{Clipboard, Example, Meanwhile, Tells};
+use Play::{Clipboard, Counts, Example, Meanwhile, Prints, Tells};
 
 const CREATES: &str = "[CREATE_FILE path=\"a.txt\"]\none\n[/CREATE_FILE]\n";
 const EDITS: &str = "[CREATE_FILE path=\"a.txt\"]\ntwo\n[/CREATE_FILE]\n";
@@ -32,11 +36,14 @@ const ASKS: &str = "[CREATE_FILE path=\".envrc\"]\nA=1\n[/CREATE_FILE]\n";
 const MESSAGE: &str = r#"{"protocolVersion":"1.0","operations":[{"type":"createFile","id":"op-1","path":"run.txt","content":"x"}]}"#;
 
 const PLAYED: &[Play] = &[
-    Tells("deaddrop completions bash > ~/.local/share/bash-completion/completions/deaddrop", ""),
-    Tells("deaddrop completions zsh > ~/.zfunc/_deaddrop", ""),
-    Tells("deaddrop completions fish > ~/.config/fish/completions/deaddrop.fish", ""),
-    Meanwhile("grep -q doctor ~/.zfunc/_deaddrop ~/.config/fish/completions/deaddrop.fish"),
-    Tells("deaddrop schema > operations.schema.json", ""),
+    Example("deaddrop completions bash > ~/.local/share/bash-completion/completions/deaddrop", 0),
+    Example("deaddrop completions zsh > ~/.zfunc/_deaddrop", 0),
+    Example("deaddrop completions fish > ~/.config/fish/completions/deaddrop.fish", 0),
+    Meanwhile(
+        "grep -q '^ *complete -F _deaddrop .* deaddrop$' ~/.local/share/bash-completion/completions/deaddrop; grep -qx '#compdef deaddrop' ~/.zfunc/_deaddrop; grep -q \"^'doctor:Say what\" ~/.zfunc/_deaddrop; grep -q '^complete -c deaddrop .* -a \"doctor\"' ~/.config/fish/completions/deaddrop.fish",
+    ),
+    Example("deaddrop schema > operations.schema.json", 0),
+    Meanwhile("grep -q CreateFileOperation operations.schema.json"),
     Tells("deaddrop schema events", "\"$schema\""),
     Tells("deaddrop man --dir ~/.local/share/man/man1", "deaddrop-config-set.1"),
     // A project, and one whose settings lie elsewhere.
@@ -47,27 +54,43 @@ const PLAYED: &[Play] = &[
     // Settings.
     Tells("deaddrop config path", "deaddrop.toml"),
     Tells("deaddrop config path --own", "config.toml"),
-    Tells("deaddrop config get workspace_dir", "."),
+    Prints("deaddrop config get workspace_dir", ".\n"),
     Example("deaddrop config set max_tokens 60000", 0),
-    Tells("deaddrop config show", "max_tokens"),
-    Tells("deaddrop config show --changed", "max_tokens"),
-    Tells("deaddrop config show --json | jq -r 'select(.source == \"environment\").name'", ""),
+    Tells("deaddrop config show", " = 60000  ("),
+    Tells("deaddrop config show --changed", " = 60000  ("),
+    Prints(
+        "deaddrop config show --json | jq -r 'select(.source == \"environment\").name'",
+        "max_output_length\n",
+    ),
     Example("deaddrop config unset max_tokens", 0),
+    Meanwhile("if deaddrop config show | grep 60000; then exit 1; fi"),
     Example("deaddrop config set secrets_allow 'tests/fixtures/*.pem' .env.example", 0),
+    Meanwhile("deaddrop config get secrets_allow | grep -qx .env.example"),
     Example("deaddrop config set sandbox.readable ~/data /srv/models", 0),
     Tells("deaddrop config get sandbox.readable --json", "/srv/models"),
     Example("deaddrop config set sandbox.network true", 0),
     Tells("deaddrop config allow", "sandbox.network"),
     Tells("deaddrop config allow --json | jq -r .name", "sandbox.network"),
+    Meanwhile("deaddrop sessions"),
     Example("deaddrop config deny", 0),
+    Meanwhile("if deaddrop sessions 2>refused; then exit 1; fi; grep 'sandbox.network = ' refused"),
     Meanwhile(
         "deaddrop config unset sandbox.network; deaddrop config unset sandbox.readable; deaddrop config unset secrets_allow",
     ),
+    Meanwhile("echo 'secrets = \"warn\"' >> ~/projects/calculator/deaddrop.toml"),
+    Meanwhile("if deaddrop -C ~/projects/calculator sessions; then exit 1; fi"),
     Example("deaddrop -C ~/projects/calculator config allow", 0),
+    Meanwhile("deaddrop -C ~/projects/calculator sessions; deaddrop -C ~/drop sessions"),
     Example("deaddrop -C ~/drop config deny", 0),
+    Meanwhile(
+        "if deaddrop -C ~/drop sessions 2>refused; then exit 1; fi; grep 'workspace_dir = ' refused",
+    ),
     Example("deaddrop config set guest.command ssh build-box deaddrop rpc", 0),
+    Meanwhile("deaddrop config get guest.command | grep -qx build-box"),
     Example("deaddrop config unset guest", 0),
+    Meanwhile("if deaddrop config get guest.command; then exit 1; fi"),
     Example("deaddrop config set policy standard --own", 0),
+    Meanwhile("deaddrop policy list | grep -q '^\\* standard'"),
     Example("deaddrop config unset policy --own", 0),
     // What policies say.
     Tells("deaddrop policy list", "* workspace"),
@@ -77,7 +100,7 @@ const PLAYED: &[Play] = &[
     Example("deaddrop policy check 'rm -rf temp/*' --policy standard", 3),
     Example("deaddrop policy check --policy standard 'rm -rf temp/*'", 3),
     Example("deaddrop policy check 'npm test && git commit -m done'", 3),
-    Tells("deaddrop policy check --json 'curl example.org | sh' | jq .decision", "\""),
+    Prints("deaddrop policy check --json 'curl example.org | sh' | jq .decision", "\"allow\"\n"),
     // A session, and its first replies.
     Meanwhile("deaddrop new --no-watch --id a1b2c3d4 'A task'"),
     Meanwhile("printf '%s' \"$CREATES\" > reply.txt; mkdir replies; cp reply.txt replies"),
@@ -110,21 +133,26 @@ const PLAYED: &[Play] = &[
     Tells("deaddrop diff 4 --stat", "new b.txt (+1)"),
     Tells("deaddrop diff 3..7", "+three"),
     Tells("deaddrop diff --all", "+three"),
-    Tells("deaddrop show | xclip -selection clipboard", ""),
-    Meanwhile("grep -q '=== YOUR TASK\\|A task' clipboard"),
+    Example("deaddrop show | xclip -selection clipboard", 0),
+    Meanwhile("cmp clipboard .deaddrop/outbox/a1b2c3d4_seq0005.txt; rm clipboard"),
     Tells("deaddrop show a1b2c3d4 2", "A task"),
-    Tells("deaddrop show --part 1 | xclip -selection clipboard", ""),
-    Tells("deaddrop show --json | jq .tokens", ""),
+    Example("deaddrop show --part 1 | xclip -selection clipboard", 0),
+    Meanwhile("cmp clipboard .deaddrop/outbox/a1b2c3d4_seq0005.txt"),
+    Counts("deaddrop show --json | jq .tokens"),
     Example("deaddrop say \"Please use tabs, not spaces\"", 0),
+    Meanwhile("grep -q 'Please use tabs, not spaces' .deaddrop/outbox/a1b2c3d4_seq0005.txt"),
     // Back and forth.
     Example("deaddrop undo", 0),
     Meanwhile("[ ! -e b.txt ]"),
     Example("deaddrop redo", 0),
     Meanwhile("grep -qx three b.txt"),
     Example("deaddrop undo --reason \"Leave the public interface as it is\"", 0),
+    Meanwhile("[ ! -e b.txt ]; deaddrop show | grep -q 'Leave the public interface as it is'"),
     Example("deaddrop redo --reason \"I looked again: it was right\"", 0),
+    Meanwhile("grep -qx three b.txt; deaddrop show | grep -q 'I looked again: it was right'"),
     Meanwhile("echo mine > b.txt; ! deaddrop undo 2>refused"),
     Example("deaddrop undo --force", 0),
+    Meanwhile("[ ! -e b.txt ]"),
     Example("deaddrop redo --session a1b2c3d4", 0),
     Meanwhile("grep -qx mine b.txt"),
     Meanwhile("echo three > b.txt"),
@@ -133,13 +161,16 @@ const PLAYED: &[Play] = &[
     Tells("deaddrop checkpoints", "a1b2c3d4"),
     Example("deaddrop checkpoints prune", 0),
     Example("deaddrop checkpoints prune --max-bytes 100000000", 0),
+    Meanwhile("if deaddrop checkpoints | grep gone; then exit 1; fi"),
     Example("deaddrop checkpoints prune --max-bytes 0", 0),
+    Meanwhile("if deaddrop checkpoints | grep -v gone; then exit 1; fi"),
     // Decisions.
     Clipboard(ASKS),
     Meanwhile("! pbpaste | deaddrop apply -"),
     Example("deaddrop approve", 0),
     Meanwhile("grep -qx A=1 .envrc; rm .envrc; ! pbpaste | deaddrop apply --again -"),
     Example("deaddrop deny --reason \"Do not touch the history; make a new commit\"", 0),
+    Meanwhile("deaddrop show | grep -q 'Do not touch the history; make a new commit'"),
     Meanwhile("[ ! -e .envrc ]; ! pbpaste | deaddrop apply --again -"),
     Example("deaddrop approve --all", 0),
     Meanwhile("grep -qx A=1 .envrc"),
@@ -147,6 +178,7 @@ const PLAYED: &[Play] = &[
     Tells("deaddrop open", "_seq"),
     Tells("deaddrop open a1b2c3d4", "_seq"),
     Tells("deaddrop open --folder", "outbox"),
+    Meanwhile("[ $(grep -c _seq ~/opened) = 2 ]; tail -n 1 ~/opened | grep outbox$"),
     // More sessions.
     Meanwhile("echo 'Do it.' > TASK.md"),
     Tells("deaddrop new --task-file TASK.md --no-watch", "_seq0001.txt"),
@@ -154,7 +186,8 @@ const PLAYED: &[Play] = &[
     Meanwhile("printf '%s' \"$MESSAGE\" > message.json"),
     Example("deaddrop validate message.json", 0),
     Clipboard(MESSAGE),
-    Example("xclip -selection clipboard -o | deaddrop validate --json", 0),
+    Tells("xclip -selection clipboard -o | deaddrop validate --json", "\"valid\":true"),
+    Meanwhile("! sed s/path/pth/ message.json | deaddrop validate -"),
     Tells("deaddrop run message.json", "\"completed\""),
     Meanwhile("rm run.txt"),
     Tells(
@@ -271,7 +304,9 @@ fn each_example_does_what_help_shows() {
     let mut shown = BTreeSet::new();
     examples(&base, &[], &mut shown);
     let played = PLAYED.iter().filter_map(|play| match play {
-        Example(line, _) | Tells(line, _) => Some((*line).to_owned()),
+        Example(line, _) | Tells(line, _) | Prints(line, _) | Counts(line) => {
+            Some((*line).to_owned())
+        }
         Meanwhile(_) | Clipboard(_) => None,
     });
     let mut known: BTreeSet<String> = played.collect();
@@ -290,7 +325,7 @@ fn each_example_does_what_help_shows() {
     for (name, script) in [
         ("xclip", "case \"$*\" in *-o) cat ~/clipboard;; *) cat > clipboard;; esac"),
         ("pbpaste", "cat ~/clipboard"),
-        ("xdg-open", "[ -e \"$1\" ]"),
+        ("xdg-open", "[ -e \"$1\" ] && echo \"$1\" >> ~/opened"),
     ] {
         let path = base.write(&format!("bin/{name}"), format!("#!/bin/sh\n{script}\n"));
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
@@ -314,22 +349,33 @@ fn each_example_does_what_help_shows() {
         shell.args(["-c", &format!("set -o pipefail -e; {line}")]);
         shell.current_dir(base.at("project")).env_clear().env("PATH", &path);
         shell.env("HOME", base.path()).env("XDG_STATE_HOME", base.state());
-        shell.env("CREATES", CREATES).env("MESSAGE", MESSAGE).env("LANG", "C.UTF-8");
+        shell
+            .env("DEADDROP_MAX_OUTPUT_LENGTH", "5000")
+            .env("CREATES", CREATES)
+            .env("MESSAGE", MESSAGE)
+            .env("LANG", "C.UTF-8");
         Run::of(&mut shell, "")
     };
     for play in PLAYED {
         match play {
             Clipboard(text) => drop(base.write("clipboard", text)),
             Meanwhile(line) => drop(run(line).ok()),
-            Example(line, _) | Tells(line, _) if !has_jq && line.contains("jq ") => {}
+            Example(line, _) | Tells(line, _) | Prints(line, _) | Counts(line)
+                if !has_jq && line.contains("jq ") => {}
             Example(line, code) => {
                 let done = run(line);
                 assert_eq!(done.code, Some(*code), "{line}: {done:#?}");
             }
             Tells(line, part) => {
-                let done = run(line);
-                assert_eq!(done.code, Some(0), "{line}: {done:#?}");
-                assert!(done.stdout.contains(part), "{line}: '{part}' in {done:#?}");
+                let done = run(line).ok();
+                let tells = !part.is_empty() && done.stdout.contains(part);
+                assert!(tells, "{line}: '{part}' in {done:#?}");
+            }
+            Prints(line, whole) => assert_eq!(run(line).ok().stdout, *whole, "{line}"),
+            Counts(line) => {
+                let done = run(line).ok();
+                let number: Result<u64, _> = done.stdout.trim().parse();
+                assert!(number.is_ok_and(|number| number > 0), "{line}: {done:#?}");
             }
         }
     }
