@@ -1,7 +1,7 @@
 //! What an undo does not lose: the only copy of what cannot go back, what came from among ignored files, and
 //! what the person put in the way; and the checkpoints that a prune has no reason to remove.
 
-use std::fs;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileTypeExt, symlink};
 
 use serde_json::Value;
@@ -17,6 +17,17 @@ fn tells(run: &Run, all: &[&str]) {
     for told in all {
         assert!(run.stderr.contains(told), "{told:?} is not in {}", run.stderr);
     }
+}
+
+/// How many bytes lie there of checkpoints.
+fn kept(base: &Base) -> u64 {
+    let found = walkdir::WalkDir::new(base.at("sessions/checkpoints/blobs")).into_iter();
+    let files = found.map(|entry| entry.unwrap().metadata().unwrap()).filter(Metadata::is_file);
+    files.map(|file| file.len()).sum()
+}
+
+fn length(base: &Base, name: &str) -> u64 {
+    base.at("workspace").join(name).metadata().unwrap().len()
 }
 
 #[test]
@@ -164,8 +175,13 @@ fn a_prune_removes_nothing_that_frees_nothing_and_says_what_is_kept() {
     assert!(!pruned.stderr.contains("0 checkpoints removed"), "{pruned:?}");
     base.run(&["undo"]).ok();
     assert_eq!(base.read("workspace/same"), "3\n");
+    let is_kept = kept(&base);
     let json = base.run(&["checkpoints", "prune", "--max-bytes", "0", "--json"]).ok().stdout;
     let told: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!(told["after"], told["present"], "{told}");
+    assert_eq!((&told["before"], &told["after"]), (&is_kept.into(), &kept(&base).into()), "{told}");
+    // All that is left is what the workspace holds.
+    let held: u64 = ["f2", "f3", "same"].iter().map(|name| length(&base, name)).sum();
+    assert_eq!((&told["present"], kept(&base)), (&held.into(), held), "{told}");
+    assert!(held < is_kept, "{told}");
     tells(&base.run(&["redo"]).with_code(1), &["is gone"]);
 }
