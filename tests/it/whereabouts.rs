@@ -37,10 +37,15 @@ fn the_nearest_base_directory_upwards_is_meant() {
     let run = run_in(&base, "workspace", &["status", "--json"]).ok();
     assert_eq!(serde_json::from_str::<serde_json::Value>(&run.stdout).unwrap()["session"], ID);
     base.write("reply.txt", "[RUN_COMMAND]\nmkdir -p w/inbox w/outbox w/sessions; touch w/sessions/journal w/deaddrop.toml\n[/RUN_COMMAND]\n");
-    base.run(&["apply", "reply.txt"]);
+    base.run(&["apply", "reply.txt"]).ok();
+    assert!(
+        base.exists("workspace/w/sessions/journal") && base.exists("workspace/w/deaddrop.toml")
+    );
     base.sh("mkdir -p workspace/f/inbox workspace/f/outbox workspace/f/sessions; touch workspace/f/sessions/.lock");
-    let run = run_in(&base, "workspace/f", &["status"]).with_code(2);
-    assert!(run.stderr.contains("where replies and commands write"), "{run:?}");
+    for made in ["workspace/w", "workspace/f"] {
+        let run = run_in(&base, made, &["status"]).with_code(2);
+        assert!(run.stderr.contains("where replies and commands write"), "{run:?}");
+    }
 }
 
 #[test]

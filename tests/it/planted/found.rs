@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use super::{ALLOW, is_refused};
+use super::is_refused;
 use crate::support::{Base, ID, Run};
 use crate::terminal::AtTerminal;
 
@@ -16,10 +16,12 @@ fn brought(files: &[(&str, &str)]) -> Base {
 
 /// All that lies in it, with what it holds.
 fn tree(base: &Base) -> Vec<(String, Vec<u8>)> {
-    let entries = walkdir::WalkDir::new(base.path()).sort_by_file_name().into_iter().flatten();
+    let entries = walkdir::WalkDir::new(base.path()).sort_by_file_name().into_iter();
     entries
         .map(|entry| {
-            let held = fs::read(entry.path()).unwrap_or_default();
+            let entry = entry.unwrap();
+            let is_file = entry.file_type().is_file();
+            let held = if is_file { fs::read(entry.path()).unwrap() } else { Vec::new() };
             (entry.path().display().to_string(), held)
         })
         .collect()
@@ -48,18 +50,17 @@ fn what_was_brought_is_not_taken_up_unless_the_person_agrees() {
             &["sessions"],
             &["run", "-"],
         ] {
-            let run = base.run_with(arguments, "[DONE]\nx\n[/DONE]\n");
             // Without sessions and settings none is found there by itself.
-            if run.code != Some(5) || arguments[0] == "new" {
-                let told = is_refused(run, &["found here"]);
-                assert!(told.contains("came with"), "{told}");
-            }
+            let there = [&["-C", "."], arguments].concat();
+            let told = is_refused(base.run_with(&there, "[DONE]\nx\n[/DONE]\n"), &["found here"]);
+            assert!(told.contains("came with"), "{told}");
             assert_eq!(tree(&base), before, "{arguments:?}");
         }
+        is_refused(base.run(&["new", "--no-watch", "A task"]), &["found here"]);
+        assert_eq!(tree(&base), before);
         let shown = base.run(&["-C", ".", "config", "allow"]).ok();
         assert!(shown.stdout.starts_with("found here = "), "{shown:?}");
-        let told = base.run(&["-C", ".", "sessions"]);
-        assert!(!told.stderr.contains(ALLOW), "{told:?}");
+        base.run(&["-C", ".", "sessions"]).ok();
     }
 }
 
@@ -175,9 +176,10 @@ fn folders_that_were_its_own_stay_out_of_reach_of_its_replies() {
     };
     run(&["new", "--no-watch", "--id", ID, "A task"], "").ok();
     let reply = "[CREATE_FILE path=\"approvals/a.json\"]\nx\n[/CREATE_FILE]\n[CREATE_FILE path=\"inbox/r.txt\"]\nx\n[/CREATE_FILE]\n[RUN_COMMAND]\ncp deaddrop.toml sessions/journal; cp deaddrop.toml approvals/b.json\n[/RUN_COMMAND]\n";
-    run(&["apply", "-"], reply);
+    run(&["apply", "-"], reply).ok();
     let outbox = std::fs::read_to_string(place(&format!("o/{ID}_seq0002.txt"))).unwrap();
     assert_eq!(outbox.matches("[FAILED] CREATE_FILE: REJECTED").count(), 2, "{outbox}");
+    assert!(outbox.contains("] RUN_COMMAND: Ran 'cp deaddrop.toml sessions/journal; "), "{outbox}");
     assert!(base.read("sessions/journal").trim_matches('\0').is_empty());
     for name in ["approvals/a.json", "approvals/b.json", "inbox/r.txt"] {
         assert!(!base.exists(name), "{name}");
@@ -232,18 +234,21 @@ fn files_and_folders_of_sessions_are_no_links() {
     let base = Base::with_session();
     base.sh(&format!("mkdir private; touch log; ln -s ../log sessions/{ID}.log"));
     let reply = "[CREATE_FILE path=\"x\"]\nx\n[/CREATE_FILE]\n";
-    let run = base.run_with(&["apply", "-"], reply);
+    let run = base.run_with(&["apply", "-"], reply).with_code(1);
     assert!(run.stderr.contains("it is a link or no regular file"), "{run:?}");
     assert_eq!(base.read("log"), "");
 
     let base = Base::with_session();
     base.sh(&format!("mkdir private; touch private/key; ln -s ../private sessions/{ID}"));
-    base.run_with(&["apply", "-"], "[RUN_COMMAND]\nls ~; touch ~/pwned\n[/RUN_COMMAND]\n");
+    let is_a_link = "is a link, which deaddrop's own folders are not";
+    let told = base.apply("[RUN_COMMAND]\nls ~; touch ~/pwned\n[/RUN_COMMAND]\n");
+    assert!(told.contains(&format!("/sessions/{ID} {is_a_link}")), "{told}");
     assert_eq!(base.names("private"), ["key"]);
     base.sh(&format!(
         "rm sessions/{ID}; mkdir sessions/{ID}; ln -s ../../private sessions/{ID}/home"
     ));
-    base.run_with(&["apply", "-"], "[RUN_COMMAND]\nls ~; touch ~/pwned2\n[/RUN_COMMAND]\n");
+    let told = base.apply("[RUN_COMMAND]\nls ~; touch ~/pwned2\n[/RUN_COMMAND]\n");
+    assert!(told.contains(&format!("/sessions/{ID}/home {is_a_link}")), "{told}");
     assert_eq!(base.names("private"), ["key"]);
 
     let base = brought(&[]);

@@ -68,7 +68,8 @@ fn all_are_named_and_nothing_of_the_repositorys_settings_is_started() {
         &base,
         "mkdir .deaddrop; cd .deaddrop; mkdir outbox; touch outbox/1 outbox/2 outbox/3 outbox/4 outbox/5; cd ..",
     );
-    base.sh("rm -f project/started");
+    // A git that is not kept from it starts it.
+    base.sh("rm project/started");
     let told = is_refused(base.run(&["-C", "project", "sessions"]), &["tracked by git"]);
     assert!(told.contains(".deaddrop/outbox/1, ") && told.contains("/outbox/5: "), "{told}");
     assert!(!base.exists("project/started"));
@@ -102,7 +103,7 @@ fn a_submodule_in_its_place_is_tracked_and_a_repository_without_a_folder_is_none
     base.run(&["init", "c/sub"]).ok();
     base.sh("test ! -e c/sub/started; test ! -e started; test ! -s rules");
     // Nor is one taken for a rule of a repository's own that a link leads to.
-    base.sh(&format!("{GIT} git init -q d; rm -rf d/.git/info; mkdir d/.git/info; ln -s ../../../rules d/.git/info/exclude"));
+    base.sh(&format!("{GIT} git init -q d; rm -r d/.git/info; mkdir d/.git/info; ln -s ../../../rules d/.git/info/exclude"));
     let told = base.run(&["init", "d"]).ok();
     base.sh("test ! -s rules");
     assert!(told.stderr.contains("is a link") || told.stdout.contains("is a link"), "{told:?}");
