@@ -78,7 +78,9 @@ fn ctrl_c_ends_the_demonstration_and_leaves_nothing() {
     let Some(person) = Person::sits_down(&base, 50) else { return };
     person.begins("TMPDIR=$PWD/tmp deaddrop demo");
     person.tmux.shows("_seq0001.txt");
+    wait_until("what serves the project", || serves_in(&base.at("tmp")));
     person.tmux.key("C-c");
     person.tmux.shows("here>");
     wait_until("nothing of it", || base.names("tmp").is_empty());
+    wait_until("the end of what served it", || !serves_in(&base.at("tmp")));
 }
