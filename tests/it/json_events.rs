@@ -2,10 +2,35 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Base, ID};
+use crate::support::{Base, ID, wait_until};
 
 fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+}
+
+fn names(told: &[Value]) -> Vec<&str> {
+    told.iter().map(|event| event["event"].as_str().unwrap()).collect()
+}
+
+/// All that `watch --json` tells: once it has told of the first event of this name, this is asked of deaddrop,
+/// and so many ends of turns are waited for.
+#[track_caller]
+fn watched(base: &Base, first: &str, act: &[&str], ends: usize) -> Vec<Value> {
+    let out = base.at("told");
+    let stdout = std::fs::File::create(&out).unwrap();
+    let null = std::process::Stdio::null;
+    let mut command = base.command(&["watch", "--json"]);
+    let mut child = command.stdin(null()).stderr(null()).stdout(stdout).spawn().unwrap();
+    let seen = |event: &str| {
+        let told = std::fs::read_to_string(&out).unwrap();
+        told.matches(&format!("\"event\":\"{event}\"")).count()
+    };
+    wait_until(first, || seen(first) > 0);
+    base.run(act).ok();
+    wait_until("the end", || seen("end") == ends);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    lines(&std::fs::read_to_string(&out).unwrap())
 }
 
 /// An event without what differs from machine to machine, which must be there.
@@ -68,21 +93,9 @@ fn each_event_of_a_turn_is_a_line() {
 fn a_question_and_what_follows_from_its_answer_are_events() {
     let base = crate::approvals::scene();
     base.write("inbox/r.txt", crate::approvals::ASKS);
-    let mut command = base.command(&["watch", "--json"]);
-    let out = base.at("told");
-    let stdout = std::fs::File::create(&out).unwrap();
-    let null = std::process::Stdio::null;
-    let mut child = command.stdin(null()).stderr(null()).stdout(stdout).spawn().unwrap();
-    let told = || std::fs::read_to_string(&out).unwrap();
-    crate::support::wait_until("a question", || told().contains("\"event\":\"question\""));
-    base.run(&["approve"]).ok();
-    crate::support::wait_until("the end", || told().matches("\"event\":\"end\"").count() == 2);
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let told = lines(&told());
-    let names: Vec<&str> = told.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    let told = watched(&base, "question", &["approve"], 2);
     assert_eq!(
-        names,
+        names(&told),
         [
             "session",
             "begin",
@@ -117,13 +130,12 @@ fn a_turn_that_was_cut_off_and_is_finished_at_the_start_has_its_end() {
     let base = Base::with_session();
     let mut daemon = base.serve(&["watch"]);
     base.write("inbox/r.txt", "[RUN_COMMAND]\ntouch begun; sleep 300\n[/RUN_COMMAND]\n");
-    crate::support::wait_until("the command", || base.exists("workspace/begun"));
+    wait_until("the command", || base.exists("workspace/begun"));
     daemon.signal("KILL");
     daemon.wait();
     let run = base.run(&["resume", "--no-watch", "--json"]).ok();
     let told = lines(&run.stdout);
-    let names: Vec<&str> = told.iter().map(|event| event["event"].as_str().unwrap()).collect();
-    assert_eq!(names, ["session", "warning", "outbox", "end"], "{}", run.stdout);
+    assert_eq!(names(&told), ["session", "warning", "outbox", "end"], "{}", run.stdout);
     let end = &told[3];
     assert_eq!(
         (&end["recovered"], &end["session"], &end["sequence"]),
@@ -147,20 +159,8 @@ fn pages_of_the_manual_that_were_written_are_objects_too() {
 fn an_undo_begins_and_ends_as_a_turn_does() {
     let base = Base::with_session();
     base.apply("[CREATE_FILE path=\"a\"]\n1\n[/CREATE_FILE]\n");
-    let mut command = base.command(&["watch", "--json"]);
-    let out = base.at("told");
-    let stdout = std::fs::File::create(&out).unwrap();
-    let null = std::process::Stdio::null;
-    let mut child = command.stdin(null()).stderr(null()).stdout(stdout).spawn().unwrap();
-    let told = || std::fs::read_to_string(&out).unwrap();
-    crate::support::wait_until("the session", || told().contains("\"event\":\"session\""));
-    base.run(&["undo"]).ok();
-    crate::support::wait_until("the end", || told().contains("\"event\":\"end\""));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let told = lines(&told());
-    let names: Vec<&str> = told.iter().map(|event| event["event"].as_str().unwrap()).collect();
-    assert_eq!(names, ["session", "begin", "outbox", "end"]);
+    let told = watched(&base, "session", &["undo"], 1);
+    assert_eq!(names(&told), ["session", "begin", "outbox", "end"]);
     let begin =
         json!({ "event": "begin", "session": ID, "sequence": 2, "reply": "undo", "goesOn": false });
     assert_eq!(told[1], begin);

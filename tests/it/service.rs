@@ -27,6 +27,11 @@ fn run(base: &Base, arguments: &[&str]) -> Run {
     Run::of(command.env("PATH", path).env("NOTES", base.at("notes")), "")
 }
 
+/// The same where nothing is installed but what is in the place of systemd's programs.
+fn run_without(base: &Base, arguments: &[&str]) -> Run {
+    Run::of(base.command(arguments).env("PATH", base.at("bin")), "")
+}
+
 /// What systemd was asked for since this was asked last, without the unit's name.
 fn asked(base: &Base, unit: &str) -> Vec<String> {
     let notes = fs::read_to_string(base.at("notes")).unwrap_or_default();
@@ -153,8 +158,7 @@ fn what_keeps_a_service_from_being_had_is_told() {
     assert!(told.stderr.contains("flags have no say"), "{told:?}");
 
     base.sh("rm bin/systemctl; rm -r .no-config");
-    let mut command = base.command(&["daemon", "install"]);
-    let told = Run::of(command.env("PATH", base.at("bin")), "").with_code(1);
+    let told = run_without(&base, &["daemon", "install"]).with_code(1);
     assert!(told.stderr.contains("systemctl is not on this machine"), "{told:?}");
 }
 
@@ -193,8 +197,7 @@ fn where_there_is_no_log_the_cause_is_said_and_what_to_read_instead() {
         "{logs:?}"
     );
     base.sh("rm bin/journalctl bin/systemctl");
-    let mut command = base.command(&["daemon", "logs"]);
-    let told = Run::of(command.env("PATH", base.at("bin")), "").with_code(1);
+    let told = run_without(&base, &["daemon", "logs"]).with_code(1);
     assert!(told.stderr.contains("journalctl is not on this machine"), "{told:?}");
 }
 

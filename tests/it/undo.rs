@@ -6,6 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use serde_json::Value;
 
 use crate::support::{Base, ID, has_sandbox, wait_until};
+use crate::undo_left::moved_out_of_protected;
 
 const REPLY: &str = "[CREATE_FILE path=\"src/a.py\"]\none\ntwo\nthree\n[/CREATE_FILE]\n\
     [RUN_COMMAND]\nprintf '1\\n2\\n' > made.txt; rm old.txt; chmod 755 run.sh; chmod 1751 .; ln -sfn src link; \
@@ -291,12 +292,7 @@ fn nothing_is_taken_back_in_another_workspace() {
 
 #[test]
 fn what_was_moved_out_of_a_protected_folder_stays() {
-    let base = Base::with_session();
-    base.write("workspace/.vscode/s.json", "{}\n");
-    let reply = "[MOVE_FILE path=\".vscode/s.json\" to=\"s.json\"]\n";
-    base.run_with(&["apply", "-"], reply).with_code(3);
-    base.run(&["approve"]).ok();
-    assert_eq!(base.read("workspace/s.json"), "{}\n");
+    let base = moved_out_of_protected("");
     let run = base.run(&["undo"]).with_code(1);
     assert!(run.stderr.contains("where it was moved from, nothing can be put back"), "{run:?}");
     assert_eq!(base.read("workspace/s.json"), "{}\n", "{run:?}");

@@ -15,6 +15,17 @@ fn scene() -> Base {
     base
 }
 
+/// A session of a turn that has moved `.vscode/s.json`, whose name is protected, to `s.json`, and did this too.
+pub fn moved_out_of_protected(more: &str) -> Base {
+    let base = Base::with_session();
+    base.write("workspace/.vscode/s.json", "{}\n");
+    let reply = format!("[MOVE_FILE path=\".vscode/s.json\" to=\"s.json\"]\n{more}");
+    base.run_with(&["apply", "-"], reply).with_code(3);
+    base.run(&["approve"]).ok();
+    assert_eq!(base.read("workspace/s.json"), "{}\n");
+    base
+}
+
 #[test]
 fn a_turn_that_changed_only_ignored_files_is_passed_over_and_named() {
     let base = scene();
@@ -125,11 +136,8 @@ fn what_the_person_made_of_a_moved_file_is_only_lost_by_force() {
 
 #[test]
 fn what_was_moved_from_a_protected_name_and_edited_since_stays_also_by_force() {
-    let base = Base::with_session();
-    base.write("workspace/.vscode/s.json", "{}\n");
-    let reply = "[MOVE_FILE path=\".vscode/s.json\" to=\"s.json\"]\n[CREATE_FILE path=\"n\"]\nn\n[/CREATE_FILE]\n";
-    base.run_with(&["apply", "-"], reply).with_code(3);
-    base.run(&["approve"]).ok();
+    let base = moved_out_of_protected("[CREATE_FILE path=\"n\"]\nn\n[/CREATE_FILE]\n");
+    assert!(base.exists("workspace/n"));
     base.write("workspace/s.json", "{ \"mine\": 1 }\n");
     assert!(base.run(&["undo"]).with_code(1).stderr.contains("changed since"));
     let undo = base.run(&["undo", "--force"]).ok();
