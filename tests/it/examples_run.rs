@@ -356,10 +356,15 @@ fn each_example_does_what_help_shows() {
             .env("LANG", "C.UTF-8");
         Run::of(&mut shell, "")
     };
+    let succeeds = |line: &str| {
+        let done = run(line);
+        assert_eq!(done.code, Some(0), "{line}: {done:#?}");
+        done.stdout
+    };
     for play in PLAYED {
         match play {
             Clipboard(text) => drop(base.write("clipboard", text)),
-            Meanwhile(line) => drop(run(line).ok()),
+            Meanwhile(line) => drop(succeeds(line)),
             Example(line, _) | Tells(line, _) | Prints(line, _) | Counts(line)
                 if !has_jq && line.contains("jq ") => {}
             Example(line, code) => {
@@ -367,15 +372,14 @@ fn each_example_does_what_help_shows() {
                 assert_eq!(done.code, Some(*code), "{line}: {done:#?}");
             }
             Tells(line, part) => {
-                let done = run(line).ok();
-                let tells = !part.is_empty() && done.stdout.contains(part);
-                assert!(tells, "{line}: '{part}' in {done:#?}");
+                let told = succeeds(line);
+                assert!(!part.is_empty() && told.contains(part), "{line}: '{part}' in {told}");
             }
-            Prints(line, whole) => assert_eq!(run(line).ok().stdout, *whole, "{line}"),
+            Prints(line, whole) => assert_eq!(succeeds(line), *whole, "{line}"),
             Counts(line) => {
-                let done = run(line).ok();
-                let number: Result<u64, _> = done.stdout.trim().parse();
-                assert!(number.is_ok_and(|number| number > 0), "{line}: {done:#?}");
+                let told = succeeds(line);
+                let number: Result<u64, _> = told.trim().parse();
+                assert!(number.is_ok_and(|number| number > 0), "{line}: {told}");
             }
         }
     }
