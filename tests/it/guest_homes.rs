@@ -39,14 +39,14 @@ fn a_home_is_kept_from_turn_to_turn_and_gone_with_the_session() {
     assert!(kept[0].starts_with(&format!("own_{ID}-")), "{kept:?}");
     let outbox = pair.host.apply(&command("cat ~/f $TMPDIR/f; ls ../sessions; echo looked"));
     assert!(outbox.contains("Output: mine\n  temporary\n"), "{outbox}");
-    assert!(outbox.contains("looked") && !outbox.contains("own_"), "{outbox}");
+    assert!(crate::scene::printed(&outbox, "looked") && !outbox.contains("own_"), "{outbox}");
     assert!(outbox.contains("(empty workspace)"), "{outbox}");
     assert_eq!(pair.guest.names("workspace"), [""; 0]);
     // Another session has another, and neither knows the name.
     let reply = command("cat ~/f || echo none");
     let told = pair.host.run_with(&["apply", "--session", OTHER, "-"], reply).ok().stdout;
     let outbox = pair.host.read(told.trim());
-    assert!(outbox.contains("none") && !outbox.contains("mine\n"), "{outbox}");
+    assert!(crate::scene::printed(&outbox, "none") && !outbox.contains("mine\n"), "{outbox}");
     assert_eq!(homes(pair.guest.names("sessions")).len(), 2);
     // A run has one for itself, which goes with it.
     let message = r#"{"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "ls -A ~; echo x > ~/f"}]}"#;

@@ -187,7 +187,7 @@ fn check_tells_what_a_move_would_do() {
     let base = Base::with_session();
     base.sh("mkdir -p workspace/d && echo a > workspace/a && echo b > workspace/d/b");
     let reply = "[MOVE_FILE path=\"a\" to=\"new/c\"]\n[EDIT_FILE path=\"new/c\" start_line=\"1\" end_line=\"1\"]\nA\n[/EDIT_FILE]\n[DELETE_FILE path=\"a\"]\n[LIST_FILES path=\"new\"]\n[SEARCH pattern=\"(\"]\n[MOVE_FILE path=\"d\" to=\"e\"]\n[DELETE_FILE path=\"e/b\"]\n";
-    let run = base.run_with(&["check", "-"], reply);
+    let run = base.run_with(&["check", "-"], reply).with_code(1);
     let said = format!("{}{}", run.stdout, run.stderr);
     for told in [
         "move 'a' to 'new/c'\n",

@@ -12,7 +12,7 @@ use deaddrop::rpc::{Given, Served, Service};
 
 use crate::guest::{Guest, create, ended, result, run, step};
 use crate::rpc_steps::{CHILD, OK, fault};
-use crate::support::{set_time, wait_until};
+use crate::support::{has_sandbox, set_time, wait_until};
 
 /// A process that was killed while it carried out this step.
 fn killed(guest: &Guest, asked: &StepAsked, when: impl Fn() -> bool) {
@@ -59,9 +59,10 @@ fn what_a_lost_command_did_to_protected_names_is_put_right() {
     let served = guest.served();
     let (ending, warnings) = ended(result(&served, "k"));
     assert_eq!(ending, Ending::Lost);
-    if !is_guarded(&served) || !made {
+    if !is_guarded(&served) {
         return;
     }
+    assert!(made, "nothing was there to be put right");
     assert!(!guest.base.exists("workspace/made/.git"), "{warnings:?}");
     assert!(warnings.iter().any(|told| told.contains("made/.git")), "{warnings:?}");
     assert_eq!(guest.base.read("workspace/.vscode/kept.json"), "{}\n");
@@ -74,6 +75,7 @@ fn is_guarded(served: &Served) -> bool {
             Ok(Given::About(about)) => about.guarded,
             other => panic!("{other:?}"),
         };
+    assert_eq!(guarded, has_sandbox("auto"), "it is what confines commands that guards them");
     if !guarded {
         eprintln!("SKIPPED: what a command does to protected names; nothing guards them here");
     }

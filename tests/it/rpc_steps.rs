@@ -16,7 +16,7 @@ use deaddrop::protocol::{
 use deaddrop::rpc::{Given, Served, Service};
 
 use crate::guest::{Guest, asked, carry_out, create, ended, result, run, said, step};
-use crate::support::wait_until;
+use crate::support::{has_sandbox, wait_until};
 
 /// What brings this program to the test below.
 pub const CHILD: &[&str] =
@@ -172,6 +172,7 @@ fn the_guests_own_policy_holds_as_far_as_nobody_need_be_asked() {
     else {
         panic!()
     };
+    assert_eq!(about.guarded, has_sandbox("auto"), "it is what confines commands that guards them");
     if !about.guarded {
         eprintln!("SKIPPED: what git may write; nothing keeps it from anything here");
         return;

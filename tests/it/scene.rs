@@ -320,6 +320,12 @@ pub fn results(outbox: &str) -> String {
     results.split_once("\n=== PROMPT ===\n").unwrap().0.to_owned()
 }
 
+/// Whether a command printed this line; the command itself is told beside it, with all words in it.
+pub fn printed(told: &str, line: &str) -> bool {
+    let own = |told: &str| told.strip_prefix("  ").map(|told| told.replacen("Output: ", "", 1));
+    told.lines().any(|told| own(told).as_deref() == Some(line))
+}
+
 /// A number of seconds to sleep that marks the processes of one test.
 pub fn marker() -> String {
     format!("3{:09}", uuid::Uuid::new_v4().as_u128() % 1_000_000_000)

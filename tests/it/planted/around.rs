@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{chown, symlink};
 
 use crate::approvals::ASKS;
-use crate::scene::{Scene, reply};
+use crate::scene::{Scene, printed, reply};
 use crate::support::{Base, ID, Run, has_sandbox};
 
 /// Runs the program in a folder of a base directory.
@@ -148,7 +148,7 @@ fn a_base_directory_within_is_kept_from_the_replies_of_the_one_around_it() {
         );
         let outbox = apply(&base.write("commands.txt", crate::scene::reply(&[&commands])));
         for told in ["unseen", "pinned", "theirs"] {
-            assert!(outbox.contains(told), "{told}: {outbox}");
+            assert!(printed(&outbox, told), "{told}: {outbox}");
         }
         let settings = base.read("inner/deaddrop.toml");
         assert!(settings.starts_with("# Settings of deaddrop"), "{settings}");
@@ -228,7 +228,7 @@ fn what_is_noted_confines_no_less_where_commands_have_a_root_of_their_own() {
             &["ls in/sessions in/outbox; echo x > in/inbox/x.txt; mv in out || echo pinned; touch in/y"],
             &[],
         );
-        assert!(results.contains("pinned"), "{}: {results}", scene.name());
+        assert!(printed(&results, "pinned"), "{}: {results}", scene.name());
         assert_eq!(scene.base.names("workspace/in/inbox"), [".claimed", "processed"]);
         assert!(scene.base.exists("workspace/in/y"), "{}", scene.name());
     }

@@ -255,7 +255,7 @@ fn files_and_folders_of_sessions_are_no_links() {
     base.sh(
         "mkdir sessions; ln -s /dev/zero sessions/journal; ln -s /dev/zero sessions/a1b2c3d4.json",
     );
-    let told = base.run(&["-C", ".", "doctor"]).stdout;
+    let told = base.run(&["-C", ".", "doctor"]).with_code(1).stdout;
     assert_eq!(told.matches("it is a link or no regular file").count(), 2, "{told}");
 }
 

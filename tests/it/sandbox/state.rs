@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use super::Attack;
-use crate::scene::{Asked, Scene, Way};
+use crate::scene::{Asked, Scene, Way, printed};
 use crate::support::ID;
 
 /// What would approve anything, if it could be dropped.
@@ -224,7 +224,7 @@ fn it_is_out_of_reach_where_the_base_directory_lies_in_the_workspace() {
             "mv tools t || echo pinned; rm -rf tools; echo x > tools/deaddrop.toml; echo x > tools/inbox/x.txt; rm -rf .",
         ]);
         let empty = "  Output: x\n  tools/inbox:\n\n  tools/outbox:\n\n  tools/sessions:\n";
-        assert!(outbox.contains(empty) && outbox.contains("pinned"), "{}: {outbox}", scene.name());
+        assert!(outbox.contains(empty) && printed(&outbox, "pinned"), "{}: {outbox}", scene.name());
         assert_eq!(scene.base.read("tools/deaddrop.toml"), "workspace_dir = \"..\"\n");
         assert!(scene.base.exists(&format!("tools/sessions/{ID}.json")));
         assert!(scene.base.exists(&format!("tools/outbox/{ID}_seq0001.txt")));

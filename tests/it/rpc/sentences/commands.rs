@@ -179,7 +179,7 @@ fn a_policy_rules_only_where_the_command_line_names_it() {
     let mut command = rpc(&base, &[]);
     let line = super::super::client::request(1, "exec", &json!({ "cmd": "echo free" }));
     let run = Run::of(command.env("DEADDROP_POLICY", "restrictive"), line).ok();
-    assert!(run.stdout.contains("free"), "{run:?}");
+    assert!(run.stdout.contains(r#""stdout":"free\n""#), "{run:?}");
 
     let mut talk = Talk::new(&["--policy", "restrictive"]);
     talk.client.pings(1);
