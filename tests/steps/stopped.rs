@@ -179,7 +179,7 @@ fn killed_at_any_call_a_step_is_done_once() {
 }
 
 fn an_error_of_the_disk_before_a_step_leaves_it_undone() {
-    let mut wrong = Vec::new();
+    let (mut failed, mut wrong) = (0, Vec::new());
     for asked in steps() {
         let Some(points) = undisturbed(&asked) else { return };
         let own = points.iter().filter(|p| p.touches && p.what.contains("/state/steps"));
@@ -188,6 +188,7 @@ fn an_error_of_the_disk_before_a_step_leaves_it_undone() {
             let inject = format!("{}:error={error}:when={}", point.name, point.n);
             let (state, _, _) = traced(&guest, &asked, Some(&inject));
             let place = format!("{error} at {} ({})", point.n, point.what);
+            failed += usize::from(state.is_none());
             let is_done =
                 guest.lines("log") > 0 || guest.base.read("workspace/deep/a.txt") == "new\n";
             if state.is_none() && is_done {
@@ -200,6 +201,7 @@ fn an_error_of_the_disk_before_a_step_leaves_it_undone() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(failed > 0, "nothing failed");
 }
 
 fn killed_at_whatever_time_a_command_runs_once_or_is_lost() {
