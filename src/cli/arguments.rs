@@ -12,8 +12,13 @@ use crate::error::Error;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0 done   1 failed   2 wrong usage or settings   3 waits for your decision
-  4 another deaddrop serves the folder   5 no such session, nothing to decide   130 interrupted";
+  0    done
+  1    failed
+  2    wrong usage or settings
+  3    waits for your decision
+  4    another deaddrop serves the folder
+  5    no such session, or nothing to decide
+  130  interrupted";
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,7 +78,7 @@ pub(super) struct Global {
 
 /// Settings as flags; they go over DEADDROP_* variables and deaddrop.toml.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Settings (also in deaddrop.toml and as DEADDROP_* variables)")]
+#[command(next_help_heading = "Settings (as in deaddrop.toml and DEADDROP_*)")]
 pub(super) struct Settings {
     /// What replies may touch [workspace]
     #[arg(long, value_name = "DIR", global = true)]

@@ -12,6 +12,7 @@ use clap_mangen::Man;
 use serde_json::json;
 
 use super::arguments::Cli;
+use super::help;
 use super::talk;
 use crate::error::{Error, Result};
 use crate::text::{nearest, visible_line};
@@ -72,7 +73,7 @@ fn print(text: &[u8]) {
 
 /// The whole command line, with what every command takes in each.
 fn all() -> clap::Command {
-    let mut all = Cli::command();
+    let mut all = help::in_paragraphs();
     all.build();
     all
 }

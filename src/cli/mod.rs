@@ -18,6 +18,7 @@ mod events;
 mod examples;
 mod flow;
 mod held;
+mod help;
 mod init;
 mod input;
 mod live;
@@ -50,7 +51,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches, Subcommand};
 
 use crate::base::{Base, Clock};
 use crate::config::Config;
@@ -273,7 +274,11 @@ impl Context {
 
 /// Does what the arguments say. They are the process's own, the program's name first.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(arguments) {
+    let mut command = help::at_terminal();
+    let parsed = command
+        .try_get_matches_from_mut(arguments)
+        .and_then(|matches| Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command)));
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(e) => {
             // To standard output for --help and --version, else to standard error.

@@ -17,8 +17,13 @@ pub(super) fn width() -> usize {
 
 /// How wide the terminal is, be it ever so narrow.
 pub(super) fn own_width() -> usize {
+    said_width().unwrap_or(USUAL)
+}
+
+/// The same, where somebody says it.
+pub(super) fn said_width() -> Option<usize> {
     let said = || std::env::var("COLUMNS").ok()?.trim().parse().ok().filter(|width| *width > 0);
-    terminal().or_else(said).unwrap_or(USUAL)
+    terminal().or_else(said)
 }
 
 /// How wide the terminal says that it is.

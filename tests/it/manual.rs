@@ -1,6 +1,56 @@
-//! The manual as a reader of it finds it.
+//! The manual and the help as a reader of them finds them.
 
-use crate::support::Base;
+use crate::support::{Base, Run};
+
+/// The help of a command, and of all those in it, each with its words, at a terminal of so many columns.
+fn help(base: &Base, words: &[&str], width: usize, found: &mut Vec<(String, String)>) {
+    let columns = width.to_string();
+    let arguments: Vec<&str> = words.iter().copied().chain(["--help"]).collect();
+    let told = Run::of(base.command(&arguments).env("COLUMNS", columns), "").ok().stdout;
+    let inner = told.split_once("\nCommands:\n").map_or("", |(_, rest)| rest);
+    let inner = inner.split_once("\n\n").map_or(inner, |(inner, _)| inner);
+    // What goes on with a line stands further in.
+    let names = inner.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    for name in names.filter(|name| !name.is_empty()) {
+        help(base, &[words, &[name]].concat(), width, found);
+    }
+    found.push((words.join(" "), told.clone()));
+}
+
+#[test]
+fn no_row_of_a_help_ends_before_it_is_full() {
+    let base = Base::new();
+    for width in [80, 50] {
+        let mut all = Vec::new();
+        help(&base, &[], width, &mut all);
+        assert!(all.len() > 40, "{all:?}");
+        let mut rows = 0;
+        for (command, told) in all {
+            let lines: Vec<&str> = told.lines().collect();
+            for pair in lines.windows(2) {
+                let indent = |line: &str| line.len() - line.trim_start().len();
+                let (first, next) = (pair[0], pair[1]);
+                let wide = first.chars().count();
+                // What has no place to break at.
+                let is_whole = first.starts_with("Usage: ") || !first.trim().contains(' ');
+                assert!(wide <= width || is_whole, "{command}, {width}: {first}");
+                // Prose, and what is said of an option; each example is a line of its own.
+                let is_prose = matches!(indent(first), 0 | 10) && indent(next) == indent(first);
+                let Some(word) = next.split_whitespace().next().filter(|_| is_prose) else {
+                    continue;
+                };
+                // Nothing is there yet, or a list of values begins.
+                if first.trim().is_empty() || next.trim_start().starts_with("- ") {
+                    continue;
+                }
+                rows += 1;
+                let room = wide + 1 + word.chars().count();
+                assert!(room > width, "{command}, {width}: {first:?} and then {next:?}");
+            }
+        }
+        assert!(rows > 40, "only {rows} rows go on at {width}");
+    }
+}
 
 /// A page without what roff makes of it.
 fn plain(page: &str) -> String {
