@@ -150,10 +150,20 @@ pub fn indented(text: &str) -> String {
     out
 }
 
+/// `1 byte`, `48120 bytes`: to the byte, as a program writes it.
+pub fn byte_count(n: u64) -> String {
+    if n == 1 { "1 byte".to_owned() } else { format!("{n} bytes") }
+}
+
+/// `1 byte`, `48,120 bytes`: to the byte, as a person reads it.
+pub fn grouped_byte_count(n: u64) -> String {
+    if n == 1 { "1 byte".to_owned() } else { format!("{} bytes", grouped(n)) }
+}
+
 /// `312 bytes`, `5.6 MB`, `56 MB`: as large as matters.
 pub fn size(bytes: u64) -> String {
     if bytes < 10_000 {
-        return format!("{} bytes", grouped(bytes));
+        return grouped_byte_count(bytes);
     }
     let (mut unit, mut value) = (1_000, "kB");
     for (larger, name) in [(1_000_000, "MB"), (1_000_000_000, "GB")] {

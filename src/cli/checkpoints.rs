@@ -82,7 +82,7 @@ pub(super) fn checkpoints(context: &Context, arguments: &Checkpoints) -> Result<
                     )
                 };
                 context.talk.say(&format!(
-                    "{} removed; {} are kept, {} were before. {rest}",
+                    "{} removed. Kept: {} (before: {}). {rest}",
                     count(removed, "checkpoint"),
                     size(after),
                     size(before)
@@ -119,7 +119,7 @@ fn list(context: &Context) -> Result<ExitCode> {
     }
     if !context.json {
         let limit = context.config.checkpoint_max_bytes;
-        context.talk.say(&format!("{} are kept in all, of at most {}.", size(bytes), size(limit)));
+        context.talk.say(&format!("Kept in all: {}, of at most {}.", size(bytes), size(limit)));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -23,7 +23,7 @@ use crate::lock::Lock;
 use crate::place::Guest;
 use crate::protocol::rpc::About;
 #[cfg(unix)]
-use crate::runner::space;
+use crate::runner::space::{self, more_files};
 use crate::session::Session;
 use crate::session::journal;
 use crate::session::record::History;
@@ -254,16 +254,16 @@ fn disk(config: &Config) -> Result<String, String> {
         let Some(Ok(room)) = there.map(space::room) else { continue };
         if room.bytes < LITTLE_ROOM {
             let left = room.bytes >> 20;
-            return Err(format!("only {left} MiB are free in {}; make room", folder.display()));
+            return Err(format!("{} has only {left} MiB free; make room", folder.display()));
         }
         if let Some(files) = room.files.filter(|files| files.left < files.least()) {
             return Err(format!(
-                "only {} more files can be made in {} (inodes); remove some there",
-                files.left,
-                folder.display()
+                "{} has room for only {} (inodes); remove some there",
+                folder.display(),
+                more_files(files.left)
             ));
         }
-        let files = room.files.map(|files| format!(", and {} more files", files.left));
+        let files = room.files.map(|files| format!(", and {}", more_files(files.left)));
         told.get_or_insert_with(|| {
             format!("{} MiB are free{}", room.bytes >> 20, files.unwrap_or_default())
         });
@@ -285,7 +285,7 @@ fn disk(config: &Config) -> Result<String, String> {
     match disk.map(sysinfo::Disk::available_space) {
         None => Ok("could not be asked".to_owned()),
         Some(room) if room < LITTLE_ROOM => {
-            Err(format!("only {} MiB are free; make room", room >> 20))
+            Err(format!("the disk has only {} MiB free; make room", room >> 20))
         }
         Some(room) => Ok(format!("{} MiB are free", room >> 20)),
     }
@@ -298,7 +298,7 @@ fn memory() -> Result<String, String> {
     match (system.available_memory(), system.total_memory()) {
         (_, 0) => Ok("could not be asked".to_owned()),
         (free, _) if free < LITTLE_ROOM => Err(format!(
-            "only {} MiB are free, and the system may end a command that needs more, or another program; end some, or set sandbox.max_memory_bytes",
+            "the machine has only {} MiB free, and the system may end a command that needs more, or another program; end some, or set sandbox.max_memory_bytes",
             free >> 20
         )),
         (free, all) => Ok(format!("{} of {} MiB are free", free >> 20, all >> 20)),

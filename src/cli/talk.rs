@@ -12,7 +12,7 @@ use super::{Context, flow, live, question, rows};
 use crate::base::Turn;
 use crate::protocol::{Detail, Kind, Outcome, Warning, WarningSort, tags};
 use crate::session::Session;
-use crate::text::{count, indented, visible, visible_line};
+use crate::text::{byte_count, count, indented, visible, visible_line};
 
 /// So many characters of the last line of an output are shown.
 const LAST_LINE: usize = 160;
@@ -283,7 +283,7 @@ fn foretold(outcome: &Outcome) -> String {
         Detail::Replaced { path, edits, .. } => {
             format!("edit '{path}' ({})", count(*edits, "replacement"))
         }
-        Detail::Read { path, size, .. } => format!("read '{path}' ({size} bytes)"),
+        Detail::Read { path, size, .. } => format!("read '{path}' ({})", byte_count(*size)),
         Detail::Deleted { path } => format!("delete '{path}'"),
         Detail::Moved { path, to, .. } => format!("move '{path}' to '{to}'"),
         Detail::Listed { .. } => "list files".to_owned(),

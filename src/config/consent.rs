@@ -18,7 +18,7 @@ use super::tracked::{TRACKED, tracked};
 use super::{Config, FILE, Layers};
 use crate::atomic;
 use crate::error::{Error, Result};
-use crate::text::{shell_word, visible_line};
+use crate::text::{count, shell_word, visible_line};
 
 /// The folder of notes.
 const FOLDER: &str = "allowed";
@@ -280,7 +280,11 @@ impl Opening {
         let value = visible_line(value);
         let value = match value.char_indices().nth(SHOWN) {
             Some((cut, _)) => {
-                format!("{}… ({} characters more)", &value[..cut], value[cut..].chars().count())
+                format!(
+                    "{}… ({})",
+                    &value[..cut],
+                    count(value[cut..].chars().count(), "more character")
+                )
             }
             None => value.into_owned(),
         };

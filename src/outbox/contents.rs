@@ -23,7 +23,7 @@ use super::lines;
 use super::screening::Texts;
 use crate::protocol::{self, Dialect, Failure, FailureKind, Lines};
 use crate::session::Session;
-use crate::text::{count, is_hazard, shell_word, visible, visible_line};
+use crate::text::{byte_count, count, is_hazard, shell_word, visible, visible_line};
 use crate::tokens;
 use crate::workspace::Contents;
 use crate::workspace::edit::count_lines;
@@ -66,7 +66,8 @@ impl Requested {
                 return (
                     false,
                     format!(
-                        "'{path}' is not shown ({size} bytes): there is no room in this message for its first line; ask for it by itself, or see a part with RUN_COMMAND, as in head -c 2000"
+                        "'{path}' is not shown ({}): there is no room in this message for its first line; ask for it by itself, or see a part with RUN_COMMAND, as in head -c 2000",
+                        byte_count(*size)
                     ),
                 );
             }
@@ -77,13 +78,16 @@ impl Requested {
             (Some(part), false, _) => lines::told(path.as_str(), *size, part),
             (Some(part), true, _) => lines::told(path.as_str(), *size, &lines::first(part, shown)),
             (None, false, true) => {
-                format!("'{path}' is shown below ({size} bytes, {})", count(all, "line"))
+                format!("'{path}' is shown below ({}, {})", byte_count(*size), count(all, "line"))
             }
             (None, true, true) => {
-                format!("'{path}' is shown below ({size} bytes; only its lines 1-{shown} of {all})")
+                format!(
+                    "'{path}' is shown below ({}; only its lines 1-{shown} of {all})",
+                    byte_count(*size)
+                )
             }
             (None, _, false) => {
-                format!("'{path}' is shown below ({size} bytes; only its lines 1-{shown})")
+                format!("'{path}' is shown below ({}; only its lines 1-{shown})", byte_count(*size))
             }
         };
         let mut told = told;

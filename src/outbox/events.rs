@@ -11,7 +11,7 @@ use crate::protocol::operations::{
 };
 use crate::protocol::{Detail, Failure, Outcome, Warning, WarningSort};
 use crate::session::Session;
-use crate::text::{count, shell_word};
+use crate::text::{byte_count, count, shell_word};
 use crate::tokens;
 use crate::workspace::edit::count_lines;
 
@@ -166,7 +166,8 @@ fn shortened(outcome: &Outcome, limits: &Limits) -> Outcome {
     let whole = content[..cut].rfind('\n').map_or(0, |n| n + 1);
     if whole == 0 || *encoding != Encoding::Utf8 {
         let told = format!(
-            "'{path}' is not shown ({size} bytes): there is no room for it in this message; shell with head -c or the like shows a part"
+            "'{path}' is not shown ({}): there is no room for it in this message; shell with head -c or the like shows a part",
+            byte_count(*size)
         );
         outcome.detail = Failure::execution(told).into();
         return outcome;

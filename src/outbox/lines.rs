@@ -2,6 +2,7 @@
 //! what the results say of them. Pure.
 
 use crate::protocol::Lines;
+use crate::text::byte_count;
 
 /// What the markers of a file's part name it by.
 pub(super) fn name(path: &str, lines: &Lines) -> String {
@@ -43,7 +44,7 @@ pub(super) fn numbered(text: &str, lines: &Lines) -> String {
 /// What the results say of a part that is shown.
 pub(super) fn told(path: &str, size: u64, lines: &Lines) -> String {
     let Lines { last, cut, within_line, .. } = *lines;
-    let mut told = format!("'{path}' is shown below ({size} bytes; {}", range(lines));
+    let mut told = format!("'{path}' is shown below ({}; {}", byte_count(size), range(lines));
     if lines.numbered && lines.first > 0 {
         told.push_str(", each behind its number and `| `");
     }

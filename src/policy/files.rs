@@ -4,6 +4,7 @@ use super::decision::Decision;
 use crate::config::pattern::matches;
 use crate::config::{Files, Policy};
 use crate::protocol::RelPath;
+use crate::text::byte_count;
 
 const ENABLED: &str = "files.enabled";
 const READ_ONLY: &str = "files.readOnly";
@@ -102,7 +103,7 @@ fn of_file(
     match (files.max_bytes, size) {
         (Some(most), Some(size)) if size > most && access != Access::Delete => Decision::deny(
             SIZE,
-            format!("File is too large: {size} bytes, and at most {most} are allowed"),
+            format!("File is too large: {}, and at most {most} are allowed", byte_count(size)),
             Some("Use smaller files".to_owned()),
         ),
         _ => Decision::Allow,

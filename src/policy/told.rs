@@ -1,6 +1,7 @@
 //! A policy in a line, for the outbox: what an LLM would otherwise learn from denials.
 
 use crate::config::Policy;
+use crate::text::byte_count;
 
 /// What `policy` keeps from operations; None where it keeps nothing that a line could say.
 ///
@@ -25,7 +26,7 @@ pub fn told(policy: &Policy) -> Option<String> {
     if files.enabled {
         of_files.extend(files.max_bytes.map(|most| {
             let subject = if files.read_only { "" } else { "files " };
-            format!("{subject}up to {most} bytes")
+            format!("{subject}up to {}", byte_count(most))
         }));
         of_files.extend(listed("only", &files.allowed));
         of_files.extend(listed("not", &files.blocked));

@@ -9,7 +9,7 @@ use crate::protocol::rpc::{
     Entries, Fault, FileContent, FileEntry, READ_LIMIT, WriteFile, Written,
 };
 use crate::protocol::{Detail, Existing, Operation, Reading, RelPath};
-use crate::text::visible_line;
+use crate::text::{byte_count, visible_line};
 use crate::workspace::Contents;
 
 impl Served {
@@ -30,13 +30,15 @@ impl Served {
             // So much of it was read; of some nobody knows the size.
             let least = if size == limit + 1 { "at least " } else { "" };
             return Err(Fault::internal(format!(
-                "'{shown}' is too long: {least}{size} bytes, and files up to {limit} bytes are read; take parts of it by a command"
+                "'{shown}' is too long: {least}{size} bytes, and files up to {} are read; take parts of it by a command",
+                byte_count(limit)
             )));
         }
         String::from_utf8(bytes).map(|content| FileContent { content }).map_err(|e| {
             let at = e.utf8_error().valid_up_to();
             Fault::internal(format!(
-                "'{shown}' is not UTF-8 text ({size} bytes, the first that is none at {at}); read it by a command, such as base64"
+                "'{shown}' is not UTF-8 text ({}, the first that is none at {at}); read it by a command, such as base64",
+                byte_count(size)
             ))
         })
     }

@@ -4,6 +4,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::text::byte_count;
+
 /// A watch over the file systems of some folders.
 pub(super) struct Space {
     least: u64,
@@ -97,10 +99,12 @@ impl Shortage {
     pub(super) fn refusal(self) -> String {
         match self {
             Self::Bytes { left, least } => format!(
-                "only {left} bytes are free on the disk, and {least} are kept free (sandbox.min_free_bytes); the user is to make room"
+                "the disk has only {} free, and {least} are kept free (sandbox.min_free_bytes); the user is to make room",
+                byte_count(left)
             ),
             Self::Files { left, least } => format!(
-                "only {left} more files can be made on the disk (inodes), and {least} are kept free; the user is to remove files"
+                "the disk has room for only {} (inodes), and {least} are kept free; the user is to remove files",
+                more_files(left)
             ),
         }
     }
@@ -109,13 +113,19 @@ impl Shortage {
     pub(super) fn ended(self) -> String {
         match self {
             Self::Bytes { left, least } => format!(
-                "it filled the disk: {left} bytes were left of the {least} that are kept free (sandbox.min_free_bytes)"
+                "it filled the disk, which has only {} left of the {least} that are kept free (sandbox.min_free_bytes)",
+                byte_count(left)
             ),
             Self::Files { left, least } => format!(
                 "it made too many files: the disk had room for {left} more, and {least} are kept free (inodes)"
             ),
         }
     }
+}
+
+/// How many files a disk still has room for, in words.
+pub(crate) fn more_files(left: u64) -> String {
+    if left == 1 { "1 more file".to_owned() } else { format!("{left} more files") }
 }
 
 /// What the file system that holds a folder still has room for.

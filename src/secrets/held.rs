@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{Cut, Found, Known, Look, Screened, Sort, keys, screened};
 use crate::config::{Secrets, SecretsMode};
-use crate::text::visible_line;
+use crate::text::{count, visible_line};
 
 /// The most sentences that are told; what is beyond them is counted.
 const MOST_TOLD: usize = 20;
@@ -239,7 +239,7 @@ impl Screen {
         let more = self.found.len().saturating_sub(MOST_TOLD);
         if more > 0 {
             let did = self.did();
-            told.push(format!("{did} secrets in {more} more places"));
+            told.push(format!("{did} secrets in {}", count(more, "more place")));
         }
         told
     }

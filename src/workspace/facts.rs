@@ -6,6 +6,7 @@ use super::plan::digest;
 use super::{Contents, Workspace};
 use crate::protocol::operations::Encoding;
 use crate::protocol::{Detail, Digest, Failure, MoveLook, Operation, RelPath};
+use crate::text;
 
 /// What can be told of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,14 +142,16 @@ impl Contents {
         }
         if size > *room {
             return Err(Failure::execution(format!(
-                "'{path}' is {size} bytes long, and the reads of this reply may give {room} bytes more: ask for it in another reply, or {HOW_ELSE}"
+                "'{path}' is {size} bytes long, and the reads of this reply may give {} more: ask for it in another reply, or {HOW_ELSE}",
+                text::byte_count(*room)
             )));
         }
         // Somebody may have made it shorter meanwhile.
         let size = bytes.len() as u64;
         let content = encoding.encode(&bytes).ok_or_else(|| {
             Failure::execution(format!(
-                "'{path}' is not UTF-8 text ({size} bytes): ask for it with \"encoding\": \"base64\""
+                "'{path}' is not UTF-8 text ({}): ask for it with \"encoding\": \"base64\"",
+                text::byte_count(size)
             ))
         })?;
         *room -= size;

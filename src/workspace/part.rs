@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use super::overlay::Overlay;
 use super::{Contents, READ_LIMIT, Workspace, open_to_read};
 use crate::protocol::{Failure, Lines, Mistake, Part, RelPath};
-use crate::text::count;
+use crate::text::{byte_count, count};
 
 /// So much of a file is looked through for the lines that were asked for, and to count them.
 pub const SCAN_LIMIT: u64 = 256 << 20;
@@ -52,7 +52,7 @@ pub fn of_reader(
     let cut = cut(reader, part, READ_LIMIT, SCAN_LIMIT)
         .map_err(|e| super::locate::failed("read", path, &e))?;
     if cut.is_binary {
-        return Err(Failure::execution(format!("'{path}' is not text ({size} bytes)")));
+        return Err(Failure::execution(format!("'{path}' is not text ({})", byte_count(size))));
     }
     let lines = cut.lines;
     if let Some(start) = part.start.filter(|start| *start > lines.total) {

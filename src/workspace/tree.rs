@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use super::walk::{EntryKind, Listed, Walk};
-use crate::text::{count, visible_line};
+use crate::text::{byte_count, count, visible_line};
 
 /// As many lines are shown.
 const LINES: usize = 1_000;
@@ -18,7 +18,7 @@ impl Listed<'_> {
     pub(super) fn line(&self) -> String {
         let path = visible_line(self.path);
         match self.kind {
-            EntryKind::File => format!("{path} ({} bytes)", self.size),
+            EntryKind::File => format!("{path} ({})", byte_count(self.size)),
             EntryKind::Link => format!("{path} (link)"),
             EntryKind::Other => format!("{path} (not a regular file)"),
         }
@@ -121,9 +121,9 @@ impl Item {
         match self {
             Self::File(at) => files.file(*at).line(),
             Self::Folder(range, prefix) => {
-                let bytes: u64 = range.clone().map(|n| files.file(n).size).sum();
+                let sum: u64 = range.clone().map(|n| files.file(n).size).sum();
                 let path = visible_line(&files.file(range.start).path[..*prefix]);
-                format!("{path} … {} ({bytes} bytes)", count(range.len(), "file"))
+                format!("{path} … {} ({})", count(range.len(), "file"), byte_count(sum))
             }
         }
     }

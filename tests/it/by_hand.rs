@@ -196,10 +196,10 @@ fn session(columns: usize) {
     holds(&flat(&told), &["undid 2 (undo)", "took undo 3 back (redo)", "undid 1, 2 (undo)"]);
     let told = person.does("deaddrop checkpoints", 0);
     assert_eq!(told.lines().filter(|row| row.contains(" file")).count(), 5, "{told}");
-    holds(&told, &["are kept in all, of at most "]);
+    holds(&told, &["Kept in all: ", ", of at most "]);
     holds(
         &person.reads("deaddrop checkpoints prune --max-bytes 0", 0),
-        &["5 checkpoints removed; ", " bytes were before."],
+        &["5 checkpoints removed. Kept: ", " bytes)."],
     );
     holds(&person.reads("deaddrop undo", 1), &["error: "]);
     holds(

@@ -307,7 +307,7 @@ fn invalid_utf8_is_named_and_kept() {
     let outbox = base.apply(&[edit("latin"), read("latin")].concat());
     assert!(outbox.contains("'latin' is not shown: it is not in UTF-8 (12 bytes; the first byte that is not is in line 2)"), "{outbox}");
     assert!(!outbox.contains("--- latin ---"), "{outbox}");
-    assert!(outbox.contains("\n  n\u{fffd}me (1 bytes)\n"), "{outbox}");
+    assert!(outbox.contains("\n  n\u{fffd}me (1 byte)\n"), "{outbox}");
     assert_eq!(fs::read(base.at("workspace/latin")).unwrap(), b"owned\nna\xefve\n");
 }
 

@@ -100,7 +100,7 @@ fn build_products_stand_in_one_line_and_what_was_just_written_beside_it() {
         [
             "  .gitignore (6 bytes)",
             "  build/readme (6 bytes)",
-            "  dist/ (build products: 1 file, 1 bytes)",
+            "  dist/ (build products: 1 file, 1 byte)",
             "  node_modules/ (build products: 1,234 files, 13 kB)",
         ]
     );
@@ -133,7 +133,7 @@ fn a_guest_tells_what_it_leaves_out() {
         pair.guest.write(&format!("workspace/{path}"), text);
     }
     let rest = [
-        "  node_modules/ (build products: 1 file, 1 bytes)",
+        "  node_modules/ (build products: 1 file, 1 byte)",
         "  … and 2 ignored files (5 bytes) are not listed",
     ];
     let listed = first(&pair.host);

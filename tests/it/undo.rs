@@ -184,7 +184,7 @@ fn checkpoints_are_listed_and_pruned_and_what_is_gone_is_said() {
     assert!(first["isWhole"] == true && first["files"] == 1 && first["bytes"].as_u64() > Some(2));
     let pruned = base.run(&["checkpoints", "prune", "--max-bytes", "0"]).ok();
     assert!(
-        pruned.stderr.starts_with("3 checkpoints removed; 0 bytes are kept"),
+        pruned.stderr.starts_with("3 checkpoints removed. Kept: 0 bytes (before: "),
         "{}",
         pruned.stderr
     );

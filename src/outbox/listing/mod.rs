@@ -6,7 +6,7 @@ mod spelled;
 mod tree;
 
 use crate::protocol::Dialect;
-use crate::text::{grouped, visible_line};
+use crate::text::{byte_count, grouped, visible_line};
 use crate::workspace::picture::{Picture, Row};
 use crate::workspace::walk::EntryKind;
 
@@ -85,7 +85,7 @@ fn line(row: Row<'_>) -> String {
         Row::File(file) => {
             let path = visible_line(file.path);
             match file.kind {
-                EntryKind::File => format!("  {path} ({} bytes)\n", file.size),
+                EntryKind::File => format!("  {path} ({})\n", byte_count(file.size)),
                 EntryKind::Link => format!("  {path} (link)\n"),
                 EntryKind::Other => format!("  {path} (not a regular file)\n"),
             }

@@ -1,6 +1,6 @@
 //! Counts and sizes in words.
 
-use crate::text::{grouped, size};
+use crate::text::{grouped, grouped_byte_count, size};
 use crate::workspace::walk::Count;
 
 /// `1 file`, `1,234 files`.
@@ -24,7 +24,7 @@ pub(super) fn folded(of: Count, built: Option<Count>, more: bool) -> String {
     let more = if more { "more " } else { "" };
     if of.files > 0 {
         let noun = if of.files == 1 { "file" } else { "files" };
-        parts.push(format!("{} {more}{noun}, {} bytes", grouped(of.files), grouped(of.bytes)));
+        parts.push(format!("{} {more}{noun}, {}", grouped(of.files), grouped_byte_count(of.bytes)));
     }
     parts.extend(built.map(products));
     parts.join("; ")
@@ -32,14 +32,14 @@ pub(super) fn folded(of: Count, built: Option<Count>, more: bool) -> String {
 
 /// What is said of what rules leave out: `3 ignored files (12 bytes) are`. None where that is nothing.
 pub(super) fn ignored(Count { files: n, bytes, is_whole }: Count) -> Option<String> {
-    let size = grouped(bytes);
+    let size = grouped_byte_count(bytes);
     Some(match (n, is_whole) {
         (0, true) => return None,
         (0, false) => "ignored folders, not counted, are".to_owned(),
-        (1, true) => format!("1 ignored file ({size} bytes) is"),
-        (_, true) => format!("{} ignored files ({size} bytes) are", grouped(n)),
+        (1, true) => format!("1 ignored file ({size}) is"),
+        (_, true) => format!("{} ignored files ({size}) are", grouped(n)),
         (_, false) => {
-            format!("more than {} ignored files (more than {size} bytes) are", grouped(n))
+            format!("more than {} ignored files (more than {size}) are", grouped(n))
         }
     })
 }
@@ -54,6 +54,8 @@ mod tests {
             assert_eq!(grouped(n), text);
         }
         for (n, text) in [
+            (0, "0 bytes"),
+            (1, "1 byte"),
             (9_999, "9,999 bytes"),
             (10_999, "10 kB"),
             (999_999, "999 kB"),
@@ -73,7 +75,7 @@ mod tests {
         assert_eq!(products(Count::UNKNOWN), "build products, not counted");
         assert_eq!(products(count(1, 2, false)), "build products: more than 1 file, 2 bytes");
         assert_eq!(ignored(Count::NONE), None);
-        assert_eq!(ignored(count(1, 5, true)).unwrap(), "1 ignored file (5 bytes) is");
+        assert_eq!(ignored(count(1, 1, true)).unwrap(), "1 ignored file (1 byte) is");
         assert_eq!(ignored(count(2, 1234, true)).unwrap(), "2 ignored files (1,234 bytes) are");
         assert_eq!(ignored(Count::UNKNOWN).unwrap(), "ignored folders, not counted, are");
         let both = folded(count(1, 2, true), Some(count(3, 4, true)), true);

@@ -1,7 +1,7 @@
 //! How outcomes are told in this dialect (tag protocol, "Previous Command Results").
 
 use crate::protocol::{Capture, Detail, Ending, Excerpt, Execution, FailureKind, Outcome, Output};
-use crate::text::{count, named, visible, visible_line};
+use crate::text::{byte_count, count, named, visible, visible_line};
 
 /// What came of an operation, in one line without its `[OK] NAME: `.
 pub fn summary(outcome: &Outcome) -> String {
@@ -25,7 +25,7 @@ pub fn summary(outcome: &Outcome) -> String {
         Detail::Replaced { path, edits, .. } => {
             format!("Edited '{path}' ({})", count(*edits, "replacement"))
         }
-        Detail::Read { path, size, .. } => format!("Read '{path}' ({size} bytes)"),
+        Detail::Read { path, size, .. } => format!("Read '{path}' ({})", byte_count(*size)),
         Detail::Deleted { path } => format!("Deleted '{path}'"),
         Detail::Moved { path, to, files } => {
             let held = files.map_or(String::new(), |files| format!(" ({})", count(files, "file")));

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::snapshot::Change;
+use crate::text::count;
 use crate::workspace::names::shown;
 
 /// As many findings are told one by one.
@@ -41,7 +42,8 @@ pub(super) fn sentences(told: impl IntoIterator<Item = Told>) -> Vec<String> {
     match told.count() {
         0 => {}
         more => sentences.push(format!(
-            "{more} more findings like these; what was moved is in the same quarantine folder"
+            "{} like these; what was moved is in the same quarantine folder",
+            count(more, "more finding")
         )),
     }
     sentences

@@ -89,7 +89,7 @@ fn no_command_begins_on_a_full_disk() {
     scene.base.write("deaddrop.toml", "sandbox.min_free_bytes = 1_000_000_000_000_000\n");
     let results = scene.run(&["touch ran"], &[]);
     assert!(
-        results.starts_with("[FAILED] RUN_COMMAND: Could not run 'touch ran': only "),
+        results.starts_with("[FAILED] RUN_COMMAND: Could not run 'touch ran': the disk has only "),
         "{results}"
     );
     assert!(results.contains("are kept free (sandbox.min_free_bytes)"), "{results}");
@@ -131,7 +131,7 @@ fn a_command_that_fills_the_disk_is_ended_and_what_happened_is_written_down() {
             eprintln!("SKIPPED: bwrap does not work in a user namespace here");
             continue;
         }
-        assert!(outbox.contains("it filled the disk: "), "{asked}: {said}{outbox}");
+        assert!(outbox.contains("it filled the disk, "), "{asked}: {said}{outbox}");
         assert!(outbox.contains("Output: begun"), "{asked}: {outbox}");
         // Less than is kept free is left: what makes room runs all the same.
         assert!(outbox.contains("Output: room\n"), "{asked}: {outbox}");
@@ -171,7 +171,7 @@ fn where_no_file_can_be_made_any_more_it_says_where_room_is() {
     let room = format!("/small/sessions/{ID}, which nobody else needs: remove it");
     assert!(said.contains("No space left on device"), "{said}{told}");
     assert!(said.contains("`df -i`") && said.contains(&room), "{said}{told}");
-    assert!(told.contains("NO  disk             only 0 more files can be made in "), "{told}");
+    assert!(told.contains(" has room for only 0 more files (inodes); "), "{told}");
     assert!(told.contains("NO  sessions ") && !told.contains("check its owner"), "{told}");
     assert!(told.contains("Output: made\n"), "{said}{told}");
 }
@@ -180,7 +180,7 @@ fn where_no_file_can_be_made_any_more_it_says_where_room_is() {
 fn the_doctor_asks_the_file_system_itself_how_much_is_free() {
     let Some(scene) = Scene::new(Way::AsItIs) else { return };
     let Some((told, _)) = on_a_small_disk(&scene, "size=20m", "\"$@\" doctor") else { return };
-    assert!(told.contains("NO  disk             only 19 MiB are free in "), "{told}");
+    assert!(told.contains(" has only 19 MiB free; make room"), "{told}");
 }
 
 #[test]
