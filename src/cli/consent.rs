@@ -15,8 +15,14 @@ use crate::error::{Error, Result};
 #[command(after_help = "\
 deaddrop.toml can name programs, take walls away and lead out of its folder, and may have come with a
 repository. What of it does so counts when you have agreed to it, as it stands: at a terminal you are
-asked, elsewhere deaddrop refuses. Look at the file first. What is agreed to is noted in
-~/.local/state/deaddrop ($XDG_STATE_HOME), for this folder alone; a change asks again.
+asked, elsewhere deaddrop refuses. Look at the file first.
+
+So it is with replies, sessions and approvals in deaddrop's own folders: with those that were there before
+deaddrop used these folders (`found here`), also where you have moved or copied the base directory, and
+with those that git tracks (`tracked by git`), since a pull brings them. Look at them, too.
+
+Each line of what this prints is one of these, and you agree to all of them. That is noted in
+~/.local/state/deaddrop ($XDG_STATE_HOME), for this folder alone; what changes asks again.
 
 Examples:
   deaddrop config allow
@@ -25,7 +31,14 @@ Examples:
 pub(super) struct Allow {}
 
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  deaddrop config deny\n  deaddrop -C ~/drop config deny")]
+#[command(after_help = "\
+Forgets what `config allow` noted, or an answer at a terminal, and that deaddrop has used these folders: if
+something lies in them, the next start asks about that, as about what came with the folder. Nothing else
+is changed, and a deaddrop that runs goes on.
+
+Examples:
+  deaddrop config deny
+  deaddrop -C ~/drop config deny")]
 pub(super) struct Deny {}
 
 /// Lets settings pass that open nothing, or what the person has agreed to; at a terminal they are asked.

@@ -87,7 +87,8 @@ pub(super) fn doctor(context: &Context, consent: &Consent, amiss: &Amiss) -> Exi
         findings.push(finding(what, told));
     }
     findings.extend(amiss::open_to_all(&config.base));
-    findings.push(finding("settings", around::settings(consent)));
+    let settings = || finding("settings", around::settings(consent));
+    findings.push(amiss.of_settings().unwrap_or_else(settings));
     findings.push(Finding { spare: true, ..finding("notes", around::notes(&rights)) });
     findings.push(finding("session files", sessions(context)));
     findings.push(finding("journal", journal(&config.sessions.join("journal"))));

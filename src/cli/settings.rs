@@ -16,6 +16,7 @@ use super::whereabouts::{By, Whereabouts};
 use crate::config::{self, Config, Consent, InForce, Source, in_force};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
+use crate::text::visible_line;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -34,7 +35,8 @@ pub(super) struct Settings {
 enum Asked {
     /// List every setting in force, its value and where it was made
     #[command(after_help = "\
-With -v each line is followed by what the setting is for.
+With -v each line is followed by what the setting is for. What came with deaddrop's own folders, and has
+to be agreed to as well, stands last, as `found here` and `tracked by git`.
 
 Examples:
   deaddrop config show
@@ -45,9 +47,9 @@ Examples:
         #[arg(long)]
         changed: bool,
     },
-    /// Agree to what the settings of the base directory open
+    /// Agree to what the settings of the base directory open, and to what came with its folders
     Allow(consent::Allow),
-    /// Forget that you agreed to what the settings of the base directory open
+    /// Forget that you agreed, and which of its folders deaddrop has used
     Deny(consent::Deny),
     /// Print the path of the settings file
     #[command(after_help = "Examples:\n  deaddrop config path\n  deaddrop config path --own")]
@@ -235,7 +237,9 @@ fn show(settings: &[InForce], talk: &Talk, json: bool) {
         let InForce { name, origin, about, source, allowed, .. } = setting;
         let origin = if *source == Source::Default { "default" } else { origin };
         let waits = if *allowed { "" } else { ", not allowed yet" };
-        talk::prose(&format!("{name:<width$} = {}  ({origin}{waits})", setting.toml()));
+        let line = format!("{name:<width$} = {}  ({origin}{waits})", setting.toml());
+        // Somebody else may have written it.
+        talk::prose(&visible_line(&line));
         if talk.verbose && !about.is_empty() {
             talk::prose(&format!("{:width$}   {about}", ""));
         }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::consent::Consent;
 use super::keys::{KEYS, Kind, Value};
+use super::opening::Opening;
 use super::setting::Setting;
 use super::{Config, Layers, Raw, SESSION_POLICY, about};
 use crate::error::{Error, Result};
@@ -21,6 +21,8 @@ pub enum Source {
     Environment,
     /// In a flag of the command line.
     Flag,
+    /// It is no setting: what stands, or what git tracks, in deaddrop's own folders there.
+    Folder,
 }
 
 impl Source {
@@ -32,6 +34,7 @@ impl Source {
             Self::File => "file",
             Self::Environment => "environment",
             Self::Flag => "flag",
+            Self::Folder => "folder",
         }
     }
 }
@@ -45,7 +48,7 @@ pub struct InForce {
     pub value: serde_json::Value,
     /// In what kind of place it was made.
     pub source: Source,
-    /// In which: a file with its line, a variable, a flag; "default settings" else.
+    /// In which: a file with its line, a variable, a flag, deaddrop's own folders; "default settings" else.
     pub origin: String,
     /// What it is for.
     pub about: &'static str,
@@ -80,7 +83,8 @@ fn literal(value: &serde_json::Value) -> String {
 }
 
 /// All settings as they are in force in the base directory `base`, in their usual order; of the
-/// tables `[guest]` and `[policies]` only what is written.
+/// tables `[guest]` and `[policies]` only what is written. Last comes what else has to be agreed to: what
+/// came with deaddrop's own folders there.
 ///
 /// # Errors
 /// One of them is wrong, as for [`Config::load`].
@@ -88,8 +92,7 @@ pub fn in_force(base: &Path, flags: Raw) -> Result<Vec<InForce>> {
     let base = base.canonicalize().map_err(|e| Error::io("open the base directory", base, e))?;
     let layers = Layers::read(&base, flags)?;
     // What is wrong is told instead.
-    let config = Config::of_layers(base, &layers)?;
-    let consent = Consent::of(&config, &layers);
+    let (config, consent) = Config::looked(base, &layers)?;
     let mut found: Vec<InForce> = KEYS.iter().map(|key| setting(key.name, &layers)).collect();
     if let Some(guest) = &config.guest {
         let layers = layers.lowest_first().into_iter();
@@ -110,10 +113,27 @@ pub fn in_force(base: &Path, flags: Raw) -> Result<Vec<InForce>> {
             found.push(InForce { name, value, source, origin, about: "", allowed: true });
         }
     }
+    // What a link opens of a setting stands with that.
+    let is_setting = |opening: &Opening| found.iter().any(|setting| setting.name == opening.name);
+    let brought = consent.openings().iter().chain(consent.found()).filter(|it| !is_setting(it));
+    let brought: Vec<InForce> = brought.map(of_folders).collect();
+    found.extend(brought);
     for setting in &mut found {
         setting.allowed = consent.lacks().iter().all(|opening| opening.name != setting.name);
     }
     Ok(found)
+}
+
+/// What came with deaddrop's own folders, beside the settings.
+fn of_folders(opening: &Opening) -> InForce {
+    InForce {
+        name: opening.name.clone(),
+        value: opening.value.as_str().into(),
+        source: Source::Folder,
+        origin: "deaddrop's own folders here".to_owned(),
+        about: opening.does,
+        allowed: true,
+    }
 }
 
 fn setting(name: &'static str, layers: &Layers) -> InForce {

@@ -14,12 +14,12 @@ const LIMIT: u64 = 1 << 20;
 /// The text of a settings file; None where there is none.
 ///
 /// # Errors
-/// It is no regular file or a larger one, is not UTF-8, or cannot be read.
+/// It is no regular file or a larger one, a link that leads nowhere, is not UTF-8, or cannot be read.
 pub(super) fn read(path: &Path) -> Result<Option<String>> {
     let fail = |e| Error::io("read", path, e);
     // To open a device can be to do something with it.
     match fs::metadata(path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return nothing(path),
         found => is_regular(path, found.map_err(fail)?.is_file())?,
     }
     let file = open(path).map_err(fail)?;
@@ -29,10 +29,22 @@ pub(super) fn read(path: &Path) -> Result<Option<String>> {
     // Files of the kernel's do not say how long they are.
     file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(fail)?;
     fits(path, bytes.len())?;
-    let text = String::from_utf8(bytes).map_err(|_| {
-        fail(io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
-    })?;
-    Ok(Some(text))
+    String::from_utf8(bytes).map(Some).map_err(|e| {
+        let before = &e.as_bytes()[..e.utf8_error().valid_up_to()];
+        let line = memchr::memchr_iter(b'\n', before).count() + 1;
+        let problem = "it is not UTF-8, as settings are; save it as UTF-8";
+        Error::config(format!("{}:{line}", path.display()), problem)
+    })
+}
+
+/// Settings that somebody meant to be there are not none.
+fn nothing(path: &Path) -> Result<Option<String>> {
+    let Ok(to) = fs::read_link(path) else { return Ok(None) };
+    let problem = format!(
+        "it is a link to {}, where nothing is; put the settings there, or remove the link",
+        to.display()
+    );
+    Err(Error::config(path.display().to_string(), problem))
 }
 
 /// Refuses a text of so many bytes that would not be read.

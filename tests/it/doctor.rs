@@ -44,15 +44,25 @@ fn what_everybody_may_write_is_a_fault() {
 #[test]
 fn settings_that_cannot_be_had_are_a_row() {
     let base = project();
-    for spoil in ["echo nonsense > deaddrop.toml", "rm deaddrop.toml; mkdir deaddrop.toml"] {
+    for (spoil, why) in [
+        ("echo nonsense > deaddrop.toml", "deaddrop.toml:1: "),
+        ("printf 'x = 1\\n\\377\\n' > deaddrop.toml", "deaddrop.toml:2: it is not UTF-8"),
+        ("rm deaddrop.toml; mkdir deaddrop.toml", "it is no regular file"),
+        ("rmdir deaddrop.toml; ln -s gone deaddrop.toml", "it is a link to gone, where nothing is"),
+    ] {
         base.sh(spoil);
-        base.run(&["sessions"]).with_code(2);
-        base.run(&["doctor"]).with_code(1);
+        let told = base.run(&["sessions"]).with_code(2).stderr;
+        assert!(told.contains(why), "{told}");
+        let told = base.run(&["doctor"]).with_code(1).stdout;
+        assert!(told.starts_with("NO  deaddrop.toml ") && told.contains(why), "{told}");
         let rows = rows(&base);
         assert!(rows[0]["what"] == "deaddrop.toml" && rows[0]["well"] == false, "{rows:#?}");
         for what in ["base", "workspace", "commands", "git", "disk"] {
             assert!(row(&rows, what).is_some(), "{what} is not in {rows:#?}");
         }
+        // Nobody knows what they open.
+        let settings = row(&rows, "settings").unwrap();
+        assert!(settings["well"] == false, "{settings:#?}");
     }
     // What the file did not do is told as everywhere.
     let wrong = base.run(&["doctor", "--command-timeout-seconds", "x"]).with_code(2);

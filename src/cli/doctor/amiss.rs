@@ -44,6 +44,13 @@ impl Amiss {
         Ok(without)
     }
 
+    /// What is said of what the settings open, where their file is not known.
+    pub(super) fn of_settings(&self) -> Option<Finding> {
+        let is_unread = self.findings.iter().any(|(what, _)| *what == FILE);
+        let told = "what they open is not known, since deaddrop.toml cannot be read, see above";
+        is_unread.then(|| Finding { spare: true, ..finding("settings", Err(told.to_owned())) })
+    }
+
     /// Whether the base directory is somebody else's, or its settings are not known: nothing of it is to
     /// be run then.
     pub(super) fn is_any(&self) -> bool {

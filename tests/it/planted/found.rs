@@ -58,9 +58,16 @@ fn what_was_brought_is_not_taken_up_unless_the_person_agrees() {
         }
         is_refused(base.run(&["new", "--no-watch", "A task"]), &["found here"]);
         assert_eq!(tree(&base), before);
+        let show = base.run(&["-C", ".", "config", "show"]).ok();
+        let row = show.stdout.lines().find(|row| row.starts_with("found here "));
+        assert!(row.is_some_and(|row| row.ends_with(", not allowed yet)")), "{show:?}");
+        assert!(show.stderr.contains(ALLOW), "{show:?}");
         let shown = base.run(&["-C", ".", "config", "allow"]).ok();
         assert!(shown.stdout.starts_with("found here = "), "{shown:?}");
-        base.run(&["-C", ".", "sessions"]).ok();
+        let show = base.run(&["-C", ".", "config", "show"]).ok();
+        assert!(!show.stdout.contains("found here") && show.stderr.is_empty(), "{show:?}");
+        let told = base.run(&["-C", ".", "sessions"]).ok();
+        assert!(!told.stderr.contains(ALLOW), "{told:?}");
     }
 }
 

@@ -38,8 +38,22 @@ fn what_a_pull_brings_is_not_taken_up_unless_the_person_agrees() {
     }
     assert!(base.exists("project/.deaddrop/inbox/r.txt") && !base.exists("project/pulled"));
 
+    // It is none of the settings, and stands after them all.
+    let row = |arguments: &[&str]| {
+        let show = there(&[&["config", "show"], arguments].concat()).ok().stdout;
+        show.lines().last().unwrap_or_default().to_owned()
+    };
+    let told = row(&["--changed"]);
+    assert!(told.starts_with("tracked by git "), "{told}");
+    assert!(told.contains(" = \".deaddrop/inbox/r.txt\"  ("), "{told}");
+    assert!(told.ends_with(", not allowed yet)"), "{told}");
+    let json: serde_json::Value = serde_json::from_str(&row(&["--json"])).unwrap();
+    assert!(json["source"] == "folder" && json["allowed"] == false, "{json}");
+
     let shown = there(&["config", "allow"]).ok();
     assert!(shown.stdout.contains("tracked by git = .deaddrop/inbox/r.txt"), "{shown:?}");
+    let told = row(&[]);
+    assert!(told.starts_with("tracked by git ") && !told.contains("not allowed"), "{told}");
     there(&["sessions"]).ok();
     pull(&base, "echo >> .deaddrop/inbox/r.txt");
     is_refused(there(&["sessions"]), &["tracked by git"]);
