@@ -8,6 +8,19 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
+/// Whether files can be made in a folder, as far as its rights tell; a full disk is told by nobody before.
+#[cfg(unix)]
+pub fn may_write_in(folder: &Path) -> bool {
+    use rustix::fs::{Access, AtFlags, CWD, accessat};
+    accessat(CWD, folder, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok()
+}
+
+/// Whether files can be made in a folder, as far as it tells.
+#[cfg(not(unix))]
+pub fn may_write_in(folder: &Path) -> bool {
+    folder.metadata().is_ok_and(|found| !found.permissions().readonly())
+}
+
 /// Writes `bytes` to `path`: temporary name beside it, sync, rename, sync of the folder.
 /// A file that stood there is replaced. Everybody may read it.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {

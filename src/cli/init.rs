@@ -276,7 +276,9 @@ fn can_be_used(folder: &Path) -> Result<()> {
         };
         match fs::metadata(place) {
             Ok(found) if !found.is_dir() => return no("is no folder"),
-            Ok(_) if !may_write(place) => return no("is a folder that you may not write to"),
+            Ok(_) if !atomic::may_write_in(place) => {
+                return no("is a folder that you may not write to");
+            }
             Ok(_) => break,
             Err(e) if fs::symlink_metadata(place).is_ok() => {
                 return no(&format!("cannot be looked at, or leads nowhere ({e})"));
@@ -287,17 +289,6 @@ fn can_be_used(folder: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-#[cfg(unix)]
-fn may_write(folder: &Path) -> bool {
-    use rustix::fs::{Access, access};
-    access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
-}
-
-#[cfg(not(unix))]
-fn may_write(_: &Path) -> bool {
-    true
 }
 
 /// Makes the folder for all else, which git ignores whatever its other rules are.

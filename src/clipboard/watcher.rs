@@ -13,7 +13,8 @@ use super::helper::{DONE, FAILED, Helper, TEXT, is_of_the_text};
 use super::{Found, LIMIT, Passed, Surroundings, Way};
 
 /// A helper that says nothing for so long is stuck. With an owner that does not answer, over X11 it
-/// gives up after 24 seconds by itself: four for each form of a text that it asks for.
+/// gives up after 24 seconds by itself: arboard waits four (`LONG_TIMEOUT_DUR`) for each of the six forms
+/// of a text that it asks for.
 const SILENCE: Duration = Duration::from_secs(40);
 /// How long to wait before another helper is started.
 const AGAIN: Duration = Duration::from_secs(5);

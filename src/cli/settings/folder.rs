@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::atomic;
 use crate::error::{Error, Result};
 use crate::text::visible_line;
 
@@ -40,7 +41,7 @@ pub(super) fn check(base: Option<&Path>, key: &str, words: &[String]) -> Result<
             let there = visible_line(&there.display().to_string()).into_owned();
             refused(format!("{shown} cannot be used, since {there} is no folder"))
         }
-        Some(there) if !may_write(there) => {
+        Some(there) if !atomic::may_write_in(there) => {
             let there = visible_line(&there.display().to_string()).into_owned();
             refused(format!(
                 "{shown} is not there and cannot be made: you may not write in {there}"
@@ -51,15 +52,4 @@ pub(super) fn check(base: Option<&Path>, key: &str, words: &[String]) -> Result<
         }
         _ => Ok(None),
     }
-}
-
-#[cfg(unix)]
-fn may_write(folder: &Path) -> bool {
-    use rustix::fs::{Access, AtFlags, CWD, accessat};
-    accessat(CWD, folder, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok()
-}
-
-#[cfg(not(unix))]
-fn may_write(folder: &Path) -> bool {
-    folder.metadata().is_ok_and(|found| !found.permissions().readonly())
 }
