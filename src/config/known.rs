@@ -5,7 +5,7 @@
 //! And which folders deaddrop has kept its own files in: what lies in any other came with it, and is
 //! nothing that the person has made there.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -33,35 +33,67 @@ impl Known {
     /// Looks at what is noted, for a base directory with these settings. What cannot be read is not known.
     pub(super) fn of(config: &Config) -> Self {
         let Ok(all) = read() else { return Self::default() };
-        let noted = all.iter().find(|other| other.base == config.base).cloned();
-        let folders = all.iter().flat_map(|other| other.folders.iter().cloned()).collect();
-        let mut known = Self { noted, folders, ..Self::default() };
-        let written = written(config);
-        let workspace = &written[0];
-        let inside = |place: &PathBuf| {
-            written.iter().any(|in_it| place.starts_with(in_it) || real(place).starts_with(in_it))
-        };
-        // Also its own that it has not now: what was trusted once is trusted when settings name it again.
-        let is_within = |it: &&Folder| inside(&it.place) && !workspace.starts_with(&it.place);
-        let standing = known.folders.iter().filter(is_within).filter(|it| it.stands());
-        known.own = standing.map(|it| it.place.clone()).collect();
-        let is_other = |other: &Used| other.base != config.base && other.lives();
-        for other in all.into_iter().filter(is_other) {
-            let holds = |place: &PathBuf| {
-                workspace.starts_with(place) || workspace.starts_with(real(place))
+        let (written, mut known) = (written(config), Self::default());
+        let (workspace, mut led) = (&written[0], Led::default());
+        let inside = |place: &Path| written.iter().any(|in_it| place.starts_with(in_it));
+        let around = |place: &Path| workspace.starts_with(place);
+        for used in all {
+            let now = led.of(&used.base);
+            let mut lies = |place: &Path, there: &dyn Fn(&Path) -> bool| {
+                there(place)
+                    || match (place.strip_prefix(&used.base), &now) {
+                        (Ok(_), None) => false,
+                        (Ok(rest), Some(now)) => there(&now.join(rest)),
+                        (Err(_), _) => led.of(place).is_some_and(|place| there(&place)),
+                    }
             };
-            let (whole, own): (Vec<PathBuf>, Vec<PathBuf>) =
-                other.own.into_iter().filter(inside).partition(holds);
-            if let Some(place) = whole.into_iter().next() {
-                known.holder.get_or_insert((other.base.clone(), place));
+            // Also its own that it has not now: what was trusted once is trusted when settings name it again.
+            let within = used.folders.iter().filter(|it| lies(&it.place, &inside));
+            let within = within.filter(|it| !around(&it.place) && it.stands());
+            known.own.extend(within.map(|it| it.place.clone()));
+            known.folders.extend(used.folders.iter().cloned());
+            if used.base == config.base {
+                known.noted = Some(used);
+                continue;
+            }
+            let whole = used.own.iter().find(|place| lies(place, &around)).cloned();
+            let within = used.own.iter().filter(|place| lies(place, &inside));
+            let own: Vec<PathBuf> =
+                within.filter(|place| Some(*place) != whole.as_ref()).cloned().collect();
+            // What is nowhere near needs no look.
+            if (whole.is_none() && own.is_empty()) || !used.lives() {
+                continue;
+            }
+            if let Some(place) = whole {
+                known.holder.get_or_insert((used.base.clone(), place));
             }
             if own.iter().any(|place| is_there(place)) {
-                known.bases.push(other.base);
+                known.bases.push(used.base);
                 known.own.extend(own);
             }
         }
         known.own = outermost(known.own, &config.own_state());
         known
+    }
+}
+
+/// Where noted places lie now, each looked at once: they were noted as they really were, and somebody may
+/// have put a link in the way since.
+#[derive(Default)]
+struct Led(HashMap<PathBuf, Option<PathBuf>>);
+
+impl Led {
+    /// Where a place really lies, if that is elsewhere.
+    fn of(&mut self, place: &Path) -> Option<PathBuf> {
+        if let Some(known) = self.0.get(place) {
+            return known.clone();
+        }
+        let (above, name) = (place.parent()?, place.file_name()?);
+        let beside = self.of(above).map(|above| above.join(name));
+        let here = beside.as_deref().unwrap_or(place);
+        let now = if fs::read_link(here).is_ok() { Some(real(here)) } else { beside };
+        self.0.insert(place.to_owned(), now.clone());
+        now
     }
 }
 
@@ -216,6 +248,15 @@ fn written(config: &Config) -> Vec<PathBuf> {
     [workspace].into_iter().chain(&sandbox.writable).map(|place| real(place)).collect()
 }
 
+/// Its own files and folders, also where links of its own lead.
+fn own(config: &Config) -> Vec<PathBuf> {
+    let named = config.own_state();
+    let led = named.iter().map(|place| real(place)).filter(|place| !named.contains(place));
+    let mut led: Vec<PathBuf> = led.collect();
+    led.dedup();
+    [named, led].concat()
+}
+
 fn used(config: &Config) -> Used {
     let base = &config.base;
     let folders = config.roles().map(|(role, folder)| Folder::at(role, folder));
@@ -223,7 +264,7 @@ fn used(config: &Config) -> Used {
         base: base.clone(),
         folder: folder_of(base),
         written: written(config),
-        own: config.own_state(),
+        own: own(config),
         folders: folders.into_iter().flatten().collect(),
     }
 }

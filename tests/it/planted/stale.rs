@@ -69,3 +69,81 @@ fn one_that_keeps_its_files_in_the_workspace_is_named_before_anything_begins() {
     base.run(&["-C", "a", "new", "--no-watch", "A task"]).ok();
     new(&base, "b").ok();
 }
+
+#[test]
+fn no_workspace_lies_in_what_another_keeps_for_itself() {
+    let base = Base::that_nobody_agrees_to();
+    base.run(&["init", "a"]).ok();
+    new(&base, "a").ok();
+    base.sh("mkdir -p a/.deaddrop/inbox/deep b; ln -s a/.deaddrop/approvals led");
+    for workspace in ["a/.deaddrop", "a/.deaddrop/inbox", "a/.deaddrop/inbox/deep", "led"] {
+        let flag = ["-C", "b", "--workspace-dir", &format!("../{workspace}")].map(str::to_owned);
+        let flag = flag.each_ref().map(String::as_str);
+        let told = base.run(&[&flag[..], &["new", "--no-watch", "x"]].concat()).with_code(2).stderr;
+        assert!(told.contains("it cannot be the workspace"), "{workspace}: {told}");
+    }
+    assert!(!base.exists("b/sessions"));
+}
+
+#[test]
+fn one_that_was_moved_behind_a_link_is_kept_from_replies_where_it_is_now() {
+    for (moved, link) in [("old/p", "old/p"), ("old", "old")] {
+        let base = Base::that_nobody_agrees_to();
+        base.sh("mkdir -p old/p w");
+        base.run(&["init", "old/p"]).ok();
+        new(&base, "old/p").ok();
+        base.sh(&format!("mv {moved} w/it; ln -s \"$PWD/w/it\" {link}"));
+        base.run(&["-C", ".", "--workspace-dir", "w", "new", "--no-watch", "--id", ID, "x"]).ok();
+        let within = if moved == "old" { "it/p" } else { "it" };
+        let path = format!("{within}/.deaddrop/inbox/r.txt");
+        let reply = format!("[CREATE_FILE path=\"{path}\"]\nx\n[/CREATE_FILE]\n");
+        let file = base.write("reply.txt", reply);
+        let apply = ["-C", ".", "--workspace-dir", "w", "apply", file.to_str().unwrap()];
+        let run = base.run(&apply).ok();
+        let outbox = base.read(run.stdout.trim());
+        assert!(outbox.contains("is part of deaddrop's own state"), "{moved}: {outbox}");
+        assert!(!base.exists(&format!("w/{path}")));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn those_that_are_nowhere_near_cost_a_call_each() {
+    use std::process::Command;
+
+    let base = Base::that_nobody_agrees_to();
+    let trace = base.at("trace");
+    if !Command::new("strace")
+        .args(["-qq", "-o", "/dev/null", "true"])
+        .output()
+        .is_ok_and(|o| o.status.success())
+    {
+        eprintln!("SKIPPED: there is no strace that may watch");
+        return;
+    }
+    let here = base.path().canonicalize().unwrap();
+    let mut bytes = Vec::new();
+    for n in 0..200 {
+        let place = here.join(format!("far/{n}")).display().to_string();
+        base.sh(&format!("mkdir -p {place}/.deaddrop/inbox; touch {place}/deaddrop.toml"));
+        bytes.extend(format!(
+            "b{place}\0i1.2\0w{place}\0o{place}/.deaddrop\0o{place}/deaddrop.toml\0fi1.2 {place}/.deaddrop/inbox\0fs1.2 {place}/.deaddrop/sessions\0"
+        ).into_bytes());
+    }
+    let file = base.state().join("deaddrop/bases");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, bytes).unwrap();
+    new(&base, ".").ok();
+    let command = base.command(&["-C", ".", "status"]);
+    let mut strace = Command::new("strace");
+    strace
+        .args(["-qq", "-f", "-o"])
+        .arg(&trace)
+        .arg(command.get_program())
+        .args(command.get_args());
+    strace.current_dir(&here).env("XDG_STATE_HOME", base.state());
+    Run::of(&mut strace, "").ok();
+    let calls = base.read("trace");
+    let far = calls.lines().filter(|line| line.contains("/far/")).count();
+    assert!((100..=210).contains(&far), "{far} calls for 200 base directories");
+}
