@@ -188,6 +188,8 @@ impl<'a> Values<'a> {
             let text = self.compose(frame, &parts, true);
             let tokens = tokens::count(&text);
             if tokens <= limit || tries_left == 0 || room == 0 {
+                // As `tokens::about` tells it of the text alone, so that all tell the same.
+                let tokens = if tokens > limit { tokens } else { tokens::about(&text, limit) };
                 return self.rendered(&parts, text, tokens);
             }
             // What belongs together counts otherwise than its pieces do, though little.

@@ -165,3 +165,32 @@ fn an_undo_begins_and_ends_as_a_turn_does() {
         json!({ "event": "begin", "session": ID, "sequence": 2, "reply": "undo", "goesOn": false });
     assert_eq!(told[1], begin);
 }
+
+#[test]
+fn an_outbox_is_as_many_tokens_wherever_that_is_told() {
+    let base = Base::new();
+    for n in 0..30 {
+        let lines: String = (1..=300).map(|n| format!("{n}\n")).collect();
+        base.write(&format!("workspace/n{n}"), lines);
+    }
+    let tokens = |arguments: &[&str]| -> u64 {
+        let run = base.run(arguments).ok();
+        lines(&run.stdout)[0]["tokens"].as_u64().unwrap_or_else(|| panic!("{run:?}"))
+    };
+    let new = base.run(&["new", "--no-watch", "--id", ID, "A task"]).ok();
+    for added in [false, true] {
+        if added {
+            base.run(&["say", "Use tabs"]).ok();
+        }
+        let told = tokens(&["show", "--json"]);
+        let exactly = deaddrop::tokens::count(&base.outbox(1));
+        assert!(exactly > 10_000 && told.abs_diff(exactly as u64) * 10 < told, "{told}: {exactly}");
+        assert_eq!(tokens(&["copy", "--json"]), told);
+        assert_eq!(tokens(&["resume", "--no-watch", "--json"]), told);
+        assert_eq!(tokens(&["show", "--json", ID, "1"]), told);
+        if !added {
+            let said = deaddrop::tokens::told(usize::try_from(told).unwrap());
+            assert!(new.stderr.contains(&said), "{new:?}");
+        }
+    }
+}
