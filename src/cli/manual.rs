@@ -12,8 +12,7 @@ use clap_mangen::Man;
 use serde_json::json;
 
 use super::arguments::Cli;
-use super::help;
-use super::talk;
+use super::{completing, help, talk};
 use crate::error::{Error, Result};
 use crate::text::{nearest, visible_line};
 
@@ -54,11 +53,7 @@ pub(super) struct Manual {
 
 pub(super) fn answer(command: &Command, json: bool) -> Result<ExitCode> {
     match command {
-        Command::Completions(arguments) => {
-            let mut script = Vec::new();
-            clap_complete::generate(arguments.shell, &mut Cli::command(), "deaddrop", &mut script);
-            print(&script);
-        }
+        Command::Completions(arguments) => print(&completing::script(arguments.shell)),
         Command::Man(Manual { command, dir: None }) => print(&page(&named(command)?)?),
         Command::Man(Manual { dir: Some(folder), .. }) => write_all(folder, json)?,
     }

@@ -7,6 +7,7 @@ mod check;
 mod checkpoints;
 mod clipping;
 mod columns;
+mod completing;
 mod consent;
 mod decisions;
 mod demo;

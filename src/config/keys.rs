@@ -161,6 +161,11 @@ impl Key {
     }
 }
 
+/// The names of all settings but those of a guest and of the person's own policies.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().map(|key| key.name)
+}
+
 /// Where in the table a setting stands.
 pub(super) fn place(name: &str) -> Option<usize> {
     KEYS.iter().position(|key| key.name == name)

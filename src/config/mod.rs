@@ -45,6 +45,7 @@ pub use guest::{Guest, Way};
 pub use in_force::{InForce, Source, in_force};
 #[cfg(test)]
 pub(crate) use keys::PROTECTED;
+pub use keys::names;
 pub use known::{known_within, whose_replies_write};
 pub use notify::Notify;
 pub use opening::Opening;

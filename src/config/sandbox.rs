@@ -43,7 +43,7 @@ pub enum Mode {
 
 impl Mode {
     /// All of them, as a person writes them.
-    pub(super) const ALL: [(&'static str, Self); 4] = [
+    pub(crate) const ALL: [(&'static str, Self); 4] = [
         ("auto", Self::Auto),
         ("bwrap", Self::Bwrap),
         ("partial", Self::Partial),

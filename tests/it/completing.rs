@@ -32,6 +32,56 @@ fn completes(tmux: &Tmux, begin: &str, whole: &str) {
 }
 
 #[test]
+fn bash_completes_commands_flags_values_and_files() {
+    let base = Base::with_session();
+    if !has("bash") {
+        return;
+    }
+    let Some(tmux) = Tmux::start(&base, 80) else { return };
+    base.write("reply-of-mine.txt", "");
+    base.write("only/the reply.txt", "");
+    base.sh("mkdir only/folder");
+    tmux.types("exec bash --norc --noprofile");
+    tmux.wait_for("its prompt", |screen| screen.ends_with(['$', '#']));
+    tmux.types(&format!("source <(deaddrop completions bash); PS1='{PROMPT}'; clear"));
+    tmux.wait_for("an empty screen", |screen| screen == PROMPT);
+    completes(&tmux, "deaddrop doc", "deaddrop doctor");
+    completes(&tmux, "deaddrop config se", "deaddrop config set");
+    completes(&tmux, "deaddrop new --task-f", "deaddrop new --task-file");
+    completes(
+        &tmux,
+        "deaddrop new --task-file reply-o",
+        "deaddrop new --task-file reply-of-mine.txt",
+    );
+    completes(&tmux, "deaddrop -C onl", "deaddrop -C only/");
+    completes(&tmux, "deaddrop apply reply-o", "deaddrop apply reply-of-mine.txt");
+    completes(&tmux, "deaddrop apply --for", "deaddrop apply --force");
+    completes(&tmux, "deaddrop --policy perm", "deaddrop --policy permissive");
+    completes(&tmux, "deaddrop new --policy perm", "deaddrop new --policy permissive");
+    completes(&tmux, "deaddrop policy show perm", "deaddrop policy show permissive");
+    completes(&tmux, "deaddrop --sandbox bw", "deaddrop --sandbox bwrap");
+    completes(&tmux, "deaddrop config get max_t", "deaddrop config get max_tokens");
+    completes(&tmux, "deaddrop config set sandbox.netw", "deaddrop config set sandbox.network");
+    completes(&tmux, "deaddrop config unset gue", "deaddrop config unset guest");
+    // Nothing is begun: what is offered by itself are files where one is taken, and no options.
+    tmux.types("cd only; clear");
+    tmux.wait_for("an empty screen", |screen| screen == PROMPT);
+    completes(&tmux, "deaddrop init ", "deaddrop init folder/");
+    base.sh("rmdir only/folder");
+    completes(&tmux, "deaddrop apply ", "deaddrop apply the\\ reply.txt");
+    completes(&tmux, "deaddrop check ", "deaddrop check the\\ reply.txt");
+    for line in ["deaddrop undo ", "deaddrop config set max_tokens "] {
+        tmux.key(line);
+        // Had the first of them done anything, the second would stand behind that.
+        tmux.key("Tab");
+        tmux.key("x");
+        tmux.shows(&format!("{PROMPT}{line}x"));
+        tmux.key("C-u");
+        tmux.wait_for("an empty line", |screen| screen.ends_with(PROMPT));
+    }
+}
+
+#[test]
 fn zsh_completes_commands_flags_and_files() {
     let base = Base::with_session();
     if !has("zsh") {
@@ -54,6 +104,9 @@ fn zsh_completes_commands_flags_and_files() {
     completes(&tmux, "deaddrop new --task-f", "deaddrop new --task-file");
     completes(&tmux, "deaddrop apply reply-o", "deaddrop apply reply-of-mine.txt");
     completes(&tmux, "deaddrop completions po", "deaddrop completions powershell");
+    completes(&tmux, "deaddrop --policy perm", "deaddrop --policy permissive");
+    completes(&tmux, "deaddrop config get max_t", "deaddrop config get max_tokens");
+    completes(&tmux, "deaddrop config set sandbox.netw", "deaddrop config set sandbox.network");
 }
 
 #[test]
@@ -91,4 +144,11 @@ fn fish_completes_commands_flags_and_files() {
     assert!(found.lines().any(|line| line.trim() == "reply-of-mine.txt"), "{found}");
     let found = asks("deaddrop new --dialect op");
     assert!(found.trim() == "operations", "{found}");
+    let found = asks("deaddrop new --policy perm");
+    assert!(found.trim() == "permissive", "{found}");
+    for verb in ["get", "set"] {
+        let found = asks(&format!("deaddrop config {verb} max_t"));
+        assert!(found.trim() == "max_tokens", "{found}");
+    }
+    assert!(asks("deaddrop policy show perm").trim() == "permissive");
 }
