@@ -5,7 +5,7 @@
 //! variable passes by it. What it does not know to read only, it takes for writing.
 
 use super::readers::only_reads;
-use super::reading::{self, Simple};
+use super::reading::{self, Simple, Word};
 
 /// The first subcommand in a command line that would write to a repository.
 ///
@@ -24,6 +24,58 @@ pub(super) fn writes(simple: &Simple) -> Option<String> {
     let (program, arguments) = simple.words.split_first()?;
     let arguments: Vec<String> = arguments.iter().map(|word| word.text().to_owned()).collect();
     if reading::name(program.text()) == "git" { of_git(&arguments) } else { None }
+}
+
+/// Whether this subcommand makes a repository.
+pub(super) fn makes_repository(subcommand: &str) -> bool {
+    matches!(subcommand, "init" | "clone")
+}
+
+/// Where a command line makes a repository by `git init`, relative to the folder that it runs in (`.` is
+/// that folder); None where it makes none, or where the text alone does not say where.
+///
+/// # Examples
+/// ```
+/// use deaddrop::policy::git::inits;
+/// assert_eq!(inits("mkdir x && git init -q x"), Some("x".to_owned()));
+/// assert_eq!(inits("cd /tmp && git init x"), None);
+/// ```
+pub fn inits(command: &str) -> Option<String> {
+    let reading::Reading { commands, unreadable } = reading::read(command);
+    let moves = |simple: &Simple| {
+        let name = simple.words.first().map(|word| reading::name(word.text()));
+        matches!(name, Some("cd" | "pushd" | "popd" | "env" | "git-init"))
+    };
+    // Variables of git's own say where, too.
+    if !unreadable.is_empty() || command.contains("GIT_") || commands.iter().any(moves) {
+        return None;
+    }
+    commands.iter().find_map(|simple| {
+        let words: Option<Vec<&str>> = simple.words.iter().map(Word::literal).collect();
+        match words?.as_slice() {
+            [program, "init", arguments @ ..] if reading::name(program) == "git" => {
+                place_of_init(arguments)
+            }
+            _ => None,
+        }
+    })
+}
+
+fn place_of_init(arguments: &[&str]) -> Option<String> {
+    let mut place = None;
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        match *argument {
+            "-q" | "--quiet" => {}
+            "-b" | "--initial-branch" => drop(rest.next()),
+            long if long.starts_with("--initial-branch=") => {}
+            // Without a work tree, elsewhere, or nobody knows.
+            option if option.starts_with('-') => return None,
+            path if place.is_some() || path.starts_with(['/', '~']) => return None,
+            path => place = Some(path.to_owned()),
+        }
+    }
+    Some(place.unwrap_or_else(|| ".".to_owned()))
 }
 
 /// The words behind the options in front.
@@ -211,6 +263,35 @@ mod tests {
             "git apply --check x.patch",
         ] {
             assert_eq!(writes_repository(command), None, "{command}");
+        }
+    }
+
+    #[test]
+    fn where_a_repository_is_made_is_told_only_where_it_is_certain() {
+        for (command, place) in [
+            ("git init", "."),
+            ("git init -q .", "."),
+            ("make; git init -b main && git add -A", "."),
+            ("mkdir deep/er; git init --initial-branch=x deep/er", "deep/er"),
+            ("sh -c 'git init'", "."),
+        ] {
+            assert_eq!(inits(command).as_deref(), Some(place), "{command}");
+        }
+        for command in [
+            "git status",
+            "echo git init",
+            "git init --bare",
+            "git init --separate-git-dir=/tmp/x",
+            "git -C sub init",
+            "git init /tmp/x",
+            "git init ~/x",
+            "git init \"$X\"",
+            "cd /tmp && git init",
+            "GIT_DIR=x git init",
+            "sh -c 'cd /tmp; git init'",
+            "git clone a b",
+        ] {
+            assert_eq!(inits(command), None, "{command}");
         }
     }
 

@@ -13,7 +13,8 @@ pub(super) const BLOCKED: &str = "shell.blockedCommands";
 pub(super) const APPROVAL: &str = "shell.approvalRequired";
 pub(super) const ALLOWED: &str = "shell.allowedCommands";
 pub(super) const UNREADABLE: &str = "shell.unreadable";
-pub(super) const REPOSITORY: &str = "sandbox.repository";
+/// The rule that has git ask before it writes to a repository.
+pub const REPOSITORY: &str = "sandbox.repository";
 
 /// What the shell does by itself, as it does `if`: it starts nothing that the list could name.
 const STEERING: [&str; 26] = [
@@ -134,7 +135,13 @@ fn explain_with<'a>(
 /// The same decision where git would write to its repository.
 fn opened(decision: Decision, subcommand: &str) -> Decision {
     let opens = Opens { repository: true, ..Opens::default() };
-    let why = format!("'git {subcommand}' writes to the repository");
+    let why = if git::makes_repository(subcommand) {
+        format!(
+            "'git {subcommand}' makes a repository, and a new one in the workspace is put away after the command: making one there is for the user"
+        )
+    } else {
+        format!("'git {subcommand}' writes to the repository")
+    };
     match decision {
         Decision::Deny(denial) => Decision::Deny(denial),
         Decision::Allow => Decision::Ask(Ask { reason: why, policy: REPOSITORY.to_owned(), opens }),

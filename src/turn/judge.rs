@@ -4,8 +4,8 @@
 use crate::config::Policy;
 use crate::error::Result;
 use crate::place::Place;
-use crate::policy::{self, Access, Ask, Decision, Opens};
-use crate::protocol::{Change, Operation, RelPath};
+use crate::policy::{self, Access, Ask, Decision, Denial, Opens};
+use crate::protocol::{Change, Operation, Part, Reading, RelPath, ShellCommand};
 use crate::workspace::Look;
 
 /// What `policy` says of an operation in `place`. `guarded`: commands are kept from protected names.
@@ -20,7 +20,13 @@ pub fn judge(
 ) -> Result<Decision> {
     let (access, path) = match operation {
         Operation::Message { .. } | Operation::Done { .. } => return Ok(Decision::Allow),
-        Operation::Run(run) => return Ok(policy::run(policy, run, guarded)),
+        Operation::Run(run) => {
+            let decision = policy::run(policy, run, guarded);
+            return Ok(match new_repository(&decision, run, place)? {
+                Some(denied) => denied,
+                None => decision,
+            });
+        }
         Operation::Create { path, .. } | Operation::Edit { path, .. } => (Access::Write, path),
         Operation::Delete { path } => (Access::Delete, path),
         Operation::Move { path, to } => {
@@ -58,6 +64,38 @@ pub fn judge(
         return Ok(strictest.stricter(protected(path, real)));
     }
     Ok(strictest)
+}
+
+/// The refusal of a command that would make a repository in the workspace: whatever the person said, it
+/// would be put away after it. One that is there is none of these.
+fn new_repository(
+    decision: &Decision,
+    run: &ShellCommand,
+    place: &dyn Place,
+) -> Result<Option<Decision>> {
+    let Decision::Ask(Ask { opens: Opens { repository: true, .. }, .. }) = decision else {
+        return Ok(None);
+    };
+    let cwd = run.cwd.as_ref().map_or(".", |cwd| cwd.as_str());
+    let Some(made) = policy::git::inits(&run.command) else { return Ok(None) };
+    for part in [".git", ".git/HEAD"] {
+        let Ok(path) = RelPath::parse(&format!("{cwd}/{made}/{part}")) else { return Ok(None) };
+        let reads = Operation::Read { path, reading: Reading::Later(Part::default()) };
+        match place.look(&reads)? {
+            Some(look) if look.real.is_some() && look.size.is_none() => {}
+            // A worktree or a submodule, a repository, or nobody knows.
+            _ => return Ok(None),
+        }
+    }
+    Ok(Some(Decision::Deny(Denial {
+        reason: "Making a repository in the workspace is for the user: one that a command makes is put away after it"
+            .to_owned(),
+        policy: policy::REPOSITORY.to_owned(),
+        suggestion: Some(
+            "Leave git init out, and ask the user to run it where a repository is wanted; once it is there, git add and git commit are asked about"
+                .to_owned(),
+        ),
+    })))
 }
 
 /// What the policy says of a move: what goes from where it stands is deleted there, and written where

@@ -5,6 +5,8 @@
 mod answers;
 #[cfg(unix)]
 mod approvals;
+#[cfg(target_os = "linux")]
+mod around_git;
 #[cfg(unix)]
 mod asking;
 mod basics;
