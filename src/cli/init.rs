@@ -162,6 +162,15 @@ fn refuse(folder: &Path, force: bool) -> Result<()> {
     if home.is_some_and(|home| home == folder) && !force {
         return no("this is your home folder, and replies could read and change all in it; choose a project, or say --force".to_owned());
     }
+    if let Some(git) = config::git_directory(folder) {
+        let project = match git.parent() {
+            Some(project) if git.ends_with(".git") => project.display().to_string(),
+            _ => "a clone of it".to_owned(),
+        };
+        return no(format!(
+            "this is a git directory, or lies in one, and git runs what replies would write there, its hooks; choose the folder with the project's files: {project}"
+        ));
+    }
     let above = match config::above(folder) {
         Ok(above) => above,
         Err(_) if force => Vec::new(),

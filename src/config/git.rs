@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// What git prints, asked in a folder; None where there is none.
@@ -36,5 +36,62 @@ pub fn ask_git<T: AsRef<OsStr>>(
         }
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(e.to_string()),
+    }
+}
+
+/// The git directory that a folder lies in or is, by its canonical path: a `.git`, or a bare repository.
+/// What stands there git runs and obeys. None within a folder of work, wherever that lies.
+pub fn git_directory(folder: &Path) -> Option<PathBuf> {
+    for place in folder.ancestors() {
+        // A folder of work of its own, also one that somebody put into a bare repository.
+        if place.join(".git").symlink_metadata().is_ok() {
+            return None;
+        }
+        let is_named = place.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git"));
+        let has = |name: &str| place.join(name).symlink_metadata().is_ok();
+        let is_one = has("HEAD") && (has("objects") && has("refs") || has("commondir"));
+        if is_named || is_one {
+            return Some(place.to_owned());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_git_directory_is_known_by_its_name_or_by_what_it_holds() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        let made = |path: &str| {
+            fs::create_dir_all(top.join(path)).unwrap();
+            top.join(path)
+        };
+        for path in ["p/.git/hooks", "bare/objects", "bare/refs/heads", "w/.git/worktrees/x/deep"] {
+            made(path);
+        }
+        for path in ["bare/HEAD", "w/.git/worktrees/x/HEAD", "w/.git/worktrees/x/commondir"] {
+            fs::write(top.join(path), "x").unwrap();
+        }
+        for (path, git) in [
+            ("p/.git", "p/.git"),
+            ("p/.git/hooks", "p/.git"),
+            ("p/.git/new", "p/.git"),
+            ("bare", "bare"),
+            ("bare/refs/heads", "bare"),
+            ("w/.git/worktrees/x/deep", "w/.git/worktrees/x"),
+        ] {
+            assert_eq!(git_directory(&top.join(path)), Some(top.join(git)), "{path}");
+        }
+        // Where one works in it.
+        fs::write(made("bare/main").join(".git"), "gitdir: x").unwrap();
+        made("bare/main/src");
+        for path in [".", "p", "p/src", "bare/main", "bare/main/src"] {
+            assert_eq!(git_directory(&top.join(path)), None, "{path}");
+        }
     }
 }

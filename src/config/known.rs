@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::noted::{Folder, MOST, Used, change, file, folder_of, is_there, read};
-use super::{Config, FILE, real};
+use super::{Config, FILE, git_directory, real};
 use crate::atomic;
 use crate::error::{Error, Result};
 
@@ -187,11 +187,19 @@ impl Config {
         [(b's', sessions), (b'i', inbox), (b'a', approvals), (b'o', outbox)]
     }
 
-    /// Lets those pass whose workspace is not what another base directory keeps its own files in.
+    /// Lets those pass whose workspace is not what another base directory keeps its own files in, and not
+    /// git's.
     ///
     /// # Errors
-    /// It is: replies could answer and approve there.
+    /// It is: replies could answer and approve there, or make hooks that git runs.
     pub fn holds_no_others(&self) -> Result<()> {
+        if let Some(git) = git_directory(&real(&self.workspace)) {
+            let problem = format!(
+                "it cannot be the workspace: it is a git directory, or lies in one ({}), and git runs what replies would write there, its hooks. Choose another workspace_dir: the folder that holds the project's files",
+                git.display()
+            );
+            return Err(Error::config(real(&self.workspace).display().to_string(), problem));
+        }
         let Some((base, place)) = &self.known.holder else { return Ok(()) };
         let noted = file()?;
         let problem = format!(

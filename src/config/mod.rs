@@ -40,7 +40,7 @@ pub use about::about;
 pub use change::{Draft, check_name, set, unset};
 pub use consent::Consent;
 pub use finding::{above, find, has_marks};
-pub use git::ask_git;
+pub use git::{ask_git, git_directory};
 pub use guest::{Guest, Way};
 pub use in_force::{InForce, Source, in_force};
 #[cfg(test)]

@@ -4,6 +4,40 @@
 use crate::support::{Base, ID, has_sandbox};
 
 #[test]
+fn a_git_directory_is_no_project_and_no_workspace() {
+    let base = Base::new();
+    base.sh(
+        "git init -q project; git init -q --bare bare.git; mkdir home; ln -s project/.git link",
+    );
+    for folder in ["project/.git", "project/.git/hooks", "bare.git", "bare.git/hooks", "link"] {
+        for more in [&[][..], &["--force"], &["--workspace-dir", "../home"]] {
+            let run = base.run(&[&["init", folder], more].concat()).with_code(2);
+            assert!(run.stderr.contains("git directory"), "{folder}: {run:?}");
+            assert!(!base.exists(&format!("{folder}/deaddrop.toml")), "{folder}");
+            assert!(!base.exists(&format!("{folder}/.deaddrop")), "{folder}");
+        }
+        base.sh("rm -rf settings; mkdir settings");
+        base.write("settings/deaddrop.toml", "");
+        let place = format!("../{folder}");
+        let arguments = ["-C", "settings", "config", "set", "workspace_dir", &place];
+        let run = base.run(&arguments).with_code(2);
+        assert!(run.stderr.contains("is a git directory, and git runs"), "{run:?}");
+        assert_eq!(base.read("settings/deaddrop.toml"), "");
+        base.write("settings/deaddrop.toml", format!("workspace_dir = \"{place}\"\n"));
+        let run = base.run(&["-C", "settings", "new", "--no-watch", "A task"]).with_code(2);
+        assert!(run.stderr.contains("cannot be the workspace: it is a git directory"), "{run:?}");
+        let doctor = base.run(&["-C", "settings", "doctor"]).with_code(1).stdout;
+        assert!(doctor.contains("cannot be the workspace: it is a git directory"), "{doctor}");
+        // What is wrong there can be put right.
+        base.run(&["-C", "settings", "config", "set", "workspace_dir", "../home"]).ok();
+    }
+    let told = base.run(&["init", "project/.git"]).with_code(2).stderr;
+    assert!(told.trim_end().ends_with("/project"), "{told}");
+    // Beside it all is as ever.
+    base.run(&["init", "project"]).ok();
+}
+
+#[test]
 fn making_a_repository_is_refused_at_once_and_writing_to_one_is_asked_about() {
     if !has_sandbox("auto") {
         eprintln!("SKIPPED: git that is kept from its repository, without a sandbox");

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::atomic;
+use crate::config::git_directory;
 use crate::error::{Error, Result};
 use crate::text::visible_line;
 
@@ -24,6 +25,18 @@ pub(super) fn check(base: Option<&Path>, key: &str, words: &[String]) -> Result<
         None if Path::new(word).is_absolute() => PathBuf::from(word),
         None => return Ok(None),
     };
+    let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+    if key == WORKSPACE
+        && let Some(git) = git_directory(&real)
+    {
+        return Err(Error::config(
+            format!("config set {key} {word}"),
+            format!(
+                "{} is a git directory, and git runs what replies would write there, its hooks; nothing is changed: name the folder that holds the project's files",
+                git.display()
+            ),
+        ));
+    }
     if word.trim().is_empty() || folder.is_dir() {
         return Ok(None);
     }
