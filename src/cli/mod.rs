@@ -46,6 +46,7 @@ mod summary;
 mod talk;
 mod teller;
 mod undo;
+mod uninitiated;
 mod whereabouts;
 
 use std::ffi::OsString;

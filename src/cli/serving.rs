@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 
 use super::clipping::Clips;
 use super::events::Events;
-use super::{Context, Opened, Teller, live, talk};
+use super::{Context, Opened, Teller, live, talk, uninitiated};
 use crate::base::{Base, Beginning, Turn};
 use crate::config::SESSION_POLICY;
 use crate::control::Wish;
@@ -111,6 +111,7 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
             "--id {id} is no free session id of 8 hexadecimal digits"
         )));
     }
+    uninitiated::heed(context)?;
     let stop = Stop::on_signals()?;
     let beginning = Beginning {
         task,

@@ -2,6 +2,7 @@
 //! make a repository.
 
 use crate::support::{Base, ID, has_sandbox};
+use crate::tmux::{PROMPT, Tmux};
 
 #[test]
 fn a_git_directory_is_no_project_and_no_workspace() {
@@ -35,6 +36,48 @@ fn a_git_directory_is_no_project_and_no_workspace() {
     assert!(told.trim_end().ends_with("/project"), "{told}");
     // Beside it all is as ever.
     base.run(&["init", "project"]).ok();
+}
+
+#[test]
+fn new_in_a_project_without_init_says_so_and_makes_no_fuss_elsewhere() {
+    let says = |base: &Base, folder: &str| {
+        let run = base.run(&["-C", folder, "new", "--no-watch", "A task"]).ok();
+        run.stderr.contains("`deaddrop init` has sessions work on the project itself")
+    };
+    let base = Base::new();
+    base.sh(
+        "git init -q repository; mkdir empty files one made; touch files/a files/b one/TASK.md",
+    );
+    // As the repository of deaddrop itself has them.
+    base.sh(
+        "cd made; git init -q; mkdir workspace inbox outbox sessions; touch README.md Cargo.toml",
+    );
+    assert!(says(&base, "repository") && says(&base, "files"));
+    assert!(!says(&base, "empty") && !says(&base, "one") && !says(&base, "made"));
+    // What is there was wished so.
+    assert!(!says(&base, "repository") && !says(&base, "files"));
+    base.sh("git init -q ready");
+    base.run(&["init", "ready"]).ok();
+    assert!(!says(&base, "ready"));
+}
+
+#[test]
+fn at_a_terminal_new_in_a_project_without_init_asks_before_it_makes_anything() {
+    let base = Base::new();
+    base.sh("git init -q project");
+    let Some(tmux) = Tmux::start(&base, 120) else { return };
+    tmux.types("cd project; clear");
+    tmux.wait_for("an empty screen", |screen| screen == PROMPT);
+    tmux.types("deaddrop new --no-watch A task");
+    tmux.shows("all the same? [y/N]");
+    assert_eq!(base.names("project"), [".git"]);
+    tmux.types("");
+    tmux.shows("nothing was made; `deaddrop init`");
+    assert_eq!(base.names("project"), [".git"]);
+    tmux.types("clear; deaddrop new --no-watch A task");
+    tmux.shows("all the same? [y/N]");
+    tmux.types("y");
+    tmux.shows("Paste this file into a chat window");
 }
 
 #[test]
