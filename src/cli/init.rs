@@ -13,7 +13,7 @@ use super::arguments::Global;
 use super::consent;
 use super::talk::{self, Talk};
 use super::whereabouts::By;
-use super::{Clock, Context};
+use super::{Clock, Context, wide};
 use crate::atomic;
 use crate::config::{self, Config, Draft, FILE, FOLDER, Raw};
 use crate::error::{Error, Result};
@@ -155,12 +155,8 @@ fn unseen_by_git(folder: &Path) -> InGit {
 /// Refuses folders that nobody means, or that have to do with another base directory.
 fn refuse(folder: &Path, force: bool) -> Result<()> {
     let no = |why: String| Err(Error::usage(format!("{}: {why}", folder.display())));
-    let home = std::env::var_os("HOME").and_then(|home| PathBuf::from(home).canonicalize().ok());
-    if folder.parent().is_none() && !force {
-        return no("this is the whole machine, and replies could change all of it; choose a project, or say --force".to_owned());
-    }
-    if home.is_some_and(|home| home == folder) && !force {
-        return no("this is your home folder, and replies could read and change all in it; choose a project, or say --force".to_owned());
+    if let Some(why) = wide::told(folder).filter(|_| !force) {
+        return no(format!("{why}; choose a project, or say --force"));
     }
     if let Some(git) = config::git_directory(folder) {
         let project = match git.parent() {

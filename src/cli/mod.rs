@@ -48,6 +48,7 @@ mod teller;
 mod undo;
 mod uninitiated;
 mod whereabouts;
+mod wide;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

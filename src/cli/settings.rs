@@ -83,6 +83,9 @@ Examples:
         /// What it is to be
         #[arg(required = true)]
         value: Vec<String>,
+        /// Set workspace_dir also to your home folder or the whole machine
+        #[arg(long)]
+        force: bool,
         #[command(flatten)]
         whose: Whose,
     },
@@ -166,10 +169,10 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
                 _ => consent::deny(&base, talk),
             };
         }
-        Asked::Set { key, value, whose } => {
+        Asked::Set { key, value, force, whose } => {
             refuse_flags(&global)?;
             let base = base(&whose, global.base)?;
-            let missing = folder::check(base.as_deref(), &key, &value)?;
+            let missing = folder::check(base.as_deref(), &key, &value, force)?;
             let before = agreed(base.as_deref());
             let file = config::set(base.as_deref(), &key, &value)?;
             changed(base.as_deref(), &key, &file, talk, json);

@@ -92,3 +92,13 @@ fn a_folder_of_another_user_is_a_row() {
         "{named}"
     );
 }
+
+#[test]
+fn a_workspace_that_is_the_whole_machine_is_told_with_what_helps() {
+    let base = project();
+    let run = base.run(&["--workspace-dir", "/", "--sandbox", "auto", "doctor"]);
+    assert!(run.stdout.contains("deaddrop config set workspace_dir FOLDER"), "{run:?}");
+    for vain in ["sysctl", "lsm=", "apparmor"] {
+        assert!(!run.stdout.contains(vain), "{vain}: {run:?}");
+    }
+}

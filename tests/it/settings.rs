@@ -361,6 +361,21 @@ fn a_folder_that_is_not_there_is_told_and_one_that_cannot_be_is_refused() {
     // Of deaddrop's own nobody expects it.
     let run = base.run(&["config", "set", "inbox_dir", "in"]).ok();
     assert!(!run.stderr.contains("warning"), "{run:?}");
+    for (wide, why) in
+        [("/", "the whole machine"), ("/..", "the whole machine"), ("home", "home folder")]
+    {
+        base.sh("mkdir -p home");
+        let run = |more: &[&str]| {
+            let arguments = [&["config", "set", "workspace_dir", wide], more].concat();
+            Run::of(base.command(&arguments).env("HOME", base.at("home")), "")
+        };
+        let before = base.read("deaddrop.toml");
+        let refused = run(&[]).with_code(2).stderr;
+        assert!(refused.contains(why) && refused.contains("or say --force"), "{refused}");
+        assert_eq!(base.read("deaddrop.toml"), before);
+        run(&["--force"]).ok();
+        base.run(&["config", "set", "workspace_dir", "there"]).ok();
+    }
     let settings = base.read("deaddrop.toml");
     let set = ["config", "set", "workspace_dir", "/nonexist/x"];
     let Some(mut set) = not_as_root(&base, &set) else { return };

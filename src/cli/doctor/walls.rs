@@ -16,6 +16,12 @@ pub(super) fn findings(context: &Context) -> Vec<Finding> {
     for reason in confinement.why() {
         told.push_str(&format!("\n                     not {reason}"));
     }
+    // No other remedy would help.
+    let is_whole = context.config.workspace.canonicalize().is_ok_and(|at| at.parent().is_none());
+    if confinement.tier == Tier::None && is_whole {
+        told.push_str("\n                     the workspace is /, which nothing can be confined to: `deaddrop config set workspace_dir FOLDER` names a project; in a virtual machine or a container that is for this alone, `--sandbox off` runs commands without walls");
+        return vec![Finding { well: false, spare: false, what: "commands", told }];
+    }
     if confinement.tier == Tier::None {
         told.push_str(
             "\n                     `--sandbox off` (or sandbox = \"off\" in deaddrop.toml) runs commands without",

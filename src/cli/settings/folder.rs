@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::atomic;
+use crate::cli::wide;
 use crate::config::git_directory;
 use crate::error::{Error, Result};
 use crate::text::visible_line;
@@ -16,8 +17,14 @@ const WORKSPACE: &str = "workspace_dir";
 /// What the person should know of a workspace that is not there, once `key` is `words`.
 ///
 /// # Errors
-/// It names a folder that is none, or that cannot be made.
-pub(super) fn check(base: Option<&Path>, key: &str, words: &[String]) -> Result<Option<String>> {
+/// It names a folder that is none, or that cannot be made; or, without `force`, a workspace that is far
+/// more than a project.
+pub(super) fn check(
+    base: Option<&Path>,
+    key: &str,
+    words: &[String],
+    force: bool,
+) -> Result<Option<String>> {
     let (true, [word]) = (FOLDERS.contains(&key), words) else { return Ok(None) };
     let folder = match base {
         Some(base) => base.join(word),
@@ -26,6 +33,12 @@ pub(super) fn check(base: Option<&Path>, key: &str, words: &[String]) -> Result<
         None => return Ok(None),
     };
     let real = folder.canonicalize().unwrap_or_else(|_| folder.clone());
+    if let Some(why) = wide::told(&real).filter(|_| key == WORKSPACE && !force) {
+        return Err(Error::config(
+            format!("config set {key} {word}"),
+            format!("{why}, and nothing is changed; choose a project, or say --force"),
+        ));
+    }
     if key == WORKSPACE
         && let Some(git) = git_directory(&real)
     {
