@@ -2,6 +2,7 @@
 //! What would not be taken at the next start is not written.
 
 mod draft;
+mod lines;
 #[cfg(test)]
 mod tests;
 
@@ -19,6 +20,8 @@ use crate::error::{Error, Result};
 
 /// The setting that is a word or a table, and what the word is called in the table.
 const WORD: [&str; 2] = ["sandbox", "mode"];
+/// The table that is unset as a whole.
+const GUEST: &str = "guest";
 
 /// Sets `name` to what these words say, in the file of the base directory, or, where there is none,
 /// in the person's own. A list is given as its items, or as one word in brackets.
@@ -46,7 +49,7 @@ pub fn set(base: Option<&Path>, name: &str, words: &[String]) -> Result<PathBuf>
         },
         None => {
             insert(&mut document, &place, value).ok_or_else(|| unclear(&doing, &file))?;
-            document.to_string()
+            lines::ended_as(&text, &document.to_string())
         }
     };
     write(base, &file, &text, &doing)?;
@@ -71,9 +74,10 @@ pub fn unset(base: Option<&Path>, name: &str) -> Result<Option<PathBuf>> {
         Some(line) => format!("{}{}", &text[..line.start], &text[line.end..]),
         None => {
             remove(&mut document, &place).ok_or_else(|| unclear(&doing, &file))?;
-            document.to_string()
+            lines::ended_as(&text, &document.to_string())
         }
     };
+    let text = without_empty(text, &place);
     write(base, &file, &text, &doing)?;
     Ok(Some(file))
 }
@@ -265,7 +269,11 @@ fn span(text: &str, place: &[String]) -> Option<Range<usize>> {
 /// The lines that a setting takes alone, if it does. Comments above it are not its own.
 fn line(text: &str, place: &[String]) -> Option<Range<usize>> {
     let document = Document::parse(text).ok()?;
-    let item = at(document.as_item(), place)?;
+    line_of(text, at(document.as_item(), place)?)
+}
+
+/// The same of a value in that text.
+fn line_of(text: &str, item: &Item) -> Option<Range<usize>> {
     if !item.is_value() {
         return None;
     }
@@ -277,6 +285,27 @@ fn line(text: &str, place: &[String]) -> Option<Range<usize>> {
     let after = text[value.end..end].trim_start();
     let is_alone = !before.contains(['{', ',']) && (after.is_empty() || after.starts_with('#'));
     is_alone.then_some(start..end)
+}
+
+/// The text without the tables around a place that are empty now and hold no comment. A guest without
+/// a word is told instead: whoever takes one away has to know.
+fn without_empty(mut text: String, place: &[String]) -> String {
+    for end in (1..place.len()).rev().filter(|_| place[0] != GUEST) {
+        let tables = &place[..end];
+        let Ok(document) = Document::parse(text.as_str()) else { break };
+        let top = document.as_item();
+        let item = tables.iter().try_fold(top, |item, name| item.as_table_like()?.get(name));
+        let empty = item.filter(|item| item.as_table_like().is_some_and(TableLike::is_empty));
+        let Some(empty) = empty else { break };
+        let gone = if empty.is_value() {
+            line_of(&text, empty).filter(|line| !text[line.clone()].contains('#'))
+        } else {
+            lines::of_empty_table(&text, tables)
+        };
+        let Some(gone) = gone else { break };
+        text = format!("{}{}", &text[..gone.start], &text[gone.end..]);
+    }
+    text
 }
 
 fn insert(document: &mut DocumentMut, place: &[String], value: Value) -> Option<()> {

@@ -2,9 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use toml_edit::DocumentMut;
-
-use super::{check, find, insert, parse, place, put, read, unclear, value};
+use super::{check, find, insert, lines, parse, place, put, read, unclear, value};
 use crate::config::{Config, Consent, FILE, Layers, Raw};
 use crate::error::Result;
 
@@ -22,7 +20,7 @@ impl Draft {
     /// # Errors
     /// The settings would not be in order.
     pub fn new(base: &Path, note: &str, settings: &[(&str, &str)]) -> Result<Self> {
-        Self::of(base, note, DocumentMut::new(), settings)
+        Self::of(base, note, "", settings)
     }
 
     /// Of one that has a settings file: with those of these settings that it does not say.
@@ -30,18 +28,12 @@ impl Draft {
     /// # Errors
     /// The settings would not be in order, or the file is written in a way that this cannot change.
     pub fn completed(base: &Path, settings: &[(&str, &str)]) -> Result<Self> {
-        let file = base.join(FILE);
-        let document = parse(&read(&file)?, &file)?;
-        Self::of(base, "", document, settings)
+        Self::of(base, "", &read(&base.join(FILE))?, settings)
     }
 
-    fn of(
-        base: &Path,
-        note: &str,
-        mut document: DocumentMut,
-        settings: &[(&str, &str)],
-    ) -> Result<Self> {
+    fn of(base: &Path, note: &str, before: &str, settings: &[(&str, &str)]) -> Result<Self> {
         let (file, doing) = (base.join(FILE), format!("{FILE} for {}", base.display()));
+        let mut document = parse(before, &file)?;
         for (name, word) in settings {
             let place = place(name, &doing)?;
             if find(&document, &place).is_some() {
@@ -50,7 +42,7 @@ impl Draft {
             let value = value(name, &[(*word).to_owned()], &doing)?;
             insert(&mut document, &place, value).ok_or_else(|| unclear(&doing, &file))?;
         }
-        let text = format!("{note}{document}");
+        let text = format!("{note}{}", lines::ended_as(before, &document.to_string()));
         check(Some(base), &file, &text, &doing)?;
         Ok(Self { base: base.to_owned(), text })
     }
