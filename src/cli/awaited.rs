@@ -9,44 +9,73 @@ use crate::text::{count, visible_line};
 
 const STOPS: &str = "Ctrl-C stops";
 
-/// The line that is shown while nothing is to be done.
-pub(super) fn line(context: &Context, waiting: &Waiting) -> String {
+/// The line that is shown while nothing is to be done: the longest first of those that say it, of which
+/// a terminal shows the first that it has room for. Where the inbox is was said before.
+pub(super) fn lines(context: &Context, waiting: &Waiting) -> Vec<String> {
     let inbox = context.display(&context.config.inbox);
     let outbox =
         |session: &Session| context.display(&context.config.outbox.join(session.outbox_name()));
     told(waiting, &inbox, &outbox)
 }
 
-fn told(waiting: &Waiting, inbox: &str, outbox: &dyn Fn(&Session) -> String) -> String {
+fn told(waiting: &Waiting, inbox: &str, outbox: &dyn Fn(&Session) -> String) -> Vec<String> {
     let Waiting { sessions, unfinished } = waiting;
     let (asking, open): (Vec<&Session>, Vec<&Session>) =
         sessions.iter().partition(|session| session.question().is_some());
-    let what = match unfinished.as_slice() {
+    let of_sessions = || {
+        let mut counted = vec![count(open.len(), "session")];
+        counted.extend((!asking.is_empty()).then(|| count(asking.len(), "decision")));
+        counted.join(" · ")
+    };
+    let forms = match unfinished.as_slice() {
         [] => match (open.as_slice(), asking.as_slice()) {
-            ([], []) => {
-                format!("No session is open; waiting for `deaddrop new` or files in {inbox}/")
-            }
+            ([], []) => vec![
+                format!("No session is open; waiting for `deaddrop new` or files in {inbox}/"),
+                "No session is open: `deaddrop new`".to_owned(),
+            ],
             ([], [only]) => {
                 let id = only.question().map(|question| question.id.as_str()).unwrap_or_default();
-                format!("Waiting for your decision about {id}: `deaddrop approve` or `deny`")
+                vec![
+                    format!("Waiting for your decision about {id}: `deaddrop approve` or `deny`"),
+                    format!("Decide about {id}: `deaddrop approve` or `deny`"),
+                    format!("`deaddrop approve` or `deny` {id}"),
+                ]
             }
-            ([], _) => format!("Waiting for {}", count(asking.len(), "decision")),
-            ([only], []) => format!("Waiting for a reply in {inbox}/ · {}", outbox(only)),
-            (open, []) => {
-                format!("Waiting for replies in {inbox}/ · {}", count(open.len(), "session"))
+            ([], _) => vec![format!("Waiting for {}", count(asking.len(), "decision"))],
+            ([only], []) => {
+                let path = outbox(only);
+                vec![
+                    format!("Waiting for a reply in {inbox}/ · {path}"),
+                    format!("Waiting for a reply · {path}"),
+                    format!("Waiting · {path}"),
+                ]
             }
-            (open, asking) => format!(
-                "Waiting for replies in {inbox}/ · {} · {}",
-                count(open.len(), "session"),
-                count(asking.len(), "decision")
-            ),
+            _ => vec![
+                format!("Waiting for replies in {inbox}/ · {}", of_sessions()),
+                format!("Waiting for replies · {}", of_sessions()),
+                format!("Waiting · {}", of_sessions()),
+            ],
         },
-        [only] => format!("{} is not finished yet: somebody still writes it", name(only)),
-        [first, rest @ ..] => {
-            format!("{} and {} are not finished yet", name(first), count(rest.len(), "more file"))
-        }
+        [only] => vec![
+            format!("{} is not finished yet: somebody still writes it", name(only)),
+            format!("{} is not finished yet", name(only)),
+        ],
+        [first, rest @ ..] => vec![format!(
+            "{} and {} are not finished yet",
+            name(first),
+            count(rest.len(), "more file")
+        )],
     };
-    format!("{what} · {STOPS}")
+    // How to stop is the first that can be done without, and then where the outbox lies.
+    let shortest = forms.last().cloned();
+    let is_one = unfinished.is_empty() && asking.is_empty() && open.len() == 1;
+    let named = is_one.then(|| {
+        [format!("Waiting · {}", open[0].outbox_name()), "Waiting for a reply".to_owned()]
+    });
+    let mut lines: Vec<String> =
+        forms.into_iter().map(|what| format!("{what} · {STOPS}")).collect();
+    lines.extend(shortest.into_iter().chain(named.into_iter().flatten()));
+    lines
 }
 
 fn name(name: &OsString) -> String {
@@ -63,11 +92,13 @@ mod tests {
         let now = Timestamp::now();
         let [one, two] = ["a1b2c3d4", "00ff00ff"]
             .map(|id| Session::new(id.to_owned(), "A task", Vec::new(), now));
-        let line = |sessions: &[&Session], unfinished: &[&str]| {
+        let lines = |sessions: &[&Session], unfinished: &[&str]| {
             let unfinished = unfinished.iter().map(OsString::from).collect();
             let waiting = Waiting { sessions: sessions.to_vec(), unfinished };
             told(&waiting, "inbox", &|session| format!("outbox/{}", session.outbox_name()))
         };
+        let line =
+            |sessions: &[&Session], unfinished: &[&str]| lines(sessions, unfinished).remove(0);
         assert_eq!(
             line(&[&one], &[]),
             "Waiting for a reply in inbox/ · outbox/a1b2c3d4_seq0001.txt · Ctrl-C stops"
@@ -85,5 +116,15 @@ mod tests {
             "r.txt and 1 more file are not finished yet · Ctrl-C stops"
         );
         assert!(line(&[], &[]).starts_with("No session is open; waiting for `deaddrop new`"));
+        assert_eq!(
+            lines(&[&one], &[])[1..],
+            [
+                "Waiting for a reply · outbox/a1b2c3d4_seq0001.txt · Ctrl-C stops",
+                "Waiting · outbox/a1b2c3d4_seq0001.txt · Ctrl-C stops",
+                "Waiting · outbox/a1b2c3d4_seq0001.txt",
+                "Waiting · a1b2c3d4_seq0001.txt",
+                "Waiting for a reply",
+            ]
+        );
     }
 }

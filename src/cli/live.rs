@@ -53,7 +53,8 @@ struct Screen {
 }
 
 enum Line {
-    Still(String),
+    /// In several lengths, the longest first.
+    Still(Vec<String>),
     Running(Running),
 }
 
@@ -108,13 +109,13 @@ pub(super) fn release() {
     lock().held = false;
 }
 
-/// Shows this until something else is to be shown.
-pub(super) fn still(text: String) {
+/// Shows the first of these that there is room for, until something else is to be shown.
+pub(super) fn still(forms: Vec<String>) {
     let mut screen = lock();
     if !screen.on {
         return;
     }
-    screen.line = Some(Line::Still(text));
+    screen.line = Some(Line::Still(forms));
     // Before it is seen: whoever sees it may press Ctrl-Z, and nothing would draw it again.
     if !screen.follows {
         screen.follows = true;
@@ -212,7 +213,7 @@ impl Screen {
         let room = width.saturating_sub(1);
         let text = match &self.line {
             None => return,
-            Some(Line::Still(text)) => columns::begin(text, room),
+            Some(Line::Still(forms)) => fitting(forms, room),
             Some(Line::Running(Running { name, what, since, seen })) => match since.elapsed() {
                 elapsed if elapsed < SHOWN_AFTER => return,
                 elapsed => spinning(name, what, elapsed, seen.last_line().as_ref(), room),
@@ -240,6 +241,13 @@ impl Screen {
         let written = err.write_all(bytes.as_bytes()).and_then(|()| err.flush());
         self.on &= written.is_ok();
     }
+}
+
+/// The first of these that there is room for; of the last as much as there is.
+fn fitting(forms: &[String], room: usize) -> String {
+    let fits = |text: &&String| columns::wide(&crate::text::visible_line(text)) <= room;
+    let fits = forms.iter().find(fits);
+    columns::begin(fits.or(forms.last()).map_or("", String::as_str), room)
 }
 
 /// What runs, in at most `room` columns.

@@ -285,7 +285,7 @@ impl Listener for Teller<'_> {
 
     fn idle(&mut self, waiting: &Waiting<'_>) {
         if live::is_on() {
-            live::still(awaited::line(self.context, waiting));
+            live::still(awaited::lines(self.context, waiting));
         }
     }
 

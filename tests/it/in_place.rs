@@ -132,14 +132,14 @@ fn in_twenty_columns_there_is_still_a_line() {
     let base = Base::with_session();
     let Some(tmux) = Tmux::start(&base, 20) else { return };
     tmux.types("deaddrop watch");
-    let screen = tmux.shows("Waiting for a repl…");
-    assert!(screen.ends_with("Waiting for a repl…"), "{screen}");
+    let screen = tmux.shows("Waiting for a reply");
+    assert!(screen.ends_with("Waiting for a reply"), "{screen}");
     base.write("inbox/1.txt", until_go("echo 宽宽宽宽宽宽宽宽宽宽"));
     let screen = wait_for_spinner(&tmux, " · 宽");
     let row = spinner(&screen).unwrap();
     assert!(row.contains(" s 'e") && row.ends_with('…'), "{screen}");
     base.write("workspace/go", "");
-    tmux.shows("Waiting for a repl…");
+    tmux.shows("Waiting for a reply");
     assert!(tmux.all().contains("\n  Ran       1 done\n"), "{}", tmux.all());
     assert_eq!(spinner(&tmux.all()), None);
 }
@@ -197,4 +197,22 @@ fn a_question_stands_alone_until_it_is_answered() {
     tmux.types("y");
     tmux.shows(&format!("0002.txt{STOPS}"));
     assert!(!base.exists("workspace/temp"));
+}
+
+#[test]
+fn where_the_outbox_lies_is_shown_whole_in_a_project() {
+    let base = Base::new();
+    base.run(&["init"]).ok();
+    base.run(&["new", "--no-watch", "--id", ID, "A task"]).ok();
+    let Some(tmux) = Tmux::start(&base, 100) else { return };
+    let path = format!(".deaddrop/outbox/{ID}_seq0001.txt");
+    tmux.types("deaddrop watch");
+    tmux.shows(&format!("Waiting for a reply in .deaddrop/inbox/ · {path}{STOPS}"));
+    tmux.resize(80);
+    tmux.shows(&format!("Waiting for a reply · {path}{STOPS}"));
+    tmux.resize(50);
+    tmux.shows(&format!("Waiting · {path}"));
+    assert!(!tmux.screen().contains('…'), "{}", tmux.screen());
+    tmux.key("C-c");
+    tmux.shows("Stopped.");
 }
