@@ -170,7 +170,9 @@ fn sessions(context: &Context) -> Result<String, String> {
 fn journal(path: &Path) -> Result<String, String> {
     let bytes = match atomic::read_own(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok("is not there yet".to_owned()),
-        other => other.map_err(|e| format!("{} cannot be read: {e}", path.display()))?,
+        other => {
+            other.map_err(|e| format!("{} cannot be read: {e}{}", path.display(), advice(&e)))?
+        }
     };
     let contents = journal::read(&bytes).map_err(|damage| {
         format!(

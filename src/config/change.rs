@@ -126,9 +126,7 @@ fn read(file: &Path) -> Result<String> {
 
 fn parse(text: &str, file: &Path) -> Result<DocumentMut> {
     text.parse().map_err(|e: toml_edit::TomlError| {
-        let at = e.span().map_or(0, |span| span.start).min(text.len());
-        let line = text[..at].matches('\n').count() + 1;
-        Error::config(format!("{}:{line}", file.display()), e.message())
+        reading::unreadable(file, text, e.span().map_or(0, |span| span.start), e.message())
     })
 }
 

@@ -62,8 +62,10 @@ impl Raw {
             let line = text[..offset.min(text.len())].matches('\n').count() + 1;
             format!("{}:{line}", path.display())
         };
-        let table = DeTable::parse(text)
-            .map_err(|e| Error::config(at(e.span().map_or(0, |span| span.start)), e.message()))?;
+        let table = DeTable::parse(text).map_err(|e| {
+            let at = e.span().map_or(0, |span| span.start);
+            reading::unreadable(path, text, at, e.message())
+        })?;
         let mut raw = Self::default();
         raw.take_table(table.get_ref(), false, &at)?;
         Ok(raw)

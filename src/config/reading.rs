@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::text::size;
+use crate::text::{size, visible_line};
 
 /// So many bytes may a settings file have.
 const LIMIT: u64 = 1 << 20;
@@ -85,4 +85,19 @@ fn open(path: &Path) -> io::Result<File> {
         libc::O_NONBLOCK | libc::O_NOCTTY,
     );
     options.open(path)
+}
+
+/// A settings file that cannot be read, as its reader says it at a place in it.
+pub(super) fn unreadable(path: &Path, text: &str, at: usize, message: &str) -> Error {
+    let at = text.floor_char_boundary(at);
+    let n = text[..at].matches('\n').count();
+    let line = text.lines().nth(n).unwrap_or_default().trim();
+    let problem = match line.strip_suffix('=') {
+        Some(name) => format!(
+            "{} has no value; write one behind the =, or remove the line",
+            visible_line(name.trim())
+        ),
+        None => format!("{message}; correct that line, or remove it"),
+    };
+    Error::config(format!("{}:{}", path.display(), n + 1), problem)
 }

@@ -130,6 +130,12 @@ fn a_setting_is_read_set_and_removed() {
     assert!(run.stderr.contains("environment variable DEADDROP_SECRETS goes over it"), "{run:?}");
 
     // What is not in order can be put right, and is shown by nothing else.
+    base.write("deaddrop.toml", "# Mine.\nmax_tokens = \nfirst_contents = true\n");
+    for arguments in [&["config", "set", "policy", "standard"][..], &["status"]] {
+        let told = base.run(arguments).with_code(2).stderr;
+        let named = "deaddrop.toml:2: max_tokens has no value; write one behind the =";
+        assert!(told.contains(named), "{told}");
+    }
     base.write("deaddrop.toml", "max_tokens = 1\n");
     base.run(&["config", "show"]).with_code(2);
     base.run(&["config", "path"]).ok();

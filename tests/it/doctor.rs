@@ -102,3 +102,19 @@ fn a_workspace_that_is_the_whole_machine_is_told_with_what_helps() {
         assert!(!run.stdout.contains(vain), "{vain}: {run:?}");
     }
 }
+
+#[test]
+fn a_journal_that_may_not_be_read_is_told_with_what_to_do() {
+    use std::os::unix::fs::PermissionsExt;
+    let base = project();
+    base.run(&["new", "--no-watch", "A task"]).ok();
+    let journal = base.at(".deaddrop/sessions/journal");
+    std::fs::set_permissions(&journal, std::fs::Permissions::from_mode(0)).unwrap();
+    if std::fs::read(&journal).is_ok() {
+        eprintln!("SKIPPED: a journal that may not be read: this user may read everything");
+        return;
+    }
+    let rows = rows(&base);
+    let told = row(&rows, "journal").unwrap()["told"].as_str().unwrap();
+    assert!(told.ends_with("; check its owner and rights"), "{told}");
+}
