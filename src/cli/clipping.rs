@@ -1,6 +1,7 @@
 //! `copy`, `paste` and `next`: one turn by way of the clipboard; and what is told of it elsewhere.
 
 use std::fs;
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -166,7 +167,7 @@ fn take(context: &Context, reply: &Reply) -> Result<(Turn, Stop)> {
             (text.map_err(|why| Error::no_reply(Path::new(&name), why))?, name)
         }
         Some(_) => replies::read(None)?,
-        None => from_clipboard()?,
+        None => from_clipboard(context)?,
     };
     if !reply.force
         && let Some(why) = no_reply(&text)
@@ -179,9 +180,17 @@ fn take(context: &Context, reply: &Reply) -> Result<(Turn, Stop)> {
     Ok((turn, stop))
 }
 
-fn from_clipboard() -> Result<(String, String)> {
+fn from_clipboard(context: &Context) -> Result<(String, String)> {
     let fail = |name: &str, why: String| Err(Error::no_reply(Path::new(name), why));
-    match clipboard::read(&Surroundings::here()) {
+    let waits = |way: Way| {
+        if io::stderr().is_terminal() {
+            context.talk.say(&format!(
+                "Waiting for the program that holds the clipboard ({}) to give the text …",
+                way.name()
+            ));
+        }
+    };
+    match clipboard::read(&Surroundings::here(), &waits) {
         Ok((way, Found::Text(text))) => Ok((text, format!("the clipboard ({})", way.name()))),
         Ok((way, Found::Empty)) => fail(
             &format!("the clipboard ({})", way.name()),
@@ -199,6 +208,12 @@ fn from_clipboard() -> Result<(String, String)> {
 
 /// Why a text is most likely not the reply that was to be copied.
 fn no_reply(text: &str) -> Option<String> {
+    if text.trim().is_empty() {
+        return Some(
+            "it is empty: nothing came; copy the reply in the chat window, and give it again"
+                .to_owned(),
+        );
+    }
     if holds_outbox(text) {
         return Some(format!(
             "this is deaddrop's own outbox, or holds it, and no reply to it; copy only the reply in the chat window ({FORCED})"

@@ -11,7 +11,7 @@
 
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -30,6 +30,8 @@ pub(super) const FAILED: u8 = b'!';
 
 /// How long putting a text there may take: over a slow connection a display takes a while.
 const HOLDING: Duration = Duration::from_secs(6);
+/// From then on whoever waits is told so.
+const SLOW: Duration = Duration::from_secs(1);
 /// How long reading may take; whoever has the clipboard may be busy.
 const READING: Duration = Duration::from_secs(8);
 
@@ -54,8 +56,13 @@ impl Helper {
         Ok(Self { child, _started: started, ends: true })
     }
 
-    /// Gives it `input` and waits for its report.
-    fn report(&mut self, input: Vec<u8>, patience: Duration) -> Result<Report, String> {
+    /// Gives it `input` and waits for its report; says so once where that takes long.
+    fn report(
+        &mut self,
+        input: Vec<u8>,
+        patience: Duration,
+        waits: &dyn Fn(),
+    ) -> Result<Report, String> {
         let (Some(mut stdin), Some(stdout)) = (self.child.stdin.take(), self.child.stdout.take())
         else {
             return Err("its helper has no pipes".to_owned());
@@ -70,10 +77,15 @@ impl Helper {
             let _ = sender.send(read.map(|_| bytes));
         };
         thread::Builder::new().spawn(exchange).map_err(|e| format!("no thread for it: {e}"))?;
-        match report.recv_timeout(patience) {
+        let mut told = report.recv_timeout(SLOW);
+        if matches!(told, Err(RecvTimeoutError::Timeout)) {
+            waits();
+            told = report.recv_timeout(patience.saturating_sub(SLOW));
+        }
+        match told {
             Ok(Ok(bytes)) => Report::of(bytes),
             Ok(Err(e)) => Err(format!("its helper cannot be heard: {e}")),
-            Err(_) => Err(format!("no answer within {} seconds", patience.as_secs())),
+            Err(_) => Err(format!("{SILENCE} {} seconds", patience.as_secs())),
         }
     }
 
@@ -129,6 +141,14 @@ impl Report {
     }
 }
 
+/// What is said where nobody answers, before how long that was waited for.
+const SILENCE: &str = "no answer within";
+
+/// Whether this is that nobody answered.
+pub(super) fn is_silence(why: &str) -> bool {
+    why.starts_with(SILENCE)
+}
+
 /// Why what is none is not taken for a text.
 pub(super) const NO_TEXT: &str = "what it holds is no text in UTF-8";
 
@@ -146,15 +166,15 @@ pub(super) fn is_of_the_text(why: &str) -> bool {
 /// Puts a text on the clipboard this way, and leaves it there.
 pub(super) fn hold(way: Way, text: &str, at: &Surroundings) -> Result<(), String> {
     let mut helper = Helper::start("hold", way, at)?;
-    helper.report(text.as_bytes().to_vec(), HOLDING)?;
+    helper.report(text.as_bytes().to_vec(), HOLDING, &|| {})?;
     helper.leave();
     Ok(())
 }
 
 /// Reads the clipboard this way.
-pub(super) fn read(way: Way, at: &Surroundings) -> Result<Found, String> {
+pub(super) fn read(way: Way, at: &Surroundings, waits: &dyn Fn()) -> Result<Found, String> {
     let mut helper = Helper::start("read", way, at)?;
-    Ok(match helper.report(Vec::new(), READING)? {
+    Ok(match helper.report(Vec::new(), READING, waits)? {
         Report::Text(text) => Found::Text(text),
         Report::Done => Found::Empty,
     })

@@ -93,6 +93,13 @@ impl Way {
         HELPERS.into_iter().find(|way| way.name() == name)
     }
 
+    /// Whether another way asks the same display, and so the same holder of its clipboard.
+    fn shares_display(self, other: Self) -> bool {
+        let is_x11 = |way| matches!(way, Self::X11 | Self::Xclip | Self::Xsel);
+        let is_wayland = |way| matches!(way, Self::Wayland | Self::WlCopy);
+        is_x11(self) && is_x11(other) || is_wayland(self) && is_wayland(other)
+    }
+
     /// Whether nobody tells what became of the text: a terminal takes it or does not.
     pub fn is_unanswered(self) -> bool {
         matches!(self, Self::Tmux | Self::Terminal)
@@ -157,14 +164,25 @@ pub fn copy(text: &str, at: &Surroundings) -> Result<Way, Vec<Passed>> {
 }
 
 /// Reads the clipboard, the first way that has a text. Terminals are not asked: few answer, and those
-/// that do would answer any program.
+/// that do would answer any program. `waits` is told of a way that takes long.
+///
+/// Where whoever holds the clipboard does not answer, other ways to the same display are not tried: all
+/// would ask the same program.
 ///
 /// # Errors
 /// No way can be read; each says why.
-pub fn read(at: &Surroundings) -> Result<(Way, Found), Vec<Passed>> {
+pub fn read(at: &Surroundings, waits: &dyn Fn(Way)) -> Result<(Way, Found), Vec<Passed>> {
     let (mut passed, mut empty) = (Vec::new(), None);
+    let mut silent: Option<Way> = None;
     for way in at.ways() {
-        match helper::read(way, at) {
+        if silent.is_some_and(|silent| silent.shares_display(way)) {
+            continue;
+        }
+        match helper::read(way, at, &|| waits(way)) {
+            Err(why) if helper::is_silence(&why) => {
+                silent = Some(way);
+                passed.push(Passed { way: Some(way), why });
+            }
             Ok(Found::Empty) => empty = empty.or(Some(way)),
             Ok(found) => return Ok((way, found)),
             Err(why) if helper::is_of_the_text(&why) => {

@@ -127,7 +127,7 @@ fn listen(mut told: Listening, way: Way, at: &Surroundings) {
 fn begin(told: &mut Listening, at: &Surroundings) -> Option<Way> {
     let mut wait = AGAIN;
     while !told.is_over() {
-        let (way, text) = match super::read(at) {
+        let (way, text) = match super::read(at, &|_| {}) {
             Ok((way, Found::Text(text))) => (way, Some(text)),
             Ok((way, Found::Empty)) => (way, None),
             Err(passed) => match passed.last() {

@@ -1,7 +1,10 @@
 //! `copy`, `paste` and `next` on a desktop.
 
+use std::time::{Duration, Instant};
+
 use super::{Desktop, key_line, reply};
 use crate::support::{Base, ID, Run};
+use crate::tmux::Tmux;
 
 #[test]
 fn a_part_is_copied_and_what_is_next_is_said() {
@@ -137,4 +140,29 @@ fn next_stops_where_a_decision_is_needed() {
     base.run(&["approve"]).ok();
     desktop.run(&base, &["copy"]).ok();
     assert_eq!(desktop.shows(), Some(base.outbox(2)));
+}
+
+#[test]
+fn who_holds_the_clipboard_and_does_not_answer_is_waited_for_once() {
+    let Some(desktop) = Desktop::start() else { return };
+    let base = Base::with_session();
+    let Some(tmux) = Tmux::start(&base, 100) else { return };
+    let owner = desktop.holds("Hello");
+    owner.signal("STOP");
+    let begun = Instant::now();
+    tmux.types(&format!("DISPLAY={} deaddrop paste", desktop.display));
+    tmux.shows("Waiting for the program that holds the clipboard (x11)");
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    let screen = tmux.shows("no answer within 8 seconds");
+    assert!(!screen.contains("xclip:") && !screen.contains("xsel:"), "{screen}");
+    owner.signal("CONT");
+}
+
+#[test]
+fn a_paste_of_nothing_is_told_to_be_empty() {
+    let base = Base::with_session();
+    for text in ["", " \n"] {
+        let run = base.run_with(&["paste", "-"], text).with_code(1);
+        assert!(run.stderr.contains("it is empty: nothing came"), "{run:?}");
+    }
 }
