@@ -2,12 +2,14 @@
 //! only the replies are written beforehand. Each step is explained.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader, IsTerminal};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+mod scenes;
 
 use clap::Args;
 use serde_json::json;
@@ -21,6 +23,7 @@ use crate::session::Session;
 use crate::session::store::Store;
 use crate::text::visible;
 use crate::watch::Stop;
+use scenes::SCENES;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -42,69 +45,11 @@ const TASK: &str = "Write a script that greets people";
 /// How long a step may take on a slow machine before something is wrong.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// How long a person at a terminal may look at a step before the next begins.
-const PAUSE: Duration = Duration::from_millis(900);
+const PAUSE: Duration = Duration::from_millis(800);
 /// The steps before the first reply: the project and the task.
 const BEFORE: usize = 2;
-
-/// What the model says, and what a person should see in it.
-struct Scene {
-    title: &'static str,
-    why: &'static str,
-    /// Without its first line, which the outbox gives.
-    reply: &'static str,
-}
-
-const SCENES: [Scene; 4] = [
-    Scene {
-        title: "The first reply: a file, and a command that tries it",
-        why: "You would copy this from the chat, and save it in the inbox. Its first line, which the outbox gave, says what it answers.",
-        reply: "\
-[CREATE_FILE path=\"greet.sh\"]
-echo \"Hello, $1.\"
-[/CREATE_FILE]
-[RUN_COMMAND]
-sh greet.sh Ada
-[/RUN_COMMAND]
-",
-    },
-    Scene {
-        title: "The second: an edit, and a file where none may be",
-        why: "The model has seen what its command printed. Its edit names the text that is to change; and its note would lie outside of the project, which is refused. The rest is carried out all the same.",
-        reply: "\
-[EDIT_FILE path=\"greet.sh\"]
-<<<<<<< SEARCH
-echo \"Hello, $1.\"
-=======
-echo \"Hello, ${1:-world}.\"
->>>>>>> REPLACE
-[/EDIT_FILE]
-[RUN_COMMAND]
-sh greet.sh
-[/RUN_COMMAND]
-[CREATE_FILE path=\"../notes.txt\"]
-for later
-[/CREATE_FILE]
-",
-    },
-    Scene {
-        title: "The third: something that only you may allow",
-        why: "A shell would run what stands in .envrc as soon as you enter the folder. So the model cannot write it by itself: all waits for you.",
-        reply: "\
-[CREATE_FILE path=\".envrc\"]
-export GREETING=Hello
-[/CREATE_FILE]
-",
-    },
-    Scene {
-        title: "The last: done",
-        why: "The model has nothing more to do, so there is no further outbox, and deaddrop ends.",
-        reply: "\
-[DONE]
-greet.sh greets whom you name, or the world.
-[/DONE]
-",
-    },
-];
+/// The scene after which the person takes back what it did, and thinks better of that.
+const TAKEN_BACK: usize = 1;
 
 pub(super) fn demo(arguments: &Demo, talk: &Talk, json: bool) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
@@ -159,7 +104,7 @@ impl Stage<'_> {
         self.run(self.path, &["--quiet", "init", "project"])?;
         let config = Config::of_file(&project)?;
 
-        self.step(2, "A task", "It writes an outbox, a text with all that the model needs, for you to paste into any chat. Then it waits for replies.", &format!("deaddrop new \"{TASK}\""))?;
+        self.step(2, "A task", "It writes an outbox, a text with all that the model needs, for you to paste into any chat. Then it waits for replies. With -v it shows what their commands print, too.", &format!("deaddrop -v new \"{TASK}\""))?;
         self.tell("");
         let mut serving = self.serve(&project)?;
         let store = Store::new(&config.sessions);
@@ -173,7 +118,7 @@ impl Stage<'_> {
             let outbox = config.outbox.join(session.outbox_name());
             let reply = format!("{}\n{}", first_line(&outbox)?, scene.reply);
             let name = format!("reply{}.txt", n + 1);
-            let number = BEFORE + n + 1;
+            let number = BEFORE + n + 1 + usize::from(n > TAKEN_BACK);
             self.step(number, scene.title, scene.why, &format!("save as {FOLDER}/inbox/{name}"))?;
             self.tell("");
             self.show(&reply);
@@ -201,6 +146,18 @@ impl Stage<'_> {
             let name = next.outbox_name();
             self.relay(&serving, |line| line.contains(&name));
             session = next;
+            if n == TAKEN_BACK {
+                self.step(number + 1, "Second thoughts: look at a turn, and take it back", "You can see what each turn changed, take it back, and have it again; the next outbox tells the model so.", "deaddrop diff")?;
+                self.run_shown(&project, &["diff"])?;
+                for command in ["undo", "redo"] {
+                    self.tell(&format!("\n$ deaddrop {command}"));
+                    self.tell("");
+                    self.run(&project, &["--quiet", command])?;
+                    session = store.load(&session.id)?;
+                    let name = session.outbox_name();
+                    self.relay(&serving, |line| line.contains(&name));
+                }
+            }
         }
         let ended = serving.child.wait();
         let ended = ended.map_err(|e| Error::io("wait for", "deaddrop".as_ref(), e))?;
@@ -292,6 +249,25 @@ impl Stage<'_> {
         Ok(command)
     }
 
+    /// Runs the program to its end, and shows what it says.
+    fn run_shown(&self, folder: &Path, arguments: &[&str]) -> Result<()> {
+        let fail = |e| Error::io("run", "deaddrop".as_ref(), e);
+        let (mut reader, writer) = io::pipe().map_err(fail)?;
+        let mut command = self.command(folder, arguments)?;
+        command.stdout(writer.try_clone().map_err(fail)?).stderr(writer);
+        let mut child = command.spawn().map_err(fail)?;
+        // Its ends of the pipe are the child's alone then.
+        drop(command);
+        let mut said = Vec::new();
+        reader.read_to_end(&mut said).map_err(fail)?;
+        self.tell("");
+        self.show(&String::from_utf8_lossy(&said));
+        if child.wait().map_err(fail)?.success() {
+            return Ok(());
+        }
+        Err(Error::usage(format!("`deaddrop {}` has failed", arguments.join(" "))))
+    }
+
     /// Runs the program to its end.
     fn run(&self, folder: &Path, arguments: &[&str]) -> Result<()> {
         let output = self.command(folder, arguments)?.output();
@@ -306,7 +282,7 @@ impl Stage<'_> {
     fn serve(&self, project: &Path) -> Result<Serving> {
         let fail = |e| Error::io("run", "deaddrop".as_ref(), e);
         let (reader, writer) = io::pipe().map_err(fail)?;
-        let mut command = self.command(project, &["new", TASK])?;
+        let mut command = self.command(project, &["-v", "new", TASK])?;
         let child = command.stdout(writer.try_clone().map_err(fail)?).stderr(writer).spawn();
         let child = child.map_err(fail)?;
         let (send, said) = mpsc::channel();
@@ -387,8 +363,8 @@ mod tests {
 
     #[test]
     fn its_pauses_leave_half_of_ten_seconds_for_what_it_does() {
-        // One before each step but the first.
-        let pauses = u32::try_from(BEFORE + SCENES.len() - 1).unwrap();
+        // One before each step but the first; one step takes back what a reply did.
+        let pauses = u32::try_from(BEFORE + SCENES.len()).unwrap();
         assert!(PAUSE * pauses <= Duration::from_secs(5), "{PAUSE:?} {pauses} times");
     }
 }

@@ -327,10 +327,13 @@ fn the_demonstration_plays_a_session_and_leaves_nothing() {
     eprintln!("the demonstration took {:?}", begun.elapsed());
     for part in [
         "1. A project",
-        "$ deaddrop new \"Write a script that greets people\"",
+        "$ deaddrop -v new \"Write a script that greets people\"",
         "  │ [REPLY session=\"",
         "Created 'greet.sh'",
         "REJECTED: ",
+        "  │ -echo \"Hello, $1.\"\n",
+        "$ deaddrop undo\n\n  │ Turn 2 undone; 1 file changed: greet.sh",
+        "$ deaddrop redo\n\n  │ Turn 2 put back; 1 file changed: greet.sh",
         "$ deaddrop approve",
         "Created '.envrc'",
         "is complete.",
@@ -338,6 +341,9 @@ fn the_demonstration_plays_a_session_and_leaves_nothing() {
         "Nothing of it is left.",
     ] {
         assert!(told.contains(part), "{part}: {told}");
+    }
+    if crate::support::has_sandbox("auto") {
+        assert!(told.contains("  │           Hello, Ada.\n"), "{told}");
     }
     assert_eq!(base.names("tmp"), [] as [&str; 0]);
     assert_eq!(base.names("."), ["tmp"]);
