@@ -21,7 +21,7 @@ impl Reader<'_> {
         if tag.is_none() && self.is_cut(mark, number) {
             return;
         }
-        let line = self.text[mark.line..end].trim();
+        let line = self.line_at(mark.line);
         let mut behind = self.marks[n + 1..].iter().take_while(|next| next.line < end);
         let has_tag = behind.any(|next| matches!(next.what, What::Opening | What::Misspelt));
         let after = after.strip_prefix("[/REPLY]").unwrap_or(after).trim();
@@ -55,7 +55,7 @@ impl Reader<'_> {
             }
             if self.blocks.answers.is_none() {
                 let (first, origin) = (self.blocks.steps[before].line, self.origins[before]);
-                let tag = brief(self.text[origin..self.line_end(origin)].trim());
+                let tag = brief(self.line_at(origin));
                 let told = format!(
                     "Nothing was carried out: line {number} `{}` stands behind a command, `{tag}` on line {first}, which may be an example. Put the [REPLY …] line first, before all commands, and no example before it; send the whole reply again",
                     brief(line)

@@ -12,10 +12,8 @@ use crate::protocol::{Mistake, Step};
 impl Reader<'_> {
     /// Whether a tag that cannot be read and has no body is the end of the text; then it is taken.
     pub(super) fn is_cut(&mut self, mark: &Mark, number: usize) -> bool {
-        let end = self.line_end(mark.at);
-        let line = self.text[mark.line..end].trim_end();
-        let is_cut =
-            mark.is_plain() && !line.ends_with(']') && self.text[end..].trim_start().is_empty();
+        let (line, below) = (self.line_at(mark.line), &self.text[self.line_end(mark.at)..]);
+        let is_cut = mark.is_plain() && !line.ends_with(']') && below.trim_start().is_empty();
         if is_cut {
             self.cut_off(mark.command(), number, line, mark.line);
         }
@@ -47,6 +45,14 @@ impl Reader<'_> {
         }
     }
 
+    /// Takes a block that nothing closes, up to the end of the text, as that sentence says.
+    pub(super) fn cut_block(&mut self, mark: &Mark, body_at: usize, number: usize, told: String) {
+        self.blocks.unclosed = true;
+        self.pass(body_at, self.text.len());
+        let step = refused(mark.command(), number, Mistake::CutOff, told);
+        self.push(Step { ends: true, ..step }, mark.line);
+    }
+
     fn cut_off(&mut self, command: &Command, number: usize, line: &str, origin: usize) {
         let tag = brief(line.trim());
         let sentence = format!(
@@ -58,4 +64,11 @@ impl Reader<'_> {
         let step = refused(command, number, Mistake::CutOff, sentence);
         self.push(Step { ends: true, ..step }, origin);
     }
+}
+
+/// That nothing closes a block, as a sentence; `wrong` says what is meant to, perhaps.
+pub(super) fn never_closed(number: usize, tag: &str, wrong: &str, closing: &str) -> String {
+    format!(
+        "Line {number}: `{tag}` is never closed (cut off?){wrong}, so neither it nor anything after it was carried out. Send this block again and what follows it, and close it with {closing} alone on a line"
+    )
 }

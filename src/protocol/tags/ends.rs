@@ -6,7 +6,8 @@ use std::ops::Range;
 use memchr::{memchr, memmem, memrchr};
 
 use super::attributes::brief;
-use super::block::refused;
+use super::block::{refused, tag_fault};
+use super::cut::never_closed;
 use super::marks::{ALL, Mark, NONE, PLAIN, What};
 use super::names::name;
 use super::reader::Reader;
@@ -39,11 +40,7 @@ impl Reader<'_> {
             if !end.repairs.decorates_beyond(mark.repairs) {
                 return Some(self.end_at(end));
             }
-            let (line, end) = (self.number(end.line), &self.text[end.line..self.line_end(end.at)]);
-            let why = format!(
-                "the closing tag on line {line}, `{}`, has decoration that the opening one lacks",
-                brief(end.trim())
-            );
+            let why = self.lacks(end);
             self.ends_nowhere(mark, number, &why);
             return None;
         }
@@ -74,38 +71,41 @@ impl Reader<'_> {
             self.ends_nowhere(mark, number, &why);
             return None;
         }
-        let tag = brief(self.text[mark.line..self.line_end(mark.at)].trim());
+        let tag = brief(self.line_at(mark.line));
         let wrong =
             if mark.ends_all { None } else { self.wrong_closing(mark, body_at, region_end) };
         let wrong = wrong.unwrap_or_default();
-        let sentence = match (next, fault) {
-            (Some(_), Some(Wrong { phrase, .. })) => {
-                format!("Line {number}: {phrase} in `{tag}`. Correct form: {}", command.form)
-            }
-            (None, Some(Wrong { phrase, .. })) => format!(
-                "Line {number}: {phrase} in `{tag}`, and it is never closed (cut off?), so neither it nor anything after it was carried out. Send this block again and what follows it. Correct form: {}",
-                command.form
-            ),
-            (Some(next), None) => {
-                let line = self.number(next.line);
-                format!(
-                    "Line {number}: `{tag}` is never closed: the next block of its kind opens on line {line}{wrong}. It was not carried out; send this block again, and close it with {closing} alone on a line"
-                )
-            }
-            (None, None) => format!(
-                "Line {number}: `{tag}` is never closed (cut off?){wrong}, so neither it nor anything after it was carried out. Send this block again and what follows it, and close it with {closing} alone on a line"
-            ),
+        let Some(next) = next else {
+            let sentence = match fault {
+                Some(Wrong { phrase, .. }) => format!(
+                    "Line {number}: {phrase} in `{tag}`, and it is never closed (cut off?), so neither it nor anything after it was carried out. Send this block again and what follows it. Correct form: {}",
+                    command.form
+                ),
+                None => never_closed(number, &tag, &wrong, closing),
+            };
+            self.cut_block(mark, body_at, number, sentence);
+            return None;
         };
-        let ends = next.is_none();
-        let sort = match fault {
-            _ if ends => Mistake::CutOff,
-            Some(fault) => fault.sort,
-            None => Mistake::NotClosed,
+        let step = if let Some(fault) = fault {
+            Step::new(number, tag_fault(command, number, self.line_at(mark.line), fault))
+        } else {
+            let line = self.number(next.line);
+            let sentence = format!(
+                "Line {number}: `{tag}` is never closed: the next block of its kind opens on line {line}{wrong}. It was not carried out; send this block again, and close it with {closing} alone on a line"
+            );
+            refused(command, number, Mistake::NotClosed, sentence)
         };
-        self.blocks.unclosed |= ends;
         self.pass(body_at, region_end);
-        self.push(Step { ends, ..refused(command, number, sort, sentence) }, mark.line);
+        self.push(step, mark.line);
         None
+    }
+
+    /// That a closing tag is decorated as the opening one is not, as a phrase.
+    pub(super) fn lacks(&mut self, end: &Mark) -> String {
+        let (line, shown) = (self.number(end.line), brief(self.line_at(end.line)));
+        format!(
+            "the closing tag on line {line}, `{shown}`, has decoration that the opening one lacks"
+        )
     }
 
     pub(super) fn end_at(&self, mark: &Mark) -> End {

@@ -12,14 +12,14 @@ use super::think;
 use super::words::is_word;
 use crate::protocol::{Kind, Mistake, Step, Warning, WarningSort};
 
-impl<'a> Reader<'a> {
+impl Reader<'_> {
     /// A closing tag for which there is no open block.
     pub(super) fn left_over(&mut self, mark: &Mark) {
         let command = mark.command();
         let Some(closing) = command.closing else { return };
         let line = self.number(mark.line);
         let by_word = mark.what == What::ClosingByWord;
-        let shown = brief(self.tag_line(mark));
+        let shown = brief(self.line_at(mark.line));
         let Some(block) = self.first[mark.which()] else {
             let count = self.blocks.steps.len();
             // Decorated it is words about the protocol; and before the end of a summary there are
@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
         let number = self.blocks.steps[block].line;
         self.blocks.steps.truncate(block);
         self.origins.truncate(block);
-        let tag = self.text[origin..self.line_end(origin)].trim();
+        let tag = self.line_at(origin);
         let has_word = by_word || {
             let rest = tag.split_once(command.name).map(|(_, rest)| rest);
             rest.and_then(attributes::token).is_some_and(|word| is_word(&word))
@@ -71,11 +71,6 @@ impl<'a> Reader<'a> {
         let why = format!("on line {line} a {left} is left over");
         let how = if has_word { another_word(command) } else { a_word(command) };
         self.end_reply(command, number, tag, &why, &how, origin);
-    }
-
-    /// The line of a tag.
-    fn tag_line(&self, mark: &Mark) -> &'a str {
-        self.text[mark.line..self.line_end(mark.at)].trim()
     }
 
     /// Nothing that was read counts.
@@ -87,13 +82,13 @@ impl<'a> Reader<'a> {
 
     /// A block whose end would have to be guessed.
     pub(super) fn ends_nowhere(&mut self, mark: &Mark, number: usize, why: &str) {
-        let (command, tag) = (mark.command(), self.tag_line(mark));
+        let (command, tag) = (mark.command(), self.line_at(mark.line));
         self.end_reply(command, number, tag, why, &a_word(command), mark.line);
     }
 
     /// The same of a block that gives a word.
     pub(super) fn ends_unclear(&mut self, mark: &Mark, number: usize, why: &str) {
-        let (command, tag) = (mark.command(), self.tag_line(mark));
+        let (command, tag) = (mark.command(), self.line_at(mark.line));
         self.end_reply(command, number, tag, why, &another_word(command), mark.line);
     }
 
@@ -123,7 +118,7 @@ impl<'a> Reader<'a> {
         let command = mark.command();
         let number = self.number(mark.line);
         let body_at = self.next_line(mark.at);
-        let tag = brief(self.tag_line(mark));
+        let tag = brief(self.line_at(mark.line));
         let mut ends = false;
         if command.closing.is_some() {
             // Its body is nothing to be carried out.

@@ -22,8 +22,7 @@ pub(super) struct Found<'a> {
 impl Reader<'_> {
     /// Tells of a line that looks like one with a tag.
     pub(super) fn seems(&mut self, mark: &Mark) {
-        let (number, end) = (self.number(mark.line), self.line_end(mark.at));
-        let shown = brief(self.text[mark.line..end].trim());
+        let (number, shown) = (self.number(mark.line), brief(self.line_at(mark.line)));
         let told = format!(
             "line {number} `{shown}` was read as words: a command begins its line with its tag, with nothing before it"
         );

@@ -116,7 +116,7 @@ pub(super) struct Reader<'a> {
     pub(super) blocks: Blocks,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     /// The number of the line that holds an offset.
     pub(super) fn number(&mut self, at: usize) -> usize {
         let (from, line) = self.counted;
@@ -135,6 +135,11 @@ impl Reader<'_> {
     /// The same with its newline.
     pub(super) fn next_line(&self, at: usize) -> usize {
         (self.line_end(at) + 1).min(self.text.len())
+    }
+
+    /// The line that begins at an offset, without blanks around it.
+    pub(super) fn line_at(&self, begin: usize) -> &'a str {
+        self.text[begin..self.line_end(begin)].trim()
     }
 
     fn take(&mut self, n: usize, mark: &Mark) {

@@ -6,12 +6,11 @@ use std::collections::HashMap;
 use memchr::{memchr, memmem, memrchr};
 
 use super::attributes::{self, brief};
-use super::block::refused;
 use super::catalogue::Command;
+use super::cut::never_closed;
 use super::ends::End;
 use super::marks::{ALL, Mark, PLAIN, What};
 use super::reader::Reader;
-use crate::protocol::{Mistake, Step};
 
 /// The tags with a word, by their command and that word, in order: those that are plain, and all.
 #[derive(Default)]
@@ -105,18 +104,14 @@ impl Reader<'_> {
             return None;
         };
         let end = self.marks[first.mark];
-        let shown = brief(self.text[end.line..self.line_end(end.at)].trim());
         if !first.closes {
-            let line = self.number(end.line);
+            let (line, shown) = (self.number(end.line), brief(self.line_at(end.line)));
             let why = format!("on line {line} `{shown}` opens another of that word within it");
             self.ends_unclear(mark, number, &why);
             return None;
         }
         if end.repairs.decorates_beyond(mark.repairs) {
-            let line = self.number(end.line);
-            let why = format!(
-                "the closing tag on line {line}, `{shown}`, has decoration that the opening one lacks"
-            );
+            let why = self.lacks(&end);
             self.ends_unclear(mark, number, &why);
             return None;
         }
@@ -128,8 +123,7 @@ impl Reader<'_> {
                 is_lost
             });
             let lost = lost.map_or(end, |tag| self.marks[tag.mark]);
-            let shown = brief(self.text[lost.line..self.line_end(lost.at)].trim());
-            let line = self.number(lost.line);
+            let (line, shown) = (self.number(lost.line), brief(self.line_at(lost.line)));
             let why = format!("on line {line} another `{shown}` is left over");
             self.ends_unclear(mark, number, &why);
             return None;
@@ -138,21 +132,16 @@ impl Reader<'_> {
     }
 
     fn never_closed(&mut self, mark: &Mark, body_at: usize, number: usize, word: &str) {
-        let (command, end) = (mark.command(), self.text.len());
+        let command = mark.command();
         let closing = closing_tag(command, Some(word));
-        let tag = brief(self.text[mark.line..self.line_end(mark.at)].trim());
+        let tag = brief(self.line_at(mark.line));
         let wrong = match nearly(&self.text[body_at..], command.name, word) {
             Some(at) => Some(self.does_not_close(body_at + at)),
-            None => self.wrong_closing(mark, body_at, end),
+            None => self.wrong_closing(mark, body_at, self.text.len()),
         };
         let wrong = wrong.unwrap_or_default();
-        let sentence = format!(
-            "Line {number}: `{tag}` is never closed (cut off?){wrong}, so neither it nor anything after it was carried out. Send this block again and what follows it, and close it with {closing} alone on a line"
-        );
-        self.blocks.unclosed = true;
-        self.pass(body_at, end);
-        let step = refused(command, number, Mistake::CutOff, sentence);
-        self.push(Step { ends: true, ..step }, mark.line);
+        let sentence = never_closed(number, &tag, &wrong, &closing);
+        self.cut_block(mark, body_at, number, sentence);
     }
 }
 
