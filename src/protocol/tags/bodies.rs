@@ -43,11 +43,7 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<Warning>) -> Result<St
     }
     if in_pairs {
         return match sort {
-            Sort::Code => {
-                let text = gutter::without_in_pairs(text, line, warnings)?;
-                signed_pairs(&text, line, warnings)?;
-                Ok(text)
-            }
+            Sort::Code => of_pairs(text, line, warnings),
             _ => Ok(text),
         };
     }
@@ -92,14 +88,8 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<Warning>) -> Result<St
         );
         warnings.push(Warning::new(WarningSort::MarkersKept, told));
     }
-    if !is_patch && is_of_diff(&text) {
-        return Err(wrong(Mistake::Diff, HUNK));
-    }
-    if !is_patch && is_signed(&text) {
-        let told = format!(
-            "each line of the body from line {line} on begins with + or -, as in a diff; the signs were kept as content"
-        );
-        warnings.push(Warning::new(WarningSort::SignsKept, told));
+    if !is_patch {
+        warnings.extend(signed(&text, &of, "")?);
     }
     Ok(text)
 }
@@ -175,58 +165,55 @@ pub(super) fn is_diff(text: &str) -> bool {
         && lines.next().is_some_and(is_hunk)
 }
 
-/// Whether each line begins with the sign of a diff, and both signs are there: `-old` and `+new`.
-fn is_signed(text: &str) -> bool {
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-    let (mut gone, mut new) = (false, false);
-    lines.all(|line| {
-        let is_item = line.starts_with("---") || line.starts_with("+++");
-        (gone, new) = (gone || line.starts_with('-'), new || line.starts_with('+'));
-        !is_item && line.starts_with(['-', '+'])
-    }) && gone
-        && new
-}
-
 /// What is said of lines of a diff without its head.
 const HUNK: &str = "each line begins with -, + or a blank, as in a diff: send the lines as they are to stand there, without signs before them (or with RUN_COMMAND, where the file is to hold lines like these)";
 
-/// Whether each line begins with a sign of a diff or with the blank that one has before the lines
-/// that stay, and all three are there.
-fn is_of_diff(text: &str) -> bool {
+/// Whether each line begins with a sign of a diff, and both are there, `-old` and `+new`; then, whether
+/// there are lines with the blank that a diff has before those that stay.
+fn signs(text: &str) -> Option<bool> {
     let (mut gone, mut new, mut stays) = (false, false, false);
-    let filled = |line: &&str| !line.trim().is_empty();
-    text.lines().filter(filled).all(|line| {
-        gone |= line.starts_with('-');
-        new |= line.starts_with('+');
-        stays |= line.starts_with(' ');
-        let is_other = line.starts_with("---") || line.starts_with("+++");
-        !is_other && line.starts_with(['-', '+', ' '])
-    }) && gone
-        && new
-        && stays
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        match line.as_bytes()[0] {
+            _ if line.starts_with("---") || line.starts_with("+++") => return None,
+            b'-' => gone = true,
+            b'+' => new = true,
+            b' ' => stays = true,
+            _ => return None,
+        }
+    }
+    (gone && new).then_some(stays)
 }
 
-/// Looks for signs of a diff in what pairs put in, where what they search for has none.
-fn signed_pairs(body: &str, line: usize, warnings: &mut Vec<Warning>) -> Result<(), Wrong> {
-    if !body.contains("\n+") || !body.contains("\n-") {
-        return Ok(());
+/// What is told of a text with the signs of a diff, which are kept where it may be one without
+/// context; `refused` begins what is said of others.
+fn signed(text: &str, of: &str, refused: &str) -> Result<Option<Warning>, Wrong> {
+    match signs(text) {
+        None => Ok(None),
+        Some(true) => Err(wrong(Mistake::Diff, format!("{refused}{HUNK}"))),
+        Some(false) => {
+            let told = format!(
+                "each line of {of} begins with + or -, as in a diff; the signs were kept as content"
+            );
+            Ok(Some(Warning::new(WarningSort::SignsKept, told)))
+        }
+    }
+}
+
+/// A body in pairs without the line numbers before what they put in; looks for signs of a diff there,
+/// where what they search for has none.
+fn of_pairs(body: String, line: usize, warnings: &mut Vec<Warning>) -> Result<String, Wrong> {
+    let has_signs = body.contains("\n+") && body.contains("\n-");
+    if !has_signs && !gutter::has_numbers(&body) {
+        return Ok(body);
     }
     // What is wrong with them is told by whoever reads them for good.
-    for pair in pairs::read(body, line).unwrap_or_default() {
-        if is_of_diff(&pair.old) || is_signed(&pair.old) {
-            continue;
-        }
-        if is_of_diff(&pair.new) {
-            return Err(wrong(Mistake::Diff, format!("of a REPLACE text {HUNK}")));
-        }
-        if is_signed(&pair.new) {
-            let told = format!(
-                "each line of a REPLACE text in the body from line {line} on begins with + or -, as in a diff; the signs were kept as content"
-            );
-            warnings.push(Warning::new(WarningSort::SignsKept, told));
-        }
+    let Ok(mut pairs) = pairs::read(&body, line) else { return Ok(body) };
+    let is_changed = gutter::without_in_pairs(&mut pairs, line, warnings)?;
+    let of = format!("a REPLACE text in the body from line {line} on");
+    for pair in pairs.iter().filter(|pair| signs(&pair.old).is_none()) {
+        warnings.extend(signed(&pair.new, &of, "of a REPLACE text ")?);
     }
-    Ok(())
+    Ok(if is_changed { pairs::write(&pairs) } else { body })
 }
 
 fn is_hunk(line: &str) -> bool {

@@ -1,9 +1,8 @@
 //! Line numbers before the lines of a body, as outboxes and tools show them: taken off where they are
 //! beyond doubt, with a warning; else refused, or kept with a warning where they may be code.
 
-use super::pairs;
 use super::wrong::{Wrong, wrong};
-use crate::protocol::{Mistake, Warning, WarningSort};
+use crate::protocol::{Mistake, Replacement, Warning, WarningSort};
 
 /// Which number the first line of a text must have.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -48,12 +47,9 @@ fn is_attached(line: &str) -> bool {
     !rest.starts_with(' ')
 }
 
-/// Whether one line alone has the form in which outboxes and tools number lines: `12| x`, not `1|2`.
-fn is_shown(line: &str) -> bool {
-    let shown = |(_, sign, rest): (u64, char, &str)| {
-        matches!(sign, '→' | '\t') || rest.is_empty() || rest.starts_with(' ')
-    };
-    is_attached(line) && numbered(line).is_some_and(shown)
+/// Whether outboxes and tools number lines with that sign and what follows it: `12| x`, not `1|2`.
+fn is_shown(sign: char, rest: &str) -> bool {
+    matches!(sign, '→' | '\t') || rest.is_empty() || rest.starts_with(' ')
 }
 
 /// A text without its gutter of line numbers; None where it has none. What looks like one on a single
@@ -83,7 +79,7 @@ pub(super) fn without(
         in_order &= is_step || last.is_none();
         in_order &= signed == *sign.get_or_insert(signed);
         attached &= is_attached(line);
-        shown &= is_shown(line);
+        shown &= attached && is_shown(signed, rest);
         steps += usize::from(is_step);
         begin.get_or_insert(number);
         if !rest.trim().is_empty() {
@@ -165,20 +161,19 @@ pub(super) fn kept(text: &str, first: Option<u64>, of: &str) -> Option<Warning> 
     })
 }
 
-/// The pairs of a body from that line on, without the line numbers before the lines that one of them puts
-/// in. Where lines that it searches for look numbered as well, the file is like that, or does not
-/// hold them, which is told where the file is.
+/// Whether line numbers may stand before lines of a text.
+pub(super) fn has_numbers(text: &str) -> bool {
+    text.lines().any(|line| numbered(line).is_some())
+}
+
+/// Takes the line numbers off what pairs put in, those of a body from that line on, and says whether
+/// there were any. Where lines that one searches for look numbered as well, the file is like that, or
+/// does not hold them, which is told where the file is.
 pub(super) fn without_in_pairs(
-    body: String,
+    pairs: &mut [Replacement],
     line: usize,
     warnings: &mut Vec<Warning>,
-) -> Result<String, Wrong> {
-    let has_numbers = |text: &str| text.lines().any(|line| numbered(line).is_some());
-    if !has_numbers(&body) {
-        return Ok(body);
-    }
-    // What is wrong with them is told by whoever reads them for good.
-    let Ok(mut pairs) = pairs::read(&body, line) else { return Ok(body) };
+) -> Result<bool, Wrong> {
     let (several, mut some) = (pairs.len() > 1, false);
     for (n, pair) in pairs.iter_mut().enumerate() {
         if has_numbers(&pair.old) {
@@ -190,5 +185,5 @@ pub(super) fn without_in_pairs(
             (pair.new, some) = (plain, true);
         }
     }
-    Ok(if some { pairs::write(&pairs) } else { body })
+    Ok(some)
 }
