@@ -109,19 +109,16 @@ impl Block<'_> {
             _ => Some(1),
         };
         let kind = command.kind;
-        let begins = body.lines().next().map(str::to_owned);
         let body = Body { kind, path: path.as_ref(), text: body, line: body_line, first, in_pairs };
         let asks = bodies::repaired(body, &mut warnings)
-            .and_then(|body| {
+            .and_then(|(body, body_line)| {
                 if command.closing.is_some() {
                     if value("end").is_none() {
                         warnings.extend(notes::own_closing(command.kind, &body, body_line));
                     }
                     notes::tell(command.kind, path.as_ref(), &body, body_line, &mut warnings);
                 }
-                // Behind a fence that was taken off.
-                let fence = usize::from(body.lines().next() != begins.as_deref());
-                operation(command, value, (path, to), (body, body_line + fence))
+                operation(command, value, (path, to), (body, body_line))
             })
             .map_or_else(
                 |what| {

@@ -1,5 +1,6 @@
 //! What stands around or before the lines of a body and is none of it: a fence, line numbers, the
-//! signs of a quotation or a diff. A body is changed only where that is beyond doubt, with a warning.
+//! signs of a quotation, taken off where that is beyond doubt, with a warning. A diff, conflict markers
+//! and pairs out of place are refused, or kept with a warning where they may be content.
 
 use super::gutter::{self, Begins};
 use super::notes::{self, fence_of};
@@ -20,11 +21,16 @@ pub(super) struct Body<'a> {
     pub(super) in_pairs: bool,
 }
 
-/// Takes off what is none of the body. An error says what is wrong with it.
-pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<Warning>) -> Result<String, Wrong> {
+/// Takes off what is none of the body, and says which line of the reply the rest begins on. An error
+/// says what is wrong with it.
+pub(super) fn repaired(
+    body: Body<'_>,
+    warnings: &mut Vec<Warning>,
+) -> Result<(String, usize), Wrong> {
     let Body { kind, path, mut text, line, first, in_pairs } = body;
     let sort = path.map_or(Sort::Code, sort);
     let is_file = matches!(kind, Kind::Create | Kind::Edit);
+    let mut begins = line;
     if (is_file && sort == Sort::Code) || kind == Kind::Run {
         let blank =
             if kind == Kind::Run { text.len() - without_blank_lines(&text).len() } else { 0 };
@@ -33,19 +39,18 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<Warning>) -> Result<St
                 "the body from line {line} on stood in a fence of its own, which was taken off: send it without one"
             );
             warnings.push(Warning::new(WarningSort::FenceTakenOff, told));
+            begins += 1 + text[..blank].matches('\n').count();
             text = String::from(inner);
         } else {
             warnings.extend(notes::fence(&text, line));
         }
     }
     if !is_file {
-        return Ok(text);
+        return Ok((text, begins));
     }
     if in_pairs {
-        return match sort {
-            Sort::Code => of_pairs(text, line, warnings),
-            _ => Ok(text),
-        };
+        let text = if sort == Sort::Code { of_pairs(text, line, warnings)? } else { text };
+        return Ok((text, begins));
     }
     let may_hold_pairs = sort != Sort::Code && !path.is_some_and(is_document);
     if kind == Kind::Create && !may_hold_pairs && pairs::are_all(&text) {
@@ -53,7 +58,7 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<Warning>) -> Result<St
         return Err(wrong(Mistake::PairsAsContent, told));
     }
     if sort != Sort::Code {
-        return Ok(text);
+        return Ok((text, begins));
     }
     let of = format!("the body from line {line} on");
     if let Some(plain) = gutter::without(&text, Begins::At(first), &of, warnings)? {
@@ -91,7 +96,7 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<Warning>) -> Result<St
     if !is_patch {
         warnings.extend(signed(&text, &of, "")?);
     }
-    Ok(text)
+    Ok((text, begins))
 }
 
 /// Without the `>` that stand before each of its lines, as many as before the tag, of which `lead` is
