@@ -132,8 +132,8 @@ pub(super) fn read<'a>(
     Ok(Opening { values, after, warnings })
 }
 
-/// The attributes of a tag up to where it cannot be read.
-pub(super) fn pairs(text: &str) -> Vec<(String, String)> {
+/// The attributes of a tag up to where it cannot be read, and the rest of it.
+pub(super) fn pairs(text: &str) -> (Vec<(String, String)>, &str) {
     let mut repairs = Repairs::default();
     let mut cursor = Cursor { rest: text, repairs: &mut repairs };
     let mut found = Vec::new();
@@ -142,23 +142,17 @@ pub(super) fn pairs(text: &str) -> Vec<(String, String)> {
         let Some((key, value, _)) = cursor.pair() else { break };
         found.push((key, value));
     }
-    found
+    (found, cursor.rest)
 }
 
 /// What a tag says that its closing tag repeats, if it says so: also where the tag cannot be read else,
 /// since what its body holds is no command. An `end` that cannot be read is empty.
 pub(super) fn token(text: &str) -> Option<String> {
-    let mut repairs = Repairs::default();
-    let mut cursor = Cursor { rest: text, repairs: &mut repairs };
-    for _ in 0..LIMIT {
-        cursor.skip_blanks(true);
-        match cursor.pair() {
-            Some((key, value, _)) if key.eq_ignore_ascii_case("end") => return Some(value),
-            Some(_) => {}
-            None => break,
-        }
+    let (found, rest) = pairs(text);
+    if let Some((_, word)) = found.into_iter().find(|(key, _)| key.eq_ignore_ascii_case("end")) {
+        return Some(word);
     }
-    let rest = cursor.rest.to_ascii_lowercase();
+    let rest = rest.to_ascii_lowercase();
     let is_key = |(at, _): (usize, &str)| {
         let before = rest[..at].chars().next_back();
         let after = rest[at + 3..].trim_start().trim_start_matches('\\');

@@ -25,7 +25,7 @@ impl Reader<'_> {
         if mark.command().kind != Kind::Edit {
             return false;
         }
-        let found = attributes::pairs(rest);
+        let (found, _) = attributes::pairs(rest);
         let value = |name: &str| {
             let pair = found.iter().find(|(key, _)| key.eq_ignore_ascii_case(name))?;
             Some(pair.1.trim())
