@@ -326,7 +326,7 @@ fn bracket(text: &str, at: usize, line: &mut Line) -> Option<Mark> {
         let says_enough = || match mark.command().kind {
             Kind::Run => {
                 let is_given = memmem::find(tail.as_bytes(), b"command=").is_some();
-                tail == "]" || is_given || closes_there(tail, name.command)
+                tail == "]" || is_given || closes_there(tail, mark.which())
             }
             _ => has_path(),
         };

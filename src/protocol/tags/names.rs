@@ -11,7 +11,7 @@ pub(super) struct Name {
     pub(super) is_misspelt: bool,
     /// Whether it is misspelt so that only a tag that is plain otherwise can be meant.
     pub(super) is_far: bool,
-    /// Whether it is a word that says little without a path.
+    /// Whether it opens a tag with a word that is meant so only with a path, or with the command.
     pub(super) is_short: bool,
     /// Whether all of it is in capitals.
     pub(super) is_upper: bool,
@@ -126,16 +126,19 @@ const WORDS: [(Kind, &[&str], &[&str]); 8] = [
     ),
 ];
 
-/// What the command is for that another word stands for.
-pub(super) fn meant(word: &str) -> Option<Kind> {
-    let mut all = WORDS.iter();
-    all.find(|(_, long, short)| long.contains(&word) || short.contains(&word)).map(|found| found.0)
+/// What the command is for that another word stands for, and whether that says it with a path only.
+pub(super) fn meant(word: &str) -> Option<(Kind, bool)> {
+    WORDS.iter().find_map(|(kind, long, short)| {
+        let is_short = short.contains(&word);
+        (is_short || long.contains(&word)).then_some((*kind, is_short))
+    })
 }
 
 /// Whether a line, from a tag's name on, ends with a closing tag of that command.
-pub(super) fn closes_there(tail: &str, command: u8) -> bool {
+pub(super) fn closes_there(tail: &str, command: usize) -> bool {
     let inside = tail.rfind("[/").filter(|_| tail.ends_with(']')).map(|at| &tail[at + 1..]);
-    inside.and_then(name).is_some_and(|name| name.is_closing && name.command == command)
+    let name = inside.and_then(name).filter(|name| name.is_closing);
+    name.is_some_and(|name| usize::from(name.command) == command)
 }
 
 /// Another word for a command, or its name with a sign behind that no tag has: `[READ_FILE: …]`.
@@ -144,10 +147,9 @@ fn far_name(inside: &str) -> Option<Name> {
     let after = inside[length..].chars().next()?;
     let mut is_short = false;
     let command = if ends_name(after) {
-        let (kind, _, short) =
-            WORDS.iter().find(|(_, long, short)| long.contains(&word) || short.contains(&word))?;
-        is_short = short.contains(&word) && !is_closing;
-        (0..).zip(&COMMANDS).find(|(_, command)| command.kind == *kind)?.0
+        let (kind, needs_more) = meant(word)?;
+        is_short = needs_more && !is_closing;
+        (0..).zip(&COMMANDS).find(|(_, command)| command.kind == kind)?.0
     } else {
         let is_sign = matches!(after, ':' | '=' | ',' | '(' | '"' | '\'');
         called(word).filter(|_| is_sign && word.contains('_'))?

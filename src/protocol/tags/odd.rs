@@ -128,7 +128,7 @@ impl Reader<'_> {
             // Another that opens within may be closed by the tag that is found.
             let end = next.filter(|next| next.is_closing());
             let rest = self.text[mark.name_end..self.line_end(mark.at)].trim_end();
-            if end.is_none() && u8::try_from(mark.which()).is_ok_and(|n| closes_there(rest, n)) {
+            if end.is_none() && closes_there(rest, mark.which()) {
                 self.at = body_at;
             } else {
                 ends = end.is_none_or(|end| end.repairs.decorates_beyond(mark.repairs));

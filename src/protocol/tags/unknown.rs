@@ -20,13 +20,37 @@ use crate::text::nearest;
 const LONGEST: usize = 40;
 
 /// What names are for that are no other words for a command.
-const MEANT: [(Kind, &[&str]); 8] = [
+const MEANT: [(Kind, &[&str]); 9] = [
     (Kind::Create, &["SAVE", "TOUCH"]),
     (Kind::Edit, &["PATCH", "DIFF", "REPLACE", "INSERT", "APPEND"]),
     (Kind::Delete, &["RM", "RMDIR", "DELETE_FOLDER", "DELETE_DIRECTORY"]),
     (Kind::Read, &["CAT", "SHOW"]),
     (Kind::List, &["LS", "DIR", "TREE"]),
     (Kind::Search, &["FIND", "FIND_FILE", "FIND_FILES", "SEARCH_CODE", "RG"]),
+    // Much of it only a command of the shell does.
+    (
+        Kind::Run,
+        &[
+            "MKDIR",
+            "CREATE_FOLDER",
+            "CREATE_DIRECTORY",
+            "CREATE_DIR",
+            "MAKE_DIRECTORY",
+            "MAKE_DIR",
+            "NEW_FOLDER",
+            "COPY_FILE",
+            "COPY",
+            "CP",
+            "COPY_FOLDER",
+            "CHMOD",
+            "TERMINAL",
+            "COMMAND",
+            "CMD",
+            "CONSOLE",
+            "GIT",
+            "RUN_TESTS",
+        ],
+    ),
     (Kind::Message, &["ASK", "SAY", "ASK_USER", "QUESTION", "TELL", "ANSWER"]),
     (
         Kind::Done,
@@ -43,28 +67,6 @@ const MEANT: [(Kind, &[&str]); 8] = [
             "END",
         ],
     ),
-];
-
-/// What only a command of the shell does.
-const BY_SHELL: [&str; 18] = [
-    "MKDIR",
-    "CREATE_FOLDER",
-    "CREATE_DIRECTORY",
-    "CREATE_DIR",
-    "MAKE_DIRECTORY",
-    "MAKE_DIR",
-    "NEW_FOLDER",
-    "COPY_FILE",
-    "COPY",
-    "CP",
-    "COPY_FOLDER",
-    "CHMOD",
-    "TERMINAL",
-    "COMMAND",
-    "CMD",
-    "CONSOLE",
-    "GIT",
-    "RUN_TESTS",
 ];
 
 /// Labels over words, which close like blocks in some forums.
@@ -178,11 +180,9 @@ fn has_attribute(tag: &str) -> bool {
 fn meant(name: &str) -> Option<&'static Command> {
     let name = name.to_ascii_uppercase();
     let of_kind = |kind| COMMANDS.iter().find(|command| command.kind == kind);
-    if BY_SHELL.contains(&name.as_str()) {
-        return of_kind(Kind::Run);
-    }
-    let own = MEANT.iter().find(|(_, names)| names.contains(&name.as_str())).map(|found| found.0);
-    if let Some(kind) = names::meant(&name).or(own) {
+    let own = || MEANT.iter().find(|(_, names)| names.contains(&name.as_str()));
+    let kind = names::meant(&name).map(|found| found.0).or_else(|| own().map(|found| found.0));
+    if let Some(kind) = kind {
         return of_kind(kind);
     }
     let near = nearest(&name, COMMANDS.iter().map(|command| command.name))?;
