@@ -1,6 +1,8 @@
 //! Tags around thoughts: `<think>` and its like, in any case, `[THINK]`, and what chats and templates
 //! write in their place.
 
+use super::catalogue::COMMANDS;
+
 /// Their names, and which of them close each other.
 const NAMES: [(&str, u8); 8] = [
     ("think", 0),
@@ -26,6 +28,24 @@ pub(super) const TRIANGLE: &str = "◁";
 
 /// The element that a page shows thoughts in, and which it is.
 const DETAILS: (&str, u8) = ("details", 10);
+
+/// Which those in square brackets are.
+const SQUARES: u8 = 5;
+
+// Marks are linked by a table with an entry for each command; those of thoughts go by these numbers.
+const _: () = {
+    let mut n = 0;
+    while n < NAMES.len() {
+        assert!((NAMES[n].1 as usize) < COMMANDS.len());
+        n += 1;
+    }
+    n = 0;
+    while n < SIGNS.len() {
+        assert!((SIGNS[n].2 as usize) < COMMANDS.len());
+        n += 1;
+    }
+    assert!((DETAILS.1 as usize) < COMMANDS.len() && (SQUARES as usize) < COMMANDS.len());
+};
 
 /// Whether the end of such thoughts says nothing without their beginning: others end so, too.
 pub(super) fn needs_beginning(family: usize) -> bool {
@@ -64,7 +84,7 @@ pub(super) fn square(text: &str, at: usize) -> Option<(usize, Tag)> {
     let is_alone = rest.is_empty() || rest.starts_with('\n');
     let is_end = open.len() > 1;
     // Thoughts may begin on the line of their tag.
-    (is_alone || !is_end).then_some((at - open.len(), Tag { is_end, family: 5, length }))
+    (is_alone || !is_end).then_some((at - open.len(), Tag { is_end, family: SQUARES, length }))
 }
 
 /// The tag that a text begins with.
