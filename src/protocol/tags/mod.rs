@@ -15,9 +15,13 @@
 //! guessed is an error that quotes the line and shows the correct form. Where a block's end is not
 //! known, it ends the reply: nothing after it is carried out.
 //!
-//! `marks` finds the lines that matter (`lead`, `names`, `tails`, `other`, `outboxes`, `think`), `reader` makes blocks of them (`prose`, `ends`, `words`, `range`, `cut`, `odd`, `unknown`),
-//! `attributes` and `paths` read tags, `bodies` and `notes` look at bodies. Commands and their
-//! attributes are a table, `catalogue`.
+//! `marks` finds the lines that matter (`lead`, `names`, `tails`, `other`, `outboxes`, `think`,
+//! `unknown`), `reader` makes blocks of them (`address`, `prose`, `ends`, `words`, `range`, `cut`,
+//! `odd`), `attributes` reads their tags, `paths` the paths there. `block` says what a block asks for;
+//! `bodies` takes off what is none of its body (`gutter`, `pairs`, by `sorts` of files) and `notes`
+//! tells what is odd there. Commands and their attributes are a table, `catalogue`; `repairs` and
+//! `wrong` are what was overlooked and what is told. `printer` writes such blocks, `results` what came
+//! of them.
 
 mod address;
 mod attributes;
