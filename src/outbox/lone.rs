@@ -29,26 +29,20 @@ pub fn looked_into(session: &Session) -> Vec<RelPath> {
                 let paths = shown.lines().filter_map(parted).map(|(path, ..)| path);
                 found.extend(paths.filter_map(|path| RelPath::parse(path).ok()));
             }
-            _ => found.extend(excerpted(outcome).filter_map(|path| RelPath::parse(path).ok())),
+            _ => found.extend(excerpted(outcome).cloned()),
         }
     }
     found.into_iter().take(FILES).collect()
 }
 
-/// Which file an excerpt is of; of a failure, which its sentence names.
-fn excerpted(outcome: &Outcome) -> impl Iterator<Item = &str> {
-    let excerpt = outcome.detail.excerpt().is_some();
-    let (path, reason) = match &outcome.detail {
-        Detail::Edited { path, .. } | Detail::Replaced { path, .. } => (Some(path.as_str()), ""),
-        Detail::Failed(failure) => {
-            let fresh = || failure.fresh.as_ref().map(|fresh| &fresh.path);
-            let path = failure.of.as_ref().or_else(fresh).map(RelPath::as_str);
-            (path, failure.reason.as_str())
-        }
-        _ => (None, ""),
+/// Which file the lines beside a result are of, if there are any.
+fn excerpted(outcome: &Outcome) -> Option<&RelPath> {
+    outcome.detail.excerpt()?;
+    let of = match &outcome.detail {
+        Detail::Failed(failure) => failure.of.as_ref(),
+        _ => None,
     };
-    let named = reason.split('\'').skip(1).step_by(2).take(2);
-    path.into_iter().chain(named).filter(move |_| excerpt)
+    of.or_else(|| Some(outcome.detail.shown_of()?.0))
 }
 
 /// Lines of files that the results of a session show as they are, given the session as it is shown and
@@ -128,8 +122,7 @@ impl Known {
 
     /// The lines of an excerpt.
     pub(super) fn excerpt(&self, outcome: &mut Outcome, screen: &mut Screen) {
-        let path = excerpted(outcome).find(|path| self.0.contains_key(*path));
-        let path = path.or(excerpted(outcome).next()).map(str::to_owned);
+        let path = excerpted(outcome).map(|path| path.as_str().to_owned());
         let excerpt = match &mut outcome.detail {
             Detail::Failed(failure) => &mut failure.excerpt,
             Detail::Edited { revision: Some(revision), .. }

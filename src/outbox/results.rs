@@ -169,11 +169,10 @@ impl Results<'_> {
 
 /// Which line of the reply a command that failed stands on: of several alike nobody could say it else.
 fn ran_from(outcome: &Outcome) -> String {
-    match outcome.detail {
-        Detail::Ran(_) if !outcome.success() && outcome.line > 0 => {
-            format!(", line {} of the reply", outcome.line)
-        }
-        _ => String::new(),
+    if outcome.ran() && !outcome.success() && outcome.line > 0 {
+        format!(", line {} of the reply", outcome.line)
+    } else {
+        String::new()
     }
 }
 
