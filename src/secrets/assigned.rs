@@ -214,8 +214,7 @@ fn sort(name: &[u8], value: &[u8]) -> Option<Sort> {
         return Some(AWS);
     }
     if is_uuid(value) {
-        let keyed =
-            has("_authtoken") || has("heroku_api_key") || has("heroku_token") || has("api_key");
+        let keyed = has("_authtoken") || has("heroku_token") || has("api_key");
         return (keyed && !is_sample(value)).then_some(told_by(&name).unwrap_or(TOKEN));
     }
     let sort = told_by(&name)?;

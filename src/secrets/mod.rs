@@ -6,6 +6,7 @@
 //! ([`assigned`], by [`names`]), and what files such as `.env` hold by their nature ([`files`]), also
 //! where it stands elsewhere ([`known`]). What stands for a secret (`<your-key>`,
 //! `AKIAIOSFODNN7EXAMPLE`) is none. Where a text was cut, [`ends`] sees what is left of one.
+//! A text is also looked at without a terminal's colours ([`coloured`]).
 //!
 //! Only the secret goes: the name before it stays, and so does every line feed, so that the numbers
 //! of lines hold for edits. Of a private key that fills several lines the first says that it is
