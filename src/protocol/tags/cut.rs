@@ -38,19 +38,14 @@ impl Reader<'_> {
             let told = format!(
                 "Line {number}: the reply ends with `[` alone on a line (cut off?). Send again what was to follow, if anything was"
             );
-            self.blocks.unclosed = true;
-            self.at = self.text.len();
-            let step = Step::refused(number, Mistake::CutOff, told);
-            self.push(Step { ends: true, ..step }, begin);
+            self.end_here(Step::refused(number, Mistake::CutOff, told), begin);
         }
     }
 
     /// Takes a block that nothing closes, up to the end of the text, as that sentence says.
     pub(super) fn cut_block(&mut self, mark: &Mark, body_at: usize, number: usize, told: String) {
-        self.blocks.unclosed = true;
         self.pass(body_at, self.text.len());
-        let step = refused(mark.command(), number, Mistake::CutOff, told);
-        self.push(Step { ends: true, ..step }, mark.line);
+        self.end_here(refused(mark.command(), number, Mistake::CutOff, told), mark.line);
     }
 
     fn cut_off(&mut self, command: &Command, number: usize, line: &str, origin: usize) {
@@ -59,9 +54,13 @@ impl Reader<'_> {
             "Line {number}: the reply ends within `{tag}` (cut off?), so it was not carried out. Send this block again and what follows it. Correct form: {}",
             command.form
         );
+        self.end_here(refused(command, number, Mistake::CutOff, sentence), origin);
+    }
+
+    /// Takes what was cut off; nothing is behind it.
+    pub(super) fn end_here(&mut self, step: Step, origin: usize) {
         self.blocks.unclosed = true;
         self.at = self.text.len();
-        let step = refused(command, number, Mistake::CutOff, sentence);
         self.push(Step { ends: true, ..step }, origin);
     }
 }

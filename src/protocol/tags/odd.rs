@@ -180,14 +180,12 @@ impl Reader<'_> {
         let tags = tags.filter(|mark| matches!(mark.what, What::Opening | What::Misspelt)).count();
         let begin = &self.text[mark.at..mark.name_end];
         let Some(end) = end else {
-            self.blocks.unclosed = true;
             self.pass(mark.line, self.text.len());
             let told = format!(
                 "Line {line}: `{begin}` is never closed by `{}` at the end of a line (cut off?), so nothing after it was carried out. Send again what follows your thoughts",
                 think::end_of(begin)
             );
-            let step = Step::refused(line, Mistake::CutOff, told);
-            return self.push(Step { ends: true, ..step }, mark.line);
+            return self.end_here(Step::refused(line, Mistake::CutOff, told), mark.line);
         };
         let end = rest[end].name_end;
         self.pass(mark.line, end);
