@@ -231,6 +231,13 @@ fn hostile_replies(bytes: usize) -> Vec<String> {
         many("~~[DONE]~~\n"),
         format!("  {opening}{}  [/CREATE_FILE]\n", many("  x\n")),
         format!("{opening}{}[/CREATE_FILE]", many("[/CREATE_FILE] x\n")),
+        many("</think><DONE>"),
+        many("</think>&#91;DONE&#93;"),
+        many("</think>[ASK]"),
+        many("</think>[/ASK]"),
+        many("</think>[COPY_FILE \""),
+        many("</think>=== HEADER ==="),
+        format!("{}{}", "[MESSAGE]\nx[/MESSAGE]\n".repeat(bytes / 44), "\n".repeat(bytes / 2)),
     ]
 }
 

@@ -168,7 +168,7 @@ impl Reader<'_> {
             let opens = self.text[begin..at].trim_start().strip_prefix('[').and_then(name);
             let is_said = matches!(mark.command().kind, Kind::Message | Kind::Done);
             // Behind a blank it may be part of a sentence about it.
-            let is_last = is_said && self.text[self.next_line(at)..].trim().is_empty();
+            let is_last = is_said && self.text[self.next_line(at)..].trim_start().is_empty();
             let is_glued = is_last || !self.text[begin..at].ends_with([' ', '\t']);
             if found.is_some()
                 || opens.is_some()

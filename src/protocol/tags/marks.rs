@@ -7,6 +7,7 @@ use memchr::{memchr, memchr_iter, memmem};
 use super::attributes;
 use super::catalogue::{COMMANDS, Command};
 use super::lead::lead;
+use super::line::Line;
 use super::names::{Name, closes_there, name};
 use super::other;
 use super::outboxes;
@@ -113,7 +114,7 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
     let mut bytes = text.as_bytes();
     let mut marks: Vec<Mark> = Vec::new();
     let mut asked = false;
-    let mut line = Line { end: 0, tags: 0 };
+    let mut line = Line::default();
     let mut unknown = Unknown::default();
     for at in memchr_iter(b'[', bytes) {
         let may_be = bytes.get(at + 1).is_some_and(|next| {
@@ -123,12 +124,9 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
         if !may_be || !begins {
             continue;
         }
-        if at >= line.end {
-            let end = memchr(b'\n', &bytes[at..]).map_or(text.len(), |n| at + n);
-            line = Line { end, tags: 0 };
-        }
-        let Some(mark) = bracket(text, at, &mut line) else {
-            match seems(text, at, line.end) {
+        let end = line.end_at(text, at);
+        let Some(mark) = bracket(text, at, end, &mut line) else {
+            match seems(text, at, end) {
                 Some(mark) => marks.push(mark),
                 None => unknown.see(text, at),
             }
@@ -151,12 +149,14 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
         }
     }
     let tags = marks.len();
+    let mut line = Line::default();
     for at in memmem::find_iter(bytes, "=== ") {
-        marks.extend(outboxes::section(text, at));
+        marks.extend(outboxes::section(text, at, &mut line));
     }
+    let mut line = Line::default();
     for at in memchr_iter(b'<', bytes) {
         let Some(tag) = think::tag(&text[at..]) else {
-            marks.extend(other::tag(text, at));
+            marks.extend(other::tag(text, at, &mut line));
             continue;
         };
         marks.extend(thoughts(text, at, &tag));
@@ -170,7 +170,9 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
         marks.extend(tag.and_then(|tag| thoughts(text, at, &tag)));
     }
     for sign in other::BRACKETS {
-        marks.extend(memmem::find_iter(bytes, sign).filter_map(|at| other::tag(text, at)));
+        let mut line = Line::default();
+        let found = memmem::find_iter(bytes, sign);
+        marks.extend(found.filter_map(|at| other::tag(text, at, &mut line)));
     }
     marks.extend(other::shown(text, bytes.len()));
     marks.extend(unknown.marks(text));
@@ -267,24 +269,8 @@ impl Mark {
     }
 }
 
-/// Where the line ends that is looked at, and how many tags it was searched for: behind the end of
-/// thoughts stands another.
-struct Line {
-    end: usize,
-    tags: u8,
-}
-
-impl Line {
-    /// Whether one more is looked at, each of which may cost the rest of the line.
-    fn allows(&mut self) -> bool {
-        const TAGS: u8 = 4;
-        self.tags = self.tags.saturating_add(1);
-        self.tags <= TAGS
-    }
-}
-
 /// The mark that a bracket is, if it is one.
-fn bracket(text: &str, at: usize, line: &mut Line) -> Option<Mark> {
+fn bracket(text: &str, at: usize, end: usize, line: &mut Line) -> Option<Mark> {
     let inside = &text[at + 1..];
     if let Some(rest) = inside.strip_prefix("OK] ").or_else(|| inside.strip_prefix("FAILED] ")) {
         COMMANDS.iter().find(|c| rest.strip_prefix(c.name).is_some_and(|r| r.starts_with(':')))?;
@@ -296,7 +282,7 @@ fn bracket(text: &str, at: usize, line: &mut Line) -> Option<Mark> {
     let mut repairs = name.repairs;
     repairs.add(lead.repairs);
     let begin = at + 1 + name.length;
-    let rest = &text[begin..line.end.max(begin)];
+    let rest = &text[begin..end.max(begin)];
     let tail = without_suffix(rest, repairs);
     let mut mark = Mark::of(What::Opening, lead.line, at, at + 1 + name.length);
     (mark.command, mark.quote) = (name.command, lead.quote);
@@ -355,9 +341,9 @@ mod tests {
 
     #[test]
     fn few_tags_are_sought_on_one_line() {
-        for tag in ["[DONE]", "[/DONE]", "[OK] DONE: x"] {
+        let tags = |mark: &&Mark| mark.what != What::ThinkEnd;
+        for tag in ["[DONE]", "[/DONE]", "[OK] DONE: x", "<DONE>", "【DONE】", "=== HEADER ==="] {
             let text = format!("</think>{tag}").repeat(1000);
-            let tags = |mark: &&Mark| mark.what != What::ThinkEnd;
             assert!(find(&text).iter().filter(tags).count() <= 4, "{tag}");
         }
         let text = "</think>[DONE]\n".repeat(1000);

@@ -15,7 +15,7 @@
 //! guessed is an error that quotes the line and shows the correct form. Where a block's end is not
 //! known, it ends the reply: nothing after it is carried out.
 //!
-//! `marks` finds the lines that matter (`lead`, `names`, `tails`, `other`, `outboxes`, `think`,
+//! `marks` finds the lines that matter (`lead`, `line`, `names`, `tails`, `other`, `outboxes`, `think`,
 //! `unknown`), `reader` makes blocks of them (`address`, `prose`, `ends`, `words`, `range`, `cut`,
 //! `odd`), `attributes` reads their tags, `paths` the paths there. `block` says what a block asks for;
 //! `bodies` takes off what is none of its body (`gutter`, `pairs`, by `sorts` of files) and `notes`
@@ -32,6 +32,7 @@ mod cut;
 mod ends;
 mod gutter;
 mod lead;
+mod line;
 mod marks;
 mod names;
 mod notes;

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use memchr::{memchr, memmem};
 
 use super::lead::lead;
+use super::line::Line;
 use super::marks::{Mark, What};
 use super::names;
 
@@ -17,14 +18,13 @@ const CLOSING: [&str; 10] =
     [">", "]", "］", "】", "&#93;", "&#093;", "&#x5d;", "&#x5D;", "&rbrack;", "&rsqb;"];
 
 /// A tag in other brackets that is alone on its line: `<CREATE_FILE path="a">`.
-pub(super) fn tag(text: &str, at: usize) -> Option<Mark> {
+pub(super) fn tag(text: &str, at: usize, line: &mut Line) -> Option<Mark> {
     let rest = &text[at..];
     let open = BRACKETS.iter().find(|open| rest.starts_with(**open)).map_or(1, |open| open.len());
     let name = names::exact(&rest[open..])?;
     let lead = lead(text, at).filter(|lead| lead.repairs.is_none())?;
-    let end = memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
-    let line = rest[..end].trim_end();
-    let is_whole = CLOSING.iter().any(|closing| line.ends_with(closing));
+    let shown = text[at..line.for_one_more(text, at)?].trim_end();
+    let is_whole = CLOSING.iter().any(|closing| shown.ends_with(closing));
     is_whole.then(|| Mark::misspelt(&name, lead.line, at, at + open + name.length))
 }
 

@@ -1,14 +1,13 @@
 //! Lines by which a text shows to be an outbox, or a part of one, and no reply.
 
-use memchr::memchr;
-
 use super::lead::lead;
+use super::line::Line;
 use super::marks::{Mark, What};
 use super::repairs::{Repairs, is_zero_width};
 
 /// A section marker of an outbox, or the line around a part of one (`=== PART 2 of 3 … ===`), alone on
 /// its line.
-pub(super) fn section(text: &str, at: usize) -> Option<Mark> {
+pub(super) fn section(text: &str, at: usize, line: &mut Line) -> Option<Mark> {
     const SECTIONS: [&str; 4] =
         ["=== HEADER ===", "=== PROTOCOL ===", "=== CONTEXT ===", "=== PROMPT ==="];
     let rest = &text[at..];
@@ -23,8 +22,7 @@ pub(super) fn section(text: &str, at: usize) -> Option<Mark> {
         let closes = emphasis && matches!(c, '*' | '_' | '`' | '~');
         c.is_whitespace() || is_zero_width(c) || closes
     };
-    let line = &rest[..memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len())];
-    let line = line.trim_end_matches(ends);
+    let line = text[at..line.for_one_more(text, at)?].trim_end_matches(ends);
     let is_one = match marker {
         Some(marker) => line.len() == marker.len(),
         None => line.ends_with(" ==="),

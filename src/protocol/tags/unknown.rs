@@ -3,12 +3,11 @@
 
 use std::collections::HashMap;
 
-use memchr::memchr;
-
 use super::attributes::brief;
 use super::block::refused;
 use super::catalogue::{COMMANDS, Command};
 use super::lead::lead;
+use super::line::Line;
 use super::marks::{Mark, What};
 use super::names;
 use super::reader::Reader;
@@ -92,6 +91,7 @@ pub(super) struct Unknown<'a> {
     open: HashMap<&'a str, Mark>,
     /// What is one, in no order.
     marks: Vec<Mark>,
+    line: Line,
 }
 
 impl<'a> Unknown<'a> {
@@ -102,8 +102,8 @@ impl<'a> Unknown<'a> {
         let Some(length) = name(word) else { return };
         let Some(lead) = lead(text, at).filter(|lead| lead.repairs.is_none()) else { return };
         let name_end = at + 1 + inside.len() - word.len() + length;
-        let (name, rest) = (&word[..length], &text[name_end..]);
-        let end = name_end + memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
+        let name = &word[..length];
+        let Some(end) = self.line.for_one_more(text, at) else { return };
         let tail = text[name_end..end].trim_end();
         if word.len() < inside.len() {
             if tail == "]"
