@@ -5,6 +5,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use memchr::memmem;
 
+use super::beside::{self, Name};
+use super::literal::{LONGEST, bare, element, literal, quoted, skip};
 use super::names::{
     LOGIN, LONGEST_NAME, NAMES, Named, PASSWORD, SCHEMES, TOKEN, holds, is_source, joined, named,
     told_by,
@@ -16,9 +18,6 @@ use super::shape::{
 use super::tokens::{AWS, is_aws_secret};
 use super::values::{is_stand_in, is_strong, is_variable};
 use super::{Rank, Sort, Span};
-
-/// The longest value.
-const LONGEST: usize = 600;
 
 pub(super) fn find(text: &str, name: Option<&str>, spans: &mut Vec<Span>) {
     let bytes = text.as_bytes();
@@ -72,9 +71,11 @@ pub(super) fn is_login(value: &[u8]) -> bool {
 /// The value of a setting in whose name the word at `start..end` stands, if that is a secret.
 fn setting(text: &[u8], start: usize, end: usize, in_source: bool) -> Option<Span> {
     let Named { first, last, name, .. } = named(text, start, end)?;
-    let value = value(text, first, last, Reading { in_source, is_cut: false })?;
-    let sort = sort(&name, &text[value.clone()])?;
-    Some(Span::new(value, sort, Rank::Name))
+    let behind = value(text, first, last, Reading { in_source, is_cut: false });
+    let beside = beside::all(Name { text, first, last, in_source }).map(|at| (at, Rank::File));
+    let all = behind.map(|at| (at, Rank::Name)).into_iter().chain(beside);
+    let mut found = all.filter_map(|(at, rank)| Some((sort(&name, &text[at.clone()])?, at, rank)));
+    found.next().map(|(sort, at, rank)| Span::new(at, sort, rank))
 }
 
 /// How a value is read.
@@ -96,18 +97,9 @@ fn value(
     let argument = text[first..].starts_with(b"--");
     let query = first > 0 && matches!(text[first - 1], b'?' | b'&');
     let mut at = last;
-    let skip = |at: usize, most: usize, of: fn(u8) -> bool| {
-        at + text[at..].iter().take(most).take_while(|byte| of(**byte)).count()
-    };
-    let quoted = |at: usize| {
-        let quote = skip(at, 4, |byte| byte == b'\\');
-        text.get(quote)
-            .filter(|byte| matches!(byte, b'"' | b'\'' | b'`'))
-            .map(|byte| (quote + 1, *byte))
-    };
-    let name_quoted = quoted(at).inspect(|(end, _)| at = *end).is_some();
-    at = skip(at, 2, |byte| matches!(byte, b']' | b')'));
-    at = skip(at, 24, |byte| matches!(byte, b' ' | b'\t'));
+    let name_quoted = quoted(text, at).inspect(|(end, _)| at = *end).is_some();
+    at = skip(text, at, 2, |byte| matches!(byte, b']' | b')'));
+    at = skip(text, at, 24, |byte| matches!(byte, b' ' | b'\t'));
     // `<password>…</password>`
     let is_element =
         first > 0 && text[first - 1] == b'<' && at == last && text[at..].starts_with(b">");
@@ -118,89 +110,48 @@ fn value(
     const BESIDE: &[u8] = b"value";
     let beside = text[at..].get(..BESIDE.len());
     if name_quoted && beside.is_some_and(|word| word.eq_ignore_ascii_case(BESIDE)) {
-        at = skip(at + BESIDE.len(), 24, |byte| matches!(byte, b' ' | b'\t'));
+        at = skip(text, at + BESIDE.len(), 24, |byte| matches!(byte, b' ' | b'\t'));
         if text.get(at) != Some(&b'=') {
             return None;
         }
     }
     let sign = match text.get(at)? {
-        b'=' | b':' => skip(at, 3, |byte| matches!(byte, b'=' | b':' | b'>' | b'~')),
+        b'=' | b':' => skip(text, at, 3, |byte| matches!(byte, b'=' | b':' | b'>' | b'~')),
         b',' if name_quoted => at + 1,
         _ if argument && at > last => at,
-        // `set_password("…")`
-        b'(' if at == last && text[first..].starts_with(b"set_") && quoted(at + 1).is_some() => {
-            at + 1
-        }
         // `ENV TOKEN …`
         _ if at > last && is_env(text, first) => at,
         _ => return None,
     };
     // `token: &str = "…"`
-    let typed = skip(sign, 40, |byte| {
+    let typed = skip(text, sign, 40, |byte| {
         is_word(byte) || matches!(byte, b' ' | b'&' | b'\'' | b'<' | b'>' | b'[' | b']' | b':')
     });
     let sign = match text.get(typed) {
         Some(b'=') if text[at] == b':' && in_source && typed > sign => typed + 1,
         _ => sign,
     };
-    let mut at = skip(sign, 24, |byte| matches!(byte, b' ' | b'\t'));
+    let mut at = skip(text, sign, 24, |byte| matches!(byte, b' ' | b'\t'));
     // `String::from("…")`, `b"…"`
-    let called = skip(at, 24, |byte| is_word(byte) || matches!(byte, b':' | b'.'));
+    let called = skip(text, at, 24, |byte| is_word(byte) || matches!(byte, b':' | b'.'));
     let called = match text.get(called) {
         Some(b'(') => called + 1,
-        _ => skip(at, 2, |byte| matches!(byte, b'b' | b'r' | b'u' | b'f' | b'@')),
+        _ => skip(text, at, 2, |byte| matches!(byte, b'b' | b'r' | b'u' | b'f' | b'@')),
     };
-    if let Some((from, quote)) = quoted(at).or_else(|| quoted(called)) {
-        let inside = |byte: &&u8| byte.is_ascii_graphic() && **byte != quote && **byte != b'\\';
-        let length = text[from..].iter().take(LONGEST).take_while(inside).count();
-        let closed =
-            text.get(from + length).map_or(is_cut, |byte| *byte == quote || *byte == b'\\');
-        return closed.then_some(from..from + length);
+    if let Some(open) = [at, called].into_iter().find(|at| quoted(text, *at).is_some()) {
+        return literal(text, open, is_cut);
     }
     if in_source && !query {
         return None;
     }
     at += usize::from(text.get(at) == Some(&b'\''));
-    let part = |byte: &&u8| {
-        byte.is_ascii_graphic()
-            && !matches!(
-                byte,
-                b'"' | b'\''
-                    | b'`'
-                    | b','
-                    | b';'
-                    | b'('
-                    | b')'
-                    | b'<'
-                    | b'>'
-                    | b'{'
-                    | b'}'
-                    | b'['
-                    | b']'
-                    | b'|'
-                    | b'\\'
-                    | b'&'
-            )
-    };
-    let length = text[at..].iter().take(LONGEST).take_while(part).count();
-    let ends = text.get(at + length).is_none_or(|byte| {
-        byte.is_ascii_whitespace()
-            || matches!(byte, b'"' | b'\'' | b'`' | b',' | b';' | b'&' | b'\\' | b')' | b'}')
-    });
-    ends.then_some(at..at + length)
+    bare(text, at)
 }
 
 /// Whether what begins there is what a line of a Dockerfile sets: `ENV TOKEN …`.
 fn is_env(text: &[u8], first: usize) -> bool {
     let before = text[..first].strip_suffix(b"ENV ");
     before.is_some_and(|before| before.is_empty() || before.ends_with(b"\n"))
-}
-
-/// What an element of XML holds that begins at `from`, where that is one word.
-fn element(text: &[u8], from: usize) -> Option<std::ops::Range<usize>> {
-    let inside = |byte: &&u8| byte.is_ascii_graphic() && !matches!(byte, b'<' | b'>');
-    let length = text[from..].iter().take(LONGEST).take_while(inside).count();
-    text[from + length..].starts_with(b"</").then_some(from..from + length)
 }
 
 /// What a value is under that name, if it is a secret.
@@ -214,7 +165,8 @@ fn sort(name: &[u8], value: &[u8]) -> Option<Sort> {
         return Some(AWS);
     }
     if is_uuid(value) {
-        let keyed = has("_authtoken") || has("heroku_token") || has("api_key");
+        let keyed =
+            has("_authtoken") || has("heroku_token") || has("codecov_token") || has("api_key");
         return (keyed && !is_sample(value)).then_some(told_by(&name).unwrap_or(TOKEN));
     }
     let sort = told_by(&name)?;

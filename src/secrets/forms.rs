@@ -122,7 +122,7 @@ const fn gitlab(prefix: &'static str) -> Form {
 
 use Alphabet::{Base62, Base64, Hex, Url, Wide, Word};
 
-pub(super) static FORMS: [Form; 111] = [
+pub(super) static FORMS: [Form; 120] = [
     aws("AKIA"),
     aws("ASIA"),
     github("ghp_"),
@@ -234,6 +234,15 @@ pub(super) static FORMS: [Form; 111] = [
     aws("ABIA"),
     after(14, some(".atlasv1.", Url, 60, 70, "Terraform token")),
     after(4, some("Q~", Wide, 31, 34, "Azure client secret")),
+    some("sl.B", Url, 60, 300, "Dropbox token"),
+    some("sl.u.", Url, 60, 2000, "Dropbox token"),
+    some("lsv2_pt_", Word, 40, 60, "LangSmith key"),
+    some("lsv2_sk_", Word, 40, 60, "LangSmith key"),
+    exact("sqp_", Hex, 40, "SonarQube token"),
+    exact("squ_", Hex, 40, "SonarQube token"),
+    exact("sqa_", Hex, 40, "SonarQube token"),
+    exact("secret_", Base62, 43, "Notion token"),
+    after(11, some(":APA91b", Url, 120, 150, "Firebase key")),
 ];
 
 /// What follows the number of a bot.

@@ -2,8 +2,8 @@
 //! `[withheld: AWS key]`. Pure, total and linear: each byte is looked at a bounded number of times.
 //!
 //! What is found: private keys ([`keys`]), tokens that services have given a form of their own
-//! ([`tokens`]), passwords in addresses ([`urls`]), random values under names such as `password`
-//! ([`assigned`], by [`names`]), and what files such as `.env` hold by their nature ([`files`]), also
+//! ([`tokens`], [`composed`]), passwords in addresses ([`urls`]), random values under names such as `password`
+//! ([`assigned`] and [`beside`], by [`names`]), and what files such as `.env` hold by their nature ([`files`]), also
 //! where it stands elsewhere ([`known`]). What stands for a secret (`<your-key>`,
 //! `AKIAIOSFODNN7EXAMPLE`) is none. Where a text was cut, [`ends`] sees what is left of one.
 //! A text is also looked at without a terminal's colours ([`coloured`]).
@@ -13,13 +13,16 @@
 //! withheld and the others are empty; the lines with `BEGIN` and `END` stay.
 
 mod assigned;
+mod beside;
 mod coloured;
+mod composed;
 mod ends;
 mod files;
 mod forms;
 mod held;
 mod keys;
 mod known;
+mod literal;
 mod names;
 mod shape;
 #[cfg(test)]
@@ -140,7 +143,7 @@ struct Span {
 /// How much is known of a secret, by how it was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    /// By the file that it stands in.
+    /// By the file that it stands in, or a name beside it.
     File,
     /// By the name that it has.
     Name,
@@ -168,9 +171,10 @@ fn spans_as_it_is(text: &str, look: &Look) -> Vec<Span> {
     let mut spans = Vec::new();
     keys::find(text, &mut spans);
     tokens::find(text, &mut spans);
+    composed::find(text, &mut spans);
     urls::find(text, &mut spans);
-    assigned::find(text, name, &mut spans);
     files::find(text, name, &mut spans);
+    assigned::find(text, name, &mut spans);
     ends::find(text, look.cut, &mut spans);
     if let Some(known) = look.known {
         known.find(text, look.cut, &mut spans);

@@ -17,8 +17,10 @@ pub(super) const LOGIN: Sort = Sort("login");
 /// The longest name around the word in it.
 pub(super) const LONGEST_NAME: usize = 48;
 
-/// Words in the names of secrets, each with what it is. In place of `_` may stand `-` or nothing.
-const WORDS: [(&str, Sort); 31] = [
+/// Words in the names of secrets, each with what it is. In place of `_` may stand `-`, `.`, a blank or
+/// nothing.
+const WORDS: [(&str, Sort); 32] = [
+    ("identified_by", PASSWORD),
     ("passwd", PASSWORD),
     ("password", PASSWORD),
     ("passphrase", PASSWORD),
@@ -52,10 +54,13 @@ const WORDS: [(&str, Sort); 31] = [
     ("admin_key", SECRET),
 ];
 /// Words that tell of a secret only where a name is one or ends in one: `AUTH`, `DB_PASS`.
-const LAST_WORDS: [(&str, Sort); 5] = [
+const LAST_WORDS: [(&str, Sort); 8] = [
     ("credentials", SECRET),
     ("credential", SECRET),
     ("creds", SECRET),
+    ("requirepass", PASSWORD),
+    ("bindpw", PASSWORD),
+    ("psk", PASSWORD),
     ("pass", PASSWORD),
     ("auth", TOKEN),
 ];
@@ -64,7 +69,8 @@ pub(super) const SCHEMES: [(&str, Sort); 3] =
     [("bearer", TOKEN), ("basic", LOGIN), ("_auth", LOGIN)];
 
 pub(super) static NAMES: LazyLock<Regex> = LazyLock::new(|| {
-    let mut words: Vec<String> = WORDS.iter().map(|(word, _)| word.replace('_', "[_-]?")).collect();
+    let mut words: Vec<String> =
+        WORDS.iter().map(|(word, _)| word.replace('_', "[_. -]?")).collect();
     // The first that fits counts, so those come last that others begin with.
     words.extend(SCHEMES.iter().chain(&LAST_WORDS).map(|(word, _)| (*word).to_owned()));
     Regex::new(&format!("(?i-u){}", words.join("|"))).expect("an alternation of words")
@@ -185,7 +191,7 @@ fn is_passing(name: &[u8]) -> bool {
 
 /// A name without what parts its words.
 pub(super) fn joined(name: &[u8]) -> Vec<u8> {
-    name.iter().copied().filter(|byte| !matches!(byte, b'_' | b'-')).collect()
+    name.iter().copied().filter(|byte| !matches!(byte, b'_' | b'-' | b'.' | b' ')).collect()
 }
 
 /// Whether a joined name holds a word, which may have a `_` where its own words meet.

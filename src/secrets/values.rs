@@ -130,14 +130,14 @@ fn plain(value: &[u8]) -> Vec<u8> {
 /// Whether a short text is a password that somebody took pains with: of eight characters and more,
 /// mixed, and no word.
 pub(super) fn is_strong(password: &[u8]) -> bool {
-    let mix = Mix::of(password);
+    let (mix, bits) = (Mix::of(password), entropy(password));
     (8..=64).contains(&password.len())
         && mix.kinds() >= 3
         && mix.digits >= 1
         && mix.upper + mix.lower >= 2
         && mix.other <= 4
-        && mix.changes >= 3
-        && entropy(password) >= 2.75
+        && (mix.changes >= 3 || password.len() >= 12 && bits >= 3.2)
+        && bits >= 2.75
         && !is_stand_in(password)
         && !is_sample(password)
         && !reads(password)

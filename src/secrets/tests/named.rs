@@ -8,6 +8,41 @@ fn random_values_under_telling_names_go() {
     for (text, name, sort) in [
         ("password = \"@\"", "a.py", "password"),
         ("user.set_password(\"@\")", "a.py", "password"),
+        ("const t = process.env.API_TOKEN || \"@\";", "a.js", "token"),
+        ("const t = process.env[\"API_TOKEN\"] ?? '@';", "a.ts", "token"),
+        ("t = os.getenv(\"API_TOKEN\") or \"@\"", "a.py", "token"),
+        ("ENV[\"API_TOKEN\"] ||= \"@\"", "a.rb", "token"),
+        ("$t = getenv('API_TOKEN') ?: '@';", "a.php", "token"),
+        ("putenv('API_TOKEN=@');", "a.php", "token"),
+        ("- name: API_TOKEN\n  value: @\n", "a.yml", "token"),
+        ("- name: API_TOKEN\n  value: \"@\"\n", "a.yml", "token"),
+        ("{\"name\": \"API_TOKEN\", \"value\": \"@\"}", "a.json", "token"),
+        ("{\n  \"name\": \"API_TOKEN\",\n  \"value\": \"@\"\n}", "a.json", "token"),
+        ("<string name=\"api_key\">@</string>", "a.xml", "API key"),
+        ("buildConfigField(\"String\", \"API_KEY\", \"\\\"@\\\"\")", "a.kts", "API key"),
+        ("p.setProperty(\"api.key\", \"@\");", "a.java", "API key"),
+        ("Value(\"${api.key:@}\")", "a.java", "API key"),
+        ("var token string = \"@\"", "a.go", "token"),
+        ("token = \"\"\"@\"\"\"", "a.py", "token"),
+        ("p.add_argument(\"--api-key\", type=str, default=\"@\")", "a.py", "API key"),
+        ("  .apiKey(\"@\")", "a.java", "API key"),
+        ("setApiKey('@')", "a.js", "API key"),
+        ("  api_key \"@\"\n", "a.rb", "API key"),
+        ("request.bearer_auth(\"@\")", "a.rs", "token"),
+        ("dsn = \"host=h user=u password=@ dbname=d\"", "a.py", "password"),
+        ("new SqlConnection(\"Server=s;Password=@;\")", "a.cs", "password"),
+        ("ALTER USER u IDENTIFIED BY '@';", "a.sql", "password"),
+        ("CREATE USER u WITH PASSWORD '@';", "a.sql", "password"),
+        ("curl -H \"Authorization: Token @\" u", "a.sh", "token"),
+        ("headers={'Authorization': 'Token @'}", "a.py", "token"),
+        ("api_key @\n", "a.conf", "API key"),
+        ("port 1\nrequirepass @\nsave 1\n", "redis.conf", "password"),
+        ("  SetEnv API_TOKEN @\n", "a.conf", "token"),
+        ("fastcgi_param API_TOKEN @;\n", "a.conf", "token"),
+        ("psk=@", "a.conf", "password"),
+        ("API key: @", "a.md", "API key"),
+        ("| API_KEY | @ |", "a.md", "API key"),
+        ("| `API_KEY` | `@` |", "a.md", "API key"),
         ("FROM a\nENV TOKEN @\n", "Dockerfile", "token"),
         ("DB_PASSWORD: '@'", "a.yml", "password"),
         ("  db-password: @  # old", "a.yml", "password"),
@@ -51,7 +86,7 @@ fn random_values_under_telling_names_go() {
         shown(&text.replace('@', "${VALUE}"), Some(name));
         shown(&text.replace('@', "changeme"), Some(name));
     }
-    for password in ["vK7#pq!Zr2", "T9x_qLw4z", "8dKq-w2Zp@v", "S3cr3tP4ssn19q"] {
+    for password in ["vK7#pq!Zr2", "T9x_qLw4z", "8dKq-w2Zp@v", "S3cr3tP4ssn19q", "fhBBERAWOJZP7"] {
         withheld(&format!("password = \"{password}\""), Some("a.py"), password, "password");
     }
 }
@@ -72,6 +107,9 @@ fn what_only_looks_like_a_setting_is_shown() {
         "token = \"550e8400-e29b-41d4-a716-446655440000\"",
         "secret = \"not_exists_file_1123\"",
         "tokenizer = \"aB3dE5gH7jK9mN1pQ3sT5vX7\"",
+        "the token aB3dE5gH7jK9mN1pQ3sT5vX7 is read",
+        "- name: height\n  value: aB3dE5gH7jK9mN1pQ3sT5vX7",
+        "CODECOV_ID=\"550e8400-e29b-41d4-a716-446655440000\"",
         "\"NextToken\": \"aB3dE5gH7jK9mN1pQ3sT5vX7\"",
         "password: bm90IG15IHJlYWwgcGFzc3dvcmQ=",
         "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
