@@ -29,6 +29,8 @@ pub enum Back {
     Undo,
 }
 
+/// What can be done about what was there before, or may have been.
+const BY_FORCE: &str = "`--force` takes away what was there under a name that is not kept, too, and `deaddrop redo` brings it back";
 /// So many files are named that keep an undo from being done.
 const NAMED: usize = 20;
 
@@ -89,10 +91,13 @@ impl Base {
             return Err(Error::undo(refusal(&plan.conflicts)));
         }
         if redid.is_none() && plan.changes.is_empty() && !plan.left.is_empty() {
-            return Err(Error::undo(nothing_of(&turns, &plan.left, next)));
+            return Err(Error::undo(nothing_of(&turns, &plan, next)));
         }
         if let Some(passed) = passed_over(&passed) {
             observer.noticed(&format!("{passed}; passed over"));
+        }
+        if plan.brought > 0 {
+            observer.noticed(&format!("{BY_FORCE} (after a `redo` of this)"));
         }
         let plan = self.checkpoints.note(&plan)?;
         self.checkpoints.settle()?;
@@ -292,7 +297,8 @@ fn passed_over(turns: &[&Entry]) -> Option<String> {
 }
 
 /// Said where nothing of turns can be taken back; `next` is one before them of which something may be.
-fn nothing_of(turns: &[u32], left: &[(String, String)], next: Option<(usize, u32)>) -> String {
+fn nothing_of(turns: &[u32], plan: &Plan, next: Option<(usize, u32)>) -> String {
+    let left = &plan.left;
     let which: Vec<String> = turns.iter().map(u32::to_string).collect();
     let s = if which.len() == 1 { "" } else { "s" };
     let mut told: Vec<String> =
@@ -304,8 +310,9 @@ fn nothing_of(turns: &[u32], left: &[(String, String)], next: Option<(usize, u32
         Some((n, sequence)) => format!("`deaddrop undo {n}` goes on to turn {sequence}"),
         None => "No earlier turn that stands has changed a file that is kept".to_owned(),
     };
+    let force = if plan.brought == 0 { String::new() } else { format!("{BY_FORCE}. ") };
     format!(
-        "of turn{s} {} nothing can be taken back, and nothing was touched: {}. {go_on}",
+        "of turn{s} {} nothing can be taken back, and nothing was touched: {}. {force}{go_on}",
         which.join(", "),
         told.join(", ")
     )

@@ -16,9 +16,10 @@ Files are as they were before the turn: contents, permissions and links, what is
 was made is gone; permissions also of the workspace's own folder. Ignored files are left alone, and so
 are names that only you write, such as .git: a turn that changed only ignored files is passed over and
 named. Where something cannot be put back, it is named, and stays with what may be its only copy. What
-you have changed since, or in between, is refused and named; nothing is touched then. The next outbox tells the LLM, with your
---reason. A session that is complete is taken up again by it. What commands did beside
-files of the workspace stands, such as commits.
+you have changed since, or in between, is refused and named; nothing is touched then. What a command
+renamed from an ignored name stays, and is named. --force does both. The next outbox tells the LLM, with
+your --reason. A session that is complete is taken up again by it. What commands did beside files of the
+workspace stands, such as commits.
 
 Examples:
   deaddrop undo
@@ -53,7 +54,7 @@ struct How {
     /// Of which session, where several are open; where none is, the newest
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Also files that you have changed since
+    /// Also files that you have changed since, and what was renamed from ignored names
     #[arg(long)]
     force: bool,
     /// Why: your words for the LLM, in the next outbox

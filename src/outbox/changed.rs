@@ -30,13 +30,14 @@ fn taken_back(changed: &Changed, back: &Back) -> String {
         [one] => format!("what your reply to message {one} changed"),
         _ => format!("what your replies to messages {} changed", turns.join(", ")),
     };
+    let but = if back.left.is_empty() { "" } else { ", but for those that were left" };
     let (what, beside) = match back.redid {
         Some(_) => (
             format!("The user has put back {turns}, which they had undone: it stands again"),
             "No command was run again for that.",
         ),
         None => (
-            format!("The user has undone {turns}: files are as they were before"),
+            format!("The user has undone {turns}: files are as they were before{but}"),
             "Only files of the workspace were put back: what commands did beside them stands, such as commits, ignored files and all that is outside the workspace.",
         ),
     };

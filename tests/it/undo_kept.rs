@@ -137,6 +137,54 @@ fn what_is_ignored_and_renamed_by_a_command_stays() {
 }
 
 #[test]
+fn what_a_turn_made_or_changed_goes_back_whatever_became_of_ignored_files() {
+    // Of the size of an ignored file that was written to.
+    let base = Base::with_session();
+    base.write("workspace/.gitignore", "*.log\nbuild/\n");
+    base.write("workspace/run.log", "12345678\n");
+    base.write("workspace/m.c", "keep me1");
+    base.apply(&command("echo more >> run.log; sed -i s/me/ME/ m.c; echo 87654321 > n.c"));
+    let undo = base.run(&["undo"]).ok();
+    assert!(!undo.stderr.contains("is left"), "{undo:?}");
+    assert_eq!(base.read("workspace/m.c"), "keep me1");
+    assert!(!base.exists("workspace/n.c"));
+    // With old times beside an ignored folder that is gone.
+    base.write("workspace/build/o", "o\n");
+    base.write("workspace/src/m.c", "int v1;\n");
+    base.apply(&command("touch -d 2024-01-01 src/m.c; tar cf old.tar src"));
+    base.write("workspace/src/m.c", "int v2; // mine\n");
+    base.apply(&command("rm -rf build; tar xf old.tar; cp -a src two"));
+    assert_eq!(base.read("workspace/src/m.c"), "int v1;\n");
+    let undo = base.run(&["undo"]).ok();
+    assert!(!undo.stderr.contains("is left"), "{undo:?}");
+    assert_eq!(base.read("workspace/src/m.c"), "int v2; // mine\n");
+    assert!(!base.exists("workspace/two"));
+}
+
+#[test]
+fn what_was_renamed_from_an_ignored_name_goes_by_force_and_comes_back() {
+    let base = Base::with_session();
+    base.write("workspace/.gitignore", ".envx\n");
+    base.write("workspace/.envx", "secret\n");
+    base.write("workspace/a", "a\n");
+    base.apply(&command("mv .envx a"));
+    let none = base.run(&["undo"]).with_code(1);
+    tells(&none, &["'a' (it was there before", "`--force` takes away what was there"]);
+    assert_eq!(base.read("workspace/a"), "secret\n");
+    base.run(&["undo", "--force"]).ok();
+    assert_eq!(base.read("workspace/a"), "a\n");
+    base.run(&["redo"]).ok();
+    assert_eq!(base.read("workspace/a"), "secret\n");
+    // Where it is not all of the turn, that is told as well.
+    base.write("workspace/.envx", "other\n");
+    base.apply(&command("mv .envx b; echo n > n"));
+    tells(&base.run(&["undo"]).ok(), &["'b' is left", "(after a `redo` of this)"]);
+    base.run(&["redo"]).ok();
+    base.run(&["undo", "--force"]).ok();
+    assert!(!base.exists("workspace/b") && !base.exists("workspace/n"));
+}
+
+#[test]
 fn what_keeps_a_folder_is_named() {
     let base = Base::with_session();
     base.write("workspace/.gitignore", "*.log\n");

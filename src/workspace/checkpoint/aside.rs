@@ -15,8 +15,12 @@ pub(super) struct Aside(BTreeMap<String, (Facts, u64)>);
 
 /// Something that was left out of a look and is gone.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Gone {
+pub(super) struct Gone<'a> {
+    /// Where it was, escaped; of a folder with a `/` at the end.
+    pub(super) path: &'a str,
     pub(super) inode: u64,
+    /// When its content was last written, in nanoseconds since 1970.
+    pub(super) written: i128,
     /// Its size in bytes; None where it was a folder.
     pub(super) size: Option<u64>,
 }
@@ -35,16 +39,17 @@ impl Aside {
         Self(all.map(|(path, facts, size)| (path.to_owned(), (facts, size))).collect())
     }
 
-    /// What a later look did not find any more, or another file in its place, or one that was written to.
-    pub(super) fn gone<'a>(&'a self, now: &'a Self) -> impl Iterator<Item = Gone> + Clone + 'a {
+    /// What a later look did not find any more, or another file in its place.
+    pub(super) fn gone<'a>(&'a self, now: &'a Self) -> impl Iterator<Item = Gone<'a>> + Clone + 'a {
         let is_gone = |path: &String, was: &Facts| {
-            now.0.get(path).is_none_or(|(facts, _)| {
-                !path.ends_with('/') && (facts.inode, facts.written) != (was.inode, was.written)
-            })
+            let is_another = |facts: &Facts| !path.ends_with('/') && facts.inode != was.inode;
+            now.0.get(path).is_none_or(|(facts, _)| is_another(facts))
         };
         let gone = self.0.iter().filter(move |(path, (facts, _))| is_gone(path, facts));
         gone.map(|(path, (facts, size))| Gone {
+            path,
             inode: facts.inode,
+            written: facts.written,
             size: (!path.ends_with('/')).then_some(*size),
         })
     }

@@ -2,16 +2,19 @@
 //! work of the turn, and cannot go back to where it was, since nobody knows where that is.
 //!
 //! What was made before the commands ran, or not changed since, was there before: of both the file system
-//! has times that nobody can set. Where it has no such time of a file's making, or where a move to another
-//! file system made the file anew, what is left out tells by what is gone of it.
+//! has times that nobody can set. What was made since is the turn's, but for what a move made anew: on
+//! another file system, or in another layer of one. Of that, and where no time of a file's making is known,
+//! what is gone of what is left out may tell: that is a guess, and called so.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Change;
-use super::aside::Aside;
+use super::aside::{Aside, Gone};
 use super::copies::content;
 use super::look::Difference;
+use super::plan::ancestors;
+use super::writing::device;
 use crate::workspace::Workspace;
 use crate::workspace::walk::close::Facts;
 
@@ -23,6 +26,17 @@ struct Stranger {
     is_folder: bool,
     /// When it was made, in nanoseconds since 1970; None where that is not known.
     made: Option<i128>,
+}
+
+/// Where something comes from that no look had met.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The commands of the turn made it.
+    Turn,
+    /// It was in the workspace before, or beside it.
+    Before,
+    /// It may have been.
+    Perhaps,
 }
 
 /// Now, as files get it for their times, in nanoseconds since 1970.
@@ -44,17 +58,30 @@ fn nanos(time: SystemTime) -> Option<i128> {
 
 /// Whether what differs was in the workspace before the commands ran, though not among what is kept.
 /// `since` is when they began; `aside` is what was left out before them and after, as far as that is known.
-pub(super) fn was_there(
+/// A guess counts only where nothing stood before: else what did is to come back, and what stands there
+/// now is kept.
+pub(super) fn origin(
     workspace: &Workspace,
     difference: &Difference,
     since: i64,
     aside: [Option<&Aside>; 2],
-) -> bool {
-    let Some((facts, size)) = difference.stranger else { return false };
-    let Ok((_, found)) = workspace.stands_at(&difference.path) else { return false };
+) -> Origin {
+    let Some((facts, size)) = difference.stranger else { return Origin::Turn };
+    let Ok((_, found)) = workspace.stands_at(&difference.path) else { return Origin::Turn };
     let made = found.created().ok().and_then(|time| nanos(time.into_std()));
     let stranger = Stranger { facts, size, is_folder: found.is_dir(), made };
-    stranger.was_there(since.into(), aside)
+    let here = device(&found);
+    // What is gone was where the folder is that held it.
+    let is_elsewhere = |gone: &str| {
+        let mut above = ancestors(gone.trim_end_matches('/')).collect::<Vec<_>>().into_iter().rev();
+        let stands = above.find_map(|above| workspace.stands_at(above).ok());
+        let stands = stands.or_else(|| workspace.stands_at("").ok());
+        stands.is_some_and(|(_, stands)| device(&stands) != here)
+    };
+    match stranger.origin(since.into(), aside, is_elsewhere) {
+        Origin::Perhaps if difference.before.is_some() => Origin::Turn,
+        origin => origin,
+    }
 }
 
 /// The same of a place that no look met, where an operation moved something that a command may have
@@ -72,8 +99,13 @@ pub(super) fn with_brought(
     let path = change.path.clone();
     let difference = Difference { path, before: None, after: None, stranger };
     // It is what stands there now under an ignored name, not what still stands where it was.
-    if change.before.is_none() && was_there(workspace, &difference, since, [aside[0], None]) {
+    let origin = match change.before {
+        None => origin(workspace, &difference, since, [aside[0], None]),
+        Some(_) => Origin::Turn,
+    };
+    if origin != Origin::Turn {
         change.brought.extend(change.after.clone());
+        change.perhaps = origin == Origin::Perhaps;
     }
     change
 }
@@ -88,28 +120,47 @@ pub(super) fn drop_known(all: &mut BTreeMap<String, Change>) {
 }
 
 impl Stranger {
-    fn was_there(self, since: i128, [before, after]: [Option<&Aside>; 2]) -> bool {
+    fn origin(
+        self,
+        since: i128,
+        [before, after]: [Option<&Aside>; 2],
+        is_elsewhere: impl Fn(&str) -> bool,
+    ) -> Origin {
         let Self { facts, size, is_folder, made } = self;
         // Another name of what still stands where it was.
         if after.is_some_and(|after| after.has(facts.inode)) {
-            return false;
+            return Origin::Turn;
         }
         if made.is_some_and(|made| made < since) || facts.changed != 0 && facts.changed < since {
-            return true;
+            return Origin::Before;
         }
+        let perhaps = |perhaps| if perhaps { Origin::Perhaps } else { Origin::Turn };
+        let is_old = facts.written < since;
         let (Some(before), Some(after)) = (before, after) else {
-            return made.is_none() && facts.written < since;
+            return perhaps(made.is_none() && is_old);
         };
         let mut gone = before.gone(after);
-        if made.is_none() && (facts.written < since || gone.clone().any(|g| g.inode == facts.inode))
-        {
-            return true;
+        let is_written_so = |gone: &Gone| {
+            !is_folder && gone.size == Some(size) && size > 0 && gone.written == facts.written
+        };
+        // In a file system of layers a file is made anew when it is renamed, and keeps its number.
+        if gone.clone().any(|gone| gone.inode == facts.inode && is_written_so(&gone)) {
+            return Origin::Before;
         }
-        !is_folder
-            && gone.any(|gone| match gone.size {
-                Some(gone) => gone > 0 && gone == size,
-                None => facts.written < since,
-            })
+        perhaps(match made {
+            Some(_) => {
+                !is_folder
+                    && gone.any(|gone| match gone.size {
+                        Some(_) => is_written_so(&gone),
+                        None => is_old && is_elsewhere(gone.path),
+                    })
+            }
+            None => {
+                is_old
+                    || gone.clone().any(|gone| gone.inode == facts.inode)
+                    || !is_folder && gone.any(|gone| size > 0 && gone.size == Some(size))
+            }
+        })
     }
 }
 
@@ -156,9 +207,9 @@ mod tests {
                 "a e p p/o build build/deep build/deep/d",
             ),
             ("mv .envx a", "a", "a build build/deep build/deep/d build/o"),
-            // Copied, and then removed.
+            // Copied with its time, and then removed: as a move to another file system does it.
             (
-                "cp .envx e; rm .envx; echo other, longer > n",
+                "cp -p .envx e; rm .envx; echo other, longer > n",
                 "e",
                 "a e build build/deep build/deep/d build/o",
             ),
@@ -168,6 +219,14 @@ mod tests {
                 "cp .envx e; ln .envx f; cp -a build out; mv a b; sed -i s/a/b/ b",
                 "",
                 ".envx a build build/deep build/deep/d build/o",
+            ),
+            ("cp .envx e; rm .envx", "", "a build build/deep build/deep/d build/o"),
+            // Of the size of what is gone or written to, and with old times.
+            (
+                "echo more >> .envx; rm -r build; sed -i s/a/b/ a; echo secreT > n; \
+                    mkdir src; echo o > src/o; touch -d 2001-01-01 src/o src; cp -a src two",
+                "",
+                ".envx a",
             ),
         ] {
             let mut scene = begun();
@@ -218,17 +277,41 @@ mod tests {
         let before = aside(&[("x.log", 7, 30), ("build/", 8, 0)]);
         let after = aside(&[("build/", 8, 0)]);
         let both = [Some(&before), Some(&after)];
+        let of = |stranger: Stranger, aside| stranger.origin(10, aside, |_| false);
         // Renamed and written to; unchanged below a renamed folder; with an old time of writing.
-        assert!(stranger(at(7, 20, 20), 31).was_there(10, both));
-        assert!(stranger(at(9, 9, 20), 1).was_there(10, [None, None]));
-        assert!(stranger(at(9, 20, 9), 1).was_there(10, [None, None]));
+        assert_eq!(of(stranger(at(7, 20, 20), 31), both), Origin::Perhaps);
+        assert_eq!(of(stranger(at(9, 9, 20), 1), [None, None]), Origin::Before);
+        assert_eq!(of(stranger(at(9, 20, 9), 1), [None, None]), Origin::Perhaps);
         // Of the size of what is gone, and of another.
-        assert!(stranger(at(9, 20, 20), 30).was_there(10, both));
-        assert!(!stranger(at(9, 20, 20), 31).was_there(10, both));
-        // Still there under its name.
-        assert!(!stranger(at(7, 5, 5), 30).was_there(10, [Some(&before), Some(&before)]));
-        // A number that was given anew.
-        let anew = Stranger { made: Some(15), ..stranger(at(7, 20, 20), 31) };
-        assert!(!anew.was_there(10, both));
+        assert_eq!(of(stranger(at(9, 20, 20), 30), both), Origin::Perhaps);
+        assert_eq!(of(stranger(at(9, 20, 20), 31), both), Origin::Turn);
+        // Still there under its name, or written to there.
+        let still = [Some(&before), Some(&before)];
+        assert_eq!(of(stranger(at(7, 5, 5), 30), still), Origin::Turn);
+        let longer = aside(&[("x.log", 7, 35), ("build/", 8, 0)]);
+        let written = [Some(&before), Some(&longer)];
+        assert_eq!(of(stranger(at(9, 20, 20), 30), written), Origin::Turn);
+        // A number that was given anew, and one that a rename kept in another layer.
+        let made = |stranger| Stranger { made: Some(15), ..stranger };
+        assert_eq!(of(made(stranger(at(7, 20, 20), 31)), both), Origin::Turn);
+        assert_eq!(of(made(stranger(at(7, 20, 5), 30)), both), Origin::Before);
+    }
+
+    #[test]
+    fn what_a_move_to_another_file_system_made_anew_may_have_been_there() {
+        let at = |inode, written| Facts { inode, changed: 20, written, mode: 0o644 };
+        let known = |path, inode| (path, Facts { changed: 5, ..at(inode, 5) }, 30);
+        let before = Aside::for_tests([known("x.log", 7), known("m/build/", 8)].into_iter());
+        let after = Aside::default();
+        let both = [Some(&before), Some(&after)];
+        let made = |facts, size| Stranger { facts, size, is_folder: false, made: Some(15) };
+        let of = |stranger: Stranger, device: bool| {
+            stranger.origin(10, both, |gone| device && gone == "m/build/")
+        };
+        // By size and time of writing; the folder by its file system and an old time.
+        assert_eq!(of(made(at(9, 5), 30), false), Origin::Perhaps);
+        assert_eq!(of(made(at(9, 20), 30), true), Origin::Turn);
+        assert_eq!(of(made(at(9, 4), 30), false), Origin::Turn);
+        assert_eq!(of(made(at(9, 4), 31), true), Origin::Perhaps);
     }
 }

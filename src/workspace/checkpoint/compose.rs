@@ -16,7 +16,10 @@ pub fn composed(lists: impl IntoIterator<Item = Vec<Change>>) -> Vec<Change> {
                 known.mixed |= change.mixed || known.after != change.before;
                 known.by_command |= change.by_command;
                 known.moved |= change.moved;
-                known.brought.extend(change.brought);
+                if !change.brought.is_empty() {
+                    known.brought.extend(change.brought);
+                    known.perhaps = change.perhaps;
+                }
                 known.after = change.after;
             }
         }
@@ -29,14 +32,9 @@ pub fn composed(lists: impl IntoIterator<Item = Vec<Change>>) -> Vec<Change> {
 
 /// The same changes the other way round.
 pub fn reversed(changes: Vec<Change>) -> Vec<Change> {
-    let turned = |Change { before, after, path, mixed, by_command, moved, brought }| Change {
-        path,
-        before: after,
-        after: before,
-        mixed,
-        by_command,
-        moved,
-        brought,
+    let turned = |mut change: Change| {
+        std::mem::swap(&mut change.before, &mut change.after);
+        change
     };
     changes.into_iter().map(turned).collect()
 }

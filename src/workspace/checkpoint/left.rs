@@ -1,7 +1,7 @@
 //! What is left as it is, and what hangs on it: what would stand below it, the folders that hold it, and the
 //! copies of what should stand there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::copies::Copies;
 use super::plan::ancestors;
@@ -11,8 +11,9 @@ use crate::workspace::Workspace;
 use crate::workspace::names::{escaped_os, shown};
 use crate::workspace::walk::close::{Texts, ignores};
 
-/// Why something stays that a command took from among what is not kept.
+/// Why something stays that a command took, or may have taken, from among what is not kept.
 const BROUGHT: &str = "it was there before the turn, under a name that is not kept";
+const PERHAPS: &str = "it may have been there before the turn, under a name that is not kept";
 
 /// What is left as it is.
 #[derive(Debug, Default)]
@@ -20,8 +21,8 @@ pub(super) struct Left {
     pub(super) copies: Copies,
     /// Where, and whether a folder stands there.
     places: BTreeMap<String, bool>,
-    /// Where something was brought from among what is not kept.
-    brought: BTreeSet<String>,
+    /// Where something was brought from among what is not kept, and whether that is a guess.
+    brought: BTreeMap<String, bool>,
 }
 
 impl Left {
@@ -35,12 +36,12 @@ impl Left {
         }
         self.copies.miss(change.after.as_ref());
         change.after = Some(last);
-        self.brought.insert(change.path.clone());
+        self.brought.insert(change.path.clone(), change.perhaps);
     }
 
     /// What is to stand there does: what was brought there may be in the way of others.
     pub(super) fn stands(&mut self, change: &Change) {
-        if self.brought.contains(&change.path) {
+        if self.brought.contains_key(&change.path) {
             let is_folder = matches!(change.after, Some(What::Folder { .. }));
             self.places.insert(change.path.clone(), is_folder);
         }
@@ -88,9 +89,11 @@ impl Plan {
         rules: &Texts,
         mut left: Left,
     ) {
-        for path in &left.brought {
-            if !ancestors(path).any(|above| above != path && left.brought.contains(above)) {
-                self.left.push((visible_line(&shown(path)).into_owned(), BROUGHT.to_owned()));
+        for (path, perhaps) in &left.brought {
+            if !ancestors(path).any(|above| above != path && left.brought.contains_key(above)) {
+                let why = if *perhaps { PERHAPS } else { BROUGHT };
+                self.left.push((visible_line(&shown(path)).into_owned(), why.to_owned()));
+                self.brought += 1;
             }
         }
         let going = self.changes.iter().filter(|change| is_folder_that_goes(change));
@@ -121,7 +124,7 @@ impl Plan {
                     && let Some(held) = held.get(&change.path)
                     && let Some((first, is_folder)) = held.iter().find(|(path, _)| !goes(path))
                 {
-                    let why = if left.stays(first) || left.brought.contains(first) {
+                    let why = if left.stays(first) || left.brought.contains_key(first) {
                         "it holds what is left as it is".to_owned()
                     } else {
                         let what = if ignores(rules, first, *is_folder) {

@@ -98,14 +98,19 @@ fn exempt(turns: &[Vec<Act>], first: &Picture) -> BTreeSet<Vec<u8>> {
         }
     }
     if copies {
-        let inside = |path: &String| path.starts_with("out/") || IGNORED.contains(&path.as_str());
-        let all = |within: bool| {
-            let part = first.iter().filter(|(path, _)| inside(path) == within);
-            contents(&part.map(|(path, was)| (path.clone(), was.clone())).collect())
-        };
-        exempt.extend(all(true).difference(&all(false)).cloned());
+        exempt.extend(of_ignored(first));
     }
     exempt
+}
+
+/// The contents that stand only where rules leave them out.
+fn of_ignored(picture: &Picture) -> BTreeSet<Vec<u8>> {
+    let inside = |path: &String| path.starts_with("out/") || IGNORED.contains(&path.as_str());
+    let all = |within: bool| {
+        let part = picture.iter().filter(|(path, _)| inside(path) == within);
+        contents(&part.map(|(path, was)| (path.clone(), was.clone())).collect())
+    };
+    all(true).difference(&all(false)).cloned().collect()
 }
 
 proptest! {
@@ -154,6 +159,10 @@ proptest! {
             // Of what the person themselves has removed since a copy may go.
             let changed = left.iter().filter(|(path, was)| now.get(*path) != Some(was));
             exempt.extend(contents(&changed.map(|(p, was)| (p.clone(), was.clone())).collect()));
+            // What commands brought from there goes by force, and comes back by a redo.
+            if force {
+                exempt.extend(of_ignored(before));
+            }
             let there = contents(&after);
             for content in contents(before).intersection(&contents(&now)) {
                 prop_assert!(

@@ -155,13 +155,17 @@ pub struct Change {
     /// cannot go back there. Of several turns each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub brought: Vec<What>,
+    /// Whether that is a guess.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub perhaps: bool,
 }
 
 impl Change {
     /// What stood there, and what does.
     pub fn of(path: String, before: Option<What>, after: Option<What>) -> Self {
         let brought = Vec::new();
-        Self { path, before, after, mixed: false, by_command: false, moved: false, brought }
+        let [mixed, by_command, moved, perhaps] = [false; 4];
+        Self { path, before, after, mixed, by_command, moved, brought, perhaps }
     }
 
     /// The contents of both sides, and those that were brought, as far as they are kept.

@@ -30,12 +30,15 @@ pub struct Plan {
     /// What somebody has changed since, by its path for people.
     #[serde(skip)]
     pub conflicts: Vec<String>,
+    /// How much of what is left was there before the turn, or may have been: that is not left by force.
+    #[serde(skip)]
+    pub brought: usize,
 }
 
 impl Store {
     /// Plans to make these changes, of which `before` is what should stand there. What somebody has
-    /// changed since is changed all the same where `force` says so, if what stands there now can be
-    /// kept.
+    /// changed since, and what was there before under a name that is not kept, is changed all the same
+    /// where `force` says so, if what stands there now can be kept.
     pub fn plan(
         &mut self,
         workspace: &Workspace,
@@ -51,6 +54,9 @@ impl Store {
                 plan.left.push((change.shown(), why));
                 left.copies.miss(change.after.as_ref());
                 continue;
+            }
+            if force {
+                change.brought.clear();
             }
             left.meet(&mut change);
             let told = change.shown();

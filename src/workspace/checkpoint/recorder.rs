@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::aside::Aside;
 use super::below::below;
-use super::brought::{drop_known, now_of_files, was_there, with_brought};
+use super::brought::{Origin, drop_known, now_of_files, origin, with_brought};
 use super::hands::Hands;
 use super::look::{Difference, split};
 use super::rules::{Instead, KeptRules};
@@ -358,12 +358,16 @@ impl<'a> Recorder<'a> {
         for difference in self.differences.take().unwrap_or_default() {
             let by_command = self.hands.is_by_command(&difference.path, difference.after.as_ref());
             let is_moved = self.moved.contains(&difference.path);
-            let is_brought =
-                (by_command || is_moved) && was_there(workspace, &difference, self.since, aside);
+            let origin = match by_command || is_moved {
+                true => origin(workspace, &difference, self.since, aside),
+                false => Origin::Turn,
+            };
             let Difference { path, before, after, .. } = difference;
-            let brought = after.iter().filter(|what| is_brought && !what.is_unkept());
-            let brought = brought.cloned().collect();
-            let change = Change { by_command, brought, ..Change::of(path.clone(), before, after) };
+            let is_brought = |what: &&What| origin != Origin::Turn && !what.is_unkept();
+            let brought = after.iter().filter(is_brought).cloned().collect();
+            let perhaps = origin == Origin::Perhaps;
+            let change = Change::of(path.clone(), before, after);
+            let change = Change { by_command, brought, perhaps, ..change };
             all.insert(path, change);
         }
         let touched = std::mem::take(&mut self.early).into_iter().map(|touched| (touched, true));

@@ -172,12 +172,12 @@ fn identity_of(folder: &Dir, name: &OsStr) -> Option<String> {
 }
 
 #[cfg(unix)]
-fn device(found: &cap_std::fs::Metadata) -> u64 {
+pub(super) fn device(found: &cap_std::fs::Metadata) -> u64 {
     cap_std::fs::MetadataExt::dev(found)
 }
 
 #[cfg(not(unix))]
-fn device(_: &cap_std::fs::Metadata) -> u64 {
+pub(super) fn device(_: &cap_std::fs::Metadata) -> u64 {
     0
 }
 
