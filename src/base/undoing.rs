@@ -167,20 +167,14 @@ impl Base {
             left.push(("everything".to_owned(), why.to_owned()));
         }
         let restored = plan.carry_out(&mut self.checkpoints, &self.workspace, recovered)?;
-        left.extend(restored.left);
+        left.extend(restored.left.clone());
         let (turns, redid) = (undoing.turns.clone(), undoing.redid);
         let back = session::Back { turns, redid, left };
         back.left_told().for_each(|told| observer.noticed(&told));
         self.journal.append(&Record::Restored { left: back.left.clone() }.to_line())?;
         // What was put back before a stop and is another now, the person has changed since. It counts as
         // put back, so that a redo names it.
-        let mut done = Vec::new();
-        for (n, change) in plan.changes.into_iter().enumerate() {
-            let mixed = recovered && restored.met.contains(&n);
-            if mixed || !restored.undone.contains(&n) {
-                done.push(Change { mixed, ..change });
-            }
-        }
+        let done = restored.made(plan.changes, recovered);
         let mut records = Vec::new();
         if !done.is_empty() {
             records.push(self.checkpoints.record(&done)?);

@@ -1,6 +1,7 @@
 //! Giving a file or a folder another name: planned first, so that the journal can note it, and then one
 //! rename that replaces nothing.
 
+use std::ffi::OsStr;
 use std::io;
 use std::ops::ControlFlow;
 
@@ -270,11 +271,12 @@ impl MovePlan {
             _ => failed("move", &path, &e),
         };
         let folder = make_folders(target.folder, &target.missing).map_err(fail)?;
-        rename(&from.folder, &from.name, &folder, &target.name).map_err(fail)?;
+        let (name, new) = (OsStr::new(&from.name), OsStr::new(&target.name));
+        rename(&from.folder, name, &folder, new).map_err(fail)?;
         let moved = folder.symlink_metadata(&target.name).map(|found| found.ino());
         if moved.as_ref().is_ok_and(|inode| *inode != effect.inode) {
             // Somebody put something else there after it was looked at, which nobody agreed to.
-            let back = rename(&folder, &target.name, &from.folder, &from.name);
+            let back = rename(&folder, new, &from.folder, name);
             let where_now =
                 if back.is_ok() { "it was put back" } else { "it could not be put back" };
             return Err(Failure::execution(format!(
@@ -332,7 +334,7 @@ fn joined(folder: &RelPath, rest: &RelPath) -> Result<RelPath, Failure> {
 }
 
 /// One rename that fails where something stands at the new place.
-fn rename(from: &Dir, name: &str, to: &Dir, new: &str) -> io::Result<()> {
+pub(super) fn rename(from: &Dir, name: &OsStr, to: &Dir, new: &OsStr) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{RenameFlags, renameat_with};

@@ -10,12 +10,15 @@ use crate::trace::{self, Point};
 use crate::{Tally, sample};
 
 const REPLY: &str = "[CREATE_FILE path=\"a.txt\"]\nanother\n[/CREATE_FILE]\n\
-    [RUN_COMMAND]\nmkdir new; echo n > new/n; rm -r old; ln -sfn a.txt link; chmod 755 run; chmod 750 .; echo f > folder-was; rm -r f; echo now > f\n[/RUN_COMMAND]\n";
+    [RUN_COMMAND]\nmkdir new; echo n > new/n; rm -r old; ln -sfn a.txt link; chmod 755 run; chmod 750 .; echo f > folder-was; rm -r f; echo now > f\n[/RUN_COMMAND]\n\
+    [MOVE_FILE path=\"big\" to=\"far/away/big\"]\n";
 
 /// A scene whose turn was carried out, and what was there before it.
 fn scene() -> (Scene, BTreeMap<String, Vec<u8>>) {
     let mut scene = Scene::new();
-    scene.base.sh("cd workspace && echo a > a.txt && mkdir old f && echo x > old/x && echo i > f/in && ln -s old link && echo r > run && chmod 600 run");
+    // What is larger is not kept, and goes back by a rename.
+    scene.base.write("deaddrop.toml", "checkpoint_file_bytes = 1000\n");
+    scene.base.sh("cd workspace && head -c 2000 /dev/zero > big && echo a > a.txt && mkdir old f && echo x > old/x && echo i > f/in && ln -s old link && echo r > run && chmod 600 run");
     let before = seen(&scene);
     let path = scene.base.write("r.part", REPLY);
     fs::rename(path, scene.base.at("inbox/r.txt")).unwrap();

@@ -146,6 +146,8 @@ mod undo;
 #[cfg(target_os = "linux")]
 mod undo_kept;
 mod undo_left;
+#[cfg(target_os = "linux")]
+mod undo_odd;
 mod undo_over;
 #[cfg(target_os = "linux")]
 mod undo_told;

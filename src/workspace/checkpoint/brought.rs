@@ -103,10 +103,7 @@ pub(super) fn with_brought(
         None => origin(workspace, &difference, since, [aside[0], None]),
         Some(_) => Origin::Turn,
     };
-    if origin != Origin::Turn {
-        change.brought.extend(change.after.clone());
-        change.perhaps = origin == Origin::Perhaps;
-    }
+    change.came_from(origin);
     change
 }
 
@@ -116,6 +113,16 @@ pub(super) fn drop_known(all: &mut BTreeMap<String, Change>) {
     let before: BTreeSet<String> = before.collect();
     for change in all.values_mut().filter(|change| !change.by_command) {
         change.brought.retain(|what| content(what).is_some_and(|what| !before.contains(&what)));
+    }
+}
+
+impl Change {
+    /// What stands there now comes from there.
+    pub(super) fn came_from(&mut self, origin: Origin) {
+        if origin != Origin::Turn {
+            self.brought.extend(self.after.clone().filter(|what| !what.is_unkept()));
+            self.perhaps = origin == Origin::Perhaps;
+        }
     }
 }
 

@@ -138,6 +138,7 @@ impl Plan {
                     stay.insert(change.path.clone(), why);
                 }
             }
+            stay.extend(self.not_renamed());
             if stay.is_empty() {
                 for (path, surely) in left.copies.kept(&self.changes) {
                     let why = if surely {

@@ -91,7 +91,7 @@ impl Store {
             let room = self.limit.saturating_sub(self.size());
             let known = match was.as_ref().filter(|known| known.holds_for(&met, room)) {
                 Some(known) => known.clone(),
-                None => self.look_at_met(workspace, &met, &mut last, now)?,
+                None => self.look_at_met(workspace, &met, was.as_ref(), &mut last, now)?,
             };
             let was_what = was.as_ref().map(|known| &known.what);
             // What the root was is unknown where no look before had it.
@@ -132,6 +132,7 @@ impl Store {
         &mut self,
         workspace: &Workspace,
         met: &Met,
+        was: Option<&Known>,
         last: &mut Last,
         now: i128,
     ) -> Result<Known> {
@@ -153,7 +154,7 @@ impl Store {
         }
         Ok(match self.read(folder, name, true)? {
             Some((what, facts, size)) => Known { what, facts, size, sure: facts.is_old(now) },
-            None => unkept(Why::Unreadable),
+            None => unread(was, facts, *size).map_or_else(|| unkept(Why::Unreadable), known),
         })
     }
 
@@ -189,7 +190,11 @@ impl Store {
         } else if found.is_file() {
             match self.read(&folder, name, keep)? {
                 Some((what, ..)) => what,
-                None => unkept(Why::Unreadable),
+                None => {
+                    self.index.load(None)?;
+                    let was = self.index.seen.get(path);
+                    unread(was, &facts, found.len()).unwrap_or_else(|| unkept(Why::Unreadable))
+                }
             }
         } else {
             unkept(Why::Other)
@@ -289,7 +294,7 @@ impl Workspace {
         Ok(Met { path, kind: None, size: found.len(), facts })
     }
 
-    fn identity_at(&self, path: &str) -> io::Result<String> {
+    pub(super) fn identity_at(&self, path: &str) -> io::Result<String> {
         let (_, found) = self.stands_at(path)?;
         Ok(identity(&Facts::of(&found), found.len()))
     }
@@ -299,6 +304,23 @@ impl Workspace {
 pub(super) fn identity(facts: &Facts, size: u64) -> String {
     let Facts { inode, mode, written, changed } = facts;
     format!("{inode} {mode:o} {size} {written} {changed}")
+}
+
+/// A file that its permissions keep from being read, with the content that it had when it could be: its
+/// number, its size and its time of writing are still those. None where that is not so. What it holds is
+/// looked at again when it gets its permissions back.
+fn unread(was: Option<&Known>, facts: &Facts, size: u64) -> Option<What> {
+    let Known { what: What::File { blob, .. }, facts: then, size: before, .. } = was? else {
+        return None;
+    };
+    let same = (then.inode, then.written, *before) == (facts.inode, facts.written, size);
+    let same = same && facts.changed != 0 && is_closed(facts.mode);
+    same.then(|| What::File { blob: blob.clone(), mode: facts.mode, size })
+}
+
+/// Whether these permissions keep an owner from reading.
+pub(super) fn is_closed(mode: u32) -> bool {
+    mode & 0o400 == 0
 }
 
 /// Of what cannot be looked at nothing is known but where it is.

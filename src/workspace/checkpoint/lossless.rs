@@ -183,8 +183,7 @@ proptest! {
         plan.carry_out(&mut scene.store, &scene.workspace, false).unwrap();
         prop_assert_eq!(scene.all(), after.clone());
         // What is not there any more comes back.
-        let done = plan.changes.into_iter().enumerate().filter(|(n, _)| !restored.undone.contains(n));
-        let redo = scene.plan(reversed(done.map(|(_, change)| change).collect()), false);
+        let redo = scene.plan(reversed(restored.made(plan.changes, false)), false);
         prop_assert_eq!(&redo.conflicts, &Vec::<String>::new());
         redo.carry_out(&mut scene.store, &scene.workspace, false).unwrap();
         let (redone, after) = (contents(&scene.all()), contents(&after));

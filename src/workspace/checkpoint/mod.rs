@@ -15,7 +15,7 @@
 //! (`hands` tells commands' changes from theirs, `rules` are those from before the turn, `aside` is what
 //! they leave out, `brought` what came from there), `plan` and
 //! `restore` put things back (`left` tells what is not, with what hangs on it, `copies` what may be the only
-//! copy of something, `writing` brings files to their places), `compose` makes one change of several.
+//! copy of something, `writing` brings files to their places, `renaming` those that are not kept), `compose` makes one change of several.
 
 mod aside;
 mod below;
@@ -34,6 +34,7 @@ mod plan;
 #[cfg(all(test, target_os = "linux"))]
 mod property;
 mod recorder;
+mod renaming;
 mod restore;
 mod rules;
 #[cfg(all(test, target_os = "linux"))]
@@ -54,6 +55,7 @@ use index::Index;
 pub use index::Mark;
 pub use plan::Plan;
 pub use recorder::{Noted, Recorded, Recorder};
+pub use renaming::unrestorable;
 pub use restore::Restored;
 pub use rules::KeptRules;
 
@@ -98,9 +100,25 @@ impl What {
         }
     }
 
+    /// Its permissions, as `chmod` has them, where they are known.
+    pub fn mode(&self) -> Option<u32> {
+        match self {
+            Self::File { mode, .. } | Self::Folder { mode } => Some(*mode),
+            Self::Link { .. } | Self::Unkept { .. } => None,
+        }
+    }
+
+    /// Why it is not kept, if that is so.
+    pub fn unkept(&self) -> Option<Why> {
+        match self {
+            Self::Unkept { why, .. } => Some(*why),
+            _ => None,
+        }
+    }
+
     /// Whether it is not kept.
     fn is_unkept(&self) -> bool {
-        matches!(self, Self::Unkept { .. })
+        self.unkept().is_some()
     }
 }
 

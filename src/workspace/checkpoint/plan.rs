@@ -1,13 +1,14 @@
 //! What is to be put back, looked at before anything is: what somebody has changed since, and what
 //! cannot be put back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::copies::content;
 use super::left::{Left, is_folder_that_goes};
 use super::look::split;
+use super::renaming::{is_same, moves};
 use super::{Change, Store, What};
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
@@ -24,6 +25,9 @@ pub struct Plan {
     /// Folders that are opened for it while it is done, and the permissions that they are to have in
     /// the end.
     opened: Vec<(String, u32)>,
+    /// What is not kept and goes back by a rename: by the place that it goes to, the place where it is.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) moves: BTreeMap<String, String>,
     /// What is left as it is, by its path for people, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<(String, String)>,
@@ -46,7 +50,10 @@ impl Store {
         force: bool,
     ) -> Result<Plan> {
         let key = format!(".deaddrop-{}", uuid::Uuid::new_v4().simple());
-        let mut plan = Plan { key, ..Plan::default() };
+        let moves = moves(&changes);
+        let ends: BTreeSet<String> =
+            moves.iter().flat_map(|(a, b)| [a.clone(), b.clone()]).collect();
+        let mut plan = Plan { key, moves, ..Plan::default() };
         let mut left = Left::default();
         for mut change in changes {
             if workspace.is_below_one(&change.path) {
@@ -61,10 +68,20 @@ impl Store {
             left.meet(&mut change);
             let told = change.shown();
             let known = [change.before.as_ref(), change.after.as_ref()];
-            let now = self.look_for(workspace, &change.path, force, known)?;
+            let is_end = ends.contains(&change.path);
+            let mut now = match is_end {
+                true => self.look_for_moved(workspace, &change.path, known)?,
+                false => self.look_for(workspace, &change.path, force, known)?,
+            };
             // What somebody did in between may also be what a later turn moved on, or removed.
-            let is_so = now == change.after;
-            let is_other = change.mixed || !is_so && now != change.before;
+            let is = |what: &Option<What>| {
+                now == *what || is_end && is_same(now.as_ref(), what.as_ref())
+            };
+            let is_so = is(&change.after);
+            let is_other = change.mixed || !is_so && !is(&change.before);
+            if is_end && is_other && force {
+                now = self.look_at(workspace, &change.path, force)?;
+            }
             if is_other {
                 plan.conflicts.push(told);
                 left.copies.meet_other(&change);
@@ -75,9 +92,14 @@ impl Store {
             if is_so || is_other && !force {
                 continue;
             }
-            let cannot = self.cannot(now.as_ref(), change.after.as_ref())?;
+            let is_renamed = is_end && !is_other;
+            let cannot = match is_renamed {
+                true => None,
+                false => self.cannot(now.as_ref(), change.after.as_ref())?,
+            };
             // What is written came from elsewhere, as far as taking this back goes.
-            let moved = change.after.as_ref().is_some_and(|what| content(what).is_some());
+            let moved = change.after.as_ref();
+            let moved = moved.is_some_and(|what| is_renamed || content(what).is_some());
             let change = Change { moved, ..Change::of(change.path, now, change.after) };
             match cannot {
                 Some(why) => plan.leave(&change, why, &mut left),

@@ -363,11 +363,9 @@ impl<'a> Recorder<'a> {
                 false => Origin::Turn,
             };
             let Difference { path, before, after, .. } = difference;
-            let is_brought = |what: &&What| origin != Origin::Turn && !what.is_unkept();
-            let brought = after.iter().filter(is_brought).cloned().collect();
-            let perhaps = origin == Origin::Perhaps;
             let change = Change::of(path.clone(), before, after);
-            let change = Change { by_command, brought, perhaps, ..change };
+            let mut change = Change { by_command, ..change };
+            change.came_from(origin);
             all.insert(path, change);
         }
         let touched = std::mem::take(&mut self.early).into_iter().map(|touched| (touched, true));

@@ -30,6 +30,21 @@ pub struct Restored {
     pub met: BTreeSet<usize>,
 }
 
+impl Restored {
+    /// Which of the planned changes were made. After a stop (`recovered`) also those that were made before it
+    /// and are others now, since somebody has changed them.
+    pub fn made(&self, planned: Vec<Change>, recovered: bool) -> Vec<Change> {
+        let mut made = Vec::new();
+        for (n, change) in planned.into_iter().enumerate() {
+            let mixed = recovered && self.met.contains(&n);
+            if mixed || !self.undone.contains(&n) {
+                made.push(Change { mixed, ..change });
+            }
+        }
+        made
+    }
+}
+
 /// Why a change is not made though nothing fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unmade {
@@ -178,6 +193,9 @@ impl Hand<'_> {
             for (n, change) in changes().filter(|(_, change)| waits(change) == waiting) {
                 match &change.after {
                     Some(What::Folder { .. }) => self.step(n, change, Self::make_folder)?,
+                    Some(What::Unkept { .. }) => {
+                        self.step(n, change, |hand, change| hand.move_back(change))?;
+                    }
                     Some(_) => self.prepare_with_room(n, change)?,
                     None => {}
                 }
@@ -275,6 +293,8 @@ impl Hand<'_> {
                     done => done?,
                 }
             }
+            // Where it was to be moved back, it is not.
+            (What::Unkept { .. }, _) => return Ok(Some(Unmade::Copy)),
             _ if now == change.before => self.folder(change)?.remove_file(name)?,
             _ => return Ok(Some(Unmade::Meanwhile)),
         }

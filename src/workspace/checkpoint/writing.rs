@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{Dir, OpenOptions};
 
-use super::look::{identity, split};
+use super::look::{identity, is_closed, split};
 use super::plan::ancestors;
 use super::restore::{Fault, Hand, Step, Unmade, sort};
 use super::{Change, What};
@@ -69,6 +69,12 @@ impl Hand<'_> {
                 if blob == same =>
             {
                 set_mode(&folder, &name, *mode)?;
+                let was = now.as_ref().and_then(What::mode).unwrap_or_default();
+                // Now it can be read, and may be another than it was taken for.
+                if is_closed(was) && self.now(change)? != change.after {
+                    set_mode(&folder, &name, was)?;
+                    return Ok(Some(Unmade::Meanwhile));
+                }
                 // Its folder's entries do not say so.
                 self.together |= atomic::SYNCS_ALL;
                 self.touched(change);

@@ -1,0 +1,94 @@
+//! What an undo does with what is not simply a file that is kept: files that nobody may read any more, and
+//! large files that an operation moved.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+use crate::scene::{Asked, Scene, Way};
+use crate::support::{Base, Run};
+
+fn command(script: &str) -> String {
+    format!("[RUN_COMMAND]\n{script}\n[/RUN_COMMAND]\n")
+}
+
+#[track_caller]
+fn tells(run: &Run, all: &[&str]) {
+    for told in all {
+        let said = format!("{}{}", run.stdout, run.stderr);
+        assert!(said.contains(told), "{told:?} is not in {said}");
+    }
+}
+
+/// Carries out a reply; what is told of it.
+#[track_caller]
+fn turn(base: &Base, reply: &str) -> Run {
+    base.run_with(&["apply", "-"], reply).ok()
+}
+
+/// The permissions of a file of the workspace.
+fn mode(base: &Base, path: &str) -> u32 {
+    let found = fs::metadata(base.at("workspace").join(path)).unwrap();
+    found.permissions().mode() & 0o7777
+}
+
+#[test]
+fn what_nobody_may_read_any_more_gets_its_permissions_back() {
+    let Some(scene) = Scene::with(Way::OrdinaryUser, Asked::Off) else { return };
+    let base = &scene.base;
+    for name in ["a", "b", "c"] {
+        let path = base.write(&format!("workspace/{name}"), "content\n");
+        fs::set_permissions(path, Permissions::from_mode(0o640)).unwrap();
+    }
+    scene.hand_over();
+    scene.outbox(&["chmod 000 a; touch -r b time; echo CONTENT > b; touch -r time b; chmod 000 b; echo more >> c; chmod 000 c"], &[]);
+    let call = |arguments: &[&str]| {
+        let output = scene.command(&scene.program, arguments).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, told) = call(&["undo", "--session", crate::support::ID]);
+    assert_eq!(code, Some(0), "{told}");
+    assert_eq!((mode(base, "a"), base.read("workspace/a")), (0o640, "content\n".to_owned()));
+    // What is another for all that its times say stays, and so does what was surely written to.
+    assert!(told.contains("'b' is left as it is: it was changed meanwhile"), "{told}");
+    assert!(told.contains("'c' is left as it is: what it is now is not kept: it could"), "{told}");
+    assert_eq!((mode(base, "b"), base.read("workspace/b")), (0, "CONTENT\n".to_owned()));
+    for (back, then) in [("redo", 0), ("undo", 0o640)] {
+        let (code, told) = call(&[back, "--session", crate::support::ID]);
+        assert_eq!((code, mode(base, "a")), (Some(0), then), "{back}: {told}");
+    }
+}
+
+#[test]
+fn a_large_file_that_an_operation_moved_goes_back_by_a_rename() {
+    let base = Base::with_session();
+    base.write("deaddrop.toml", "checkpoint_file_bytes = 1000\n");
+    let number = |path: &str| fs::metadata(base.at("workspace").join(path)).unwrap().ino();
+    let big = "x".repeat(2000);
+    base.write("workspace/d/big", &big);
+    base.write("workspace/d/small", "small\n");
+    let first = number("d/big");
+    let moved = "[MOVE_FILE path=\"d\" to=\"p/e\"]\n[CREATE_FILE path=\"d\"]\nd\n[/CREATE_FILE]\n";
+    // Where a folder on the way becomes another thing, it stays; nothing is lost.
+    base.apply(moved);
+    tells(&base.run(&["undo"]).ok(), &["'p/e/big' is left as it is: it is not kept"]);
+    assert_eq!(base.read("workspace/p/e/big"), big);
+    base.run(&["redo"]).ok();
+    base.apply("[DELETE_FILE path=\"d\"]\n[MOVE_FILE path=\"p/e/big\" to=\"d/big\"]\n");
+    assert_eq!(number("d/big"), first);
+    let done = turn(&base, "[MOVE_FILE path=\"d/big\" to=\"q/r/big\"]\n");
+    assert!(!done.stderr.contains("cannot be undone"), "{done:?}");
+    assert!(!base.exists("workspace/d/big"));
+    for _ in 0..2 {
+        let undo = base.run(&["undo"]).ok();
+        assert!(!undo.stderr.contains("is left"), "{undo:?}");
+        assert_eq!(number("d/big"), first);
+        assert!(!base.exists("workspace/q"));
+        base.run(&["redo"]).ok();
+        assert_eq!(number("q/r/big"), first);
+    }
+    // What somebody has changed since is theirs.
+    base.write("workspace/q/r/big", "y".repeat(2000));
+    tells(&base.run(&["undo"]).with_code(1), &["changed since", "q/r/big"]);
+    tells(&base.run(&["undo", "--force"]).with_code(1), &["'q/r/big' (what it is now is not kept"]);
+    assert_eq!(base.read("workspace/q/r/big"), "y".repeat(2000));
+}
