@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::Base;
+use super::{Base, recording};
 use crate::blobs::BlobId;
 use crate::clock::Timestamp;
 use crate::config::Config;
 use crate::error::Result;
 use crate::session::log;
 use crate::session::store::Store as Sessions;
-use crate::workspace::checkpoint::{Change, Store};
+use crate::workspace::checkpoint::{Change, Store, Why, composed, unrestorable};
 
 /// Of the most that is kept, so many tenths are left when it was too much: else each turn would have to
 /// make room.
@@ -31,6 +31,12 @@ pub struct Kept {
     pub at: Timestamp,
     /// How many files and links it changed.
     pub files: usize,
+    /// How many folders changed that no changed file tells of.
+    pub folders: usize,
+    /// How many files cannot be taken back, since they are not kept.
+    pub unrestorable: usize,
+    /// How many of these, since there was no room.
+    pub without_room: usize,
     /// How many bytes are kept for it, some of them perhaps for others too.
     pub bytes: u64,
     /// Whether it is still whole, so that the turn can be shown and taken back.
@@ -74,22 +80,38 @@ fn all(config: &Config, store: &Store) -> Result<Vec<Kept>> {
             if entry.records.is_empty() {
                 continue;
             }
-            let mut is_whole = true;
+            let mut parts = Vec::new();
             let mut needs: BTreeSet<BlobId> = BTreeSet::new();
             for record in &entry.records {
                 needs.insert(record.clone());
-                match store.recorded(record)? {
-                    None => is_whole = false,
-                    Some(changes) => {
-                        needs.extend(changes.iter().flat_map(Change::blobs).cloned());
-                    }
+                if let Some(changes) = store.recorded(record)? {
+                    needs.extend(changes.iter().flat_map(Change::blobs).cloned());
+                    parts.push(changes);
                 }
             }
+            let is_whole = parts.len() == entry.records.len();
+            let changes = composed(parts);
+            let folders = recording::folders(&changes).count;
+            let not = unrestorable(&changes);
+            let room = |(_, why): &&(&Change, Why)| *why == Why::Room;
+            let (unrestorable, without_room) = (not.len(), not.iter().filter(room).count());
             let lengths = needs.iter().filter_map(|blob| store.blobs.length(blob));
             let (sequence, at) = (entry.sequence, entry.at);
             let (files, bytes) = (entry.changed.unwrap_or_default(), lengths.sum());
             let (session, records) = (id.clone(), entry.records);
-            all.push(Kept { session, sequence, at, files, bytes, is_whole, records, needs });
+            all.push(Kept {
+                session,
+                sequence,
+                at,
+                files,
+                folders,
+                unrestorable,
+                without_room,
+                bytes,
+                is_whole,
+                records,
+                needs,
+            });
         }
     }
     all.sort_by_key(|kept| (kept.at, kept.sequence));

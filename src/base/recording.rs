@@ -1,6 +1,7 @@
 //! What a turn changed: whether it is recorded, and what a session, the terminal and the next outbox
 //! tell of it.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use similar::{ChangeTag, TextDiff};
@@ -9,10 +10,10 @@ use super::Base;
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::session::record::Begin;
-use crate::session::{Changed, FileChange, How, Ignored, NAMED, Session};
+use crate::session::{Changed, FileChange, How, Ignored, NAMED, Session, Several};
 use crate::turn::Observer;
 use crate::workspace::checkpoint::{
-    Change, KeptRules, Noted, Recorded, Recorder, Store, What, composed,
+    Change, KeptRules, Noted, Recorded, Recorder, Store, What, composed, unrestorable,
 };
 use crate::workspace::products::is_ignored_product;
 
@@ -107,6 +108,10 @@ fn left_out(mut paths: Vec<String>) -> Option<Ignored> {
 /// What is told of these changes.
 pub(super) fn told(store: &Store, changes: &[Change], records: Vec<BlobId>) -> Changed {
     let mut sum = Changed { records, ..Changed::default() };
+    for (change, why) in unrestorable(changes) {
+        sum.unrestorable.add(|| format!("{} ({})", change.shown(), why.in_words()));
+    }
+    sum.folders = folders(changes);
     for change in changes {
         let Some(how) = how(change) else { continue };
         let (path, by_command) = (change.shown(), change.by_command);
@@ -118,6 +123,31 @@ pub(super) fn told(store: &Store, changes: &[Change], records: Vec<BlobId>) -> C
         }
     }
     sum
+}
+
+/// What changed of folders: their permissions, and those that were made or removed, as far as no file in them
+/// tells of that.
+pub(super) fn folders(changes: &[Change]) -> Several {
+    let holding: BTreeSet<&str> = changes
+        .iter()
+        .filter(|change| how(change).is_some())
+        .flat_map(|change| change.path.match_indices('/').map(|(end, _)| &change.path[..end]))
+        .collect();
+    let mut folders = Several::default();
+    for change in changes.iter().filter(|change| how(change).is_none()) {
+        let mode = |what: &Option<What>| what.as_ref().and_then(What::mode);
+        let path = change.shown();
+        match (mode(&change.before), mode(&change.after)) {
+            (Some(was), Some(is)) if was != is => {
+                folders.add(|| format!("{path}/ (permissions {was:04o} -> {is:04o})"));
+            }
+            _ if holding.contains(change.path.as_str()) => {}
+            (None, Some(_)) => folders.add(|| format!("new {path}/")),
+            (Some(_), None) => folders.add(|| format!("deleted {path}/")),
+            _ => {}
+        }
+    }
+    folders
 }
 
 /// How a file or a link changed; None where it is a folder alone.

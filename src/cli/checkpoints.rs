@@ -14,8 +14,9 @@ use crate::watch::Stop;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each line is a turn: its session, its number, when, how many files it changed, and how many bytes are
-kept for it, of which some may be kept for other turns too. checkpoint_max_bytes bounds all of it; the
+Each line is a turn: its session, its number, when, how many files it changed (or folders, where it
+changed no file), and how many bytes are kept for it, of which some may be kept for other turns too. How
+many files cannot be undone, since they are not kept, stands behind it. checkpoint_max_bytes bounds all of it; the
 oldest go first, by themselves.
 
 Examples:
@@ -102,18 +103,31 @@ fn list(context: &Context) -> Result<ExitCode> {
                 "sequence": kept.sequence,
                 "at": kept.at,
                 "files": kept.files,
+                "folders": kept.folders,
+                "unrestorable": kept.unrestorable,
                 "bytes": kept.bytes,
                 "isWhole": kept.is_whole,
             }));
             continue;
         }
-        let state = if kept.is_whole { "" } else { "  gone" };
+        let state = match kept.unrestorable {
+            _ if !kept.is_whole => "  gone".to_owned(),
+            0 => String::new(),
+            n if kept.without_room > 0 => {
+                format!("  {} cannot be undone, for lack of room", count(n, "file"))
+            }
+            n => format!("  {} cannot be undone", count(n, "file")),
+        };
+        let what = match (kept.files, kept.folders) {
+            (0, folders) if folders > 0 => count(folders, "folder"),
+            (files, _) => count(files, "file"),
+        };
         talk::prose(&format!(
-            "{}  {:>4}  {}  {:>8}  {:>12}{state}",
+            "{}  {:>4}  {}  {:>9}  {:>12}{state}",
             kept.session,
             kept.sequence,
             kept.at,
-            count(kept.files, "file"),
+            what,
             size(kept.bytes)
         ));
     }

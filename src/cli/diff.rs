@@ -8,10 +8,9 @@ use serde_json::json;
 
 use super::changes::{self, coloured, unified};
 use super::patch::{self, Kind, Side, patch};
-use super::{Context, sessions, talk};
+use super::{Context, sessions, stat, talk};
 use crate::base::{Turns, Which};
 use crate::error::Result;
-use crate::text::count;
 use crate::workspace::checkpoint::{Change, What};
 use crate::workspace::overlay::Standing;
 use crate::workspace::unescaped;
@@ -149,11 +148,7 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
         ));
     }
     if arguments.stat {
-        told.named.iter().for_each(|file| talk::result(&file.told_with_lines()));
-        match told.files - told.named.len() {
-            0 => {}
-            n => talk::result(&format!("and {} more", count(n, "file"))),
-        }
+        stat::lines(&told).iter().for_each(|line| talk::result(line));
     }
     Ok(ExitCode::SUCCESS)
 }

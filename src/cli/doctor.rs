@@ -110,6 +110,7 @@ pub(super) fn doctor(context: &Context, consent: &Consent, amiss: &Amiss) -> Exi
     findings.extend(around::clipboard());
     findings.push(around::git(config));
     findings.push(finding("watching", watching(&config.inbox)));
+    findings.push(Finding { spare: true, ..finding("checkpoints", around::checkpoints(config)) });
     findings.push(finding("disk", disk(config)));
     findings.push(Finding { spare: true, ..finding("memory", memory()) });
     for Finding { well, spare, what, told } in &findings {

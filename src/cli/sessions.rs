@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::serving::first_line;
 use super::whereabouts::By;
-use super::{Context, held, question, talk};
+use super::{Context, held, question, stat, talk};
 
 use crate::base::{Turn, Turns, Which};
 use crate::config::Config;
@@ -17,12 +17,12 @@ use crate::error::{Error, Result};
 use crate::inbox;
 use crate::lock::Lock;
 use crate::runner::sandbox::Tier;
+use crate::session::Session;
 use crate::session::journal;
 use crate::session::log::{self, Entry};
 use crate::session::record::History;
 use crate::session::store::Store;
-use crate::session::{FileChange, Session};
-use crate::text::{count, visible_line};
+use crate::text::visible_line;
 use crate::watch::Stop;
 
 #[derive(Debug, Args)]
@@ -257,16 +257,10 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Which files a turn changed, as a line each; else why that is not known.
+/// Which files and folders a turn changed, as a line each; else why that is not known.
 fn files(turns: &Turns, sequence: u32) -> std::result::Result<Vec<String>, String> {
     let shown = turns.shown(Which::One(sequence)).map_err(|e| e.to_string())?;
-    let told = shown.told();
-    let mut files: Vec<String> = told.named.iter().map(FileChange::told_with_lines).collect();
-    match told.files - files.len() {
-        0 => {}
-        n => files.push(format!("and {} more", count(n, "file"))),
-    }
-    Ok(files)
+    Ok(stat::lines(&shown.told()))
 }
 
 /// What a turn that waits has come to so far, as the log will have it.

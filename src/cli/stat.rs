@@ -1,12 +1,13 @@
 //! What a turn changed, in a line.
 
-use crate::session::{Back, Changed, FileChange};
+use crate::session::{Back, Changed, FileChange, Several};
 use crate::text::count;
 
 /// So many files are named.
 const NAMED: usize = 8;
 
-/// `2 files changed: src/a.py (+3 −1), new tests/b.py (+20)`; None where nothing was.
+/// `2 files changed: src/a.py (+3 −1), new tests/b.py (+20)`, and folders and what cannot be undone where
+/// there is such; None where nothing was.
 pub(super) fn line(changed: &Changed) -> Option<String> {
     let files = (changed.files > 0).then(|| {
         let named: Vec<String> =
@@ -17,13 +18,36 @@ pub(super) fn line(changed: &Changed) -> Option<String> {
         };
         format!("{} changed: {}{more}", count(changed.files, "file"), named.join(", "))
     });
-    match (&changed.back, files) {
-        (None, files) => files,
-        (Some(back), files) => {
-            let files = files.map_or(String::new(), |files| format!("; {files}"));
-            Some(format!("{}{files}", back_told(back)))
-        }
-    }
+    let several = |of: &Several, all: &str| {
+        let named = of.named.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>();
+        let more = match of.count - named.len() {
+            0 => String::new(),
+            n => format!(" and {n} more (`deaddrop diff --stat`)"),
+        };
+        (of.count > 0).then(|| format!("{all}: {}{more}", named.join(", ")))
+    };
+    let folders = format!("{} changed", count(changed.folders.count, "folder"));
+    let folders = several(&changed.folders, &folders);
+    let unrestorable = match changed.back {
+        None => several(&changed.unrestorable, "cannot be undone"),
+        Some(_) => None,
+    };
+    let back = changed.back.as_deref().map(back_told);
+    let all: Vec<String> = [back, files, folders, unrestorable].into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// The same in a line each, without what cannot be undone.
+pub(super) fn lines(changed: &Changed) -> Vec<String> {
+    let mut lines: Vec<String> = changed.named.iter().map(FileChange::told_with_lines).collect();
+    let more = |all: usize, named: usize, one: &str| match all - named {
+        0 => None,
+        n => Some(format!("and {} more", count(n, one))),
+    };
+    lines.extend(more(changed.files, changed.named.len(), "file"));
+    lines.extend(changed.folders.named.iter().cloned());
+    lines.extend(more(changed.folders.count, changed.folders.named.len(), "folder"));
+    lines
 }
 
 fn back_told(back: &Back) -> String {

@@ -25,6 +25,12 @@ pub struct Changed {
     /// How many of them commands changed.
     #[serde(default)]
     pub by_commands: usize,
+    /// What changed of folders that no changed file tells of.
+    #[serde(default, skip_serializing_if = "Several::is_none")]
+    pub folders: Several,
+    /// What cannot be taken back, and why.
+    #[serde(default, skip_serializing_if = "Several::is_none")]
+    pub unrestorable: Several,
     /// What changed beside them that rules leave out, as far as that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignored: Option<Ignored>,
@@ -37,6 +43,30 @@ pub struct Changed {
     /// What was taken back, or done again, where that is what the turn was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back: Option<Box<Back>>,
+}
+
+/// So many things, the first of them in words.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Several {
+    /// How many.
+    pub count: usize,
+    /// The first of them, a phrase each.
+    pub named: Vec<String>,
+}
+
+impl Several {
+    /// One more.
+    pub fn add(&mut self, phrase: impl FnOnce() -> String) {
+        self.count += 1;
+        if self.named.len() < NAMED {
+            self.named.push(phrase());
+        }
+    }
+
+    fn is_none(&self) -> bool {
+        self.count == 0
+    }
 }
 
 /// What changed while commands of a turn ran and is not kept, since rules such as .gitignore leave it out.

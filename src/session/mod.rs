@@ -14,7 +14,7 @@ mod words;
 
 use serde::{Deserialize, Serialize};
 
-pub use changed::{Back, Changed, FileChange, How, Ignored, NAMED};
+pub use changed::{Back, Changed, FileChange, How, Ignored, NAMED, Several};
 pub use held::Held;
 pub use pending::{Pending, Question, Verdict};
 pub use seen::SeenFiles;

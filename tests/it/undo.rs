@@ -47,7 +47,7 @@ fn log(base: &Base) -> Vec<Value> {
 fn a_turn_is_told_shown_undone_and_redone() {
     let (base, before) = scene();
     let run = base.run_with(&["apply", "-"], REPLY).ok();
-    let told = "6 files changed: bin, link, new made.txt (+2), deleted old.txt (−1), run.sh (permissions), new src/a.py (+4)\n";
+    let told = "6 files changed: bin, link, new made.txt (+2), deleted old.txt (−1), run.sh (permissions), new src/a.py (+4); 1 folder changed: ./ (permissions 0755 -> 1751)\n";
     assert!(run.stderr.contains(told), "{}", run.stderr);
     let outbox = base.outbox(2);
     let told = "\nCommands changed 6 files: bin, link, new made.txt, deleted old.txt, run.sh (permissions), new src/a.py\n";

@@ -1,8 +1,10 @@
-//! What an undo does with what is not simply a file that is kept: files that nobody may read any more, and
-//! large files that an operation moved.
+//! What an undo does with what is not simply a file that is kept: files that nobody may read any more, folders
+//! and permissions alone, what there was no room for, and large files that an operation moved.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+
+use serde_json::Value;
 
 use crate::scene::{Asked, Scene, Way};
 use crate::support::{Base, Run};
@@ -56,6 +58,51 @@ fn what_nobody_may_read_any_more_gets_its_permissions_back() {
         let (code, told) = call(&[back, "--session", crate::support::ID]);
         assert_eq!((code, mode(base, "a")), (Some(0), then), "{back}: {told}");
     }
+}
+
+#[test]
+fn folders_and_permissions_alone_are_named() {
+    let base = Base::with_session();
+    base.write("workspace/d/f", "f\n");
+    fs::set_permissions(base.at("workspace"), Permissions::from_mode(0o755)).unwrap();
+    let told = "4 folders changed: ./ (permissions 0755 -> 0750), new e/, new e/f/, new e/f/g/";
+    let done = turn(&base, &command("mkdir -p e/f/g; chmod 750 ."));
+    tells(&done, &[told]);
+    for call in [&["log", "-v"][..], &["diff", "--stat"]] {
+        tells(&base.run(call).ok(), &["./ (permissions 0755 -> 0750)\n", "new e/f/g/\n"]);
+    }
+    tells(&base.run(&["checkpoints"]).ok(), &["4 folders"]);
+    let back = "Turn 1 undone; 4 folders changed: ./ (permissions 0750 -> 0755), deleted e/,";
+    tells(&base.run(&["undo"]).ok(), &[back]);
+    assert_eq!(mode(&base, "."), 0o755);
+    // A file in a folder that is new or gone tells of it.
+    let done = turn(&base, &command("mkdir -p n/m; echo n > n/m/n; rm -r d"));
+    tells(&done, &["2 files changed: "]);
+    assert!(!done.stderr.contains("folder"), "{done:?}");
+}
+
+#[test]
+fn what_there_is_no_room_for_is_told_after_the_turn() {
+    let base = Base::with_session();
+    base.write("deaddrop.toml", "checkpoint_max_bytes = 1000000\n");
+    base.write("workspace/big", "x".repeat(900_000));
+    base.write("workspace/more", "y".repeat(500_000));
+    let well = |base: &Base| {
+        let told = base.run(&["doctor", "--json"]).stdout;
+        let all = told.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        all.into_iter().find(|row| row["what"] == "checkpoints").unwrap()
+    };
+    assert_eq!(well(&base)["well"], true);
+    let done = turn(&base, &command("echo a > a; echo more >> more"));
+    tells(&done, &["; cannot be undone: more (no room within checkpoint_max_bytes)"]);
+    let told = "1 file cannot be undone, for lack of room";
+    tells(&base.run(&["checkpoints"]).ok(), &[told]);
+    let row = well(&base);
+    assert_eq!(row["well"], false);
+    let row = row["told"].as_str().unwrap().to_owned();
+    assert!(row.contains(told) && row.contains("raise"), "{row}");
+    tells(&turn(&base, &command("echo b > b")), &["1 file changed: new b (+1)"]);
+    assert_eq!(well(&base)["well"], true);
 }
 
 #[test]

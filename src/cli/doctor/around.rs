@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::{Finding, finding};
+use crate::base::kept;
 use crate::clipboard::Surroundings;
 use crate::config::{Config, Consent, FOLDER, state_home};
 #[cfg(unix)]
 use crate::text::shell_word;
+use crate::text::{count, size};
 
 /// Whose a folder is, where that is not the person; of deaddrop's own also whether its rights let
 /// others in, and, where the base directory is refused, whether another's folder is why.
@@ -35,6 +37,27 @@ pub(super) fn owner(folder: &Path, is_own: bool, is_refused: bool) -> Result<Str
 #[cfg(not(unix))]
 pub(super) fn owner(_: &Path, _is_own: bool, _is_refused: bool) -> Result<String, String> {
     Ok(String::new())
+}
+
+/// How much is kept so that turns can be taken back, and whether the newest can.
+pub(super) fn checkpoints(config: &Config) -> Result<String, String> {
+    if !config.checkpoints {
+        return Ok("off (`checkpoints = false`): no turn can be taken back".to_owned());
+    }
+    let (all, bytes) = kept(config).map_err(|e| e.to_string())?;
+    let told = format!("{} of {} are kept", size(bytes), size(config.checkpoint_max_bytes));
+    let Some(newest) = all.last() else { return Ok(told) };
+    let which = format!("turn {} of session {}, the newest,", newest.sequence, newest.session);
+    if !newest.is_whole {
+        return Err(format!("{told}; the checkpoint of {which} is gone: it cannot be taken back"));
+    }
+    match newest.without_room {
+        0 => Ok(told),
+        n => Err(format!(
+            "{told}; of {which} {} cannot be undone, for lack of room: raise checkpoint_max_bytes, have rules such as .gitignore leave out what need not be kept, or `deaddrop checkpoints prune`",
+            count(n, "file")
+        )),
+    }
 }
 
 /// Said of a file or folder of deaddrop's own that everybody may write; None of others.
