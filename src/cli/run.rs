@@ -146,6 +146,7 @@ fn unreadable(name: &str, why: &str) -> Step {
         line: 1,
         asks: Asks::Invalid(invalid),
         ends: false,
+        passes_over: false,
         warnings: Vec::new(),
         asked: None,
         as_sent: None,

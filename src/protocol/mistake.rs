@@ -56,12 +56,16 @@ pub enum Mistake {
     ReplyLinesDiffer,
     /// The line that says which outbox the reply answers stands behind a command.
     ReplyLineLate,
+    /// The line that says which outbox the reply answers cannot be read.
+    ReplyLineUnreadable,
     /// The outbox, or the whole page of the chat.
     Outbox,
     /// A tag that cannot be read.
     TagUnreadable,
     /// An attribute stands there twice.
     AttributeTwice,
+    /// An attribute that what ends the session does not know.
+    UnknownAttribute,
     /// An attribute is missing.
     AttributeMissing,
     /// An attribute holds what belongs into the body.
@@ -94,6 +98,8 @@ pub enum Mistake {
     EmptyPattern,
     /// A pattern whose characters came escaped.
     PatternUnclear,
+    /// A command whose characters came escaped.
+    CommandUnclear,
     /// A command without text.
     EmptyCommand,
     /// What of a fence is meant is not clear.

@@ -285,6 +285,10 @@ pub struct Step {
     /// again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ends: bool,
+    /// Of what ends the session only if all is well: whether the reply holds a whole tag that was read
+    /// as words, so that it does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub passes_over: bool,
     /// What was repaired in reading it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
@@ -322,7 +326,15 @@ pub enum Asks {
 impl Step {
     /// What begins on that line and asks for that, with nothing more to say of it.
     pub(in crate::protocol) fn new(line: usize, asks: Asks) -> Self {
-        Self { line, asks, ends: false, warnings: Vec::new(), asked: None, as_sent: None }
+        Self {
+            line,
+            asks,
+            ends: false,
+            passes_over: false,
+            warnings: Vec::new(),
+            asked: None,
+            as_sent: None,
+        }
     }
 
     /// A reply that is refused as a whole, or a part of it that has no operation to blame.

@@ -41,6 +41,8 @@ const AFTER_DONE: &str = "it comes after [DONE]";
 const HALTED: &str = "the run was halted by a failure of the system";
 /// Why a [DONE] does not count whose sender does not know all that the person has said.
 const UNHEARD: &str = "not counted: the user has said more than this reply goes by (see PROMPT), so the session goes on";
+/// What is told with a [DONE if="ok"] beside a tag that may have been meant.
+const PASSED_OVER: &str = "not counted: a line of the reply that holds a whole tag was read as words (see the warnings), so the session goes on";
 /// So many operations are named that keep a [DONE] from counting.
 const NAMED: usize = 10;
 
@@ -284,8 +286,10 @@ fn instead(
     let failed = if *if_ok { failed(outcomes, place)? } else { Vec::new() };
     // Whether these succeed is known only when the session would be over.
     let behind = if *if_ok { course.steps.get(n + 1..).unwrap_or_default() } else { &[] };
+    let passes_over = *if_ok && course.steps.get(n).is_some_and(|step| step.passes_over);
     let told = match (failed.is_empty(), course.unheard, behind.is_empty()) {
         (false, _, _) => does_not_count(&failed),
+        _ if passes_over => PASSED_OVER.to_owned(),
         (true, true, _) => UNHEARD.to_owned(),
         (true, false, false) => is_not_last(behind),
         (true, false, true) => return Ok(None),

@@ -115,7 +115,15 @@ fn step(Entry { line, asks }: Entry) -> Step {
             Asks::Invalid(Invalid { kind, sort, rejected: true, reason })
         }
     };
-    Step { line, asks, ends: false, warnings, asked: Some(Asked { id, about }), as_sent: None }
+    Step {
+        line,
+        asks,
+        ends: false,
+        passes_over: false,
+        warnings,
+        asked: Some(Asked { id, about }),
+        as_sent: None,
+    }
 }
 
 /// A malformed operation: it is told, and the others go on ("Graceful Degradation").

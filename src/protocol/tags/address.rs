@@ -2,10 +2,12 @@
 
 use memchr::memrchr;
 
-use super::attributes::{Opening, brief};
-use super::marks::What;
+use super::attributes::{self, Opening, brief};
+use super::labels;
+use super::marks::{Mark, What};
 use super::reader::Reader;
-use crate::protocol::{Address, Asks, Mistake, Step, Warning, WarningSort};
+use super::repairs::is_zero_width;
+use crate::protocol::{Address, Asks, Kind, Mistake, Step, Warning, WarningSort};
 
 impl Reader<'_> {
     /// Takes the line that mark `n` is; `tag` is None where it cannot be read, `after` what stands
@@ -25,9 +27,31 @@ impl Reader<'_> {
         let mut behind = self.marks[n + 1..].iter().take_while(|next| next.line < end);
         let has_tag = behind.any(|next| matches!(next.what, What::Opening | What::Misspelt));
         let after = after.strip_prefix("[/REPLY]").unwrap_or(after).trim();
-        let is_read = mark.is_plain() || after.chars().all(decorates);
-        let found = tag.filter(|_| is_read).and_then(|tag| address(&tag.values));
-        let Some(found) = found else {
+        // Behind a command a decorated one with words behind it is of a sentence.
+        let is_read = mark.is_plain()
+            || has_tag
+            || after.chars().all(decorates)
+            || mark.quote == 0 && self.first_command().is_none();
+        let rest = &self.text[mark.name_end..end];
+        let names_one = attributes::pairs(rest).iter().any(|(key, _)| is_session(key));
+        let is_whole = mark.alone || !rest.contains(']');
+        let given = tag.and_then(|tag| address(&tag.values));
+        if given.is_some() && !is_read {
+            let told = format!(
+                "line {number} `{}` was read as words: the line that says which message a reply answers has no words behind it",
+                brief(line)
+            );
+            return self.note(Warning::new(WarningSort::ReadAsWords, told));
+        }
+        let Some(found) = given else {
+            if names_one && is_whole && mark.quote == 0 && self.blocks.answers.is_none() {
+                let told = format!(
+                    "Nothing was carried out: line {number} `{}` cannot be read, so which message the reply answers is not known. Put that line first, as the newest message gives it, on one line and with nothing around it: [REPLY session=\"a1b2c3d4\" sequence=\"1\" key=\"…\"]; send the whole reply again",
+                    brief(line)
+                );
+                let step = Step::refused(number, Mistake::ReplyLineUnreadable, told);
+                return self.refuse_all(step, mark.line);
+            }
             // Decorated it is a word, or a button of a page.
             if mark.is_plain() {
                 let told = format!(
@@ -39,8 +63,8 @@ impl Reader<'_> {
             return;
         };
         if let Some(before) = self.first_command() {
-            if self.blocks.answers.as_ref() == Some(&found) {
-                return;
+            if self.blocks.answers.as_ref() == Some(&found) && mark.quote == 0 {
+                return self.said_again(n, number, before);
             }
             // It may be an old one that is quoted.
             if self.blocks.answers.is_some() && mark.quote > 0 {
@@ -93,6 +117,31 @@ impl Reader<'_> {
         }
     }
 
+    /// The same line again, behind step `before`: another reply begins there, perhaps, to the same
+    /// message.
+    fn said_again(&mut self, n: usize, number: usize, before: usize) {
+        let mark = &self.marks[n];
+        let line = brief(self.line_at(mark.line));
+        let is_command = |next: &Mark| {
+            matches!(next.what, What::Opening | What::Misspelt) && !next.is_tag_of(Kind::Reply)
+        };
+        if !self.marks[n + 1..].iter().any(is_command) {
+            let told = format!(
+                "line {number} `{line}` was ignored: it stands before the first command already"
+            );
+            return self.note(Warning::new(WarningSort::ReplyLineLate, told));
+        }
+        let (first, origin) = (self.blocks.steps[before].line, self.origins[before]);
+        let tag = brief(self.line_at(origin));
+        let told = format!(
+            "Nothing was carried out: line {number} `{line}` stands a second time, behind a command (`{tag}` on line {first}), so these are two replies, perhaps. Send one, with the [REPLY …] line once, before all commands"
+        );
+        let answers = self.blocks.answers.take();
+        self.refuse_all(Step::refused(number, Mistake::ReplyLineLate, told), mark.line);
+        // Where it is for another message, it is held all the same.
+        self.blocks.answers = answers;
+    }
+
     /// Which step is the first that is not a refusal of thoughts before it.
     fn first_command(&self) -> Option<usize> {
         let is_thoughts = |step: &Step| matches!(&step.asks, Asks::Invalid(invalid) if invalid.sort == Mistake::ThoughtsUnopened);
@@ -110,10 +159,22 @@ pub(super) fn ends_with_line(text: &str) -> bool {
         None if from == 0 => 0,
         None => return false,
     };
-    let line = text[begin..].trim_start();
+    let line = &text[begin..];
     let tag = line.strip_suffix("[/REPLY]").unwrap_or(line).trim_end();
-    let inner = tag.strip_prefix("[REPLY").and_then(|inner| inner.strip_suffix(']'));
-    inner.is_some_and(|inner| inner.starts_with(char::is_whitespace) && !inner.contains(']'))
+    let parts = tag.strip_suffix(']').and_then(|tag| tag.split_once("[REPLY"));
+    let Some((before, inner)) = parts else { return false };
+    let is_label = before.chars().all(may_stand_before) || labels::leads(before);
+    is_label && inner.starts_with(char::is_whitespace) && !inner.contains(']')
+}
+
+/// Whether a sign before the tag says nothing.
+fn may_stand_before(c: char) -> bool {
+    c.is_whitespace() || is_zero_width(c) || c.is_ascii_digit() || "*_`~#>-+.)•".contains(c)
+}
+
+/// Whether an attribute says which session a reply belongs to.
+fn is_session(key: &str) -> bool {
+    key.eq_ignore_ascii_case("session")
 }
 
 /// Whether a sign behind the tag says nothing.
@@ -145,7 +206,8 @@ mod tests {
             assert_eq!(answers.key.as_deref(), Some("k"));
             assert_eq!(reply.steps.len(), 1);
             assert_eq!(reply.steps[0].kind(), Kind::Run);
-            assert!(reply.steps[0].warnings.is_empty());
+            // The line again at the end is told of.
+            assert_eq!(reply.steps[0].warnings.is_empty(), text.ends_with(run));
         }
         let within = format!("[MESSAGE]\n{line}[/MESSAGE]\n");
         assert_eq!(parse(&within).answers, None);

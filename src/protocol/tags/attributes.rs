@@ -1,9 +1,10 @@
 //! The attributes of an opening tag, as a chat window may have left them.
 
 use super::catalogue::Command;
+use super::demands::{carries_its_body, missing, unknown, unreadable};
 use super::repairs::{Repairs, is_zero_width};
 use super::wrong::{Wrong, wrong};
-use crate::protocol::{Kind, Mistake, Warning, WarningSort};
+use crate::protocol::{Kind, Mistake, Warning};
 
 /// More attributes than any command has; bounds the work on a hostile tag.
 const LIMIT: usize = 16;
@@ -45,18 +46,7 @@ pub(super) fn read<'a>(
             }
             break after;
         }
-        let unreadable = || {
-            let told = if begin.trim_end().is_empty() {
-                "the tag does not end in ]".to_owned()
-            } else {
-                format!(
-                    "cannot read `{}` as attributes (key=\"value\") and a closing ]",
-                    brief(begin)
-                )
-            };
-            wrong(Mistake::TagUnreadable, told)
-        };
-        let (key, value, bare) = cursor.pair().ok_or_else(unreadable)?;
+        let (key, value, bare) = cursor.pair().ok_or_else(|| unreadable(command, begin))?;
         unquoted |= bare;
         // Of a pattern nobody could say which of its backslashes were meant.
         let pair = &begin[..begin.len() - cursor.rest.len()];
@@ -98,17 +88,7 @@ pub(super) fn read<'a>(
         return Err(wrong(Mistake::TagUnreadable, "a value without quotes holds a ]"));
     }
 
-    let mut warnings = Vec::new();
-    for (key, _) in &found {
-        if !command.attributes.iter().any(|known| known.name == key) {
-            let told = format!(
-                "the attribute {} is unknown to {} and was ignored",
-                brief(key),
-                command.name
-            );
-            warnings.push(Warning::new(WarningSort::UnknownAttribute, told));
-        }
-    }
+    let warnings = unknown(command, &found)?;
     let is_there = |name: &str| found.iter().any(|(key, _)| key == name);
     if let Some(wanted) = command.attributes.iter().find(|a| a.required && !is_there(a.name)) {
         return Err(missing(command, wanted.name, &found));
@@ -172,39 +152,6 @@ pub(super) fn closing_word<'a>(text: &'a str, repairs: &mut Repairs) -> Option<(
     cursor.skip_blanks(false);
     let rest = cursor.rest.strip_prefix('\\').unwrap_or(cursor.rest);
     Some((word, rest.strip_prefix(']')?))
-}
-
-fn missing(command: &Command, name: &str, found: &[(String, String)]) -> Wrong {
-    let range = found.iter().find(|(key, value)| {
-        command.attributes.iter().any(|known| known.name == key) && is_range(value)
-    });
-    match range {
-        Some((key, value)) => {
-            let value = brief(value);
-            let told = format!("{key}=\"{value}\" is no line number, and {name} is missing");
-            wrong(Mistake::LineNumber, told)
-        }
-        None => wrong(Mistake::AttributeMissing, format!("the attribute {name} is missing")),
-    }
-}
-
-fn is_range(value: &str) -> bool {
-    value.split_once('-').is_some_and(|(from, to)| {
-        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        is_number(from.trim()) && is_number(to.trim())
-    })
-}
-
-/// The attribute that was given what belongs into the body, if one was.
-fn carries_its_body<'a>(command: &Command, found: &'a [(String, String)]) -> Option<&'a str> {
-    let bodies: &[&str] = match command.kind {
-        Kind::Run => &["command", "cmd"],
-        Kind::Create | Kind::Edit => &["content", "contents"],
-        Kind::Message | Kind::Done => &["text", "message", "summary"],
-        _ => &[],
-    };
-    let is_body = |key: &&str| bodies.iter().any(|body| body.eq_ignore_ascii_case(key));
-    found.iter().map(|(key, _)| key.as_str()).find(is_body)
 }
 
 /// A tag as it is read from left to right.

@@ -126,7 +126,7 @@ impl Block<'_> {
                         _ if in_pairs => pairs::FORM,
                         (_, Mistake::PairsAsContent) => pairs::FORM,
                         (Kind::Read, _) => PART_FORM,
-                        _ => command.form,
+                        (_, sort) => form(command, sort),
                     };
                     body_fault(command, number, tag, &what, form)
                 },
@@ -244,8 +244,24 @@ fn without_newline(mut body: String) -> String {
 pub(super) fn tag_fault(command: &Command, number: usize, tag: &str, what: &Wrong) -> Asks {
     let Wrong { sort, phrase } = what;
     let tag = brief(tag.trim());
-    let reason = format!("Line {number}: {phrase} in `{tag}`. Correct form: {}", command.form);
+    let form = form(command, *sort);
+    let reason = format!("Line {number}: {phrase} in `{tag}`. Correct form: {form}");
     Asks::Invalid(Invalid { kind: command.kind, sort: *sort, rejected: false, reason })
+}
+
+/// How to write what ends the session only if all is well.
+pub(super) const DONE_IF_OK: &str =
+    "[DONE if=\"ok\"], a summary on the lines below, then [/DONE] alone on a line";
+
+/// How to write a command with whose tag that is wrong.
+fn form(command: &Command, sort: Mistake) -> &'static str {
+    match (command.kind, sort) {
+        (
+            Kind::Done,
+            Mistake::UnknownAttribute | Mistake::AttributeValue | Mistake::TagUnreadable,
+        ) => DONE_IF_OK,
+        _ => command.form,
+    }
 }
 
 /// A block that cannot be read, as a sentence.

@@ -41,7 +41,7 @@ impl Reader<'_> {
                 return Some(self.end_at(end));
             }
             let why = self.lacks(end);
-            self.ends_nowhere(mark, number, &why);
+            self.ends_wrongly(mark, number, &why);
             return None;
         }
         if let (Some(next), true) = (next, mark.left_over[class] > 0) {
@@ -64,11 +64,18 @@ impl Reader<'_> {
         let closing = command.closing.unwrap_or_default();
         // The next of its kind may stand in the body of another block.
         if let (Some(next), Some(other)) = (next, self.opens_within(body_at, region_end)) {
+            let wrong = self.wrong_closing(mark, body_at, other);
             let (other, next) = (self.number(other), self.number(next.line));
             let why = format!(
-                "it is not closed before line {next}, where the next of its kind opens, and on line {other} another block opens in between; close it with {closing} alone on a line"
+                "it is not closed before line {next}, where the next of its kind opens, and on line {other} another block opens in between"
             );
-            self.ends_nowhere(mark, number, &why);
+            match wrong {
+                Some(wrong) => self.ends_wrongly(mark, number, &(why + &wrong)),
+                None => {
+                    let why = format!("{why}; close it with {closing} alone on a line");
+                    self.ends_nowhere(mark, number, &why);
+                }
+            }
             return None;
         }
         let tag = brief(self.line_at(mark.line));

@@ -92,6 +92,10 @@ pub(super) fn lead(text: &str, at: usize) -> Option<Lead> {
                 repairs.add(Repairs::STRUCK);
                 run
             }
+            '`' | '~' => {
+                repairs.add(Repairs::FENCE);
+                run
+            }
             '0'..='9' => {
                 let digits =
                     rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();

@@ -5,13 +5,16 @@
 use memchr::{memchr, memchr_iter, memmem};
 
 use super::attributes;
+use super::bare;
 use super::catalogue::{COMMANDS, Command};
+use super::labels::seems;
 use super::lead::lead;
 use super::line::Line;
+use super::musings;
 use super::names::{Name, closes_there, name};
 use super::other;
 use super::outboxes;
-use super::prose::seems;
+use super::pasted;
 use super::repairs::{Repairs, is_zero_width};
 use super::tails::{is_one_tag, without_suffix};
 use super::think;
@@ -40,6 +43,8 @@ pub(super) enum What {
     Think,
     /// The end of thoughts, anywhere in a line.
     ThinkEnd,
+    /// Thoughts whose tags need repair; what follows the mark's name follows them.
+    Musing,
     /// Where a file is shown as an outbox shows it; what follows the mark's name follows the file.
     Shown,
     /// A block by a name that no command has; what follows the mark's name follows it.
@@ -92,6 +97,10 @@ impl Mark {
         usize::from(self.command)
     }
 
+    pub(super) fn set_command(&mut self, which: u8) {
+        self.command = which;
+    }
+
     /// Whether it is a tag of that command, be it nearly.
     pub(super) fn is_tag_of(&self, kind: Kind) -> bool {
         let is_tag = matches!(self.what, What::Opening | What::Misspelt) || self.is_closing();
@@ -121,10 +130,15 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
             next.is_ascii_alphabetic() || matches!(next, b'/' | b'\\' | b' ' | 0xc2 | 0xe2 | 0xef)
         });
         let begins = at.checked_sub(1).is_none_or(|before| may_stand_before(bytes[before]));
-        if !may_be || !begins {
+        // Behind anything else only a tag in capitals can be meant.
+        if !may_be || !begins && !bytes[at + 1].is_ascii_uppercase() {
             continue;
         }
         let end = line.end_at(text, at);
+        if !begins {
+            marks.extend(seems(text, at, end));
+            continue;
+        }
         let Some(mark) = bracket(text, at, end, &mut line) else {
             match seems(text, at, end) {
                 Some(mark) => marks.push(mark),
@@ -134,6 +148,9 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
         };
         if mark.what == What::MisspeltClosing {
             unknown.see(text, at);
+        }
+        if mark.what == What::Opening && mark.is_plain() {
+            marks.extend(pasted::sentence(text, mark.line));
         }
         marks.push(mark);
         // Asked once. Without a slash nothing closes that tag, so it ends the reply, and what is
@@ -149,6 +166,9 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
         }
     }
     let tags = marks.len();
+    // Before the tags of thoughts, since they may begin with one.
+    marks.extend(musings::find(text, bytes.len()));
+    marks.extend(bare::find(text, bytes.len()));
     let mut line = Line::default();
     for at in memmem::find_iter(bytes, "=== ") {
         marks.extend(outboxes::section(text, at, &mut line));
@@ -281,6 +301,10 @@ fn bracket(text: &str, at: usize, end: usize, line: &mut Line) -> Option<Mark> {
     let lead = lead(text, at).filter(|_| line.allows())?;
     let mut repairs = name.repairs;
     repairs.add(lead.repairs);
+    // Behind a fence no block ends: that is the last line of its body, glued.
+    if name.is_closing && repairs.has(Repairs::FENCE) {
+        return None;
+    }
     let begin = at + 1 + name.length;
     let rest = &text[begin..end.max(begin)];
     let tail = without_suffix(rest, repairs);

@@ -15,31 +15,39 @@
 //! guessed is an error that quotes the line and shows the correct form. Where a block's end is not
 //! known, it ends the reply: nothing after it is carried out.
 //!
-//! `marks` finds the lines that matter (`lead`, `line`, `names`, `tails`, `other`, `outboxes`, `think`,
-//! `unknown`), `reader` makes blocks of them (`address`, `prose`, `ends`, `words`, `range`, `cut`,
-//! `odd`), `attributes` reads their tags, `paths` the paths there. `block` says what a block asks for;
-//! `bodies` takes off what is none of its body (`gutter`, `pairs`, by `sorts` of files) and `notes`
-//! tells what is odd there. Commands and their attributes are a table, `catalogue`; `repairs` and
-//! `wrong` are what was overlooked and what is told. `printer` writes such blocks, `results` what came
-//! of them.
+//! `marks` finds the lines that matter (`lead`, `labels`, `line`, `names`, `tails`, `other`, `bare`,
+//! `outboxes`, `pasted`, `think`, `musings`, `unknown`), `reader` makes blocks of them (`address`, `prose`,
+//! `ends`, `words`, `range`, `cut`, `joined`, `opened`, `odd`), `attributes` and `demands` read their tags,
+//! `paths` the paths there. `block` says what a block asks for; `bodies` takes off what is none of its
+//! body (`gutter`, `pairs`, by `sorts` of files), `escapes` and `notes` tell what is odd there. Commands
+//! and their attributes are a table, `catalogue`; `repairs` and `wrong` are what was overlooked and what is
+//! told. `printer` writes such blocks, `results` what came of them.
 
 mod address;
 mod attributes;
+mod bare;
 mod block;
 mod bodies;
 mod catalogue;
 mod cut;
+mod demands;
 mod ends;
+mod escapes;
 mod gutter;
+mod joined;
+mod labels;
 mod lead;
 mod line;
 mod marks;
+mod musings;
 mod names;
 mod notes;
 mod odd;
+mod opened;
 mod other;
 mod outboxes;
 mod pairs;
+mod pasted;
 mod paths;
 mod printer;
 mod prose;

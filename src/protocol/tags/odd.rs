@@ -35,6 +35,7 @@ impl Reader<'_> {
                 return self.note(Warning::new(WarningSort::StrayClosing, told));
             }
             // What stands before may be in its body.
+            let opened = self.opened_before(mark);
             self.forget();
             let before = match count {
                 0 => "it was not carried out".to_owned(),
@@ -49,7 +50,7 @@ impl Reader<'_> {
                 ("", command.form.to_owned())
             };
             let sentence = format!(
-                "Line {line}: `{shown}` closes a block whose opening tag is missing; {before}{after}. Correct form: {form}"
+                "Line {line}: `{shown}` closes a block whose opening tag is missing; {before}{after}.{opened} Correct form: {form}"
             );
             if by_word {
                 // Its word says that a body holds tags: what follows may be of that, too.
@@ -86,13 +87,24 @@ impl Reader<'_> {
         self.end_reply(command, number, tag, why, &a_word(command), mark.line);
     }
 
+    /// The same where a line is found that is meant to close it, perhaps.
+    pub(super) fn ends_wrongly(&mut self, mark: &Mark, number: usize, why: &str) {
+        let (command, tag) = (mark.command(), self.line_at(mark.line));
+        let closing = command.closing.unwrap_or_default();
+        let how = format!(
+            "close it with {closing} alone on a line, and nothing around it; if that line is content, {}",
+            instead(command)
+        );
+        self.end_reply(command, number, tag, why, &how, mark.line);
+    }
+
     /// The same of a block that gives a word.
     pub(super) fn ends_unclear(&mut self, mark: &Mark, number: usize, why: &str) {
         let (command, tag) = (mark.command(), self.line_at(mark.line));
         self.end_reply(command, number, tag, why, &another_word(command), mark.line);
     }
 
-    fn end_reply(
+    pub(super) fn end_reply(
         &mut self,
         command: &Command,
         number: usize,
@@ -196,11 +208,26 @@ impl Reader<'_> {
         }
     }
 
+    /// Thoughts from their beginning to their end.
+    pub(super) fn musing(&mut self, n: usize, mark: &Mark) {
+        let (tags, line) = (self.tags_within(n, mark), self.number(mark.line));
+        self.pass(mark.line, mark.name_end);
+        if tags > 0 {
+            let last = self.number(mark.name_end);
+            let told = format!("{} ignored: lines {line} to {last} are thoughts", tags_were(tags));
+            self.note(Warning::new(WarningSort::TagsInThoughts, told));
+        }
+    }
+
+    /// How many tags stand between a mark and where its name ends.
+    fn tags_within(&self, n: usize, mark: &Mark) -> usize {
+        let within = self.marks[n + 1..].iter().take_while(|other| other.at < mark.name_end);
+        within.filter(|other| matches!(other.what, What::Opening | What::Misspelt)).count()
+    }
+
     /// A file that is shown as an outbox shows it: what it holds is no command.
     pub(super) fn shown(&mut self, n: usize, mark: &Mark) {
-        let within = self.marks[n + 1..].iter().take_while(|other| other.at < mark.name_end);
-        let tags = within.filter(|other| matches!(other.what, What::Opening | What::Misspelt));
-        let (tags, line) = (tags.count(), self.number(mark.line));
+        let (tags, line) = (self.tags_within(n, mark), self.number(mark.line));
         self.pass(mark.line, mark.name_end);
         if tags > 0 {
             let last = self.number(mark.name_end);
@@ -240,10 +267,19 @@ impl Reader<'_> {
 /// What to do about a body that holds its closing tag.
 fn a_word(command: &Command) -> String {
     let closing = command.closing.unwrap_or_default();
-    let instead = match command.kind {
+    let has_to = match command.kind {
+        Kind::Message | Kind::Done => "",
+        _ => "where one has to be, ",
+    };
+    format!("no line of its body may be {closing}: {has_to}{}", instead(command))
+}
+
+/// How to say what would close a block in its body.
+fn instead(command: &Command) -> String {
+    match command.kind {
         Kind::Message | Kind::Done => "say it in other words".to_owned(),
         _ => format!(
-            "where one has to be, end the block by a word of your own, as in [{} end=\"EOF1\"] and [/{} end=\"EOF1\"]",
+            "end the block by a word of your own, as in [{} end=\"EOF1\"] and [/{} end=\"EOF1\"]",
             if command.kind == Kind::Run {
                 command.name.to_owned()
             } else {
@@ -251,8 +287,7 @@ fn a_word(command: &Command) -> String {
             },
             command.name
         ),
-    };
-    format!("no line of its body may be {closing}: {instead}")
+    }
 }
 
 /// The same where the block gives a word.

@@ -1,14 +1,11 @@
 //! Lines that look like a tag and are words: a label, a link, a button of a page.
 
-use super::attributes::brief;
 use super::ends::inline_body;
-use super::lead::lead as lead_of;
 use super::marks::{ALL, Mark, What};
-use super::names;
 use super::reader::Reader;
 use super::repairs::Repairs;
-use super::tails::{is_one_tag, without_suffix};
-use crate::protocol::{Kind, Warning, WarningSort};
+use super::tails::without_suffix;
+use crate::protocol::Kind;
 
 /// What was found on the line of an opening tag, from its name on: all of it, whether it cannot be
 /// read, what stands behind the tag, and what of that is a body up to a closing tag.
@@ -20,15 +17,6 @@ pub(super) struct Found<'a> {
 }
 
 impl Reader<'_> {
-    /// Tells of a line that looks like one with a tag.
-    pub(super) fn seems(&mut self, mark: &Mark) {
-        let (number, shown) = (self.number(mark.line), brief(self.line_at(mark.line)));
-        let told = format!(
-            "line {number} `{shown}` was read as words: a command begins its line with its tag, with nothing before it"
-        );
-        self.note(Warning::new(WarningSort::ReadAsWords, told));
-    }
-
     /// Whether a line that is no plain tag is none at all: words in brackets, a link.
     pub(super) fn is_prose(&self, n: usize, mark: &Mark, found: &Found<'_>) -> bool {
         let (command, after) = (mark.command(), found.after);
@@ -77,26 +65,6 @@ impl Reader<'_> {
         matches!(command.kind, Kind::Message | Kind::Done)
             && self.marks.get(n + 1).is_some_and(is_label)
     }
-}
-
-/// A whole tag at the end of a line, behind few signs that are no decoration but seem to be meant as
-/// one: `→ [READ_FILE path="a"]`, `Step 1: [DONE]`, `- [ ] [DELETE_FILE path="a"]`, `3  [DONE]`.
-pub(super) fn seems(text: &str, at: usize, end: usize) -> Option<Mark> {
-    const LONGEST: usize = 40;
-    let name = names::exact(&text[at + 1..]).filter(|name| !name.is_closing)?;
-    let name_end = at + 1 + name.length;
-    let tail = text[name_end..end].trim_end();
-    let before = &text.as_bytes()[at.saturating_sub(LONGEST)..at];
-    let line = memchr::memrchr(b'\n', before).map(|n| at - before.len() + n + 1);
-    let line = line.or_else(|| (at <= LONGEST).then_some(0))?;
-    let lead = text[line..at].trim();
-    let last = lead.chars().next_back()?;
-    let is_sign = !last.is_ascii_alphabetic() && !"`\"'(,;*_\\".contains(last);
-    let has_letter = lead.contains(char::is_alphabetic);
-    let is_box = lead.ends_with("[ ]") || lead.ends_with("[x]") || lead.ends_with("[X]");
-    let may_be = is_sign && (!has_letter || last == ':' || is_box) && last != '.';
-    let is_tag = is_one_tag(tail) && (tail == "]" || tail.contains('='));
-    (may_be && is_tag && lead_of(text, at).is_none()).then(|| Mark::of(What::Seems, line, at, end))
 }
 
 /// Whether a tag has a path: words in brackets have none.

@@ -10,6 +10,7 @@ use super::block::{Block, tag_fault};
 use super::bodies;
 use super::catalogue::{COMMANDS, Command};
 use super::ends::{body_there, inline_body};
+use super::escapes;
 use super::marks::{self, Mark, What};
 use super::names::name;
 use super::notes;
@@ -76,6 +77,8 @@ pub(in crate::protocol) fn blocks(text: &str) -> Blocks {
         first: [None; COMMANDS.len()],
         escaped: (0, 0),
         ignored: 0,
+        passed_over: false,
+        sought: [(0, None); COMMANDS.len()],
         numbered: None,
         blocks: Blocks {
             steps: Vec::new(),
@@ -111,6 +114,10 @@ pub(super) struct Reader<'a> {
     pub(super) escaped: (usize, usize),
     /// How many notes were left out.
     pub(super) ignored: usize,
+    /// Whether a whole tag was read as words.
+    pub(super) passed_over: bool,
+    /// Up to where an opening tag of each command was sought that no block begins with, and the last.
+    pub(super) sought: [(usize, Option<usize>); COMMANDS.len()],
     /// Up to where a closing tag of an edit begins whose word is a number, once that was looked for.
     pub(super) numbered: Option<usize>,
     pub(super) blocks: Blocks,
@@ -159,8 +166,9 @@ impl<'a> Reader<'a> {
             What::Section => self.an_outbox(mark),
             What::Think => self.thoughts(n, mark),
             What::ThinkEnd => self.end_of_thoughts(mark),
+            What::Musing => self.musing(n, mark),
             What::Shown => self.shown(n, mark),
-            What::Seems => self.seems(mark),
+            What::Seems => self.seems(n, mark),
             What::Unknown => self.unknown(mark),
         }
     }
@@ -233,10 +241,8 @@ impl<'a> Reader<'a> {
         let mut quote = mark.quote;
         let mut closed = (None, Repairs::default());
         if inline.is_none() {
-            let end = match &token {
-                Some(token) => self.end_by_word(mark, body_at, number, token),
-                None => self.end_of(mark, body_at, number, tag.as_ref().err()),
-            };
+            let fault = tag.as_ref().err();
+            let end = self.end_of_body(mark, body_at, number, token.as_deref(), fault);
             let Some(end) = end else { return };
             lines = &self.text[body_at..end.closing.start];
             quote = end.quote;
@@ -281,6 +287,10 @@ impl<'a> Reader<'a> {
             return self.malformed(mark, number, line, &what);
         }
         let lines = unquoted.as_deref().unwrap_or(lines);
+        let is_escaped = command.kind == Kind::Run && repairs.has(Repairs::ESCAPES);
+        if let Some(what) = is_escaped.then(|| escapes::doubt(lines, number + 1)).flatten() {
+            return self.malformed(mark, number, line, &what);
+        }
         // Where the tag line ends in CRLF, so does the body: a property of the reply, not of it.
         if line.ends_with('\r') {
             body.push_str(&lines.replace("\r\n", "\n"));
@@ -296,18 +306,6 @@ impl<'a> Reader<'a> {
         }
         let block = Block { command, number, tag: line, values, body, body_line, warnings };
         self.push(block.step(), mark.line);
-    }
-
-    /// Passes over a line that is no tag, and tells of it where it could be meant as one.
-    fn words(&mut self, mark: &Mark, number: usize, line: &str, found: &Found<'_>) {
-        let needs_more = mark.command().attributes.iter().any(|known| known.required);
-        if mark.alone || !found.is_broken && needs_more {
-            let shown = brief(line.trim());
-            let told = format!(
-                "line {number} `{shown}` was read as words: a command stands alone on its line, with nothing around its tag"
-            );
-            self.note(Warning::new(WarningSort::ReadAsWords, told));
-        }
     }
 
     /// Takes a block that is its tag alone; `after` is what stands behind it.
@@ -363,6 +361,7 @@ impl<'a> Reader<'a> {
             let told = format!("and {more} more of this sort");
             notes.push(Warning::new(WarningSort::More, told));
         }
+        self.hold_the_end();
         self.blocks
     }
 }

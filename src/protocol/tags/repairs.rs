@@ -25,8 +25,9 @@ impl Repairs {
     pub(super) const STRUCK: Self = Self(1 << 12);
     /// `start` and `end` where lines are meant.
     pub(super) const RANGE: Self = Self(1 << 13);
+    pub(super) const FENCE: Self = Self(1 << 14);
 
-    const WORDS: [(Self, &str); 14] = [
+    const WORDS: [(Self, &str); 15] = [
         (Self::EMPHASIS, "bold or the like around it"),
         (Self::HEADING, "a heading's #"),
         (Self::BULLET, "a list's bullet"),
@@ -41,6 +42,7 @@ impl Repairs {
         (Self::GLUED, "text before it on its line"),
         (Self::STRUCK, "a line through it"),
         (Self::RANGE, "start and end for start_line and end_line"),
+        (Self::FENCE, "a fence on its line"),
     ];
 
     pub(super) fn add(&mut self, other: Self) {

@@ -23,10 +23,15 @@ pub(super) fn is_one_tag(tail: &str) -> bool {
 
 /// The rest of a tag's line without blanks and what closes its decoration.
 pub(super) fn without_suffix(rest: &str, repairs: Repairs) -> &str {
-    let emphasis = repairs.has(Repairs::EMPHASIS) || repairs.has(Repairs::STRUCK);
+    let emphasis = is_enclosed(repairs);
     rest.trim_end_matches(|c: char| {
         c.is_whitespace() || is_zero_width(c) || emphasis && matches!(c, '*' | '_' | '`' | '~')
     })
+}
+
+/// Whether what stands before a tag is closed behind it.
+fn is_enclosed(repairs: Repairs) -> bool {
+    [Repairs::EMPHASIS, Repairs::STRUCK, Repairs::FENCE].iter().any(|sign| repairs.has(*sign))
 }
 
 /// What follows a tag on its line, without what closes its decoration: right behind it, or where the
@@ -38,8 +43,11 @@ pub(super) fn without_decoration(after: &str, repairs: Repairs) -> &str {
     }
     let after = without_suffix(after, Repairs::default());
     let inner = after.trim_start_matches(['*', '_', '`', '~']);
-    let is_closed = repairs.has(Repairs::EMPHASIS) || repairs.has(Repairs::STRUCK);
-    if is_closed && inner.starts_with(char::is_whitespace) { inner.trim() } else { after.trim() }
+    if is_enclosed(repairs) && inner.starts_with(char::is_whitespace) {
+        inner.trim()
+    } else {
+        after.trim()
+    }
 }
 
 #[cfg(test)]

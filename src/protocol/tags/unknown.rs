@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::attributes::brief;
-use super::block::refused;
+use super::block::{DONE_IF_OK, refused};
 use super::catalogue::{COMMANDS, Command};
 use super::lead::lead;
 use super::line::Line;
@@ -180,6 +180,9 @@ fn has_attribute(tag: &str) -> bool {
 fn meant(name: &str) -> Option<&'static Command> {
     let name = name.to_ascii_uppercase();
     let of_kind = |kind| COMMANDS.iter().find(|command| command.kind == kind);
+    if name.starts_with("DONE_") {
+        return of_kind(Kind::Done);
+    }
     let own = || MEANT.iter().find(|(_, names)| names.contains(&name.as_str()));
     let kind = names::meant(&name).map(|found| found.0).or_else(|| own().map(|found| found.0));
     if let Some(kind) = kind {
@@ -204,10 +207,10 @@ impl Reader<'_> {
         let told = format!("Line {number}: `{tag}` is no command, so it was not carried out;");
         let step = match meant {
             Some(command) => {
-                let told = format!(
-                    "{told} {} is meant, perhaps. Correct form: {}",
-                    command.name, command.form
-                );
+                let is_if = command.kind == Kind::Done && inside.starts_with(command.name);
+                let form = if is_if { DONE_IF_OK } else { command.form };
+                let told =
+                    format!("{told} {} is meant, perhaps. Correct form: {form}", command.name);
                 refused(command, number, Mistake::OtherName, told)
             }
             None => {

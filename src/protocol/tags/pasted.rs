@@ -1,0 +1,52 @@
+//! What this program tells every model about the protocol, sent back: its examples are no commands.
+
+use std::sync::LazyLock;
+
+use memchr::memrchr;
+
+use super::PROMPT;
+use super::marks::{Mark, What};
+
+/// A sentence of the prompt, the tag that it leads to, and the line below.
+type Example = [&'static str; 3];
+
+static EXAMPLES: LazyLock<Vec<Example>> = LazyLock::new(|| {
+    let lines: Vec<&str> = PROMPT.lines().collect();
+    let leads = |lines: &&[&str]| lines[0].ends_with(':') && lines[1].starts_with('[');
+    lines.windows(3).filter(leads).map(|lines| [lines[0], lines[1], lines[2]]).collect()
+});
+
+/// The mark of a sentence of the prompt, if it stands right above a tag that begins a line, with its own
+/// example below.
+pub(super) fn sentence(text: &str, line: usize) -> Option<Mark> {
+    const LONGEST: usize = 200;
+    let above = text[..line].strip_suffix('\n')?;
+    let from = above.len().saturating_sub(LONGEST);
+    let begin = memrchr(b'\n', &above.as_bytes()[from..]).map(|n| from + n + 1);
+    let begin = begin.or_else(|| (from == 0).then_some(0))?;
+    let said = above[begin..].trim();
+    let mut below = text[line..].split('\n').map(str::trim);
+    let [tag, next] = [below.next()?, below.next().unwrap_or_default()];
+    let is_it = |example: &&Example| {
+        example[0] == said && example[1] == tag && (next.is_empty() || example[2] == next)
+    };
+    EXAMPLES.iter().find(is_it)?;
+    Some(Mark::of(What::Section, begin, begin, begin + above[begin..].trim_end().len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentences_of_the_prompt_are_known() {
+        assert!(EXAMPLES.len() >= 8, "{EXAMPLES:?}");
+        for [said, tag, next] in EXAMPLES.iter() {
+            let text = format!("x\n{said}\n{tag}\n{next}\n");
+            let line = text.find(tag).unwrap();
+            assert!(sentence(&text, line).is_some(), "{text}");
+            let other = format!("{said}\n{tag}\nanother\n");
+            assert!(sentence(&other, said.len() + 1).is_none());
+        }
+    }
+}
