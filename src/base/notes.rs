@@ -1,5 +1,7 @@
 //! What is written of a turn: its records in the journal, and its line in the session's log.
 
+use std::collections::BTreeMap;
+
 use super::Base;
 use crate::error::Result;
 use crate::protocol::{Effect, Outcome};
@@ -7,7 +9,8 @@ use crate::session::Session;
 use crate::session::journal::Journal;
 use crate::session::log::{self, Entry};
 use crate::session::record::{Begin, Record};
-use crate::turn::Ledger;
+use crate::text::count;
+use crate::turn::{Ledger, Observer};
 use crate::workspace::checkpoint::Noted;
 use crate::workspace::guard::Snapshot;
 
@@ -38,30 +41,31 @@ impl Ledger for Notes<'_> {
 
 impl Base {
     pub(super) fn log(&self, begin: &Begin, session: &Session, recovered: bool) -> Result<()> {
-        let failed = session.last_results.iter().filter(|outcome| !outcome.success()).count();
-        let changed = session.changed.as_ref();
-        let (turns, redid) = begin
-            .undoing
-            .as_ref()
-            .map_or_else(Default::default, |undoing| (undoing.turns.clone(), undoing.redid));
-        let entry = Entry {
-            sequence: begin.session.sequence,
-            at: session.updated_at,
-            reply: begin.reply().0.to_owned(),
-            commands: session.last_results.len(),
-            operations: Some(session.last_results.iter().filter(|o| o.is_work()).count()),
-            ran: session.last_results.iter().filter(|o| o.ran()).count(),
-            failed,
-            interrupted: session.last_results.iter().filter(|o| o.is_lost()).count(),
-            is_complete: session.is_complete,
-            recovered,
-            changed: changed.filter(|changed| changed.not_kept.is_none()).map(|c| c.files),
-            records: changed.map(|changed| changed.records.clone()).unwrap_or_default(),
-            ignored: changed.and_then(|changed| changed.ignored.clone()),
-            undid: if redid.is_none() { turns } else { Vec::new() },
-            redid,
-            reopened: begin.undoing.as_ref().and_then(|undoing| undoing.reopened.clone()),
-        };
-        log::add(&self.config.sessions, &session.id, &entry)
+        match Entry::of(begin, session, recovered) {
+            Some(entry) => log::add(&self.config.sessions, &session.id, &entry),
+            None => Ok(()),
+        }
+    }
+
+    /// Gives the logs what a power loss took from them: while the journal grows, they are on disk no sooner
+    /// than the system likes. Each line that can be missing is of a turn that is still in the journal.
+    pub(super) fn put_logs_right(
+        &self,
+        logged: BTreeMap<String, Vec<Entry>>,
+        observer: &mut dyn Observer,
+    ) -> Result<Vec<String>> {
+        let mut told = Vec::new();
+        for (id, entries) in logged {
+            let missing = log::put_right(&self.config.sessions, &id, entries)?;
+            if missing > 0 {
+                told.push(format!(
+                    "the log of session {id} lacked {}, and has {} again from the journal",
+                    count(missing, "turn"),
+                    if missing == 1 { "it" } else { "them" }
+                ));
+            }
+        }
+        told.iter().for_each(|told| observer.recovered(told));
+        Ok(told)
     }
 }

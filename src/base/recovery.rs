@@ -35,6 +35,8 @@ impl Base {
             self.store.save_soon(session)?;
         }
         self.changed = history.states;
+        let told = self.put_logs_right(history.logged, observer)?;
+        self.recovered.extend(told);
         if let Some(turn) = history.unfinished {
             self.finish(turn, observer).map_err(Error::within_turn)?;
         }

@@ -17,7 +17,7 @@ use crate::inbox::Claimed;
 use crate::place::{Here, Place, Terms};
 use crate::protocol::{Digest, Kind, Operation, Outcome, Step};
 use crate::session::record::{Begin, Commit, FileId, Folder, Record, Rendered};
-use crate::session::{Pending, Session, Verdict};
+use crate::session::{Pending, Session, Verdict, log};
 use crate::turn::{self, Asking, Course, Observer};
 use crate::workspace::checkpoint::Noted;
 use crate::workspace::guard::Guard;
@@ -279,9 +279,7 @@ impl Base {
             None => None,
         };
         self.store.save_soon(&session)?;
-        if session.pending.is_none() && session.run.is_none() {
-            self.log(begin, &session, recovered)?;
-        }
+        self.log(begin, &session, recovered)?;
         self.archive(begin)?;
         if session.is_complete {
             self.forget(&session);
@@ -308,17 +306,17 @@ impl Base {
 
     /// Puts on disk what the journal stands for, and begins it anew.
     pub(super) fn empty_journal(&mut self) -> Result<()> {
-        for session in std::mem::take(&mut self.changed).values() {
+        // Where one of them fails, all are still to be done before the journal may go.
+        for session in self.changed.values() {
             self.store.save(session)?;
-            let log = self.config.sessions.join(format!("{}.log", session.id));
-            if let Ok(log) = fs::File::open(&log) {
-                log.sync_all().map_err(|e| Error::io("sync", &self.config.sessions, e))?;
-            }
+            log::sync(&self.config.sessions, &session.id)?;
         }
         self.inbox.sync()?;
         self.approvals.sync()?;
         atomic::sync_folder(&self.config.outbox)?;
-        self.journal.rewrite([])
+        self.journal.rewrite([])?;
+        self.changed.clear();
+        Ok(())
     }
 
     /// Moves a file aside that stands where an outbox of ours is to be: it cannot be ours, since the

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::Ignored;
+use super::record::Begin;
+use super::{Ignored, Session};
 use crate::atomic;
 use crate::blobs::BlobId;
 use crate::clock::Timestamp;
@@ -62,6 +63,38 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// That of a turn that came to this session; None where the turn has none: it waits for the person, or
+    /// is of a run.
+    pub fn of(begin: &Begin, session: &Session, recovered: bool) -> Option<Self> {
+        if session.pending.is_some() || session.run.is_some() {
+            return None;
+        }
+        let outcomes = || session.last_results.iter();
+        let changed = session.changed.as_ref();
+        let (turns, redid) = begin
+            .undoing
+            .as_ref()
+            .map_or_else(Default::default, |undoing| (undoing.turns.clone(), undoing.redid));
+        Some(Self {
+            sequence: begin.session.sequence,
+            at: session.updated_at,
+            reply: begin.reply().0.to_owned(),
+            commands: session.last_results.len(),
+            operations: Some(outcomes().filter(|outcome| outcome.is_work()).count()),
+            ran: outcomes().filter(|outcome| outcome.ran()).count(),
+            failed: outcomes().filter(|outcome| !outcome.success()).count(),
+            interrupted: outcomes().filter(|outcome| outcome.is_lost()).count(),
+            is_complete: session.is_complete,
+            recovered,
+            changed: changed.filter(|changed| changed.not_kept.is_none()).map(|c| c.files),
+            records: changed.map(|changed| changed.records.clone()).unwrap_or_default(),
+            ignored: changed.and_then(|changed| changed.ignored.clone()),
+            undid: if redid.is_none() { turns } else { Vec::new() },
+            redid,
+            reopened: begin.undoing.as_ref().and_then(|undoing| undoing.reopened.clone()),
+        })
+    }
+
     /// What the turn came to, in a few words: `3 operations (1 command)`.
     pub fn work(&self) -> String {
         match (self.operations, self.ran) {
@@ -150,6 +183,62 @@ pub fn add(folder: &Path, id: &str, entry: &Entry) -> Result<()> {
         line.insert(0, '\n');
     }
     file.write_all(line.as_bytes()).map_err(fail)
+}
+
+/// Gives a log those of these turns that it lacks, each in its place, and takes out what is torn. Gives how
+/// many there were. All of it is on disk then.
+///
+/// # Errors
+/// It cannot be read or written.
+///
+/// # Panics
+/// Never: strings and numbers always become JSON.
+pub fn put_right(folder: &Path, id: &str, turns: Vec<Entry>) -> Result<usize> {
+    let path = path(folder, id);
+    let bytes = match atomic::read_own(&path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
+        bytes => bytes.map_err(|e| Error::io("read", &path, e))?,
+    };
+    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| is_json(line));
+    let mut lines: Vec<(Option<u32>, Vec<u8>)> = lines
+        .map(|line| {
+            let entry = serde_json::from_slice(line).ok();
+            (entry.map(|entry: Entry| entry.sequence), line.to_owned())
+        })
+        .collect();
+    let mut missing = 0;
+    for turn in turns {
+        let sequence = Some(turn.sequence);
+        if lines.iter().any(|(known, _)| *known == sequence) {
+            continue;
+        }
+        let at = lines.iter().position(|(known, _)| *known > sequence).unwrap_or(lines.len());
+        let line = serde_json::to_vec(&turn).expect("strings and numbers become JSON");
+        lines.insert(at, (sequence, line));
+        missing += 1;
+    }
+    if missing > 0 {
+        let text: Vec<u8> =
+            lines.into_iter().flat_map(|(_, line)| [line, b"\n".to_vec()].concat()).collect();
+        atomic::write(&path, &text)?;
+    }
+    Ok(missing)
+}
+
+fn is_json(line: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()
+}
+
+/// Brings a log to disk, if there is one.
+///
+/// # Errors
+/// It cannot be.
+pub fn sync(folder: &Path, id: &str) -> Result<()> {
+    let path = path(folder, id);
+    match File::open(&path).and_then(|log| log.sync_all()) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("sync", &path, e)),
+        _ => Ok(()),
+    }
 }
 
 /// The turns of a session, in order. What a power loss has torn is left out.

@@ -23,6 +23,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::log::Entry;
 use super::{Session, Verdict, is_id};
 use crate::blobs::BlobId;
 use crate::config::Policy;
@@ -236,6 +237,8 @@ pub struct History {
     pub states: BTreeMap<String, Session>,
     /// The files that were carried out, or are being carried out.
     pub files: Vec<FileId>,
+    /// What the logs say of the turns that have an end, in order, by session.
+    pub logged: BTreeMap<String, Vec<Entry>>,
     /// The turn that has no end.
     pub unfinished: Option<Unfinished>,
 }
@@ -324,7 +327,12 @@ impl History {
             (Record::End, unfinished)
                 if unfinished.as_ref().is_some_and(|t| t.commit.is_some()) =>
             {
-                *unfinished = None;
+                let turn = unfinished.take();
+                if let Some(Unfinished { begin, commit: Some(commit), .. }) = turn
+                    && let Some(entry) = Entry::of(&begin, &commit.session, commit.recovered)
+                {
+                    self.logged.entry(commit.session.id).or_default().push(entry);
+                }
             }
             _ => return None,
         }

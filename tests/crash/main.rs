@@ -6,6 +6,7 @@
 mod asking;
 mod guard;
 mod guests;
+mod logs;
 mod moves;
 mod order;
 mod runs;
