@@ -7,6 +7,7 @@ mod asking;
 mod guard;
 mod guests;
 mod logs;
+mod looks;
 mod moves;
 mod order;
 mod runs;

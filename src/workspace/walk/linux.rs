@@ -59,7 +59,10 @@ impl Handle {
 
     /// The same with all that tells whether it is as it was.
     pub(super) fn look_closely(&self, name: &[u8]) -> io::Result<(Option<EntryKind>, u64, Facts)> {
-        let found = Self::stat(self, &CString::new(name)?, AtFlags::SYMLINK_NOFOLLOW)?;
+        // What the system remembers of a file on another machine may be old, and this decides whether
+        // the file is read again: so it is asked as `stat` asks.
+        let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_SYNC_AS_STAT;
+        let found = statx(&self.0, &*CString::new(name)?, flags, StatxFlags::BASIC_STATS)?;
         let kind = match FileType::from_raw_mode(found.stx_mode.into()) {
             FileType::Directory => None,
             FileType::RegularFile => Some(EntryKind::File),
@@ -67,10 +70,6 @@ impl Handle {
             _ => Some(EntryKind::Other),
         };
         Ok((kind, found.stx_size, facts(&found)))
-    }
-
-    fn stat(&self, name: &std::ffi::CStr, flags: AtFlags) -> io::Result<Statx> {
-        Ok(statx(&self.0, name, flags | AtFlags::STATX_DONT_SYNC, StatxFlags::BASIC_STATS)?)
     }
 
     /// Reads a file, a little more than [`SIZE_LIMIT`] where it is longer.

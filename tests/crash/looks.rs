@@ -1,0 +1,48 @@
+//! How files are looked at for a checkpoint, as the system is asked; and what a look that fails comes to.
+
+use std::fs;
+use std::process::Command;
+
+use crate::scene::{Scene, can_trace};
+use crate::support::{Base, Run};
+
+/// Runs the program under strace with these options, and gives how it went and what strace saw.
+fn traced(base: &Base, options: &[&str], arguments: &[&str], input: &str) -> (Run, String) {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let plain = base.command(arguments);
+    let mut command = Command::new("strace");
+    command.args(["-f", "-qq", "-o"]).arg(file.path()).args(options);
+    command.arg(plain.get_program()).args(plain.get_args()).current_dir(base.path());
+    for (name, value) in plain.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let run = Run::of(&mut command, input);
+    (run, fs::read_to_string(file.path()).unwrap())
+}
+
+/// What is remembered of a file on another machine may be old: an undo would put back what was there before
+/// the person's last change.
+#[test]
+fn files_are_looked_at_closely_as_they_are_now() {
+    if !can_trace() {
+        return;
+    }
+    let scene = Scene::new();
+    scene.base.write("workspace/looked-at", "x\n");
+    let reply = "[RUN_COMMAND]\ntrue\n[/RUN_COMMAND]\n";
+    let arguments = ["apply", "--session", crate::support::ID, "-"];
+    let (run, trace) = traced(&scene.base, &["-e", "trace=statx"], &arguments, reply);
+    run.ok();
+    // Whoever asks for times goes by them.
+    let of_file = trace.lines().filter(|line| line.contains("\"looked-at\""));
+    let closely: Vec<&str> = of_file
+        .filter(|line| line.contains("STATX_BASIC_STATS") || line.contains("STATX_ALL"))
+        .collect();
+    assert!(!closely.is_empty(), "{trace}");
+    let remembered: Vec<_> =
+        closely.iter().filter(|line| line.contains("AT_STATX_DONT_SYNC")).collect();
+    assert!(remembered.is_empty(), "{remembered:#?}");
+}
