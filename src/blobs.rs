@@ -72,9 +72,10 @@ impl Blobs {
         self.folder.join(BLOBS).join(head).join(rest)
     }
 
-    /// Whether a blob is there, settled or not.
-    pub fn has(&self, id: &BlobId) -> bool {
-        self.waiting.contains_key(id) || self.length(id).is_some()
+    /// Whether a blob of so many bytes is there, settled or not. One of another length is what a power loss
+    /// or a failing disk has left of it.
+    pub fn has(&self, id: &BlobId, length: u64) -> bool {
+        self.waiting.contains_key(id) || self.length(id) == Some(length)
     }
 
     /// How many bytes a settled blob has; None where it is not there.
@@ -85,8 +86,8 @@ impl Blobs {
     /// Adds these bytes, unless they are there. They are on disk after the next [`Blobs::settle`].
     /// Tells how many bytes more the store has.
     pub fn add(&mut self, bytes: &[u8]) -> Result<(BlobId, u64)> {
-        let id = BlobId::of(bytes);
-        if self.has(&id) {
+        let (id, length) = (BlobId::of(bytes), bytes.len() as u64);
+        if self.has(&id, length) {
             return Ok((id, 0));
         }
         let path = self.folder.join(INCOMING).join(&id.0);
@@ -103,9 +104,9 @@ impl Blobs {
             let _ = fs::remove_file(&path);
             return Err(fail(e));
         }
-        let length = bytes.len() as u64;
+        let more = length.saturating_sub(self.length(&id).unwrap_or_default());
         self.waiting.insert(id.clone(), length);
-        Ok((id, length))
+        Ok((id, more))
     }
 
     fn make(&self, name: &str) -> io::Result<()> {
@@ -239,7 +240,10 @@ mod tests {
         let texts: Vec<String> = (0..FEW + 2).map(|n| format!("text {n}")).collect();
         let ids: Vec<BlobId> = texts.iter().map(|t| blobs.add(t.as_bytes()).unwrap().0).collect();
         let other = Blobs::new(dir.path().join("checkpoints"));
-        assert!(ids.iter().all(|id| blobs.has(id) && !other.has(id)));
+        assert!(texts.iter().zip(&ids).all(|(text, id)| {
+            let length = text.len() as u64;
+            blobs.has(id, length) && !other.has(id, length)
+        }));
         assert_eq!(blobs.read(&ids[0]).unwrap().unwrap(), b"text 0");
         blobs.settle().unwrap();
         for (text, id) in texts.iter().zip(&ids) {
@@ -248,7 +252,7 @@ mod tests {
         assert_eq!(blobs.add(b"text 1").unwrap(), (ids[1].clone(), 0));
         assert_eq!(other.all().len(), texts.len());
         other.remove(&ids[1]).unwrap();
-        assert!(!blobs.has(&ids[1]) && blobs.read(&ids[1]).unwrap().is_none());
+        assert!(!blobs.has(&ids[1], 6) && blobs.read(&ids[1]).unwrap().is_none());
     }
 
     #[test]
@@ -257,7 +261,7 @@ mod tests {
         let (id, length) = blobs.add(b"x").unwrap();
         assert_eq!(length, 1);
         blobs.forget();
-        assert!(!blobs.has(&id));
+        assert!(!blobs.has(&id, 1));
         blobs.add(b"y").unwrap();
         drop(blobs);
         let blobs = Blobs::new(dir.path().join("checkpoints"));
@@ -273,7 +277,12 @@ mod tests {
         blobs.settle().unwrap();
         fs::write(blobs.place(&id), "half").unwrap();
         assert_eq!(blobs.read(&id).unwrap(), None);
+        // What is added again makes it whole.
+        assert!(!blobs.has(&id, 5));
+        assert_eq!(blobs.add(b"whole").unwrap(), (id.clone(), 1));
+        blobs.settle().unwrap();
+        assert_eq!(blobs.read(&id).unwrap().unwrap(), b"whole");
         let path = BlobId("../../../etc/passwd".to_owned());
-        assert!(blobs.read(&path).unwrap().is_none() && !blobs.has(&path));
+        assert!(blobs.read(&path).unwrap().is_none() && !blobs.has(&path, 0));
     }
 }

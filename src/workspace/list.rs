@@ -8,6 +8,7 @@ use cap_std::fs::{DirEntry, Metadata};
 
 use super::Workspace;
 use super::locate::failed;
+use super::names::escaped;
 use crate::protocol::{Failure, FailureKind, RelPath};
 
 /// One entry of a folder.
@@ -76,9 +77,9 @@ impl Workspace {
     /// Whether an entry of the folder `above` is deaddrop's own.
     pub(super) fn is_own(&self, above: &str, name: &OsStr, found: &Metadata) -> bool {
         match name.to_str() {
-            Some(name) if above.is_empty() => self.is_state(name, found),
+            Some(name) if above.is_empty() => self.is_state(&escaped(name.as_bytes()), found),
             Some(name) if !self.state.is_empty() => {
-                self.is_state(&format!("{above}/{name}"), found)
+                self.is_state(&escaped(format!("{above}/{name}").as_bytes()), found)
             }
             // What no reply could spell is known by its number.
             _ => self.is_state("", found),
@@ -152,6 +153,20 @@ mod tests {
             let failure = workspace.list(Some(&path(own))).unwrap_err();
             assert!(failure.reason.contains("deaddrop's own state"), "{own}: {failure:?}");
         }
+    }
+
+    #[test]
+    fn deaddrops_own_state_is_known_by_its_path_whatever_that_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let (state, other) = (root.join("a%b/state"), root.join("a%b/other"));
+        let workspace = Workspace::open(root, &[state], &[]).unwrap();
+        fs::create_dir_all(&other).unwrap();
+        let found = cap_std::fs::Metadata::from_just_metadata(fs::metadata(other).unwrap());
+        assert!(workspace.is_own("a%b", "state".as_ref(), &found));
+        assert!(workspace.is_state("a%25b/state", &found));
+        assert!(!workspace.is_own("a%25b", "state".as_ref(), &found));
+        assert!(!workspace.is_own("a%b", "other".as_ref(), &found));
     }
 
     #[test]

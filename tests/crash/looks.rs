@@ -46,3 +46,25 @@ fn files_are_looked_at_closely_as_they_are_now() {
         closely.iter().filter(|line| line.contains("AT_STATX_DONT_SYNC")).collect();
     assert!(remembered.is_empty(), "{remembered:#?}");
 }
+
+#[test]
+fn a_disk_that_fails_does_not_tell_that_nothing_stands_there() {
+    if !can_trace() {
+        return;
+    }
+    let scene = Scene::new();
+    scene.base.write("workspace/d/x", "one\n");
+    scene.base.apply("[RUN_COMMAND]\nrm d/x\n[/RUN_COMMAND]\n");
+    scene.base.write("workspace/d/x", "mine\n");
+    let folder = scene.base.at("workspace/d");
+    let options =
+        ["-P", folder.to_str().unwrap(), "-e", "inject=statx,newfstatat,openat2:error=EIO"];
+    let (run, trace) = traced(&scene.base, &options, &["undo"], "");
+    if !trace.contains("INJECTED") {
+        eprintln!("SKIPPED: strace does not see the paths of open files; it may as root");
+        return;
+    }
+    let run = run.with_code(1);
+    assert!(run.stderr.contains("cannot look at d/x: Input/output error"), "{}", run.stderr);
+    assert_eq!(scene.base.read("workspace/d/x"), "mine\n");
+}

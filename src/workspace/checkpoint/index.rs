@@ -137,7 +137,7 @@ impl Index {
     pub(super) fn write(&mut self, sync: bool) -> Result<Mark> {
         let fail = |path: &PathBuf, e| Error::io("write", path, e);
         if self.id.is_empty() || self.end == 0 {
-            self.write_anew(sync)?;
+            self.write_anew()?;
         } else if !self.lines.is_empty() || sync && !self.is_synced {
             let written = self.append(sync);
             if let Err(e) = written {
@@ -166,7 +166,7 @@ impl Index {
         Ok(())
     }
 
-    fn write_anew(&mut self, sync: bool) -> Result<()> {
+    fn write_anew(&mut self) -> Result<()> {
         self.id = uuid::Uuid::new_v4().simple().to_string();
         let mut text = String::new();
         push(&mut text, &Line::Id(self.id.clone()));
@@ -177,18 +177,18 @@ impl Index {
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
         }
-        let put = if sync { atomic::write_private } else { atomic::write_soon };
-        put(&self.path, text.as_bytes())?;
+        // What is added later is synced by itself; that the file has its name is not, by that.
+        atomic::write_private(&self.path, text.as_bytes())?;
         (self.end, self.fresh) = (text.len() as u64, text.len() as u64);
         self.lines.clear();
-        self.is_synced = sync;
+        self.is_synced = true;
         Ok(())
     }
 
     /// Writes it anew where it has grown long; not within a turn, whose marks would mean nothing then.
     pub(super) fn shorten(&mut self) -> Result<()> {
         self.load(None)?;
-        if self.end > 2 * self.fresh + SLACK { self.write_anew(false) } else { Ok(()) }
+        if self.end > 2 * self.fresh + SLACK { self.write_anew() } else { Ok(()) }
     }
 
     /// The blobs of all that is seen.

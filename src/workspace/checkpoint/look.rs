@@ -8,10 +8,12 @@ use cap_std::fs::{Dir, Metadata};
 
 use super::aside::Aside;
 use super::index::Known;
+use super::plan::ancestors;
 use super::{Store, What, Why};
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
-use crate::workspace::names::{escaped_os, unescaped};
+use crate::text::visible_line;
+use crate::workspace::names::{escaped_os, shown, unescaped};
 use crate::workspace::walk::close::{By, Close, Facts, Met};
 use crate::workspace::walk::{EntryKind, Walk, walk_closely};
 use crate::workspace::{Workspace, open_to_look};
@@ -172,8 +174,12 @@ impl Store {
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
                 return Ok(Some(unreadable_now(path)));
             }
-            // A folder on the way is gone, or is something else now.
-            Err(_) => return Ok(None),
+            Err(e) if workspace.tells_nothing_is_there(path, &e) => return Ok(None),
+            // A disk that fails does not tell that nothing is there, nor does a lack of open files.
+            Err(e) => {
+                let path = visible_line(&shown(path)).into_owned();
+                return Err(Error::io("look at", path.as_ref(), e));
+            }
         };
         let facts = Facts::of(&found);
         let unkept = |why| What::Unkept { why, is: identity(&facts, found.len()) };
@@ -284,6 +290,15 @@ impl Workspace {
             _ => folder.symlink_metadata(unescaped(name))?,
         };
         Ok((folder, found))
+    }
+
+    /// Whether this error of a look at a path says that nothing stands there: it is gone, or a folder on the
+    /// way is gone or is something else now, or no such name can be.
+    fn tells_nothing_is_there(&self, path: &str, error: &io::Error) -> bool {
+        use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
+        let mut on_the_way = ancestors(path).filter(|above| *above != path);
+        matches!(error.kind(), NotFound | NotADirectory | InvalidFilename | InvalidInput)
+            || on_the_way.any(|above| self.stands_at(above).is_ok_and(|(_, f)| f.is_symlink()))
     }
 
     /// The root, which no folder of a walk lists.

@@ -259,7 +259,8 @@ impl Store {
     /// Adds a content; nothing where there is no room for it.
     fn keep(&mut self, bytes: &[u8]) -> Result<Option<BlobId>> {
         let length = bytes.len() as u64;
-        if self.size().saturating_add(length) > self.limit && !self.blobs.has(&BlobId::of(bytes)) {
+        let has = |blobs: &Blobs| blobs.has(&BlobId::of(bytes), length);
+        if self.size().saturating_add(length) > self.limit && !has(&self.blobs) {
             return Ok(None);
         }
         let (id, more) = self.blobs.add(bytes)?;

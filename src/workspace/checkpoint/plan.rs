@@ -174,7 +174,9 @@ impl Store {
                 Err(e) => return Err(Error::undo(format!("{e}; nothing was touched"))),
             }
         }
-        if now.and_then(What::blob).is_some_and(|blob| !self.blobs.has(blob)) {
+        if let Some(What::File { blob, size, .. }) = now
+            && !self.blobs.has(blob, *size)
+        {
             return Ok(Some("what it is now is not kept".to_owned()));
         }
         Ok(unkept(after, "what it was is").or_else(|| unkept(now, "what it is now is")))

@@ -141,7 +141,7 @@ fn what_is_unchanged_is_not_read_again() {
     // Another process knows what this one saw.
     scene.store = Store::new(&scene.dir.path().join("checkpoints"), 1000, 100_000);
     assert_eq!(scene.turn("true"), []);
-    assert!(!scene.store.blobs.has(&BlobId::of(b"two\n")));
+    assert!(!scene.store.blobs.has(&BlobId::of(b"two\n"), 4));
 }
 
 #[test]
@@ -363,11 +363,11 @@ fn what_nobody_needs_is_swept_and_the_rest_stays() {
     scene.sh("echo a > a");
     let first = scene.turn("echo b > a");
     scene.turn("echo c > a");
-    assert!(scene.store.blobs.has(&BlobId::of(b"a\n")));
+    assert!(scene.store.blobs.has(&BlobId::of(b"a\n"), 2));
     let needed = std::collections::BTreeSet::new();
     let size = scene.store.sweep(&needed).unwrap();
     assert_eq!((size, scene.store.blobs.all().len()), (2, 1));
-    assert!(scene.store.blobs.has(&BlobId::of(b"c\n")));
+    assert!(scene.store.blobs.has(&BlobId::of(b"c\n"), 2));
     scene.sh("echo b > a");
     let left = scene.make(reversed(first));
     assert_eq!(left, [("a".to_owned(), "what it was is not kept".to_owned())]);

@@ -10,7 +10,7 @@ use cap_std::fs::{Dir, Metadata, OpenOptions};
 
 use super::scope::{Role, Scope};
 use super::snapshot::{Content, Item, Root, What};
-use crate::protocol::Digest;
+use crate::protocol::{Digest, RelPath};
 use crate::workspace::names::{escaped_os, unescaped};
 use crate::workspace::{Workspace, without_blocking};
 
@@ -310,10 +310,13 @@ impl Workspace {
         Ok(folder)
     }
 
-    /// Whether something is deaddrop's own, which changes as it pleases.
+    /// Whether something at an escaped path is deaddrop's own, which changes as it pleases.
     pub(in crate::workspace) fn is_state(&self, path: &str, found: &Metadata) -> bool {
-        self.state.iter().any(|state| state.as_str() == path)
-            || self.state_ids.contains(&(found.dev(), found.ino()))
+        let is_there = |state: &RelPath| match path.contains('%') {
+            true => *unescaped(path) == *state.as_str(),
+            false => path == state.as_str(),
+        };
+        self.state.iter().any(is_there) || self.state_ids.contains(&(found.dev(), found.ino()))
     }
 }
 
