@@ -114,6 +114,20 @@ fn a_folder_that_the_person_has_replaced_by_a_link_is_named_by_its_files() {
 }
 
 #[test]
+fn a_file_of_the_persons_where_a_turn_put_one_for_a_folder_is_named_once() {
+    let base = Base::with_session();
+    base.write("workspace/d/x", "precious\n");
+    base.apply(&command("rm -r d; echo file > d"));
+    base.write("workspace/d", "file\nmine\n");
+    let undo = base.run(&["undo"]).with_code(1);
+    tells(&undo, &["1 file was changed since, and nothing was touched: 'd'. `--force`"]);
+    base.run(&["undo", "--force"]).ok();
+    assert_eq!(base.read("workspace/d/x"), "precious\n");
+    base.run(&["redo"]).ok();
+    assert_eq!(base.read("workspace/d"), "file\nmine\n");
+}
+
+#[test]
 fn what_is_ignored_and_renamed_by_a_command_stays() {
     let base = Base::with_session();
     base.write("workspace/.gitignore", ".envx\nbuild/\n");

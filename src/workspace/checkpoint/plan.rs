@@ -145,7 +145,9 @@ impl Store {
             let way = Change::of(folder, now, Some(What::Folder { mode }));
             if way.before.is_some() {
                 let told = way.shown();
-                if !plan.conflicts.iter().any(|other| other.starts_with(&format!("{told}/"))) {
+                let below = format!("{told}/");
+                let tells = |other: &String| *other == told || other.starts_with(&below);
+                if !plan.conflicts.iter().any(tells) {
                     plan.conflicts.push(told);
                 }
                 if let Some(why) = self.cannot(way.before.as_ref(), None)? {
