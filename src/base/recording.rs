@@ -164,6 +164,7 @@ fn how(change: &Change) -> Option<How> {
             {
                 How::Mode
             }
+            (_, Some(after)) if after.is_unreadable() => How::Unreadable,
             _ => How::Changed,
         },
     })

@@ -141,6 +141,8 @@ pub enum How {
     Mode,
     /// It is not there any more.
     Deleted,
+    /// It cannot be read since.
+    Unreadable,
 }
 
 impl FileChange {
@@ -149,9 +151,13 @@ impl FileChange {
         let before = match self.how {
             How::New => "new ",
             How::Deleted => "deleted ",
-            How::Changed | How::Mode => "",
+            How::Changed | How::Mode | How::Unreadable => "",
         };
-        let after = if self.how == How::Mode { " (permissions)" } else { "" };
+        let after = match self.how {
+            How::Mode => " (permissions)",
+            How::Unreadable => " (cannot be read since)",
+            _ => "",
+        };
         format!("{before}{}{after}", self.path)
     }
 

@@ -152,4 +152,6 @@ mod undo_over;
 #[cfg(target_os = "linux")]
 mod undo_told;
 #[cfg(target_os = "linux")]
+mod undo_unseen;
+#[cfg(target_os = "linux")]
 mod whereabouts;

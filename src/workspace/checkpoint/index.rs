@@ -2,7 +2,7 @@
 //! what stood there before a command, for a turn that is taken up again.
 //!
 //! A file of lines, `checksum " " JSON`, that only grows within a turn; a line says what stands
-//! somewhere, that nothing does, or which rules hold. So a turn writes as much as has changed, and a
+//! somewhere, that nothing does, which rules hold, or where nothing could be seen. So a turn writes as much as has changed, and a
 //! place in the file ([`Mark`]) stands for all that was so then. What is torn or damaged at its end
 //! counts as never seen.
 
@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::What;
+use super::hidden::Hidden;
 use crate::atomic;
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
@@ -44,6 +45,7 @@ enum Line {
     Set(String, Known),
     Gone(String),
     Rules(Texts),
+    Hidden(Hidden),
 }
 
 /// A state of the index.
@@ -61,6 +63,8 @@ pub(super) struct Index {
     id: String,
     pub(super) seen: BTreeMap<String, Known>,
     pub(super) rules: Texts,
+    /// Where the last look could not see.
+    pub(super) hidden: Hidden,
     /// How long the file is, and how long it was when it was written anew.
     end: u64,
     fresh: u64,
@@ -74,8 +78,8 @@ impl Index {
     pub(super) fn new(path: PathBuf) -> Self {
         let (id, lines) = (String::new(), String::new());
         let (seen, rules) = (BTreeMap::new(), Texts::new());
-        let (is_synced, is_loaded) = (false, false);
-        Self { path, id, seen, rules, end: 0, fresh: 0, lines, is_synced, is_loaded }
+        let (hidden, is_synced, is_loaded) = (Hidden::default(), false, false);
+        Self { path, id, seen, rules, hidden, end: 0, fresh: 0, lines, is_synced, is_loaded }
     }
 
     /// What is known is to be read anew from the file.
@@ -106,6 +110,7 @@ impl Index {
                 Line::Set(path, known) => drop(self.seen.insert(path, known)),
                 Line::Gone(path) => drop(self.seen.remove(&path)),
                 Line::Rules(rules) => self.rules = rules,
+                Line::Hidden(hidden) => self.hidden = hidden,
             }
         }
         self.fresh = self.end;
@@ -126,6 +131,13 @@ impl Index {
         if rules != self.rules {
             self.note(&Line::Rules(rules.clone()));
             self.rules = rules;
+        }
+    }
+
+    pub(super) fn hide(&mut self, hidden: Hidden) {
+        if hidden != self.hidden {
+            self.note(&Line::Hidden(hidden.clone()));
+            self.hidden = hidden;
         }
     }
 
@@ -171,6 +183,7 @@ impl Index {
         let mut text = String::new();
         push(&mut text, &Line::Id(self.id.clone()));
         push(&mut text, &Line::Rules(self.rules.clone()));
+        push(&mut text, &Line::Hidden(self.hidden.clone()));
         for (path, known) in &self.seen {
             push(&mut text, &Line::Set(path.clone(), known.clone()));
         }

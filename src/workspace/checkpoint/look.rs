@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use cap_std::fs::{Dir, Metadata};
 
 use super::aside::Aside;
+use super::hidden::{Hidden, unreadable_at};
 use super::index::Known;
 use super::plan::ancestors;
 use super::{Store, What, Why};
@@ -95,16 +96,20 @@ impl Store {
                 Some(known) => known.clone(),
                 None => self.look_at_met(workspace, &met, was.as_ref(), &mut last, now)?,
             };
-            let was_what = was.as_ref().map(|known| &known.what);
+            let hidden = was.is_none() && self.index.hidden.hides(&met.path);
+            let was_what = match &was {
+                Some(known) => Some(known.what.clone()),
+                None => hidden.then(|| unreadable_at(&met.path)),
+            };
             // What the root was is unknown where no look before had it.
             let is_new_root = met.path.is_empty() && was.is_none();
-            if was_what != Some(&known.what) && !is_new_root {
+            if was_what.as_ref() != Some(&known.what) && !is_new_root {
                 let inode = met.facts.inode;
                 let is_known = kept.contains(&inode)
                     || was.as_ref().is_some_and(|known| known.facts.inode == inode);
                 differences.push(Difference {
                     path: met.path.clone(),
-                    before: was_what.cloned(),
+                    before: was_what,
                     after: Some(known.what.clone()),
                     stranger: (!is_known).then_some((met.facts, met.size)),
                 });
@@ -115,13 +120,22 @@ impl Store {
                 self.index.set(met.path, known);
             }
         }
+        let hidden = Hidden::of(unreadable);
         for (path, known) in before {
-            let is_hidden = unreadable.iter().any(|folder| path.starts_with(folder.as_str()));
-            let after = is_hidden.then(|| unreadable_now(&path));
+            // What cannot be listed may still be known by its name.
+            let cannot = |e: &io::Error| !workspace.tells_nothing_is_there(&path, e);
+            let after = match hidden.hides(&path).then(|| workspace.stands_at(&path)) {
+                None => None,
+                Some(Err(e)) if cannot(&e) => Some(unreadable_at(&path)),
+                Some(_) => self.look_at(workspace, &path, true)?,
+            };
             self.index.gone(&path);
             let before = Some(known.what);
-            differences.push(Difference { path, before, after, stranger: None });
+            if before != after {
+                differences.push(Difference { path, before, after, stranger: None });
+            }
         }
+        self.index.hide(hidden);
         self.index.go_by(rules);
         if others {
             // What is listed goes by the rules on disk.
@@ -172,7 +186,7 @@ impl Store {
         let (folder, found) = match workspace.stands_at(path) {
             Ok(found) => found,
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-                return Ok(Some(unreadable_now(path)));
+                return Ok(Some(unreadable_at(path)));
             }
             Err(e) if workspace.tells_nothing_is_there(path, &e) => return Ok(None),
             // A disk that fails does not tell that nothing is there, nor does a lack of open files.
@@ -336,11 +350,6 @@ fn unread(was: Option<&Known>, facts: &Facts, size: u64) -> Option<What> {
 /// Whether these permissions keep an owner from reading.
 pub(super) fn is_closed(mode: u32) -> bool {
     mode & 0o400 == 0
-}
-
-/// Of what cannot be looked at nothing is known but where it is.
-fn unreadable_now(path: &str) -> What {
-    What::Unkept { why: Why::Unreadable, is: path.to_owned() }
 }
 
 /// A file's bytes, unless there are more than `limit`; and what was told of it before and after.

@@ -13,7 +13,7 @@
 //!
 //! `index` remembers what was seen, `look` looks, `recorder` does so around the operations of a turn
 //! (`hands` tells commands' changes from theirs, `rules` are those from before the turn, `aside` is what
-//! they leave out, `brought` what came from there), `plan` and
+//! they leave out, `brought` what came from there, `hidden` what could not be seen), `plan` and
 //! `restore` put things back (`left` tells what is not, with what hangs on it, `copies` what may be the only
 //! copy of something, `writing` brings files to their places, `renaming` those that are not kept), `compose` makes one change of several.
 
@@ -23,6 +23,7 @@ mod brought;
 mod compose;
 mod copies;
 mod hands;
+mod hidden;
 mod index;
 mod left;
 mod look;
@@ -114,6 +115,11 @@ impl What {
             Self::Unkept { why, .. } => Some(*why),
             _ => None,
         }
+    }
+
+    /// Whether nothing is known of it, or of its content, since it could not be read.
+    pub fn is_unreadable(&self) -> bool {
+        matches!(self, Self::Unkept { why: Why::Unreadable, .. })
     }
 
     /// Whether it is not kept.

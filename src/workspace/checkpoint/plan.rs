@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::copies::content;
+use super::hidden::{Opened, is_unknown};
 use super::left::{Left, is_folder_that_goes};
 use super::look::split;
 use super::renaming::{is_same, moves};
@@ -55,6 +56,8 @@ impl Store {
             moves.iter().flat_map(|(a, b)| [a.clone(), b.clone()]).collect();
         let mut plan = Plan { key, moves, ..Plan::default() };
         let mut left = Left::default();
+        let paths = changes.iter().map(|change| change.path.as_str());
+        let opened = Opened::above(workspace, paths.filter(|path| !workspace.is_below_one(path)));
         for mut change in changes {
             if workspace.is_below_one(&change.path) {
                 let why = "its name is protected: only you write it".to_owned();
@@ -73,12 +76,15 @@ impl Store {
                 true => self.look_for_moved(workspace, &change.path, known)?,
                 false => self.look_for(workspace, &change.path, force, known)?,
             };
+            now = opened.as_before(&change.path, now);
+            // What was unknown cannot come back, whatever stands there.
+            let is_unknown = is_unknown(&change.path, change.after.as_ref());
             // What somebody did in between may also be what a later turn moved on, or removed.
             let is = |what: &Option<What>| {
                 now == *what || is_end && is_same(now.as_ref(), what.as_ref())
             };
-            let is_so = is(&change.after);
-            let is_other = change.mixed || !is_so && !is(&change.before);
+            let is_so = is(&change.after) && !is_unknown;
+            let is_other = (change.mixed || !is_so && !is(&change.before)) && !is_unknown;
             if is_end && is_other && force {
                 now = self.look_at(workspace, &change.path, force)?;
             }
@@ -113,7 +119,7 @@ impl Store {
         }
         plan.leave_what_hangs_on_it(workspace, &self.index.rules, left);
         plan.drop_ways(&ways);
-        plan.open(workspace);
+        plan.open(workspace, &opened);
         Ok(plan)
     }
 
@@ -196,7 +202,7 @@ impl Plan {
     }
 
     /// Finds the folders that nobody could write to as they are.
-    fn open(&mut self, workspace: &Workspace) {
+    fn open(&mut self, workspace: &Workspace, looked_below: &Opened<'_>) {
         let mut opened = Vec::new();
         for folder in self.folders(|_| true) {
             let target = self.changes.binary_search_by(|change| change.path.as_str().cmp(folder));
@@ -211,7 +217,7 @@ impl Plan {
                 }
                 // It is to be made.
                 Some(_) => continue,
-                None => match workspace.mode_of(folder) {
+                None => match looked_below.mode(folder).or_else(|| workspace.mode_of(folder)) {
                     Some(mode) => (mode, mode),
                     None => continue,
                 },

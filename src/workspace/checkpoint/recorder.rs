@@ -355,10 +355,12 @@ impl<'a> Recorder<'a> {
         };
         let mut all: BTreeMap<String, Change> = BTreeMap::new();
         let aside = [self.aside[0].as_ref(), self.aside[1].as_ref()];
-        for difference in self.differences.take().unwrap_or_default() {
+        let differences = self.differences.take().unwrap_or_default().into_iter();
+        for difference in differences.filter(|one| !one.was_only_hidden(self.since)) {
             let by_command = self.hands.is_by_command(&difference.path, difference.after.as_ref());
             let is_moved = self.moved.contains(&difference.path);
-            let origin = match by_command || is_moved {
+            let is_seen = !difference.was_hidden();
+            let origin = match (by_command || is_moved) && is_seen {
                 true => origin(workspace, &difference, self.since, aside),
                 false => Origin::Turn,
             };

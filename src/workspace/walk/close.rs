@@ -71,7 +71,8 @@ pub(in crate::workspace) struct Close {
     pub(in crate::workspace) rules: Texts,
     /// Whether those on disk are others.
     pub(in crate::workspace) others: bool,
-    /// Folders that could not be read, escaped, with a `/` at their end; the root is empty.
+    /// Folders that could not be read, escaped, with a `/` at their end (the root is empty), and single
+    /// entries that could not be looked at.
     pub(in crate::workspace) unreadable: Vec<String>,
 }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::close::Close;
+use crate::workspace::names::escaped;
 
 /// What stands in the workspace.
 #[derive(Debug, Default)]
@@ -10,7 +11,7 @@ pub struct Walk {
     /// All paths, one after another.
     pub(super) names: String,
     pub(super) entries: Vec<Entry>,
-    /// Folders that could not be read.
+    /// Folders that could not be read, and entries that could not be looked at.
     pub(super) unreadable: Vec<String>,
     /// Folders that hold a `.git`, in their escaped form with a `/` at the end; the root is empty.
     pub(super) repositories: Vec<String>,
@@ -235,6 +236,17 @@ impl Walk {
             self.entries.push(Entry { start, end, size, kind });
         } else {
             self.names.truncate(start);
+        }
+    }
+
+    /// Notes that an entry of a folder cannot be looked at; without a name, that none of them can.
+    pub(super) fn cannot_look(&mut self, [prefix, exact]: [&str; 2], name: &[u8]) {
+        let told = format!("{prefix}{}", String::from_utf8_lossy(name));
+        let told = if told.is_empty() { ".".to_owned() } else { told };
+        if self.unreadable.last() != Some(&told) {
+            self.unreadable.push(told);
+            let place = format!("{exact}{}", escaped(name));
+            self.close.iter_mut().for_each(|close| close.unreadable.push(place.clone()));
         }
     }
 

@@ -16,6 +16,7 @@ mod system;
 mod tracked;
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -225,14 +226,20 @@ impl Walker<'_> {
                     continue;
                 }
             }
-            let (kind, size, facts) = match &walk.close {
-                None => {
-                    let Ok((kind, size)) = handle.look(name, *kind) else { continue };
-                    (kind, size, None)
-                }
-                Some(_) => {
-                    let Ok((kind, size, facts)) = handle.look_closely(name) else { continue };
-                    (kind, size, Some(facts))
+            let looked = match &walk.close {
+                None => handle.look(name, *kind).map(|(kind, size)| (kind, size, None)),
+                Some(_) => handle.look_closely(name).map(|(kind, size, f)| (kind, size, Some(f))),
+            };
+            let (kind, size, facts) = match looked {
+                Ok(looked) => looked,
+                Err(e) => {
+                    // Where one cannot be looked at for want of rights, none can: the folder is told.
+                    match e.kind() {
+                        ErrorKind::NotFound => {}
+                        ErrorKind::PermissionDenied => walk.cannot_look([prefix, exact], b""),
+                        _ => walk.cannot_look([prefix, exact], name),
+                    }
+                    continue;
                 }
             };
             let below = || below(prefix, exact, name, &text);

@@ -1,0 +1,141 @@
+//! What could not be seen before a turn, in a folder that nobody may look into: it is unknown what it was, so
+//! nothing of it is deleted, and it is named. Driven as a user for whom permissions count.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+
+use crate::support::{Base, ID, Run};
+
+const NOBODY: u32 = 65534;
+
+/// A base directory of a user who is not root.
+struct Scene {
+    base: Base,
+    /// What is noted for him of base directories.
+    state: tempfile::TempDir,
+    is_root: bool,
+}
+
+impl Scene {
+    /// With a folder `d` of this mode that holds `x` and `k`.
+    fn new(mode: u32) -> Self {
+        let base = Base::with_session();
+        base.write("workspace/d/x", "secret\n");
+        base.write("workspace/d/k", "k\n");
+        base.write("workspace/z", "z\n");
+        let is_root = fs::metadata(base.path()).unwrap().uid() == 0;
+        let state = tempfile::tempdir().unwrap();
+        let all = [base.path(), state.path()].map(walkdir::WalkDir::new).into_iter().flatten();
+        for entry in all.filter(|_| is_root) {
+            chown(entry.unwrap().path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        let scene = Self { base, state, is_root };
+        scene.run(&["config", "allow"]).ok();
+        scene.mode(mode);
+        scene
+    }
+
+    fn mode(&self, mode: u32) {
+        fs::set_permissions(self.base.at("workspace/d"), fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn is(&self) -> u32 {
+        fs::metadata(self.base.at("workspace/d")).unwrap().mode() & 0o777
+    }
+
+    fn run_with(&self, arguments: &[&str], input: &str) -> Run {
+        let named = ["-C", self.base.path().to_str().unwrap()];
+        let mut command = self.base.command(&[&named, arguments].concat());
+        command.env("HOME", self.base.at("home")).env("DEADDROP_SANDBOX", "off");
+        command.env("XDG_STATE_HOME", self.state.path());
+        if self.is_root {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        Run::of(&mut command, input)
+    }
+
+    fn turn(&self, script: &str) -> Run {
+        let reply = format!("[RUN_COMMAND]\n{script}\n[/RUN_COMMAND]\n");
+        self.run_with(&["apply", "--session", ID, "-"], &reply).ok()
+    }
+
+    fn run(&self, arguments: &[&str]) -> Run {
+        self.run_with(arguments, "")
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        self.mode(0o755);
+    }
+}
+
+#[test]
+fn what_lay_in_a_folder_that_could_not_be_read_is_never_deleted() {
+    for mode in [0o000, 0o311, 0o444] {
+        let scene = Scene::new(mode);
+        scene.turn("echo y > z; chmod 755 d; sed -i s/secret/public/ d/x; echo new > d/new");
+        let undo = scene.run(&["undo"]).ok();
+        for name in ["x", "new"] {
+            let told = format!(
+                "'d/{name}' is left as it is: what it was is not kept: it could not be read"
+            );
+            assert!(undo.stderr.contains(&told), "{mode:o}: {}", undo.stderr);
+        }
+        // What the turn only let be seen is none of its changes.
+        assert!(!undo.stderr.contains("d/k"), "{mode:o}: {}", undo.stderr);
+        assert_eq!((scene.is(), scene.base.read("workspace/z").as_str()), (mode, "z\n"));
+        scene.mode(0o755);
+        assert_eq!(scene.base.read("workspace/d/x"), "public\n", "{mode:o}");
+        assert_eq!(scene.base.names("workspace/d"), ["k", "new", "x"], "{mode:o}");
+    }
+}
+
+#[test]
+fn what_a_turn_hides_is_not_told_as_deleted_and_is_there_after_an_undo() {
+    for mode in [0o000, 0o311, 0o444] {
+        let scene = Scene::new(0o755);
+        let turn = scene.turn(&format!("echo y > z; chmod {mode:o} d"));
+        assert!(!turn.stderr.contains("deleted"), "{mode:o}: {}", turn.stderr);
+        let undo = scene.run(&["undo"]).ok();
+        assert!(!undo.stderr.contains("left as it is"), "{mode:o}: {}", undo.stderr);
+        assert_eq!((scene.is(), scene.base.read("workspace/z").as_str()), (0o755, "z\n"));
+        assert_eq!(scene.base.read("workspace/d/x"), "secret\n", "{mode:o}");
+    }
+}
+
+#[test]
+fn what_a_turn_hid_and_a_later_one_changed_is_looked_at_before_it_is_told() {
+    let scene = Scene::new(0o755);
+    scene.turn("chmod 000 d");
+    scene.turn("chmod 755 d; sed -i s/secret/public/ d/x");
+    let undo = scene.run(&["undo"]).ok();
+    assert!(undo.stderr.contains("'d/x' is left as it is: what it was is not kept"), "{undo:?}");
+    assert_eq!(scene.is(), 0);
+    // What stands there now is neither what the first turn left, as far as that is known, nor what it was.
+    let undo = scene.run(&["undo"]).with_code(1);
+    assert!(
+        undo.stderr.contains("1 file was changed since, and nothing was touched: 'd/x'"),
+        "{undo:?}"
+    );
+    assert_eq!(scene.is(), 0);
+    scene.run(&["undo", "--force"]).ok();
+    assert_eq!((scene.is(), scene.base.read("workspace/d/x").as_str()), (0o755, "secret\n"));
+    scene.run(&["redo"]).ok();
+    assert_eq!(scene.is(), 0);
+    scene.mode(0o755);
+    assert_eq!(scene.base.read("workspace/d/x"), "public\n");
+}
+
+#[test]
+fn what_a_turn_changed_and_hid_goes_back_by_force() {
+    let scene = Scene::new(0o755);
+    scene.turn("echo evil > d/x; chmod 000 d");
+    let undo = scene.run(&["undo"]).with_code(1);
+    assert!(undo.stderr.contains("nothing was touched: 'd/x'"), "{undo:?}");
+    assert_eq!(scene.is(), 0);
+    scene.run(&["undo", "--force"]).ok();
+    assert_eq!((scene.is(), scene.base.read("workspace/d/x").as_str()), (0o755, "secret\n"));
+    assert_eq!(scene.base.read("workspace/d/k"), "k\n");
+}
