@@ -2,10 +2,12 @@
 //! something stands for a secret that was not shown: `[withheld: AWS key]`. Pure.
 
 mod shorter;
+mod shrinking;
 
 use std::collections::HashSet;
 
-use super::RelPath;
+use self::shrinking::Loss;
+use super::{RelPath, Replacement};
 use crate::secrets;
 
 /// Why a line is not put into a file, which would lose something by it, as that follows the line's name;
@@ -37,22 +39,41 @@ pub fn left_out<'a>(new: &'a str, old: &[u8]) -> Option<(usize, &'a str)> {
     first_of(elisions(new), new, old)
 }
 
-/// The same of lines that count only in what replaces the whole of a longer file: what the one at
-/// `path` held, `old`, had more lines.
-pub fn left_out_of_longer<'a>(
+/// The same of lines that count only where a text is replaced by a shorter one: in the file at `path`,
+/// which is `old`, `new` takes the place of `replaced`.
+pub fn left_out_of<'a>(
     new: &'a str,
+    replaced: &[u8],
     old: &[u8],
     path: &RelPath,
 ) -> Option<(usize, &'a str)> {
-    let is_longer = || old.split(|b| *b == b'\n').count() > new.split('\n').count();
+    let loss = Loss::of(new, replaced)?;
+    let mut found = shrinking::lines(new, Some(path), loss).peekable();
+    if found.peek().is_some()
+        && let Some(found) = first_of(found, new, old)
+    {
+        return Some(found);
+    }
+    let is_longer = || replaced.split(|b| *b == b'\n').count() > new.split('\n').count();
     let mut found = shorter::lines(new, Some(path)).peekable();
     found.peek()?;
     if is_longer() { first_of(found, new, old) } else { None }
 }
 
-/// The same of the lines alone in which something stands for a secret.
-pub fn withheld<'a>(new: &'a str, old: &[u8]) -> Option<(usize, &'a str)> {
-    first_of(elisions(new).filter(|(_, line)| holds_withheld(line)), new, old)
+/// The same of several edits by search: which of them it is in, the line's number in what that puts
+/// in, and the line.
+pub fn left_out_of_pairs<'a>(
+    pairs: &'a [Replacement],
+    old: &[u8],
+    path: &RelPath,
+) -> Option<(usize, usize, &'a str)> {
+    // The lines of the file are looked at for the few that have such a line alone.
+    const MOST: usize = 16;
+    let may = |(_, pair): &(usize, &Replacement)| may_leave_out(&pair.new);
+    pairs.iter().enumerate().filter(may).take(MOST).find_map(|(n, pair)| {
+        let found = left_out_of(&pair.new, pair.old.as_bytes(), old, path)?;
+        Some((n, found.0, found.1))
+    })
 }
 
 fn first_of<'a>(
@@ -69,7 +90,9 @@ fn first_of<'a>(
 
 /// Whether a text may leave something out.
 pub fn may_leave_out(text: &str) -> bool {
-    elisions(text).next().is_some() || shorter::lines(text, None).next().is_some()
+    elisions(text).next().is_some()
+        || shorter::lines(text, None).next().is_some()
+        || shrinking::lines(text, None, Loss::Half).next().is_some()
 }
 
 /// The lines that stand for others, with where they begin.
@@ -188,7 +211,7 @@ mod tests {
         assert_eq!(left_out(new, b"a = 1\nkey = \"x\"\n").unwrap().0, 2);
         assert_eq!(left_out(new, new.as_bytes()), None);
         let both = format!("# ... existing code ...\n{new}");
-        assert_eq!((left_out(&both, b"x").unwrap().0, withheld(&both, b"x").unwrap().0), (1, 3));
+        assert_eq!(left_out(&both, b"x").unwrap().0, 1);
         assert!(loses("[withheld: x]", "a", "").contains("for a secret, which 'a' would lose"));
         assert!(loses("// ...", "a", "b").starts_with("stands for lines that 'a' would lose"));
     }
@@ -259,9 +282,10 @@ mod tests {
         let new = "a\n\n# existing methods\n";
         let path = RelPath::parse("a.py").unwrap();
         assert!(may_leave_out(new) && left_out(new, b"a\nb\nc\nd\n").is_none());
-        let found = left_out_of_longer(new, b"a\nb\nc\nd\n", &path);
+        let found = left_out_of(new, b"a\nb\nc\nd\n", b"a\nb\nc\nd\n", &path);
         assert_eq!(found, Some((3, "# existing methods")));
-        assert_eq!(left_out_of_longer(new, b"a\nb\nc\n", &path), None);
-        assert_eq!(left_out_of_longer(new, b"a\n  # existing methods\nb\nc\nd\n", &path), None);
+        assert_eq!(left_out_of(new, b"a\n", b"a\nb\nc\n", &path), None);
+        let old = b"a\n  # existing methods\nb\nc\nd\n";
+        assert_eq!(left_out_of(new, old, old, &path), None);
     }
 }

@@ -20,6 +20,7 @@ mod path;
 mod reply;
 pub mod rpc;
 mod seen;
+pub mod signs;
 pub mod tags;
 mod warning;
 

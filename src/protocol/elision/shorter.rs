@@ -51,9 +51,17 @@ fn may_be_left_by(line: &str, before: &str, ending: Option<&str>) -> bool {
     match ending {
         // Of a stub it is what a body is, and in YAML the end of a document.
         Some("pyi" | "yaml" | "yml") => false,
-        Some("py" | "pyx" | "ipy") => !line.starts_with([' ', '\t']),
+        Some("py" | "pyx" | "ipy") if line.starts_with([' ', '\t']) => !may_be_a_body(before),
         _ => true,
     }
+}
+
+/// Whether dots alone may be what a body of Python is, below such a line, or of an example in its words.
+fn may_be_a_body(before: &str) -> bool {
+    before.is_empty()
+        || before.ends_with([':', '"', '\''])
+        || ["#", "@", ">>>", "..."].iter().any(|begin| before.starts_with(begin))
+        || before.rsplit_once('#').is_some_and(|(code, _)| code.trim_end().ends_with(':'))
 }
 
 /// What a comment says, or what stands in brackets; in texts a `#` begins a heading.
@@ -261,6 +269,8 @@ mod tests {
         for (new, path, is_one) in [
             ("a\n...\n", "a.py", true),
             ("def f():\n    ...\n", "a.py", false),
+            ("def f():\n    g()\n    ...\n", "a.py", true),
+            ("def f():\n    'Says.'\n    ...\n", "a.py", false),
             ("def f(): ...\n...\n", "a.pyi", false),
             ("a {\n    ...\n}\n", "a.rs", true),
             ("int f(int a,\n    ...\n);\n", "a.h", false),

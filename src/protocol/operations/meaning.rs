@@ -11,7 +11,7 @@ use super::{
 };
 use crate::protocol::{
     Asked, Asks, Change, Content, Existing, Invalid, Kind, Mistake, Operation as Meant, PathFault,
-    Reading, RelPath, Replacement, ShellCommand, Step, Streams, Warning, WarningSort,
+    Reading, RelPath, Replacement, ShellCommand, Step, Streams, Warning, WarningSort, tags,
 };
 
 /// The id of a `message` that ends a session, where it is the last operation of a reply. It is a
@@ -143,14 +143,17 @@ fn meant(operation: Operation, warnings: &mut Vec<Warning>) -> Result<Meant, Pat
             text.truncate(text.strip_suffix('\n').map_or(text.len(), str::len));
             Meant::Message { text }
         }
-        Operation::CreateFile(create) => Meant::Create {
-            path: read_path(&create.path, warnings)?,
-            existing: match create.overwrite {
+        Operation::CreateFile(mut create) => {
+            let path = read_path(&create.path, warnings)?;
+            if create.encoding.unwrap_or_default() == Encoding::Utf8 && tags::is_code(&path) {
+                without_fence(&mut create.content, warnings);
+            }
+            let existing = match create.overwrite {
                 Some(true) => Existing::replaced_by(&create.content),
                 _ => Existing::Fail,
-            },
-            content: content(create),
-        },
+            };
+            Meant::Create { path, existing, content: content(create) }
+        }
         Operation::ReadFile(read) => Meant::Read {
             path: read_path(&read.path, warnings)?,
             reading: Reading::Now(read.encoding.unwrap_or_default()),
@@ -185,6 +188,14 @@ fn content(create: CreateFileOperation) -> Content {
             Err(_) => Content::Text(create.content),
         },
     }
+}
+
+/// Takes off the fence that a content of code is.
+fn without_fence(content: &mut String, warnings: &mut Vec<Warning>) {
+    let Some(inner) = tags::in_a_fence(content) else { return };
+    *content = inner.to_owned();
+    let told = "the content stood in a fence of its own, which was taken off: send it without one";
+    warnings.push(Warning::new(WarningSort::FenceTakenOff, told));
 }
 
 fn read_path(text: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, PathFault> {

@@ -3,6 +3,7 @@
 use super::attributes::brief;
 use super::bodies::{self, Body};
 use super::catalogue::Command;
+use super::markers;
 use super::notes;
 use super::pairs;
 use super::paths::{self, Refusal};
@@ -53,7 +54,7 @@ impl Block<'_> {
     }
 
     fn read(self) -> Step {
-        let Self { command, number, tag, values, body, body_line, mut warnings } = self;
+        let Self { command, number, tag, values, mut body, body_line, mut warnings } = self;
         let value = |name: &str| {
             let at = command.attributes.iter().position(|known| known.name == name)?;
             values.get(at)?.as_deref()
@@ -87,8 +88,14 @@ impl Block<'_> {
             }
         }
         let in_pairs = command.kind == Kind::Edit && value("start_line").is_none();
+        if in_pairs {
+            body = markers::repaired(body, tag, body_line, &mut warnings);
+        }
         if in_pairs && !pairs::are_in(&body) {
-            let asks = match pairs::nearly(&body, body_line) {
+            let indented = || {
+                markers::indented(&body, body_line).map(|told| wrong(Mistake::SearchPairs, told))
+            };
+            let asks = match indented().or_else(|| pairs::nearly(&body, body_line)) {
                 Some(what) => body_fault(command, number, tag, &what, pairs::FORM),
                 None if bodies::is_diff(&body) => {
                     let told = "the body is a diff, which is no edit: send the lines that are to be replaced and those for them as a pair, without signs before them";

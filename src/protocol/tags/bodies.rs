@@ -2,11 +2,13 @@
 //! signs of a quotation, taken off where that is beyond doubt, with a warning. A diff, conflict markers
 //! and pairs out of place are refused, or kept with a warning where they may be content.
 
+use super::attributes::brief;
 use super::gutter::{self, Begins};
 use super::notes::{self, fence_of};
 use super::pairs;
 use super::sorts::{Sort, is_document, sort};
 use super::wrong::{Wrong, wrong};
+use crate::protocol::signs as diff;
 use crate::protocol::{Kind, Mistake, RelPath, Warning, WarningSort};
 
 /// A body, and the line of the reply that it begins on.
@@ -94,7 +96,13 @@ pub(super) fn repaired(
         warnings.push(Warning::new(WarningSort::MarkersKept, told));
     }
     if !is_patch {
-        warnings.extend(signed(&text, &of, "")?);
+        let told = signed(&text, &of, "")?;
+        let is_told = told.is_some();
+        warnings.extend(told);
+        let (some, all) = diff::added(&text);
+        if !is_told && some > 0 && (some == all || kind == Kind::Edit) {
+            warnings.extend(added(&text, &of));
+        }
     }
     Ok((text, begins))
 }
@@ -153,6 +161,11 @@ fn fenced(text: &str, loosely: bool) -> Result<Option<&str>, Wrong> {
     Ok(Some(inner))
 }
 
+/// What stands in the fence that the content of a file is, if it is one beyond doubt.
+pub(in crate::protocol) fn in_a_fence(text: &str) -> Option<&str> {
+    fenced(text, false).ok().flatten()
+}
+
 /// Whether a text is a diff from its beginning.
 pub(super) fn is_diff(text: &str) -> bool {
     let is_said = |line: &&str| {
@@ -204,21 +217,59 @@ fn signed(text: &str, of: &str, refused: &str) -> Result<Option<Warning>, Wrong>
     }
 }
 
-/// A body in pairs without the line numbers before what they put in; looks for signs of a diff there,
-/// where what they search for has none.
+/// A body in pairs without the line numbers and the fences before what they put in; looks for signs of
+/// a diff there, where what they search for has none.
 fn of_pairs(body: String, line: usize, warnings: &mut Vec<Warning>) -> Result<String, Wrong> {
-    let has_signs = body.contains("\n+") && body.contains("\n-");
-    if !has_signs && !gutter::has_numbers(&body) {
+    let has_signs = body.contains("\n+") || body.contains("\n-");
+    let has_fence = body.contains("\n```") || body.contains("\n~~~");
+    if !has_signs && !has_fence && !gutter::has_numbers(&body) {
         return Ok(body);
     }
     // What is wrong with them is told by whoever reads them for good.
     let Ok(mut pairs) = pairs::read(&body, line) else { return Ok(body) };
-    let is_changed = gutter::without_in_pairs(&mut pairs, line, warnings)?;
+    let mut is_changed = gutter::without_in_pairs(&mut pairs, line, warnings)?;
     let of = format!("a REPLACE text in the body from line {line} on");
+    for pair in
+        pairs.iter_mut().filter(|pair| fenced(&pair.old, false).is_ok_and(|old| old.is_none()))
+    {
+        if let Some(inner) = fenced(&pair.new, false)? {
+            let told = format!(
+                "{of} stood in a fence of its own, which was taken off: send it without one"
+            );
+            warnings.push(Warning::new(WarningSort::FenceTakenOff, told));
+            (pair.new, is_changed) = (String::from(inner), true);
+        }
+    }
     for pair in pairs.iter().filter(|pair| signs(&pair.old).is_none()) {
-        warnings.extend(signed(&pair.new, &of, "of a REPLACE text ")?);
+        if let Some(told) = signed(&pair.new, &of, "of a REPLACE text ")? {
+            warnings.push(told);
+        } else if let Some((_, found)) = diff::of_a_diff(&pair.new, pair.old.as_bytes()) {
+            let told = format!(
+                "`{}` in a REPLACE text is a line of a diff: send the lines as they are to stand there, without signs before them",
+                brief(found)
+            );
+            return Err(wrong(Mistake::Diff, told));
+        } else if diff::added(&pair.old).0 == 0 {
+            warnings.extend(added(&pair.new, &of));
+        }
     }
     Ok(if is_changed { pairs::write(&pairs) } else { body })
+}
+
+/// What is told of lines that begin with a `+`, which is kept.
+fn added(text: &str, of: &str) -> Option<Warning> {
+    let (some, all) = diff::added(text);
+    let which = match some {
+        0 => return None,
+        _ if some == all => String::from("each line"),
+        1 => String::from("a line"),
+        _ => format!("{some} lines"),
+    };
+    let verb = if some == all || some == 1 { "begins" } else { "begin" };
+    let told = format!(
+        "{which} of {of} {verb} with +, as in a diff; the signs were kept as content: send the lines without them if they are none of the file"
+    );
+    Some(Warning::new(WarningSort::SignsKept, told))
 }
 
 fn is_hunk(line: &str) -> bool {

@@ -19,7 +19,7 @@
 //! `outboxes`, `pasted`, `think`, `musings`, `unknown`), `reader` makes blocks of them (`address`, `prose`,
 //! `ends`, `words`, `range`, `cut`, `joined`, `opened`, `odd`), `attributes` and `demands` read their tags,
 //! `paths` the paths there. `block` says what a block asks for; `bodies` takes off what is none of its
-//! body (`gutter`, `pairs`, by `sorts` of files), `escapes` and `notes` tell what is odd there. Commands
+//! body (`gutter`, `markers`, `pairs`, by `sorts` of files), `escapes` and `notes` tell what is odd there. Commands
 //! and their attributes are a table, `catalogue`; `repairs` and `wrong` are what was overlooked and what is
 //! told. `printer` writes such blocks, `results` what came of them.
 
@@ -38,6 +38,7 @@ mod joined;
 mod labels;
 mod lead;
 mod line;
+mod markers;
 mod marks;
 mod musings;
 mod names;
@@ -62,13 +63,14 @@ mod unknown;
 mod words;
 mod wrong;
 
+pub(in crate::protocol) use bodies::in_a_fence;
 pub use catalogue::name;
 pub use notes::is_button;
 pub use printer::{asked_at, print, range_asked};
 pub use reader::parse;
 pub(in crate::protocol) use reader::{Blocks, NO_COMMAND, blocks};
 pub use results::{EXCERPT_LINES, excerpt, has_room, output, summary};
-pub(in crate::protocol) use sorts::is_code;
+pub(crate) use sorts::is_code;
 
 /// What an LLM is told about this dialect: the PROTOCOL section of every outbox.
 pub const PROMPT: &str = include_str!("../../../protocol-prompt/tags.md");

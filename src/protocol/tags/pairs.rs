@@ -10,6 +10,7 @@
 
 use super::attributes::brief;
 use super::notes::fence_of;
+use super::repairs::is_zero_width;
 use super::wrong::{Wrong, wrong};
 use crate::protocol::{Mistake, Replacement, Warning, WarningSort};
 
@@ -23,6 +24,20 @@ const SIGNS: std::ops::RangeInclusive<usize> = 5..=40;
 /// Whether a body is meant as pairs.
 pub(super) fn are_in(body: &str) -> bool {
     body.lines().any(|line| begin(line).is_some())
+}
+
+/// Whether a line is the first of a pair.
+pub(super) fn is_beginning(line: &str) -> bool {
+    begin(line).is_some()
+}
+
+/// Whether a line is one of the three of a pair.
+pub(super) fn is_any_marker(line: &str) -> bool {
+    let is = |sign: char, word| {
+        let signs = (line.len() - line.trim_start_matches(sign).len()) / sign.len_utf8();
+        SIGNS.contains(&signs) && is_marker(line, sign, signs, word)
+    };
+    is('<', "SEARCH") || is('>', "REPLACE") || is('=', "")
 }
 
 /// Whether a body holds nothing but pairs, be the last one whole or not.
@@ -55,7 +70,7 @@ pub(super) fn nearly(body: &str, first: usize) -> Option<Wrong> {
     let escaped = if was_plain {
         ""
     } else {
-        "; its signs came as entities or with \\ before them: send the block in a fence (```), so that they stay as they are"
+        "; its signs came as entities, as « or with \\ before them: send the block in a fence (```), so that they stay as they are"
     };
     let shown = brief(line.trim());
     let told = format!("line {} `{shown}` begins no pair: {MARKERS}{escaped}", first + n);
@@ -68,8 +83,9 @@ const MARKERS: &str = "the lines of a pair are <<<<<<< SEARCH, ======= and >>>>>
 /// A line that begins with signs of a pair as HTML or Markdown writes them, as it was meant.
 fn unescaped(line: &str) -> Option<String> {
     let begin = line.trim_start();
-    let is_escaped = begin.starts_with("&lt;&lt;&lt;") || begin.starts_with("\\<");
-    is_escaped.then(|| begin.replace("&lt;", "<").replace("\\<", "<"))
+    let is_escaped =
+        begin.starts_with("&lt;&lt;&lt;") || begin.starts_with("\\<") || begin.starts_with('«');
+    is_escaped.then(|| begin.replace("&lt;", "<").replace("\\<", "<").replace('«', "<<"))
 }
 
 /// What is told of the first line of a pair that was taken though it is not written as it should be:
@@ -114,6 +130,17 @@ fn is_nearly(line: &str, sign: char) -> bool {
     signs >= 3 && WORDS.contains(&word)
 }
 
+/// The same of the last line alone, also behind what a chat window puts before it.
+fn is_nearly_end(line: &str) -> bool {
+    let before = |c: char| is_zero_width(c) || c.is_whitespace() || "*-+`\\_•".contains(c);
+    let plain = line.trim_start_matches(before);
+    if plain.len() < 120 && plain.starts_with("&gt;") {
+        return is_nearly(&plain.replace("&gt;", ">"), '>');
+    }
+    // No marker is longer; long lines are not copied.
+    plain.len() < 120 && is_nearly(&plain.replace("\\>", ">").replace('»', ">>"), '>')
+}
+
 /// The pairs of a body, each text as whole lines; `first` is the line of the reply that it begins on.
 pub(super) fn read(body: &str, first: usize) -> Result<Vec<Replacement>, Wrong> {
     let no_pair = |told| wrong(Mistake::SearchPairs, told);
@@ -152,7 +179,7 @@ pub(super) fn read(body: &str, first: usize) -> Result<Vec<Replacement>, Wrong> 
                     told_of(nearly)
                 )));
             } else {
-                if nearly.is_none() && (is_nearly(line, '>') || is_divider(line)) {
+                if nearly.is_none() && (is_nearly_end(line) || is_divider(line)) {
                     nearly = Some((first + at, line));
                 }
                 texts[usize::from(in_new)].push_str(line);

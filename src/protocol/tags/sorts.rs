@@ -43,7 +43,7 @@ const MADE_FROM: [&str; 9] =
     ["j2", "jinja", "jinja2", "tmpl", "tpl", "erb", "hbs", "template", "bak"];
 
 /// Whether a file of that name is none in which marks, signs and dots may be content.
-pub(in crate::protocol) fn is_code(path: &RelPath) -> bool {
+pub(crate) fn is_code(path: &RelPath) -> bool {
     sort(path) == Sort::Code
 }
 

@@ -6,9 +6,9 @@ use super::search_edit::{self, Searched, Unfound};
 use super::{closest, lines_left_out, nearest};
 use crate::protocol::{
     Change, Detail, Excerpt, Failure, Fresh, Likeness, Loosely, Mistake, RelPath, Replacement,
-    Revision, Seen, elision,
+    Revision, Seen, elision, signs, tags,
 };
-use crate::text::count;
+use crate::text::{count, visible_line};
 
 /// How many bytes all edits of one operation may look at and move together: a second or two, in
 /// which nobody can interrupt them.
@@ -50,7 +50,19 @@ fn lines(
         ))
         .as_a(Mistake::NoSuchLines)
     })?;
-    if let Some((line, text)) = elision::left_out(with, old) {
+    let replaced = part(old, start, end);
+    let may_hold_a_diff =
+        !tags::is_code(real) || real.as_str().split('/').any(|part| part == "patches");
+    if !may_hold_a_diff && let Some((line, text)) = signs::of_a_diff(with, replaced) {
+        return Err(Failure::execution(format!(
+            "Line {line} of the new lines, `{}`, is a line of a diff to lines {start}-{end} of '{real}'; nothing was changed. Send the lines that are to stand there without the others, and without signs before them (where they are meant as they are, write them with RUN_COMMAND)",
+            visible_line(text)
+        ))
+        .as_a(Mistake::Diff));
+    }
+    let left_out =
+        elision::left_out(with, old).or_else(|| elision::left_out_of(with, replaced, old, real));
+    if let Some((line, text)) = left_out {
         let instead = format!(
             "Send all of the lines from {start} to {end}, or a range for each change (where it is meant as it is, write it with RUN_COMMAND)"
         );
@@ -66,6 +78,17 @@ fn lines(
         revision: Some(revision(old, &edited.bytes, excerpt, Vec::new())),
     };
     Ok((edited.bytes, detail))
+}
+
+/// The lines of a file from `start` to `end`, which it has.
+fn part(bytes: &[u8], start: usize, end: usize) -> &[u8] {
+    let mut ends = memchr::memchr_iter(b'\n', bytes).map(|at| at + 1);
+    let begin = match start {
+        0 | 1 => 0,
+        _ => ends.nth(start - 2).unwrap_or(bytes.len()),
+    };
+    let end = end.checked_sub(start).and_then(|more| ends.nth(more)).unwrap_or(bytes.len());
+    &bytes[begin..end]
 }
 
 fn revision(old: &[u8], new: &[u8], excerpt: Excerpt, loosely: Vec<Loosely>) -> Box<Revision> {
@@ -123,10 +146,12 @@ fn first(
     replacements: &[Replacement],
 ) -> Result<(Vec<u8>, Detail), Failure> {
     let edits = replacements.len();
-    if let Some((n, line, text)) = losing(old, replacements, elision::withheld) {
+    let left_out = losing(old, replacements, elision::left_out)
+        .or_else(|| losing_some(real, old, replacements));
+    if let Some((n, line, text)) = left_out {
         let which = if edits > 1 { format!("edit {} of {edits}: ", n + 1) } else { String::new() };
         let which = format!("{which}line {line} of newContent");
-        return Err(lines_left_out(real, &which, &text, ""));
+        return Err(lines_left_out(real, &which, &text, WHOLE));
     }
     match edit::replace_first(old, replacements, EDITS_LIMIT) {
         Ok(bytes) => {
@@ -166,6 +191,9 @@ fn not_in_it(real: &RelPath, replacements: &[Replacement], n: usize, bytes: &[u8
     .as_a(Mistake::TextNotFound)
 }
 
+/// What to do instead of a newContent that stands for lines.
+const WHOLE: &str = "Send all of the lines, or an edit for each change (where it is meant as it is, write it with a shell operation)";
+
 /// What to do instead of a REPLACE text that stands for lines.
 const INSTEAD: &str = "Send all of the lines, or a pair for each change (where it is meant as it is, write it with RUN_COMMAND)";
 
@@ -187,7 +215,9 @@ fn once(
             }
             Unfound::TooMuch => too_much(real, old, edits),
         })?;
-    if let Some((n, line, text)) = losing(old, replacements, elision::left_out) {
+    let left_out = losing(old, replacements, elision::left_out)
+        .or_else(|| losing_some(real, old, replacements));
+    if let Some((n, line, text)) = left_out {
         let which = format!("{}Line {line} of the REPLACE text", which(replacements, n));
         return Err(lines_left_out(real, &which, &text, INSTEAD));
     }
@@ -221,6 +251,16 @@ fn losing(
         line -= if within { 0 } else { lines };
         within
     })?;
+    Some((n, line, text.to_owned()))
+}
+
+/// The same of lines that count only in a text which is shorter than the one it replaces.
+fn losing_some(
+    real: &RelPath,
+    old: &[u8],
+    replacements: &[Replacement],
+) -> Option<(usize, usize, String)> {
+    let (n, line, text) = elision::left_out_of_pairs(replacements, old, real)?;
     Some((n, line, text.to_owned()))
 }
 

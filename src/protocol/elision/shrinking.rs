@@ -1,0 +1,253 @@
+//! Lines that stand for others, in whatever language, where a text becomes shorter: what begins with
+//! dots, and what says of more than there is that it stays. In a text that grows such a line is taken
+//! as it is; in one that lost lines it is what they were left out for.
+
+use crate::protocol::RelPath;
+use crate::protocol::tags::is_code;
+
+/// How much shorter a text becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Loss {
+    /// Not at all, but it does not grow either.
+    None,
+    /// It loses lines.
+    Some,
+    /// It has at most half of its lines then.
+    Half,
+}
+
+impl Loss {
+    /// That of a text that takes the place of another; None where it grows. Blank lines do not count.
+    pub(super) fn of(new: &str, replaced: &[u8]) -> Option<Self> {
+        let filled = |line: &&[u8]| !line.trim_ascii().is_empty();
+        let count = |text: &[u8]| text.split(|b| *b == b'\n').filter(filled).count();
+        let (brought, gone) = (count(new.as_bytes()), count(replaced));
+        match brought {
+            _ if gone >= brought * 2 => Some(Self::Half),
+            _ if gone > brought => Some(Self::Some),
+            _ if gone == brought => Some(Self::None),
+            _ => None,
+        }
+    }
+}
+
+/// Such lines of a text, with where they begin. Without a path and a loss, all that could be one in
+/// some file.
+pub(super) fn lines<'a>(
+    new: &'a str,
+    path: Option<&RelPath>,
+    loss: Loss,
+) -> impl Iterator<Item = (usize, &'a str)> {
+    let is_code = path.is_none_or(is_code);
+    let (mut at, mut before) = (0, "");
+    new.split_inclusive('\n').filter_map(move |line| {
+        let begin = at;
+        at += line.len();
+        let shown = line.trim();
+        if shown.is_empty() {
+            return None;
+        }
+        let stands = stands_for_others(shown, before, is_code, loss);
+        before = shown;
+        stands.then_some((begin, line))
+    })
+}
+
+fn stands_for_others(line: &str, before: &str, is_code: bool, loss: Loss) -> bool {
+    const LONGEST: usize = 160;
+    if line.len() > LONGEST {
+        return false;
+    }
+    if matches!(line, "[...]" | "[…]") {
+        return true;
+    }
+    if loss == Loss::None {
+        return false;
+    }
+    if matches!(line, "..." | "…" | "⋮" | "⋯") {
+        // Of code they are looked at by what stands before them.
+        return !is_code && loss == Loss::Half;
+    }
+    let Some((marker, inner)) = said(line, is_code) else {
+        return is_bare(line) && loss == Loss::Half;
+    };
+    let begins = dots_before(inner);
+    if begins > 0 {
+        let goes_on = marker.is_some_and(|marker| before.starts_with(marker));
+        let rest = &inner[begins..];
+        // A sentence that the line before begins goes on behind dots, too, and a number behind two.
+        return !goes_on || dots_behind(rest) || rest.trim().is_empty();
+    }
+    let begin = inner.get(..12).unwrap_or(inner).to_ascii_lowercase();
+    // In brackets of its own it is said of the text itself.
+    let is_rest = marker.is_none() && (begin.starts_with("rest of ") || begin == "the rest of ");
+    (loss == Loss::Half || is_rest) && says_that_more_stays(inner)
+}
+
+/// The sign that begins a comment, and what it says; for what stands in brackets, no sign.
+fn said(line: &str, is_code: bool) -> Option<(Option<&'static str>, &str)> {
+    const MARKERS: [&str; 6] = ["{/*", "/*", "//", "#", "--", ";"];
+    if let Some(rest) = line.strip_prefix("<!--") {
+        return Some((Some("<!--"), plain(rest.strip_suffix("-->")?)));
+    }
+    if is_code && let Some(marker) = MARKERS.into_iter().find(|marker| line.starts_with(marker)) {
+        let sign = marker.chars().next_back().unwrap_or(' ');
+        let inner = line[marker.len()..].trim_start_matches(sign);
+        let inner = inner.strip_suffix("*/}").or_else(|| inner.strip_suffix("*/")).unwrap_or(inner);
+        return Some((Some(marker), plain(inner)));
+    }
+    let inner = line.trim_matches(['*', '_']);
+    let brackets = [('(', ')'), ('[', ']')];
+    let within = |(open, close)| inner.strip_prefix(open)?.strip_suffix(close);
+    brackets.into_iter().find_map(within).map(|inner| (None, plain(inner)))
+}
+
+fn plain(text: &str) -> &str {
+    let text = text.trim();
+    text.trim_start_matches(['(', '[']).trim_end_matches([')', ']']).trim()
+}
+
+/// How long the dots before a text are; of full stops it takes three.
+fn dots_before(text: &str) -> usize {
+    let rest = text.trim_start_matches(['…', '⋮', '⋯', '.']);
+    let dots = &text[..text.len() - rest.len()];
+    if dots.starts_with(['…', '⋮', '⋯']) || dots.starts_with("...") { dots.len() } else { 0 }
+}
+
+fn dots_behind(text: &str) -> bool {
+    text.ends_with("...") || text.ends_with(['…', '⋮', '⋯'])
+}
+
+/// A line of no comment that is words between dots.
+fn is_bare(line: &str) -> bool {
+    let begins = dots_before(line);
+    let rest = &line[begins..];
+    begins > 0 && rest.starts_with([' ', '(', '[']) && dots_behind(rest)
+}
+
+/// Whether these words, in one of some languages, say that what is not there stays.
+fn says_that_more_stays(words: &str) -> bool {
+    const ENDS: [&str; 32] = [
+        "as in original",
+        "as in the original",
+        "as before",
+        "as previously",
+        "stay the same",
+        "stays the same",
+        "remain the same",
+        "remains the same",
+        "identical to before",
+        "identical to the original",
+        "same as before",
+        "same as original",
+        "same as in the original",
+        ": same",
+        "unchanged",
+        "not changed",
+        "stay as they are",
+        "stays as it is",
+        "and so on",
+        "unverändert",
+        "bleibt gleich",
+        "wie bisher",
+        "wie zuvor",
+        "inchangé",
+        "inchangée",
+        "inchangés",
+        "sin cambios",
+        "sem alterações",
+        "invariato",
+        "ongewijzigd",
+        "без изменений",
+        "no changes",
+    ];
+    const BEGINS: [&str; 8] = [
+        "no changes below",
+        "no changes above",
+        "no changes after",
+        "no changes beyond",
+        "nothing changes below",
+        "unchanged below",
+        "unchanged from here",
+        "unchanged after",
+    ];
+    const HOLDS: [&str; 4] = ["保持不变", "代码不变", "変更なし", "변경 없음"];
+    let words = words.to_lowercase();
+    let words = words.trim_end_matches(['.', '…', '!', ' ']);
+    ENDS.iter().any(|end| words.ends_with(end))
+        || BEGINS.iter().any(|begin| words.starts_with(begin))
+        || HOLDS.iter().any(|held| words.contains(held))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(new: &str, path: &str, loss: Loss) -> bool {
+        lines(new, Some(&RelPath::parse(path).unwrap()), loss).next().is_some()
+    }
+
+    #[test]
+    fn dots_and_words_count_in_any_language() {
+        for line in [
+            "// ... Rest bleibt unverändert ...",
+            "// ... 其余代码保持不变 ...",
+            "# ... le reste du code reste inchangé",
+            "# ... resto del código sin cambios ...",
+            "// ... остальной код без изменений ...",
+            "// Rest des Codes unverändert",
+            "// Rest as in original",
+            "// No changes below this line",
+            "// f1 to f39 as before",
+            "// (f1 - f39 stay the same)",
+            "// The remaining functions are identical to before",
+            "// f1..f39: same",
+            "// … and so on for f1..f39",
+            "// … (37 more functions)",
+            "// ⋮",
+            "... sonst wie gehabt ...",
+            "(rest unchanged)",
+        ] {
+            assert!(found(&format!("f();\n{line}\n"), "a.rs", Loss::Half), "{line}");
+            assert!(!found(&format!("f();\n{line}\n"), "a.rs", Loss::None), "{line}");
+        }
+        for (before, line) in [
+            ("f()", "...rest,"),
+            ("f()", "// .. and 3"),
+            ("// it waits", "// ... and then goes on"),
+            ("f()", "# the counter is the same"),
+            ("f()", "print('// ... x ...')"),
+            ("f()", "x = [...]"),
+        ] {
+            assert!(!found(&format!("{before}\n{line}\n"), "a.rs", Loss::Half), "{line}");
+        }
+    }
+
+    #[test]
+    fn texts_have_other_signs() {
+        for (line, loss, is_one) in [
+            ("*(rest of the file unchanged)*", Loss::Half, true),
+            ("(rest of the README unchanged)", Loss::Some, true),
+            ("(this is unchanged)", Loss::Some, false),
+            ("[...]", Loss::None, true),
+            ("...", Loss::Half, true),
+            ("...", Loss::Some, false),
+            ("# ... a heading", Loss::Half, false),
+            ("The rest is unchanged", Loss::Half, false),
+        ] {
+            assert_eq!(found(&format!("# A\n{line}\n"), "a.md", loss), is_one, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_loss_is_counted_in_filled_lines() {
+        for (new, old, loss) in [
+            ("a\n\n\n", "a\nb\n", Some(Loss::Half)),
+            ("a\nb\n", "a\nb\nc\n", Some(Loss::Some)),
+            ("a\n", "b\n\n\n", Some(Loss::None)),
+            ("a\nb\n", "a\n", None),
+        ] {
+            assert_eq!(Loss::of(new, old.as_bytes()), loss, "{new:?}");
+        }
+    }
+}
