@@ -137,12 +137,14 @@ pub(super) fn kept(text: &str, first: Option<u64>, of: &str) -> Option<Warning> 
     let (mut begin, mut last, mut sign, mut count) = (None, None, None, 0usize);
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let inner = line.trim_start_matches(' ');
+        let inner = inner.strip_prefix('L').unwrap_or(inner);
         let digits = inner.bytes().take_while(u8::is_ascii_digit).count();
         let number: u64 = inner[..digits].parse().ok()?;
         let rest = &inner[digits..];
         let signed = rest.chars().next().unwrap_or(' ');
         let is_sign = match signed {
             ':' | '\t' => true,
+            '.' | ')' => rest.len() == 1 || rest[1..].starts_with(' '),
             ' ' => rest.starts_with("  ") || rest.trim().is_empty(),
             _ => rest.is_empty(),
         };

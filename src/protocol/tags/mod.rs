@@ -19,9 +19,9 @@
 //! `outboxes`, `pasted`, `think`, `musings`, `unknown`), `reader` makes blocks of them (`address`, `prose`,
 //! `ends`, `words`, `range`, `cut`, `joined`, `opened`, `odd`), `attributes` and `demands` read their tags,
 //! `paths` the paths there. `block` says what a block asks for; `bodies` takes off what is none of its
-//! body (`gutter`, `markers`, `pairs`, by `sorts` of files), `escapes` and `notes` tell what is odd there. Commands
-//! and their attributes are a table, `catalogue`; `repairs` and `wrong` are what was overlooked and what is
-//! told. `printer` writes such blocks, `results` what came of them.
+//! body (`gutter`, `markers`, `pairs`, by `sorts` of files), `escapes` and `notes` tell what is odd there
+//! (`strange` of characters). Commands and their attributes are a table, `catalogue`; `repairs` and `wrong`
+//! are what was overlooked and what is told. `printer` writes such blocks, `results` what came of them.
 
 mod address;
 mod attributes;
@@ -57,6 +57,7 @@ mod reader;
 mod repairs;
 mod results;
 mod sorts;
+mod strange;
 mod tails;
 mod think;
 mod unknown;

@@ -5,10 +5,8 @@ use memchr::memmem;
 use super::attributes::brief;
 use super::catalogue::COMMANDS;
 use super::sorts::{Sort, sort};
+use super::strange::{dash, strange};
 use crate::protocol::{Kind, RelPath, Warning, WarningSort};
-
-/// As many lines are named.
-const NAMED: usize = 3;
 
 /// Tells what is odd in the body of a block that begins on `line` of the reply.
 pub(super) fn tell(
@@ -20,22 +18,77 @@ pub(super) fn tell(
 ) {
     let is_said = matches!(kind, Kind::Message | Kind::Done);
     let is_prose = path.is_some_and(|path| sort(path) == Sort::Prose);
-    if !body.is_ascii() {
-        if !is_said {
-            warnings.extend(strange(body, line, is_prose));
-        }
-        warnings.extend(citation(body, line));
+    if !is_said {
+        warnings.extend(strange(body, line, is_prose));
+        warnings.extend(dash(kind, body, line));
     }
+    warnings.extend(citation(body, line));
     if is_said {
         return;
     }
-    warnings.extend(furniture(kind, is_prose, body, line));
+    if kind == Kind::Create && path.is_some_and(|path| sort(path) == Sort::Code) {
+        warnings.extend(beside(body, line));
+    }
+    warnings.extend(furniture(kind, is_prose, body, line).or_else(|| page(body, line)));
     if only_entities(body) {
         let told = format!(
             "the body from line {line} on holds HTML entities (such as &lt;) and none of the characters themselves; it was kept as it is"
         );
         warnings.push(Warning::new(WarningSort::EntitiesOnly, told));
     }
+}
+
+/// What of the text behind an opening tag begins its body, and what is told of it. A sign that a sentence
+/// or the chat puts there is none of a body whose lines stand below.
+pub(super) fn behind_tag<'a>(
+    kind: Kind,
+    first: &'a str,
+    lines: &str,
+    number: usize,
+) -> (&'a str, Option<Warning>) {
+    let is_said = matches!(kind, Kind::Message | Kind::Done);
+    if first.is_empty() || is_said {
+        return (first, None);
+    }
+    let sign = first.trim();
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let is_note = sign.len() < 6
+        && sign.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).is_some_and(is_number);
+    let is_break = matches!(sign, ":" | "." | "," | ";" | "\\" | "<br>" | "<br/>" | "<br />");
+    let is_fence = fence_of(sign) == Some(sign);
+    let is_open = || !lines.lines().any(|line| fence_of(line).is_some());
+    if !lines.trim().is_empty() && (is_note || is_break || is_fence && is_open()) {
+        let told = format!(
+            "`{}` behind the tag on line {number} was ignored; the tag is to be alone on its line",
+            brief(sign)
+        );
+        return ("", Some(Warning::new(WarningSort::TextAfterTag, told)));
+    }
+    let told = format!(
+        "the body began on the line of its tag (line {number}); put the tag on a line of its own"
+    );
+    (first, Some(Warning::new(WarningSort::BodyOnTagLine, told)))
+}
+
+/// A quotation's sign before each line of code, or a block of numbers before it, which are kept.
+fn beside(body: &str, line: usize) -> Option<Warning> {
+    let mut filled = body.lines().filter(|line| !line.trim().is_empty()).peekable();
+    let is_quoted = |line: &str| line == ">" || line.starts_with("> ");
+    if filled.peek().is_some_and(|line| is_quoted(line)) && filled.all(is_quoted) {
+        let told = format!(
+            "each line of the body from line {line} on begins with >, as in a quotation; it was kept as it is"
+        );
+        return Some(Warning::new(WarningSort::SignsKept, told));
+    }
+    let numbered = body.lines().zip(1u64..).take_while(|(line, n)| line.trim().parse() == Ok(*n));
+    let count = numbered.count();
+    let follows = || body.lines().skip(count).any(|line| !line.trim().is_empty());
+    (count > 1 && follows()).then(|| {
+        let told = format!(
+            "the body from line {line} on begins with the numbers from 1 to {count}, each on a line, as a page has them beside its code; they were kept"
+        );
+        Warning::new(WarningSort::NumbersKept, told)
+    })
 }
 
 /// Whether each line of a body begins with the blanks that stand before its tag.
@@ -77,6 +130,24 @@ pub(super) fn own_closing(kind: Kind, body: &str, line: usize) -> Option<Warning
 /// Whether that is what a button of a chat page says, in small letters.
 pub fn is_button(word: &str) -> bool {
     matches!(word, "copy code" | "copy" | "edit" | "copied!" | "run code" | "copyedit")
+}
+
+/// What a page of a chat says below a code block, or above it, and no code does.
+fn is_page(word: &str) -> bool {
+    matches!(word, "use code with caution" | "use code with caution." | "content_copy")
+}
+
+/// Such a line anywhere in a body.
+fn page(body: &str, line: usize) -> Option<Warning> {
+    const LONGEST: usize = 40;
+    let is_one = |text: &str| text.len() < LONGEST && is_page(&text.trim().to_ascii_lowercase());
+    let (n, shown) = body.lines().enumerate().find(|(_, text)| is_one(text))?;
+    let told = format!(
+        "line {} `{}` looks like a label or a button of the chat page; it was kept",
+        line + n,
+        brief(shown.trim())
+    );
+    Some(Warning::new(WarningSort::PageFurniture, told))
 }
 
 /// A button or a label of the chat page in the first lines.
@@ -127,55 +198,21 @@ fn furniture(kind: Kind, is_prose: bool, body: &str, line: usize) -> Option<Warn
     Some(Warning::new(WarningSort::PageFurniture, told))
 }
 
-/// Characters that a chat window may have put in, by code point. Quotes and fixed spaces of texts
-/// are the writer's own.
-fn strange(body: &str, line: usize, is_prose: bool) -> Option<Warning> {
-    let is_strange = |c: char| match c {
-        '\u{a0}' | '\u{202f}' | '\u{2018}'..='\u{201f}' => !is_prose,
-        '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{feff}' => true,
-        // What turns the direction of writing.
-        _ => {
-            matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-        }
-    };
-    let mut points: Vec<char> = Vec::new();
-    let mut lines: Vec<usize> = Vec::new();
-    let mut more = false;
-    for (n, text) in body.lines().enumerate() {
-        if text.is_ascii() {
-            continue;
-        }
-        let mut found = text.chars().filter(|c| is_strange(*c)).peekable();
-        if found.peek().is_none() {
-            continue;
-        }
-        if lines.len() == NAMED {
-            more = true;
-            break;
-        }
-        lines.push(line + n);
-        for c in found {
-            if !points.contains(&c) {
-                points.push(c);
-            }
-        }
-    }
-    if lines.is_empty() {
-        return None;
-    }
-    let points: Vec<String> = points.iter().map(|c| format!("U+{:04X}", u32::from(*c))).collect();
-    let lines: Vec<String> = lines.iter().map(usize::to_string).collect();
-    let told = format!(
-        "the body holds {} (line {}{}), as a chat window may put in; it was kept as it is",
-        points.join(", "),
-        lines.join(", "),
-        if more { "…" } else { "" }
-    );
-    Some(Warning::new(WarningSort::StrangeCharacters, told))
-}
-
-/// A mark that a chat puts where it cites something: `【5:0†source】`.
+/// A mark that a chat puts where it cites something: `【5:0†source】`, `:contentReference[oaicite:0]` and
+/// the signs around such marks that no font has.
 fn citation(body: &str, line: usize) -> Option<Warning> {
+    const MARKS: [(&str, &str); 2] = [
+        (":contentReference[oaicite:", ":contentReference[oaicite:…]"),
+        ("\u{e200}cite", "U+E200"),
+    ];
+    for (mark, shown) in MARKS {
+        if let Some(at) = memmem::find(body.as_bytes(), mark.as_bytes()) {
+            let line = line + memchr::memchr_iter(b'\n', &body.as_bytes()[..at]).count();
+            let told =
+                format!("line {line} holds a citation mark of the chat ({shown}); it was kept");
+            return Some(Warning::new(WarningSort::CitationMark, told));
+        }
+    }
     for at in memmem::find_iter(body.as_bytes(), "†") {
         let before: Vec<char> = body[..at].chars().rev().take(12).collect();
         let Some(begin) = before.iter().position(|c| *c == '【') else { continue };

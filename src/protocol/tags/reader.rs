@@ -268,13 +268,9 @@ impl<'a> Reader<'a> {
             warnings.push(read_as(at, &self.text[begin..range.end], &meant, closed.1));
         }
         let mut body = String::with_capacity(lines.len() + first.len() + 1);
+        let (first, told) = notes::behind_tag(command.kind, first, lines, number);
+        warnings.extend(told);
         if !first.is_empty() {
-            if !matches!(command.kind, Kind::Message | Kind::Done) {
-                let told = format!(
-                    "the body began on the line of its tag (line {number}); put the tag on a line of its own"
-                );
-                warnings.push(Warning::new(WarningSort::BodyOnTagLine, told));
-            }
             body.push_str(first);
             body.push('\n');
         }
