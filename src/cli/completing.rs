@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser, Str};
 use clap::{Arg, Command, CommandFactory, ValueHint};
 use clap_complete::Shell;
 
@@ -62,7 +62,7 @@ fn takes_other(arg: &Arg) -> bool {
 
 /// What kind of word an argument is, by the name that `--help` gives it.
 fn hint(arg: &Arg) -> ValueHint {
-    let named = arg.get_value_names().and_then(<[_]>::first).map(|name| name.as_str());
+    let named = arg.get_value_names().and_then(<[_]>::first).map(Str::as_str);
     match (named, arg.get_value_hint()) {
         (Some("DIR"), _) => ValueHint::DirPath,
         (_, ValueHint::AnyPath | ValueHint::FilePath) => ValueHint::FilePath,
@@ -124,7 +124,7 @@ fn of_fish(command: &Command) -> String {
     let mut add = |when: &str, command: &Command| {
         for arg in command.get_positionals() {
             let values = arg.get_possible_values();
-            let values: Vec<&str> = values.iter().map(|value| value.get_name()).collect();
+            let values: Vec<&str> = values.iter().map(PossibleValue::get_name).collect();
             if !values.is_empty() {
                 let values = values.join(" ");
                 let _ = writeln!(lines, "complete -c deaddrop -n \"{when}\" -f -a \"{values}\"");

@@ -104,7 +104,7 @@ impl Stage<'_> {
         self.run(self.path, &["--quiet", "init", "project"])?;
         let config = Config::of_file(&project)?;
 
-        self.step(2, "A task", "It writes an outbox, a text with all that the model needs, for you to paste into any chat. Then it waits for replies. With -v it shows what their commands print, too.", &format!("deaddrop -v new \"{TASK}\""))?;
+        self.step(2, "A task", "It writes an outbox, a text with all that the model needs, for you to paste into any chat. Then it waits for replies. With -v it shows what their commands print, too.", &format!("deaddrop new -v \"{TASK}\""))?;
         self.tell("");
         let mut serving = self.serve(&project)?;
         let store = Store::new(&config.sessions);
@@ -282,7 +282,7 @@ impl Stage<'_> {
     fn serve(&self, project: &Path) -> Result<Serving> {
         let fail = |e| Error::io("run", "deaddrop".as_ref(), e);
         let (reader, writer) = io::pipe().map_err(fail)?;
-        let mut command = self.command(project, &["-v", "new", TASK])?;
+        let mut command = self.command(project, &["new", "-v", TASK])?;
         let child = command.stdout(writer.try_clone().map_err(fail)?).stderr(writer).spawn();
         let child = child.map_err(fail)?;
         let (send, said) = mpsc::channel();

@@ -6,12 +6,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory, Subcommand};
+use clap::{Args, Subcommand};
 use clap_complete::Shell;
 use clap_mangen::Man;
 use serde_json::json;
 
-use super::arguments::Cli;
 use super::{completing, help, talk};
 use crate::error::{Error, Result};
 use crate::text::{nearest, visible_line};

@@ -83,7 +83,7 @@ Examples:
         /// What it is to be
         #[arg(required = true)]
         value: Vec<String>,
-        /// Set workspace_dir also to your home folder or the whole machine
+        /// Also where the workspace becomes your home folder or the whole machine
         #[arg(long)]
         force: bool,
         #[command(flatten)]

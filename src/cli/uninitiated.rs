@@ -5,7 +5,7 @@ use std::fs;
 
 use super::Context;
 use crate::config::{Config, FILE};
-use crate::error::{Error, Result};
+use crate::error::{self, Error};
 
 /// The folder that is the workspace where nothing says otherwise.
 const WORKSPACE: &str = "workspace";
@@ -16,7 +16,7 @@ const SEVERAL: usize = 2;
 ///
 /// # Errors
 /// The person does not want it.
-pub(super) fn heed(context: &Context) -> Result<()> {
+pub(super) fn heed(context: &Context) -> error::Result<()> {
     let Context { config, talk, .. } = context;
     let Some(what) = project(config) else { return Ok(()) };
     talk.warning(&format!(
@@ -44,7 +44,7 @@ fn project(config: &Config) -> Option<&'static str> {
         return Some("is a git repository");
     }
     let visible = |name: &std::ffi::OsStr| !name.as_encoded_bytes().starts_with(b".");
-    let entries = fs::read_dir(base).ok()?.filter_map(|entry| entry.ok());
+    let entries = fs::read_dir(base).ok()?.filter_map(Result::ok);
     let own = entries.filter(|entry| visible(&entry.file_name())).take(SEVERAL).count();
     (own >= SEVERAL).then_some("has files of its own")
 }

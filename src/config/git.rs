@@ -39,20 +39,40 @@ pub fn ask_git<T: AsRef<OsStr>>(
     }
 }
 
-/// The git directory that a folder lies in or is, by its canonical path: a `.git`, or a bare repository.
-/// What stands there git runs and obeys. None within a folder of work, wherever that lies.
+/// What git keeps in a git directory, where that is not told by its name. Who has another folder there
+/// reaches nothing of git's.
+const PARTS: [&str; 12] = [
+    "branches",
+    "hooks",
+    "info",
+    "lfs",
+    "logs",
+    "modules",
+    "objects",
+    "rebase-apply",
+    "rebase-merge",
+    "refs",
+    "remotes",
+    "worktrees",
+];
+
+/// The git directory that a folder is or is a part of, by its canonical path: a `.git`, or a bare
+/// repository. What stands there git runs and obeys. None within a folder of work, wherever that lies.
 pub fn git_directory(folder: &Path) -> Option<PathBuf> {
+    let mut part: Option<&OsStr> = None;
     for place in folder.ancestors() {
         // A folder of work of its own, also one that somebody put into a bare repository.
         if place.join(".git").symlink_metadata().is_ok() {
             return None;
         }
-        let is_named = place.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git"));
+        let name = place.file_name();
         let has = |name: &str| place.join(name).symlink_metadata().is_ok();
-        let is_one = has("HEAD") && (has("objects") && has("refs") || has("commondir"));
-        if is_named || is_one {
+        let is_one = || has("HEAD") && (has("objects") && has("refs") || has("commondir"));
+        let is_part = part.is_none_or(|part| PARTS.iter().any(|known| part == *known));
+        if name.is_some_and(|name| name.eq_ignore_ascii_case(".git")) || (is_part && is_one()) {
             return Some(place.to_owned());
         }
+        part = name;
     }
     None
 }
@@ -83,14 +103,16 @@ mod tests {
             ("p/.git/new", "p/.git"),
             ("bare", "bare"),
             ("bare/refs/heads", "bare"),
-            ("w/.git/worktrees/x/deep", "w/.git/worktrees/x"),
+            ("w/.git/worktrees/x/deep", "w/.git"),
         ] {
             assert_eq!(git_directory(&top.join(path)), Some(top.join(git)), "{path}");
         }
         // Where one works in it.
         fs::write(made("bare/main").join(".git"), "gitdir: x").unwrap();
         made("bare/main/src");
-        for path in [".", "p", "p/src", "bare/main", "bare/main/src"] {
+        for path in
+            [".", "p", "p/src", "bare/main", "bare/main/src", "bare/workspace", "bare/new/x"]
+        {
             assert_eq!(git_directory(&top.join(path)), None, "{path}");
         }
     }

@@ -327,7 +327,7 @@ fn the_demonstration_plays_a_session_and_leaves_nothing() {
     eprintln!("the demonstration took {:?}", begun.elapsed());
     for part in [
         "1. A project",
-        "$ deaddrop -v new \"Write a script that greets people\"",
+        "$ deaddrop new -v \"Write a script that greets people\"",
         "  │ [REPLY session=\"",
         "Created 'greet.sh'",
         "REJECTED: ",

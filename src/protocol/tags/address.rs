@@ -33,7 +33,7 @@ impl Reader<'_> {
             || after.chars().all(decorates)
             || mark.quote == 0 && self.first_command().is_none();
         let rest = &self.text[mark.name_end..end];
-        let names_one = attributes::pairs(rest).iter().any(|(key, _)| is_session(key));
+        let names_one = attributes::pairs(rest).0.iter().any(|(key, _)| is_session(key));
         let is_whole = mark.alone || !rest.contains(']');
         let given = tag.and_then(|tag| address(&tag.values));
         if given.is_some() && !is_read {

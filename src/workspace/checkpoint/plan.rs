@@ -51,10 +51,10 @@ impl Store {
         force: bool,
     ) -> Result<Plan> {
         let key = format!(".deaddrop-{}", uuid::Uuid::new_v4().simple());
-        let moves = moves(&changes);
+        let homes = moves(&changes);
         let ends: BTreeSet<String> =
-            moves.iter().flat_map(|(a, b)| [a.clone(), b.clone()]).collect();
-        let mut plan = Plan { key, moves, ..Plan::default() };
+            homes.iter().flat_map(|(a, b)| [a.clone(), b.clone()]).collect();
+        let mut plan = Plan { key, moves: homes, ..Plan::default() };
         let mut left = Left::default();
         let paths = changes.iter().map(|change| change.path.as_str());
         let opened = Opened::above(workspace, paths.filter(|path| !workspace.is_below_one(path)));
@@ -72,9 +72,10 @@ impl Store {
             let told = change.shown();
             let known = [change.before.as_ref(), change.after.as_ref()];
             let is_end = ends.contains(&change.path);
-            let mut now = match is_end {
-                true => self.look_for_moved(workspace, &change.path, known)?,
-                false => self.look_for(workspace, &change.path, force, known)?,
+            let mut now = if is_end {
+                self.look_for_moved(workspace, &change.path, known)?
+            } else {
+                self.look_for(workspace, &change.path, force, known)?
             };
             now = opened.as_before(&change.path, now);
             // What was unknown cannot come back, whatever stands there.
@@ -99,10 +100,8 @@ impl Store {
                 continue;
             }
             let is_renamed = is_end && !is_other;
-            let cannot = match is_renamed {
-                true => None,
-                false => self.cannot(now.as_ref(), change.after.as_ref())?,
-            };
+            let cannot =
+                if is_renamed { None } else { self.cannot(now.as_ref(), change.after.as_ref())? };
             // What is written came from elsewhere, as far as taking this back goes.
             let moved = change.after.as_ref();
             let moved = moved.is_some_and(|what| is_renamed || content(what).is_some());

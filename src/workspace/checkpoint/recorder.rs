@@ -359,15 +359,14 @@ impl<'a> Recorder<'a> {
         for difference in differences.filter(|one| !one.was_only_hidden(self.since)) {
             let by_command = self.hands.is_by_command(&difference.path, difference.after.as_ref());
             let is_moved = self.moved.contains(&difference.path);
-            let is_seen = !difference.was_hidden();
-            let origin = match (by_command || is_moved) && is_seen {
-                true => origin(workspace, &difference, self.since, aside),
-                false => Origin::Turn,
-            };
+            let mut from = Origin::Turn;
+            if (by_command || is_moved) && !difference.was_hidden() {
+                from = origin(workspace, &difference, self.since, aside);
+            }
             let Difference { path, before, after, .. } = difference;
             let change = Change::of(path.clone(), before, after);
             let mut change = Change { by_command, ..change };
-            change.came_from(origin);
+            change.came_from(from);
             all.insert(path, change);
         }
         let touched = std::mem::take(&mut self.early).into_iter().map(|touched| (touched, true));
@@ -392,7 +391,6 @@ impl<'a> Recorder<'a> {
         drop_known(&mut all);
         self.store.settle()?;
         if self.all.is_some() {
-            // It is only a memory: what is lost of it is read again.
             self.store.index.write(false)?;
         }
         let changes = all.into_values().filter(|change| change.before != change.after);

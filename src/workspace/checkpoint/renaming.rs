@@ -56,13 +56,13 @@ pub(super) fn moves(changes: &[Change]) -> BTreeMap<String, String> {
 /// Which of these changes cannot be taken back, and why: what stood or stands there is not kept.
 pub fn unrestorable(changes: &[Change]) -> Vec<(&Change, Why)> {
     let reversed = super::reversed(changes.to_vec());
-    let moves = moves(&reversed);
-    let moved: BTreeSet<&String> = moves.iter().flat_map(|(home, now)| [home, now]).collect();
+    let homes = moves(&reversed);
+    let ends: BTreeSet<&String> = homes.iter().flat_map(|(home, now)| [home, now]).collect();
     let why = |change: &Change| {
-        let sides = [&change.before, &change.after].into_iter().flatten();
-        sides.filter_map(What::unkept).next()
+        let mut sides = [&change.before, &change.after].into_iter().flatten();
+        sides.find_map(What::unkept)
     };
-    let changes = changes.iter().filter(|change| !moved.contains(&change.path));
+    let changes = changes.iter().filter(|change| !ends.contains(&change.path));
     changes.filter_map(|change| Some((change, why(change)?))).collect()
 }
 

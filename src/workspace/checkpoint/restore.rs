@@ -194,7 +194,7 @@ impl Hand<'_> {
                 match &change.after {
                     Some(What::Folder { .. }) => self.step(n, change, Self::make_folder)?,
                     Some(What::Unkept { .. }) => {
-                        self.step(n, change, |hand, change| hand.move_back(change))?;
+                        self.step(n, change, Self::move_back)?;
                     }
                     Some(_) => self.prepare_with_room(n, change)?,
                     None => {}

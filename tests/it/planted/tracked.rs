@@ -114,7 +114,8 @@ fn a_submodule_in_its_place_is_tracked_and_a_repository_without_a_folder_is_none
          printf '#!/bin/sh\\ntouch started\\n' > sub/hook; chmod +x sub/hook; rm -r sub/info; mkdir sub/info; ln -s ../../../rules sub/info/exclude; \
          printf '[core]\\nrepositoryformatversion = 0\\nbare = false\\nworktree = .\\nfsmonitor = ./hook\\n' > sub/config"
     ));
-    base.run(&["init", "c/sub"]).ok();
+    base.run(&["init", "c/sub"]).with_code(2);
+    base.run(&["-C", "c/sub", "new", "--no-watch", "A task"]).ok();
     base.sh("test ! -e c/sub/started; test ! -e started; test ! -s rules");
     // Nor is one taken for a rule of a repository's own that a link leads to.
     base.sh(&format!("{GIT} git init -q d; rm -r d/.git/info; mkdir d/.git/info; ln -s ../../../rules d/.git/info/exclude"));

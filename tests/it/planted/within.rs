@@ -28,7 +28,13 @@ fn a_folder_under_a_protected_name_is_asked_about() {
         is_refused(base.run(&NEW), &[setting]);
         assert!(base.names(folder).is_empty() && !base.exists("sessions"), "{setting} {folder}");
         base.run(&["config", "allow"]).ok();
-        base.run(&NEW).ok();
+        // What replies write there git would run, whoever agrees.
+        if setting == "workspace_dir" && folder.to_lowercase().contains(".git") {
+            let told = base.run(&NEW).with_code(2).stderr;
+            assert!(told.contains("it cannot be the workspace: it is a git directory"), "{told}");
+        } else {
+            base.run(&NEW).ok();
+        }
     }
 }
 
