@@ -22,7 +22,10 @@ const NEAR: usize = 160;
 /// As many bytes of blanks and signs at most stand between two words.
 const GAP: usize = 40;
 
-const WAYS: [fn(Name) -> Option<Range<usize>>; 12] = [
+/// Where the value of a name stands, if it stands that way.
+type Way = fn(Name) -> Option<Range<usize>>;
+
+const WAYS: [Way; 12] = [
     default_of,
     argument,
     placeholder,

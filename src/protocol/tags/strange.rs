@@ -5,21 +5,34 @@ use crate::protocol::{Kind, Warning, WarningSort};
 /// As many lines are named.
 const NAMED: usize = 3;
 
-/// Whether a character is told of. Quotes and fixed spaces of texts are the writer's own.
+/// Whether a character is told of: also letters that look like blanks. Quotes and fixed spaces of texts
+/// are the writer's own.
 fn is_strange(c: char, is_prose: bool) -> bool {
     match c {
         '\u{a0}' | '\u{202f}' | '\u{2018}'..='\u{201f}' => !is_prose,
-        '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{feff}' => true,
-        // What turns the direction of writing.
-        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
-        // What ends a line for some, and what a terminal takes for an order.
-        '\u{2028}' | '\u{2029}' | '\u{85}' | '\u{8}' | '\u{b}' | '\u{1b}' => true,
-        // Letters that look like blanks.
-        '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{2800}' => true,
-        // What can hide a text: tags, and the selectors that no writing needs.
-        '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}' => true,
-        _ => false,
+        _ => {
+            is_invisible(c)
+                || turns(c)
+                || acts(c)
+                || matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{2800}')
+        }
     }
+}
+
+/// What nobody sees, and what can hide a text: tags, and the selectors that no writing needs.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{200b}' | '\u{2060}' | '\u{feff}')
+        || matches!(c, '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}')
+}
+
+/// What turns the direction of writing.
+fn turns(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// What ends a line for some, and what a terminal takes for an order.
+fn acts(c: char) -> bool {
+    matches!(c, '\u{2028}' | '\u{2029}' | '\u{85}' | '\u{8}' | '\u{b}' | '\u{1b}')
 }
 
 /// Whether a line holds a carriage return that ends no line.
@@ -34,7 +47,7 @@ pub(super) fn strange(body: &str, line: usize, is_prose: bool) -> Option<Warning
     let mut lines: Vec<usize> = Vec::new();
     let mut count = 0usize;
     for (n, text) in body.split('\n').enumerate() {
-        if !text.as_bytes().iter().any(|byte| may_be(byte)) {
+        if !text.as_bytes().iter().any(&may_be) {
             continue;
         }
         let returns = has_return(text).then_some('\r');

@@ -312,9 +312,8 @@ impl Workspace {
 
     /// Whether something at an escaped path is deaddrop's own, which changes as it pleases.
     pub(in crate::workspace) fn is_state(&self, path: &str, found: &Metadata) -> bool {
-        let is_there = |state: &RelPath| match path.contains('%') {
-            true => *unescaped(path) == *state.as_str(),
-            false => path == state.as_str(),
+        let is_there = |state: &RelPath| {
+            path == state.as_str() || path.contains('%') && *unescaped(path) == *state.as_str()
         };
         self.state.iter().any(is_there) || self.state_ids.contains(&(found.dev(), found.ino()))
     }

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use super::is_refused;
+use super::{ALLOW, is_refused};
 use crate::support::{Base, ID, Run};
 use crate::terminal::AtTerminal;
 
