@@ -109,7 +109,7 @@ fn a_journal_that_may_not_be_read_is_told_with_what_to_do() {
     let base = project();
     base.run(&["new", "--no-watch", "A task"]).ok();
     let journal = base.at(".deaddrop/sessions/journal");
-    std::fs::set_permissions(&journal, std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(&journal, std::fs::Permissions::from_mode(0o0)).unwrap();
     if std::fs::read(&journal).is_ok() {
         eprintln!("SKIPPED: a journal that may not be read: this user may read everything");
         return;
