@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use deaddrop::protocol::{Dialect, Kind, operations, read, tags};
+use deaddrop::protocol::{Asks, Dialect, Kind, operations, read, tags};
 
 use crate::support::program;
 
@@ -228,13 +228,23 @@ fn the_prompt_of_tags_is_short_and_names_every_command() {
 
 #[test]
 fn the_prompt_of_tags_is_itself_a_reply_of_every_command() {
-    let reply = tags::parse(tags::PROMPT);
+    // Below its own sentences examples are no commands.
+    let line =
+        |line: &str| if line.ends_with(':') { "So:\n".to_owned() } else { format!("{line}\n") };
+    let examples: String = tags::PROMPT.lines().map(line).collect();
+    let reply = tags::parse(&examples);
     let kinds: Vec<&str> = reply.steps.iter().map(|step| tags::name(step.kind())).collect();
     for name in COMMANDS {
         assert!(kinds.contains(&name), "{name}: {kinds:?}");
     }
     assert!(!reply.unclosed);
     assert!(reply.steps.iter().all(|step| step.warnings.is_empty()), "{:#?}", reply.steps);
+    let whole = tags::parse(tags::PROMPT);
+    assert!(
+        matches!(whole.steps.as_slice(), [step] if matches!(step.asks, Asks::Invalid(_))),
+        "{:#?}",
+        whole.steps
+    );
 }
 
 #[test]

@@ -190,6 +190,11 @@ proptest! {
         how in 0usize..14,
         fenced in any::<bool>(),
     ) {
+        // Behind an escaped tag nobody knows which command such a body was; that is refused.
+        let is_unclear = blocks.iter().any(|(tag, body, _)| {
+            tag.starts_with("[RUN_COMMAND") && body.as_deref().is_some_and(|it| it.contains('\\'))
+        });
+        prop_assume!(how != 8 || !is_unclear);
         let plain = joined(&blocks, str::to_owned);
         let mut reply = joined(&blocks, |tag| decorated(how, tag));
         let changed = reply != plain;

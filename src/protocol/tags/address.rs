@@ -4,10 +4,10 @@ use memchr::memrchr;
 
 use super::attributes::{self, Opening, brief};
 use super::labels;
-use super::marks::{Mark, What};
+use super::marks::What;
 use super::reader::Reader;
 use super::repairs::is_zero_width;
-use crate::protocol::{Address, Asks, Kind, Mistake, Step, Warning, WarningSort};
+use crate::protocol::{Address, Asks, Mistake, Step, Warning, WarningSort};
 
 impl Reader<'_> {
     /// Takes the line that mark `n` is; `tag` is None where it cannot be read, `after` what stands
@@ -122,10 +122,7 @@ impl Reader<'_> {
     fn said_again(&mut self, n: usize, number: usize, before: usize) {
         let mark = &self.marks[n];
         let line = brief(self.line_at(mark.line));
-        let is_command = |next: &Mark| {
-            matches!(next.what, What::Opening | What::Misspelt) && !next.is_tag_of(Kind::Reply)
-        };
-        if !self.marks[n + 1..].iter().any(is_command) {
+        if self.last_command.is_none_or(|last| last < n) {
             let told = format!(
                 "line {number} `{line}` was ignored: it stands before the first command already"
             );

@@ -57,7 +57,9 @@ fn name(text: &str, at: usize) -> Option<Mark> {
     let slash = text[..begin].ends_with('/');
     let open = begin - usize::from(slash);
     let open = open - usize::from(text[..open].ends_with(['(', '{']));
-    let lead = lead(text, open)?;
+    // Behind the end of thoughts or a REPLY line there may be others on that line.
+    let is_line = |at: usize| at == 0 || text.as_bytes()[at - 1] == b'\n';
+    let lead = lead(text, open).filter(|lead| is_line(lead.line))?;
     let tail = text[name_end..line_end(text, name_end)].trim();
     let what = if slash {
         let is_alone = tail.chars().all(|c| ")}".contains(c));

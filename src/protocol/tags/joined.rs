@@ -56,13 +56,17 @@ impl Reader<'_> {
 /// behind what it ends, and behind it nothing but an opening tag.
 fn joined(body: &str, name_of: &str, word: Option<&str>) -> Option<usize> {
     let slash = format!("[/{name_of}");
-    let mut from = 0;
+    let (mut from, mut line) = (0, 0..0);
     while let Some(at) = memmem::find(&body.as_bytes()[from..], slash.as_bytes()) {
         let at = from + at;
-        let end = memchr(b'\n', &body.as_bytes()[at..]).map_or(body.len(), |n| at + n);
+        if at >= line.end {
+            let begin = memrchr(b'\n', &body.as_bytes()[line.end..at]);
+            let end = memchr(b'\n', &body.as_bytes()[at..]).map_or(body.len(), |n| at + n);
+            line = begin.map_or(line.end, |n| line.end + n + 1)..end;
+        }
+        let end = line.end;
         from = at + slash.len();
-        let begin = memrchr(b'\n', &body.as_bytes()[..at]).map_or(0, |n| n + 1);
-        let before = &body[begin..at];
+        let before = &body[line.start..at];
         let stands = before.trim().is_empty() || !before.ends_with([' ', '\t']);
         let Some(after) = behind(&body[from..end], word).filter(|_| stands) else { continue };
         let opening = after.trim_start_matches(|c: char| c.is_whitespace() || "*_`~".contains(c));

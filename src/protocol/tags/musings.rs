@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use memchr::{memchr, memchr_iter, memmem};
+use memchr::memchr3_iter;
 
 use super::lead::lead;
 use super::marks::{Mark, What};
@@ -46,25 +46,25 @@ struct Begun {
 /// All of them up to `limit`, each as a mark whose name ends where they do.
 pub(super) fn find(text: &str, limit: usize) -> Vec<Mark> {
     let bytes = &text.as_bytes()[..limit];
-    let mut places: Vec<(usize, usize)> = memchr_iter(b'<', bytes).map(|at| (at, 1)).collect();
-    for open in &OPENS[1..] {
-        places.extend(memmem::find_iter(bytes, open).map(|at| (at, open.len())));
-    }
-    if places.is_empty() {
-        return Vec::new();
-    }
-    places.sort_unstable();
     let mut open: HashMap<String, Vec<Begun>> = HashMap::new();
     let mut marks = Vec::new();
-    for (at, length) in places {
+    // The first bytes of what such a tag begins with.
+    for at in memchr3_iter(b'<', b'&', 0xe2, bytes) {
+        let opens = OPENS.iter().find(|open| bytes[at..].starts_with(open.as_bytes()));
+        let Some(length) = opens.map(|open| open.len()) else { continue };
         let Some(tag) = tag(text, at, length) else { continue };
-        let is_exact = length == 1 && think::tag(&text[at..]).is_some();
         let end = at + tag.length;
-        let rest =
-            &text[end..memchr(b'\n', &text.as_bytes()[end..]).map_or(text.len(), |n| end + n)];
+        // No more of a line is looked at than says nothing: others may stand behind.
+        let after = &text[end..];
+        let line = after.find(|c: char| c == '\n' || !decorates(c)).unwrap_or(after.len());
+        let is_last = after[line..].is_empty() || after[line..].starts_with('\n');
+        // What ends them in a decorated line is not read elsewhere.
+        let is_exact = length == 1
+            && think::tag(&text[at..]).is_some()
+            && (!tag.is_end || is_last && after[..line].trim().is_empty());
         let lead = lead(text, at).filter(|lead| is_line(text, lead.line));
-        let is_alone = lead.is_some() && rest.chars().all(decorates);
-        let is_closed = tag.is_end && is_exact && rest.trim().is_empty();
+        let is_alone = lead.is_some() && is_last;
+        let is_closed = tag.is_end && is_exact;
         if tag.is_end {
             if !is_alone && !is_closed {
                 continue;
@@ -73,7 +73,7 @@ pub(super) fn find(text: &str, limit: usize) -> Vec<Mark> {
             let Some(begin) = last.filter(|begin| begin.is_thoughts) else { continue };
             if !(begin.is_exact && is_exact) {
                 let mut mark = begin.mark;
-                mark.name_end = end + rest.len();
+                mark.name_end = end + line;
                 marks.push(mark);
             }
         } else if let Some(lead) = lead.filter(|_| is_alone || tag.name == DETAILS) {
@@ -110,13 +110,6 @@ fn tag(text: &str, at: usize, open: usize) -> Option<Tag> {
     }
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_-:.\\▁".contains(c);
     let length = word.find(|c| !is_of_name(c)).filter(|length| (2..=NAME).contains(length))?;
-    let rest = word[length..].trim_start_matches(is_blank);
-    let end = rest
-        .char_indices()
-        .take(LONGEST)
-        .find(|(at, c)| *c == '\n' || ENDS.iter().any(|end| rest[*at..].starts_with(end)));
-    let (end, _) = end?;
-    let closing = ENDS.iter().find(|sign| rest[end..].starts_with(**sign))?;
     let letters = word[..length].chars().filter(char::is_ascii_alphanumeric);
     let name: String = letters.map(|c| c.to_ascii_lowercase()).collect();
     let is_signed = |sign: &str| name.strip_prefix(sign).filter(|name| are_thoughts(name));
@@ -125,6 +118,16 @@ fn tag(text: &str, at: usize, open: usize) -> Option<Tag> {
         (_, Some(name)) => (name.to_owned(), true),
         _ => (name, is_slash),
     };
+    if name != DETAILS && !are_thoughts(&name) {
+        return None;
+    }
+    let rest = word[length..].trim_start_matches(is_blank);
+    let end = rest
+        .char_indices()
+        .take(LONGEST)
+        .find(|(at, c)| *c == '\n' || ENDS.iter().any(|end| rest[*at..].starts_with(end)));
+    let (end, _) = end?;
+    let closing = ENDS.iter().find(|sign| rest[end..].starts_with(**sign))?;
     let attributes = &rest[..end];
     if (is_slash || !attributes.contains('='))
         && !attributes.trim_matches(is_blank).is_empty()
@@ -137,7 +140,7 @@ fn tag(text: &str, at: usize, open: usize) -> Option<Tag> {
         && !is_end
         && (attributes.contains("reasoning")
             || summary(&text[at + length..]).is_some_and(names_thoughts));
-    (name == DETAILS || are_thoughts(&name)).then_some(Tag { name, is_end, length, says })
+    Some(Tag { name, is_end, length, says })
 }
 
 /// What an element that hides something says over it.

@@ -78,6 +78,7 @@ pub(in crate::protocol) fn blocks(text: &str) -> Blocks {
         escaped: (0, 0),
         ignored: 0,
         passed_over: false,
+        last_command: marks.iter().rposition(Mark::begins_command),
         sought: [(0, None); COMMANDS.len()],
         numbered: None,
         blocks: Blocks {
@@ -114,6 +115,8 @@ pub(super) struct Reader<'a> {
     pub(super) escaped: (usize, usize),
     /// How many notes were left out.
     pub(super) ignored: usize,
+    /// Which of the marks is the last tag that begins a command.
+    pub(super) last_command: Option<usize>,
     /// Whether a whole tag was read as words.
     pub(super) passed_over: bool,
     /// Up to where an opening tag of each command was sought that no block begins with, and the last.

@@ -1,0 +1,143 @@
+//! Which operations messages mean.
+
+use super::*;
+use crate::protocol::operations::receive;
+
+fn asked_for(operations: &str, ends: bool) -> Vec<Step> {
+    let text = format!("{{\"protocolVersion\": \"1.0\", \"operations\": [\n{operations}\n]}}");
+    let received = receive(&text).unwrap();
+    steps(Ok(received), ends)
+}
+
+fn meant_by(operation: &str) -> Meant {
+    let [step] = <[Step; 1]>::try_from(asked_for(operation, false)).unwrap();
+    match step.asks {
+        Asks::Operation(meant) => meant,
+        Asks::Invalid(invalid) => panic!("{operation}: {invalid:?}"),
+    }
+}
+
+#[test]
+fn each_operation_means_what_it_says() {
+    let path = |text| RelPath::parse(text).unwrap();
+    assert_eq!(
+        meant_by(r#"{"type": "message", "content": "a\n\n"}"#),
+        Meant::Message { text: "a\n".into() }
+    );
+    let create = |content, existing| Meant::Create { path: path("a/b"), content, existing };
+    assert_eq!(
+        meant_by(r#"{"type": "createFile", "path": "./a/b", "content": "x\n"}"#),
+        create(Content::from("x\n"), Existing::Fail)
+    );
+    assert_eq!(
+        meant_by(
+            r#"{"type": "createFile", "path": "a/b", "content": "AP8=", "encoding": "base64", "overwrite": true}"#
+        ),
+        create(Content::Bytes(vec![0, 255]), Existing::Replace)
+    );
+    assert_eq!(
+        meant_by(r#"{"type": "readFile", "path": "a", "encoding": "base64"}"#),
+        Meant::Read { path: path("a"), reading: Reading::Now(Encoding::Base64) }
+    );
+    assert_eq!(
+        meant_by(
+            r#"{"type": "editFile", "path": "a", "edits": [{"oldContent": "x", "newContent": ""}]}"#
+        ),
+        Meant::Edit {
+            path: path("a"),
+            change: Change::First(vec![Replacement { old: "x".into(), new: String::new() }])
+        }
+    );
+    assert_eq!(
+        meant_by(r#"{"type": "deleteFile", "path": "a"}"#),
+        Meant::Delete { path: path("a") }
+    );
+    assert_eq!(
+        meant_by(
+            r#"{"type": "shell", "command": "ls", "cwd": "src/", "timeout": 2000, "env": {"A": "b"}}"#
+        ),
+        Meant::Run(ShellCommand {
+            cwd: Some(path("src")),
+            timeout: Some(Duration::from_secs(2)),
+            env: [("A".into(), "b".into())].into(),
+            streams: Streams::Apart,
+            ..ShellCommand::new("ls")
+        })
+    );
+}
+
+#[test]
+fn the_root_has_many_names_as_a_folder() {
+    for text in ["", ".", "./", "./.", ".\\"] {
+        assert_eq!(folder(text), Ok(None), "{text}");
+    }
+    for text in ["src", "src/", "./src/.", "src\\", "src//"] {
+        assert_eq!(folder(text), Ok(Some(RelPath::parse("src").unwrap())), "{text}");
+    }
+    for text in ["/", "\\", "C:\\", "a\nb", "//."] {
+        assert!(folder(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn what_names_no_file_is_rejected_with_its_id_and_path() {
+    for path in ["C:\\\\x", "a\\u0007", "a/", ""] {
+        let steps =
+            asked_for(&format!(r#"{{"type": "deleteFile", "id": "d", "path": "{path}"}}"#), true);
+        let Asks::Invalid(invalid) = &steps[0].asks else { panic!("{path}") };
+        assert!(invalid.rejected && invalid.kind == Kind::Delete, "{invalid:?}");
+        assert!(invalid.reason.ends_with("(line 2)"), "{invalid:?}");
+        let asked = steps[0].asked.as_ref().unwrap();
+        assert_eq!(asked.id.as_deref(), Some("d"));
+        let sent: String = serde_json::from_str(&format!("\"{path}\"")).unwrap();
+        assert_eq!(asked.about, sent);
+    }
+}
+
+#[test]
+fn a_malformed_operation_is_a_step_with_its_faults() {
+    let steps = asked_for(
+        "{\"type\": \"shell\", \"id\": \"s\", \"timeout\": 1},\n{\"type\": \"x\"}, 7",
+        true,
+    );
+    let told: Vec<(Kind, &str)> = steps
+        .iter()
+        .map(|step| match &step.asks {
+            Asks::Invalid(Invalid { kind, rejected: false, reason, .. }) => (*kind, &**reason),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(told[0].0, Kind::Run);
+    assert!(told[0].1.starts_with("Line 2: $.operations[0].command: it is missing"));
+    assert!(told[0].1.contains("\n$.operations[0].timeout: 1 is less"), "{told:?}");
+    assert_eq!((told[1].0, told[2].0), (Kind::Reply, Kind::Reply));
+    assert_eq!(steps[0].asked.as_ref().unwrap().id.as_deref(), Some("s"));
+    assert!(steps.iter().all(|step| step.asked.is_some()));
+}
+
+#[test]
+fn only_the_last_operation_ends_the_session() {
+    const DONE: &str = r#"{"type": "message", "id": "done", "content": "x"}"#;
+    let steps = asked_for(&format!("{DONE}, {DONE}"), true);
+    let kinds: Vec<Kind> = steps.iter().map(Step::kind).collect();
+    assert_eq!(kinds, [Kind::Message, Kind::Done]);
+    assert!(steps[0].warnings[0].contains("did not end the session"));
+    assert!(steps[1].warnings.is_empty());
+    let steps = asked_for(&format!("{DONE}, 7"), true);
+    assert_eq!(steps[0].kind(), Kind::Message);
+    assert!(asked_for(DONE, false)[0].warnings.is_empty());
+}
+
+#[test]
+fn what_is_beyond_the_limit_is_counted_in_one_step() {
+    const DONE: &str = "{\"type\": \"message\", \"id\": \"done\", \"content\": \"x\"}";
+    let steps = asked_for(&vec![DONE; 1005].join(",\n"), true);
+    assert_eq!(steps.len(), 1001);
+    assert!(steps.iter().all(|step| step.kind() != Kind::Done));
+    let outcome = crate::protocol::Outcome::not_run_from(&steps[1000], 1, OPERATIONS_LIMIT);
+    let crate::protocol::Detail::Failed(failure) = outcome.detail else { panic!() };
+    assert_eq!(
+        failure.reason,
+        "5 operations from line 1002 on were not carried out: of one reply the first 1000 are"
+    );
+}
