@@ -137,8 +137,9 @@ fn replies_of_64_mib_are_read_in_linear_time() {
 
 #[test]
 fn many_more_shapes_are_read_in_linear_time() {
-    for n in 0..hostile_replies(KIB).len() {
-        let shape = |bytes| hostile_replies(bytes).swap_remove(n);
+    let all = |bytes| [hostile_replies(bytes), nearly_tags(bytes)].concat();
+    for n in 0..all(KIB).len() {
+        let shape = |bytes| all(bytes).swap_remove(n);
         let name: String = shape(KIB).chars().take(40).collect();
         is_flat(&name, &[16 * KIB, 256 * KIB], &shape, tags);
     }
@@ -231,6 +232,14 @@ fn hostile_replies(bytes: usize) -> Vec<String> {
         many("~~[DONE]~~\n"),
         format!("  {opening}{}  [/CREATE_FILE]\n", many("  x\n")),
         format!("{opening}{}[/CREATE_FILE]", many("[/CREATE_FILE] x\n")),
+    ]
+}
+
+/// The same with what is nearly a tag, or stands behind thoughts on their line.
+fn nearly_tags(bytes: usize) -> Vec<String> {
+    let opening = "[CREATE_FILE path=\"a\"]\n";
+    let many = |piece: &str| piece.repeat(bytes / piece.len());
+    vec![
         format!("{opening}{}\n[/CREATE_FILE]\n", many("[/CREATE_FILE] [CREATE_FILE \"")),
         format!("{opening}{}\n[/CREATE_FILE]\n", many("}[/CREATE_FILE][DONE")),
         many("<plan>"),
