@@ -10,7 +10,7 @@ use super::turning::Known;
 use super::{Base, elsewhere};
 use crate::error::{Error, Result};
 use crate::place::{Here, Unseen};
-use crate::protocol::{Detail, Outcome};
+use crate::protocol::{Detail, Effect, Outcome};
 use crate::session::Session;
 use crate::session::record::{History, Record, Unfinished};
 use crate::text::count;
@@ -99,6 +99,8 @@ impl Base {
             return Ok(());
         }
         self.be_patient(&turn.begin)?;
+        // Before what is left of operations is cleared away.
+        self.note_what_is_theirs(&mut turn)?;
         let interrupted = || self.stop.is_asked();
         let mut known = match &self.guest {
             Some(guest) if turn.begin.guest == self.guest_label() => {
@@ -139,6 +141,21 @@ impl Base {
             self.tell(format!("session {} is complete", after.session.id), observer);
         }
         self.taken_up = Some(after);
+        Ok(())
+    }
+
+    /// Notes what was changed since deaddrop was stopped in a turn: that is the person's, and no work of it.
+    fn note_what_is_theirs(&mut self, turn: &mut Unfinished) -> Result<()> {
+        if !self.records(&turn.begin) || turn.noted.is_empty() {
+            return Ok(());
+        }
+        let effects: Vec<&Effect> = turn.intents.values().collect();
+        let left = self.journal.left();
+        let noted = self.checkpoints.changed_since(&self.workspace, &turn.noted, &effects, left);
+        if let Some(noted) = noted {
+            self.note(&Record::Noted(Box::new(noted.clone())))?;
+            turn.noted.push(noted);
+        }
         Ok(())
     }
 

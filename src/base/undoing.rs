@@ -81,6 +81,10 @@ impl Base {
         let entries = log::read(&self.config.sessions, &session.id)?;
         let Chosen { turns, redid, completes, next, passed } = chosen(&entries, back, &session.id)?;
         let mut changes = self.changes_of(&turns)?;
+        let recovered = turns.iter().filter(|turn| turn.recovered);
+        let recovered: Vec<u32> = recovered.map(|turn| turn.sequence).collect();
+        let mixed = changes.iter().filter(|change| change.mixed).map(Change::shown);
+        let mixed: Vec<String> = mixed.filter(|_| !recovered.is_empty()).collect();
         let turns: Vec<u32> = match redid {
             Some(undo) => undo.undid.clone(),
             None => turns.iter().map(|turn| turn.sequence).collect(),
@@ -88,7 +92,9 @@ impl Base {
         changes = reversed(changes);
         let plan = self.checkpoints.plan(&self.workspace, changes, force)?;
         if !plan.conflicts.is_empty() && !force {
-            return Err(Error::undo(refusal(&plan.conflicts)));
+            let cut_off = plan.conflicts.iter().any(|path| mixed.contains(path));
+            let cut_off = cut_off.then(|| cut_off_in(&recovered)).unwrap_or_default();
+            return Err(Error::undo(refusal(&plan.conflicts, &cut_off)));
         }
         if redid.is_none() && plan.changes.is_empty() && !plan.left.is_empty() {
             return Err(Error::undo(nothing_of(&turns, &plan, next)));
@@ -312,7 +318,17 @@ fn nothing_of(turns: &[u32], plan: &Plan, next: Option<(usize, u32)>) -> String 
     )
 }
 
-fn refusal(conflicts: &[String]) -> String {
+/// Said where what was changed in turns that were cut off may be the person's.
+fn cut_off_in(turns: &[u32]) -> String {
+    let which: Vec<String> = turns.iter().map(u32::to_string).collect();
+    let s = if which.len() == 1 { "" } else { "s" };
+    format!(
+        ". deaddrop was stopped hard in turn{s} {}: what was changed there from then on counts as yours, also where a command may have done it",
+        which.join(", ")
+    )
+}
+
+fn refusal(conflicts: &[String], cut_off: &str) -> String {
     let mut names: Vec<String> =
         conflicts.iter().take(NAMED).map(|path| format!("'{path}'")).collect();
     if conflicts.len() > NAMED {
@@ -320,7 +336,7 @@ fn refusal(conflicts: &[String]) -> String {
     }
     let (was, them) = if conflicts.len() == 1 { ("was", "it") } else { ("were", "them") };
     format!(
-        "{} {was} changed since, and nothing was touched: {}. `--force` puts {them} back all the same; what stands there now is kept, and `deaddrop redo` brings it back",
+        "{} {was} changed since, and nothing was touched: {}. `--force` puts {them} back all the same; what stands there now is kept, and `deaddrop redo` brings it back{cut_off}",
         count(conflicts.len(), "file"),
         names.join(", ")
     )

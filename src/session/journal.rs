@@ -21,7 +21,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::atomic;
+use crate::atomic::{self, Times};
 use crate::error::{Error, Result};
 
 /// How much room is made ahead at a time, in bytes.
@@ -40,6 +40,9 @@ pub struct Journal {
     synced: u64,
     /// Up to where there is room.
     room: u64,
+    /// When it was last written before it was opened, by the clock of its file system; None where that
+    /// tells nothing.
+    left: Option<Times>,
 }
 
 /// What a journal holds.
@@ -71,13 +74,14 @@ impl Journal {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = atomic::open_own(&mut options, path).map_err(fail)?;
+        let left = Times::of(&file);
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(fail)?;
         let contents =
             read(&bytes).map_err(|damage| Error::damaged_journal(path, damage.offset))?;
         let end = contents.end as u64;
         let payloads = contents.payloads.iter().map(|payload| (*payload).to_owned()).collect();
-        let mut journal = Self { file, path: path.to_owned(), end, synced: 0, room: end };
+        let mut journal = Self { file, path: path.to_owned(), end, synced: 0, room: end, left };
         if contents.torn {
             journal.file.set_len(end).map_err(fail)?;
         } else {
@@ -109,6 +113,11 @@ impl Journal {
             self.synced = self.end;
         }
         Ok(())
+    }
+
+    /// When it was last written before it was opened; None where that is not known.
+    pub fn left(&self) -> Option<&Times> {
+        self.left.as_ref()
     }
 
     /// How long the journal is, in bytes.

@@ -15,6 +15,7 @@ mod say;
 mod scene;
 #[path = "../it/support.rs"]
 mod support;
+mod theirs;
 mod trace;
 mod undo;
 mod verdict;

@@ -13,7 +13,8 @@
 //!
 //! `index` remembers what was seen, `look` looks, `recorder` does so around the operations of a turn
 //! (`hands` tells commands' changes from theirs, `rules` are those from before the turn, `aside` is what
-//! they leave out, `brought` what came from there, `hidden` what could not be seen), `plan` and
+//! they leave out, `brought` what came from there, `hidden` what could not be seen, `stopped` what a
+//! person changed after a hard stop, `noted` what is kept for that), `plan` and
 //! `restore` put things back (`left` tells what is not, with what hangs on it, `copies` what may be the only
 //! copy of something, `writing` brings files to their places, `renaming` those that are not kept), `compose` makes one change of several.
 
@@ -29,6 +30,7 @@ mod left;
 mod look;
 #[cfg(all(test, target_os = "linux"))]
 mod lossless;
+mod noted;
 #[cfg(all(test, target_os = "linux"))]
 mod parts;
 mod plan;
@@ -38,6 +40,7 @@ mod recorder;
 mod renaming;
 mod restore;
 mod rules;
+mod stopped;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
 mod writing;
@@ -54,8 +57,9 @@ use crate::text::visible_line;
 pub use compose::{composed, reversed};
 use index::Index;
 pub use index::Mark;
+pub use noted::{Noted, Recorded};
 pub use plan::Plan;
-pub use recorder::{Noted, Recorded, Recorder};
+pub use recorder::Recorder;
 pub use renaming::unrestorable;
 pub use restore::Restored;
 pub use rules::KeptRules;

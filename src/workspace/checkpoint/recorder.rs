@@ -8,15 +8,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
-
 use super::aside::Aside;
 use super::below::below;
 use super::brought::{Origin, drop_known, now_of_files, origin, with_brought};
 use super::hands::Hands;
 use super::look::{Difference, split};
 use super::rules::{Instead, KeptRules};
-use super::{Change, Mark, Store, What};
+use super::{Change, Mark, Noted, Recorded, Store, What};
 use crate::error::{Error, Result};
 use crate::protocol::{FileEffect, MoveEffect, RelPath};
 use crate::workspace::Workspace;
@@ -24,59 +22,22 @@ use crate::workspace::names::escaped;
 use crate::workspace::walk::Walk;
 use crate::workspace::walk::close::{By, ignores};
 
-/// What must not be forgotten before an operation is carried out: all that it says is kept.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Noted {
-    /// What stood where something is about to change.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    stood: Vec<(String, Option<What>)>,
-    /// What all of the workspace was like before the first command.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    all: Option<Mark>,
-    /// When that was looked at, as files get it for their times, in nanoseconds since 1970.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    since: Option<i64>,
-    /// What an operation is about to change after a command has run, and whether that had changed it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    touched: Vec<(String, bool)>,
-    /// What operations had left there before one more command.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    left: Vec<(String, Option<What>)>,
-    /// Where an operation is about to move something.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    moved: Vec<String>,
-    /// Why nothing of this turn can be taken back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    failed: Option<String>,
-}
-
-/// What a turn changed.
-#[derive(Debug)]
-pub struct Recorded {
-    /// All that it changed, by path; else why that is not known.
-    pub changes: Result<Vec<Change>, String>,
-    /// The rules that the rest of the turn is to go by, where it has stopped to ask.
-    pub rules: Option<KeptRules>,
-    /// What changed beside that while its commands ran and is not kept, since rules leave it out: by its
-    /// path for people, of a folder with a `/` at the end. As far as that is known.
-    pub ignored: Vec<String>,
-}
-
 /// Records what one turn changes.
 #[derive(Debug)]
 pub struct Recorder<'a> {
-    store: &'a mut Store,
+    pub(super) store: &'a mut Store,
     /// What stood in each place before an operation first changed it: before the first command, and
     /// after it.
-    early: BTreeMap<String, Option<What>>,
-    late: BTreeMap<String, Option<What>>,
-    all: Option<Mark>,
+    pub(super) early: BTreeMap<String, Option<What>>,
+    pub(super) late: BTreeMap<String, Option<What>>,
+    pub(super) all: Option<Mark>,
     /// When its first command was about to run, as files get it for their times.
     since: i64,
     hands: Hands,
     /// Where operations moved something.
     moved: BTreeSet<String>,
+    /// What was changed after a hard stop within the turn.
+    theirs: BTreeSet<String>,
     /// The rules that its first part left, where it had stopped to ask.
     rules: KeptRules,
     /// What was left out of the look before the first command, where that is known, and after the last.
@@ -91,7 +52,7 @@ impl<'a> Recorder<'a> {
     pub fn new(store: &'a mut Store) -> Self {
         let (early, late) = (BTreeMap::new(), BTreeMap::new());
         let (hands, rules) = (Hands::default(), KeptRules::default());
-        let moved = BTreeSet::new();
+        let (moved, theirs) = (BTreeSet::new(), BTreeSet::new());
         let (aside, differences) = ([None, None], None);
         Self {
             store,
@@ -101,6 +62,7 @@ impl<'a> Recorder<'a> {
             since: i64::MIN,
             hands,
             moved,
+            theirs,
             rules,
             aside,
             differences,
@@ -111,7 +73,7 @@ impl<'a> Recorder<'a> {
     /// The same of a turn that is taken up again, of which all this was noted.
     pub fn resumed(store: &'a mut Store, noted: Vec<Noted>) -> Self {
         let mut recorder = Self::new(store);
-        for Noted { stood, all, since, touched, left, moved, failed } in noted {
+        for Noted { stood, all, since, touched, left, moved, theirs, failed } in noted {
             recorder.since = since.unwrap_or(recorder.since);
             if let Some(mark) = &all {
                 match recorder.store.index.load(Some(mark)) {
@@ -128,6 +90,7 @@ impl<'a> Recorder<'a> {
             touched.into_iter().for_each(|(path, changed)| recorder.hands.touch(path, changed));
             left.into_iter().for_each(|(path, what)| recorder.hands.leave(path, what));
             recorder.moved.extend(moved);
+            recorder.theirs.extend(theirs);
             if let Some(why) = failed {
                 recorder.fail(&why);
             }
@@ -394,7 +357,11 @@ impl<'a> Recorder<'a> {
             self.store.index.write(false)?;
         }
         let changes = all.into_values().filter(|change| change.before != change.after);
-        let moved = |change: Change| Change { moved: self.moved.contains(&change.path), ..change };
-        Ok((changes.map(moved).collect(), rules))
+        let told = |change: Change| Change {
+            moved: self.moved.contains(&change.path),
+            mixed: self.theirs.contains(&change.path),
+            ..change
+        };
+        Ok((changes.map(told).collect(), rules))
     }
 }

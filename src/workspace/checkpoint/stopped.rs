@@ -1,0 +1,237 @@
+//! What was changed after deaddrop had been stopped hard within a turn, and before it was started again:
+//! that is the person's, and an undo of the turn must not take it back unasked.
+//!
+//! Of an operation its Intent says what was to stand there. Of all else the times of files tell, which
+//! nobody can set: what was changed later than the journal was last written. What a command did between
+//! its Intent and the stop is taken for the person's, too: nobody can tell it apart. Where the journal
+//! and the workspace may go by different clocks, or the clock was set back, all that differs is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::brought::now_of_files;
+use super::hidden::Hidden;
+use super::plan::ancestors;
+use super::recorder::Recorder;
+use super::{Noted, Store, What};
+use crate::atomic::Times;
+use crate::error::{Error, Result};
+use crate::protocol::{Digest, Effect, MoveEffect, RelPath};
+use crate::workspace::Workspace;
+use crate::workspace::names::escaped;
+use crate::workspace::walk::close::{By, Facts, Met};
+use crate::workspace::walk::walk_closely;
+
+/// Some file systems have times of one second or of two, in nanoseconds.
+const COARSE: i128 = 2_000_000_000;
+
+/// What operations of the turn were to leave, and when it was stopped.
+struct Stop<'a> {
+    workspace: &'a Workspace,
+    /// In nanoseconds since 1970; None where times tell nothing.
+    at: Option<i128>,
+    /// What was to stand in the places of operations.
+    meant: BTreeMap<String, Meant<'a>>,
+    /// Folders that stand above what was to be there: operations make them.
+    above: BTreeSet<String>,
+}
+
+enum Meant<'a> {
+    Content(&'a RelPath, Option<&'a Digest>),
+    Moved(&'a MoveEffect),
+}
+
+impl Store {
+    /// What may have been changed since a hard stop, of a turn of which this was noted and which was about to
+    /// do this; `left` is when the journal was written last. None where nothing was.
+    pub fn changed_since(
+        &mut self,
+        workspace: &Workspace,
+        noted: &[Noted],
+        effects: &[&Effect],
+        left: Option<&Times>,
+    ) -> Option<Noted> {
+        let recorder = Recorder::resumed(self, noted.to_vec());
+        if recorder.failed().is_some() {
+            return None;
+        }
+        let stop = Stop::of(workspace, effects, left);
+        let noted = match stop.theirs(recorder) {
+            Ok(theirs) => Noted { theirs: theirs.into_iter().collect(), ..Noted::default() },
+            Err(e) => Noted { failed: Some(e.to_string()), ..Noted::default() },
+        };
+        (noted != Noted::default()).then_some(noted)
+    }
+}
+
+impl<'a> Stop<'a> {
+    fn of(workspace: &'a Workspace, effects: &[&'a Effect], left: Option<&Times>) -> Self {
+        let (mut meant, mut above) = (BTreeMap::new(), BTreeSet::new());
+        let key = |path: &RelPath| escaped(path.as_str().as_bytes());
+        for effect in effects {
+            let to = match effect {
+                Effect::File(effect) => {
+                    let (path, after) = (&effect.path, effect.after.as_ref());
+                    meant.insert(key(path), Meant::Content(path, after));
+                    path
+                }
+                Effect::Move(effect) => {
+                    meant.insert(key(&effect.from), Meant::Content(&effect.from, None));
+                    meant.insert(key(&effect.to), Meant::Moved(effect));
+                    &effect.to
+                }
+                Effect::Command | Effect::Guest { .. } => continue,
+            };
+            let to = key(to);
+            above.extend(ancestors(&to).filter(|above| *above != to).map(str::to_owned));
+        }
+        Self { workspace, at: comparable(workspace, left), meant, above }
+    }
+
+    /// Whether something was changed later, as far as that can be told.
+    fn is_late(&self, facts: &Facts) -> bool {
+        // What has whole seconds may have been changed at any time in them.
+        let coarse = facts.changed % 1_000_000_000 == 0;
+        let changed = facts.changed + if coarse { COARSE - 1 } else { 0 };
+        self.at.is_none_or(|at| changed > at)
+    }
+
+    /// Whether what stands somewhere is what an operation was to leave there.
+    fn is_meant(&self, path: &str, facts: Option<&Facts>) -> bool {
+        if facts.is_some() && self.above.contains(path) {
+            return true;
+        }
+        match self.meant.get(path) {
+            Some(Meant::Content(path, after)) => {
+                self.workspace.digest(path).is_ok_and(|now| now.as_ref() == *after)
+            }
+            // A move leaves the time of the last writing.
+            Some(Meant::Moved(effect)) => facts.is_some_and(|facts| {
+                facts.inode == effect.inode && self.at.is_some_and(|at| facts.written <= at)
+            }),
+            // It went with a folder.
+            None => {
+                let gone =
+                    |above: &&str| matches!(self.meant.get(*above), Some(Meant::Content(_, None)));
+                facts.is_none() && ancestors(path).any(|above| gone(&above))
+            }
+        }
+    }
+
+    fn theirs(&self, recorder: Recorder<'_>) -> Result<BTreeSet<String>> {
+        let Recorder { store, early, late, all, .. } = recorder;
+        let mut theirs = match all {
+            Some(_) => self.among_all(store)?,
+            None => BTreeSet::new(),
+        };
+        for (path, stood) in early.iter().chain(&late) {
+            let now = store.look_for(self.workspace, path, false, [stood.as_ref(), None])?;
+            if now == *stood || theirs.contains(path) {
+                continue;
+            }
+            let facts = |path: &str| {
+                let found = self.workspace.stands_at(path).ok();
+                found.map(|(_, found)| Facts::of(&found))
+            };
+            let own = facts(path);
+            // Of what is gone, the folder that held it tells.
+            let tells = own.or_else(|| {
+                ancestors(path).collect::<Vec<_>>().into_iter().rev().chain([""]).find_map(facts)
+            });
+            if tells.is_none_or(|facts| self.is_late(&facts)) && !self.is_meant(path, own.as_ref())
+            {
+                theirs.insert(path.clone());
+            }
+        }
+        Ok(theirs)
+    }
+
+    /// Those among all that was looked at before the first command, and all that is there now.
+    fn among_all(&self, store: &Store) -> Result<BTreeSet<String>> {
+        let index = &store.index;
+        let mut walk = walk_closely(self.workspace, &By::Given(index.rules.clone()))?;
+        let close = walk.take_close().unwrap_or_default();
+        let (mut met, hidden) = (close.met, Hidden::of(close.unreadable));
+        met.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        let root = self.workspace.root.dir_metadata();
+        let root = root.map_err(|e| Error::io("look at", &self.workspace.path, e))?;
+        let mut folders = BTreeMap::from([(String::new(), Facts::of(&root))]);
+        // What came as a whole, with all that lies below it.
+        let mut came: BTreeSet<&str> = BTreeSet::new();
+        let mut theirs = BTreeSet::new();
+        for Met { path, kind, size, facts } in &met {
+            let seen = index.seen.get(path);
+            let is_late = self.is_late(facts);
+            let is_same = seen.is_some_and(|seen| seen.facts.inode == facts.inode);
+            if kind.is_none() {
+                folders.insert(path.clone(), *facts);
+                if is_late && !is_same && !self.is_meant(path, Some(facts)) {
+                    came.insert(path);
+                }
+            }
+            let differs = seen.is_none_or(|seen| match (&seen.what, kind) {
+                (What::Folder { mode }, None) => *mode != facts.mode,
+                _ => seen.facts != *facts || seen.size != *size,
+            });
+            let is_theirs = is_late || ancestors(path).any(|above| came.contains(above));
+            if differs && is_theirs && !self.is_meant(path, Some(facts)) {
+                theirs.insert(path.clone());
+            }
+        }
+        let there: BTreeSet<&str> = met.iter().map(|met| met.path.as_str()).collect();
+        let gone = index.seen.keys().filter(|path| {
+            !path.is_empty() && !there.contains(path.as_str()) && !hidden.hides(path)
+        });
+        for path in gone {
+            let above = ancestors(path).filter_map(|above| folders.get(above)).last();
+            let tells = above.or_else(|| folders.get(""));
+            if tells.is_none_or(|facts| self.is_late(facts)) && !self.is_meant(path, None) {
+                theirs.insert(path.clone());
+            }
+        }
+        Ok(theirs)
+    }
+}
+
+/// When deaddrop was stopped, in a time that those of the workspace's files can be compared with.
+fn comparable(workspace: &Workspace, left: Option<&Times>) -> Option<i128> {
+    let left = left?;
+    let root = workspace.root.try_clone().ok()?;
+    let root = Times::of(&root.into_std_file())?;
+    let same_clock = root.device == left.device || root.are_ours && left.are_ours;
+    // A clock that was set back has given later changes earlier times.
+    let goes_on = !left.are_ours || left.written <= now_of_files().into();
+    (same_clock && goes_on).then_some(left.written)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs::File;
+
+    use super::super::tests::scene;
+    use super::*;
+
+    #[test]
+    fn where_clocks_cannot_be_compared_all_that_differs_is_the_persons() {
+        let mut scene = scene();
+        scene.sh("echo a > a; echo b > b; echo c > c");
+        let noted = Recorder::new(&mut scene.store).before_command(&scene.workspace).unwrap().0;
+        scene.sh("echo A > a; rm b");
+        let changed = now_of_files();
+        while now_of_files() <= changed {
+            std::thread::yield_now();
+        }
+        let root = File::open(scene.dir.path().join("w")).unwrap();
+        let later = Times { written: now_of_files().into(), ..Times::of(&root).unwrap() };
+        let mut theirs = |left: Option<Times>| {
+            let noted =
+                scene.store.changed_since(&scene.workspace, &[noted.clone()], &[], left.as_ref());
+            noted.map(|noted| noted.theirs).unwrap_or_default()
+        };
+        assert_eq!(theirs(Some(later.clone())), Vec::<String>::new());
+        let elsewhere = Times { device: later.device + 1, are_ours: false, ..later };
+        let set_back = Times { written: later.written << 1, are_ours: true, ..later };
+        for left in [None, Some(elsewhere), Some(set_back)] {
+            assert_eq!(theirs(left.clone()), ["a", "b"], "{left:?}");
+        }
+    }
+}
