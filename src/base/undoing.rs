@@ -93,7 +93,7 @@ impl Base {
         let plan = self.checkpoints.plan(&self.workspace, changes, force)?;
         if !plan.conflicts.is_empty() && !force {
             let cut_off = plan.conflicts.iter().any(|path| mixed.contains(path));
-            let cut_off = cut_off.then(|| cut_off_in(&recovered)).unwrap_or_default();
+            let cut_off = if cut_off { cut_off_in(&recovered) } else { String::new() };
             return Err(Error::undo(refusal(&plan.conflicts, &cut_off)));
         }
         if redid.is_none() && plan.changes.is_empty() && !plan.left.is_empty() {

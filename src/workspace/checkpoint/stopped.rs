@@ -223,8 +223,12 @@ mod tests {
         let root = File::open(scene.dir.path().join("w")).unwrap();
         let later = Times { written: now_of_files().into(), ..Times::of(&root).unwrap() };
         let mut theirs = |left: Option<Times>| {
-            let noted =
-                scene.store.changed_since(&scene.workspace, &[noted.clone()], &[], left.as_ref());
+            let noted = scene.store.changed_since(
+                &scene.workspace,
+                std::slice::from_ref(&noted),
+                &[],
+                left.as_ref(),
+            );
             noted.map(|noted| noted.theirs).unwrap_or_default()
         };
         assert_eq!(theirs(Some(later.clone())), Vec::<String>::new());
