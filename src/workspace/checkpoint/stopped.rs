@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::brought::now_of_files;
 use super::hidden::Hidden;
+use super::look::split;
 use super::plan::ancestors;
 use super::recorder::Recorder;
 use super::{Noted, Store, What};
@@ -31,8 +32,9 @@ struct Stop<'a> {
     at: Option<i128>,
     /// What was to stand in the places of operations.
     meant: BTreeMap<String, Meant<'a>>,
-    /// Folders that stand above what was to be there: operations make them.
-    above: BTreeSet<String>,
+    /// Folders that stand above what was to be there, and the files that were to be named so: operations make
+    /// them.
+    ours: BTreeSet<String>,
 }
 
 enum Meant<'a> {
@@ -65,13 +67,18 @@ impl Store {
 
 impl<'a> Stop<'a> {
     fn of(workspace: &'a Workspace, effects: &[&'a Effect], left: Option<&Times>) -> Self {
-        let (mut meant, mut above) = (BTreeMap::new(), BTreeSet::new());
+        let (mut meant, mut ours) = (BTreeMap::new(), BTreeSet::new());
         let key = |path: &RelPath| escaped(path.as_str().as_bytes());
         for effect in effects {
             let to = match effect {
                 Effect::File(effect) => {
                     let (path, after) = (&effect.path, effect.after.as_ref());
-                    meant.insert(key(path), Meant::Content(path, after));
+                    let key = key(path);
+                    ours.extend(effect.temporary.as_ref().map(|name| match split(&key).0 {
+                        "" => name.clone(),
+                        folder => format!("{folder}/{name}"),
+                    }));
+                    meant.insert(key, Meant::Content(path, after));
                     path
                 }
                 Effect::Move(effect) => {
@@ -82,9 +89,9 @@ impl<'a> Stop<'a> {
                 Effect::Command | Effect::Guest { .. } => continue,
             };
             let to = key(to);
-            above.extend(ancestors(&to).filter(|above| *above != to).map(str::to_owned));
+            ours.extend(ancestors(&to).filter(|above| *above != to).map(str::to_owned));
         }
-        Self { workspace, at: comparable(workspace, left), meant, above }
+        Self { workspace, at: comparable(workspace, left), meant, ours }
     }
 
     /// Whether something was changed later, as far as that can be told.
@@ -97,7 +104,7 @@ impl<'a> Stop<'a> {
 
     /// Whether what stands somewhere is what an operation was to leave there.
     fn is_meant(&self, path: &str, facts: Option<&Facts>) -> bool {
-        if facts.is_some() && self.above.contains(path) {
+        if facts.is_some() && self.ours.contains(path) {
             return true;
         }
         match self.meant.get(path) {
