@@ -39,11 +39,22 @@ pub(super) enum Origin {
     Perhaps,
 }
 
-/// Now, as files get it for their times, in nanoseconds since 1970.
+/// Now, as files get it for their times, in nanoseconds since 1970. No clock tells it: the system gives
+/// files coarse times, but never one before a finer one that it has given to some file already. So a file
+/// in memory is asked.
 #[cfg(target_os = "linux")]
 pub(super) fn now_of_files() -> i64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
-    now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec)
+    use rustix::fs::{MemfdFlags, fstat, memfd_create};
+    let file = memfd_create("now", MemfdFlags::CLOEXEC);
+    let made = file.and_then(fstat).map(|made| (made.st_ctime, made.st_ctime_nsec));
+    let (seconds, nanos) = made.map_or_else(
+        |_| {
+            let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+            (now.tv_sec, now.tv_nsec)
+        },
+        |(seconds, nanos)| (seconds, i64::try_from(nanos).unwrap_or_default()),
+    );
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
 }
 
 /// Now, as files get it for their times, in nanoseconds since 1970.
