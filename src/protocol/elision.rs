@@ -95,6 +95,27 @@ pub fn may_leave_out(text: &str) -> bool {
         || shrinking::lines(text, None, Loss::Half).next().is_some()
 }
 
+/// A line that is not blank.
+struct Filled<'a> {
+    /// Where it begins, and the whole of it.
+    at: (usize, &'a str),
+    /// What it says, and what the last such line before it does.
+    shown: &'a str,
+    before: &'a str,
+}
+
+fn filled(text: &str) -> impl Iterator<Item = Filled<'_>> {
+    let (mut end, mut last) = (0, "");
+    text.split_inclusive('\n').filter_map(move |line| {
+        let at = (end, line);
+        end += line.len();
+        let shown = line.trim();
+        let before = last;
+        last = if shown.is_empty() { last } else { shown };
+        (!shown.is_empty()).then_some(Filled { at, shown, before })
+    })
+}
+
 /// The lines that stand for others, with where they begin.
 fn elisions(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;

@@ -1,6 +1,7 @@
 //! Lines that stand for others where a file would become shorter. They say it with fewer words than
 //! those that count everywhere, or with dots alone, and may be meant as they are in a file that grows.
 
+use super::{Filled, filled};
 use crate::protocol::RelPath;
 use crate::protocol::tags::is_code;
 
@@ -15,23 +16,14 @@ pub(super) fn lines<'a>(
         name.rsplit_once('.').map(|(_, end)| end.to_owned()).unwrap_or_default()
     });
     let is_code = path.is_none_or(is_code);
-    let (mut at, mut before) = (0, "");
-    new.split_inclusive('\n').filter_map(move |line| {
-        let begin = at;
-        at += line.len();
-        let shown = line.trim();
-        if shown.is_empty() {
-            return None;
+    let stands = move |line: &Filled| {
+        if is_dots(line.shown) {
+            return is_code && may_be_left_by(line.at.1, line.before, ending.as_deref());
         }
-        let stands = if is_dots(shown) {
-            is_code && may_be_left_by(line, before, ending.as_deref())
-        } else {
-            let stays = |words: &str| tells_of_more(words) || says_it_stays(words, shown);
-            said(shown, is_code).is_some_and(stays)
-        };
-        before = shown;
-        stands.then_some((begin, line))
-    })
+        let stays = |words: &str| tells_of_more(words) || says_it_stays(words, line.shown);
+        said(line.shown, is_code).is_some_and(stays)
+    };
+    filled(new).filter(stands).map(|line| line.at)
 }
 
 /// Whether a line is nothing but dots.

@@ -2,6 +2,7 @@
 //! dots, and what says of more than there is that it stays. In a text that grows such a line is taken
 //! as it is; in one that lost lines it is what they were left out for.
 
+use super::filled;
 use crate::protocol::RelPath;
 use crate::protocol::tags::is_code;
 
@@ -39,18 +40,9 @@ pub(super) fn lines<'a>(
     loss: Loss,
 ) -> impl Iterator<Item = (usize, &'a str)> {
     let is_code = path.is_none_or(is_code);
-    let (mut at, mut before) = (0, "");
-    new.split_inclusive('\n').filter_map(move |line| {
-        let begin = at;
-        at += line.len();
-        let shown = line.trim();
-        if shown.is_empty() {
-            return None;
-        }
-        let stands = stands_for_others(shown, before, is_code, loss);
-        before = shown;
-        stands.then_some((begin, line))
-    })
+    filled(new)
+        .filter(move |line| stands_for_others(line.shown, line.before, is_code, loss))
+        .map(|line| line.at)
 }
 
 fn stands_for_others(line: &str, before: &str, is_code: bool, loss: Loss) -> bool {
