@@ -138,9 +138,10 @@ fn a_command_that_fills_the_disk_is_ended_and_what_happened_is_written_down() {
     }
 }
 
-/// Makes empty files, and ends when no more can be made.
-const MANY_FILES: &str =
-    "mkdir $TMPDIR/many; cd $TMPDIR/many; i=0; while (: > $i) 2>/dev/null; do i=$((i+1)); done";
+/// Makes empty files until fewer can be made than are kept free, but more than a command needs that
+/// removes them: however late the watch comes to look, it finds this.
+const MANY_FILES: &str = "mkdir $TMPDIR/many; cd $TMPDIR/many; i=0; \
+    while [ $(stat -f -c %d .) -gt 200 ]; do touch $(seq $i $((i+9))); i=$((i+10)); done; sleep 1000";
 
 #[test]
 fn a_command_that_makes_too_many_files_is_ended_and_what_happened_is_written_down() {
