@@ -13,6 +13,8 @@ use crate::protocol::{Change, Operation, Part, Reading, RelPath, ShellCommand};
 /// line numbers. Edits by first occurrence, for which this dialect has no words, are left out.
 pub fn print<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> String {
     let mut out = String::new();
+    let operations: Vec<&Operation> = operations.into_iter().collect();
+    let word = word_for(&operations);
     for operation in operations {
         let name = name(operation.kind());
         let path = |path: &RelPath| {
@@ -21,17 +23,14 @@ pub fn print<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> String 
         };
         // Writing to a String cannot fail.
         let _ = match operation {
-            Operation::Create { path: at, content, .. } => {
-                block(&mut out, name, &path(at), &content.to_text())
-            }
-            Operation::Edit { path: at, change: Change::Lines { start, end, with, .. } } => {
-                let range = format!(" start_line=\"{start}\" end_line=\"{end}\"");
-                block(&mut out, name, &(path(at) + &range), with)
-            }
-            Operation::Edit { path: at, change: Change::Once(replacements) } => {
-                block(&mut out, name, &path(at), &pairs::write(replacements))
-            }
             Operation::Edit { change: Change::First(_), .. } => Ok(()),
+            Operation::Edit { path: at, change: Change::Lines { start, end, .. } } => {
+                let range = format!(" start_line=\"{start}\" end_line=\"{end}\"");
+                block(&mut out, &word, name, &(path(at) + &range), &body(operation))
+            }
+            Operation::Create { path: at, .. } | Operation::Edit { path: at, .. } => {
+                block(&mut out, &word, name, &path(at), &body(operation))
+            }
             Operation::Delete { path: at } => writeln!(out, "[{name}{}]", path(at)),
             Operation::Read { path: at, reading } => {
                 let part = match reading {
@@ -63,12 +62,11 @@ pub fn print<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> String 
                 let to = path(to).replacen("path", "to", 1);
                 writeln!(out, "[{name}{}{to}]", path(at))
             }
-            Operation::Run(ShellCommand { command: text, .. }) | Operation::Message { text } => {
-                block(&mut out, name, "", &format!("{text}\n"))
+            Operation::Done { if_ok: true, .. } => {
+                block(&mut out, &word, name, " if=\"ok\"", &body(operation))
             }
-            Operation::Done { summary, if_ok } => {
-                let condition = if *if_ok { " if=\"ok\"" } else { "" };
-                block(&mut out, name, condition, &format!("{summary}\n"))
+            Operation::Run(_) | Operation::Message { .. } | Operation::Done { .. } => {
+                block(&mut out, &word, name, "", &body(operation))
             }
         };
     }
@@ -139,13 +137,41 @@ fn escaped(value: &str) -> Cow<'_, str> {
     }
 }
 
-/// A block with a body; where that may hold a tag of its own name, a word closes it instead.
-fn block(out: &mut String, name: &str, attributes: &str, body: &str) -> std::fmt::Result {
+/// A word that none of their bodies holds: one that another block's body holds would leave a closing tag
+/// over there.
+fn word_for(operations: &[&Operation]) -> String {
+    let bodies: Vec<Cow<'_, str>> = operations.iter().map(|operation| body(operation)).collect();
+    let mut words = (1..=u32::MAX).map(|n| format!("EOF{n}"));
+    let word = words.find(|word| !bodies.iter().any(|body| body.contains(word.as_str())));
+    word.unwrap_or_default()
+}
+
+/// What stands between the tags of an operation.
+fn body(operation: &Operation) -> Cow<'_, str> {
+    match operation {
+        Operation::Create { content, .. } => content.to_text(),
+        Operation::Edit { change: Change::Lines { with, .. }, .. } => Cow::from(with),
+        Operation::Edit { change: Change::Once(replacements), .. } => {
+            Cow::from(pairs::write(replacements))
+        }
+        Operation::Run(ShellCommand { command: text, .. })
+        | Operation::Message { text }
+        | Operation::Done { summary: text, .. } => Cow::from(format!("{text}\n")),
+        _ => Cow::from(""),
+    }
+}
+
+/// A block with a body; where that may hold a tag of its own name, the word closes it instead.
+fn block(
+    out: &mut String,
+    word: &str,
+    name: &str,
+    attributes: &str,
+    body: &str,
+) -> std::fmt::Result {
     let mut end = String::new();
     if body.contains('[') && body.to_ascii_uppercase().contains(name) {
-        let mut words = (1..=u32::MAX).map(|n| format!("EOF{n}"));
-        let word = words.find(|word| !body.contains(word.as_str()));
-        end = format!(" end=\"{}\"", word.unwrap_or_default());
+        end = format!(" end=\"{word}\"");
     }
     writeln!(out, "[{name}{attributes}{end}]\n{body}[/{name}{end}]")
 }
