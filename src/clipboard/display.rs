@@ -1,6 +1,7 @@
 //! The desktop's clipboard through arboard, from within a helper: it may wait for as long as it
 //! likes.
 
+use std::ops::Range;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,6 +14,12 @@ const UNREACHED: &str =
     "its display cannot be reached, or lets no program without a window at the clipboard";
 /// How long a text that was put there may take to be there.
 const SETTLES: Duration = Duration::from_secs(3);
+/// arboard gives up a long text on X11 whose parts come further apart than this, as they do on a busy
+/// machine, and says that there is none. What is really empty says so at once, and who does not answer
+/// takes seconds.
+const PARTS: Range<Duration> = Duration::from_millis(10)..Duration::from_secs(3);
+/// How often a text is read that may have been given up.
+const READS: usize = 10;
 /// How often a display is looked for that may be gone.
 const LOOKS: Duration = Duration::from_secs(2);
 
@@ -28,13 +35,22 @@ impl Display {
 
     /// What it holds.
     pub(super) fn read(&mut self) -> Result<Found, String> {
-        match self.0.get_text() {
+        let whole = (1..READS).find_map(|_| self.unless_given_up());
+        match whole.unwrap_or_else(|| self.0.get_text()) {
             Ok(text) if text.len() > super::LIMIT => Err(helper::too_long()),
             Ok(text) if text.is_empty() => Ok(Found::Empty),
             Ok(text) => Ok(Found::Text(text)),
             Err(Error::ContentNotAvailable) => Ok(Found::Empty),
             Err(e) => Err(in_words(e)),
         }
+    }
+
+    /// What the clipboard says; None where it may have been given up within the text.
+    fn unless_given_up(&mut self) -> Option<Result<String, Error>> {
+        let begun = Instant::now();
+        let found = self.0.get_text();
+        let is_none = matches!(found, Err(Error::ContentNotAvailable));
+        (!is_none || !PARTS.contains(&begun.elapsed())).then_some(found)
     }
 
     /// Puts a text there, says once it is there, and returns when another program has the clipboard,

@@ -5,6 +5,7 @@ mod desktop;
 mod elsewhere;
 mod holder;
 mod serving;
+mod slow;
 mod starting;
 mod terminals;
 mod watching;
