@@ -4,6 +4,7 @@
 mod shorter;
 mod shrinking;
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use self::shrinking::Loss;
@@ -36,7 +37,7 @@ pub fn stand_in(content: &[u8]) -> Option<usize> {
 /// The first line of `new` that stands for lines left out and does not stand in `old`, with its
 /// number from 1.
 pub fn left_out<'a>(new: &'a str, old: &[u8]) -> Option<(usize, &'a str)> {
-    first_of(elisions(new), new, old)
+    Held::of(old).lacks(elisions(new), new)
 }
 
 /// The same of lines that count only where a text is replaced by a shorter one: in the file at `path`,
@@ -47,17 +48,7 @@ pub fn left_out_of<'a>(
     old: &[u8],
     path: &RelPath,
 ) -> Option<(usize, &'a str)> {
-    let loss = Loss::of(new, replaced)?;
-    let mut found = shrinking::lines(new, Some(path), loss).peekable();
-    if found.peek().is_some()
-        && let Some(found) = first_of(found, new, old)
-    {
-        return Some(found);
-    }
-    let is_longer = || replaced.split(|b| *b == b'\n').count() > new.split('\n').count();
-    let mut found = shorter::lines(new, Some(path)).peekable();
-    found.peek()?;
-    if is_longer() { first_of(found, new, old) } else { None }
+    Held::of(old).lacks_for(new, replaced, path)
 }
 
 /// The same of several edits by search: which of them it is in, the line's number in what that puts
@@ -67,25 +58,50 @@ pub fn left_out_of_pairs<'a>(
     old: &[u8],
     path: &RelPath,
 ) -> Option<(usize, usize, &'a str)> {
-    // The lines of the file are looked at for the few that have such a line alone.
-    const MOST: usize = 16;
-    let may = |(_, pair): &(usize, &Replacement)| may_leave_out(&pair.new);
-    pairs.iter().enumerate().filter(may).take(MOST).find_map(|(n, pair)| {
-        let found = left_out_of(&pair.new, pair.old.as_bytes(), old, path)?;
+    let held = Held::of(old);
+    pairs.iter().enumerate().find_map(|(n, pair)| {
+        let found = held.lacks_for(&pair.new, pair.old.as_bytes(), path)?;
         Some((n, found.0, found.1))
     })
 }
 
-fn first_of<'a>(
-    found: impl Iterator<Item = (usize, &'a str)>,
-    new: &str,
-    old: &[u8],
-) -> Option<(usize, &'a str)> {
-    let mut found = found.peekable();
-    found.peek()?;
-    let old: HashSet<&[u8]> = old.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
-    let (at, line) = found.find(|(_, line)| !old.contains(line.trim().as_bytes()))?;
-    Some((memchr::memchr_iter(b'\n', &new.as_bytes()[..at]).count() + 1, line.trim()))
+/// The lines of a file, looked at once if at all.
+struct Held<'a> {
+    file: &'a [u8],
+    lines: OnceCell<HashSet<&'a [u8]>>,
+}
+
+impl<'a> Held<'a> {
+    fn of(file: &'a [u8]) -> Self {
+        Self { file, lines: OnceCell::new() }
+    }
+
+    /// The first of these lines of `new` that it lacks.
+    fn lacks<'n>(
+        &self,
+        mut found: impl Iterator<Item = (usize, &'n str)>,
+        new: &str,
+    ) -> Option<(usize, &'n str)> {
+        let lines =
+            || self.file.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect::<HashSet<_>>();
+        let is_held = |line: &str| self.lines.get_or_init(lines).contains(line.trim().as_bytes());
+        let (at, line) = found.find(|(_, line)| !is_held(line))?;
+        Some((memchr::memchr_iter(b'\n', &new.as_bytes()[..at]).count() + 1, line.trim()))
+    }
+
+    fn lacks_for<'n>(
+        &self,
+        new: &'n str,
+        replaced: &[u8],
+        path: &RelPath,
+    ) -> Option<(usize, &'n str)> {
+        let loss = Loss::of(new, replaced)?;
+        let shrinking = self.lacks(shrinking::lines(new, Some(path), loss), new);
+        if shrinking.is_some() || loss == Loss::None {
+            return shrinking;
+        }
+        self.lacks(shorter::lines(new, Some(path)), new)
+    }
 }
 
 /// Whether a text may leave something out.
@@ -114,6 +130,62 @@ fn filled(text: &str) -> impl Iterator<Item = Filled<'_>> {
         last = if shown.is_empty() { last } else { shown };
         (!shown.is_empty()).then_some(Filled { at, shown, before })
     })
+}
+
+/// Which places of a text lie between two marks, asked for in their order.
+struct Between<'a> {
+    text: &'a str,
+    /// How many marks there are in a text that begins and ends where lines do.
+    marks: fn(&str) -> usize,
+    at: usize,
+    is: bool,
+}
+
+impl<'a> Between<'a> {
+    fn new(text: &'a str, marks: fn(&str) -> usize) -> Self {
+        Self { text, marks, at: 0, is: false }
+    }
+
+    /// Between the fences of Markdown.
+    fn fences(text: &'a str) -> Self {
+        Self::new(text, |text| {
+            text.lines().filter(|line| line.trim_start().starts_with("```")).count()
+        })
+    }
+
+    /// Within the long strings of Python.
+    fn quotes(text: &'a str) -> Self {
+        Self::new(text, |text| text.matches("\"\"\"").count() + text.matches("'''").count())
+    }
+
+    fn is_there(&mut self, at: usize) -> bool {
+        self.is ^= (self.marks)(&self.text[self.at..at]) % 2 == 1;
+        self.at = at;
+        self.is
+    }
+}
+
+/// What begins a comment, and what it says; of what stands in brackets by itself, nothing and that. In
+/// texts a `#` begins a heading.
+fn said(line: &str, is_code: bool) -> Option<(Option<&'static str>, &str)> {
+    const LONGEST: usize = 160;
+    const MARKERS: [&str; 6] = ["{/*", "/*", "//", "#", "--", ";"];
+    if line.len() > LONGEST {
+        return None;
+    }
+    if let Some(rest) = line.strip_prefix("<!--") {
+        return Some((Some("<!--"), rest.strip_suffix("-->")?));
+    }
+    if is_code && let Some(marker) = MARKERS.into_iter().find(|marker| line.starts_with(marker)) {
+        let sign = marker.chars().next_back().unwrap_or(' ');
+        let inner = line[marker.len()..].trim_start_matches(sign);
+        let inner = inner.strip_suffix("*/}").or_else(|| inner.strip_suffix("*/")).unwrap_or(inner);
+        return Some((Some(marker), inner));
+    }
+    let inner = line.trim_matches(['*', '_']);
+    let brackets = [('(', ')'), ('[', ']')];
+    let within = |(open, close)| inner.strip_prefix(open)?.strip_suffix(close);
+    brackets.into_iter().find_map(within).map(|inner| (None, inner))
 }
 
 /// The lines that stand for others, with where they begin.
@@ -308,5 +380,17 @@ mod tests {
         assert_eq!(left_out_of(new, b"a\n", b"a\nb\nc\n", &path), None);
         let old = b"a\n  # existing methods\nb\nc\nd\n";
         assert_eq!(left_out_of(new, old, old, &path), None);
+        // Blank lines are no loss.
+        assert_eq!(left_out_of("a\n# existing code\n", b"a\n\n\nb\n", b"", &path), None);
+    }
+
+    #[test]
+    fn each_of_many_pairs_is_looked_at() {
+        let stub = Replacement { old: "x: int\ny\n".to_owned(), new: "x: int\n...\n".to_owned() };
+        let mut pairs = vec![stub; 40];
+        let last = "# existing methods\n";
+        pairs.push(Replacement { old: "a\nb\nc\n".to_owned(), new: last.to_owned() });
+        let path = RelPath::parse("a.py").unwrap();
+        assert_eq!(left_out_of_pairs(&pairs, b"", &path), Some((40, 1, last.trim_end())));
     }
 }

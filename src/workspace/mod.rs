@@ -182,7 +182,7 @@ pub(crate) fn nothing_left_out(path: &RelPath, new: &[u8], old: &[u8]) -> Result
     let left_out =
         elision::left_out(new, old).or_else(|| elision::left_out_of(new, old, old, path));
     let Some((line, text)) = left_out else { return Ok(()) };
-    let instead = "Send all of the file, or EDIT_FILE the lines that change";
+    let instead = "Send all of the file, or EDIT_FILE the lines that change (where it is meant as it is, write it with RUN_COMMAND)";
     Err(lines_left_out(path, &format!("Line {line} of the new content"), text, instead))
 }
 

@@ -1,7 +1,7 @@
 //! Lines that stand for others where a file would become shorter. They say it with fewer words than
 //! those that count everywhere, or with dots alone, and may be meant as they are in a file that grows.
 
-use super::{Filled, filled};
+use super::{Between, Filled, filled, said};
 use crate::protocol::RelPath;
 use crate::protocol::tags::is_code;
 
@@ -16,14 +16,24 @@ pub(super) fn lines<'a>(
         name.rsplit_once('.').map(|(_, end)| end.to_owned()).unwrap_or_default()
     });
     let is_code = path.is_none_or(is_code);
+    let mut quotes = Between::quotes(new);
     let stands = move |line: &Filled| {
+        let ending = ending.as_deref();
         if is_dots(line.shown) {
-            return is_code && may_be_left_by(line.at.1, line.before, ending.as_deref());
+            return is_code
+                && may_be_left_by(line.at.1, line.before, ending)
+                && !(is_python(ending) && quotes.is_there(line.at.0));
         }
+        // A body of which nothing but that is said.
+        let pass = line.shown.strip_prefix("pass").map(str::trim_start).filter(|_| is_code);
         let stays = |words: &str| tells_of_more(words) || says_it_stays(words, line.shown);
-        said(line.shown, is_code).is_some_and(stays)
+        said(pass.unwrap_or(line.shown), is_code).is_some_and(|(_, words)| stays(words))
     };
     filled(new).filter(stands).map(|line| line.at)
+}
+
+fn is_python(ending: Option<&str>) -> bool {
+    matches!(ending, Some("py" | "pyx" | "ipy"))
 }
 
 /// Whether a line is nothing but dots.
@@ -43,7 +53,7 @@ fn may_be_left_by(line: &str, before: &str, ending: Option<&str>) -> bool {
     match ending {
         // Of a stub it is what a body is, and in YAML the end of a document.
         Some("pyi" | "yaml" | "yml") => false,
-        Some("py" | "pyx" | "ipy") if line.starts_with([' ', '\t']) => !may_be_a_body(before),
+        _ if is_python(ending) && line.starts_with([' ', '\t']) => !may_be_a_body(before),
         _ => true,
     }
 }
@@ -54,25 +64,13 @@ fn may_be_a_body(before: &str) -> bool {
         || before.ends_with([':', '"', '\''])
         || ["#", "@", ">>>", "..."].iter().any(|begin| before.starts_with(begin))
         || before.rsplit_once('#').is_some_and(|(code, _)| code.trim_end().ends_with(':'))
+        || is_declared(before)
 }
 
-/// What a comment says, or what stands in brackets; in texts a `#` begins a heading.
-fn said(line: &str, is_code: bool) -> Option<&str> {
-    const LONGEST: usize = 100;
-    if line.len() > LONGEST {
-        return None;
-    }
-    if let Some(inner) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-        return Some(inner);
-    }
-    if let Some(rest) = line.strip_prefix("<!--") {
-        return rest.strip_suffix("-->");
-    }
-    let markers = ["{/*", "/*", "//", "#", "--"];
-    // A body of which nothing but that is said.
-    let line = line.strip_prefix("pass").map(str::trim_start).filter(|_| is_code).unwrap_or(line);
-    let inner = markers.iter().find_map(|marker| line.strip_prefix(marker)).filter(|_| is_code)?;
-    Some(inner.strip_suffix("*/}").or_else(|| inner.strip_suffix("*/")).unwrap_or(inner))
+/// Whether a line only names something and its type, as the classes do that say what others have.
+fn is_declared(line: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    line.split_once(": ").is_some_and(|(name, of)| name.chars().all(is_name) && !of.contains('='))
 }
 
 /// Whether these words say of what is not there that it stays: each has to be one that such a line is
@@ -263,6 +261,10 @@ mod tests {
             ("def f():\n    ...\n", "a.py", false),
             ("def f():\n    g()\n    ...\n", "a.py", true),
             ("def f():\n    'Says.'\n    ...\n", "a.py", false),
+            ("class P(Protocol):\n    x: int\n    ...\n", "a.py", false),
+            ("def f():\n    x: int = g()\n    ...\n", "a.py", true),
+            ("S = \"\"\"\n>>> f()\n0\n...\n\"\"\"\n", "a.py", false),
+            ("S = \"\"\"a\"\"\"\ng()\n...\n", "a.py", true),
             ("def f(): ...\n...\n", "a.pyi", false),
             ("a {\n    ...\n}\n", "a.rs", true),
             ("int f(int a,\n    ...\n);\n", "a.h", false),

@@ -2,7 +2,7 @@
 //! dots, and what says of more than there is that it stays. In a text that grows such a line is taken
 //! as it is; in one that lost lines it is what they were left out for.
 
-use super::filled;
+use super::{Between, Filled, filled, said};
 use crate::protocol::RelPath;
 use crate::protocol::tags::is_code;
 
@@ -40,21 +40,31 @@ pub(super) fn lines<'a>(
     loss: Loss,
 ) -> impl Iterator<Item = (usize, &'a str)> {
     let is_code = path.is_none_or(is_code);
-    filled(new)
-        .filter(move |line| stands_for_others(line.shown, line.before, is_code, loss))
-        .map(|line| line.at)
+    // What a program printed may have been cut there.
+    let is_output = path.is_some_and(|path| {
+        let name = path.name().to_ascii_lowercase();
+        [".log", ".out", ".snap"].iter().any(|end| name.ends_with(end))
+    });
+    let mut fences = Between::fences(new);
+    let stands = move |line: &Filled| {
+        stands_for_others(line, is_code, loss)
+            && (is_code || !is_output && !fences.is_there(line.at.0))
+    };
+    filled(new).filter(stands).map(|line| line.at)
 }
 
-fn stands_for_others(line: &str, before: &str, is_code: bool, loss: Loss) -> bool {
+fn stands_for_others(line: &Filled, is_code: bool, loss: Loss) -> bool {
     const LONGEST: usize = 160;
+    let (line, before) = (line.shown, line.before);
     if line.len() > LONGEST {
         return false;
     }
+    if loss == Loss::None {
+        // In a text, what is quoted is cut so.
+        return is_code && matches!(line, "[...]" | "[…]");
+    }
     if matches!(line, "[...]" | "[…]") {
         return true;
-    }
-    if loss == Loss::None {
-        return false;
     }
     if matches!(line, "..." | "…" | "⋮" | "⋯") {
         // Of code they are looked at by what stands before them.
@@ -63,35 +73,26 @@ fn stands_for_others(line: &str, before: &str, is_code: bool, loss: Loss) -> boo
     let Some((marker, inner)) = said(line, is_code) else {
         return is_bare(line) && loss == Loss::Half;
     };
+    let inner = plain(inner);
     let begins = dots_before(inner);
     if begins > 0 {
-        let goes_on = marker.is_some_and(|marker| before.starts_with(marker));
         let rest = &inner[begins..];
-        // A sentence that the line before begins goes on behind dots, too, and a number behind two.
-        return !goes_on || dots_behind(rest) || rest.trim().is_empty();
+        if dots_behind(rest) {
+            return true;
+        }
+        if marker.is_none() && is_code {
+            // What is spread, or left open in a list.
+            return rest.starts_with(' ') && !rest.trim_start().starts_with([',', ')', ']']);
+        }
+        // A sentence goes on behind dots, from the line before or at once behind them.
+        let goes_on = marker.is_some_and(|marker| before.starts_with(marker))
+            || rest.starts_with(char::is_alphanumeric) && !says_that_more_stays(rest);
+        return !goes_on || rest.trim().is_empty();
     }
     let begin = inner.get(..12).unwrap_or(inner).to_ascii_lowercase();
     // In brackets of its own it is said of the text itself.
     let is_rest = marker.is_none() && (begin.starts_with("rest of ") || begin == "the rest of ");
     (loss == Loss::Half || is_rest) && says_that_more_stays(inner)
-}
-
-/// The sign that begins a comment, and what it says; for what stands in brackets, no sign.
-fn said(line: &str, is_code: bool) -> Option<(Option<&'static str>, &str)> {
-    const MARKERS: [&str; 6] = ["{/*", "/*", "//", "#", "--", ";"];
-    if let Some(rest) = line.strip_prefix("<!--") {
-        return Some((Some("<!--"), plain(rest.strip_suffix("-->")?)));
-    }
-    if is_code && let Some(marker) = MARKERS.into_iter().find(|marker| line.starts_with(marker)) {
-        let sign = marker.chars().next_back().unwrap_or(' ');
-        let inner = line[marker.len()..].trim_start_matches(sign);
-        let inner = inner.strip_suffix("*/}").or_else(|| inner.strip_suffix("*/")).unwrap_or(inner);
-        return Some((Some(marker), plain(inner)));
-    }
-    let inner = line.trim_matches(['*', '_']);
-    let brackets = [('(', ')'), ('[', ']')];
-    let within = |(open, close)| inner.strip_prefix(open)?.strip_suffix(close);
-    brackets.into_iter().find_map(within).map(|inner| (None, plain(inner)))
 }
 
 fn plain(text: &str) -> &str {
@@ -166,9 +167,61 @@ fn says_that_more_stays(words: &str) -> bool {
     const HOLDS: [&str; 4] = ["保持不变", "代码不变", "変更なし", "변경 없음"];
     let words = words.to_lowercase();
     let words = words.trim_end_matches(['.', '…', '!', ' ']);
-    ENDS.iter().any(|end| words.ends_with(end))
+    let ends = |end: &&str| {
+        words.strip_suffix(*end).is_some_and(|of| of.trim().is_empty() || is_of_the_rest(of))
+    };
+    ENDS.iter().any(|end| ends(&end))
         || BEGINS.iter().any(|begin| words.starts_with(begin))
         || HOLDS.iter().any(|held| words.contains(held))
+}
+
+/// Whether something is said of what a text leaves out, and not of what its code does: of the rest, or of
+/// things that are counted off.
+fn is_of_the_rest(words: &str) -> bool {
+    const REST: [&str; 14] = [
+        "rest",
+        "remaining",
+        "remainder",
+        "restliche",
+        "restlichen",
+        "übrige",
+        "übrigen",
+        "reste",
+        "resto",
+        "restante",
+        "overige",
+        "остальной",
+        "остальные",
+        "остальное",
+    ];
+    const FIRST: [&str; 20] = [
+        "other",
+        "others",
+        "everything",
+        "all",
+        "existing",
+        "code",
+        "file",
+        "and",
+        "same",
+        "alles",
+        "andere",
+        "autres",
+        "tout",
+        "demás",
+        "otros",
+        "todo",
+        "outros",
+        "altri",
+        "tutto",
+        "код",
+    ];
+    let mut each = words.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let first = each.clone().next().unwrap_or_default();
+    let is_range = [" - ", "–", "..", "…", " to "].iter().any(|sign| words.contains(sign));
+    FIRST.contains(&first)
+        || each.any(|word| REST.contains(&word))
+        || is_range && words.contains(|c: char| c.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -210,6 +263,14 @@ mod tests {
             ("f()", "# the counter is the same"),
             ("f()", "print('// ... x ...')"),
             ("f()", "x = [...]"),
+            ("f()", "# An empty key leaves the map unchanged."),
+            ("f()", "/// Returns the input unchanged."),
+            ("f()", "// On an error: same"),
+            ("f()", "// The number of lines stays the same"),
+            ("v = cache.get(k)", "# ...then the network."),
+            ("f()", "[...xs, item]"),
+            ("f()", "[..., None]"),
+            ("f()", "(...args)"),
         ] {
             assert!(!found(&format!("{before}\n{line}\n"), "a.rs", Loss::Half), "{line}");
         }
@@ -221,7 +282,8 @@ mod tests {
             ("*(rest of the file unchanged)*", Loss::Half, true),
             ("(rest of the README unchanged)", Loss::Some, true),
             ("(this is unchanged)", Loss::Some, false),
-            ("[...]", Loss::None, true),
+            ("[...]", Loss::Some, true),
+            ("[...]", Loss::None, false),
             ("...", Loss::Half, true),
             ("...", Loss::Some, false),
             ("# ... a heading", Loss::Half, false),
@@ -229,6 +291,10 @@ mod tests {
         ] {
             assert_eq!(found(&format!("# A\n{line}\n"), "a.md", loss), is_one, "{line}");
         }
+        // What a program printed is shown with gaps.
+        assert!(!found("# A\n```\n$ run\n...\n```\n", "a.md", Loss::Half));
+        assert!(found("# A\n```\n$ run\n```\n...\n", "a.md", Loss::Half));
+        assert!(!found("run\n...\n", "a.log", Loss::Half));
     }
 
     #[test]
