@@ -1,6 +1,7 @@
 //! Lines that stand for others which a text leaves out: `// ... rest unchanged ...`, and those in which
 //! something stands for a secret that was not shown: `[withheld: AWS key]`. Pure.
 
+mod always;
 mod shorter;
 mod shrinking;
 
@@ -34,15 +35,9 @@ pub fn stand_in(content: &[u8]) -> Option<usize> {
     Some(memchr::memchr_iter(b'\n', &content[..at]).count() + 1)
 }
 
-/// The first line of `new` that stands for lines left out and does not stand in `old`, with its
-/// number from 1.
-pub fn left_out<'a>(new: &'a str, old: &[u8]) -> Option<(usize, &'a str)> {
-    Held::of(old).lacks(elisions(new), new)
-}
-
-/// The same of lines that count only where a text is replaced by a shorter one: in the file at `path`,
-/// which is `old`, `new` takes the place of `replaced`.
-pub fn left_out_of<'a>(
+/// The first line of `new` that stands for lines left out, with its number from 1, where it takes the
+/// place of `replaced` in the file at `path`, which is `old` and does not hold that line.
+pub fn left_out<'a>(
     new: &'a str,
     replaced: &[u8],
     old: &[u8],
@@ -95,6 +90,11 @@ impl<'a> Held<'a> {
         replaced: &[u8],
         path: &RelPath,
     ) -> Option<(usize, &'n str)> {
+        let always = self.lacks(always::lines(new, Some(path)), new);
+        if always.is_some() {
+            return always;
+        }
+        // In what becomes shorter more counts.
         let loss = Loss::of(new, replaced)?;
         let shrinking = self.lacks(shrinking::lines(new, Some(path), loss), new);
         if shrinking.is_some() || loss == Loss::None {
@@ -106,7 +106,7 @@ impl<'a> Held<'a> {
 
 /// Whether a text may leave something out.
 pub fn may_leave_out(text: &str) -> bool {
-    elisions(text).next().is_some()
+    always::lines(text, None).next().is_some()
         || shorter::lines(text, None).next().is_some()
         || shrinking::lines(text, None, Loss::Half).next().is_some()
 }
@@ -188,200 +188,57 @@ fn said(line: &str, is_code: bool) -> Option<(Option<&'static str>, &str)> {
     brackets.into_iter().find_map(within).map(|inner| (None, inner))
 }
 
-/// The lines that stand for others, with where they begin.
-fn elisions(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut at = 0;
-    let lines = text.split_inclusive('\n').map(move |line| {
-        at += line.len();
-        (at - line.len(), line)
-    });
-    lines.filter(|(_, line)| is_elision(line) || holds_withheld(line))
-}
-
-fn is_elision(line: &str) -> bool {
-    const LONGEST: usize = 160;
-    const MARKERS: [&str; 9] = ["//", "#", "--", "/*", "<!--", "{/*", ";", "%", "*"];
-    const WORDS: [&str; 19] = [
-        "rest",
-        "remain",
-        "remains",
-        "remaining",
-        "remainder",
-        "unchanged",
-        "existing",
-        "same as",
-        "omitted",
-        "previous",
-        "other",
-        "others",
-        "keep",
-        "as before",
-        "no change",
-        "no changes",
-        "above",
-        "below",
-        "same code",
-    ];
-    // What a program tells while it works ends in dots, too.
-    const CLEAR: [&str; 3] = ["rest of", "unchanged", "same as"];
-    let line = line.trim();
-    let begins = line.starts_with(['/', '#', '-', '<', '{', ';', '%', '*', '.', '…', '(', '[']);
-    if !begins || line.len() > LONGEST {
-        return false;
-    }
-    let marker = MARKERS.iter().find(|marker| line.starts_with(**marker));
-    let mut inner = line;
-    if let Some(marker) = marker {
-        inner = inner[marker.len()..].trim_start_matches(marker.chars().next_back().unwrap_or(' '));
-        inner =
-            ["*/}", "*/", "-->"].iter().find_map(|end| inner.strip_suffix(end)).unwrap_or(inner);
-    }
-    let inner = inner.trim().trim_start_matches(['(', '[']).trim_end_matches([')', ']']);
-    let dots = |text: &str| text.starts_with("...") || text.starts_with('…');
-    let closing = |text: &str| text.ends_with("...") || text.ends_with('…');
-    let stands_for_more = dots(inner) || marker.is_some() && closing(inner);
-    if !stands_for_more && marker.is_none() {
-        return false;
-    }
-    let words = inner.trim_matches(['.', '…', ' ', '(', ')', '[', ']']).to_ascii_lowercase();
-    if !stands_for_more {
-        // Of a list such words are an item.
-        return marker.is_some_and(|marker| !matches!(*marker, "*" | ";" | "%"))
-            && is_said_of_more(&words);
-    }
-    // What is spread in JavaScript follows its dots at once.
-    if marker.is_none() && inner.trim_start_matches(['.', '…']).starts_with(char::is_alphanumeric)
-    {
-        return false;
-    }
-    if words.is_empty() {
-        return marker.is_some_and(|marker| !matches!(*marker, "*" | ";" | "%"));
-    }
-    // A sentence goes on behind dots, too.
-    let goes_on = inner.trim_start_matches(['.', '…']).starts_with(char::is_alphanumeric);
-    let sought: &[&str] = if dots(inner) && (!goes_on || closing(inner)) { &WORDS } else { &CLEAR };
-    words.is_ascii() && sought.iter().any(|word| holds(&words, word))
-}
-
-/// Whether a comment without dots says of more than its file holds that it stays.
-fn is_said_of_more(words: &str) -> bool {
-    const WHOLE: [&str; 5] =
-        ["rest of file", "rest of the file", "rest of code", "rest of the code", "existing code"];
-    const BEGINS: [&str; 8] = [
-        "rest of ",
-        "the rest of ",
-        "remaining ",
-        "existing code ",
-        "other ",
-        "all other ",
-        "rest ",
-        "everything else ",
-    ];
-    const ENDS: [&str; 6] =
-        [" unchanged", " the same", " as before", " unmodified", " as is", " same as before"];
-    let words = words.strip_suffix(" here").unwrap_or(words);
-    WHOLE.contains(&words)
-        || BEGINS.iter().any(|begin| words.starts_with(begin))
-            && ENDS.iter().any(|end| words.ends_with(end))
-}
-
-/// Whether a text holds others as whole words.
-fn holds(text: &str, words: &str) -> bool {
-    text.match_indices(words).any(|(at, _)| {
-        let is_letter = |c: char| c.is_alphanumeric() || c == '_';
-        !text[..at].ends_with(is_letter) && !text[at + words.len()..].starts_with(is_letter)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What is found wherever it is put.
+    fn always<'a>(new: &'a str, old: &[u8]) -> Option<(usize, &'a str)> {
+        left_out(new, b"", old, &RelPath::parse("a.py").unwrap())
+    }
 
     #[test]
     fn what_stands_for_a_secret_is_left_out_unless_it_was_there() {
         let new = "a = 1\nkey = \"[withheld: AWS key]\"\n";
         assert!(may_leave_out(new) && !may_leave_out("withheld: [x]\n"));
-        assert_eq!(left_out(new, b"a = 1\nkey = \"x\"\n").unwrap().0, 2);
-        assert_eq!(left_out(new, new.as_bytes()), None);
+        assert_eq!(always(new, b"a = 1\nkey = \"x\"\n").unwrap().0, 2);
+        assert_eq!(always(new, new.as_bytes()), None);
         let both = format!("# ... existing code ...\n{new}");
-        assert_eq!(left_out(&both, b"x").unwrap().0, 1);
+        assert_eq!(always(&both, b"x").unwrap().0, 1);
         assert!(loses("[withheld: x]", "a", "").contains("for a secret, which 'a' would lose"));
         assert!(loses("// ...", "a", "b").starts_with("stands for lines that 'a' would lose"));
     }
 
     #[test]
-    fn lines_that_stand_for_others_are_told_from_code() {
-        for line in [
-            "// ... rest unchanged ...",
-            "    # ... existing code ...",
-            "/* ... the rest of the styles ... */",
-            "<!-- ... other rows ... -->",
-            "{/* ... remaining items ... */}",
-            "-- … unchanged …",
-            "// ...",
-            "# rest of the file is the same as before...",
-            "... (rest of the file unchanged) ...",
-            "// Same as above...",
-            "// ... Remaining methods",
-            "// ...existing code...",
-            "// ...rest of the code",
-            "[... rest of the code ...]",
-            "# (rest of the code remains the same)",
-            "// existing code remains unchanged",
-            "<!-- rest of file -->",
-            "# [existing code here]",
-            "/* other rules unchanged */",
-        ] {
-            assert!(is_elision(line), "{line}");
-        }
-        for line in [
-            "...",
-            "    ...",
-            "f(...rest)",
-            "let { a, ...rest } = x;",
-            "...rest,",
-            "print(\"...\")",
-            "# Loading...",
-            "# Restarting server...",
-            "// Creating another connection...",
-            "# Restoring backup...",
-            "// Checking other hosts...",
-            "# ... restart",
-            "# ...keep going until all others are done",
-            "# Removing the existing file...",
-            "// see above",
-            "# Other fields are kept in the same order",
-            "* Other commands are unchanged",
-            "# keeps the existing code",
-            "rest of the code",
-            "// The rest of the arguments",
-            "match x { 0.. => () }",
-            "* ...",
-        ] {
-            assert!(!is_elision(line), "{line}");
-        }
-    }
-
-    #[test]
     fn only_what_the_file_lacks_is_left_out() {
         let new = "a\n// ... rest unchanged ...\nb\n";
-        assert_eq!(left_out(new, b"a\nb\n"), Some((2, "// ... rest unchanged ...")));
-        assert_eq!(left_out(new, b"x\n  // ... rest unchanged ...\r\n"), None);
-        assert_eq!(left_out("a\nb\n", b""), None);
+        assert_eq!(always(new, b"a\nb\n"), Some((2, "// ... rest unchanged ...")));
+        assert_eq!(always(new, b"x\n  // ... rest unchanged ...\r\n"), None);
+        assert_eq!(always("a\nb\n", b""), None);
     }
 
     #[test]
     fn less_is_said_where_a_longer_file_is_replaced() {
         let new = "a\n\n# existing methods\n";
         let path = RelPath::parse("a.py").unwrap();
-        assert!(may_leave_out(new) && left_out(new, b"a\nb\nc\nd\n").is_none());
-        let found = left_out_of(new, b"a\nb\nc\nd\n", b"a\nb\nc\nd\n", &path);
+        assert!(may_leave_out(new) && always(new, b"a\nb\nc\nd\n").is_none());
+        let found = left_out(new, b"a\nb\nc\nd\n", b"a\nb\nc\nd\n", &path);
         assert_eq!(found, Some((3, "# existing methods")));
-        assert_eq!(left_out_of(new, b"a\n", b"a\nb\nc\n", &path), None);
+        assert_eq!(left_out(new, b"a\n", b"a\nb\nc\n", &path), None);
         let old = b"a\n  # existing methods\nb\nc\nd\n";
-        assert_eq!(left_out_of(new, old, old, &path), None);
+        assert_eq!(left_out(new, old, old, &path), None);
         // Blank lines are no loss.
-        assert_eq!(left_out_of("a\n# existing code\n", b"a\n\n\nb\n", b"", &path), None);
+        assert_eq!(left_out("a\n# existing methods\n", b"a\n\n\nb\n", b"", &path), None);
+    }
+
+    #[test]
+    fn an_example_in_a_text_may_have_gaps() {
+        let text = RelPath::parse("README.md").unwrap();
+        let example = "# A\n```rust\nf();\n// ...\n```\n";
+        assert_eq!(left_out(example, b"", b"", &text), None);
+        assert!(always(example, b"").is_some());
+        let rest = "# A\n```rust\nf();\n// ... rest unchanged ...\n```\n";
+        assert_eq!(left_out(rest, b"", b"", &text).unwrap().0, 4);
     }
 
     #[test]

@@ -86,6 +86,7 @@ fn stands_for_others(line: &Filled, is_code: bool, loss: Loss) -> bool {
         }
         // A sentence goes on behind dots, from the line before or at once behind them.
         let goes_on = marker.is_some_and(|marker| before.starts_with(marker))
+            || goes_on(rest)
             || rest.starts_with(char::is_alphanumeric) && !says_that_more_stays(rest);
         return !goes_on || rest.trim().is_empty();
     }
@@ -93,6 +94,32 @@ fn stands_for_others(line: &Filled, is_code: bool, loss: Loss) -> bool {
     // In brackets of its own it is said of the text itself.
     let is_rest = marker.is_none() && (begin.starts_with("rest of ") || begin == "the rest of ");
     (loss == Loss::Half || is_rest) && says_that_more_stays(inner)
+}
+
+/// Whether words go on with a sentence of which the beginning stands before.
+fn goes_on(words: &str) -> bool {
+    const JOINING: [&str; 17] = [
+        "and",
+        "but",
+        "or",
+        "then",
+        "so",
+        "except",
+        "which",
+        "otherwise",
+        "unless",
+        "because",
+        "if",
+        "when",
+        "where",
+        "in",
+        "to",
+        "with",
+        "that",
+    ];
+    let words = words.trim();
+    let first = words.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    JOINING.contains(&first) && !says_that_more_stays(words) && !words.starts_with("and so on")
 }
 
 fn plain(text: &str) -> &str {
@@ -168,9 +195,9 @@ fn says_that_more_stays(words: &str) -> bool {
     let words = words.to_lowercase();
     let words = words.trim_end_matches(['.', '…', '!', ' ']);
     let ends = |end: &&str| {
-        words.strip_suffix(*end).is_some_and(|of| of.trim().is_empty() || is_of_the_rest(of))
+        words.strip_suffix(end).is_some_and(|of| of.trim().is_empty() || is_of_the_rest(of))
     };
-    ENDS.iter().any(|end| ends(&end))
+    ENDS.iter().any(ends)
         || BEGINS.iter().any(|begin| words.starts_with(begin))
         || HOLDS.iter().any(|held| words.contains(held))
 }
@@ -268,6 +295,7 @@ mod tests {
             ("f()", "// On an error: same"),
             ("f()", "// The number of lines stays the same"),
             ("v = cache.get(k)", "# ...then the network."),
+            ("f()", "# ... and nothing should happen"),
             ("f()", "[...xs, item]"),
             ("f()", "[..., None]"),
             ("f()", "(...args)"),

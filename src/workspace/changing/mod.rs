@@ -60,9 +60,7 @@ fn lines(
         ))
         .as_a(Mistake::Diff));
     }
-    let left_out =
-        elision::left_out(with, old).or_else(|| elision::left_out_of(with, replaced, old, real));
-    if let Some((line, text)) = left_out {
+    if let Some((line, text)) = elision::left_out(with, replaced, old, real) {
         let instead = format!(
             "Send all of the lines from {start} to {end}, or a range for each change (where it is meant as it is, write it with RUN_COMMAND)"
         );
@@ -146,12 +144,10 @@ fn first(
     replacements: &[Replacement],
 ) -> Result<(Vec<u8>, Detail), Failure> {
     let edits = replacements.len();
-    let left_out = losing(old, replacements, elision::left_out)
-        .or_else(|| losing_some(real, old, replacements));
-    if let Some((n, line, text)) = left_out {
+    if let Some((n, line, text)) = elision::left_out_of_pairs(replacements, old, real) {
         let which = if edits > 1 { format!("edit {} of {edits}: ", n + 1) } else { String::new() };
         let which = format!("{which}line {line} of newContent");
-        return Err(lines_left_out(real, &which, &text, WHOLE));
+        return Err(lines_left_out(real, &which, text, WHOLE));
     }
     match edit::replace_first(old, replacements, EDITS_LIMIT) {
         Ok(bytes) => {
@@ -215,53 +211,14 @@ fn once(
             }
             Unfound::TooMuch => too_much(real, old, edits),
         })?;
-    let left_out = losing(old, replacements, elision::left_out)
-        .or_else(|| losing_some(real, old, replacements));
-    if let Some((n, line, text)) = left_out {
+    if let Some((n, line, text)) = elision::left_out_of_pairs(replacements, old, real) {
         let which = format!("{}Line {line} of the REPLACE text", which(replacements, n));
-        return Err(lines_left_out(real, &which, &text, INSTEAD));
+        return Err(lines_left_out(real, &which, text, INSTEAD));
     }
     let mut excerpt = around(&bytes, &places, CHANGED);
     excerpt.more += more;
     let revision = Some(revision(old, &bytes, excerpt, loosely));
     Ok((bytes, Detail::Replaced { path: real.clone(), edits, revision }))
-}
-
-/// The number and the text of the first line by which a file of these bytes would lose something.
-type Finding = for<'t> fn(&'t str, &[u8]) -> Option<(usize, &'t str)>;
-
-/// Which of the texts that are put in has a line by which the file would lose something, that line's
-/// number in it, and the line. All at once: the lines of the file are looked at no more than once.
-fn losing(
-    old: &[u8],
-    replacements: &[Replacement],
-    find: Finding,
-) -> Option<(usize, usize, String)> {
-    let mut all = String::new();
-    for Replacement { new, .. } in replacements {
-        all.push_str(new);
-        if !new.is_empty() && !new.ends_with('\n') {
-            all.push('\n');
-        }
-    }
-    let (mut line, text) = find(&all, old)?;
-    let n = replacements.iter().position(|pair| {
-        let lines = pair.new.lines().count();
-        let within = line <= lines;
-        line -= if within { 0 } else { lines };
-        within
-    })?;
-    Some((n, line, text.to_owned()))
-}
-
-/// The same of lines that count only in a text which is shorter than the one it replaces.
-fn losing_some(
-    real: &RelPath,
-    old: &[u8],
-    replacements: &[Replacement],
-) -> Option<(usize, usize, String)> {
-    let (n, line, text) = elision::left_out_of_pairs(replacements, old, real)?;
-    Some((n, line, text.to_owned()))
 }
 
 /// Which of several pairs it is.
