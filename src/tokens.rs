@@ -184,7 +184,8 @@ pub fn estimate(text: &str) -> Estimate {
             most += most_of;
         }
     }
-    Estimate { likely: likely.div_ceil(100), most: most / 100 + 8 }
+    let most = most / 100 + 8;
+    Estimate { likely: likely.div_ceil(100).min(most), most }
 }
 
 /// What a character that is not ASCII is likely to be, and at most: a token a byte, and one where the
@@ -237,6 +238,14 @@ mod tests {
                 likely.abs_diff(exactly) * 100 <= exactly * 15,
                 "{likely} for {exactly} of {from:?}"
             );
+        }
+    }
+
+    #[test]
+    fn no_more_is_likely_than_it_is_at_most() {
+        for text in ["b\n", "\tif\n", "x = 1\n", "\u{1}"] {
+            let Estimate { likely, most } = estimate(&text.repeat(1_000));
+            assert!(likely <= most, "{likely} of {most} for {text:?}");
         }
     }
 }
