@@ -82,8 +82,8 @@ fn new_repository(
         let Ok(path) = RelPath::parse(&format!("{cwd}/{made}/{part}")) else { return Ok(None) };
         let reads = Operation::Read { path, reading: Reading::Later(Part::default()) };
         match place.look(&reads)? {
-            Some(look) if look.real.is_some() && look.size.is_none() => {}
-            // A worktree or a submodule, a repository, or nobody knows.
+            Some(look) if look.protected && look.real.is_some() && look.size.is_none() => {}
+            // A worktree or a submodule, a repository, a name that is not protected, or nobody knows.
             _ => return Ok(None),
         }
     }

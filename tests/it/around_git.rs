@@ -101,6 +101,14 @@ fn making_a_repository_is_refused_at_once_and_writing_to_one_is_asked_about() {
         assert!(outbox.contains("Leave git init out, and ask the user to run it"), "{outbox}");
         assert!(!base.exists("workspace/.git") && !base.exists("workspace/sub"));
     }
+    // Where the name is not protected nothing is put away.
+    let base = Base::with_session();
+    base.write("deaddrop.toml", "protected_names = ['.vscode']\n");
+    base.run(&["config", "allow"]).ok();
+    base.run_with(&["apply", "-"], reply("git init -q")).with_code(3);
+    let id = base.waiting(ID)["operation"].as_str().unwrap().to_owned();
+    base.run(&["approve", &id]).ok();
+    assert!(base.exists("workspace/.git/HEAD"));
     // One that is there stays in its place, and what is made elsewhere is nobody's concern.
     for (command, why) in [
         ("git init -q && git add -A", "a new one in the workspace is put\n"),
