@@ -212,20 +212,19 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
 /// The mark that a tag around thoughts is, if it is not a word.
 fn thoughts(text: &str, at: usize, tag: &think::Tag) -> Option<Mark> {
     let end = at + tag.length;
-    let mark = if tag.is_end {
+    if tag.is_end {
         let is_quoted = text[..at].ends_with(['`', '"', '\'']);
         let is_end = !is_quoted && ends_thoughts(&text[end..]);
-        is_end.then(|| Mark::of(What::ThinkEnd, at, at, end))
+        is_end.then(|| Mark::of_thoughts(What::ThinkEnd, at, at, end, tag.family))
     } else {
-        // Decorated it is a word.
+        // Decorated it is a word, or looked at by `musings`.
         let lead = lead(text, at).filter(|lead| lead.repairs.is_none());
-        lead.map(|lead| Mark::of(What::Think, lead.line, at, end))
-    };
-    mark.map(|mark| Mark { command: tag.family, ..mark })
+        lead.map(|lead| Mark::of_thoughts(What::Think, lead.line, at, end, tag.family))
+    }
 }
 
 /// Whether what follows the end of thoughts on its line is nothing or a tag; else it is a word.
-fn ends_thoughts(after: &str) -> bool {
+pub(super) fn ends_thoughts(after: &str) -> bool {
     let is_blank = |c: char| c != '\n' && (c.is_whitespace() || is_zero_width(c));
     let after = after.trim_start_matches(is_blank);
     if after.is_empty() || after.starts_with('\n') || think::tag(after).is_some() {
@@ -275,6 +274,11 @@ impl Mark {
     pub(super) fn misspelt(name: &Name, line: usize, at: usize, name_end: usize) -> Self {
         let what = if name.is_closing { What::MisspeltClosing } else { What::Misspelt };
         Self { command: name.command, ..Self::of(what, line, at, name_end) }
+    }
+
+    /// The beginning or the end of thoughts of that family.
+    pub(super) fn of_thoughts(what: What, line: usize, at: usize, end: usize, family: u8) -> Self {
+        Self { command: family, ..Self::of(what, line, at, end) }
     }
 
     pub(super) fn of(what: What, line: usize, at: usize, name_end: usize) -> Self {

@@ -1,14 +1,15 @@
 //! Thoughts in elements whose own tags are damaged as those of commands are, or that have a name of their
-//! own: `\<think\>`, `**<think>**`, `&lt;think&gt;`, `<antThinking>`, `<seed:think>`. They count only where
-//! both tags stand alone on their lines; without its end a beginning is words.
+//! own: `\<think\>`, `**<think>**`, `&lt;think&gt;`, `<antThinking>`, `<seed:think>`. They begin alone on a
+//! line, and end at the end of one. Without its end a beginning is words, and an end without its beginning;
+//! but by a name that plain ones have either counts as a plain one does.
 
 use std::collections::HashMap;
 
 use memchr::memchr3_iter;
 
 use super::lead::lead;
-use super::marks::{Mark, What};
-use super::repairs::is_zero_width;
+use super::marks::{Mark, What, ends_thoughts};
+use super::repairs::{Repairs, is_zero_width};
 use super::think;
 
 /// What the tags of an element begin and end with.
@@ -38,12 +39,16 @@ struct Tag {
 /// A beginning that nothing has closed.
 struct Begun {
     mark: Mark,
+    /// Where its tag begins, and which of those that close each other it is, where it counts without its
+    /// end.
+    alone: Option<(usize, u8)>,
     is_thoughts: bool,
     /// Whether it is read as it is written.
     is_exact: bool,
 }
 
-/// All of them up to `limit`, each as a mark whose name ends where they do.
+/// All of them up to `limit`, each as a mark whose name ends where they do, and those that lack an end or a
+/// beginning, as such.
 pub(super) fn find(text: &str, limit: usize) -> Vec<Mark> {
     let bytes = &text.as_bytes()[..limit];
     let mut open: HashMap<String, Vec<Begun>> = HashMap::new();
@@ -58,30 +63,53 @@ pub(super) fn find(text: &str, limit: usize) -> Vec<Mark> {
         let after = &text[end..];
         let line = after.find(|c: char| c == '\n' || !decorates(c)).unwrap_or(after.len());
         let is_last = after[line..].is_empty() || after[line..].starts_with('\n');
-        // What ends them in a decorated line is not read elsewhere.
-        let is_exact = length == 1
-            && think::tag(&text[at..]).is_some()
-            && (!tag.is_end || is_last && after[..line].trim().is_empty());
+        let is_exact = length == 1 && think::tag(&text[at..]).is_some();
+        let before = text[..at].trim_end_matches('\\');
+        let is_quoted = before.ends_with(['`', '"', '\'']);
         let lead = lead(text, at).filter(|lead| is_line(text, lead.line));
-        let is_alone = lead.is_some() && is_last;
-        let is_closed = tag.is_end && is_exact;
+        let decorated = |but: Repairs| {
+            lead.as_ref().is_none_or(|lead| lead.repairs.decorates_beyond(but)) || is_quoted
+        };
+        let mut bold = Repairs::default();
+        bold.add(Repairs::EMPHASIS);
+        let family = think::family(&tag.name);
         if tag.is_end {
-            if !is_alone && !is_closed {
+            let is_exact = is_exact && !is_quoted && ends_thoughts(after);
+            let is_alone = lead.is_some() && is_last;
+            if !is_exact && !is_alone && (!is_last || is_quoted) {
                 continue;
             }
             let last = open.get_mut(&tag.name).and_then(Vec::pop);
-            let Some(begin) = last.filter(|begin| begin.is_thoughts) else { continue };
-            if !(begin.is_exact && is_exact) {
+            if let Some(begin) = last.filter(|begin| begin.is_thoughts)
+                && !(begin.is_exact && is_exact)
+            {
                 let mut mark = begin.mark;
-                mark.name_end = end + line;
+                mark.name_end = if is_last { end + line } else { end };
                 marks.push(mark);
             }
-        } else if let Some(lead) = lead.filter(|_| is_alone || tag.name == DETAILS) {
+            // Where it did not begin, or in a body. In bold and behind words it is a word.
+            let ends =
+                if lead.is_some() { !decorated(bold) } else { !before.ends_with(['*', '_']) };
+            if let Some(family) = family.filter(|_| !is_exact && ends) {
+                marks.push(Mark::of_thoughts(What::ThinkEnd, at, at, end, family));
+            }
+            continue;
+        }
+        let begins =
+            is_last || tag.name == DETAILS || family.is_some() && !decorated(Repairs::default());
+        if let Some(lead) = lead.as_ref().filter(|_| begins) {
             let mark = Mark::of(What::Musing, lead.line, lead.line, end);
             let is_exact = is_exact && lead.repairs.is_none();
+            let counts = family.filter(|_| !is_exact && !decorated(bold));
+            let alone = counts.map(|family| (at, family));
             let is_thoughts = tag.says || tag.name != DETAILS;
-            open.entry(tag.name).or_default().push(Begun { mark, is_thoughts, is_exact });
+            open.entry(tag.name).or_default().push(Begun { mark, alone, is_thoughts, is_exact });
         }
+    }
+    for begin in open.into_values().flatten() {
+        let Some((at, family)) = begin.alone else { continue };
+        let Mark { line, name_end, .. } = begin.mark;
+        marks.push(Mark::of_thoughts(What::Think, line, at, name_end, family));
     }
     marks
 }
@@ -197,8 +225,32 @@ mod tests {
             "<explanation>\nx\n</explanation>\n",
             "<details>\n<summary>More</summary>\nx\n</details>\n",
             "<plan>\nx\n",
+            "x\n</plan>\n",
+            "`<think>`\nx\n",
+            "**<think>** is\nx\n",
+            "all up to **</think>**\n",
+            "all up to `\\</think\\>`\n",
         ] {
             assert!(find(text, text.len()).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_lacks_its_end_or_its_beginning_counts_by_a_plain_name() {
+        for (tag, what) in [
+            ("\\<think\\>", What::Think),
+            ("\\<think\\> Well", What::Think),
+            ("**<Think>**", What::Think),
+            ("< think >", What::Think),
+            ("&lt;reasoning&gt;", What::Think),
+            ("\\</think\\>", What::ThinkEnd),
+            ("No.\\</think\\>", What::ThinkEnd),
+            ("**</thinking>**", What::ThinkEnd),
+            ("No.&lt;/think&gt;", What::ThinkEnd),
+        ] {
+            let text = format!("x\n{tag}\ny\n");
+            let marks = find(&text, text.len());
+            assert_eq!(marks.iter().map(|mark| mark.what).collect::<Vec<_>>(), [what], "{text}");
         }
     }
 }

@@ -193,8 +193,9 @@ impl Reader<'_> {
         let begin = &self.text[mark.at..mark.name_end];
         let Some(end) = end else {
             self.pass(mark.line, self.text.len());
+            let shown = brief(begin);
             let told = format!(
-                "Line {line}: `{begin}` is never closed by `{}` at the end of a line (cut off?), so nothing after it was carried out. Send again what follows your thoughts",
+                "Line {line}: `{shown}` is never closed by `{}` at the end of a line (cut off?), so nothing after it was carried out. Send again what follows your thoughts",
                 think::end_of(begin)
             );
             return self.end_here(Step::refused(line, Mistake::CutOff, told), mark.line);
@@ -253,7 +254,7 @@ impl Reader<'_> {
         let line = self.number(mark.at);
         let told = format!(
             "Line {line}: `{}` ends thoughts whose beginning is missing, so {} not carried out. Send again what was meant as a command",
-            &self.text[mark.at..mark.name_end],
+            brief(&self.text[mark.at..mark.name_end]),
             if count == 1 {
                 "the block before it was".to_owned()
             } else {

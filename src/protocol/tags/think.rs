@@ -52,14 +52,20 @@ pub(super) fn needs_beginning(family: usize) -> bool {
     family == usize::from(DETAILS.1)
 }
 
-/// How thoughts end that begin with that tag.
+/// Which of them have that name, in small letters.
+pub(super) fn family(name: &str) -> Option<u8> {
+    NAMES.iter().find(|(known, _)| *known == name).map(|(_, family)| *family)
+}
+
+/// How thoughts end that begin with that tag, however that is written.
 pub(super) fn end_of(begin: &str) -> String {
     if let Some((_, end, _)) = SIGNS.iter().find(|(sign, ..)| begin.starts_with(sign)) {
         return (*end).to_owned();
     }
-    let name = begin.split_whitespace().next().unwrap_or(begin);
-    let close = if name.len() < begin.len() { ">" } else { "" };
-    format!("{}/{}{close}", &name[..1], &name[1..])
+    let inner = begin.strip_prefix("&lt;").unwrap_or(begin);
+    let inner = inner.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
+    let name = inner.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or(inner);
+    if begin.starts_with('[') { format!("[/{name}]") } else { format!("</{name}>") }
 }
 
 /// Such a tag.
