@@ -286,10 +286,6 @@ impl<'a> Reader<'a> {
             return self.malformed(mark, number, line, &what);
         }
         let lines = unquoted.as_deref().unwrap_or(lines);
-        let is_escaped = command.kind == Kind::Run && repairs.has(Repairs::ESCAPES);
-        if let Some(what) = is_escaped.then(|| escapes::doubt(lines, number + 1)).flatten() {
-            return self.malformed(mark, number, line, &what);
-        }
         // Where the tag line ends in CRLF, so does the body: a property of the reply, not of it.
         if line.ends_with('\r') {
             body.push_str(&lines.replace("\r\n", "\n"));
@@ -300,6 +296,10 @@ impl<'a> Reader<'a> {
             body.push('\n');
         }
         let body_line = if first.is_empty() { number + 1 } else { number };
+        let is_escaped = command.kind == Kind::Run && repairs.has(Repairs::ESCAPES);
+        if let Some(what) = is_escaped.then(|| escapes::doubt(&body, body_line)).flatten() {
+            return self.malformed(mark, number, line, &what);
+        }
         if command.kind == Kind::Create {
             warnings.extend(notes::indented(&body, lead, body_line));
         }
