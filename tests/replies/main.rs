@@ -11,8 +11,8 @@
 //! In a reply `\u{200B}` stands for that character, `\r` for a carriage return, and a last line that
 //! is `\c` for none, so that the reply ends without a newline. What it is read as is a line for each
 //! block: its number, `+` and what it asks for (a body as a string with `\n`), or `!` and the reason
-//! that it is refused for, `!!` where nothing after it is read; then, indented, a line `~` for each
-//! warning. `REPLIES=overwrite cargo test --test replies` writes anew what they are read as: read
+//! that it is refused for, `!!` where nothing after it is read, and `, held` behind what does not end the
+//! session since a tag was read as words; then, indented, a line `~` for each warning. `REPLIES=overwrite cargo test --test replies` writes anew what they are read as: read
 //! every line of what changed.
 
 use std::fs;
@@ -108,7 +108,10 @@ fn sorts(step: &Step) -> impl Iterator<Item = String> {
 
 fn shown(step: &Step) -> String {
     let mut out = match &step.asks {
-        Asks::Operation(operation) => format!("{} + {}\n", step.line, asked(operation)),
+        Asks::Operation(operation) => {
+            let held = if step.passes_over { ", held" } else { "" };
+            format!("{} + {}{held}\n", step.line, asked(operation))
+        }
         Asks::Invalid(invalid) => {
             let mark = if step.ends { "!!" } else { "!" };
             let sort = if invalid.rejected { " rejected" } else { "" };

@@ -1,16 +1,19 @@
 //! Whole tags behind something that is no decoration but seems to be meant as one: a label, a cell of
 //! a table, a quotation mark, an element of a page.
 
+use std::collections::HashSet;
+
 use memchr::memrchr;
 
 use super::attributes::{self, brief};
 use super::lead::lead as lead_of;
 use super::marks::{Mark, What};
 use super::names;
+use super::paths;
 use super::prose::Found;
 use super::reader::Reader;
 use super::repairs::Repairs;
-use crate::protocol::{Asks, Kind, Operation, Step, Warning, WarningSort};
+use crate::protocol::{Asks, Kind, Operation, RelPath, Step, Warning, WarningSort};
 
 /// No label is longer, in bytes; bounds the work where many tags stand on one line.
 const LONGEST: usize = 100;
@@ -51,16 +54,52 @@ impl Reader<'_> {
     /// Notes that a whole tag was read as words: if it was meant, not all is done. A label over a summary
     /// or a message does nothing.
     pub(super) fn passes_over(&mut self, mark: &Mark) {
-        self.passed_over |= !matches!(mark.command().kind, Kind::Done | Kind::Message);
+        let kind = mark.command().kind;
+        if matches!(kind, Kind::Done | Kind::Message) {
+            return;
+        }
+        let (found, _) = attributes::pairs(&self.text[mark.name_end..self.line_end(mark.at)]);
+        let given = found.iter().find(|(key, _)| key.eq_ignore_ascii_case("path"));
+        // A search says more than where.
+        let given = given.filter(|_| kind != Kind::Search);
+        match given.and_then(|(_, path)| paths::read(path, &mut Vec::new()).ok()) {
+            Some(path) => self.passed_over.on_paths.push((kind, path)),
+            None => self.passed_over.others = true,
+        }
     }
 
-    /// Where a whole tag was read as words, what ends the session only if all is well does not end it.
+    /// Where a whole tag was read as words, what ends the session only if all is well does not end it:
+    /// unless the same command on the same path is asked for as well, as behind a list of what is done.
     pub(super) fn hold_the_end(&mut self) {
+        let steps = &mut self.blocks.steps;
+        let Passed { others, on_paths } = &self.passed_over;
+        let is_held = *others
+            || !on_paths.is_empty() && {
+                let asked: HashSet<(Kind, &RelPath)> = steps.iter().filter_map(asks_on).collect();
+                on_paths.iter().any(|(kind, path)| !asked.contains(&(*kind, path)))
+            };
         let ends_if_ok = |step: &&mut Step| {
             matches!(step.asks, Asks::Operation(Operation::Done { if_ok: true, .. }))
         };
-        let steps = self.blocks.steps.iter_mut().filter(ends_if_ok);
-        steps.for_each(|step| step.passes_over = self.passed_over);
+        let steps = steps.iter_mut().filter(ends_if_ok);
+        steps.for_each(|step| step.passes_over = is_held);
+    }
+}
+
+/// The whole tags that were read as words.
+#[derive(Default)]
+pub(super) struct Passed {
+    /// Whether there are any whose path is not known.
+    others: bool,
+    /// The commands and the paths of the others.
+    on_paths: Vec<(Kind, RelPath)>,
+}
+
+/// What a step asks for, and the path that it names.
+fn asks_on(step: &Step) -> Option<(Kind, &RelPath)> {
+    match &step.asks {
+        Asks::Operation(operation) => Some((operation.kind(), operation.path()?)),
+        Asks::Invalid(_) => None,
     }
 }
 

@@ -11,6 +11,7 @@ use super::bodies;
 use super::catalogue::{COMMANDS, Command};
 use super::ends::{body_there, inline_body};
 use super::escapes;
+use super::labels::Passed;
 use super::marks::{self, Mark, What};
 use super::names::name;
 use super::notes;
@@ -77,7 +78,7 @@ pub(in crate::protocol) fn blocks(text: &str) -> Blocks {
         first: [None; COMMANDS.len()],
         escaped: (0, 0),
         ignored: 0,
-        passed_over: false,
+        passed_over: Passed::default(),
         last_command: marks.iter().rposition(Mark::begins_command),
         sought: [(0, None); COMMANDS.len()],
         numbered: None,
@@ -117,8 +118,8 @@ pub(super) struct Reader<'a> {
     pub(super) ignored: usize,
     /// Which of the marks is the last tag that begins a command.
     pub(super) last_command: Option<usize>,
-    /// Whether a whole tag was read as words.
-    pub(super) passed_over: bool,
+    /// The whole tags that were read as words.
+    pub(super) passed_over: Passed,
     /// Up to where an opening tag of each command was sought that no block begins with, and the last.
     pub(super) sought: [(usize, Option<usize>); COMMANDS.len()],
     /// Up to where a closing tag of an edit begins whose word is a number, once that was looked for.
