@@ -42,7 +42,7 @@ const HALTED: &str = "the run was halted by a failure of the system";
 /// Why a [DONE] does not count whose sender does not know all that the person has said.
 const UNHEARD: &str = "not counted: the user has said more than this reply goes by (see PROMPT), so the session goes on";
 /// What is told with a [DONE if="ok"] beside a tag that may have been meant.
-const PASSED_OVER: &str = "not counted: a line of the reply that holds a whole tag was read as words (see the warnings), so the session goes on";
+const PASSED_OVER: &str = "not counted: a whole tag of the reply was read as words or ignored (see the warnings), so the session goes on";
 /// So many operations are named that keep a [DONE] from counting.
 const NAMED: usize = 10;
 

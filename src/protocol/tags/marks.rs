@@ -45,6 +45,8 @@ pub(super) enum What {
     ThinkEnd,
     /// Thoughts whose tags need repair; what follows the mark's name follows them.
     Musing,
+    /// The same by a name of their own, which may be none.
+    Aside,
     /// Where a file is shown as an outbox shows it; what follows the mark's name follows the file.
     Shown,
     /// A block by a name that no command has; what follows the mark's name follows it.

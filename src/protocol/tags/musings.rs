@@ -34,6 +34,8 @@ struct Tag {
     length: usize,
     /// Whether its attributes, or what it says over it, name thoughts.
     says: bool,
+    /// Whether a plain one holds thoughts.
+    is_known: bool,
 }
 
 /// A beginning that nothing has closed.
@@ -98,7 +100,8 @@ pub(super) fn find(text: &str, limit: usize) -> Vec<Mark> {
         let begins =
             is_last || tag.name == DETAILS || family.is_some() && !decorated(Repairs::default());
         if let Some(lead) = lead.as_ref().filter(|_| begins) {
-            let mark = Mark::of(What::Musing, lead.line, lead.line, end);
+            let what = if tag.is_known { What::Musing } else { What::Aside };
+            let mark = Mark::of(what, lead.line, lead.line, end);
             let is_exact = is_exact && lead.repairs.is_none();
             let counts = family.filter(|_| !is_exact && !decorated(bold));
             let alone = counts.map(|family| (at, family));
@@ -164,11 +167,11 @@ fn tag(text: &str, at: usize, open: usize) -> Option<Tag> {
         return None;
     }
     let length = text.len() - at - rest.len() + end + closing.len();
+    let is_known = think::family(&name).is_some() || attributes.contains("reasoning");
     let says = name == DETAILS
         && !is_end
-        && (attributes.contains("reasoning")
-            || summary(&text[at + length..]).is_some_and(names_thoughts));
-    Some(Tag { name, is_end, length, says })
+        && (is_known || summary(&text[at + length..]).is_some_and(names_thoughts));
+    Some(Tag { name, is_end, length, says, is_known })
 }
 
 /// What an element that hides something says over it.

@@ -12,7 +12,7 @@ use super::think;
 use super::words::is_word;
 use crate::protocol::{Kind, Mistake, Step, Warning, WarningSort};
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     /// A closing tag for which there is no open block.
     pub(super) fn left_over(&mut self, mark: &Mark) {
         let command = mark.command();
@@ -213,31 +213,36 @@ impl Reader<'_> {
     pub(super) fn musing(&mut self, n: usize, mark: &Mark) {
         let (tags, line) = (self.tags_within(n, mark), self.number(mark.line));
         self.pass(mark.line, mark.name_end);
-        if tags > 0 {
-            let last = self.number(mark.name_end);
-            let told = format!("{} ignored: lines {line} to {last} are thoughts", tags_were(tags));
-            self.note(Warning::new(WarningSort::TagsInThoughts, told));
+        if tags.is_empty() {
+            return;
+        }
+        let (were, last) = (tags_were(tags.len()), self.number(mark.name_end));
+        let told = format!("{were} ignored: lines {line} to {last} are thoughts");
+        self.note(Warning::new(WarningSort::TagsInThoughts, told));
+        if mark.what == What::Aside {
+            tags.into_iter().for_each(|tag| self.passes_over(tag));
         }
     }
 
-    /// How many tags stand between a mark and where its name ends.
-    fn tags_within(&self, n: usize, mark: &Mark) -> usize {
+    /// The tags that stand between a mark and where its name ends.
+    fn tags_within(&self, n: usize, mark: &Mark) -> Vec<&'a Mark> {
         let within = self.marks[n + 1..].iter().take_while(|other| other.at < mark.name_end);
-        within.filter(|other| matches!(other.what, What::Opening | What::Misspelt)).count()
+        within.filter(|other| matches!(other.what, What::Opening | What::Misspelt)).collect()
     }
 
     /// A file that is shown as an outbox shows it: what it holds is no command.
     pub(super) fn shown(&mut self, n: usize, mark: &Mark) {
         let (tags, line) = (self.tags_within(n, mark), self.number(mark.line));
         self.pass(mark.line, mark.name_end);
-        if tags > 0 {
-            let last = self.number(mark.name_end);
-            let told = format!(
-                "{} ignored: lines {line} to {last} show a file, which is done by the program that carries out the commands",
-                tags_were(tags)
-            );
-            self.note(Warning::new(WarningSort::TagsInShownFile, told));
+        if tags.is_empty() {
+            return;
         }
+        let (were, last) = (tags_were(tags.len()), self.number(mark.name_end));
+        let told = format!(
+            "{were} ignored: lines {line} to {last} show a file, which is done by the program that carries out the commands"
+        );
+        self.note(Warning::new(WarningSort::TagsInShownFile, told));
+        tags.into_iter().for_each(|tag| self.passes_over(tag));
     }
 
     /// `</think>` whose beginning is missing: some chats leave it out.

@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
             What::Section => self.an_outbox(mark),
             What::Think => self.thoughts(n, mark),
             What::ThinkEnd => self.end_of_thoughts(mark),
-            What::Musing => self.musing(n, mark),
+            What::Musing | What::Aside => self.musing(n, mark),
             What::Shown => self.shown(n, mark),
             What::Seems => self.seems(n, mark),
             What::Unknown => self.unknown(mark),
