@@ -1,7 +1,7 @@
 //! A block whose tags and body are known: what it asks for.
 
 use super::attributes::brief;
-use super::bodies::{self, Body};
+use super::bodies::{self, Body, Repaired};
 use super::catalogue::Command;
 use super::markers;
 use super::notes;
@@ -11,7 +11,7 @@ use super::printer::{PART_FORM, opening};
 use super::wrong::{Wrong, wrong};
 use crate::protocol::{
     Asked, Asks, Change, Existing, Invalid, Kind, Mistake, Operation, Part, Reading, RelPath,
-    ShellCommand, Step, Warning, WarningSort,
+    Replacement, ShellCommand, Step, Warning, WarningSort,
 };
 
 /// A block as its tags have it.
@@ -118,14 +118,14 @@ impl Block<'_> {
         let kind = command.kind;
         let body = Body { kind, path: path.as_ref(), text: body, line: body_line, first, in_pairs };
         let asks = bodies::repaired(body, &mut warnings)
-            .and_then(|(body, body_line)| {
+            .and_then(|Repaired { text, line, pairs }| {
                 if command.closing.is_some() {
                     if value("end").is_none() {
-                        warnings.extend(notes::own_closing(command.kind, &body, body_line));
+                        warnings.extend(notes::own_closing(command.kind, &text, line));
                     }
-                    notes::tell(command.kind, path.as_ref(), &body, body_line, &mut warnings);
+                    notes::tell(command.kind, path.as_ref(), &text, line, &mut warnings);
                 }
-                operation(command, value, (path, to), (body, body_line))
+                operation(command, value, (path, to), (text, pairs))
             })
             .map_or_else(
                 |what| {
@@ -155,7 +155,7 @@ fn operation<'a>(
     command: &Command,
     value: impl Fn(&str) -> Option<&'a str>,
     (path, to): (Option<RelPath>, Option<RelPath>),
-    (body, body_line): (String, usize),
+    (body, pairs): (String, Vec<Replacement>),
 ) -> Result<Operation, Wrong> {
     let number = |key: &str| line_number(key, value(key));
     Ok(match (command.kind, path) {
@@ -164,7 +164,7 @@ fn operation<'a>(
             Operation::Create { path, content: body.into(), existing }
         }
         (Kind::Edit, Some(path)) if value("start_line").is_none() => {
-            Operation::Edit { path, change: Change::Once(pairs::read(&body, body_line)?) }
+            Operation::Edit { path, change: Change::Once(pairs) }
         }
         (Kind::Edit, Some(path)) => {
             let (start, end) = (number("start_line")?, number("end_line")?);

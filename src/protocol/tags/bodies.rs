@@ -9,7 +9,7 @@ use super::pairs;
 use super::sorts::{Sort, is_document, sort};
 use super::wrong::{Wrong, wrong};
 use crate::protocol::signs as diff;
-use crate::protocol::{Kind, Mistake, RelPath, Warning, WarningSort};
+use crate::protocol::{Kind, Mistake, RelPath, Replacement, Warning, WarningSort};
 
 /// A body, and the line of the reply that it begins on.
 pub(super) struct Body<'a> {
@@ -23,12 +23,17 @@ pub(super) struct Body<'a> {
     pub(super) in_pairs: bool,
 }
 
-/// Takes off what is none of the body, and says which line of the reply the rest begins on. An error
-/// says what is wrong with it.
-pub(super) fn repaired(
-    body: Body<'_>,
-    warnings: &mut Vec<Warning>,
-) -> Result<(String, usize), Wrong> {
+/// A body without what is none of it, and the line of the reply that it begins on.
+pub(super) struct Repaired {
+    pub(super) text: String,
+    pub(super) line: usize,
+    /// The pairs that it is, if it is any, without what is none of these; the text has it still, so that
+    /// its lines are those of the reply.
+    pub(super) pairs: Vec<Replacement>,
+}
+
+/// Takes off what is none of the body. An error says what is wrong with it.
+pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<Warning>) -> Result<Repaired, Wrong> {
     let Body { kind, path, mut text, line, first, in_pairs } = body;
     let sort = path.map_or(Sort::Code, sort);
     let is_file = matches!(kind, Kind::Create | Kind::Edit);
@@ -36,23 +41,32 @@ pub(super) fn repaired(
     if (is_file && sort == Sort::Code) || kind == Kind::Run {
         let blank =
             if kind == Kind::Run { text.len() - without_blank_lines(&text).len() } else { 0 };
-        if let Some(inner) = fenced(&text[blank..], kind == Kind::Run)? {
+        // Between pairs lines of fences say nothing.
+        let fenced = match fenced(&text[blank..], kind == Kind::Run) {
+            Err(_) if in_pairs => None,
+            found => found?,
+        };
+        if let Some(inner) = fenced {
             let told = format!(
                 "the body from line {line} on stood in a fence of its own, which was taken off: send it without one"
             );
             warnings.push(Warning::new(WarningSort::FenceTakenOff, told));
             begins += 1 + text[..blank].matches('\n').count();
             text = String::from(inner);
-        } else {
+        } else if !in_pairs {
             warnings.extend(notes::fence(&text, line));
         }
     }
+    let whole = |text| Ok(Repaired { text, line: begins, pairs: Vec::new() });
     if !is_file {
-        return Ok((text, begins));
+        return whole(text);
     }
     if in_pairs {
-        let text = if sort == Sort::Code { of_pairs(text, line, warnings)? } else { text };
-        return Ok((text, begins));
+        let mut pairs = pairs::read(&text, begins)?;
+        if sort == Sort::Code {
+            of_pairs(&mut pairs, &text, begins, warnings)?;
+        }
+        return Ok(Repaired { text, line: begins, pairs });
     }
     let may_hold_pairs = sort != Sort::Code && !path.is_some_and(is_document);
     if kind == Kind::Create && !may_hold_pairs && pairs::are_all(&text) {
@@ -60,7 +74,7 @@ pub(super) fn repaired(
         return Err(wrong(Mistake::PairsAsContent, told));
     }
     if sort != Sort::Code {
-        return Ok((text, begins));
+        return whole(text);
     }
     let of = format!("the body from line {line} on");
     if let Some(plain) = gutter::without(&text, Begins::At(first), &of, warnings)? {
@@ -104,7 +118,7 @@ pub(super) fn repaired(
             warnings.extend(added(&text, &of));
         }
     }
-    Ok((text, begins))
+    whole(text)
 }
 
 /// Without the `>` that stand before each of its lines, as many as before the tag, of which `lead` is
@@ -217,17 +231,20 @@ fn signed(text: &str, of: &str, refused: &str) -> Result<Option<Warning>, Wrong>
     }
 }
 
-/// A body in pairs without the line numbers and the fences before what they put in; looks for signs of
-/// a diff there, where what they search for has none.
-fn of_pairs(body: String, line: usize, warnings: &mut Vec<Warning>) -> Result<String, Wrong> {
+/// Takes the line numbers and the fences off what the pairs of a body put in; looks for signs of a diff
+/// there, where what they search for has none.
+fn of_pairs(
+    pairs: &mut [Replacement],
+    body: &str,
+    line: usize,
+    warnings: &mut Vec<Warning>,
+) -> Result<(), Wrong> {
     let has_signs = body.contains("\n+") || body.contains("\n-");
     let has_fence = body.contains("\n```") || body.contains("\n~~~");
-    if !has_signs && !has_fence && !gutter::has_numbers(&body) {
-        return Ok(body);
+    if !has_signs && !has_fence && !gutter::has_numbers(body) {
+        return Ok(());
     }
-    // What is wrong with them is told by whoever reads them for good.
-    let Ok(mut pairs) = pairs::read(&body, line) else { return Ok(body) };
-    let mut is_changed = gutter::without_in_pairs(&mut pairs, line, warnings)?;
+    gutter::without_in_pairs(pairs, line, warnings)?;
     let of = format!("a REPLACE text in the body from line {line} on");
     for pair in
         pairs.iter_mut().filter(|pair| fenced(&pair.old, false).is_ok_and(|old| old.is_none()))
@@ -237,7 +254,7 @@ fn of_pairs(body: String, line: usize, warnings: &mut Vec<Warning>) -> Result<St
                 "{of} stood in a fence of its own, which was taken off: send it without one"
             );
             warnings.push(Warning::new(WarningSort::FenceTakenOff, told));
-            (pair.new, is_changed) = (String::from(inner), true);
+            pair.new = String::from(inner);
         }
     }
     for pair in pairs.iter().filter(|pair| signs(&pair.old).is_none()) {
@@ -253,7 +270,7 @@ fn of_pairs(body: String, line: usize, warnings: &mut Vec<Warning>) -> Result<St
             warnings.extend(added(&pair.new, &of));
         }
     }
-    Ok(if is_changed { pairs::write(&pairs) } else { body })
+    Ok(())
 }
 
 /// What is told of lines that begin with a `+`, which is kept.

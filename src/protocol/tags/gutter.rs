@@ -168,15 +168,14 @@ pub(super) fn has_numbers(text: &str) -> bool {
     text.lines().any(|line| numbered(line).is_some())
 }
 
-/// Takes the line numbers off what pairs put in, those of a body from that line on, and says whether
-/// there were any. Where lines that one searches for look numbered as well, the file is like that, or
+/// Takes the line numbers off what pairs put in, those of a body from that line on. Where lines that one searches for look numbered as well, the file is like that, or
 /// does not hold them, which is told where the file is.
 pub(super) fn without_in_pairs(
     pairs: &mut [Replacement],
     line: usize,
     warnings: &mut Vec<Warning>,
-) -> Result<bool, Wrong> {
-    let (several, mut some) = (pairs.len() > 1, false);
+) -> Result<(), Wrong> {
+    let several = pairs.len() > 1;
     for (n, pair) in pairs.iter_mut().enumerate() {
         if has_numbers(&pair.old) {
             continue;
@@ -184,8 +183,8 @@ pub(super) fn without_in_pairs(
         let which = if several { format!(" of pair {}", n + 1) } else { String::new() };
         let of = format!("the REPLACE text{which} in the body from line {line} on");
         if let Some(plain) = without(&pair.new, Begins::Anywhere, &of, warnings)? {
-            (pair.new, some) = (plain, true);
+            pair.new = plain;
         }
     }
-    Ok(some)
+    Ok(())
 }
