@@ -11,7 +11,8 @@ use super::{
 };
 use crate::protocol::{
     Asked, Asks, Change, Content, Existing, Invalid, Kind, Mistake, Operation as Meant, PathFault,
-    Reading, RelPath, Replacement, ShellCommand, Step, Streams, Warning, WarningSort, tags,
+    Reading, RelPath, Replacement, ShellCommand, Step, Streams, Warning, WarningSort,
+    tags::{self, fences},
 };
 
 /// The id of a `message` that ends a session, where it is the last operation of a reply. It is a
@@ -192,10 +193,9 @@ fn content(create: CreateFileOperation) -> Content {
 
 /// Takes off the fence that a content of code is.
 fn without_fence(content: &mut String, warnings: &mut Vec<Warning>) {
-    let Some(inner) = tags::in_a_fence(content) else { return };
-    *content = inner.to_owned();
-    let told = "the content stood in a fence of its own, which was taken off: send it without one";
-    warnings.push(Warning::new(WarningSort::FenceTakenOff, told));
+    let found = fences::without(content, false, "the content", warnings);
+    let Some(inner) = found.ok().flatten().map(str::to_owned) else { return };
+    *content = inner;
 }
 
 fn read_path(text: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, PathFault> {

@@ -3,8 +3,8 @@
 //! and pairs out of place are refused, or kept with a warning where they may be content.
 
 use super::attributes::brief;
+use super::fences;
 use super::gutter::{self, Begins};
-use super::notes::{self, fence_of};
 use super::pairs;
 use super::sorts::{Sort, is_document, sort};
 use super::wrong::{Wrong, wrong};
@@ -41,20 +41,16 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<Warning>) -> Result<Re
     if (is_file && sort == Sort::Code) || kind == Kind::Run {
         let blank =
             if kind == Kind::Run { text.len() - without_blank_lines(&text).len() } else { 0 };
-        // Between pairs lines of fences say nothing.
-        let fenced = match fenced(&text[blank..], kind == Kind::Run) {
-            Err(_) if in_pairs => None,
-            found => found?,
-        };
-        if let Some(inner) = fenced {
-            let told = format!(
-                "the body from line {line} on stood in a fence of its own, which was taken off: send it without one"
-            );
-            warnings.push(Warning::new(WarningSort::FenceTakenOff, told));
-            begins += 1 + text[..blank].matches('\n').count();
-            text = String::from(inner);
-        } else if !in_pairs {
-            warnings.extend(notes::fence(&text, line));
+        let of = format!("the body from line {line} on");
+        match fences::without(&text[blank..], kind == Kind::Run, &of, warnings) {
+            Ok(Some(inner)) => {
+                begins += 1 + text[..blank].matches('\n').count();
+                text = String::from(inner);
+            }
+            // Between pairs lines of fences say nothing.
+            _ if in_pairs => {}
+            Ok(None) => warnings.extend(fences::kept(&text, line, "")),
+            Err(what) => return Err(what),
         }
     }
     let whole = |text| Ok(Repaired { text, line: begins, pairs: Vec::new() });
@@ -150,36 +146,6 @@ fn without_blank_lines(text: &str) -> &str {
     &text[begin..]
 }
 
-/// What stands in the fence that a text is, if it is one.
-fn fenced(text: &str, loosely: bool) -> Result<Option<&str>, Wrong> {
-    let text = if loosely { text.trim_end() } else { text.strip_suffix('\n').unwrap_or(text) };
-    let Some((first, rest)) = text.split_once('\n') else { return Ok(None) };
-    let Some(fence) = fence_of(first) else { return Ok(None) };
-    let (inner, last) = match rest.rsplit_once('\n') {
-        Some((inner, last)) => (&rest[..=inner.len()], last),
-        None => ("", rest),
-    };
-    let closes = |line: &str| {
-        let line = line.trim();
-        line.len() >= fence.len() && line.bytes().all(|b| b == fence.as_bytes()[0])
-    };
-    if !closes(last) {
-        return Ok(None);
-    }
-    if inner.lines().any(closes) {
-        let told = format!(
-            "the body begins and ends with a fence ({fence}) and holds another end of one, so what of it is meant is not clear: send it without the fence around it"
-        );
-        return Err(wrong(Mistake::FenceUnclear, told));
-    }
-    Ok(Some(inner))
-}
-
-/// What stands in the fence that the content of a file is, if it is one beyond doubt.
-pub(in crate::protocol) fn in_a_fence(text: &str) -> Option<&str> {
-    fenced(text, false).ok().flatten()
-}
-
 /// Whether a text is a diff from its beginning.
 pub(super) fn is_diff(text: &str) -> bool {
     let is_said = |line: &&str| {
@@ -231,7 +197,7 @@ fn signed(text: &str, of: &str, refused: &str) -> Result<Option<Warning>, Wrong>
     }
 }
 
-/// Takes the line numbers and the fences off what the pairs of a body put in; looks for signs of a diff
+/// Takes the line numbers off what the pairs of a body put in; looks for a fence and for signs of a diff
 /// there, where what they search for has none.
 fn of_pairs(
     pairs: &mut [Replacement],
@@ -246,16 +212,10 @@ fn of_pairs(
     }
     gutter::without_in_pairs(pairs, line, warnings)?;
     let of = format!("a REPLACE text in the body from line {line} on");
-    for pair in
-        pairs.iter_mut().filter(|pair| fenced(&pair.old, false).is_ok_and(|old| old.is_none()))
-    {
-        if let Some(inner) = fenced(&pair.new, false)? {
-            let told = format!(
-                "{of} stood in a fence of its own, which was taken off: send it without one"
-            );
-            warnings.push(Warning::new(WarningSort::FenceTakenOff, told));
-            pair.new = String::from(inner);
-        }
+    let several = pairs.len() > 1;
+    for (n, pair) in pairs.iter().enumerate() {
+        let which = if several { format!(" of pair {}", n + 1) } else { String::new() };
+        fences::around_a_part(&pair.old, &pair.new, &format!("the REPLACE text{which}"))?;
     }
     for pair in pairs.iter().filter(|pair| signs(&pair.old).is_none()) {
         if let Some(told) = signed(&pair.new, &of, "of a REPLACE text ")? {

@@ -19,7 +19,7 @@
 //! `outboxes`, `pasted`, `think`, `musings`, `unknown`), `reader` makes blocks of them (`address`, `prose`,
 //! `ends`, `words`, `range`, `cut`, `joined`, `opened`, `odd`), `attributes` and `demands` read their tags,
 //! `paths` the paths there. `block` says what a block asks for; `bodies` takes off what is none of its
-//! body (`gutter`, `markers`, `pairs`, by `sorts` of files), `escapes` and `notes` tell what is odd there
+//! body (`fences`, `gutter`, `markers`, `pairs`, by `sorts` of files), `escapes` and `notes` tell what is odd there
 //! (`strange` of characters). Commands and their attributes are a table, `catalogue`; `repairs` and `wrong`
 //! are what was overlooked and what is told. `printer` writes such blocks, `results` what came of them.
 
@@ -33,6 +33,7 @@ mod cut;
 mod demands;
 mod ends;
 mod escapes;
+pub(in crate::protocol) mod fences;
 mod gutter;
 mod joined;
 mod labels;
@@ -64,7 +65,6 @@ mod unknown;
 mod words;
 mod wrong;
 
-pub(in crate::protocol) use bodies::in_a_fence;
 pub use catalogue::name;
 pub use notes::is_button;
 pub use printer::{asked_at, print, range_asked};

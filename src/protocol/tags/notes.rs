@@ -4,6 +4,7 @@ use memchr::memmem;
 
 use super::attributes::brief;
 use super::catalogue::COMMANDS;
+use super::fences::fence_of;
 use super::sorts::{Sort, sort};
 use super::strange::{dash, strange};
 use crate::protocol::{Kind, RelPath, Warning, WarningSort};
@@ -240,26 +241,4 @@ fn only_entities(body: &str) -> bool {
     }
     some && memchr::memchr2(b'<', b'>', body.as_bytes()).is_none()
         && (memmem::find(body.as_bytes(), b"&quot;").is_none() || !body.contains('"'))
-}
-
-/// A fence that begins or ends a body of code without enclosing it.
-pub(super) fn fence(body: &str, line: usize) -> Option<Warning> {
-    let (begin, inner) = (body.len() - body.trim_start().len(), body.trim());
-    let last = inner.rfind('\n').map_or(0, |n| n + 1);
-    let ends = [0, last].map(|at| (begin + at, inner[at..].lines().next().unwrap_or_default()));
-    let (at, shown) = ends.into_iter().find(|(_, end)| fence_of(end).is_some())?;
-    let line = line + memchr::memchr_iter(b'\n', &body.as_bytes()[..at]).count();
-    let told = format!(
-        "line {line} `{}` looks like a fence around the body, but is not on its first and its last line; it was kept",
-        brief(shown)
-    );
-    Some(Warning::new(WarningSort::FenceKept, told))
-}
-
-/// The fence that a line opens: three or more of a sign, with no more of it behind.
-pub(super) fn fence_of(line: &str) -> Option<&str> {
-    let line = line.trim();
-    let sign = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
-    let length = line.len() - line.trim_start_matches(sign).len();
-    (length >= 3 && !line[length..].contains('`')).then(|| &line[..length])
 }

@@ -9,7 +9,7 @@
 //! hold such lines can have more of them. Between pairs stand blank lines, or those of a fence.
 
 use super::attributes::brief;
-use super::notes::fence_of;
+use super::fences::fence_of;
 use super::repairs::is_zero_width;
 use super::wrong::{Wrong, wrong};
 use crate::protocol::{Mistake, Replacement, Warning, WarningSort};

@@ -4,9 +4,9 @@ use crate::protocol::Mistake;
 
 /// A mistake: of what sort it is, and a phrase that says what is wrong.
 #[derive(Debug, Clone)]
-pub(super) struct Wrong {
-    pub(super) sort: Mistake,
-    pub(super) phrase: String,
+pub(in crate::protocol) struct Wrong {
+    pub(in crate::protocol) sort: Mistake,
+    pub(in crate::protocol) phrase: String,
 }
 
 /// A mistake of that sort.
