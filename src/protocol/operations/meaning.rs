@@ -12,7 +12,7 @@ use super::{
 use crate::protocol::{
     Asked, Asks, Change, Content, Existing, Invalid, Kind, Mistake, Operation as Meant, PathFault,
     Reading, RelPath, Replacement, ShellCommand, Step, Streams, Warning, WarningSort,
-    tags::{self, fences},
+    tags::{self, Wrong, fences},
 };
 
 /// The id of a `message` that ends a session, where it is the last operation of a reply. It is a
@@ -111,9 +111,12 @@ fn step(Entry { line, asks }: Entry) -> Step {
     let asks = match meant(operation, &mut warnings) {
         Ok(meant) => Asks::Operation(meant),
         Err(fault) => {
-            let reason = format!("{fault} (line {line})");
-            let sort = Mistake::PathRefused;
-            Asks::Invalid(Invalid { kind, sort, rejected: true, reason })
+            let (sort, rejected, told) = match fault {
+                Fault::Path(fault) => (Mistake::PathRefused, true, fault.to_string()),
+                Fault::Fence { sort, phrase } => (sort, false, phrase),
+            };
+            let reason = format!("{told} (line {line})");
+            Asks::Invalid(Invalid { kind, sort, rejected, reason })
         }
     };
     Step {
@@ -137,7 +140,29 @@ fn skipped(line: usize, Malformed { id, kind, faults }: Malformed) -> Step {
     Step { asked, ..Step::new(line, Asks::Invalid(invalid)) }
 }
 
-fn meant(operation: Operation, warnings: &mut Vec<Warning>) -> Result<Meant, PathFault> {
+/// Why an operation cannot be carried out as it was sent.
+enum Fault {
+    Path(PathFault),
+    /// Of a content in a fence.
+    Fence {
+        sort: Mistake,
+        phrase: String,
+    },
+}
+
+impl From<PathFault> for Fault {
+    fn from(fault: PathFault) -> Self {
+        Self::Path(fault)
+    }
+}
+
+impl From<Wrong> for Fault {
+    fn from(Wrong { sort, phrase }: Wrong) -> Self {
+        Self::Fence { sort, phrase }
+    }
+}
+
+fn meant(operation: Operation, warnings: &mut Vec<Warning>) -> Result<Meant, Fault> {
     Ok(match operation {
         Operation::Message(message) => {
             let mut text = message.content;
@@ -147,7 +172,7 @@ fn meant(operation: Operation, warnings: &mut Vec<Warning>) -> Result<Meant, Pat
         Operation::CreateFile(mut create) => {
             let path = read_path(&create.path, warnings)?;
             if create.encoding.unwrap_or_default() == Encoding::Utf8 && tags::is_code(&path) {
-                without_fence(&mut create.content, warnings);
+                without_fence(&mut create.content, warnings)?;
             }
             let existing = match create.overwrite {
                 Some(true) => Existing::replaced_by(&create.content),
@@ -160,11 +185,18 @@ fn meant(operation: Operation, warnings: &mut Vec<Warning>) -> Result<Meant, Pat
             reading: Reading::Now(read.encoding.unwrap_or_default()),
         },
         Operation::EditFile(edit) => {
-            let replacement = |FileEdit { old_content: old, new_content: new }: FileEdit| {
-                Replacement { old, new }
-            };
-            let replacements = edit.edits.into_iter().map(replacement).collect();
             let path = read_path(&edit.path, warnings)?;
+            let several = edit.edits.len() > 1;
+            let mut replacements = Vec::with_capacity(edit.edits.len());
+            for (n, FileEdit { old_content: old, new_content: new }) in
+                edit.edits.into_iter().enumerate()
+            {
+                if tags::is_code(&path) {
+                    let which = if several { format!(" of edits[{n}]") } else { String::new() };
+                    fences::around_a_part(&old, &new, &format!("newContent{which}"))?;
+                }
+                replacements.push(Replacement { old, new });
+            }
             Meant::Edit { path, change: Change::First(replacements) }
         }
         Operation::DeleteFile(delete) => Meant::Delete { path: read_path(&delete.path, warnings)? },
@@ -191,11 +223,13 @@ fn content(create: CreateFileOperation) -> Content {
     }
 }
 
-/// Takes off the fence that a content of code is.
-fn without_fence(content: &mut String, warnings: &mut Vec<Warning>) {
-    let found = fences::without(content, false, "the content", warnings);
-    let Some(inner) = found.ok().flatten().map(str::to_owned) else { return };
-    *content = inner;
+/// Takes off the fence that a content of code is, as it is done with a body in tags.
+fn without_fence(content: &mut String, warnings: &mut Vec<Warning>) -> Result<(), Wrong> {
+    match fences::without(content, false, "the content", warnings)?.map(str::to_owned) {
+        Some(inner) => *content = inner,
+        None => warnings.extend(fences::kept(content, 1, " of the content")),
+    }
+    Ok(())
 }
 
 fn read_path(text: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, PathFault> {

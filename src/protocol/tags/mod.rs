@@ -72,6 +72,7 @@ pub use reader::parse;
 pub(in crate::protocol) use reader::{Blocks, NO_COMMAND, blocks};
 pub use results::{EXCERPT_LINES, excerpt, has_room, output, summary};
 pub(crate) use sorts::is_code;
+pub(in crate::protocol) use wrong::Wrong;
 
 /// What an LLM is told about this dialect: the PROTOCOL section of every outbox.
 pub const PROMPT: &str = include_str!("../../../protocol-prompt/tags.md");

@@ -141,3 +141,45 @@ fn what_is_beyond_the_limit_is_counted_in_one_step() {
         "5 operations from line 1002 on were not carried out: of one reply the first 1000 are"
     );
 }
+
+#[test]
+fn a_fence_is_read_as_one_around_a_body_in_tags_is() {
+    let create = |content: &str| {
+        let content = serde_json::to_string(content).unwrap();
+        let one = format!(r#"{{"type": "createFile", "path": "a.py", "content": {content}}}"#);
+        let [step] = <[Step; 1]>::try_from(asked_for(&one, false)).unwrap();
+        let in_tags = tags::parse(&format!(
+            "[CREATE_FILE path=\"a.py\"]\n{}[/CREATE_FILE]\n",
+            serde_json::from_str::<String>(&content).unwrap()
+        ));
+        let sorts = |step: &Step| step.warnings.iter().map(|told| told.sort).collect::<Vec<_>>();
+        assert_eq!(sorts(&step), sorts(&in_tags.steps[0]), "{content}");
+        match (&step.asks, &in_tags.steps[0].asks) {
+            (Asks::Invalid(one), Asks::Invalid(other)) => assert_eq!(one.sort, other.sort),
+            (
+                Asks::Operation(Meant::Create { content: one, .. }),
+                Asks::Operation(Meant::Create { content: other, .. }),
+            ) => assert_eq!(one, other),
+            other => panic!("{content}: {other:?}"),
+        }
+        step
+    };
+    assert_eq!(create("```python\nx\n```\n").warnings[0].sort, WarningSort::FenceTakenOff);
+    assert_eq!(create("x\n```\n").warnings[0].sort, WarningSort::FenceKept);
+    assert!(create("x\n").warnings.is_empty());
+    let Asks::Invalid(invalid) = create("```\nx\n```\ny\n```\n").asks else { panic!() };
+    assert_eq!(invalid.sort, Mistake::FenceUnclear);
+    assert!(invalid.reason.starts_with("the content begins and ends with a fence"));
+
+    let edit = |path: &str| {
+        asked_for(
+            &format!(
+                r#"{{"type": "editFile", "path": "{path}", "edits": [{{"oldContent": "x", "newContent": "```\ny\n```"}}]}}"#
+            ),
+            false,
+        )
+    };
+    let Asks::Invalid(invalid) = &edit("a.py")[0].asks else { panic!() };
+    assert_eq!(invalid.sort, Mistake::FenceUnclear);
+    assert!(matches!(edit("a.md")[0].asks, Asks::Operation(_)));
+}
