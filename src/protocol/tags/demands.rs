@@ -24,7 +24,7 @@ pub(super) fn unreadable(command: &Command, from: &str) -> Wrong {
 }
 
 /// What is told of attributes that the command does not know. What ends the session may have been meant
-/// to depend on one.
+/// to depend on one that reads like a condition.
 pub(super) fn unknown(
     command: &Command,
     found: &[(String, String)],
@@ -32,8 +32,9 @@ pub(super) fn unknown(
     let mut warnings = Vec::new();
     let is_known = |key: &str| command.attributes.iter().any(|known| known.name == key);
     for (key, _) in found.iter().filter(|(key, _)| !is_known(key)) {
+        let is_if = command.kind == Kind::Done && is_condition(key);
         let key = brief(key);
-        if command.kind == Kind::Done && carries_its_body(command, found).is_none() {
+        if is_if {
             let told = format!(
                 "the attribute {key} is unknown to {}, which knows only the condition if=\"ok\",",
                 command.name
@@ -44,6 +45,15 @@ pub(super) fn unknown(
         warnings.push(Warning::new(WarningSort::UnknownAttribute, told));
     }
     Ok(warnings)
+}
+
+/// Whether an attribute reads like a condition: `if_ok`, `when`, `only_if`, `on_success`.
+fn is_condition(key: &str) -> bool {
+    const WORDS: [&str; 5] = ["ok", "on", "once", "until", "after"];
+    const BEGINS: [&str; 7] = ["if", "only", "when", "unless", "condition", "provided", "require"];
+    let key = key.to_ascii_lowercase();
+    let mut words = key.split(|c: char| !c.is_ascii_alphabetic());
+    words.any(|word| WORDS.contains(&word) || BEGINS.iter().any(|begin| word.starts_with(begin)))
 }
 
 /// That an attribute is missing which the command needs.
