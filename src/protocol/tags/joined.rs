@@ -1,11 +1,12 @@
 //! A closing tag and the opening tag of another block on one line: what follows the first is no content.
 
-use memchr::{memchr, memmem, memrchr};
+use memchr::{memchr, memchr_iter, memmem, memrchr};
 
 use super::attributes::{self, brief};
 use super::ends::End;
 use super::marks::Mark;
 use super::names::name;
+use super::odd::{another_word, own_word};
 use super::reader::Reader;
 use super::repairs::Repairs;
 use super::tails::{is_one_tag, without_suffix};
@@ -46,14 +47,15 @@ impl Reader<'_> {
         let (line, shown) = (self.number(begin), brief(self.line_at(begin)));
         let why = format!("on line {line} `{shown}` closes it and opens another block");
         let (command, tag) = (mark.command(), self.line_at(mark.line));
-        let how = "put each tag alone on its line";
-        self.end_reply(command, number, tag, &why, how, mark.line);
+        let other = if word.is_some() { another_word(command) } else { own_word(command) };
+        let how = format!("put each tag alone on its line; if that line is content, {other}");
+        self.end_reply(command, number, tag, &why, &how, mark.line);
         true
     }
 }
 
 /// Where in a body a closing tag of that name, with that word, stands at the beginning of a line or right
-/// behind what it ends, and behind it nothing but an opening tag.
+/// behind what it ends, and behind it nothing but an opening tag. In a code span they are of a sentence.
 fn joined(body: &str, name_of: &str, word: Option<&str>) -> Option<usize> {
     let slash = format!("[/{name_of}");
     let (mut from, mut line) = (0, 0..0);
@@ -75,13 +77,22 @@ fn joined(body: &str, name_of: &str, word: Option<&str>) -> Option<usize> {
         let Some((inside, found)) = found.filter(|(_, found)| !found.is_closing) else { continue };
         let mut decoration = Repairs::default();
         decoration.add(Repairs::EMPHASIS);
-        if !found.is_misspelt && is_one_tag(without_suffix(&inside[found.length..], decoration)) {
+        if !found.is_misspelt
+            && is_one_tag(without_suffix(&inside[found.length..], decoration))
+            && !is_in_code(before, inside)
+        {
             return Some(at);
         }
         // No line is looked at to its end more than once.
         from = end;
     }
     None
+}
+
+/// Whether a code span begins right before a tag, and ends with its line.
+fn is_in_code(before: &str, rest: &str) -> bool {
+    let is_open = || memchr_iter(b'`', before.as_bytes()).count() % 2 == 1;
+    before.ends_with('`') && !before.ends_with("``") && rest.trim_end().ends_with('`') && is_open()
 }
 
 /// What stands behind a closing tag, from its name on, that has just that word.
@@ -105,6 +116,8 @@ mod tests {
             "[/CREATE_FILE] [CREATE_FILE path=\"b\"]",
             "[/CREATE_FILE][RUN_COMMAND]",
             "}[/CREATE_FILE] **[DONE]**",
+            "x = `a`[/CREATE_FILE][DONE]",
+            "\"\"\"[/CREATE_FILE] [DONE]",
         ] {
             assert!(joined(&format!("x\n{line}\ny\n"), "CREATE_FILE", None).is_some(), "{line}");
         }
@@ -115,6 +128,8 @@ mod tests {
             "[/CREATE_FILE] [CREATE_FILE path=\"b\"] x",
             "then [/CREATE_FILE] [DONE]",
             "[/CREATE_FILE end=\"T\"] [DONE]",
+            "End with `[/CREATE_FILE][DONE]`",
+            "\"[/CREATE_FILE] [DONE]\"",
         ] {
             assert!(joined(&format!("x\n{line}\ny\n"), "CREATE_FILE", None).is_none(), "{line}");
         }

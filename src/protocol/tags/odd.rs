@@ -284,20 +284,24 @@ fn a_word(command: &Command) -> String {
 fn instead(command: &Command) -> String {
     match command.kind {
         Kind::Message | Kind::Done => "say it in other words".to_owned(),
-        _ => format!(
-            "end the block by a word of your own, as in [{} end=\"EOF1\"] and [/{} end=\"EOF1\"]",
-            if command.kind == Kind::Run {
-                command.name.to_owned()
-            } else {
-                format!("{} path=\"…\"", command.name)
-            },
-            command.name
-        ),
+        _ => own_word(command),
     }
 }
 
+/// How to write a block that ends by a word.
+pub(super) fn own_word(command: &Command) -> String {
+    let path = match command.kind {
+        Kind::Create | Kind::Edit => " path=\"…\"",
+        _ => "",
+    };
+    let name = command.name;
+    format!(
+        "end the block by a word of your own, as in [{name}{path} end=\"EOF1\"] and [/{name} end=\"EOF1\"]"
+    )
+}
+
 /// The same where the block gives a word.
-fn another_word(command: &Command) -> String {
+pub(super) fn another_word(command: &Command) -> String {
     format!(
         "choose a word for end=\"…\" that does not stand in the body, and put [/{} end=\"…\"] with it behind the body once, and no other closing tag",
         command.name
