@@ -79,7 +79,7 @@ pub(super) fn without(
         in_order &= is_step || last.is_none();
         in_order &= signed == *sign.get_or_insert(signed);
         attached &= is_attached(line);
-        shown &= attached && is_shown(signed, rest);
+        shown &= is_shown(signed, rest);
         steps += usize::from(is_step);
         begin.get_or_insert(number);
         if !rest.trim().is_empty() {
@@ -90,14 +90,15 @@ pub(super) fn without(
         with += 1;
     }
     let is_its_own = begins == Begins::At(begin);
-    // `12| x` on every line is no code, whatever the numbers are.
+    // `12| x` on every line is no code, whatever the numbers are; `1|x` is a table's as well.
     let on_each = with == all && attached;
     let is_gutter = match with {
-        1 => all == 1 && shown && is_its_own,
-        _ => on_each || steps * 2 > with - 1 && with * 2 >= all,
+        1 => all == 1 && shown && attached && is_its_own,
+        _ => shown && (on_each || steps * 2 > with - 1 && with * 2 >= all),
     };
     if !is_gutter {
-        if with == all && (is_its_own || shown) {
+        let counts_up = with > 1 && in_order && begins == Begins::Anywhere;
+        if with == all && (is_its_own || counts_up || shown && attached) {
             let told =
                 format!("what may be line numbers before the lines of {of} was kept as code");
             warnings.push(Warning::new(WarningSort::NumbersKept, told));
