@@ -1,10 +1,10 @@
 //! The line of a reply that says which outbox it answers: `[REPLY session="…" sequence="N" key="…"]`.
 
-use memchr::memrchr;
+use memchr::{memchr, memrchr};
 
 use super::attributes::{self, Opening, brief};
-use super::labels;
-use super::marks::What;
+use super::marks::{Mark, What};
+use super::names::name;
 use super::reader::Reader;
 use super::repairs::is_zero_width;
 use crate::protocol::{Address, Asks, Mistake, Step, Warning, WarningSort};
@@ -36,6 +36,9 @@ impl Reader<'_> {
         let names_one = attributes::pairs(rest).0.iter().any(|(key, _)| is_session(key));
         let is_whole = mark.alone || !rest.contains(']');
         let given = tag.and_then(|tag| address(&tag.values));
+        // Where it is quoted or behind a label, a tag behind it may have been meant.
+        let passed = (!has_tag).then(|| self.tag_behind(mark.name_end, end)).flatten();
+        passed.iter().for_each(|mark| self.passes_over(mark));
         if given.is_some() && !is_read {
             let told = format!(
                 "line {number} `{}` was read as words: the line that says which message a reply answers has no words behind it",
@@ -98,6 +101,11 @@ impl Reader<'_> {
                     "line {number}: `{shown}` behind the [REPLY …] line was read as a line of its own"
                 );
                 (WarningSort::TagRepaired, told)
+            } else if passed.is_some() {
+                let told = format!(
+                    "line {number}: `{shown}` was read as words: a command begins its line with its tag, with nothing before it"
+                );
+                (WarningSort::ReadAsWords, told)
             } else {
                 let told = format!("`{shown}` after the tag on line {number} was ignored");
                 (WarningSort::TextAfterTag, told)
@@ -115,6 +123,20 @@ impl Reader<'_> {
             }
             _ => self.blocks.answers = Some(found),
         }
+    }
+
+    /// The tag that opens a command right behind the one whose name ends at `from`, on the line that ends
+    /// at `end`.
+    fn tag_behind(&self, from: usize, end: usize) -> Option<Mark> {
+        let behind = from + memchr(b']', self.text[from..end].as_bytes())? + 1;
+        let at = behind + memchr(b'[', self.text[behind..end].as_bytes())?;
+        if !self.text[behind..at].chars().all(decorates) {
+            return None;
+        }
+        let name = name(&self.text[at + 1..end]).filter(|name| !name.is_closing)?;
+        let mut mark = Mark::of(What::Opening, at, at, at + 1 + name.length);
+        mark.set_command(name.command);
+        Some(mark)
     }
 
     /// The same line again, behind step `before`: another reply begins there, perhaps, to the same
@@ -160,13 +182,13 @@ pub(super) fn ends_with_line(text: &str) -> bool {
     let tag = line.strip_suffix("[/REPLY]").unwrap_or(line).trim_end();
     let parts = tag.strip_suffix(']').and_then(|tag| tag.split_once("[REPLY"));
     let Some((before, inner)) = parts else { return false };
-    let is_label = before.chars().all(may_stand_before) || labels::leads(before);
-    is_label && inner.starts_with(char::is_whitespace) && !inner.contains(']')
+    let is_first = before.chars().all(may_stand_before);
+    is_first && inner.starts_with(char::is_whitespace) && !inner.contains(']')
 }
 
-/// Whether a sign before the tag says nothing.
+/// Whether a sign before the line says nothing of a tag behind it: it is neither quoted nor of a sentence.
 fn may_stand_before(c: char) -> bool {
-    c.is_whitespace() || is_zero_width(c) || c.is_ascii_digit() || "*_`~#>-+.)•".contains(c)
+    c.is_whitespace() || is_zero_width(c) || c.is_ascii_digit() || "*_`~#-+.)•".contains(c)
 }
 
 /// Whether an attribute says which session a reply belongs to.
