@@ -67,7 +67,7 @@ impl Reader<'_> {
         };
         if let Some(before) = self.first_command() {
             if self.blocks.answers.as_ref() == Some(&found) && mark.quote == 0 {
-                return self.said_again(n, number, before);
+                return self.said_again(mark, number);
             }
             // It may be an old one that is quoted.
             if self.blocks.answers.is_some() && mark.quote > 0 {
@@ -139,33 +139,15 @@ impl Reader<'_> {
         Some(mark)
     }
 
-    /// The same line again, behind step `before`: another reply begins there, perhaps, to the same
-    /// message.
-    fn said_again(&mut self, n: usize, number: usize, before: usize) {
-        let mark = &self.marks[n];
-        let line = brief(self.line_at(mark.line));
-        if self.last_command.is_none_or(|last| last < n) {
-            let told = format!(
-                "line {number} `{line}` was ignored: it stands before the first command already"
-            );
-            return self.note(Warning::new(WarningSort::ReplyLineLate, told));
-        }
-        let (first, origin) = (self.blocks.steps[before].line, self.origins[before]);
-        let tag = brief(self.line_at(origin));
-        let told = format!(
-            "Nothing was carried out: line {number} `{line}` stands a second time, behind a command (`{tag}` on line {first}), so these are two replies, perhaps. Send one, with the [REPLY …] line once, before all commands"
-        );
-        let answers = self.blocks.answers.take();
-        self.refuse_all(Step::refused(number, Mistake::ReplyLineLate, told), mark.line);
-        // Where it is for another message, it is held all the same.
-        self.blocks.answers = answers;
-    }
-
     /// Which step is the first that is not a refusal of thoughts before it.
-    fn first_command(&self) -> Option<usize> {
-        let is_thoughts = |step: &Step| matches!(&step.asks, Asks::Invalid(invalid) if invalid.sort == Mistake::ThoughtsUnopened);
-        self.blocks.steps.iter().position(|step| !is_thoughts(step))
+    pub(super) fn first_command(&self) -> Option<usize> {
+        self.blocks.steps.iter().position(|step| !is_of_thoughts(step))
     }
+}
+
+/// Whether a step refuses thoughts whose beginning is missing.
+pub(super) fn is_of_thoughts(step: &Step) -> bool {
+    matches!(&step.asks, Asks::Invalid(invalid) if invalid.sort == Mistake::ThoughtsUnopened)
 }
 
 /// Whether a text ends with such a line, as one of protocol 1.1 that other tags may stand behind.

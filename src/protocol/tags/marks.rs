@@ -109,12 +109,6 @@ impl Mark {
         is_tag && self.command().kind == kind
     }
 
-    /// Whether it is the tag that begins a command, be it nearly.
-    pub(super) fn begins_command(&self) -> bool {
-        let opens = matches!(self.what, What::Opening | What::Misspelt);
-        opens && self.command().kind != Kind::Reply
-    }
-
     /// Whether it is a closing tag, be it nearly.
     pub(super) fn is_closing(&self) -> bool {
         matches!(self.what, What::Closing | What::MisspeltClosing)

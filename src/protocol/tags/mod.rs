@@ -16,7 +16,7 @@
 //! known, it ends the reply: nothing after it is carried out.
 //!
 //! `marks` finds the lines that matter (`lead`, `labels`, `line`, `names`, `tails`, `other`, `bare`,
-//! `outboxes`, `pasted`, `think`, `musings`, `unknown`), `reader` makes blocks of them (`address`, `prose`,
+//! `outboxes`, `pasted`, `think`, `musings`, `unknown`), `reader` makes blocks of them (`address`, `again`, `prose`,
 //! `ends`, `words`, `range`, `cut`, `joined`, `opened`, `odd`), `attributes` and `demands` read their tags,
 //! `paths` the paths there. `block` says what a block asks for; `bodies` takes off what is none of its
 //! body (`fences`, `gutter`, `markers`, `pairs`, by `sorts` of files), `escapes` and `notes` tell what is odd there
@@ -24,6 +24,7 @@
 //! are what was overlooked and what is told. `printer` writes such blocks, `results` what came of them.
 
 mod address;
+mod again;
 mod attributes;
 mod bare;
 mod block;

@@ -78,6 +78,7 @@ impl<'a> Reader<'a> {
     fn forget(&mut self) {
         self.blocks.steps.clear();
         self.origins.clear();
+        self.again.clear();
         self.first = [None; COMMANDS.len()];
     }
 

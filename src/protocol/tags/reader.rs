@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memrchr};
 
+use super::again::Again;
 use super::attributes::{self, Opening, brief};
 use super::block::{Block, tag_fault};
 use super::bodies;
@@ -79,7 +80,7 @@ pub(in crate::protocol) fn blocks(text: &str) -> Blocks {
         escaped: (0, 0),
         ignored: 0,
         passed_over: Passed::default(),
-        last_command: marks.iter().rposition(Mark::begins_command),
+        again: Vec::new(),
         sought: [(0, None); COMMANDS.len()],
         numbered: None,
         blocks: Blocks {
@@ -116,8 +117,8 @@ pub(super) struct Reader<'a> {
     pub(super) escaped: (usize, usize),
     /// How many notes were left out.
     pub(super) ignored: usize,
-    /// Which of the marks is the last tag that begins a command.
-    pub(super) last_command: Option<usize>,
+    /// Where the line that says which outbox it answers stands again, behind commands.
+    pub(super) again: Vec<Again>,
     /// The whole tags that were read as words.
     pub(super) passed_over: Passed,
     /// Up to where an opening tag of each command was sought that no block begins with, and the last.
@@ -347,6 +348,7 @@ impl<'a> Reader<'a> {
 
     fn finish(mut self) -> Blocks {
         self.cut_name();
+        self.refuse_several();
         let (escaped, all) = self.escaped;
         if escaped * 2 > all {
             let told = "most tags of the reply came with escaped characters (\\_), so its bodies may hold such too; they were kept as they are";
