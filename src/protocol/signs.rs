@@ -5,11 +5,10 @@ use std::collections::HashSet;
 /// The first line of `new` that only a diff to `replaced` has, with its number from 1: a `-` before a
 /// line that is replaced, or one more blank before it beside lines with a `+` or a `-`.
 pub fn of_a_diff<'a>(new: &'a str, replaced: &[u8]) -> Option<(usize, &'a str)> {
-    let is_signed = |line: &str, sign: char| line.starts_with(sign);
     let (mut added, mut gone) = (false, false);
     for line in new.lines() {
-        added |= is_signed(line, '+');
-        gone |= is_signed(line, '-');
+        added |= line.starts_with('+');
+        gone |= line.starts_with('-');
     }
     if !added && !gone {
         return None;

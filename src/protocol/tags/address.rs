@@ -3,10 +3,11 @@
 use memchr::{memchr, memrchr};
 
 use super::attributes::{self, Opening, brief};
+use super::lead::lead;
 use super::marks::{Mark, What};
 use super::names::name;
 use super::reader::Reader;
-use super::repairs::is_zero_width;
+use super::tails::end_of_tag;
 use crate::protocol::{Address, Asks, Mistake, Step, Warning, WarningSort};
 
 impl Reader<'_> {
@@ -128,7 +129,7 @@ impl Reader<'_> {
     /// The tag that opens a command right behind the one whose name ends at `from`, on the line that ends
     /// at `end`.
     fn tag_behind(&self, from: usize, end: usize) -> Option<Mark> {
-        let behind = from + memchr(b']', self.text[from..end].as_bytes())? + 1;
+        let behind = from + end_of_tag(&self.text[from..end])?;
         let at = behind + memchr(b'[', self.text[behind..end].as_bytes())?;
         if !self.text[behind..at].chars().all(decorates) {
             return None;
@@ -164,13 +165,9 @@ pub(super) fn ends_with_line(text: &str) -> bool {
     let tag = line.strip_suffix("[/REPLY]").unwrap_or(line).trim_end();
     let parts = tag.strip_suffix(']').and_then(|tag| tag.split_once("[REPLY"));
     let Some((before, inner)) = parts else { return false };
-    let is_first = before.chars().all(may_stand_before);
+    // Quoted or in a sentence it says nothing of a tag behind it.
+    let is_first = lead(text, begin + before.len()).is_some_and(|lead| lead.quote == 0);
     is_first && inner.starts_with(char::is_whitespace) && !inner.contains(']')
-}
-
-/// Whether a sign before the line says nothing of a tag behind it: it is neither quoted nor of a sentence.
-fn may_stand_before(c: char) -> bool {
-    c.is_whitespace() || is_zero_width(c) || c.is_ascii_digit() || "*_`~#-+.)•".contains(c)
 }
 
 /// Whether an attribute says which session a reply belongs to.

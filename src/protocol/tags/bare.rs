@@ -1,10 +1,11 @@
 //! Tags whose brackets were lost: `DELETE_FILE path="a"`, `(DELETE_FILE path="a")`, and `RUN_COMMAND` up to
 //! `/RUN_COMMAND`.
 
-use memchr::{memchr, memmem};
+use memchr::memmem;
 
 use super::catalogue::COMMANDS;
 use super::lead::lead;
+use super::line::line_end;
 use super::marks::{Mark, What};
 use super::repairs::Repairs;
 use crate::protocol::Kind;
@@ -35,10 +36,6 @@ pub(super) fn find(text: &str, limit: usize) -> Vec<Mark> {
         }
     }
     marks
-}
-
-fn line_end(text: &str, at: usize) -> usize {
-    memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |n| at + n)
 }
 
 /// The name that a part of it at an offset belongs to, where it begins its line: as a mark, whatever

@@ -2,6 +2,7 @@
 
 use super::attributes::brief;
 use super::catalogue::Command;
+use super::range::is_number;
 use super::wrong::{Wrong, wrong};
 use crate::protocol::{Kind, Mistake, Warning, WarningSort};
 
@@ -72,10 +73,7 @@ pub(super) fn missing(command: &Command, name: &str, found: &[(String, String)])
 }
 
 fn is_range(value: &str) -> bool {
-    value.split_once('-').is_some_and(|(from, to)| {
-        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-        is_number(from.trim()) && is_number(to.trim())
-    })
+    value.split_once('-').is_some_and(|(from, to)| is_number(from.trim()) && is_number(to.trim()))
 }
 
 /// The attribute that was given what belongs into the body, if one was.

@@ -1,9 +1,10 @@
 //! A closing tag and the opening tag of another block on one line: what follows the first is no content.
 
-use memchr::{memchr, memchr_iter, memmem, memrchr};
+use memchr::{memchr_iter, memmem, memrchr};
 
 use super::attributes::{self, brief};
 use super::ends::End;
+use super::line::line_end;
 use super::marks::Mark;
 use super::names::name;
 use super::odd::{another_word, own_word};
@@ -63,8 +64,7 @@ fn joined(body: &str, name_of: &str, word: Option<&str>) -> Option<usize> {
         let at = from + at;
         if at >= line.end {
             let begin = memrchr(b'\n', &body.as_bytes()[line.end..at]);
-            let end = memchr(b'\n', &body.as_bytes()[at..]).map_or(body.len(), |n| at + n);
-            line = begin.map_or(line.end, |n| line.end + n + 1)..end;
+            line = begin.map_or(line.end, |n| line.end + n + 1)..line_end(body, at);
         }
         let end = line.end;
         from = at + slash.len();

@@ -13,6 +13,7 @@ use super::paths;
 use super::prose::Found;
 use super::reader::Reader;
 use super::repairs::Repairs;
+use super::tails::end_of_tag;
 use crate::protocol::{Asks, Kind, Operation, RelPath, Step, Warning, WarningSort};
 
 /// No label is longer, in bytes; bounds the work where many tags stand on one line.
@@ -114,7 +115,8 @@ pub(super) fn seems(text: &str, at: usize, end: usize) -> Option<Mark> {
     let lead = &text[line..at];
     let kind = meaning(lead)?;
     let name_end = at + 1 + name.length;
-    let (tag, after) = whole(&text[name_end..end])?;
+    let rest = &text[name_end..end];
+    let (tag, after) = rest.split_at(end_of_tag(rest)?);
     // In quotes a word in brackets is of a sentence, or what a program writes.
     let is_bare = kind == Meaning::Label
         && !lead.trim_end().ends_with(['"', '\'', '`', '('])
@@ -242,16 +244,6 @@ fn is_closed(after: &str) -> bool {
         };
         rest = behind;
     }
-}
-
-/// A tag from its name on, up to its `]`, and what stands behind it.
-fn whole(rest: &str) -> Option<(&str, &str)> {
-    let mut is_quoted = false;
-    let end = rest.bytes().position(|byte| {
-        is_quoted ^= byte == b'"';
-        byte == b']' && !is_quoted
-    })?;
-    Some(rest.split_at(end + 1))
 }
 
 #[cfg(test)]

@@ -1,6 +1,11 @@
-//! The line that a pass over a text has come to.
+//! Where lines end, and the line that a pass over a text has come to.
 
 use memchr::memchr;
+
+/// Where the line of an offset ends, without its newline.
+pub(super) fn line_end(text: &str, at: usize) -> usize {
+    memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |n| at + n)
+}
 
 /// Where that line ends, and how many tags it was searched for: behind the end of thoughts stands
 /// another.
@@ -11,11 +16,10 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Where the line of an offset ends, without its newline. No offset is before the last one.
+    /// The same for offsets of which none is before the last one.
     pub(super) fn end_at(&mut self, text: &str, at: usize) -> usize {
         if at >= self.end {
-            let end = memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |n| at + n);
-            *self = Self { end, tags: 0 };
+            *self = Self { end: line_end(text, at), tags: 0 };
         }
         self.end
     }

@@ -5,6 +5,7 @@ use memchr::memmem;
 use super::attributes::brief;
 use super::catalogue::COMMANDS;
 use super::fences::fence_of;
+use super::range::is_number;
 use super::sorts::{Sort, sort};
 use super::strange::{dash, strange};
 use crate::protocol::{Kind, RelPath, Warning, WarningSort};
@@ -52,7 +53,6 @@ pub(super) fn behind_tag<'a>(
         return (first, None);
     }
     let sign = first.trim();
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let is_note = sign.len() < 6
         && sign.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).is_some_and(is_number);
     let is_break = matches!(sign, ":" | "." | "," | ";" | "\\" | "<br>" | "<br/>" | "<br />");

@@ -1,6 +1,6 @@
 //! Opening tags that did not count as such: of what opened a block before a closing tag that is left over.
 
-use memchr::{memchr, memmem, memrchr};
+use memchr::{memmem, memrchr};
 
 use super::attributes::brief;
 use super::marks::Mark;
@@ -24,8 +24,7 @@ impl Reader<'_> {
         }
         let Some(at) = slot.1 else { return String::new() };
         let begin = memrchr(b'\n', &self.text.as_bytes()[..at]).map_or(0, |n| n + 1);
-        let end = memchr(b'\n', &self.text.as_bytes()[at..]).map_or(self.text.len(), |n| at + n);
-        let (line, shown) = (self.number(begin), brief(self.text[begin..end].trim()));
+        let (line, shown) = (self.number(begin), brief(self.line_at(begin)));
         format!(" `{shown}` on line {line} does not open it, since the tag is to begin its line.")
     }
 }

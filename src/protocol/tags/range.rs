@@ -68,6 +68,7 @@ fn last_numbered(text: &str) -> usize {
     memmem::find_iter(bytes, "[/EDIT_FILE").filter(is_numbered).last().map_or(0, |at| at + 1)
 }
 
-fn is_number(text: &str) -> bool {
+/// Whether a text is a number and nothing else.
+pub(super) fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }

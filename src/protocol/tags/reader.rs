@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use memchr::{memchr, memchr_iter, memrchr};
+use memchr::{memchr_iter, memrchr};
 
 use super::again::Again;
 use super::attributes::{self, Opening, brief};
@@ -13,6 +13,7 @@ use super::catalogue::{COMMANDS, Command};
 use super::ends::{body_there, inline_body};
 use super::escapes;
 use super::labels::Passed;
+use super::line::line_end;
 use super::marks::{self, Mark, What};
 use super::names::name;
 use super::notes;
@@ -141,7 +142,7 @@ impl<'a> Reader<'a> {
 
     /// Where the line of an offset ends, without its newline.
     pub(super) fn line_end(&self, at: usize) -> usize {
-        memchr(b'\n', &self.text.as_bytes()[at..]).map_or(self.text.len(), |n| at + n)
+        line_end(self.text, at)
     }
 
     /// The same with its newline.

@@ -4,18 +4,25 @@ use memchr::memmem;
 
 use super::repairs::{Repairs, is_zero_width};
 
-/// Whether a tag ends where its line does: at the first `]` outside of quotes, with no closing tag in it
-/// but in a value.
+/// Where a tag ends, from its name on: behind the first `]` outside of quotes.
+pub(super) fn end_of_tag(tail: &str) -> Option<usize> {
+    unquoted(tail).find(|(_, byte)| *byte == b']').map(|(at, _)| at + 1)
+}
+
+/// The bytes of a text that are in no quotes, each with where it stands.
+fn unquoted(text: &str) -> impl Iterator<Item = (usize, u8)> {
+    let mut is_quoted = false;
+    text.bytes().enumerate().filter(move |(_, byte)| {
+        is_quoted ^= *byte == b'"';
+        !is_quoted
+    })
+}
+
+/// Whether a tag ends where its line does, with no closing tag in it but in a value.
 pub(super) fn is_one_tag(tail: &str) -> bool {
-    let (mut is_quoted, mut before, mut closes) = (false, 0, false);
-    let end = tail.bytes().position(|byte| {
-        is_quoted ^= byte == b'"';
-        closes |= !is_quoted && before == b'[' && byte == b'/';
-        before = byte;
-        byte == b']' && !is_quoted
-    });
-    match end {
-        Some(end) => end + 1 == tail.len() && !closes,
+    match end_of_tag(tail) {
+        Some(end) if end < tail.len() => false,
+        Some(_) => !unquoted(tail).any(|(at, byte)| byte == b'/' && tail[..at].ends_with('[')),
         // Of quotes that do not come in pairs nobody knows what is in them.
         None => tail.ends_with(']') && memmem::find(tail.as_bytes(), b"[/").is_none(),
     }

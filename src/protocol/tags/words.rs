@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 
-use memchr::{memchr, memmem, memrchr};
+use memchr::{memmem, memrchr};
 
 use super::attributes::{self, brief};
 use super::catalogue::Command;
 use super::cut::never_closed;
 use super::ends::End;
+use super::line::line_end;
 use super::marks::{ALL, Mark, PLAIN, What};
 use super::reader::Reader;
 
@@ -42,9 +43,7 @@ impl Words {
             if !mark.alone || !(closes || opens) {
                 continue;
             }
-            let end =
-                memchr(b'\n', &text.as_bytes()[mark.at..]).map_or(text.len(), |n| mark.at + n);
-            let word = attributes::token(&text[mark.name_end..end]);
+            let word = attributes::token(&text[mark.name_end..line_end(text, mark.at)]);
             let Some(word) = word.filter(|word| is_word(word)) else { continue };
             let tags = words.0.entry((mark.which(), word)).or_default();
             let tag = Tag { mark: n, line: mark.line, closes, closed: closes, left_over: 0 };
@@ -152,8 +151,7 @@ fn nearly(body: &str, name: &str, word: &str) -> Option<usize> {
     let (mut before, mut found) = (body.len(), None);
     while let Some(at) = memmem::rfind(&body.as_bytes()[..before], word.as_bytes()) {
         let begin = memrchr(b'\n', &body.as_bytes()[..at]).map_or(0, |n| n + 1);
-        let end = memchr(b'\n', &body.as_bytes()[at..]).map_or(body.len(), |n| at + n);
-        let line = body[begin..end].replace('\\', "");
+        let line = body[begin..line_end(body, at)].replace('\\', "");
         // Not where it is part of another, as `E` is of the tag's name.
         let is_whole = line.split(|c: char| !is_of_word(c)).any(|other| other == word);
         let line = line.to_ascii_uppercase();
