@@ -263,7 +263,28 @@ fn nearly_tags(bytes: usize) -> Vec<String> {
         many("</think>[COPY_FILE \""),
         many("</think>=== HEADER ==="),
         format!("{}{}", "[MESSAGE]\nx[/MESSAGE]\n".repeat(bytes / 44), "\n".repeat(bytes / 2)),
+        many("\\<think\\> x\n"),
+        many("\\</think\\>\n[DONE]\n[/DONE]\n"),
+        many("**<think>**\n[DONE]\n**</think>**\n"),
+        many("`</think>`&lt;/think&gt;"),
+        format!("[MESSAGE]\n{}\n[/MESSAGE]\n", many("`[/MESSAGE] [DONE]`")),
+        format!("[MESSAGE]\n`{}`\n[/MESSAGE]\n", many("[/MESSAGE] [DONE] ")),
+        many("- `[DELETE_FILE path=\"a\"]` — x\n"),
+        format!("--- a ---\n{}--- end a ---\n", many("[DELETE_FILE path=\"a\"]\n")),
+        in_blocks(bytes),
+        many("[REPLY session=\"a\" sequence=\"1\"] [READ_FILE path=\"a\"]\n"),
+        many("x: [REPLY session=\"a\" sequence=\"1\"] [READ_FILE path=\"a\"] "),
+        format!(
+            "[EDIT_FILE path=\"a\"]\n{}[/EDIT_FILE]\n",
+            many("<<<<<<< SEARCH\nx\n=======\n``` x\n>>>>>>> REPLACE\n")
+        ),
     ]
+}
+
+/// Many commands, each below the same line.
+fn in_blocks(bytes: usize) -> String {
+    let block = |n| format!("[REPLY session=\"a\" sequence=\"1\"]\n[READ_FILE path=\"{n}\"]\n");
+    (0..bytes / 58).map(block).collect()
 }
 
 #[test]
