@@ -213,8 +213,17 @@ fn thoughts(text: &str, at: usize, tag: &think::Tag) -> Option<Mark> {
         let is_end = !is_quoted && ends_thoughts(&text[end..]);
         is_end.then(|| Mark::of_thoughts(What::ThinkEnd, at, at, end, tag.family))
     } else {
-        // Decorated it is a word, or looked at by `musings`.
-        let lead = lead(text, at).filter(|lead| lead.repairs.is_none());
+        let mut bold = Repairs::default();
+        bold.add(Repairs::EMPHASIS);
+        let is_bold = |repairs: Repairs| {
+            let after = text[end..].trim_start_matches(['*', '_', ' ']);
+            repairs == bold
+                && text[..at].ends_with(['*', '_'])
+                && think::may_be_bold(tag.family)
+                && (after.is_empty() || after.starts_with('\n'))
+        };
+        // Decorated otherwise it is a word.
+        let lead = lead(text, at).filter(|lead| lead.repairs.is_none() || is_bold(lead.repairs));
         lead.map(|lead| Mark::of_thoughts(What::Think, lead.line, at, end, tag.family))
     }
 }

@@ -34,8 +34,8 @@ struct Tag {
     length: usize,
     /// Whether its attributes, or what it says over it, name thoughts.
     says: bool,
-    /// Whether a plain one holds thoughts.
-    is_known: bool,
+    /// Which of those that close each other it is, where a plain one is such.
+    family: Option<u8>,
 }
 
 /// A beginning that nothing has closed.
@@ -74,7 +74,7 @@ pub(super) fn find(text: &str, limit: usize) -> Vec<Mark> {
         };
         let mut bold = Repairs::default();
         bold.add(Repairs::EMPHASIS);
-        let family = think::family(&tag.name);
+        let family = tag.family;
         if tag.is_end {
             let is_exact = is_exact && !is_quoted && ends_thoughts(after);
             let is_alone = lead.is_some() && is_last;
@@ -100,7 +100,7 @@ pub(super) fn find(text: &str, limit: usize) -> Vec<Mark> {
         let begins =
             is_last || tag.name == DETAILS || family.is_some() && !decorated(Repairs::default());
         if let Some(lead) = lead.as_ref().filter(|_| begins) {
-            let what = if tag.is_known { What::Musing } else { What::Aside };
+            let what = if family.is_some() { What::Musing } else { What::Aside };
             let mark = Mark::of(what, lead.line, lead.line, end);
             let is_exact = is_exact && lead.repairs.is_none();
             let counts = family.filter(|_| !is_exact && !decorated(bold));
@@ -167,11 +167,11 @@ fn tag(text: &str, at: usize, open: usize) -> Option<Tag> {
         return None;
     }
     let length = text.len() - at - rest.len() + end + closing.len();
-    let is_known = think::family(&name).is_some() || attributes.contains("reasoning");
+    let family = think::family(&name, !is_end && attributes.contains("reasoning"));
     let says = name == DETAILS
         && !is_end
-        && (is_known || summary(&text[at + length..]).is_some_and(names_thoughts));
-    Some(Tag { name, is_end, length, says, is_known })
+        && (family.is_some() || summary(&text[at + length..]).is_some_and(names_thoughts));
+    Some(Tag { name, is_end, length, says, family })
 }
 
 /// What an element that hides something says over it.

@@ -52,9 +52,16 @@ pub(super) fn needs_beginning(family: usize) -> bool {
     family == usize::from(DETAILS.1)
 }
 
-/// Which of them have that name, in small letters.
-pub(super) fn family(name: &str) -> Option<u8> {
-    NAMES.iter().find(|(known, _)| *known == name).map(|(_, family)| *family)
+/// Which of them have that name, in small letters; `shown` tells of an element that a page shows whether it
+/// holds thoughts.
+pub(super) fn family(name: &str, shown: bool) -> Option<u8> {
+    let names = NAMES.iter().chain(shown.then_some(&DETAILS));
+    names.into_iter().find(|(known, _)| *known == name).map(|(_, family)| *family)
+}
+
+/// Whether thoughts of that family may be in bold: others are looked at by `musings`.
+pub(super) fn may_be_bold(family: u8) -> bool {
+    family == SQUARES
 }
 
 /// How thoughts end that begin with that tag, however that is written.
@@ -78,19 +85,24 @@ pub(super) struct Tag {
 }
 
 /// What those in square brackets hold; nothing follows them on their line.
-pub(super) const SQUARE: &str = "THINK]";
+pub(super) const SQUARE: &str = "THINK";
 
-/// The tag in square brackets of which `at` is where its name begins, and where it begins itself.
+/// The tag in square brackets of which `at` is where its name begins, and where it begins itself, be it
+/// escaped or in bold.
 pub(super) fn square(text: &str, at: usize) -> Option<(usize, Tag)> {
     let before = &text[..at];
-    let open = ["[/", "["].into_iter().find(|open| before.ends_with(open))?;
-    let length = open.len() + SQUARE.len();
-    let rest = &text[at + SQUARE.len()..];
+    let open = ["[/", "[\\/", "["].into_iter().find(|open| before.ends_with(open))?;
+    let begin = before[..at - open.len()].trim_end_matches('\\').len();
+    let after = text[at + SQUARE.len()..].trim_start_matches('\\').strip_prefix(']')?;
+    let head = text[..begin].trim_end_matches(['*', '_']);
+    let is_bold = head.len() < begin && (head.is_empty() || head.ends_with('\n'));
+    let rest = if is_bold { after.trim_start_matches(['*', '_']) } else { after };
     let rest = rest.trim_start_matches(|c: char| c != '\n' && c.is_whitespace());
     let is_alone = rest.is_empty() || rest.starts_with('\n');
     let is_end = open.len() > 1;
+    let length = text.len() - if is_bold && is_end { rest.len() } else { after.len() } - begin;
     // Thoughts may begin on the line of their tag.
-    (is_alone || !is_end).then_some((at - open.len(), Tag { is_end, family: SQUARES, length }))
+    (is_alone || !is_end).then_some((begin, Tag { is_end, family: SQUARES, length }))
 }
 
 /// The tag that a text begins with.
