@@ -130,7 +130,7 @@ impl Reader<'_> {
     /// at `end`.
     fn tag_behind(&self, from: usize, end: usize) -> Option<Mark> {
         let behind = from + end_of_tag(&self.text[from..end])?;
-        let at = behind + memchr(b'[', self.text[behind..end].as_bytes())?;
+        let at = behind + memchr(b'[', &self.text.as_bytes()[behind..end])?;
         if !self.text[behind..at].chars().all(decorates) {
             return None;
         }
