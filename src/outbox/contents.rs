@@ -9,7 +9,8 @@
 //! ```
 //!
 //! The last line stands only where something is left out, and outside of the markers: within them it
-//! would be content.
+//! would be content. Lines are whole, but for one for which there is no room by itself: of that its
+//! beginning is shown, and how to see more of it, since asking again would show no more.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -18,7 +19,7 @@ use memchr::memmem;
 
 use super::Shown;
 use super::boundaries::boundary;
-use super::budget::{NEXT, lines_within, shares};
+use super::budget::{NEXT, chars_within, lines_within, shares};
 use super::lines;
 use super::screening::Texts;
 use crate::protocol::{self, Dialect, Failure, FailureKind, Lines};
@@ -35,11 +36,17 @@ pub struct Requested {
     pub contents: Result<Contents, Failure>,
 }
 
+/// So many characters are shown of a line that is too long to be shown whole, and no fewer than that.
+const BEGINNING: usize = 4_000;
+const LEAST: usize = 100;
+
 /// What is shown of a file that was requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seen {
     /// So many of its lines; None for all that was read of it.
     pub(super) lines: Option<usize>,
+    /// Of the last of these so many characters, where that is not all of it.
+    pub(super) within: Option<usize>,
 }
 
 impl Requested {
@@ -73,10 +80,24 @@ impl Requested {
             }
             shown => shown,
         };
-        let is_cut = shown < all;
+        let within = match seen {
+            Some(seen) => seen.within,
+            None => within_line(contents).then(|| text.chars().count()),
+        };
+        let is_cut = shown < all || within.is_some() && !within_line(contents);
         let told = match (&contents.lines, is_cut, is_read) {
-            (Some(part), false, _) => lines::told(path.as_str(), *size, part),
-            (Some(part), true, _) => lines::told(path.as_str(), *size, &lines::first(part, shown)),
+            (Some(part), false, _) => lines::told(path.as_str(), *size, part, within),
+            (Some(part), true, _) => {
+                let length = within.and(length_of_first(contents));
+                let part = Lines { length, ..lines::first(part, shown) };
+                lines::told(path.as_str(), *size, &part, within)
+            }
+            (None, true, _) if let Some(within) = within => {
+                let all = if is_read { format!(" of {all}") } else { String::new() };
+                let line = format!("line {shown}{all}");
+                let told = lines::beginning(&line, length_of_first(contents), within);
+                format!("'{path}' is shown below ({}{told})", byte_count(*size))
+            }
             (None, false, true) => {
                 format!("'{path}' is shown below ({}, {})", byte_count(*size), count(all, "line"))
             }
@@ -91,7 +112,7 @@ impl Requested {
             }
         };
         let mut told = told;
-        let goes_on = is_cut || contents.lines.is_some_and(|part| part.within_line);
+        let goes_on = is_cut || within.is_some();
         for (holds, note) in [
             (
                 !goes_on && !read.is_empty() && !read.ends_with(b"\n"),
@@ -119,7 +140,7 @@ pub(super) struct Block<'a> {
     dialect: Dialect,
     /// All that was read of it, as it is shown.
     text: Rc<str>,
-    /// How much of that is shown: whole lines.
+    /// How much of that is shown: whole lines, or the beginning of the first.
     end: usize,
 }
 
@@ -137,7 +158,22 @@ impl<'a> Block<'a> {
     /// What of it is shown, where that is not all.
     fn seen(&self) -> Seen {
         let lines = count_lines(&self.text.as_bytes()[..self.end]);
-        Seen { lines: (self.end < self.text.len()).then_some(lines) }
+        let lines = (self.end < self.text.len()).then_some(lines);
+        Seen { lines, within: self.within() }
+    }
+
+    /// So many characters are shown of the last line that is, where that is not all of it.
+    fn within(&self) -> Option<usize> {
+        let shown = &self.text[..self.end];
+        let is_cut = if self.end < self.text.len() {
+            self.end > 0 && !shown.ends_with('\n')
+        } else {
+            within_line(self.contents)
+        };
+        let line = shown.rsplit('\n').next().unwrap_or_default();
+        let is_numbered = self.contents.lines.is_some_and(|part| part.numbered);
+        let number = line.find("| ").filter(|_| is_numbered).map_or(0, |at| at + 2);
+        is_cut.then(|| line[number..].chars().count())
     }
 
     /// Shows as many of its lines as are `room` tokens at most, with all that belongs to it.
@@ -145,6 +181,15 @@ impl<'a> Block<'a> {
         self.end = 0;
         let frame = tokens::count(&self.render(session)) + 8;
         self.end = lines_within(&self.text, room.saturating_sub(frame)).len();
+        if self.end > 0 {
+            return;
+        }
+        let line = self.text.split('\n').next().unwrap_or_default();
+        let limit = line.char_indices().nth(BEGINNING).map_or(line.len(), |(at, _)| at);
+        self.end = line.floor_char_boundary(LEAST.min(limit));
+        let frame = tokens::count(&self.render(session));
+        let shown = chars_within(&line[..limit], room.saturating_sub(frame)).len();
+        self.end = if shown < LEAST { 0 } else { shown };
     }
 
     /// The block; nothing where not even a line of it is to be shown.
@@ -178,13 +223,35 @@ impl<'a> Block<'a> {
             Some(part) => !part.cut,
             None => read.len() as u64 == *size,
         };
-        let within_line = part.is_some_and(|part| part.within_line);
-        if self.end == self.text.len() && (is_read || within_line) {
+        let within = self.within();
+        if self.end == self.text.len() && is_read && within.is_none() {
             return None;
         }
         let shown = count_lines(&self.text.as_bytes()[..self.end]);
         let before = part.map_or(0, |part| part.first.saturating_sub(1));
         let next = before + shown + 1;
+        let (mut rest, mut ends) = (String::new(), false);
+        if let Some(within) = within {
+            let (search, command) = match self.dialect {
+                Dialect::Tags => ("SEARCH", "RUN_COMMAND"),
+                Dialect::Operations => ("shell with grep -o", "shell"),
+            };
+            let cut_out = lines::cut_out(path.as_str(), next - 1, within);
+            rest = format!(
+                "the rest of line {} is left out, since so long a line cannot be shown whole: {search} finds in it, {command} with {cut_out} shows more of it",
+                next - 1
+            );
+            ends = match part {
+                Some(part) => part.total < next && !part.uncounted,
+                None => is_read && count_lines(read) < next,
+            };
+        }
+        if ends {
+            return Some(format!("... {rest}\n"));
+        }
+        if within.is_some() {
+            rest.push_str("; ");
+        }
         let left = match before + count_lines(read) {
             last if is_read && last == next => format!("line {next} is"),
             last if is_read => format!("lines {next}-{last} are"),
@@ -200,7 +267,7 @@ impl<'a> Block<'a> {
             Dialect::Tags => format!("RUN_COMMAND with {by_command} shows more"),
             Dialect::Operations => format!("shell with {by_command} shows more"),
         };
-        Some(format!("... {left} left out for room: {how}\n"))
+        Some(format!("... {rest}{left} left out for room: {how}\n"))
     }
 
     /// What the LLM has seen of it.
@@ -212,7 +279,9 @@ impl<'a> Block<'a> {
         };
         let whole = is_read && self.end == self.text.len();
         let first = part.map_or(1, |part| part.first);
-        let shown = count_lines(&self.text.as_bytes()[..self.end]);
+        // What is shown cut does not count as seen.
+        let cut = usize::from(self.within().is_some());
+        let shown = count_lines(&self.text.as_bytes()[..self.end]) - cut;
         let lines = (!whole && shown > 0).then(|| (first, first + shown - 1));
         let seen = part.is_none().then(|| protocol::Seen::of(bytes, *size));
         Shown { path: path.clone(), whole, lines, seen }
@@ -264,7 +333,7 @@ impl<'a> Blocks<'a> {
 
     /// What is shown for each request.
     pub(super) fn seen(&self) -> Vec<Seen> {
-        let whole = Seen { lines: None };
+        let whole = Seen { lines: None, within: None };
         self.of.iter().map(|of| of.map_or(whole, |n| self.all[n].seen())).collect()
     }
 
@@ -295,6 +364,17 @@ fn is_within_whole(contents: &Contents, requested: &[Requested]) -> bool {
         })
     };
     contents.lines.is_some_and(|lines: Lines| !lines.numbered) && requested.iter().any(is_whole)
+}
+
+/// Whether what was read ends within a line, since that is longer than what is read of a file.
+fn within_line(contents: &Contents) -> bool {
+    contents.lines.is_some_and(|part| part.within_line)
+}
+
+/// How many bytes the first line has of what was read; None where nobody knows.
+fn length_of_first(contents: &Contents) -> Option<u64> {
+    let first = || memchr::memchr(b'\n', &contents.bytes).unwrap_or(contents.bytes.len()) as u64;
+    contents.lines.filter(|part| part.within_line).map_or_else(|| Some(first()), |part| part.length)
 }
 
 /// The bytes that can be shown: all, or whole lines of a file that is longer.

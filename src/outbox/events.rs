@@ -4,6 +4,7 @@
 //! begins a line.
 
 use super::budget::{CHARS_PER_TOKEN, NEXT, greatest, level};
+use super::lines;
 use crate::clock::Timestamp;
 use crate::protocol::operations::{
     self, Encoding, ErrorCategory, ErrorEvent, Event, EventsMessage, Status, UtcTime, Version,
@@ -155,6 +156,10 @@ fn beginning(words: &str, limit: usize) -> String {
     }
 }
 
+/// So many characters are given of a line that is too long to be given whole, and no fewer than that.
+const BEGINNING: usize = 4_000;
+const LEAST: usize = 100;
+
 /// An outcome with what it holds of output and contents within limits. What is left out of a file is
 /// told beside it, as an event of its own: the protocol has no other place for that.
 fn shortened(outcome: &Outcome, limits: &Limits) -> Outcome {
@@ -164,6 +169,20 @@ fn shortened(outcome: &Outcome, limits: &Limits) -> Outcome {
     };
     let Some((cut, _)) = content.char_indices().nth(limits.contents) else { return outcome };
     let whole = content[..cut].rfind('\n').map_or(0, |n| n + 1);
+    if whole == 0 && limits.contents >= LEAST && *encoding == Encoding::Utf8 {
+        let length = content.find('\n').unwrap_or(content.len()) as u64;
+        let shown = limits.contents.min(BEGINNING);
+        let cut = content.char_indices().nth(shown).map_or(cut, |(at, _)| at);
+        let told = format!(
+            "of '{path}' only the first {} of line 1 are given, which is {} long: so long a line cannot be given whole; shell with grep -o finds in it, and {} shows more",
+            count(shown, "character"),
+            byte_count(length),
+            lines::cut_out(path.as_str(), 1, shown)
+        );
+        content.truncate(cut);
+        outcome.warnings.push(Warning::new(WarningSort::Room, told));
+        return outcome;
+    }
     if whole == 0 || *encoding != Encoding::Utf8 {
         let told = format!(
             "'{path}' is not shown ({}): there is no room for it in this message; shell with head -c or the like shows a part",

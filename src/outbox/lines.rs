@@ -2,7 +2,7 @@
 //! what the results say of them. Pure.
 
 use crate::protocol::Lines;
-use crate::text::byte_count;
+use crate::text::{byte_count, count, shell_word};
 
 /// What the markers of a file's part name it by.
 pub(super) fn name(path: &str, lines: &Lines) -> String {
@@ -29,7 +29,7 @@ pub(super) fn are_all(lines: &Lines) -> bool {
 /// The first `shown` lines of a part, of which no more fit.
 pub(super) fn first(lines: &Lines, shown: usize) -> Lines {
     let last = (lines.first + shown).saturating_sub(1);
-    Lines { last, cut: true, within_line: false, ..*lines }
+    Lines { last, cut: true, within_line: false, length: None, ..*lines }
 }
 
 /// The text of a part, each line behind its number where that was asked for.
@@ -41,21 +41,35 @@ pub(super) fn numbered(text: &str, lines: &Lines) -> String {
     text.split_inclusive('\n').enumerate().map(number).collect()
 }
 
-/// What the results say of a part that is shown.
-pub(super) fn told(path: &str, size: u64, lines: &Lines) -> String {
-    let Lines { last, cut, within_line, .. } = *lines;
+/// What the results say of a part that is shown; of its last line only the first `within` characters,
+/// where that is not all.
+pub(super) fn told(path: &str, size: u64, lines: &Lines, within: Option<usize>) -> String {
+    let Lines { last, cut, length, .. } = *lines;
     let mut told = format!("'{path}' is shown below ({}; {}", byte_count(size), range(lines));
     if lines.numbered && lines.first > 0 {
         told.push_str(", each behind its number and `| `");
     }
-    if within_line {
-        told.push_str(&format!(
-            "; of line {last} only the beginning: for more use RUN_COMMAND, as in sed -n '{last}p' with cut -c"
-        ));
+    if let Some(within) = within {
+        told.push_str(&beginning(&format!("line {last}"), length, within));
     } else if cut {
         told.push_str(&format!("; no more fits: for more ask with start_line=\"{}\"", last + 1));
     }
     told + ")"
+}
+
+/// Said with a line of which only the first `shown` characters are.
+pub(super) fn beginning(line: &str, length: Option<u64>, shown: usize) -> String {
+    let length = length.map_or("longer than was looked at".to_owned(), byte_count);
+    format!("; of {line} ({length}) only the first {}", count(shown, "character"))
+}
+
+/// How to see more of a line that is too long to be shown whole: a command, behind the first `shown`
+/// characters.
+pub(super) fn cut_out(path: &str, line: usize, shown: usize) -> String {
+    /// As many characters of a line are asked for as a command's output has.
+    const NEXT: usize = 4_000;
+    let path = shell_word(path);
+    format!("sed -n '{line}p' {path} | cut -c{}-{}", shown + 1, shown + NEXT)
 }
 
 /// Said of lines that stand within the whole file, which is shown, too.
@@ -69,7 +83,7 @@ mod tests {
 
     fn lines(first: usize, last: usize, total: usize) -> Lines {
         let (uncounted, cut, within_line, numbered) = (false, false, false, false);
-        Lines { first, last, total, uncounted, cut, within_line, numbered }
+        Lines { first, last, total, uncounted, cut, within_line, length: None, numbered }
     }
 
     #[test]

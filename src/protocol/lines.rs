@@ -21,6 +21,9 @@ pub struct Lines {
     /// Whether the last one is longer than what was read of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub within_line: bool,
+    /// How many bytes that line has; None where it was not looked at to its end, or was read whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<u64>,
     /// Whether each is to stand behind its number.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub numbered: bool,

@@ -136,8 +136,16 @@ impl Contents {
             "read parts of it with a shell command, such as `sed -n 1,200p` or `head -c 100000`";
         let Self { path, bytes, size, .. } = self;
         if size > limit {
+            let is_one_line = bytes.len() as u64 > limit
+                && encoding == Encoding::Utf8
+                && !bytes.iter().any(|byte| matches!(byte, b'\n' | 0));
+            let how = if is_one_line {
+                "its first line alone is longer than that, so look into it with a shell command, such as `head -c 4000` or `grep -o`"
+            } else {
+                HOW_ELSE
+            };
             return Err(Failure::execution(format!(
-                "'{path}' is {size} bytes long, and files up to {limit} bytes are given: {HOW_ELSE}"
+                "'{path}' is {size} bytes long, and files up to {limit} bytes are given: {how}"
             )));
         }
         if size > *room {

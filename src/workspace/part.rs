@@ -19,7 +19,10 @@ impl Workspace {
     /// were asked for, at most so many bytes of them. Never blocks.
     pub fn read_part(&self, path: &RelPath, part: Part) -> Result<Contents, Failure> {
         if part.is_whole() {
-            return self.read_text(path);
+            let text = self.read_text(path)?;
+            if !text.is_within_a_line() {
+                return Ok(text);
+            }
         }
         let (real, file, size) = open_to_read(self, path)?;
         of_reader(&real, file, size, part)
@@ -30,12 +33,22 @@ impl Overlay<'_> {
     /// The same, where some changes were not made.
     pub fn read_part(&self, path: &RelPath, part: Part) -> Result<Contents, Failure> {
         if part.is_whole() {
-            return self.read(path, READ_LIMIT).and_then(Contents::text);
+            let text = self.read(path, READ_LIMIT).and_then(Contents::text)?;
+            if !text.is_within_a_line() {
+                return Ok(text);
+            }
         }
         match self.made_at(path)? {
             (real, Some(bytes)) => of_reader(&real, bytes, bytes.len() as u64, part),
             (real, None) => self.workspace.read_part(&real, part),
         }
+    }
+}
+
+impl Contents {
+    /// Whether not even its first line was read to its end: read by lines, it is told how long that is.
+    pub fn is_within_a_line(&self) -> bool {
+        (self.bytes.len() as u64) < self.size && !self.bytes.contains(&b'\n')
     }
 }
 
@@ -89,8 +102,8 @@ fn cut(reader: impl Read, part: Part, limit: u64, scan: u64) -> io::Result<Cut> 
     let mut reader = reader.take(scan.saturating_add(1));
     let mut buffer = vec![0; 64 << 10];
     let (mut bytes, mut is_binary, mut at) = (Vec::new(), false, 0_u64);
-    // The line that the next byte is of, and whether it is the first of that.
-    let (mut line, mut fresh, mut uncounted) = (1, true, false);
+    // The line that the next byte is of, and whether it is the first of that; the length of line `start`.
+    let (mut line, mut fresh, mut uncounted, mut length) = (1, true, false, 0_u64);
     loop {
         let read = match reader.read(&mut buffer) {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
@@ -118,6 +131,9 @@ fn cut(reader: impl Read, part: Part, limit: u64, scan: u64) -> io::Result<Cut> 
                 bytes.extend_from_slice(&this[..room]);
             }
             fresh = this.ends_with(b"\n");
+            if line == start {
+                length += (this.len() - usize::from(fresh)) as u64;
+            }
             line += usize::from(fresh);
             chunk = rest;
         }
@@ -132,12 +148,15 @@ fn cut(reader: impl Read, part: Part, limit: u64, scan: u64) -> io::Result<Cut> 
         uncounted,
         cut: false,
         within_line: false,
+        length: None,
         numbered: part.numbered,
     };
     if bytes.len() > limit {
         lines.cut = true;
         let whole = memchr::memrchr(b'\n', &bytes[..limit]).map(|n| n + 1);
         lines.within_line = whole.is_none();
+        let is_ended = fresh || line > start || !uncounted;
+        lines.length = (lines.within_line && is_ended).then_some(length);
         bytes.truncate(whole.unwrap_or_else(|| character_end(&bytes, limit)));
         lines.last = first + super::edit::count_lines(&bytes).max(1) - 1;
     } else if uncounted && end > total && !fresh {
@@ -197,7 +216,10 @@ mod tests {
         let long = "ä".repeat(10) + "\nb\n";
         let (cut, lines) = told(long.as_bytes(), part(None, None), 5, 100);
         assert_eq!((cut.as_str(), lines.last, lines.total), ("ää", 1, 2));
-        assert!(lines.cut && lines.within_line);
+        assert!(lines.cut && lines.within_line && lines.length == Some(20));
+        // Where the looking ended within it, nobody knows.
+        let (_, lines) = told(long.as_bytes(), part(None, None), 5, 12);
+        assert!(lines.within_line && lines.uncounted && lines.length.is_none());
     }
 
     #[test]

@@ -134,7 +134,11 @@ impl Guest {
     /// Reads a text there: its beginning, or the lines that were asked for.
     pub fn read_part(&self, path: &RelPath, part: Part) -> Result<Result<Contents, Failure>> {
         if part.is_whole() {
-            return Ok(self.read(path, workspace::READ_LIMIT)?.and_then(Contents::text));
+            let text = self.read(path, workspace::READ_LIMIT)?.and_then(Contents::text);
+            if !text.as_ref().is_ok_and(Contents::is_within_a_line) {
+                return Ok(text);
+            }
+            return self.read_part(path, Part { start: Some(1), ..part });
         }
         if let Kind::Plain(_) = self.kind()? {
             // It gives whole files alone.

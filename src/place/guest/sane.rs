@@ -41,7 +41,8 @@ pub(super) fn lines(lines: Lines, bytes: &[u8], part: Part) -> Lines {
     let first = if given == 0 { 0 } else { part.start.unwrap_or(1) };
     let last = (first + given).saturating_sub(1);
     let total = lines.total.clamp(last, usize::MAX >> 1);
-    Lines { first, last, total, numbered: part.numbered, ..lines }
+    let length = lines.length.map(size);
+    Lines { first, last, total, length, numbered: part.numbered, ..lines }
 }
 
 /// A listing, without what cannot be the path of a file in a workspace; how many there were of that is

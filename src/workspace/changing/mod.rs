@@ -117,7 +117,7 @@ fn stale(real: &RelPath, now: &[u8], (start, end): (usize, usize)) -> Failure {
     let cut = |(n, text): &(usize, String)| asked.contains(n) && Excerpt::is_cut(text);
     let how = match excerpt.lines.iter().find(|line| cut(line)) {
         Some((n, _)) => format!(
-            "Line {n} is too long to be shown whole here: READ_FILE it (start_line=\"{n}\" end_line=\"{n}\") before you send the edit again"
+            "Line {n} is too long to be shown whole here: READ_FILE it (start_line=\"{n}\" end_line=\"{n}\") before you send the edit again, or change it with RUN_COMMAND, where it is too long for that, too"
         ),
         None => "Send the edit again with the line numbers as they are now".to_owned(),
     };
