@@ -12,6 +12,7 @@ use super::marks::{ALL, Mark, NONE, PLAIN, What};
 use super::names::name;
 use super::reader::Reader;
 use super::repairs::Repairs;
+use super::tails::{is_in_a_fence, without_fence};
 use super::wrong::Wrong;
 use crate::protocol::{Kind, Mistake, Step};
 
@@ -37,10 +38,12 @@ impl Reader<'_> {
         let next = mark.next[class];
         let next = if next == NONE { None } else { self.marks.get(next as usize) };
         if let Some(end) = next.filter(|next| next.what == What::Closing) {
-            if !end.repairs.decorates_beyond(mark.repairs) {
+            let is_of_body =
+                end.repairs.has(Repairs::FENCE) && is_in_a_fence(&self.text[body_at..end.line]);
+            if !end.repairs.decorates_beyond(mark.repairs) && !is_of_body {
                 return Some(self.end_at(end));
             }
-            let why = self.lacks(end);
+            let why = if is_of_body { self.fenced(end) } else { self.lacks(end) };
             self.ends_wrongly(mark, number, &why);
             return None;
         }
@@ -115,6 +118,14 @@ impl Reader<'_> {
         )
     }
 
+    /// That a fence behind a closing tag may be of the body, as a phrase.
+    pub(super) fn fenced(&mut self, end: &Mark) -> String {
+        let (line, shown) = (self.number(end.line), brief(self.line_at(end.line)));
+        format!(
+            "the fence behind the closing tag on line {line}, `{shown}`, may be the end of one in the body"
+        )
+    }
+
     pub(super) fn end_at(&self, mark: &Mark) -> End {
         End {
             closing: mark.line..self.next_line(mark.at),
@@ -157,6 +168,7 @@ impl Reader<'_> {
         for other in marks {
             // A list of tags in a text that was cut off.
             if other.repairs.decorates_beyond(mark.repairs)
+                || other.repairs.has(Repairs::FENCE) && is_in_a_fence(&self.text[from..other.line])
                 || found.replace(self.end_at(other)).is_some()
             {
                 return None;
@@ -168,7 +180,8 @@ impl Reader<'_> {
             if known {
                 continue;
             }
-            let after = &self.text[at + closing.len()..self.line_end(at)];
+            let after = self.text[at + closing.len()..self.line_end(at)].trim();
+            let is_fenced = without_fence(after).is_some_and(str::is_empty);
             let begin =
                 memrchr(b'\n', &self.text.as_bytes()[from..at]).map_or(from, |n| from + n + 1);
             // A whole block on that line has a closing tag of its own.
@@ -180,13 +193,17 @@ impl Reader<'_> {
             if found.is_some()
                 || opens.is_some()
                 || !is_glued
-                || !after.trim().is_empty()
+                || !after.is_empty() && !is_fenced
+                || is_fenced && is_in_a_fence(&self.text[from..at])
                 || !self.is_followed_by_a_tag(self.next_line(at))
             {
                 return None;
             }
             let mut repairs = Repairs::default();
             repairs.add(Repairs::GLUED);
+            if is_fenced {
+                repairs.add(Repairs::FENCE);
+            }
             found = Some(End { closing: at..self.next_line(at), repairs, quote: mark.quote });
         }
         found

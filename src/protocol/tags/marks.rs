@@ -16,7 +16,7 @@ use super::other;
 use super::outboxes;
 use super::pasted;
 use super::repairs::{Repairs, is_zero_width};
-use super::tails::{is_one_tag, without_suffix};
+use super::tails::{is_one_tag, without_fence, without_suffix};
 use super::think;
 use super::unknown::Unknown;
 use super::words::is_word;
@@ -322,7 +322,11 @@ fn bracket(text: &str, at: usize, end: usize, line: &mut Line) -> Option<Mark> {
     }
     let begin = at + 1 + name.length;
     let rest = &text[begin..end.max(begin)];
-    let tail = without_suffix(rest, repairs);
+    let mut tail = without_suffix(rest, repairs);
+    if let Some(before) = without_fence(tail).filter(|_| name.is_closing) {
+        repairs.add(Repairs::FENCE);
+        tail = before;
+    }
     let mut mark = Mark::of(What::Opening, lead.line, at, at + 1 + name.length);
     (mark.command, mark.quote) = (name.command, lead.quote);
     let is_known = !name.is_misspelt;
@@ -334,7 +338,7 @@ fn bracket(text: &str, at: usize, end: usize, line: &mut Line) -> Option<Mark> {
             Some(_) => What::MisspeltClosing,
             None => {
                 let has_body = is_known && mark.command().closing.is_some();
-                let (word, after) = attributes::closing_word(rest, &mut repairs)?;
+                let (word, after) = attributes::closing_word(tail, &mut repairs)?;
                 if !has_body || !is_word(&word) || !without_suffix(after, repairs).is_empty() {
                     return None;
                 }

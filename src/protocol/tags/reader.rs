@@ -19,7 +19,7 @@ use super::names::name;
 use super::notes;
 use super::prose::Found;
 use super::repairs::{Repairs, canonical, read_as};
-use super::tails::without_decoration;
+use super::tails::{without_decoration, without_fence_behind};
 use super::words::{Words, closing_tag};
 use super::wrong::{Wrong, wrong};
 use crate::protocol::{Address, Dialect, Kind, Mistake, Reply, Step, Warning, WarningSort};
@@ -215,6 +215,7 @@ impl<'a> Reader<'a> {
         let mut repairs = self.with_range(mark, rest);
         let tag = attributes::read(command, rest, &mut repairs);
         let after = tag.as_ref().map_or("", |tag| without_decoration(tag.after, mark.repairs));
+        let after = without_fence_behind(command, after, &mut repairs);
         let token = end_token(command, rest, tag.as_ref().ok(), repairs);
         let inline = command.closing.filter(|_| token.is_none());
         let inline = inline.and_then(|end| body_there(tag.is_ok(), rest, after, end, mark));

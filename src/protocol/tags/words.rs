@@ -12,6 +12,8 @@ use super::ends::End;
 use super::line::line_end;
 use super::marks::{ALL, Mark, PLAIN, What};
 use super::reader::Reader;
+use super::repairs::Repairs;
+use super::tails::is_in_a_fence;
 
 /// The tags with a word, by their command and that word, in order: those that are plain, and all.
 #[derive(Default)]
@@ -109,8 +111,10 @@ impl Reader<'_> {
             self.ends_unclear(mark, number, &why);
             return None;
         }
-        if end.repairs.decorates_beyond(mark.repairs) {
-            let why = self.lacks(&end);
+        let is_fenced = end.repairs.has(Repairs::FENCE);
+        let is_of_body = is_fenced && is_in_a_fence(&self.text[body_at..end.line]);
+        if end.repairs.decorates_beyond(mark.repairs) || is_of_body {
+            let why = if is_of_body { self.fenced(&end) } else { self.lacks(&end) };
             self.ends_unclear(mark, number, &why);
             return None;
         }
