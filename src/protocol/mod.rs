@@ -18,6 +18,7 @@ mod outcome;
 mod output;
 mod path;
 mod reply;
+mod returns;
 pub mod rpc;
 mod seen;
 pub mod signs;

@@ -13,6 +13,7 @@ use super::operations::{self, Encoding, Received, Refused};
 use super::tags::{self, Blocks};
 use super::{
     Asked, Asks, Dialect, Kind, Mistake, Operation, Reading, Step, Streams, Warning, WarningSort,
+    returns,
 };
 
 /// A reply, read.
@@ -155,6 +156,13 @@ fn line_of(found: &Result<Received, Refused>) -> usize {
 /// What stands outside of blocks, on the lines that it stands on; None where that is no message at
 /// a glance. Opening tags stay: a message that holds one is none.
 fn outside<'a>(text: &'a str, blocks: &Blocks) -> Option<Cow<'a, str>> {
+    match returns::with_line_feeds(text) {
+        Cow::Borrowed(text) => outside_in(text, blocks),
+        Cow::Owned(text) => outside_in(&text, blocks).map(|outside| outside.into_owned().into()),
+    }
+}
+
+fn outside_in<'a>(text: &'a str, blocks: &Blocks) -> Option<Cow<'a, str>> {
     // Without the key's bytes nothing is a message or meant as one.
     const KEY: &[u8] = b"operations";
     if blocks.bodies.is_empty() {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::protocol::{
     Asked, Asks, Change, Content, Existing, Invalid, Kind, Mistake, Operation as Meant, PathFault,
-    Reading, RelPath, Replacement, ShellCommand, Step, Streams, Warning, WarningSort,
+    Reading, RelPath, Replacement, ShellCommand, Step, Streams, Warning, WarningSort, returns,
     tags::{self, Wrong, fences},
 };
 
@@ -110,11 +110,7 @@ fn step(Entry { line, asks }: Entry) -> Step {
     let mut warnings = Vec::new();
     let asks = match meant(operation, &mut warnings) {
         Ok(meant) => Asks::Operation(meant),
-        Err(fault) => {
-            let (sort, rejected, told) = match fault {
-                Fault::Path(fault) => (Mistake::PathRefused, true, fault.to_string()),
-                Fault::Fence { sort, phrase } => (sort, false, phrase),
-            };
+        Err(Unmeant { sort, rejected, told }) => {
             let reason = format!("{told} (line {line})");
             Asks::Invalid(Invalid { kind, sort, rejected, reason })
         }
@@ -140,29 +136,27 @@ fn skipped(line: usize, Malformed { id, kind, faults }: Malformed) -> Step {
     Step { asked, ..Step::new(line, Asks::Invalid(invalid)) }
 }
 
-/// Why an operation cannot be carried out as it was sent.
-enum Fault {
-    Path(PathFault),
-    /// Of a content in a fence.
-    Fence {
-        sort: Mistake,
-        phrase: String,
-    },
+/// Why an operation in order asks for nothing that can be done.
+struct Unmeant {
+    sort: Mistake,
+    /// For safety.
+    rejected: bool,
+    told: String,
 }
 
-impl From<PathFault> for Fault {
+impl From<PathFault> for Unmeant {
     fn from(fault: PathFault) -> Self {
-        Self::Path(fault)
+        Self { sort: Mistake::PathRefused, rejected: true, told: fault.to_string() }
     }
 }
 
-impl From<Wrong> for Fault {
+impl From<Wrong> for Unmeant {
     fn from(Wrong { sort, phrase }: Wrong) -> Self {
-        Self::Fence { sort, phrase }
+        Self { sort, rejected: false, told: phrase }
     }
 }
 
-fn meant(operation: Operation, warnings: &mut Vec<Warning>) -> Result<Meant, Fault> {
+fn meant(operation: Operation, warnings: &mut Vec<Warning>) -> Result<Meant, Unmeant> {
     Ok(match operation {
         Operation::Message(message) => {
             let mut text = message.content;
@@ -201,6 +195,7 @@ fn meant(operation: Operation, warnings: &mut Vec<Warning>) -> Result<Meant, Fau
         }
         Operation::DeleteFile(delete) => Meant::Delete { path: read_path(&delete.path, warnings)? },
         Operation::Shell(ShellOperation { command, cwd, timeout, env, .. }) => {
+            let command = without_returns(command, warnings)?;
             Meant::Run(ShellCommand {
                 cwd: cwd.as_deref().map(folder).transpose()?.flatten(),
                 timeout: timeout.map(|ms| Duration::from_millis(ms.into())),
@@ -240,6 +235,22 @@ fn read_path(text: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, PathFau
         warnings.push(Warning::new(WarningSort::PathBackslashes, told));
     }
     Ok(path)
+}
+
+/// A command without the carriage returns that its lines end in.
+fn without_returns(command: String, warnings: &mut Vec<Warning>) -> Result<String, Unmeant> {
+    match returns::without(&command) {
+        Ok(None) => Ok(command),
+        Ok(Some(plain)) => {
+            let told = "the lines of the command ended in carriage returns (\\r), which were taken off: write \\n alone between lines";
+            warnings.push(Warning::new(WarningSort::StrangeCharacters, told));
+            Ok(plain)
+        }
+        Err(n) => {
+            let told = returns::told(&format!("line {n} of the command"));
+            Err(Unmeant { sort: Mistake::CommandUnclear, rejected: false, told })
+        }
+    }
 }
 
 /// A folder to begin in; None for the workspace's root, which has no name among paths.

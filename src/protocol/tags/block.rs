@@ -3,6 +3,7 @@
 use super::attributes::brief;
 use super::bodies::{self, Body, Repaired};
 use super::catalogue::Command;
+use super::escapes;
 use super::markers;
 use super::notes;
 use super::pairs;
@@ -118,7 +119,10 @@ impl Block<'_> {
         let kind = command.kind;
         let body = Body { kind, path: path.as_ref(), text: body, line: body_line, first, in_pairs };
         let asks = bodies::repaired(body, &mut warnings)
-            .and_then(|Repaired { text, line, pairs }| {
+            .and_then(|Repaired { mut text, line, pairs }| {
+                if command.kind == Kind::Run {
+                    text = escapes::without_returns(text, line, &mut warnings)?;
+                }
                 if command.closing.is_some() {
                     if value("end").is_none() {
                         warnings.extend(notes::own_closing(command.kind, &text, line));

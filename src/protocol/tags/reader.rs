@@ -1,6 +1,7 @@
 //! Finds the blocks of a reply. Total: whatever the text, there is a list of steps, and the work is
 //! linear in its length.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::{memchr_iter, memrchr};
@@ -9,7 +10,7 @@ use super::again::Again;
 use super::attributes::{self, Opening, brief};
 use super::block::{Block, tag_fault};
 use super::bodies;
-use super::catalogue::{COMMANDS, Command};
+use super::catalogue::COMMANDS;
 use super::ends::{body_there, inline_body};
 use super::escapes;
 use super::labels::Passed;
@@ -20,9 +21,11 @@ use super::notes;
 use super::prose::Found;
 use super::repairs::{Repairs, canonical, read_as};
 use super::tails::{without_decoration, without_fence_behind};
-use super::words::{Words, closing_tag};
+use super::words::{Words, closing_tag, end_token};
 use super::wrong::{Wrong, wrong};
-use crate::protocol::{Address, Dialect, Kind, Mistake, Reply, Step, Warning, WarningSort};
+use crate::protocol::{
+    Address, Dialect, Kind, Mistake, Reply, Step, Warning, WarningSort, returns,
+};
 
 /// What is told of a reply that holds no block.
 pub(in crate::protocol) const NO_COMMAND: &str = "The reply holds no command, so nothing was done. A command begins a line with its tag; the shortest complete reply is three lines: [DONE], a summary, [/DONE]";
@@ -68,6 +71,9 @@ pub fn parse(text: &str) -> Reply {
 
 /// Finds all blocks.
 pub(in crate::protocol) fn blocks(text: &str) -> Blocks {
+    let lines = returns::with_line_feeds(text);
+    let has_none = matches!(lines, Cow::Owned(_));
+    let text = &*lines;
     let marks = marks::find(text);
     let words = Words::of(text, &marks);
     let mut reader = Reader {
@@ -97,6 +103,11 @@ pub(in crate::protocol) fn blocks(text: &str) -> Blocks {
             reader.at = reader.at.max(mark.line);
             reader.take(n, mark);
         }
+    }
+    if has_none && !reader.blocks.steps.is_empty() {
+        let told =
+            "the lines of the reply end in carriage returns (U+000D) alone, and were read as lines";
+        reader.note(Warning::new(WarningSort::TagRepaired, told));
     }
     reader.finish()
 }
@@ -379,20 +390,5 @@ fn in_doubt(mark: &Mark, closing: &str, first: &str) -> Option<String> {
         Some(format!("the text after the tag begins with [{}", mark.command().name))
     } else {
         None
-    }
-}
-
-/// The word that a block ends with, as its tag gives it. Also where the tag cannot be read: what such
-/// a body holds is no command either.
-fn end_token(
-    command: &Command,
-    rest: &str,
-    tag: Option<&Opening<'_>>,
-    repairs: Repairs,
-) -> Option<String> {
-    match tag {
-        _ if command.closing.is_none() || repairs.has(Repairs::RANGE) => None,
-        Some(tag) => tag.value(command, "end").map(str::to_owned),
-        None => attributes::token(rest),
     }
 }

@@ -3,7 +3,7 @@
 use memchr::memmem;
 
 use super::catalogue::Command;
-use super::notes::fence_of;
+use super::fences::fence_of;
 use super::repairs::{Repairs, is_zero_width};
 use crate::protocol::Kind;
 

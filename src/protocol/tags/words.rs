@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use memchr::{memmem, memrchr};
 
-use super::attributes::{self, brief};
+use super::attributes::{self, Opening, brief};
 use super::catalogue::Command;
 use super::cut::never_closed;
 use super::ends::End;
@@ -174,6 +174,21 @@ pub(super) fn closing_tag(command: &Command, word: Option<&str>) -> String {
     match word {
         Some(word) => format!("[/{} end=\"{word}\"]", command.name),
         None => command.closing.unwrap_or_default().to_owned(),
+    }
+}
+
+/// The word that a block ends with, as its tag gives it. Also where the tag cannot be read: what such
+/// a body holds is no command either.
+pub(super) fn end_token(
+    command: &Command,
+    rest: &str,
+    tag: Option<&Opening<'_>>,
+    repairs: Repairs,
+) -> Option<String> {
+    match tag {
+        _ if command.closing.is_none() || repairs.has(Repairs::RANGE) => None,
+        Some(tag) => tag.value(command, "end").map(str::to_owned),
+        None => attributes::token(rest),
     }
 }
 
