@@ -15,6 +15,11 @@ impl Timestamp {
     pub fn now() -> Self {
         Self(Utc::now().trunc_subsecs(0))
     }
+
+    /// How many seconds it is after the beginning of 1970, in UTC.
+    pub fn seconds(self) -> i64 {
+        self.0.timestamp()
+    }
 }
 
 impl fmt::Display for Timestamp {

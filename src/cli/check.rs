@@ -138,7 +138,7 @@ impl<'a> Surroundings<'a> {
         };
         match (session, answers) {
             (Ok(session), _) => {
-                let held = control::objection(&session, letter)
+                let held = control::objection(&session, letter, None)
                     .map(|found| format!("{}; `apply {}` carries it out", found.why, found.flag));
                 Ok((Some(session), held))
             }

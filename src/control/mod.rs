@@ -173,16 +173,16 @@ pub fn apply(
     if let Some(question) = session.question() {
         return Err(Error::waits(waits(&session, question)));
     }
-    let why = |letter: &Letter| match (force, again) {
+    let why = |letter: &Letter, written| match (force, again) {
         (true, _) => None,
-        _ => objection(&session, letter).filter(|found| !again || found.flag != AGAIN),
+        _ => objection(&session, letter, written).filter(|found| !again || found.flag != AGAIN),
     };
     let claimed = match reply {
         Found::Here(letter) => {
             if letter.text().trim().is_empty() {
                 return Err(Error::no_reply(Path::new("this reply"), EMPTY));
             }
-            if let Some(Objection { why, flag }) = why(&letter) {
+            if let Some(Objection { why, flag }) = why(&letter, None) {
                 let why = format!(
                     "{why}. It was not carried out; give it again with {flag} if you mean it"
                 );
@@ -194,7 +194,7 @@ pub fn apply(
         Found::InInbox(path) => match base.inbox.take(&path)? {
             Taken::Reply(claimed) => {
                 base.inbox.forget_note(&path);
-                if let Some(why) = why(&claimed.letter).map(held) {
+                if let Some(why) = why(&claimed.letter, claimed.written()).map(held) {
                     base.inbox.hold(&claimed, &why)?;
                     return Err(Error::no_reply(&path, why));
                 }
@@ -221,12 +221,13 @@ const AGAIN: &str = "--again";
 const EMPTY: &str = "it is empty, and the model would be told that it said nothing; nothing was carried out. Copy the reply in the chat window, or save it, and give it again";
 
 /// Whether a reply is most likely a mistake: it was carried out just now, or was made for an outbox
-/// that is not the newest. None where nothing speaks against it.
-pub fn objection(session: &Session, letter: &Letter) -> Option<Objection> {
+/// that is not the newest. `written` is when its file was, in nanoseconds since 1970, where it has one.
+/// None where nothing speaks against it.
+pub fn objection(session: &Session, letter: &Letter, written: Option<i128>) -> Option<Objection> {
     match letter.answers() {
         Some(answers) => session.misses(answers).map(|why| Objection { why, flag: "--force" }),
         None => session
-            .is_repeat(letter.text())
+            .is_repeat(letter.text(), written)
             .then(|| Objection { why: SAME.to_owned(), flag: AGAIN }),
     }
 }

@@ -324,7 +324,9 @@ fn one(
     };
     let (put_away, why, held) = match session {
         Err(why) => (base.inbox.reject(&claimed, &why), why, false),
-        Ok(session) => match control::objection(&session, &claimed.letter).map(control::held) {
+        Ok(session) => match control::objection(&session, &claimed.letter, claimed.written())
+            .map(control::held)
+        {
             Some(why) => (base.inbox.hold(&claimed, &why), why, true),
             None => {
                 listener.took(&name, &session);

@@ -324,6 +324,11 @@ impl Inbox {
 }
 
 impl Claimed {
+    /// When its file was last written, in nanoseconds since 1970; None where that is not known.
+    pub fn written(&self) -> Option<i128> {
+        Some(self.file.written).filter(|written| *written > 0)
+    }
+
     /// Its name among the claimed.
     pub fn claim(&self) -> OsString {
         self.path.file_name().unwrap_or_default().to_owned()

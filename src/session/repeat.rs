@@ -1,9 +1,12 @@
 //! Whether a reply is the one before it once more. Pasted again, the same text may have come by another
 //! way: with other line ends, or with more of the chat page around it.
+//!
+//! Where something of the reply before was refused, and nothing of it was done, the same text is what the
+//! model was asked to send again: it is a repeat only if it was written before that was told.
 
 use super::Session;
-use crate::protocol::Digest;
 use crate::protocol::tags::is_button;
+use crate::protocol::{Detail, Digest, Ending, Failure, FailureKind, Kind, Outcome};
 
 impl Session {
     /// What identifies the text of a reply.
@@ -11,12 +14,47 @@ impl Session {
         Digest::of(bare(reply).as_bytes())
     }
 
-    /// Whether this text is that of the reply just before: most likely pasted twice.
-    pub fn is_repeat(&self, reply: &str) -> bool {
+    /// Whether this text is that of the reply just before, most likely pasted twice; `written` is when
+    /// its file was last written, in nanoseconds since 1970, where it has one.
+    pub fn is_repeat(&self, reply: &str, written: Option<i128>) -> bool {
         // Sessions that are older than this identify a text by each of its bytes.
-        self.last_reply.as_ref().is_some_and(|last| {
+        let is_same = self.last_reply.as_ref().is_some_and(|last| {
             *last == Self::identity(reply) || *last == Digest::of(reply.as_bytes())
-        })
+        });
+        is_same && (!self.asks_again() || written.is_some_and(|written| self.is_before(written)))
+    }
+
+    /// Whether something of the newest reply failed, and nothing of it was done.
+    fn asks_again(&self) -> bool {
+        let failed = self.last_results.iter().any(|outcome| !outcome.success());
+        failed && !self.last_results.iter().any(may_have_done)
+    }
+
+    /// Whether a time is before what came of the newest reply could be read, which is known to the second.
+    fn is_before(&self, written: i128) -> bool {
+        written < i128::from(self.updated_at.seconds() + 1) * 1_000_000_000
+    }
+}
+
+/// Whether a second time would do something twice, as far as that can be said.
+fn may_have_done(outcome: &Outcome) -> bool {
+    match &outcome.detail {
+        Detail::Shown { .. }
+        | Detail::Listed { .. }
+        | Detail::Found { .. }
+        | Detail::ReadLater { .. }
+        | Detail::Read { .. } => false,
+        Detail::Ran(execution) => !matches!(execution.ending, Ending::NotStarted(_)),
+        // What a disk or a guest fails may have been done in part.
+        Detail::Failed(Failure { kind, mistake, .. }) => {
+            let may_be = matches!(kind, FailureKind::Execution | FailureKind::System);
+            let changes = matches!(
+                outcome.kind,
+                Kind::Create | Kind::Edit | Kind::Delete | Kind::Move | Kind::Run
+            );
+            may_be && mistake.is_none() && changes
+        }
+        _ => true,
     }
 }
 
@@ -77,8 +115,8 @@ mod tests {
             format!("Copy code\n{REPLY}"),
             format!("```\nCopy code\n\n{trimmed}\n```\nEdit\n"),
         ] {
-            assert!(after(REPLY).is_repeat(&again), "{again:?}");
-            assert!(after(&again).is_repeat(REPLY), "{again:?}");
+            assert!(after(REPLY).is_repeat(&again, None), "{again:?}");
+            assert!(after(&again).is_repeat(REPLY, None), "{again:?}");
         }
     }
 
@@ -93,7 +131,67 @@ mod tests {
             format!("{REPLY}{REPLY}"),
             String::new(),
         ] {
-            assert!(!after(REPLY).is_repeat(&other), "{other:?}");
+            assert!(!after(REPLY).is_repeat(&other, None), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_refused_is_sent_again_where_nothing_was_done() {
+        let of = |kind, detail| Outcome {
+            kind,
+            line: 1,
+            detail,
+            warnings: vec![],
+            asked: None,
+            at: None,
+        };
+        let failed = |kind, sort| of(kind, Failure::new(sort, "no").into());
+        let stale = || {
+            let failure = Failure::execution("no").as_a(crate::protocol::Mistake::StaleLines);
+            of(Kind::Edit, failure.into())
+        };
+        let said = || of(Kind::Message, Detail::Shown { text: "x".into() });
+        let ran = |ending| {
+            let (command, output) = ("x".into(), crate::protocol::Output::default());
+            let duration = std::time::Duration::ZERO;
+            of(
+                Kind::Run,
+                Detail::Ran(crate::protocol::Execution { command, ending, output, duration }),
+            )
+        };
+        let path = || crate::protocol::RelPath::parse("a").unwrap();
+        let read = || {
+            of(
+                Kind::Read,
+                Detail::ReadLater { path: path(), part: crate::protocol::Part::default() },
+            )
+        };
+        let deleted = || of(Kind::Delete, Detail::Deleted { path: path() });
+        for (results, is_repeat) in [
+            (vec![said(), stale()], false),
+            (vec![read(), failed(Kind::Create, FailureKind::Rejected)], false),
+            (vec![failed(Kind::Reply, FailureKind::CutOff)], false),
+            (vec![failed(Kind::Delete, FailureKind::Denied)], false),
+            (vec![failed(Kind::List, FailureKind::Execution)], false),
+            (vec![ran(Ending::NotStarted("no shell".into()))], false),
+            (vec![failed(Kind::Create, FailureKind::System)], true),
+            (vec![stale(), ran(Ending::Exited(1))], true),
+            (vec![ran(Ending::Lost), stale()], true),
+            (vec![deleted(), stale()], true),
+            (vec![read()], true),
+            (vec![said()], true),
+            (vec![], true),
+        ] {
+            let mut session = after(REPLY);
+            session.last_results = results;
+            assert_eq!(session.is_repeat(REPLY, None), is_repeat, "{:?}", session.last_results);
+            // Of a file that was there before anybody could read what came of it, the same text.
+            session.updated_at = "2025-01-15T10:30:00Z".parse().unwrap();
+            let told = i128::from(session.updated_at.seconds()) * 1_000_000_000;
+            assert!(session.is_repeat(REPLY, Some(told + 5)));
+            let later = session.is_repeat(REPLY, Some(told + 1_000_000_000));
+            assert_eq!(later, is_repeat);
+            assert!(!session.is_repeat("other", Some(told)));
         }
     }
 
@@ -101,8 +199,8 @@ mod tests {
     fn a_text_of_which_each_byte_was_noted_is_known_again() {
         let mut session = after(REPLY);
         session.last_reply = Some(Digest::of(REPLY.as_bytes()));
-        assert!(session.is_repeat(REPLY) && !session.is_repeat(REPLY.trim_end()));
+        assert!(session.is_repeat(REPLY, None) && !session.is_repeat(REPLY.trim_end(), None));
         session.last_reply = None;
-        assert!(!session.is_repeat(REPLY));
+        assert!(!session.is_repeat(REPLY, None));
     }
 }
