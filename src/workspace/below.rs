@@ -83,7 +83,7 @@ impl Workspace {
         };
         let folder = || self.open_folder(path).map(|(dir, names)| Start::Folder(dir, names));
         match self.locate(path, Last::Follow) {
-            Ok(Spot { found: None, .. }) => Err(self.missing(path)),
+            Ok(Spot { found: None, .. }) => Err(self.nothing_at(path, None)),
             Ok(Spot { found: Some(found), .. }) if found.is_dir() => folder(),
             Ok(spot) => Ok(Start::File(Box::new(spot))),
             // A link may lead to a folder that has no name of its own, such as the root.

@@ -54,9 +54,14 @@ impl Workspace {
             Some(_) => Err(Failure::execution(format!(
                 "'{path}' is not a folder: name one, or none for the workspace's root"
             ))),
-            None => Err(Failure::execution(format!(
-                "No folder '{path}' in the workspace: make it first, or name one that exists"
-            ))),
+            None => {
+                let meant = self.meant_folder(path);
+                let meant = meant.map(|meant| format!(" (did you mean '{meant}'?)"));
+                Err(Failure::execution(format!(
+                    "No folder '{path}' in the workspace{}: make it first, or name one that exists",
+                    meant.unwrap_or_default()
+                )))
+            }
         }
     }
 

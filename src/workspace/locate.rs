@@ -334,6 +334,12 @@ pub(crate) fn not_found(path: &RelPath) -> Failure {
     Failure::execution(format!("File '{path}' not found")).as_a(Mistake::FileNotFound)
 }
 
+/// Said where a folder is needed, or a file is taken as well.
+pub(crate) fn nothing_found(path: &RelPath) -> Failure {
+    let what = if path.name().contains('.') { "File (or folder)" } else { "Folder (or file)" };
+    Failure::execution(format!("{what} '{path}' not found")).as_a(Mistake::FileNotFound)
+}
+
 /// Said where a file is to be made anew: only the dialect of operations asks for that.
 pub(crate) fn already_exists(path: &RelPath, is_folder: bool) -> Failure {
     let what = if is_folder {

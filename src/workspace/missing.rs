@@ -1,36 +1,74 @@
-//! What is said of a file that is not there: which one may have been meant. Only names that anybody
-//! may list are told, and only so many are looked at.
+//! What is said of a file, or a folder, that is not there: which one may have been meant. Only names that
+//! anybody may list are told, and only so many are looked at.
 
 use std::collections::VecDeque;
 
 use super::Workspace;
-use super::locate::{Last, not_found};
+use super::locate::{Last, not_found, nothing_found};
 use super::overlay::Overlay;
 use crate::protocol::{Failure, RelPath};
 
 /// As many names are looked at.
 const LOOKED_AT: usize = 2_000;
 
+/// What is needed at a path.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Needed {
+    File,
+    Folder,
+    /// Either.
+    Any,
+}
+
+impl Needed {
+    fn is_met_by(self, is_folder: bool) -> bool {
+        match self {
+            Self::File => !is_folder,
+            Self::Folder => is_folder,
+            Self::Any => true,
+        }
+    }
+}
+
 impl Workspace {
     /// The failure of something that needs a file at `path`, where none is.
     pub(super) fn missing(&self, path: &RelPath) -> Failure {
-        self.missing_through(path, None)
+        self.missing_through(path, Needed::File, None)
     }
 
-    pub(super) fn missing_through(&self, path: &RelPath, overlay: Option<&Overlay>) -> Failure {
-        let mut failure = not_found(path);
-        if let Some(meant) = self.meant(path, overlay) {
+    /// The same of something that needs a folder there, and takes a file.
+    pub(super) fn nothing_at(&self, path: &RelPath, overlay: Option<&Overlay>) -> Failure {
+        self.missing_through(path, Needed::Any, overlay)
+    }
+
+    fn missing_through(
+        &self,
+        path: &RelPath,
+        needed: Needed,
+        overlay: Option<&Overlay>,
+    ) -> Failure {
+        let mut failure = match needed {
+            Needed::File => not_found(path),
+            Needed::Folder | Needed::Any => nothing_found(path),
+        };
+        if let Some(meant) = self.meant(path, needed, overlay) {
             failure.reason.push_str(&format!(": did you mean '{meant}'?"));
         }
         failure
     }
 
+    /// The folder that was meant by a path where none is, most likely.
+    pub(super) fn meant_folder(&self, path: &RelPath) -> Option<RelPath> {
+        self.meant(path, Needed::Folder, None)
+    }
+
     /// The file that was meant by a path, most likely: the end of it, another with its name, one
     /// that is spelled nearly so in its folder.
-    fn meant(&self, path: &RelPath, overlay: Option<&Overlay>) -> Option<RelPath> {
+    fn meant(&self, path: &RelPath, needed: Needed, overlay: Option<&Overlay>) -> Option<RelPath> {
         let is_there = |path: &RelPath| {
             let way = self.way(path, Last::Follow, overlay).ok();
-            way.and_then(|way| way.found).is_some_and(|found| !found.is_folder())
+            let found = way.and_then(|way| way.found);
+            found.is_some_and(|found| needed.is_met_by(found.is_folder()))
         };
         let mut rest = path.as_str();
         while let Some((_, end)) = rest.split_once('/') {
@@ -53,12 +91,14 @@ impl Workspace {
                 let Some(name) = entry.name.to_str() else { continue };
                 let full = folder.as_ref().map_or(name.to_owned(), |f| format!("{f}/{name}"));
                 let Ok(full) = RelPath::parse(&full) else { continue };
+                let may_be = folder == own || name.eq_ignore_ascii_case(path.name());
+                if may_be && needed.is_met_by(entry.is_dir) {
+                    found.push(full.clone());
+                }
                 if entry.is_dir {
                     // What a tool keeps for itself is not meant, nor what was looked at first.
                     let skipped = name.starts_with('.') || own.as_ref() == Some(&full);
                     folders.extend((!skipped).then_some(Some(full)));
-                } else if folder == own || name.eq_ignore_ascii_case(path.name()) {
-                    found.push(full);
                 }
             }
             if left == 0 {
@@ -86,11 +126,21 @@ impl Workspace {
                 return at.map(|at| several[at].clone());
             }
         }
-        let name = crate::text::nearest(path.name(), near.iter().map(|other| other.name()))?;
         // Names of one ending and another stem are often alike.
-        let close = strsim::damerau_levenshtein(name, path.name()) <= 2
-            && name.chars().next() == path.name().chars().next();
-        near.into_iter().find(|other| close && other.name() == name).cloned()
+        let is_close = |name: &str, most: usize| {
+            strsim::damerau_levenshtein(name, path.name()) <= most
+                && name.chars().next() == path.name().chars().next()
+        };
+        let nearest = crate::text::nearest(path.name(), near.iter().map(|other| other.name()));
+        let swapped = || {
+            // Short names that differ in the order of two letters share few that stand alike.
+            let is_short = path.name().chars().count() < 3;
+            let mut alike = near.iter().filter(|other| is_close(other.name(), 1));
+            let one = alike.next().filter(|_| !is_short && alike.next().is_none());
+            one.map(|other| other.name())
+        };
+        let name = nearest.filter(|name| is_close(name, 2)).or_else(swapped)?;
+        near.iter().find(|other| other.name() == name).map(|other| (*other).clone())
     }
 }
 
@@ -114,6 +164,6 @@ impl Overlay<'_> {
 
     /// The same, where some changes were not made.
     pub(super) fn missing(&self, path: &RelPath) -> Failure {
-        self.workspace.missing_through(path, Some(self))
+        self.workspace.missing_through(path, Needed::File, Some(self))
     }
 }

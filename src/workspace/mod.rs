@@ -47,7 +47,7 @@ pub use changing::changed;
 pub use facts::Look;
 pub use list::Entry;
 use locate::{Last, Spot, failed};
-pub(crate) use locate::{already_exists, is_folder, not_found};
+pub(crate) use locate::{already_exists, is_folder, not_found, nothing_found};
 pub use moving::{MOVED_FILES, MovePlan};
 pub use names::unescaped;
 pub use plan::Plan;

@@ -57,7 +57,7 @@ impl Workspace {
     ) -> Result<MovePlan, Failure> {
         let [from, target] = self.ends(path, to, permit, None)?;
         let (from, target) = (from.on_disk(path)?, target.on_disk(to)?);
-        let Some(found) = &from.found else { return Err(self.missing(path)) };
+        let Some(found) = &from.found else { return Err(self.nothing_at(path, None)) };
         let is_folder = found.is_dir();
         let mut files = None;
         if is_folder {
@@ -95,7 +95,7 @@ impl Workspace {
     ) -> Result<[Way; 2], Failure> {
         let from = self.way_to_write(path, Last::Keep, permit, overlay)?;
         if from.found.is_none() {
-            return Err(self.missing_through(path, overlay));
+            return Err(self.nothing_at(path, overlay));
         }
         let target = self
             .way_to_write(to, Last::Keep, permit, overlay)

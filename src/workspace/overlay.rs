@@ -123,7 +123,7 @@ impl<'a> Overlay<'a> {
     /// Nothing would, or it cannot be reached.
     pub fn stands(&self, path: &RelPath) -> Result<(), Failure> {
         match self.way(path, Last::Follow) {
-            Ok(way) if way.found.is_none() => Err(self.missing(path)),
+            Ok(way) if way.found.is_none() => Err(self.workspace.nothing_at(path, Some(self))),
             Err(failure) => self.workspace.start(path.into()).map(drop).map_err(|_| failure),
             Ok(_) => Ok(()),
         }

@@ -223,7 +223,7 @@ fn a_preview_refuses_a_move_as_the_turn_does() {
         ("a", "e", "is a folder: give the whole new name"),
         ("d", "f", "part of deaddrop's own state"),
         ("d", "d/f", "cannot be moved into itself"),
-        ("b", "f", "File 'b' not found"),
+        ("b", "f", "Folder (or file) 'b' not found"),
     ] {
         let [path, to] = [from, to].map(|path| RelPath::parse(path).unwrap());
         let operation = Operation::Move { path, to };

@@ -76,7 +76,7 @@ fn lists_hold_what_rules_leave_out_and_nothing_of_deaddrops() {
         ("state", "deaddrop's own state"),
         ("own", "deaddrop's own state"),
         ("src/out", "outside workspace"),
-        ("a.rs", "File 'a.rs' not found: did you mean 'src/a.rs'?"),
+        ("a.rs", "File (or folder) 'a.rs' not found: did you mean 'src/a.rs'?"),
     ] {
         let failure = workspace.list_below(Some(&path(at)), &TERMS).unwrap_err();
         assert!(failure.reason.contains(why), "{at}: {failure:?}");

@@ -319,7 +319,7 @@ fn what_a_plain_agent_cannot_do_names_the_command_that_does() {
         &[
             "[OK] LIST_FILES: 3 files in 'src'\n  Warning: not looked into, since each folder costs a question to this guest: src/node_modules/; LIST_FILES such a folder by itself\n  src/.gitignore (6 bytes)\n  src/a (8 bytes)\n  src/deep/b (0 bytes)\n",
             "[OK] LIST_FILES: 1 file in 'src/a'\n  src/a (8 bytes)\n",
-            "[FAILED] LIST_FILES: File 'none' not found",
+            "[FAILED] LIST_FILES: Folder (or file) 'none' not found",
             "[OK] LIST_FILES: 3 files in the workspace\n",
             "a question to this guest: .git/, src/node_modules/; LIST_FILES",
             "[OK] LIST_FILES: 1 file in 'src/node_modules'\n  src/node_modules/x/y (0 bytes)\n",

@@ -17,7 +17,7 @@ use crate::text::{count, visible_line};
 use crate::workspace::products::is_named_product;
 use crate::workspace::walk::ignoring::{self, Budget, Rules};
 use crate::workspace::walk::{Count, EntryKind, LeftOut, Walk};
-use crate::workspace::{lines_of, not_found};
+use crate::workspace::{lines_of, nothing_found};
 
 /// How far is looked.
 pub(super) struct Bounds {
@@ -61,7 +61,7 @@ pub(super) fn listed(guest: &Guest, path: Option<&RelPath>) -> Result<(Detail, V
         && first.is_none()
     {
         let Some(found) = entry(guest, path)?.filter(|found| !found.is_dir) else {
-            return Ok((not_found(path).into(), Vec::new()));
+            return Ok((nothing_found(path).into(), Vec::new()));
         };
         let one = Walk::of([(path.as_str(), found.size)]);
         let shown = lines_of(&one, 0);
