@@ -100,6 +100,8 @@ pub(super) fn read_blocks(text: &str, mut blocks: Blocks, dialect: Dialect, ends
         Some(found) if is_in_operations(&found, &blocks) => {
             let unclosed = found.as_ref().is_err_and(|refused| refused.unclosed);
             let mut steps = operations::steps(found, ends);
+            blocks.notes.retain(|note| note.sort == WarningSort::TagsInThoughts);
+            steps.iter_mut().take(1).for_each(|first| first.warnings.append(&mut blocks.notes));
             if let (Some(block), Some(last)) = (blocks.steps.first(), steps.last_mut()) {
                 let told = format!(
                     "the tags from line {} on were ignored: a reply holds either an operations message or tags",
@@ -163,8 +165,7 @@ fn outside<'a>(text: &'a str, blocks: &Blocks) -> Option<Cow<'a, str>> {
 }
 
 fn outside_in<'a>(text: &'a str, blocks: &Blocks) -> Option<Cow<'a, str>> {
-    // Without the key's bytes nothing is a message or meant as one.
-    const KEY: &[u8] = b"operations";
+    const KEY: &[u8] = b"operations"; // Without it nothing is a message or meant as one.
     if blocks.bodies.is_empty() {
         return memmem::find(text.as_bytes(), KEY).map(|_| Cow::Borrowed(text));
     }

@@ -160,3 +160,20 @@ fn a_reply_is_looked_at_for_the_session_that_it_answers() {
     // Without the line nobody knows which is meant.
     base.run_with(&["check"], GOOD).with_code(2);
 }
+
+#[test]
+fn a_message_that_was_cut_off_is_told_as_that_also_in_a_fence_that_is_closed() {
+    let base = Base::with_session();
+    let within_text = MESSAGE.find("\"x\"").unwrap() + 2;
+    for (name, end, cut) in [
+        ("1", within_text, true),
+        ("2", MESSAGE.find("{\"type\": \"shell\"").unwrap(), true),
+        ("3", MESSAGE.len() - 2, true),
+        ("4", MESSAGE.len(), false),
+    ] {
+        base.write(name, format!("So:\n````json\n{}\n````\nThat is all.\n", &MESSAGE[..end]));
+        let told = lines(&base.run(&["check", "--json", name]).with_code(1).stdout).remove(0);
+        assert_eq!(told["endsEarly"], cut, "{name}: {told}");
+        assert_eq!(told["errorsByKind"]["cut-off"] == 1, cut, "{name}: {told}");
+    }
+}

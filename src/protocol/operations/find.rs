@@ -66,13 +66,14 @@ pub fn find(reply: &str) -> Option<Result<Received, Refused>> {
         ([], None) => None,
         ([], Some((part, error))) => {
             let cut = cut_off(part, &error, lines);
+            let unclosed = cut.is_some();
             let problem = cut.unwrap_or_else(|| json::in_words(&error, part, lines));
             faults.add_placed(&At::Root, problem, MESSAGE);
             if memmem::find(part.as_bytes(), VERSION).is_none() {
                 faults.add(&At::Root.key("protocolVersion"), MISSING, Version::FORM);
             }
             let line = line(lines, part);
-            Some(Err(Refused { line, faults, unclosed: error.is_eof() }))
+            Some(Err(Refused { line, faults, unclosed }))
         }
         ([message], _) => Some(receive_part(message, lines).map_err(|faults| {
             let line = line(lines, message);
@@ -156,6 +157,7 @@ impl<'a> Search<'a> {
                     found.unfinished |= error.is_eof();
                     let stopped = start + json::offset(&error, rest);
                     if found.broken.is_none() && self.is_meant(start, stopped) {
+                        found.unfinished |= is_cut(rest, &error);
                         found.broken = Some((rest, error));
                     }
                     // On from the line that cannot be JSON, which may be a fence; never back.
@@ -283,21 +285,39 @@ fn meaning_with(element: &str) -> Meaning {
     }
 }
 
-/// Where a broken message ends within an operation, and nothing after that place could be its end:
-/// which operation, and what to do.
-fn cut_off(part: &str, error: &serde_json::Error, lines: &mut Lines) -> Option<String> {
-    let stopped = part.floor_char_boundary(json::offset(error, part));
+/// Whether a broken message is one that ends too early: with the reply, or at the end of its fence, and
+/// nothing after that place could be its end.
+fn is_cut(part: &str, error: &serde_json::Error) -> bool {
+    if error.is_eof() {
+        return true;
+    }
+    let rest = &part[part.floor_char_boundary(json::offset(error, part))..];
     let within_text = error.to_string().starts_with("control character");
-    let is_cut = error.is_eof() || within_text && !has_end(&part[stopped..]);
-    if !is_cut {
+    let begins = rest.trim_start();
+    let at_fence = begins.starts_with("```") || begins.starts_with("~~~");
+    (within_text || at_fence) && !has_end(rest)
+}
+
+/// Where a message that ends too early does so, and what to do.
+fn cut_off(part: &str, error: &serde_json::Error, lines: &mut Lines) -> Option<String> {
+    if !is_cut(part, error) {
         return None;
     }
+    let stopped = part.floor_char_boundary(json::offset(error, part));
     // Up to there it is JSON.
     let before = if error.is_eof() { part } else { &part[..stopped] };
-    let (number, begin) = open_operation(before)?;
-    let line = lines.line_of(lines.offset_of(part) + begin);
+    let ends = match open_operation(before) {
+        (number, Some(begin)) => {
+            let line = lines.line_of(lines.offset_of(part) + begin);
+            format!("the message ends within operation {number} (line {line}): it was cut off")
+        }
+        (0, None) => "the message ends before its first operation: it was cut off".to_owned(),
+        (number, None) => format!(
+            "the message ends behind operation {number}, without the brackets that close it: it was cut off, or lacks them"
+        ),
+    };
     Some(format!(
-        "the reply ends within operation {number} (line {line}): it was cut off; send it again in smaller parts"
+        "{ends}. A message is carried out as a whole or not at all: send all of it again, a long one as several smaller messages, each in a reply of its own"
     ))
 }
 
@@ -307,9 +327,9 @@ fn has_end(text: &str) -> bool {
     memchr_iter(b'}', text.as_bytes()).any(|at| text[..at].trim_end().ends_with([']', '"']))
 }
 
-/// The number, counted from 1, and the beginning of the operation that is not closed where a text
-/// ends which is the beginning of a message.
-fn open_operation(text: &str) -> Option<(usize, usize)> {
+/// How many operations begin in a text that is the beginning of a message, and where the last of them
+/// does if it is not closed there.
+fn open_operation(text: &str) -> (usize, Option<usize>) {
     let (mut depth, mut number, mut open) = (0_usize, 0, None);
     let (mut in_text, mut escaped) = (false, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -321,7 +341,7 @@ fn open_operation(text: &str) -> Option<(usize, usize)> {
             b'{' | b'[' => {
                 if depth == 2 && byte == b'{' {
                     number += 1;
-                    open = Some((number, at));
+                    open = Some(at);
                 }
                 depth += 1;
             }
@@ -334,5 +354,5 @@ fn open_operation(text: &str) -> Option<(usize, usize)> {
             _ => {}
         }
     }
-    open
+    (number, open)
 }

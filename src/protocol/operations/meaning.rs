@@ -227,8 +227,16 @@ fn without_fence(content: &mut String, warnings: &mut Vec<Warning>) -> Result<()
     Ok(())
 }
 
-fn read_path(text: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, PathFault> {
+fn read_path(text: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, Unmeant> {
+    let none = |(sort, told): (Mistake, String)| {
+        let told = format!("the path '{}' {told}", crate::text::visible_line(text));
+        Unmeant { sort, rejected: false, told }
+    };
+    if let Some(found) = tags::no_path(text) {
+        return Err(none(found));
+    }
     let path = RelPath::parse(text)?;
+    warnings.extend(tags::stood_for(text, &path).map_err(none)?);
     if text.contains('\\') {
         let shown = crate::text::visible_line(text);
         let told = format!("the path '{shown}' was read as '{path}': write / between folders");

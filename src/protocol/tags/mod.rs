@@ -68,6 +68,7 @@ mod wrong;
 
 pub use catalogue::name;
 pub use notes::is_button;
+pub(in crate::protocol) use paths::{no_path, stood_for};
 pub use printer::{asked_at, print, range_asked};
 pub use reader::parse;
 pub(in crate::protocol) use reader::{Blocks, NO_COMMAND, blocks};

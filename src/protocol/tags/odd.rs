@@ -1,6 +1,8 @@
 //! What is no block in order: closing tags that are left over, names that are nearly right, thoughts,
 //! and texts that are no reply.
 
+use memchr::memmem;
+
 use super::attributes::{self, brief};
 use super::block::refused;
 use super::catalogue::{COMMANDS, Command};
@@ -203,23 +205,26 @@ impl<'a> Reader<'a> {
         };
         let end = rest[end].name_end;
         self.pass(mark.line, end);
-        if tags > 0 {
-            let last = self.number(end);
-            let told = format!("{} ignored: lines {line} to {last} are thoughts", tags_were(tags));
-            self.note(Warning::new(WarningSort::TagsInThoughts, told));
-        }
+        self.are_thoughts(tags, mark.line, end, "");
+    }
+
+    /// Tells of what is asked for in thoughts, where anything is.
+    fn are_thoughts(&mut self, tags: usize, from: usize, end: usize, but: &str) {
+        let asks = match tags {
+            0 if holds_message(&self.text[from..end]) => "an operations message was".to_owned(),
+            0 => return,
+            tags => tags_were(tags),
+        };
+        let (line, last) = (self.number(from), self.number(end));
+        let told = format!("{asks} ignored: lines {line} to {last} are thoughts{but}");
+        self.note(Warning::new(WarningSort::TagsInThoughts, told));
     }
 
     /// Thoughts from their beginning to their end.
     pub(super) fn musing(&mut self, n: usize, mark: &Mark) {
-        let (tags, line) = (self.tags_within(n, mark), self.number(mark.line));
+        let tags = self.tags_within(n, mark);
         self.pass(mark.line, mark.name_end);
-        if tags.is_empty() {
-            return;
-        }
-        let (were, last) = (tags_were(tags.len()), self.number(mark.name_end));
-        let told = format!("{were} ignored: lines {line} to {last} are thoughts");
-        self.note(Warning::new(WarningSort::TagsInThoughts, told));
+        self.are_thoughts(tags.len(), mark.line, mark.name_end, "");
         if mark.what == What::Aside {
             tags.into_iter().for_each(|tag| self.passes_over(tag));
         }
@@ -255,6 +260,12 @@ impl<'a> Reader<'a> {
         let count = self.blocks.steps.len();
         self.forget();
         if count == 0 {
+            // Whatever stands before may be of them, a message too.
+            let from = self.blocks.bodies.last().map_or(0, |body| body.end);
+            if holds_message(&self.text[from..mark.name_end]) {
+                self.pass(from, mark.name_end);
+                self.are_thoughts(0, from, mark.name_end, ", whose beginning is missing");
+            }
             return;
         }
         let line = self.number(mark.at);
@@ -307,6 +318,12 @@ pub(super) fn another_word(command: &Command) -> String {
         "choose a word for end=\"…\" that does not stand in the body, and put [/{} end=\"…\"] with it behind the body once, and no other closing tag",
         command.name
     )
+}
+
+/// Whether a text names what an operations message begins with.
+fn holds_message(text: &str) -> bool {
+    let names = |key: &[u8]| memmem::find(text.as_bytes(), key).is_some();
+    names(b"\"operations\"") && names(b"\"protocolVersion\"")
 }
 
 /// `a tag was`, `3 tags were`.

@@ -43,20 +43,11 @@ pub(super) fn read(value: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, 
     let bare = undecorated(given);
     let unlinked = unlinked(bare)?;
     let text = unlinked.as_deref().unwrap_or(bare);
-    let placeholder = || {
-        let told = format!("path=\"{}\" is a placeholder and no real path", brief(given));
-        Refusal::Unclear(wrong(Mistake::PathPlaceholder, told))
+    let none = |(sort, told): (Mistake, String)| {
+        Refusal::Unclear(wrong(sort, format!("path=\"{}\" {told}", brief(given))))
     };
-    if is_placeholder(text) {
-        return Err(placeholder());
-    }
-    if is_elsewhere(text) {
-        let told = format!("path=\"{}\" is not relative to the workspace", brief(given));
-        return Err(Refusal::Unclear(wrong(Mistake::PathElsewhere, told)));
-    }
-    if text.contains('【') && text.contains('†') {
-        let told = format!("path=\"{}\" holds a citation mark of the chat", brief(given));
-        return Err(Refusal::Unclear(wrong(Mistake::PathCitation, told)));
+    if let Some(found) = no_path(text) {
+        return Err(none(found));
     }
     if is_escaped_or_in_a_folder(text) {
         let told = format!(
@@ -68,27 +59,7 @@ pub(super) fn read(value: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, 
         return Err(Refusal::Unclear(wrong(Mistake::PathBackslashes, told)));
     }
     let path = RelPath::parse(text).map_err(Refusal::Fault)?;
-    // As in `path//to/file`.
-    if is_placeholder(path.as_str()) {
-        return Err(placeholder());
-    }
-    match stands_for(path.as_str()) {
-        // Behind `./` it is a name like another.
-        Some(Likely::Placeholder) if !text.starts_with("./") => {
-            let told = format!(
-                "path=\"{}\" is a placeholder and no real path (a file of that very name is ./{path})",
-                brief(given)
-            );
-            return Err(Refusal::Unclear(wrong(Mistake::PathPlaceholder, told)));
-        }
-        Some(Likely::Name) => {
-            let told = format!(
-                "the path '{path}' reads like a placeholder, and was taken as it is written"
-            );
-            warnings.push(Warning::new(WarningSort::PathPlaceholder, told));
-        }
-        _ => {}
-    }
+    warnings.extend(stood_for(text, &path).map_err(none)?);
     if text != given {
         let told = format!("the path '{}' was read as '{path}'", brief(given));
         warnings.push(Warning::new(WarningSort::PathDecorated, told));
@@ -108,6 +79,52 @@ pub(super) fn read(value: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, 
         warnings.push(Warning::new(WarningSort::StrangeCharacters, told));
     }
     Ok(path)
+}
+
+/// What a path is that is none in any workspace, if it is that: a placeholder, an address, one in a home,
+/// one with a mark of the chat in it. Told as it follows the path's name.
+pub(in crate::protocol) fn no_path(text: &str) -> Option<(Mistake, String)> {
+    let (sort, told) = if is_placeholder(text) {
+        (Mistake::PathPlaceholder, PLACEHOLDER)
+    } else if is_elsewhere(text) {
+        (Mistake::PathElsewhere, "is not relative to the workspace")
+    } else if text.contains('【') && text.contains('†') {
+        (Mistake::PathCitation, "holds a citation mark of the chat")
+    } else {
+        return None;
+    };
+    Some((sort, told.to_owned()))
+}
+
+const PLACEHOLDER: &str = "is a placeholder and no real path";
+
+/// What is told of a path, which was sent as `text`, that may stand for one to be put in and is taken all
+/// the same.
+///
+/// # Errors
+/// It stands for one: told as it follows the path's name.
+pub(in crate::protocol) fn stood_for(
+    text: &str,
+    path: &RelPath,
+) -> Result<Option<Warning>, (Mistake, String)> {
+    let none = |told: String| Err((Mistake::PathPlaceholder, told));
+    // As in `path//to/file`.
+    if is_placeholder(path.as_str()) {
+        return none(PLACEHOLDER.to_owned());
+    }
+    match stands_for(path.as_str()) {
+        // Behind `./` it is a name like another.
+        Some(Likely::Placeholder) if !text.starts_with("./") => {
+            none(format!("{PLACEHOLDER} (a file of that very name is ./{path})"))
+        }
+        Some(Likely::Name) => {
+            let told = format!(
+                "the path '{path}' reads like a placeholder, and was taken as it is written"
+            );
+            Ok(Some(Warning::new(WarningSort::PathPlaceholder, told)))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// What is told of a path with blanks around it.

@@ -1,6 +1,6 @@
 //! Finding the message in a reply, and leaving alone what is none.
 
-use super::super::{Received, Refused, find};
+use super::super::{Received, Refused, ends_early, find};
 
 const MESSAGE: &str = "{\"protocolVersion\": \"1.0\", \"operations\": [\n  {\"type\": \"shell\", \"command\": \"ls\"}\n]}";
 
@@ -131,7 +131,6 @@ fn what_is_meant_as_a_message_and_is_no_json_is_refused_with_its_place() {
     for (reply, line, told) in [
         (MESSAGE.replace("ls", "ls\n-l"), 1, "line break"),
         (MESSAGE.replace("}\n]", "},\n]"), 1, "a comma stands before a closing bracket (line 3"),
-        (format!("So:\n```json\n{}\n```", MESSAGE.replace("]}", "]")), 3, "line 6"),
         ("{protocolVersion: \"1.0\", operations: []}".to_owned(), 1, "no double quotes"),
         (
             "{\n  // all\n  \"protocolVersion\": \"1.0\", \"operations\": []}".to_owned(),
@@ -149,14 +148,25 @@ fn what_is_meant_as_a_message_and_is_no_json_is_refused_with_its_place() {
     }
     let two = MESSAGE.replace("}\n]", "},\n  {\"type\": \"message\", \"content\": \"Hello }]");
     for (cut, told) in [
-        (&two[..], "the reply ends within operation 2 (line 3): it was cut off; send it again"),
-        (&two[..two.len() - 3], "the reply ends within operation 2 (line 3): it was cut off"),
-        (&MESSAGE[..60], "the reply ends within operation 1 (line 2): it was cut off"),
+        (&two[..], "the message ends within operation 2 (line 3): it was cut off. A message"),
+        (&two[..two.len() - 3], "the message ends within operation 2 (line 3): it was cut off"),
+        (&MESSAGE[..60], "the message ends within operation 1 (line 2): it was cut off"),
+        (
+            &MESSAGE[..MESSAGE.len() - 3],
+            "the message ends behind operation 1, without the brackets",
+        ),
+        (&MESSAGE[..=MESSAGE.find('[').unwrap()], "the message ends before its first operation"),
     ] {
         for (end, fence) in [("", ""), ("\n", ""), ("\n```\n", "```json\n"), ("\nand } so\n\n", "")]
         {
+            // Words behind a bracket are no JSON, whatever was meant.
+            if end.contains("and") && !told.contains("within") {
+                continue;
+            }
             let reply = format!("{fence}{}{end}", cut.strip_suffix("]}").unwrap_or(cut));
-            let text = refused(&reply).faults.to_string();
+            let refused = refused(&reply);
+            assert!(refused.unclosed && ends_early(&reply), "{reply}");
+            let text = refused.faults.to_string();
             let line = if fence.is_empty() {
                 told.to_owned()
             } else {
@@ -165,8 +175,6 @@ fn what_is_meant_as_a_message_and_is_no_json_is_refused_with_its_place() {
             assert!(text.starts_with(&format!("$: {line}")), "{reply}: {text}");
         }
     }
-    let cut = refused(&MESSAGE[..MESSAGE.len() - 3]);
-    assert!(cut.unclosed && cut.faults.to_string().contains("was it cut off?"));
     // One that is right counts more than an example with something left out.
     let both = format!("{{\"protocolVersion\": \"1.0\", \"operations\": [...]}}\n{MESSAGE}");
     assert_eq!(found(&both).line, 2);
