@@ -182,10 +182,27 @@ fn said(line: &str, is_code: bool) -> Option<(Option<&'static str>, &str)> {
         let inner = inner.strip_suffix("*/}").or_else(|| inner.strip_suffix("*/")).unwrap_or(inner);
         return Some((Some(marker), inner));
     }
-    let inner = line.trim_matches(['*', '_']);
-    let brackets = [('(', ')'), ('[', ']')];
-    let within = |(open, close)| inner.strip_prefix(open)?.strip_suffix(close);
-    brackets.into_iter().find_map(within).map(|inner| (None, inner))
+    by_itself(line, is_code).map(|inner| (None, inner))
+}
+
+/// What stands in brackets, and in a text also between signs that set a line off, or behind a bullet.
+fn by_itself(line: &str, is_code: bool) -> Option<&str> {
+    const SIGNS: [char; 4] = ['*', '_', '`', '~'];
+    let bullet = ["> ", "- "].iter().find_map(|sign| line.strip_prefix(sign));
+    let line = bullet.filter(|_| !is_code).unwrap_or(line);
+    let inner = line.trim_matches(SIGNS);
+    let brackets = [('(', ')'), ('[', ']'), ('<', '>')];
+    let brackets = &brackets[..if is_code { 2 } else { 3 }];
+    let within = |(open, close): &(char, char)| inner.strip_prefix(*open)?.strip_suffix(*close);
+    if let Some(inner) = brackets.iter().find_map(within) {
+        return Some(inner);
+    }
+    let is_between = |signs: &[char]| line.starts_with(signs) && line.ends_with(signs);
+    match is_code {
+        true => None,
+        false if is_between(&SIGNS) => Some(inner),
+        false => is_between(&['-']).then(|| line.trim_matches('-')),
+    }
 }
 
 #[cfg(test)]

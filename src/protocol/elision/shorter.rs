@@ -27,7 +27,11 @@ pub(super) fn lines<'a>(
         // A body of which nothing but that is said.
         let pass = line.shown.strip_prefix("pass").map(str::trim_start).filter(|_| is_code);
         let stays = |words: &str| tells_of_more(words) || says_it_stays(words, line.shown);
-        said(pass.unwrap_or(line.shown), is_code).is_some_and(|(_, words)| stays(words))
+        // What else is set off in a text counts where more is lost.
+        let counts =
+            |marker: Option<&str>| is_code || marker.is_some() || line.shown.starts_with('[');
+        said(pass.unwrap_or(line.shown), is_code)
+            .is_some_and(|(marker, words)| counts(marker) && stays(words))
     };
     filled(new).filter(stands).map(|line| line.at)
 }
@@ -75,7 +79,7 @@ fn is_declared(line: &str) -> bool {
 
 /// Whether these words say of what is not there that it stays: each has to be one that such a line is
 /// made of, since a comment that tells anything else tells of the code.
-fn tells_of_more(words: &str) -> bool {
+pub(super) fn tells_of_more(words: &str) -> bool {
     const FILLING: [&str; 16] = [
         "the", "your", "my", "our", "all", "of", "this", "in", "is", "are", "as", "for", "go",
         "goes", "and", "exactly",

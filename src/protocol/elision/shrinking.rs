@@ -2,6 +2,7 @@
 //! dots, and what says of more than there is that it stays. In a text that grows such a line is taken
 //! as it is; in one that lost lines it is what they were left out for.
 
+use super::shorter::tells_of_more;
 use super::{Between, Filled, filled, said};
 use crate::protocol::RelPath;
 use crate::protocol::tags::is_code;
@@ -11,7 +12,7 @@ use crate::protocol::tags::is_code;
 pub(super) enum Loss {
     /// Not at all, but it does not grow either.
     None,
-    /// It loses lines.
+    /// It loses lines, or as much within them.
     Some,
     /// It has at most half of its lines then.
     Half,
@@ -25,7 +26,9 @@ impl Loss {
         let (brought, gone) = (count(new.as_bytes()), count(replaced));
         match brought {
             _ if gone >= brought * 2 => Some(Self::Half),
-            _ if gone > brought => Some(Self::Some),
+            _ if gone > brought || gone == brought && new.len() < replaced.len() => {
+                Some(Self::Some)
+            }
             _ if gone == brought => Some(Self::None),
             _ => None,
         }
@@ -39,7 +42,7 @@ pub(super) fn lines<'a>(
     path: Option<&RelPath>,
     loss: Loss,
 ) -> impl Iterator<Item = (usize, &'a str)> {
-    let is_code = path.is_none_or(is_code);
+    let (as_code, as_text) = (path.is_none_or(is_code), path.is_none_or(|path| !is_code(path)));
     // What a program printed may have been cut there.
     let is_output = path.is_some_and(|path| {
         let name = path.name().to_ascii_lowercase();
@@ -47,8 +50,11 @@ pub(super) fn lines<'a>(
     });
     let mut fences = Between::fences(new);
     let stands = move |line: &Filled| {
-        stands_for_others(line, is_code, loss)
-            && (is_code || !is_output && !fences.is_there(line.at.0))
+        as_code && stands_for_others(line, true, loss)
+            || as_text
+                && stands_for_others(line, false, loss)
+                && !is_output
+                && !fences.is_there(line.at.0)
     };
     filled(new).filter(stands).map(|line| line.at)
 }
@@ -71,7 +77,9 @@ fn stands_for_others(line: &Filled, is_code: bool, loss: Loss) -> bool {
         return !is_code && loss == Loss::Half;
     }
     let Some((marker, inner)) = said(line, is_code) else {
-        return is_bare(line) && loss == Loss::Half;
+        let is_bare =
+            is_bare(line) || !is_code && dots_before(line) > 0 && says_that_more_stays(line);
+        return is_bare && loss == Loss::Half;
     };
     let inner = plain(inner);
     let begins = dots_before(inner);
@@ -91,9 +99,11 @@ fn stands_for_others(line: &Filled, is_code: bool, loss: Loss) -> bool {
         return !goes_on || rest.trim().is_empty();
     }
     let begin = inner.get(..12).unwrap_or(inner).to_ascii_lowercase();
-    // In brackets of its own it is said of the text itself.
-    let is_rest = marker.is_none() && (begin.starts_with("rest of ") || begin == "the rest of ");
-    (loss == Loss::Half || is_rest) && says_that_more_stays(inner)
+    // Standing by itself it is said of the text itself.
+    let is_alone = marker.is_none();
+    let is_rest = is_alone && (begin.starts_with("rest of ") || begin == "the rest of ");
+    let stays = || says_that_more_stays(inner) || is_alone && tells_of_more(&as_of_a_file(inner));
+    (loss == Loss::Half || is_rest) && stays()
 }
 
 /// Whether words go on with a sentence of which the beginning stands before.
@@ -122,6 +132,30 @@ fn goes_on(words: &str) -> bool {
     JOINING.contains(&first) && !says_that_more_stays(words) && !words.starts_with("and so on")
 }
 
+/// Words about a text as if they were about a file.
+fn as_of_a_file(words: &str) -> String {
+    const TEXT: [&str; 12] = [
+        "readme",
+        "document",
+        "documentation",
+        "section",
+        "sections",
+        "text",
+        "page",
+        "chapter",
+        "chapters",
+        "paragraphs",
+        "article",
+        "changelog",
+    ];
+    let word = |word: &str| {
+        let bare = word.trim_end_matches(['.', '!']).to_lowercase();
+        let name = bare.split('.').next().unwrap_or_default();
+        if TEXT.contains(&name) { "file".to_owned() } else { bare }
+    };
+    words.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
+}
+
 fn plain(text: &str) -> &str {
     let text = text.trim();
     text.trim_start_matches(['(', '[']).trim_end_matches([')', ']']).trim()
@@ -147,7 +181,7 @@ fn is_bare(line: &str) -> bool {
 
 /// Whether these words, in one of some languages, say that what is not there stays.
 fn says_that_more_stays(words: &str) -> bool {
-    const ENDS: [&str; 32] = [
+    const ENDS: [&str; 33] = [
         "as in original",
         "as in the original",
         "as before",
@@ -180,6 +214,7 @@ fn says_that_more_stays(words: &str) -> bool {
         "ongewijzigd",
         "без изменений",
         "no changes",
+        "no further changes",
     ];
     const BEGINS: [&str; 8] = [
         "no changes below",
@@ -308,10 +343,29 @@ mod tests {
     fn texts_have_other_signs() {
         for (line, loss, is_one) in [
             ("*(rest of the file unchanged)*", Loss::Half, true),
+            ("*… rest of the README unchanged …*", Loss::Some, true),
+            ("*Rest of the file remains the same.*", Loss::Some, true),
+            ("`(rest of the README unchanged)`", Loss::Some, true),
+            ("> (rest of the README.md unchanged.)", Loss::Some, true),
+            ("- (other sections unchanged)", Loss::Half, true),
+            ("<rest of the README unchanged>", Loss::Half, true),
+            ("---- rest unchanged ----", Loss::Half, true),
+            ("(keep the rest of the document)", Loss::Half, true),
+            ("(content omitted for brevity)", Loss::Half, true),
+            ("(rest of the README omitted)", Loss::Some, true),
+            ("...rest of the README unchanged...", Loss::Half, true),
+            ("...rest of the README unchanged...", Loss::Some, false),
+            ("**Rest of the arguments**", Loss::Half, false),
+            ("*Other commands*", Loss::Half, false),
+            ("- rest unchanged", Loss::Half, false),
+            ("[Usage](#usage)", Loss::Half, false),
+            ("---", Loss::Half, false),
+            ("**", Loss::Half, false),
             ("(rest of the README unchanged)", Loss::Some, true),
             ("(this is unchanged)", Loss::Some, false),
             ("[...]", Loss::Some, true),
             ("[...]", Loss::None, false),
+            ("rest of the README unchanged", Loss::Half, false),
             ("...", Loss::Half, true),
             ("...", Loss::Some, false),
             ("# ... a heading", Loss::Half, false),
@@ -330,7 +384,9 @@ mod tests {
         for (new, old, loss) in [
             ("a\n\n\n", "a\nb\n", Some(Loss::Half)),
             ("a\nb\n", "a\nb\nc\n", Some(Loss::Some)),
-            ("a\n", "b\n\n\n", Some(Loss::None)),
+            ("a\n", "b\n", Some(Loss::None)),
+            ("a\n", "b and more\n", Some(Loss::Some)),
+            ("a\n\n\n", "b\n", Some(Loss::None)),
             ("a\nb\n", "a\n", None),
         ] {
             assert_eq!(Loss::of(new, old.as_bytes()), loss, "{new:?}");
