@@ -167,6 +167,9 @@ fn meant(operation: Operation, warnings: &mut Vec<Warning>) -> Result<Meant, Unm
             let path = read_path(&create.path, warnings)?;
             if create.encoding.unwrap_or_default() == Encoding::Utf8 && tags::is_code(&path) {
                 without_fence(&mut create.content, warnings)?;
+                if !tags::is_patch(&path) {
+                    warnings.extend(tags::of_content(&create.content, "the content")?);
+                }
             }
             let existing = match create.overwrite {
                 Some(true) => Existing::replaced_by(&create.content),
@@ -180,14 +183,19 @@ fn meant(operation: Operation, warnings: &mut Vec<Warning>) -> Result<Meant, Unm
         },
         Operation::EditFile(edit) => {
             let path = read_path(&edit.path, warnings)?;
+            let (is_code, is_patch) = (tags::is_code(&path), tags::is_patch(&path));
             let several = edit.edits.len() > 1;
             let mut replacements = Vec::with_capacity(edit.edits.len());
             for (n, FileEdit { old_content: old, new_content: new }) in
                 edit.edits.into_iter().enumerate()
             {
-                if tags::is_code(&path) {
+                if is_code {
                     let which = if several { format!(" of edits[{n}]") } else { String::new() };
                     fences::around_a_part(&old, &new, &format!("newContent{which}"))?;
+                }
+                // Within a line a sign is a part of it.
+                if is_code && !is_patch && (old.contains('\n') || new.contains('\n')) {
+                    warnings.extend(tags::in_place_of(&old, &new, "newContent", "newContent")?);
                 }
                 replacements.push(Replacement { old, new });
             }

@@ -2,14 +2,13 @@
 //! signs of a quotation, taken off where that is beyond doubt, with a warning. A diff, conflict markers
 //! and pairs out of place are refused, or kept with a warning where they may be content.
 
-use super::attributes::brief;
+use super::diffs;
 use super::fences;
 use super::gutter::{self, Begins};
 use super::pairs;
-use super::sorts::{Sort, is_document, sort};
+use super::sorts::{Sort, is_document, is_patch, sort};
 use super::wrong::{Wrong, wrong};
-use crate::protocol::signs as diff;
-use crate::protocol::{Kind, Mistake, RelPath, Replacement, Warning, WarningSort};
+use crate::protocol::{Kind, Mistake, RelPath, Replacement, Warning, WarningSort, signs};
 
 /// A body, and the line of the reply that it begins on.
 pub(super) struct Body<'a> {
@@ -78,15 +77,14 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<Warning>) -> Result<Re
     } else {
         warnings.extend(gutter::kept(&text, first, &of));
     }
-    let is_patch = path.is_some_and(|path| path.as_str().split('/').any(|part| part == "patches"));
-    if !is_patch && is_diff(&text) {
+    let is_patch = path.is_some_and(is_patch);
+    if !is_patch && diffs::is_diff(&text) {
         let told = match kind {
-            Kind::Create => {
-                "the body is a diff and not the content of the file: send all of the content, or EDIT_FILE the lines that change (a file that is to hold a diff has a name in .diff or .patch, or a folder patches)"
-            }
-            _ => {
-                "the body is a diff and not the lines that are to stand there: send those without the others, and without signs before them"
-            }
+            Kind::Create => format!(
+                "the body is a diff and not the content of the file: send all of the content, or EDIT_FILE the lines that change {}",
+                diffs::KEPT
+            ),
+            _ => "the body is a diff and not the lines that are to stand there: send those without the others, and without signs before them".to_owned(),
         };
         return Err(wrong(Mistake::Diff, told));
     }
@@ -95,7 +93,7 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<Warning>) -> Result<Re
         return Err(wrong(Mistake::PairsAndRange, told));
     }
     let has_pairs = pairs::are_in(&text);
-    if !has_pairs && has_conflict(&text) {
+    if !has_pairs && diffs::has_conflict(&text) {
         let told = "the body holds conflict markers (<<<<<<<, =======, >>>>>>>): send the lines as they are to be";
         return Err(wrong(Mistake::ConflictMarkers, told));
     }
@@ -106,12 +104,12 @@ pub(super) fn repaired(body: Body<'_>, warnings: &mut Vec<Warning>) -> Result<Re
         warnings.push(Warning::new(WarningSort::MarkersKept, told));
     }
     if !is_patch {
-        let told = signed(&text, &of, "")?;
+        let told = diffs::signed(&text, &of, "")?;
         let is_told = told.is_some();
         warnings.extend(told);
-        let (some, all) = diff::added(&text);
+        let (some, all) = signs::added(&text);
         if !is_told && some > 0 && (some == all || kind == Kind::Edit) {
-            warnings.extend(added(&text, &of));
+            warnings.extend(diffs::added(&text, &of));
         }
     }
     whole(text)
@@ -146,57 +144,6 @@ fn without_blank_lines(text: &str) -> &str {
     &text[begin..]
 }
 
-/// Whether a text is a diff from its beginning.
-pub(super) fn is_diff(text: &str) -> bool {
-    let is_said = |line: &&str| {
-        !line.trim().is_empty() && !line.starts_with("Index: ") && !line.starts_with("=======")
-    };
-    let mut lines = text.lines().filter(is_said);
-    let Some(first) = lines.next() else { return false };
-    if ["diff --git ", "*** Begin Patch"].iter().any(|begin| first.starts_with(begin))
-        || is_hunk(first)
-    {
-        return true;
-    }
-    first.starts_with("--- ")
-        && lines.next().is_some_and(|line| line.starts_with("+++ "))
-        && lines.next().is_some_and(is_hunk)
-}
-
-/// What is said of lines of a diff without its head.
-const HUNK: &str = "each line begins with -, + or a blank, as in a diff: send the lines as they are to stand there, without signs before them (or with RUN_COMMAND, where the file is to hold lines like these)";
-
-/// Whether each line begins with a sign of a diff, and both are there, `-old` and `+new`; then, whether
-/// there are lines with the blank that a diff has before those that stay.
-fn signs(text: &str) -> Option<bool> {
-    let (mut gone, mut new, mut stays) = (false, false, false);
-    for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        match line.as_bytes()[0] {
-            _ if line.starts_with("---") || line.starts_with("+++") => return None,
-            b'-' => gone = true,
-            b'+' => new = true,
-            b' ' => stays = true,
-            _ => return None,
-        }
-    }
-    (gone && new).then_some(stays)
-}
-
-/// What is told of a text with the signs of a diff, which are kept where it may be one without
-/// context; `refused` begins what is said of others.
-fn signed(text: &str, of: &str, refused: &str) -> Result<Option<Warning>, Wrong> {
-    match signs(text) {
-        None => Ok(None),
-        Some(true) => Err(wrong(Mistake::Diff, format!("{refused}{HUNK}"))),
-        Some(false) => {
-            let told = format!(
-                "each line of {of} begins with + or -, as in a diff; the signs were kept as content"
-            );
-            Ok(Some(Warning::new(WarningSort::SignsKept, told)))
-        }
-    }
-}
-
 /// Takes the line numbers off what the pairs of a body put in; looks for a fence and for signs of a diff
 /// there, where what they search for has none.
 fn of_pairs(
@@ -217,58 +164,9 @@ fn of_pairs(
         let which = if several { format!(" of pair {}", n + 1) } else { String::new() };
         fences::around_a_part(&pair.old, &pair.new, &format!("the REPLACE text{which}"))?;
     }
-    for pair in pairs.iter().filter(|pair| signs(&pair.old).is_none()) {
-        if let Some(told) = signed(&pair.new, &of, "of a REPLACE text ")? {
-            warnings.push(told);
-        } else if let Some((_, found)) = diff::of_a_diff(&pair.new, pair.old.as_bytes()) {
-            let told = format!(
-                "`{}` in a REPLACE text is a line of a diff: send the lines as they are to stand there, without signs before them",
-                brief(found)
-            );
-            return Err(wrong(Mistake::Diff, told));
-        } else if diff::added(&pair.old).0 == 0 {
-            warnings.extend(added(&pair.new, &of));
-        }
+    for pair in pairs.iter() {
+        let told = diffs::in_place_of(&pair.old, &pair.new, &of, "a REPLACE text");
+        warnings.extend(told?);
     }
     Ok(())
-}
-
-/// What is told of lines that begin with a `+`, which is kept.
-fn added(text: &str, of: &str) -> Option<Warning> {
-    let (some, all) = diff::added(text);
-    let which = match some {
-        0 => return None,
-        _ if some == all => String::from("each line"),
-        1 => String::from("a line"),
-        _ => format!("{some} lines"),
-    };
-    let verb = if some == all || some == 1 { "begins" } else { "begin" };
-    let told = format!(
-        "{which} of {of} {verb} with +, as in a diff; the signs were kept as content: send the lines without them if they are none of the file"
-    );
-    Some(Warning::new(WarningSort::SignsKept, told))
-}
-
-fn is_hunk(line: &str) -> bool {
-    let Some(inner) = line.strip_prefix("@@ -") else { return false };
-    inner.starts_with(|c: char| c.is_ascii_digit())
-        && inner.split_once(" +").is_some_and(|(_, rest)| rest.contains(" @@"))
-}
-
-/// Whether the markers of a merge stand in it, in their order.
-fn has_conflict(text: &str) -> bool {
-    const MARKERS: [&str; 3] = ["<<<<<<<", "=======", ">>>>>>>"];
-    if memchr::memmem::find(text.as_bytes(), MARKERS[0].as_bytes()).is_none() {
-        return false;
-    }
-    let mut sought = MARKERS.iter();
-    let mut next = sought.next();
-    for line in text.lines() {
-        let Some(marker) = next else { break };
-        let rest = line.strip_prefix(marker);
-        if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\r'])) {
-            next = sought.next();
-        }
-    }
-    next.is_none()
 }

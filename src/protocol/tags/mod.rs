@@ -19,7 +19,7 @@
 //! `outboxes`, `pasted`, `think`, `musings`, `unknown`), `reader` makes blocks of them (`address`, `again`, `prose`,
 //! `ends`, `words`, `range`, `cut`, `joined`, `opened`, `odd`), `attributes` and `demands` read their tags,
 //! `paths` the paths there. `block` says what a block asks for; `bodies` takes off what is none of its
-//! body (`fences`, `gutter`, `markers`, `pairs`, by `sorts` of files), `escapes` and `notes` tell what is odd there
+//! body (`fences`, `gutter`, `markers`, `pairs`, `diffs`, by `sorts` of files), `escapes` and `notes` tell what is odd there
 //! (`strange` of characters). Commands and their attributes are a table, `catalogue`; `repairs` and `wrong`
 //! are what was overlooked and what is told. `printer` writes such blocks, `results` what came of them.
 
@@ -32,6 +32,7 @@ mod bodies;
 mod catalogue;
 mod cut;
 mod demands;
+mod diffs;
 mod ends;
 mod escapes;
 pub(in crate::protocol) mod fences;
@@ -67,13 +68,14 @@ mod words;
 mod wrong;
 
 pub use catalogue::name;
+pub(in crate::protocol) use diffs::{in_place_of, of_content};
 pub use notes::is_button;
 pub(in crate::protocol) use paths::{no_path, stood_for};
 pub use printer::{asked_at, print, range_asked};
 pub use reader::parse;
 pub(in crate::protocol) use reader::{Blocks, NO_COMMAND, blocks};
 pub use results::{EXCERPT_LINES, excerpt, has_room, output, summary};
-pub(crate) use sorts::is_code;
+pub(crate) use sorts::{is_code, is_patch};
 pub(in crate::protocol) use wrong::Wrong;
 
 /// What an LLM is told about this dialect: the PROTOCOL section of every outbox.

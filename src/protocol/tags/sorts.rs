@@ -47,6 +47,11 @@ pub(crate) fn is_code(path: &RelPath) -> bool {
     sort(path) == Sort::Code
 }
 
+/// Whether a file lies in a folder of patches, so that it may be one without an ending that says so.
+pub(crate) fn is_patch(path: &RelPath) -> bool {
+    path.as_str().split('/').any(|part| part == "patches")
+}
+
 /// Whether a file of that name is written to be read by people, and no record of what a program tells.
 pub(super) fn is_document(path: &RelPath) -> bool {
     const DOCUMENTS: [&str; 14] = [

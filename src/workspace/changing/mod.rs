@@ -51,8 +51,7 @@ fn lines(
         .as_a(Mistake::NoSuchLines)
     })?;
     let replaced = part(old, start, end);
-    let may_hold_a_diff =
-        !tags::is_code(real) || real.as_str().split('/').any(|part| part == "patches");
+    let may_hold_a_diff = !tags::is_code(real) || tags::is_patch(real);
     if !may_hold_a_diff && let Some((line, text)) = signs::of_a_diff(with, replaced) {
         return Err(Failure::execution(format!(
             "Line {line} of the new lines, `{}`, is a line of a diff to lines {start}-{end} of '{real}'; nothing was changed. Send the lines that are to stand there without the others, and without signs before them (where they are meant as they are, write them with RUN_COMMAND)",
