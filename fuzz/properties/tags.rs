@@ -28,7 +28,7 @@ fn in_order(text: &str, reply: &Reply) {
     };
     assert!(steps.is_sorted_by(|a, b| a.line < b.line || may_share(a) && a.line == b.line));
     assert!(steps[0].line > 0);
-    assert!(steps[steps.len() - 1].line <= text.matches('\n').count() + 1);
+    assert!(steps[steps.len() - 1].line <= text.matches(['\n', '\r']).count() + 1);
     for step in steps {
         let reason = match &step.asks {
             Asks::Invalid(invalid) if in_tags => Some(&invalid.reason),

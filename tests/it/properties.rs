@@ -127,7 +127,7 @@ proptest! {
         let reply = tags::parse(&text);
         prop_assert!(reply.steps.is_sorted_by(|a, b| a.line < b.line), "{:?}", reply);
         let last = reply.steps.last().unwrap().line;
-        prop_assert!(last <= text.matches('\n').count() + 1);
+        prop_assert!(last <= text.matches(['\n', '\r']).count() + 1);
     }
 
     #[test]

@@ -30,10 +30,15 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// All Rust files below a folder, with their text.
+/// All Rust files below a folder, with their text; those that replies work on are material.
 fn sources(folder: &str) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();
-    for entry in walkdir::WalkDir::new(root().join(folder)) {
+    let scenarios = root().join("tests/scenarios");
+    let is_material = |path: &Path| path.parent().is_some_and(|parent| parent == scenarios);
+    let all = walkdir::WalkDir::new(root().join(folder)).into_iter();
+    for entry in
+        all.filter_entry(|entry| !(entry.file_type().is_dir() && is_material(entry.path())))
+    {
         let path = entry.unwrap().into_path();
         if path.extension().is_some_and(|e| e == "rs") {
             let text = fs::read_to_string(&path).unwrap();

@@ -84,7 +84,11 @@ fn is_elision(line: &str) -> bool {
         return false;
     }
     if words.is_empty() {
-        return marker.is_some_and(|marker| !matches!(*marker, "*" | ";" | "%"));
+        // More dots are a rule, and what describes code shows examples.
+        const MOST: usize = 9;
+        let is_doc = line.starts_with("///") || line.starts_with("//!");
+        let is_comment = marker.is_some_and(|marker| !matches!(*marker, "*" | ";" | "%"));
+        return is_comment && !is_doc && inner.len() <= MOST;
     }
     // A sentence goes on behind dots, too.
     let goes_on = inner.trim_start_matches(['.', '…']).starts_with(char::is_alphanumeric);
@@ -174,6 +178,8 @@ mod tests {
             "// The rest of the arguments",
             "match x { 0.. => () }",
             "* ...",
+            "///     ...",
+            "# ....................",
         ] {
             assert!(!is_elision(line), "{line}");
         }
