@@ -26,12 +26,14 @@ fn what_the_person_does_after_a_stop_within_a_command_is_not_undone_unasked() {
     base.write("workspace/old", "old\n");
     let mut daemon = base.serve(&["watch"]);
     let reply = "[CREATE_FILE path=\"a\"]\nv1\n[/CREATE_FILE]\n[CREATE_FILE path=\"b\"]\nb\n[/CREATE_FILE]\n\
-        [RUN_COMMAND]\necho $$ > pid; sleep 100\n[/RUN_COMMAND]\n";
+        [RUN_COMMAND]\nsleep 0.05; echo $$ > pid; sleep 100\n[/RUN_COMMAND]\n";
     let part = base.write("r.part", reply);
     fs::rename(part, base.at("inbox/r.txt")).unwrap();
+    // Its `pid` is later than the journal's last record by more than a tick of the clock of files.
     wait_until("the command", || base.exists("workspace/pid"));
     daemon.signal("KILL");
     daemon.wait();
+    base.next_tick();
     base.write("workspace/essay", "final\n");
     base.write("workspace/a", "mine\n");
     base.write("workspace/notes", "mine\n");
@@ -50,7 +52,8 @@ fn what_the_person_does_after_a_stop_within_a_command_is_not_undone_unasked() {
     assert_eq!(base.read("workspace/a") + &base.read("workspace/essay"), "mine\nfinal\n");
 }
 
-/// A scene whose turn was cut off at this point of an undisturbed one.
+/// A scene whose turn was cut off at this point of an undisturbed one. What is changed in it from now on has
+/// a later time than what the program wrote.
 fn cut_off(reply: &str, at: impl Fn(&[Point]) -> Option<&Point>) -> Option<Scene> {
     if !can_trace() {
         return None;
@@ -73,6 +76,7 @@ fn cut_off(reply: &str, at: impl Fn(&[Point]) -> Option<&Point>) -> Option<Scene
     let traced = scene.disturb(&format!("{}:signal=KILL:when={}", point.name, point.n));
     assert!(traced.killed, "{:?}", traced.run);
     assert!(!scene.base.exists(&format!("outbox/{ID}_seq0002.txt")));
+    scene.base.next_tick();
     Some(scene)
 }
 
@@ -136,6 +140,7 @@ fn what_commands_did_before_a_stop_after_them_goes_back_and_the_persons_stays() 
     scene.base.write("workspace/notes", "mine\n");
     let traced = scene.disturb(&format!("{}:signal=KILL:when={}", point.name, point.n));
     assert!(traced.killed, "{:?}", traced.run);
+    scene.base.next_tick();
     scene.base.write("workspace/a", "mine\n");
     scene.go_on();
     refused(&scene.base, &["a", "notes"]);

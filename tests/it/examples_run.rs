@@ -6,10 +6,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use crate::support::{Base, ID, Run, has_sandbox, program};
+use crate::support::{Base, ID, Run, has_full_sandbox, program};
 
 /// What is done one after the other.
 enum Play {
@@ -314,7 +313,7 @@ fn each_example_does_what_help_shows() {
     known.extend(not_played.map(|line| (*line).to_owned()));
     assert_eq!(shown, known, "what --help shows, and what is known here");
 
-    if !has_sandbox("auto") {
+    if !has_full_sandbox() {
         return;
     }
     let has_jq = Command::new("jq").arg("--version").output().is_ok();
@@ -327,8 +326,7 @@ fn each_example_does_what_help_shows() {
         ("pbpaste", "cat ~/clipboard"),
         ("xdg-open", "[ -e \"$1\" ] && echo \"$1\" >> ~/opened"),
     ] {
-        let path = base.write(&format!("bin/{name}"), format!("#!/bin/sh\n{script}\n"));
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        base.program(&format!("bin/{name}"), format!("#!/bin/sh\n{script}\n"));
     }
     for folder in [
         "project",

@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::os::fd::AsFd;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 
@@ -158,11 +157,10 @@ fn a_reader_that_goes_away_stops_nothing() {
 
 /// A folder with a `notify-send` that notes what it was given.
 fn notifier(base: &Base) -> String {
-    let program = base.write(
+    base.program(
         "bin/notify-send",
         "#!/bin/sh\nprintf '[%s]' \"$@\" >> \"$0.log\"; echo >> \"$0.log\"\n",
     );
-    fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
     format!("{}:{}", base.at("bin").display(), std::env::var("PATH").unwrap_or_default())
 }
 

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::time::{Duration, SystemTime};
 
 use deaddrop::base::{Base, Clock};
@@ -166,8 +165,7 @@ fn parsed_in_a_round(base: &mut Base) -> usize {
 /// A file in the inbox that was written a while ago.
 fn drop_old(scene: &support::Base, name: &str, text: &str) {
     let path = scene.write(&format!("inbox/{name}"), text);
-    let file = File::options().write(true).open(path).unwrap();
-    file.set_modified(SystemTime::now() - Duration::from_mins(1)).unwrap();
+    support::set_time(&path, SystemTime::now() - Duration::from_mins(1));
 }
 
 #[test]

@@ -2,7 +2,6 @@
 //! `POLICY_LINES=1000000 cargo test --release policy_shells` tries more lines.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -115,8 +114,7 @@ fn next(state: &mut u64) -> usize {
 }
 
 fn script(path: &Path, text: &str) {
-    fs::write(path, text).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    crate::support::apart::write_program(path, text);
 }
 
 #[test]

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Mutex, PoisonError};
 
+pub use crate::support::apart::put;
+use crate::support::lacking::findings;
 use crate::support::{Base, ID, program};
 
 /// A user and group that own nothing.
@@ -80,6 +82,12 @@ impl Walls {
             Self::OpenNamespace => "ends with it (pid namespace)",
             Self::OpenSubreaper => "processes (subreaper)",
         }
+    }
+
+    /// How the doctor begins to tell of them.
+    fn tier(self) -> &'static str {
+        let told = self.told();
+        told.strip_prefix("\n  Sandbox: ").unwrap_or(told)
     }
 }
 
@@ -175,9 +183,32 @@ impl Scene {
                 "bwrap cannot make namespaces"
             }
             Walls::Partial if !has_landlock() => "this kernel has no Landlock",
+            // There may be namespaces, and mounts or a seccomp filter be refused in them.
+            Walls::Full | Walls::Bwrap | Walls::Partial => return self.another_tier(),
             _ => return None,
         };
         Some(missing.to_owned())
+    }
+
+    /// What the doctor finds instead of the walls that were asked for.
+    fn another_tier(&self) -> Option<String> {
+        let sandbox = format!("{:?}", self.asked).to_lowercase();
+        let found = findings(self.command(&self.program, &[]), &sandbox).remove("commands");
+        let found = found.and_then(|found| found["told"].as_str().map(str::to_owned));
+        let found = found.unwrap_or_else(|| "nothing of it".to_owned());
+        let is_meant = found.starts_with(self.walls().tier());
+        (!is_meant).then(|| format!("the doctor finds another sandbox here: {found}"))
+    }
+
+    /// Whether the number of a command's processes is bounded in it.
+    pub fn bounds_processes(&self) -> bool {
+        let sandbox = format!("{:?}", self.asked).to_lowercase();
+        let found = findings(self.command(&self.program, &[]), &sandbox).remove("processes");
+        let is_bounded = found.as_ref().is_some_and(|found| found["well"] == true);
+        if !is_bounded {
+            eprintln!("SKIPPED: {}: the doctor tells of processes: {found:?}", self.name());
+        }
+        is_bounded
     }
 
     /// Every way, by itself and with the sandbox off; and bwrap where namespaces are.
@@ -342,31 +373,4 @@ pub fn marked(mark: &str) -> Vec<String> {
         }
     }
     found
-}
-
-/// Puts a large program at a place in a base directory, under another inode than the one that was built,
-/// which is not given away; all of a name share one copy, where a link can lead there.
-pub fn put(name: &str, from: &Path, to: &Path) {
-    static MADE: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
-    let shared = {
-        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-        let copied = || {
-            let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-            let own = folder.join(format!("{name}.{}", std::process::id()));
-            copy(from, &own);
-            // Another run of the tests has its own, and what it has linked stays.
-            fs::rename(&own, folder.join(name)).unwrap();
-            folder.join(name)
-        };
-        made.entry(name.to_owned()).or_insert_with(copied).clone()
-    };
-    if fs::hard_link(shared, to).is_err() {
-        copy(from, to);
-    }
-}
-
-/// Copies a program that is to be run. Whoever writes it here would hold it open in what other threads
-/// start at that moment, and then it is busy.
-fn copy(from: &Path, to: &Path) {
-    assert!(Command::new("cp").args([from, to]).status().unwrap().success());
 }

@@ -1,7 +1,6 @@
 //! `daemon`: the unit that is written, what systemd is asked to do, and what it is told.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::Command;
@@ -16,8 +15,7 @@ use crate::support::{Base, ID, PATIENCE, Run, program, wait_until};
 fn systemd(base: &Base, systemctl: &str) {
     for (name, script) in [("systemctl", systemctl), ("journalctl", "echo a line of the log")] {
         let script = format!("#!/bin/sh\necho \"{name} $*\" >> \"$NOTES\"\n{script}\n");
-        let path = base.write(&format!("bin/{name}"), script);
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        base.program(&format!("bin/{name}"), script);
     }
 }
 

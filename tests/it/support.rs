@@ -3,24 +3,29 @@
 
 #[path = "agreed.rs"]
 mod agreed;
+#[path = "apart.rs"]
+pub mod apart;
 #[path = "events_checked.rs"]
 mod events_checked;
+#[path = "lacking.rs"]
+pub mod lacking;
 #[cfg(unix)]
 #[path = "tools.rs"]
 pub mod tools;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 
 pub use events_checked::check_events;
+#[allow(unused_imports, reason = "each test binary uses a part")]
+pub use lacking::{has_full_sandbox, has_git, has_sandbox, has_times_of_making};
 
 /// How long a test waits for something that must happen, on a machine that has much else to do.
 pub const PATIENCE: Duration = Duration::from_mins(1);
@@ -30,25 +35,6 @@ pub const ID: &str = "a1b2c3d4";
 /// The program under test.
 pub fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_deaddrop"))
-}
-
-/// Whether commands can be confined here under this setting of `sandbox`; said once where not.
-pub fn has_sandbox(mode: &str) -> bool {
-    static KNOWN: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    *known.entry(mode.to_owned()).or_insert_with(|| {
-        let folder = tempfile::tempdir().unwrap();
-        let arguments = ["doctor", "--json", "--sandbox", mode];
-        let doctor = Command::new(program()).args(arguments).current_dir(folder.path()).output();
-        let told = String::from_utf8(doctor.unwrap().stdout).unwrap();
-        let findings = told.lines().map(|line| serde_json::from_str(line).unwrap());
-        let mut commands = findings.filter(|f: &serde_json::Value| f["what"] == "commands");
-        let has = commands.next().unwrap()["well"] == true;
-        if !has {
-            eprintln!("SKIPPED: what needs `--sandbox {mode}`, which this machine does not have");
-        }
-        has
-    })
 }
 
 /// A base directory of its own, removed at the end. All events in it must be as they should then.
@@ -113,8 +99,30 @@ impl Base {
     pub fn write(&self, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.at(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
+        // What is taken once, if nobody writes it.
+        let is_reply = path.extension().is_some_and(|is| is == "part")
+            || path.components().any(|part| part.as_os_str() == "inbox");
+        if is_reply && cfg!(unix) {
+            apart::write(&path, text.as_ref());
+        } else {
+            fs::write(&path, text).unwrap();
+        }
         path
+    }
+
+    /// Puts a program there.
+    #[track_caller]
+    pub fn program(&self, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        apart::write_program(&path, text);
+        path
+    }
+
+    /// Waits until what is written from now on has a later time than what was written before.
+    #[track_caller]
+    pub fn next_tick(&self) {
+        apart::next_tick(self.path());
     }
 
     #[track_caller]
@@ -384,5 +392,6 @@ pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
 
 /// Gives a file another time of its last change.
 pub fn set_time(path: &Path, time: SystemTime) {
-    fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+    // It is not opened for writing: a reply would be busy then (see `apart`).
+    fs::File::open(path).unwrap().set_modified(time).unwrap();
 }

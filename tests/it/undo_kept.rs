@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileTypeExt, symlink};
 
 use serde_json::Value;
 
-use crate::support::{Base, Run};
+use crate::support::{Base, Run, has_times_of_making};
 
 fn command(script: &str) -> String {
     format!("[RUN_COMMAND]\n{script}\n[/RUN_COMMAND]\n")
@@ -129,10 +129,15 @@ fn a_file_of_the_persons_where_a_turn_put_one_for_a_folder_is_named_once() {
 
 #[test]
 fn what_is_ignored_and_renamed_by_a_command_stays() {
+    if !has_times_of_making() {
+        return;
+    }
     let base = Base::with_session();
     base.write("workspace/.gitignore", ".envx\nbuild/\n");
     base.write("workspace/.envx", "secret\n");
     base.write("workspace/build/data", "data\n");
+    // By their times they were there before the turn.
+    base.next_tick();
     base.apply(&command("mv .envx env.bak; mv build out; echo n > n"));
     let undo = base.run(&["undo"]).ok();
     let why = "is left as it is: it was there before the turn, under a name that is not kept";
@@ -145,6 +150,7 @@ fn what_is_ignored_and_renamed_by_a_command_stays() {
     let base = Base::with_session();
     base.write("workspace/.gitignore", ".envx\n");
     base.write("workspace/.envx", "secret\n");
+    base.next_tick();
     base.apply(&command("mv .envx env.bak"));
     tells(&base.run(&["undo"]).with_code(1), &["of turn 1 nothing can be taken back", "'env.bak'"]);
     assert_eq!(base.read("workspace/env.bak"), "secret\n");
@@ -152,6 +158,9 @@ fn what_is_ignored_and_renamed_by_a_command_stays() {
 
 #[test]
 fn what_a_turn_made_or_changed_goes_back_whatever_became_of_ignored_files() {
+    if !has_times_of_making() {
+        return;
+    }
     // Of the size of an ignored file that was written to.
     let base = Base::with_session();
     base.write("workspace/.gitignore", "*.log\nbuild/\n");
@@ -177,10 +186,14 @@ fn what_a_turn_made_or_changed_goes_back_whatever_became_of_ignored_files() {
 
 #[test]
 fn what_was_renamed_from_an_ignored_name_goes_by_force_and_comes_back() {
+    if !has_times_of_making() {
+        return;
+    }
     let base = Base::with_session();
     base.write("workspace/.gitignore", ".envx\n");
     base.write("workspace/.envx", "secret\n");
     base.write("workspace/a", "a\n");
+    base.next_tick();
     base.apply(&command("mv .envx a"));
     let none = base.run(&["undo"]).with_code(1);
     tells(&none, &["'a' (it was there before", "`--force` takes away what was there"]);
@@ -191,6 +204,7 @@ fn what_was_renamed_from_an_ignored_name_goes_by_force_and_comes_back() {
     assert_eq!(base.read("workspace/a"), "secret\n");
     // Where it is not all of the turn, that is told as well.
     base.write("workspace/.envx", "other\n");
+    base.next_tick();
     base.apply(&command("mv .envx b; echo n > n"));
     tells(&base.run(&["undo"]).ok(), &["'b' is left", "(after a `redo` of this)"]);
     base.run(&["redo"]).ok();

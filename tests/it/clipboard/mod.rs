@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::support::{Base, Daemon, ID, Run, wait_until};
+use crate::support::{Base, Daemon, ID, Run, apart, wait_until};
 
 /// Whether a program is on the path; said where not.
 pub(super) fn has(program: &str) -> bool {
@@ -234,12 +234,9 @@ pub(super) fn reply(base: &Base, sequence: u32, file: &str) -> String {
 
 /// Programs of these names and scripts in a folder, for a `PATH` that begins with it.
 pub(super) fn programs(folder: &Path, scripts: &[(&str, &str)]) -> String {
-    use std::os::unix::fs::PermissionsExt;
     fs::create_dir_all(folder).unwrap();
     for (name, script) in scripts {
-        let path = folder.join(name);
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        apart::write_program(&folder.join(name), format!("#!/bin/sh\n{script}\n"));
     }
     format!("{}:/usr/bin:/bin", folder.display())
 }

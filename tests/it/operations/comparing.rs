@@ -1,8 +1,5 @@
 //! What an example of the texts shows, compared with what the program prints.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-
 use serde_json::{Map, Value, json};
 
 use super::{message, told};
@@ -120,7 +117,7 @@ pub(super) struct Space(pub(super) Base);
 impl Space {
     pub(super) fn new() -> Self {
         let base = Base::new();
-        let bun = base.write(
+        base.program(
             "workspace/bin/bun",
             "#!/bin/sh
 case \"$*\" in
@@ -135,7 +132,6 @@ test) ;;
 esac
 ",
         );
-        fs::set_permissions(bun, fs::Permissions::from_mode(0o755)).unwrap();
         Self(base)
     }
 

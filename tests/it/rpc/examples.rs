@@ -249,8 +249,7 @@ fn every_language_of_the_table_has_its_interpreter_in_any_case() {
     assert_eq!(table.len(), 4);
     for row in &table {
         let program = quoted(row[1])[0].split(' ').next().unwrap();
-        let told = base.write(&format!("bin/{program}"), "#!/bin/sh\necho \"${0##*/}\" \"$@\"\n");
-        fs::set_permissions(told, PermissionsExt::from_mode(0o755)).unwrap();
+        base.program(&format!("bin/{program}"), "#!/bin/sh\necho \"${0##*/}\" \"$@\"\n");
     }
     let path = format!("{}:{}", base.at("bin").display(), std::env::var("PATH").unwrap());
     let arguments = ["--sandbox", "off"];

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{Scene, Setup};
 use crate::scene::{marked, marker};
-use crate::support::wait_until;
+use crate::support::{PATIENCE, wait_until};
 
 /// The scenes that there are here: without a sandbox, and in one.
 fn scenes() -> impl Iterator<Item = Scene> {
@@ -59,13 +59,13 @@ fn a_signal_is_no_exit_code() {
 #[test]
 fn at_the_deadline_all_of_it_ends() {
     for setup in [Some(Setup::default()), Setup::confined()].into_iter().flatten() {
-        let scene = Setup { timeout: Duration::from_secs(1), ..setup }.serve();
+        let scene = Setup { timeout: Duration::from_secs(3), ..setup }.serve();
         let n = marker();
         let begun = Instant::now();
         let late = scene.exec(&format!("echo begun; (setsid sleep {n} &); sleep {n}"));
-        assert!(begun.elapsed() < Duration::from_secs(10));
+        assert!(begun.elapsed() < PATIENCE);
         assert_eq!((late.exit_code, &*late.stdout), (124, "begun\n"), "{late:?}");
-        assert!(late.stderr.starts_with("deaddrop: timed out after 1 s"), "{late:?}");
+        assert!(late.stderr.starts_with("deaddrop: timed out after 3 s"), "{late:?}");
         assert_eq!(late.stderr.lines().count(), 1);
         assert_eq!(marked(&n), [""; 0]);
     }
@@ -166,9 +166,7 @@ fn an_interpreter_that_is_not_there_is_no_exit_code_of_the_codes() {
     let Some(setup) = Setup::confined() else { return };
     let hidden = tempfile::tempdir_in("/var/tmp").unwrap();
     let program = hidden.path().join("node");
-    fs::write(&program, "#!/bin/sh\necho hidden\n").unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(&program, mode).unwrap();
+    crate::support::apart::write_program(&program, "#!/bin/sh\necho hidden\n");
     let path = vec![("PATH".to_owned(), Some(hidden.path().to_str().unwrap().to_owned()))];
     let open = Setup { env: path.clone(), ..Setup::default() }.serve();
     assert_eq!(open.exec_code("js", "1"), result(0, "hidden\n", ""));

@@ -1,7 +1,6 @@
 //! Many commands at once from one runner.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -91,9 +90,7 @@ fn without_namespaces(base: &Base) -> std::path::PathBuf {
         "#!/bin/sh\nexec unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_pid_namespaces && exec \"$@\"' sh {} \"$@\"\n",
         program().display()
     );
-    let path = base.write("helper", script);
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    path
+    base.program("helper", script)
 }
 
 #[test]
