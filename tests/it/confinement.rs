@@ -7,9 +7,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::support::{Base, ID, program};
+use crate::support::{Base, ID, PATIENCE, program};
 
 const SECRET: &str = "the secret of the surroundings\n";
 
@@ -73,7 +73,7 @@ fn assert_refused(base: &Base, blocks: &[String], why: &str) {
     let before = snapshot(base);
     let begun = Instant::now();
     let outbox = base.apply(&blocks.concat());
-    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
     let results = results(&outbox);
     assert_eq!(results.len(), blocks.len(), "{results:#?}");
     for (result, block) in results.iter().zip(blocks) {

@@ -181,7 +181,7 @@ fn round(seed: u64, span: Duration, way: Way, tally: &mut Tally) -> Pair {
             pair.scene.look();
             match ended(status.code(), &said) {
                 End::Done => break,
-                End::Killed | End::Away if begun.elapsed() < PATIENCE => {}
+                End::Killed | End::Away if begun.elapsed() < 3 * PATIENCE => {}
                 _ => {
                     pair.scene.wrong.push(format!("a start ended with {status}: {said}"));
                     break;
@@ -189,7 +189,7 @@ fn round(seed: u64, span: Duration, way: Way, tally: &mut Tally) -> Pair {
             }
             tally.count("starts anew", 1);
             host = pair.start(arguments);
-        } else if begun.elapsed() > 2 * PATIENCE {
+        } else if begun.elapsed() > 5 * PATIENCE {
             let _ = host.kill();
             let said = pair.scene.base.read("daemon.log");
             pair.scene.wrong.push(format!("it did not end: {said}"));

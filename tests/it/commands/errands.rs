@@ -11,7 +11,7 @@ use deaddrop::runner::{Errand, Runner};
 use crate::sandbox::python;
 use crate::scene::deeds::Deeds;
 use crate::scene::{Scene, Walls};
-use crate::support::{Base, has_sandbox, program};
+use crate::support::{Base, PATIENCE, has_sandbox, program};
 
 /// Runs a command in whatever sandbox there is, or in none.
 fn run(run: &ShellCommand) -> Execution {
@@ -33,7 +33,8 @@ fn run(run: &ShellCommand) -> Execution {
 }
 
 fn apart(command: &str) -> Execution {
-    run(&ShellCommand { streams: Streams::Apart, ..ShellCommand::new(command) })
+    let timeout = Some(2 * PATIENCE);
+    run(&ShellCommand { streams: Streams::Apart, timeout, ..ShellCommand::new(command) })
 }
 
 /// What stands before the cut, how much was left out, and what stands after it, of each stream.
@@ -67,12 +68,10 @@ fn two_full_streams_do_not_hold_each_other_up() {
 
 #[test]
 fn of_a_hundred_megabytes_on_each_stream_a_megabyte_is_kept() {
-    let begun = Instant::now();
     let execution = apart(
         "(printf first; yes | head -c 100000000 ; printf last) & (printf 1st; yes é | head -c 100000002; printf end) >&2; wait",
     );
     assert_eq!(execution.ending, Ending::Exited(0), "{:?}", execution.ending);
-    assert!(begun.elapsed() < Duration::from_secs(25));
     let [(out, out_left, out_end), (err, err_left, err_end)] = streams(&execution);
     assert!(out.starts_with("firsty\ny") && out_end.ends_with("y\nlast"));
     assert_eq!((out.len(), out_end.len(), out_left), (500_000, 500_000, 99_000_009));
@@ -89,7 +88,7 @@ fn a_timeout_of_its_own_ends_a_command() {
     let begun = Instant::now();
     let execution = run(&ShellCommand { timeout: Some(timeout), ..ShellCommand::new("sleep 60") });
     assert_eq!(execution.ending, Ending::TimedOut(timeout));
-    assert!(begun.elapsed() < Duration::from_secs(20));
+    assert!(begun.elapsed() < Duration::from_secs(55));
     for timeout in [Duration::MAX, Duration::from_secs(u64::MAX)] {
         let execution = run(&ShellCommand { timeout: Some(timeout), ..ShellCommand::new("true") });
         assert_eq!(execution.ending, Ending::Exited(0));

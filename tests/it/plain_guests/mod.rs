@@ -187,7 +187,7 @@ fn a_command_has_its_time_where_the_guest_can_tell_it() {
         return;
     }
     let command = "echo begun; while :; do sleep 0.05; done";
-    let events = pair.events(&json!([{"type": "shell", "command": command, "timeout": 1000}]));
+    let events = pair.events(&json!([{"type": "shell", "command": command, "timeout": 3000}]));
     assert_eq!(events[0]["stdout"], "begun\n", "{events:?}");
     assert_eq!(events[0]["timedOut"], true, "{events:?}");
     assert!(events[1].to_string().contains("ended by the guest's `timeout`"), "{events:?}");

@@ -47,7 +47,7 @@ fn every_method_of_the_client_is_answered_over_standard_streams() {
     let program = program().to_str().unwrap();
     let at = base.path().to_str().unwrap();
     let sandbox = if has { "auto" } else { "off" };
-    let line = [program, "rpc", "-C", at, "--sandbox", sandbox, "--command-timeout", "1"];
+    let line = [program, "rpc", "-C", at, "--sandbox", sandbox, "--command-timeout", "3"];
     let mut client = Client::spawn(&line.map(str::to_owned)).unwrap();
     call_all(&mut client);
     assert_eq!(base.read("workspace/sub/ü.txt"), "é\r\n");
@@ -59,7 +59,7 @@ fn every_method_of_the_client_is_answered_over_standard_streams() {
 fn every_method_of_the_client_is_answered_over_a_socket() {
     let base = Base::new();
     let socket = base.at("agent.sock");
-    let _server = Server::unix(&base, &socket, &["--command-timeout", "1"]);
+    let _server = Server::unix(&base, &socket, &["--command-timeout", "3"]);
     for port in [None, Some(52)] {
         let mut client = Client::connect(&socket, port, PATIENCE).unwrap();
         call_all(&mut client);
