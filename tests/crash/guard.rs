@@ -4,7 +4,7 @@
 use std::fs;
 
 use crate::scene::{Scene, can_trace};
-use crate::support::{Base, has_sandbox};
+use crate::support::{Base, has_git, has_sandbox};
 use crate::verdict::LOST;
 use crate::{Tally, sample, trace};
 
@@ -225,8 +225,7 @@ fn judge_commits(scene: &mut Scene) -> usize {
 
 #[test]
 fn an_approved_commit_is_made_once_or_told_as_interrupted() {
-    let has_git = std::process::Command::new("git").arg("--version").output().is_ok();
-    if !can_trace() || !has_sandbox("auto") || !has_git {
+    if !can_trace() || !has_sandbox("auto") || !has_git() {
         return;
     }
     let mut undisturbed = committing();

@@ -1,11 +1,14 @@
 //! Where deaddrop meets git: git directories, projects where nobody ran `init`, and replies that would
 //! make a repository.
 
-use crate::support::{Base, ID, has_sandbox};
+use crate::support::{Base, ID, has_git, has_sandbox};
 use crate::tmux::{PROMPT, Tmux};
 
 #[test]
 fn a_git_directory_is_no_project_and_no_workspace() {
+    if !has_git() {
+        return;
+    }
     let base = Base::new();
     base.sh(
         "git init -q project; git init -q --bare bare.git; mkdir home; ln -s project/.git link",
@@ -41,6 +44,9 @@ fn a_git_directory_is_no_project_and_no_workspace() {
 
 #[test]
 fn new_in_a_project_without_init_says_so_and_makes_no_fuss_elsewhere() {
+    if !has_git() {
+        return;
+    }
     let says = |base: &Base, folder: &str| {
         let run = base.run(&["-C", folder, "new", "--no-watch", "A task"]).ok();
         run.stderr.contains("`deaddrop init` has sessions work on the project itself")
@@ -64,6 +70,9 @@ fn new_in_a_project_without_init_says_so_and_makes_no_fuss_elsewhere() {
 
 #[test]
 fn at_a_terminal_new_in_a_project_without_init_asks_before_it_makes_anything() {
+    if !has_git() {
+        return;
+    }
     let base = Base::new();
     base.sh("git init -q project");
     let Some(tmux) = Tmux::start(&base, 120) else { return };
@@ -83,7 +92,7 @@ fn at_a_terminal_new_in_a_project_without_init_asks_before_it_makes_anything() {
 
 #[test]
 fn making_a_repository_is_refused_at_once_and_writing_to_one_is_asked_about() {
-    if !has_sandbox("auto") {
+    if !has_sandbox("auto") || !has_git() {
         eprintln!("SKIPPED: git that is kept from its repository, without a sandbox");
         return;
     }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::PathBuf;
 
 use crate::cli::not_as_root;
-use crate::support::{Base, Run};
+use crate::support::{Base, Run, has_git};
 
 /// All that stands below the base directory: modes, of files when each was last changed, and contents or
 /// targets.
@@ -33,6 +33,9 @@ fn picture(base: &Base) -> BTreeMap<PathBuf, (u32, i64, i64, Vec<u8>)> {
 
 #[test]
 fn a_refused_init_writes_nothing() {
+    if !has_git() {
+        return;
+    }
     type Prepare = fn(&Base);
     let cases: [(Prepare, &[&str], &str); 10] = [
         (|base| drop(base.write(".deaddrop", "a file")), &[], ".deaddrop is no folder"),

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::support::{Base, ID};
+use crate::support::{Base, ID, has_git};
 
 /// The lines of an outbox's listing.
 fn listing(outbox: &str) -> Vec<String> {
@@ -214,6 +214,9 @@ fn build_products_stand_in_one_line_without_a_manifest_beside_them() {
 
 #[test]
 fn what_git_tracks_is_no_build_product() {
+    if !has_git() {
+        return;
+    }
     let base = Base::new();
     for path in ["dist/app.js", "web/dist/app.js", "sub/target/list"] {
         base.write(&format!("workspace/{path}"), "text\n");

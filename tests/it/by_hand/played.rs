@@ -24,7 +24,7 @@ fn serves_in(folder: &Path) -> bool {
 fn the_demonstration_shows_each_step_reply_and_result() {
     let base = Base::new();
     base.sh("mkdir tmp");
-    if !crate::support::has_sandbox("auto") {
+    if !crate::support::has_full_sandbox() {
         return;
     }
     let Some(person) = Person::sits_down(&base, 80) else { return };

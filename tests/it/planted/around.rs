@@ -6,7 +6,7 @@ use std::os::unix::fs::{chown, symlink};
 
 use crate::approvals::ASKS;
 use crate::scene::{Scene, printed, reply};
-use crate::support::{Base, ID, Run, has_sandbox};
+use crate::support::{Base, ID, Run, has_git, has_sandbox};
 
 /// Runs the program in a folder of a base directory.
 fn run_in(base: &Base, folder: &str, arguments: &[&str]) -> Run {
@@ -44,7 +44,7 @@ fn replies_plant_no_settings_unless_the_person_agrees() {
 
 #[test]
 fn what_commands_plant_goes_to_quarantine() {
-    if !has_sandbox("auto") {
+    if !has_sandbox("auto") || !has_git() {
         return;
     }
     let base = Base::with_session();

@@ -3,11 +3,11 @@
 use std::fs;
 
 use super::{run, scene, warnings};
-use crate::support::has_sandbox;
+use crate::support::has_full_sandbox;
 
 #[test]
 fn under_a_full_sandbox_what_is_there_cannot_be_changed_and_what_is_made_goes_to_quarantine() {
-    if !has_sandbox("auto") {
+    if !has_full_sandbox() {
         return;
     }
     let Some(base) = scene() else { return };

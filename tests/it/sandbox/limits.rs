@@ -17,6 +17,9 @@ fn a_fork_bomb_is_bounded() {
             );
             continue;
         }
+        if !scene.bounds_processes() {
+            continue;
+        }
         scene.base.write("deaddrop.toml", "sandbox.max_processes = 400\n");
         scene.hand_over();
         let n = marker();

@@ -201,8 +201,21 @@ fn make_builds_and_tests_with_a_compiler() {
         scene.hand_over();
         let results = scene.run(&["make -j2 test 2>&1"], &[]);
         assert!(results.contains("\n  made"), "{}: {results}", scene.name());
-        let sanitize = "gcc -fsanitize=address main.c -o checked 2>/dev/null || exit 0; ./checked";
-        let results = scene.run(&[sanitize], &[]);
+        // Where addresses are drawn from very many, as with vm.mmap_rnd_bits = 32, some versions of the
+        // sanitizer find no room for theirs now and then, in a sandbox or not.
+        let tries = "for i in $(seq 20); do ./checked && exit 0; done; exit 1";
+        scene.base.write("outside.c", scene.base.read("workspace/main.c"));
+        let outside = format!("gcc -fsanitize=address outside.c -o checked || exit 1; {tries}");
+        let outside = scene.command("sh".as_ref(), &["-c", &outside]).output().unwrap();
+        if !outside.status.success() {
+            eprintln!(
+                "SKIPPED (in part): {}: what gcc checks addresses in: {outside:?}",
+                scene.name()
+            );
+            continue;
+        }
+        let sanitize = format!("gcc -fsanitize=address main.c -o checked || exit 1; {tries}");
+        let results = scene.run(&[&sanitize], &[]);
         assert!(results.starts_with("[OK]"), "{}: {results}", scene.name());
     }
 }
