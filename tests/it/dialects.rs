@@ -50,7 +50,7 @@ proptest! {
         prop_assert!(!tags.steps.is_empty());
         prop_assert!(!tags.unclosed || ends_early(&text));
         prop_assert!(tags.steps.is_sorted_by(|a, b| a.line <= b.line), "{:?}", tags);
-        let lines = text.matches('\n').count() + 1;
+        let lines = text.matches(['\n', '\r']).count() + 1;
         prop_assert!(tags.steps.iter().all(|step| (1..=lines).contains(&step.line)), "{:?}", tags);
         for step in &tags.steps {
             prop_assert!(step.asked.is_none());

@@ -260,9 +260,10 @@ impl<'a> Reader<'a> {
         let count = self.blocks.steps.len();
         self.forget();
         if count == 0 {
-            // Whatever stands before may be of them, a message too.
+            // Whatever stands before may be of them, a message too; it is looked at once.
+            let looked_at = std::mem::replace(&mut self.thought, mark.name_end);
             let from = self.blocks.bodies.last().map_or(0, |body| body.end);
-            if holds_message(&self.text[from..mark.name_end]) {
+            if holds_message(&self.text[from.max(looked_at)..mark.name_end]) {
                 self.pass(from, mark.name_end);
                 self.are_thoughts(0, from, mark.name_end, ", whose beginning is missing");
             }
