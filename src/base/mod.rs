@@ -6,6 +6,7 @@ mod elsewhere;
 mod environment;
 mod held;
 mod keeping;
+mod meant;
 mod notes;
 mod offering;
 mod outboxes;
@@ -18,8 +19,8 @@ mod undoing;
 
 pub use asking::{Heard, foretell};
 pub use keeping::{Kept, Pruned, kept};
+pub use meant::Back;
 pub use showing::{Shown, Turns, Which};
-pub use undoing::Back;
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

@@ -7,27 +7,18 @@
 //! The turn records what it changed itself, as every turn does. So a redo is the undo of an undo, and
 //! brings back what a person lost who forced it.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
+use super::meant::{Back, Chosen, chosen, passed_over};
 use super::{Base, Turn, recording, showing};
 use crate::error::{Error, Result};
 use crate::protocol::{Operation, Part, Reading};
 use crate::session::log::{self, Entry};
 use crate::session::record::{Begin, Commit, Record, Undoing};
-use crate::session::{self, Ignored, Session};
+use crate::session::{self, Session};
 use crate::text::count;
 use crate::turn::Observer;
 use crate::workspace::checkpoint::{Change, Plan, What, composed, reversed};
-
-/// What is to be taken back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Back {
-    /// So many of the last turns that changed something.
-    Turns(usize),
-    /// The last undo.
-    Undo,
-}
 
 /// What can be done about what was there before, or may have been.
 const BY_FORCE: &str = "`--force` takes away what was there under a name that is not kept, too, and `deaddrop redo` brings it back";
@@ -79,25 +70,23 @@ impl Base {
         self.suits(&session)?;
         self.stand_firm()?;
         let entries = log::read(&self.config.sessions, &session.id)?;
-        let Chosen { turns, redid, completes, next, passed } = chosen(&entries, back, &session.id)?;
+        let Chosen { turns, undid, redid, completes, next, passed } =
+            chosen(&entries, back, &session.id)?;
         let mut changes = self.changes_of(&turns)?;
         let recovered = turns.iter().filter(|turn| turn.recovered);
         let recovered: Vec<u32> = recovered.map(|turn| turn.sequence).collect();
         let mixed = changes.iter().filter(|change| change.mixed).map(Change::shown);
         let mixed: Vec<String> = mixed.filter(|_| !recovered.is_empty()).collect();
-        let turns: Vec<u32> = match redid {
-            Some(undo) => undo.undid.clone(),
-            None => turns.iter().map(|turn| turn.sequence).collect(),
-        };
         changes = reversed(changes);
         let plan = self.checkpoints.plan(&self.workspace, changes, force)?;
         if !plan.conflicts.is_empty() && !force {
             let cut_off = plan.conflicts.iter().any(|path| mixed.contains(path));
             let cut_off = if cut_off { cut_off_in(&recovered) } else { String::new() };
-            return Err(Error::undo(refusal(&plan.conflicts, &cut_off)));
+            let again = brings_back(&session, matches!(back, Back::Turns(_)));
+            return Err(Error::undo(refusal(&plan.conflicts, &again, &cut_off)));
         }
         if redid.is_none() && plan.changes.is_empty() && !plan.left.is_empty() {
-            return Err(Error::undo(nothing_of(&turns, &plan, next)));
+            return Err(Error::undo(nothing_of(&undid, &plan, next)));
         }
         if let Some(passed) = passed_over(&passed) {
             observer.noticed(&format!("{passed}; passed over"));
@@ -105,8 +94,12 @@ impl Base {
         if plan.brought > 0 {
             observer.noticed(&format!("{BY_FORCE} (after a `redo` of this)"));
         }
+        let aside = put_aside(&plan, &brings_back(&session, redid.is_none()), &session);
         let plan = self.checkpoints.note(&plan)?;
         self.checkpoints.settle()?;
+        if let Some(aside) = aside {
+            observer.noticed(&aside);
+        }
         // Who has something to say wants it to be read: all that was said since the session was taken up
         // again, since no reply came after that.
         let completes = completes.filter(|_| reason.is_none() && !session.is_unanswered());
@@ -121,7 +114,7 @@ impl Base {
         let mut begin = Begin::of(session, Vec::new(), None, None);
         if redid.is_some() { "redo" } else { "undo" }.clone_into(&mut begin.name);
         let redid = redid.map(|undo| undo.sequence);
-        begin.undoing = Some(Undoing { plan, turns, redid, reason, reopened, completes });
+        begin.undoing = Some(Undoing { plan, turns: undid, redid, reason, reopened, completes });
         self.within_turn = true;
         self.note(&Record::Begin(Box::new(begin.clone())))?;
         observer.turn(&begin.session, begin.reply().0);
@@ -220,80 +213,43 @@ impl Base {
     }
 }
 
-/// What is to be taken back.
-struct Chosen<'a> {
-    /// The turns whose changes are.
-    turns: Vec<&'a Entry>,
-    /// The undo that they are, if they are one.
-    redid: Option<&'a Entry>,
-    /// The summary of the session that is complete again by it.
-    completes: Option<String>,
-    /// The next turn before them of which something is recorded: how many turns it is away, and which.
-    next: Option<(usize, u32)>,
-    /// Turns among and after them that changed only what is left out.
-    passed: Vec<&'a Entry>,
+/// How what an undo or a redo of this session puts aside comes back: after a plain undo until later turns
+/// change files, and by its number as long as it is kept.
+fn brings_back(session: &Session, is_undo: bool) -> String {
+    let plain = if is_undo { "`deaddrop redo` brings it back, and after later turns " } else { "" };
+    let it = if is_undo { "" } else { " brings it back" };
+    format!("{plain}`deaddrop redo {}`{it}", number(session))
 }
 
-fn chosen<'a>(entries: &'a [Entry], back: Back, id: &str) -> Result<Chosen<'a>> {
-    let mut standing = log::standing(entries);
-    match back {
-        Back::Undo => {
-            let undo = standing.undone.pop().ok_or_else(|| {
-                Error::undo(format!(
-                    "there is nothing to redo in session {id}: an undo can be taken back until a later turn changes files"
-                ))
-            })?;
-            // Where a turn came after it, the session has gone on.
-            let since = entries.iter().rev().take_while(|entry| entry.sequence > undo.0.sequence);
-            let completes = undo.0.reopened.clone();
-            let completes = completes.filter(|_| since.into_iter().all(|e| e.back().is_some()));
-            let (turns, redid, passed) = (vec![undo.0], Some(undo.0), Vec::new());
-            Ok(Chosen { turns, redid, completes, next: None, passed })
-        }
-        Back::Turns(wanted) => {
-            let (mut turns, mut passed): (Vec<&Entry>, Vec<&Entry>) =
-                standing.done.into_iter().partition(|turn| counts(turn));
-            passed.retain(|turn| turn.ignored.as_ref().is_some_and(|i| !i.only_products));
-            if turns.is_empty() || wanted == 0 {
-                let passed = passed_over(&passed).filter(|_| wanted > 0);
-                let passed = passed.map(|passed| format!("; {passed}")).unwrap_or_default();
-                return Err(Error::undo(format!(
-                    "there is nothing to take back: no turn of session {id} that stands has changed a file that is kept{passed}"
-                )));
-            }
-            if turns.len() < wanted {
-                return Err(Error::undo(format!(
-                    "only {} of session {id} can be taken back, not {wanted}",
-                    count(turns.len(), "turn")
-                )));
-            }
-            let chosen = turns.split_off(turns.len() - wanted);
-            let next = turns.iter().rev().position(|turn| !turn.records.is_empty());
-            let next = next.map(|n| (wanted + n + 1, turns[turns.len() - n - 1].sequence));
-            let first = chosen.first().map(|turn| turn.sequence);
-            passed.retain(|turn| Some(turn.sequence) > first);
-            Ok(Chosen { turns: chosen, redid: None, completes: None, next, passed })
-        }
+/// The number of the undo or the redo that this session is about to come to: that of one that is complete is
+/// taken up again.
+fn number(session: &Session) -> u32 {
+    session.sequence + u32::from(session.is_complete)
+}
+
+/// Said of what the person had changed, and force puts aside; None where there is none.
+fn put_aside(plan: &Plan, again: &str, session: &Session) -> Option<String> {
+    let planned: BTreeSet<String> = plan.changes.iter().map(Change::shown).collect();
+    let aside: Vec<&String> =
+        plan.conflicts.iter().filter(|path| planned.contains(*path)).collect();
+    if aside.is_empty() {
+        return None;
     }
-}
-
-/// Whether a turn is one that a person may mean who takes turns back: something of it is recorded, or
-/// nothing is known of it. One whose commands changed only what rules leave out, such as a log beside what
-/// it read, is passed over, and that is told.
-fn counts(turn: &Entry) -> bool {
-    turn.changed.is_none() || !turn.records.is_empty()
-}
-
-/// Which turns are passed over, and why; None where none is.
-fn passed_over(turns: &[&Entry]) -> Option<String> {
-    let ignored = turns.iter().filter_map(|turn| turn.ignored.clone()).reduce(Ignored::and)?;
-    let which: Vec<String> = turns.iter().map(|turn| turn.sequence.to_string()).collect();
-    let s = if which.len() == 1 { "" } else { "s" };
     Some(format!(
-        "turn{s} {} changed only what rules such as .gitignore leave out, which is not kept: {}",
-        which.join(", "),
-        ignored.told()
+        "what you had changed is put aside and kept: {}. {again} (`deaddrop diff {}` shows it)",
+        named(aside.into_iter()),
+        number(session)
     ))
+}
+
+/// The first of these paths, and how many more there are.
+fn named<'a>(paths: impl ExactSizeIterator<Item = &'a String>) -> String {
+    let more = paths.len().saturating_sub(NAMED);
+    let mut names: Vec<String> = paths.take(NAMED).map(|path| format!("'{path}'")).collect();
+    if more > 0 {
+        names.push(format!("and {more} more"));
+    }
+    names.join(", ")
 }
 
 /// Said where nothing of turns can be taken back; `next` is one before them of which something may be.
@@ -328,16 +284,11 @@ fn cut_off_in(turns: &[u32]) -> String {
     )
 }
 
-fn refusal(conflicts: &[String], cut_off: &str) -> String {
-    let mut names: Vec<String> =
-        conflicts.iter().take(NAMED).map(|path| format!("'{path}'")).collect();
-    if conflicts.len() > NAMED {
-        names.push(format!("and {} more", conflicts.len() - NAMED));
-    }
+fn refusal(conflicts: &[String], again: &str, cut_off: &str) -> String {
     let (was, them) = if conflicts.len() == 1 { ("was", "it") } else { ("were", "them") };
     format!(
-        "{} {was} changed since, and nothing was touched: {}. `--force` puts {them} back all the same; what stands there now is kept, and `deaddrop redo` brings it back{cut_off}",
+        "{} {was} changed since, and nothing was touched: {}. `--force` puts {them} back all the same; what stands there now is kept, and {again}{cut_off}",
         count(conflicts.len(), "file"),
-        names.join(", ")
+        named(conflicts.iter())
     )
 }

@@ -37,14 +37,21 @@ pub(super) struct Undo {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Only the last undo can be taken back, and only while no turn has come after it that changed files. A
-session that the turn had completed is complete again, unless you have something to say.
+Takes the last undo back, while no turn has come after it that changed files. With a number, it takes
+back the undo or the redo of that number in `deaddrop log`, also after later turns: so what a --force put
+aside comes back, as long as its checkpoint is kept. What has changed since is refused and named, as ever.
+A session that the turn had completed is complete again, unless you have something to say.
 
 Examples:
   deaddrop redo
   deaddrop redo --reason \"I looked again: it was right\"
+  deaddrop redo 7
+      brings back what undo 7 took away, such as what you had changed, though the session has gone on
   deaddrop redo --session a1b2c3d4")]
 pub(super) struct Redo {
+    /// Which undo or redo, by its number in `deaddrop log`; else the last undo
+    #[arg(value_name = "SEQ", value_parser = clap::value_parser!(u32).range(1..))]
+    sequence: Option<u32>,
     #[command(flatten)]
     how: How,
 }
@@ -68,7 +75,7 @@ pub(super) fn undo(context: &Context, arguments: &Undo) -> Result<ExitCode> {
 }
 
 pub(super) fn redo(context: &Context, arguments: &Redo) -> Result<ExitCode> {
-    go_back(context, Back::Undo, &arguments.how)
+    go_back(context, arguments.sequence.map_or(Back::Undo, Back::Step), &arguments.how)
 }
 
 fn go_back(context: &Context, back: Back, how: &How) -> Result<ExitCode> {

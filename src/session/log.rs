@@ -133,10 +133,12 @@ pub struct Standing<'a> {
     pub done: Vec<&'a Entry>,
     /// The undos that a redo could take back, the last one last; each with the turns that it took back.
     pub undone: Vec<(&'a Entry, Vec<&'a Entry>)>,
+    /// Those that later turns have made final, so that only a redo which names them takes them back.
+    pub final_undos: Vec<(&'a Entry, Vec<&'a Entry>)>,
 }
 
 /// Tells from the turns of a session which of them stand. A turn after an undo makes it final, unless that
-/// turn is known to have changed nothing.
+/// turn is known to have changed nothing: then what a redo brings back is no more what stood there last.
 pub fn standing(entries: &[Entry]) -> Standing<'_> {
     let mut standing = Standing::default();
     for entry in entries {
@@ -146,14 +148,16 @@ pub fn standing(entries: &[Entry]) -> Standing<'_> {
             standing.done = done;
             standing.undone.push((entry, back));
         } else if let Some(undo) = entry.redid {
-            if let Some(at) = standing.undone.iter().rposition(|(e, _)| e.sequence == undo) {
-                standing.done.append(&mut standing.undone.remove(at).1);
-                standing.done.sort_by_key(|done| done.sequence);
+            for undone in [&mut standing.undone, &mut standing.final_undos] {
+                if let Some(at) = undone.iter().rposition(|(e, _)| e.sequence == undo) {
+                    standing.done.append(&mut undone.remove(at).1);
+                }
             }
+            standing.done.sort_by_key(|done| done.sequence);
         } else {
             standing.done.push(entry);
             if entry.changed.is_none() || !entry.records.is_empty() {
-                standing.undone.clear();
+                standing.final_undos.append(&mut standing.undone);
             }
         }
     }

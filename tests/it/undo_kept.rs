@@ -261,3 +261,56 @@ fn a_prune_removes_nothing_that_frees_nothing_and_says_what_is_kept() {
     assert!(held < is_kept, "{told}");
     tells(&base.run(&["redo"]).with_code(1), &["is gone"]);
 }
+
+#[test]
+fn what_force_put_aside_comes_back_by_its_number_though_the_session_has_gone_on() {
+    let base = Base::with_session();
+    let create = |name: &str, text: &str| {
+        base.apply(&format!("[CREATE_FILE path=\"{name}\"]\n{text}\n[/CREATE_FILE]\n"));
+    };
+    let number = |run: &Run| {
+        let told = run.stderr.split("what you had changed is put aside and kept: 'a'. ").nth(1);
+        let told = told.unwrap_or_else(|| panic!("{run:?}"));
+        let number = told.split("`deaddrop redo ").last().unwrap().split('`').next().unwrap();
+        assert!(told.contains(&format!("`deaddrop diff {number}` shows it")), "{run:?}");
+        number.to_owned()
+    };
+    create("a", "one");
+    base.write("workspace/a", "mine\n");
+    let undo = base.run(&["undo", "--force"]).ok();
+    tells(&undo, &["`deaddrop redo` brings it back, and after later turns `deaddrop redo 2`"]);
+    let undo = number(&undo);
+    create("b", "later");
+    // The last undo is final; that one can still be named.
+    tells(&base.run(&["redo"]).with_code(1), &["`deaddrop redo N`"]);
+    assert!(base.run(&["diff", &undo]).ok().stdout.contains("-mine\n"));
+    let redo = base.run(&["redo", &undo]).ok();
+    assert!(!redo.stderr.contains("put aside"), "{redo:?}");
+    assert_eq!(
+        (base.read("workspace/a"), base.read("workspace/b")),
+        ("mine\n".into(), "later\n".into())
+    );
+    tells(&base.run(&["redo", &undo]).with_code(1), &["taken back already", "`deaddrop redo 4`"]);
+
+    // The turn stands again, so it can be undone again, and what a later turn changed is refused.
+    base.run(&["undo", "2", "--force"]).ok();
+    assert!(!base.exists("workspace/a") && !base.exists("workspace/b"));
+    tells(&base.run(&["redo", "4"]).with_code(1), &["undone again by 5: `deaddrop redo 5` first"]);
+    create("a", "other");
+    tells(
+        &base.run(&["redo", "5"]).with_code(1),
+        &["1 file was changed since", "'a'", "is kept, and `deaddrop redo 7` brings it back"],
+    );
+    assert_eq!(base.read("workspace/a"), "other\n");
+    let redo = base.run(&["redo", "5", "--force"]).ok();
+    let redo = number(&redo);
+    assert_eq!(base.read("workspace/a"), "mine\n");
+    create("c", "more");
+    base.run(&["redo", &redo]).ok();
+    assert_eq!((base.read("workspace/a"), base.exists("workspace/b")), ("other\n".into(), false));
+    for (nothing, told) in [("3", "is neither an undo nor a redo"), ("99", "has no turn 99")] {
+        tells(&base.run(&["redo", nothing]).with_code(1), &[told]);
+    }
+    let log = base.run(&["log"]).ok().stdout;
+    assert!(log.contains("took undo 2 back") && log.contains("undid 1, 3"), "{log}");
+}

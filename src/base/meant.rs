@@ -1,0 +1,150 @@
+//! Which turns are meant by who takes turns back, or takes that back.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::session::Ignored;
+use crate::session::log::{self, Entry, Standing};
+use crate::text::count;
+
+/// What is to be taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Back {
+    /// So many of the last turns that changed something.
+    Turns(usize),
+    /// The last undo.
+    Undo,
+    /// The undo or the redo of this number, also where turns came after it.
+    Step(u32),
+}
+
+/// What is to be taken back.
+pub(super) struct Chosen<'a> {
+    /// The turns whose changes are.
+    pub(super) turns: Vec<&'a Entry>,
+    /// The turns that stand no more then, or do again.
+    pub(super) undid: Vec<u32>,
+    /// The undo that they are, if they are one.
+    pub(super) redid: Option<&'a Entry>,
+    /// The summary of the session that is complete again by it.
+    pub(super) completes: Option<String>,
+    /// The next turn before them of which something is recorded: how many turns it is away, and which.
+    pub(super) next: Option<(usize, u32)>,
+    /// Turns among and after them that changed only what is left out.
+    pub(super) passed: Vec<&'a Entry>,
+}
+
+pub(super) fn chosen<'a>(entries: &'a [Entry], back: Back, id: &str) -> Result<Chosen<'a>> {
+    let mut standing = log::standing(entries);
+    match back {
+        Back::Undo => {
+            let undo = standing.undone.pop().ok_or_else(|| {
+                Error::undo(format!(
+                    "there is nothing to redo in session {id}: an undo can be taken back until a later turn changes files; `deaddrop redo N` takes back the undo or the redo of that number in `deaddrop log`"
+                ))
+            })?;
+            Ok(Chosen::redo(entries, &undo))
+        }
+        Back::Step(sequence) => step(entries, standing, sequence, id),
+        Back::Turns(wanted) => {
+            let (mut turns, mut passed): (Vec<&Entry>, Vec<&Entry>) =
+                standing.done.into_iter().partition(|turn| counts(turn));
+            passed.retain(|turn| turn.ignored.as_ref().is_some_and(|i| !i.only_products));
+            if turns.is_empty() || wanted == 0 {
+                let passed = passed_over(&passed).filter(|_| wanted > 0);
+                let passed = passed.map(|passed| format!("; {passed}")).unwrap_or_default();
+                return Err(Error::undo(format!(
+                    "there is nothing to take back: no turn of session {id} that stands has changed a file that is kept{passed}"
+                )));
+            }
+            if turns.len() < wanted {
+                return Err(Error::undo(format!(
+                    "only {} of session {id} can be taken back, not {wanted}",
+                    count(turns.len(), "turn")
+                )));
+            }
+            let chosen = turns.split_off(turns.len() - wanted);
+            let next = turns.iter().rev().position(|turn| !turn.records.is_empty());
+            let next = next.map(|n| (wanted + n + 1, turns[turns.len() - n - 1].sequence));
+            let first = chosen.first().map(|turn| turn.sequence);
+            passed.retain(|turn| Some(turn.sequence) > first);
+            let undid = chosen.iter().map(|turn| turn.sequence).collect();
+            Ok(Chosen { turns: chosen, undid, redid: None, completes: None, next, passed })
+        }
+    }
+}
+
+impl<'a> Chosen<'a> {
+    /// This undo is taken back.
+    fn redo(entries: &[Entry], (undo, _): &(&'a Entry, Vec<&'a Entry>)) -> Self {
+        // Where a turn came after it, the session has gone on.
+        let mut since = entries.iter().rev().take_while(|entry| entry.sequence > undo.sequence);
+        let goes_on = !since.all(|entry| entry.back().is_some());
+        let completes = undo.reopened.clone().filter(|_| !goes_on);
+        let (turns, undid) = (vec![*undo], undo.undid.clone());
+        Self { turns, undid, redid: Some(undo), completes, next: None, passed: Vec::new() }
+    }
+}
+
+/// The undo or the redo of this number, which is to be taken back.
+fn step<'a>(
+    entries: &'a [Entry],
+    standing: Standing<'a>,
+    sequence: u32,
+    id: &str,
+) -> Result<Chosen<'a>> {
+    let Standing { done, undone, final_undos } = standing;
+    if let Some(undo) = undone.iter().chain(&final_undos).find(|(e, _)| e.sequence == sequence) {
+        return Ok(Chosen::redo(entries, undo));
+    }
+    let Some(step) = entries.iter().find(|entry| entry.sequence == sequence) else {
+        return Err(Error::undo(format!(
+            "session {id} has no turn {sequence}; `deaddrop log` lists them"
+        )));
+    };
+    let Some(redid) = step.redid else {
+        let by = entries.iter().rev().find(|entry| entry.redid == Some(sequence));
+        return Err(Error::undo(match by {
+            Some(redo) => format!(
+                "undo {sequence} was taken back already, by redo {0}; `deaddrop redo {0}` takes that back",
+                redo.sequence
+            ),
+            None => format!(
+                "turn {sequence} is neither an undo nor a redo; `deaddrop undo N` takes the last N turns back"
+            ),
+        }));
+    };
+    // What it brought back is to stand: else it is taken back already.
+    let undid = entries.iter().find(|entry| entry.sequence == redid);
+    let undid = undid.map(|undo| undo.undid.clone()).unwrap_or_default();
+    let stands = |turn: &u32| done.iter().any(|done| done.sequence == *turn);
+    if let Some(turn) = undid.iter().find(|turn| !stands(turn)) {
+        let mut later = entries.iter().rev();
+        let by = later.find(|entry| entry.undid.contains(turn)).map_or(0, |undo| undo.sequence);
+        return Err(Error::undo(format!(
+            "turn {turn}, which redo {sequence} brought back, is undone again by {by}: `deaddrop redo {by}` first"
+        )));
+    }
+    let (turns, completes) = (vec![step], None);
+    Ok(Chosen { turns, undid, redid: None, completes, next: None, passed: Vec::new() })
+}
+
+/// Whether a turn is one that a person may mean who takes turns back: something of it is recorded, or
+/// nothing is known of it. One whose commands changed only what rules leave out, such as a log beside what
+/// it read, is passed over, and that is told.
+fn counts(turn: &Entry) -> bool {
+    turn.changed.is_none() || !turn.records.is_empty()
+}
+
+/// Which turns are passed over, and why; None where none is.
+pub(super) fn passed_over(turns: &[&Entry]) -> Option<String> {
+    let ignored = turns.iter().filter_map(|turn| turn.ignored.clone()).reduce(Ignored::and)?;
+    let which: Vec<String> = turns.iter().map(|turn| turn.sequence.to_string()).collect();
+    let s = if which.len() == 1 { "" } else { "s" };
+    Some(format!(
+        "turn{s} {} changed only what rules such as .gitignore leave out, which is not kept: {}",
+        which.join(", "),
+        ignored.told()
+    ))
+}
