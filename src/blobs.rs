@@ -188,6 +188,11 @@ impl Blobs {
         }
     }
 
+    /// How many bytes were added and are not settled.
+    pub fn waiting_bytes(&self) -> u64 {
+        self.waiting.values().sum()
+    }
+
     /// All settled blobs with their lengths in bytes.
     pub fn all(&self) -> Vec<(BlobId, u64)> {
         let Ok(heads) = fs::read_dir(self.folder.join(BLOBS)) else { return Vec::new() };

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::error::Result;
 use crate::session::log;
 use crate::session::store::Store as Sessions;
-use crate::workspace::checkpoint::{Change, Store, Why, composed, unrestorable};
+use crate::workspace::checkpoint::{Change, Needs, Store, Turns, Why, composed, unrestorable};
 
 /// Of the most that is kept, so many tenths are left when it was too much: else each turn would have to
 /// make room.
@@ -63,7 +63,37 @@ pub struct Pruned {
 /// What is kept for the checkpoints of a base directory.
 pub(super) fn store(config: &Config) -> Store {
     let folder = config.sessions.join("checkpoints");
-    Store::new(&folder, config.checkpoint_file_bytes, config.checkpoint_max_bytes)
+    let store = Store::new(&folder, config.checkpoint_file_bytes, config.checkpoint_max_bytes);
+    store.with_turns(Box::new(Logs { config: config.clone() }))
+}
+
+/// The turns of a base directory, as their logs tell them.
+#[derive(Debug)]
+struct Logs {
+    config: Config,
+}
+
+impl Turns for Logs {
+    fn needs(&self, store: &Store) -> Result<Needs> {
+        let always = waiting(&Sessions::new(&self.config.sessions), store)?;
+        let all = all(&self.config, store)?.into_iter().filter(|kept| kept.is_whole);
+        Ok(Needs { always, turns: all.map(|kept| (kept.records, kept.needs)).collect() })
+    }
+}
+
+/// What waits for a decision: it is needed when the turn goes on.
+fn waiting(sessions: &Sessions, store: &Store) -> Result<BTreeSet<BlobId>> {
+    let waiting = sessions.pending()?;
+    let mut needed = BTreeSet::new();
+    for changed in waiting.iter().filter_map(|session| session.changed.as_deref()) {
+        needed.extend(changed.rules.clone());
+        for record in &changed.records {
+            needed.insert(record.clone());
+            let changes = store.recorded(record)?.unwrap_or_default();
+            needed.extend(changes.iter().flat_map(Change::blobs).cloned());
+        }
+    }
+    Ok(needed)
 }
 
 /// The checkpoints of all sessions, the oldest first; and how many bytes are kept in all.
@@ -132,18 +162,7 @@ impl Base {
     /// The same until `most` bytes are kept; where what the workspace is like now takes that already,
     /// until `else_most` are, if that is given. The newest `spares` checkpoints stay in any case.
     fn prune_to(&mut self, most: u64, else_most: Option<u64>, spares: usize) -> Result<Pruned> {
-        // What waits for a decision is needed when the turn goes on.
-        let waiting = self.store.pending()?;
-        let waiting = waiting.iter().filter_map(|session| session.changed.as_deref());
-        let mut always: BTreeSet<BlobId> = BTreeSet::new();
-        for changed in waiting {
-            always.extend(changed.rules.clone());
-            for record in &changed.records {
-                always.insert(record.clone());
-                let changes = self.checkpoints.recorded(record)?.unwrap_or_default();
-                always.extend(changes.iter().flat_map(Change::blobs).cloned());
-            }
-        }
+        let always = waiting(&self.store, &self.checkpoints)?;
         let mut all = all(&self.config, &self.checkpoints)?;
         all.retain(|kept| kept.is_whole);
         let lengths: BTreeMap<BlobId, u64> = self.checkpoints.blobs.all().into_iter().collect();
@@ -168,12 +187,8 @@ impl Base {
             went -= 1;
             needed.extend(kept.needs.iter().cloned());
         }
-        // Records first: what lacks one is said to be gone.
-        for kept in &all[..went] {
-            for record in kept.records.iter().filter(|record| !needed.contains(*record)) {
-                self.checkpoints.blobs.remove(record)?;
-            }
-        }
+        let gone = all[..went].iter().flat_map(|kept| &kept.records);
+        self.checkpoints.drop_records(gone, &needed)?;
         let after = self.checkpoints.sweep(&needed)?;
         self.checkpoints.note_size();
         Ok(Pruned { removed: went, before, after, present })
@@ -183,8 +198,8 @@ impl Base {
     pub(super) fn prune_if_needed(&mut self) {
         if !self.within_turn && self.config.checkpoints && self.checkpoints.is_full() {
             let limit = self.checkpoints.limit();
-            // It is tried again after a later turn.
-            // What a forced undo put away is in the last one, and nowhere else.
+            // It is tried again after a later turn. What a forced undo put away is in the last one, and
+            // nowhere else.
             let _ = self.prune_to(limit / 10 * TENTHS, Some(limit), 1);
         }
     }

@@ -20,7 +20,7 @@ fn tells(run: &Run, all: &[&str]) {
 }
 
 /// How many bytes lie there of checkpoints.
-fn kept(base: &Base) -> u64 {
+pub fn kept(base: &Base) -> u64 {
     let found = walkdir::WalkDir::new(base.at("sessions/checkpoints/blobs")).into_iter();
     let files = found.map(|entry| entry.unwrap().metadata().unwrap()).filter(Metadata::is_file);
     files.map(|file| file.len()).sum()

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::scene::{Asked, Scene, Way};
 use crate::support::{Base, Run};
+use crate::undo_kept::kept;
 
 fn command(script: &str) -> String {
     format!("[RUN_COMMAND]\n{script}\n[/RUN_COMMAND]\n")
@@ -138,4 +139,45 @@ fn a_large_file_that_an_operation_moved_goes_back_by_a_rename() {
     tells(&base.run(&["undo"]).with_code(1), &["changed since", "q/r/big"]);
     tells(&base.run(&["undo", "--force"]).with_code(1), &["'q/r/big' (what it is now is not kept"]);
     assert_eq!(base.read("workspace/q/r/big"), "y".repeat(2000));
+}
+
+#[test]
+fn the_newest_turn_is_kept_and_the_oldest_go_for_it() {
+    let base = Base::with_session();
+    base.write("deaddrop.toml", "checkpoint_max_bytes = 1000000\n");
+    // Each as large as it may be without making room after the turn, and no two alike.
+    let write = |n: u32| command(&format!("yes {n}{n} | head -c 280000 > big; echo {n} > n"));
+    let whole = || {
+        let told = base.run(&["checkpoints", "--json"]).ok().stdout;
+        let all = told.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        all.map(|kept| kept["isWhole"] == true).collect::<Vec<_>>()
+    };
+    for n in 1..4 {
+        turn(&base, &write(n));
+    }
+    assert_eq!(whole(), [true; 3]);
+    let fourth = turn(&base, &write(4));
+    assert!(!fourth.stderr.contains("cannot be undone"), "{fourth:?}");
+    assert_eq!(whole(), [false, false, true, true]);
+    // What an operation changes, and what a forced undo puts aside, finds room in the same way.
+    let mine = "z".repeat(300_000);
+    base.write("workspace/big", &mine);
+    let fifth = turn(&base, "[CREATE_FILE path=\"big\"]\nsmall\n[/CREATE_FILE]\n");
+    assert!(!fifth.stderr.contains("cannot be undone"), "{fifth:?}");
+    base.run(&["undo"]).ok();
+    assert_eq!(base.read("workspace/big"), mine);
+    base.run(&["redo"]).ok();
+    let mine = "y".repeat(350_000);
+    base.write("workspace/big", &mine);
+    base.run(&["undo", "--force"]).ok();
+    assert_eq!(base.read("workspace/big"), "z".repeat(300_000));
+    base.run(&["redo"]).ok();
+    assert_eq!(base.read("workspace/big"), mine);
+    // What does not fit by itself costs no checkpoint.
+    let before = whole();
+    turn(&base, &command("head -c 990000 /dev/zero > more; echo 9 > n"));
+    assert_eq!(whole()[..before.len()], before);
+    base.run(&["undo"]).ok();
+    assert_eq!(base.read("workspace/n"), "4\n");
+    assert!(kept(&base) <= 1_000_000, "{}", kept(&base));
 }

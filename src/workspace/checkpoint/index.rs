@@ -62,6 +62,8 @@ pub(super) struct Index {
     path: PathBuf,
     id: String,
     pub(super) seen: BTreeMap<String, Known>,
+    /// What was seen before, while a look goes on and has not met it yet.
+    pub(super) earlier: BTreeMap<String, Known>,
     pub(super) rules: Texts,
     /// Where the last look could not see.
     pub(super) hidden: Hidden,
@@ -77,9 +79,21 @@ pub(super) struct Index {
 impl Index {
     pub(super) fn new(path: PathBuf) -> Self {
         let (id, lines) = (String::new(), String::new());
-        let (seen, rules) = (BTreeMap::new(), Texts::new());
+        let (seen, earlier, rules) = (BTreeMap::new(), BTreeMap::new(), Texts::new());
         let (hidden, is_synced, is_loaded) = (Hidden::default(), false, false);
-        Self { path, id, seen, rules, hidden, end: 0, fresh: 0, lines, is_synced, is_loaded }
+        Self {
+            path,
+            id,
+            seen,
+            earlier,
+            rules,
+            hidden,
+            end: 0,
+            fresh: 0,
+            lines,
+            is_synced,
+            is_loaded,
+        }
     }
 
     /// What is known is to be read anew from the file.
@@ -204,9 +218,10 @@ impl Index {
         if self.end > 2 * self.fresh + SLACK { self.write_anew() } else { Ok(()) }
     }
 
-    /// The blobs of all that is seen.
+    /// The blobs of all that is seen, and was before a look that goes on.
     pub(super) fn blobs(&self) -> BTreeSet<BlobId> {
-        self.seen.values().filter_map(|known| known.what.blob().cloned()).collect()
+        let all = self.seen.values().chain(self.earlier.values());
+        all.filter_map(|known| known.what.blob().cloned()).collect()
     }
 }
 

@@ -85,14 +85,18 @@ impl Store {
         let Close { mut met, left_out, rules, others, unreadable } = close;
         met.push(workspace.met_root()?);
         met.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        let mut before = std::mem::take(&mut self.index.seen);
-        let kept = before.values().filter(|known| !matches!(known.what, What::Unkept { .. }));
+        self.index.earlier = std::mem::take(&mut self.index.seen);
+        let kept =
+            self.index.earlier.values().filter(|known| !matches!(known.what, What::Unkept { .. }));
         let kept: HashSet<u64> = kept.map(|known| known.facts.inode).collect();
         let (mut differences, mut last) = (Vec::new(), Last::default());
         for met in met {
-            let was = before.remove(&met.path);
-            let room = self.limit.saturating_sub(self.size());
-            let known = match was.as_ref().filter(|known| known.holds_for(&met, room)) {
+            let was = self.index.earlier.remove(&met.path);
+            let holds = was.as_ref().is_some_and(|known| known.holds_for(&met));
+            if !holds {
+                self.hold(was.iter().filter_map(|known| known.what.blob()));
+            }
+            let known = match was.as_ref().filter(|known| holds && !self.finds_room_for(known)) {
                 Some(known) => known.clone(),
                 None => self.look_at_met(workspace, &met, was.as_ref(), &mut last, now)?,
             };
@@ -121,6 +125,8 @@ impl Store {
             }
         }
         let hidden = Hidden::of(unreadable);
+        let before = std::mem::take(&mut self.index.earlier);
+        self.hold(before.values().filter_map(|known| known.what.blob()));
         for (path, known) in before {
             // What cannot be listed may still be known by its name.
             let cannot = |e: &io::Error| !workspace.tells_nothing_is_there(&path, e);
@@ -142,6 +148,11 @@ impl Store {
             walk = workspace.walk()?;
         }
         Ok((walk, differences, Aside::of(left_out)))
+    }
+
+    /// Whether it was not kept for lack of room, and there is some now.
+    fn finds_room_for(&mut self, known: &Known) -> bool {
+        known.what.unkept() == Some(Why::Room) && self.has_room_for(known.size)
     }
 
     fn look_at_met(
@@ -274,13 +285,12 @@ impl Store {
 }
 
 impl Known {
-    /// Whether it is known to be as it was; `room` is how many bytes more may be kept.
-    fn holds_for(&self, met: &Met, room: u64) -> bool {
+    /// Whether it is known to be as it was.
+    fn holds_for(&self, met: &Met) -> bool {
         let same_sort = match (&self.what, met.kind) {
             (What::Folder { .. }, None)
             | (What::Link { .. }, Some(EntryKind::Link))
             | (What::File { .. }, Some(EntryKind::File)) => true,
-            (What::Unkept { why: Why::Room, .. }, Some(_)) => met.size > room,
             (What::Unkept { why, .. }, Some(_)) => *why != Why::Unreadable,
             _ => false,
         };

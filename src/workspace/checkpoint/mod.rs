@@ -14,7 +14,7 @@
 //! `index` remembers what was seen, `look` looks, `recorder` does so around the operations of a turn
 //! (`hands` tells commands' changes from theirs, `rules` are those from before the turn, `aside` is what
 //! they leave out, `brought` what came from there, `hidden` what could not be seen, `stopped` what a
-//! person changed after a hard stop, `noted` what is kept for that), `plan` and
+//! person changed after a hard stop, `noted` what is kept for that), `room` is made for what is kept, `plan` and
 //! `restore` put things back (`left` tells what is not, with what hangs on it, `copies` what may be the only
 //! copy of something, `writing` brings files to their places, `renaming` those that are not kept), `compose` makes one change of several.
 
@@ -39,6 +39,7 @@ mod property;
 mod recorder;
 mod renaming;
 mod restore;
+mod room;
 mod rules;
 mod stopped;
 #[cfg(all(test, target_os = "linux"))]
@@ -62,6 +63,7 @@ pub use plan::Plan;
 pub use recorder::Recorder;
 pub use renaming::unrestorable;
 pub use restore::Restored;
+pub use room::{Needs, Turns};
 pub use rules::KeptRules;
 
 /// What stands somewhere.
@@ -231,6 +233,12 @@ pub struct Store {
     size: Option<u64>,
     /// How many there were when it was last looked which of them are needed.
     swept: u64,
+    /// The turns that are recorded, where they may go for a new one.
+    turns: Option<Box<dyn Turns>>,
+    /// What the turn needs that is carried out, beside what the index knows.
+    held: std::collections::BTreeSet<BlobId>,
+    /// For so many bytes there was no room in this turn, whatever had gone.
+    lacks: Option<u64>,
 }
 
 impl Store {
@@ -244,38 +252,10 @@ impl Store {
             limit,
             size: None,
             swept: 0,
+            turns: None,
+            held: std::collections::BTreeSet::new(),
+            lacks: None,
         }
-    }
-
-    /// How many bytes are kept.
-    pub fn size(&mut self) -> u64 {
-        if let Some(size) = self.size {
-            return size;
-        }
-        // It was counted before, most likely.
-        let told = std::fs::read_to_string(self.folder.join("size")).unwrap_or_default();
-        let mut numbers = told.split_whitespace().map_while(|number| number.parse().ok());
-        let size = numbers.next();
-        self.swept = self.swept.max(numbers.next().unwrap_or_default());
-        let count = || self.blobs.all().iter().map(|(_, length)| length).sum();
-        *self.size.insert(size.unwrap_or_else(count))
-    }
-
-    /// How many bytes may be kept in all.
-    pub fn limit(&self) -> u64 {
-        self.limit
-    }
-
-    /// Adds a content; nothing where there is no room for it.
-    fn keep(&mut self, bytes: &[u8]) -> Result<Option<BlobId>> {
-        let length = bytes.len() as u64;
-        let has = |blobs: &Blobs| blobs.has(&BlobId::of(bytes), length);
-        if self.size().saturating_add(length) > self.limit && !has(&self.blobs) {
-            return Ok(None);
-        }
-        let (id, more) = self.blobs.add(bytes)?;
-        self.size = self.size.map(|size| size + more);
-        Ok(Some(id))
     }
 
     /// Adds the record of a turn, whatever room there is. It is on disk after the next
@@ -325,44 +305,6 @@ impl Store {
         self.blobs.forget();
         self.index.unload();
         (self.size, _) = (None, std::fs::remove_file(self.folder.join("size")));
-    }
-
-    /// Notes how much is kept, and was when it was last looked, for the next process.
-    pub fn note_size(&self) {
-        if let Some(size) = self.size {
-            let text = format!("{size} {}", self.swept);
-            // It is counted anew where it is missing.
-            let _ = crate::atomic::write_soon(&self.folder.join("size"), text.as_bytes());
-        }
-    }
-
-    /// The contents of the workspace as it was when it was last looked at.
-    pub fn known_blobs(&mut self) -> Result<std::collections::BTreeSet<BlobId>> {
-        self.index.load(None)?;
-        Ok(self.index.blobs())
-    }
-
-    /// Removes the blobs that neither these are, nor the index needs. Gives how many bytes are kept
-    /// then.
-    pub fn sweep(&mut self, needed: &std::collections::BTreeSet<BlobId>) -> Result<u64> {
-        self.index.load(None)?;
-        let index = self.index.blobs();
-        let mut size = 0;
-        for (id, length) in self.blobs.all() {
-            if needed.contains(&id) || index.contains(&id) {
-                size += length;
-            } else {
-                self.blobs.remove(&id)?;
-            }
-        }
-        (self.size, self.swept) = (Some(size), size);
-        Ok(size)
-    }
-
-    /// Whether so much is kept that it is time to look which of it is needed.
-    pub fn is_full(&mut self) -> bool {
-        let (size, limit) = (self.size(), self.limit);
-        size > limit / 10 * 9 && size > self.swept.saturating_add(limit / 20)
     }
 
     /// Clears away what an interrupted write left. Only for whoever may write here.

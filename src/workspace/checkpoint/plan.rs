@@ -50,6 +50,8 @@ impl Store {
         changes: Vec<Change>,
         force: bool,
     ) -> Result<Plan> {
+        self.hold_anew();
+        self.hold_all(&changes);
         let key = format!(".deaddrop-{}", uuid::Uuid::new_v4().simple());
         let homes = moves(&changes);
         let ends: BTreeSet<String> =

@@ -50,6 +50,7 @@ pub struct Recorder<'a> {
 impl<'a> Recorder<'a> {
     /// The recorder of a turn that begins.
     pub fn new(store: &'a mut Store) -> Self {
+        store.hold_anew();
         let (early, late) = (BTreeMap::new(), BTreeMap::new());
         let (hands, rules) = (Hands::default(), KeptRules::default());
         let (moved, theirs) = (BTreeSet::new(), BTreeSet::new());
@@ -74,6 +75,8 @@ impl<'a> Recorder<'a> {
     pub fn resumed(store: &'a mut Store, noted: Vec<Noted>) -> Self {
         let mut recorder = Self::new(store);
         for Noted { stood, all, since, touched, left, moved, theirs, failed } in noted {
+            let kept = stood.iter().filter_map(|(_, what)| what.as_ref()?.blob());
+            recorder.store.hold(kept);
             recorder.since = since.unwrap_or(recorder.since);
             if let Some(mark) = &all {
                 match recorder.store.index.load(Some(mark)) {

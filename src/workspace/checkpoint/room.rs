@@ -1,0 +1,178 @@
+//! Room for what is kept: how much there is, and what goes when it is too little.
+//!
+//! A turn that is carried out comes before those that are recorded: where there is no room for what it needs,
+//! the oldest checkpoints go at once, as many as it takes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+
+use super::{Change, Store};
+use crate::blobs::{BlobId, Blobs};
+use crate::error::Result;
+
+/// What the recorded turns need of what is kept.
+#[derive(Debug, Default)]
+pub struct Needs {
+    /// What is needed whatever goes.
+    pub always: BTreeSet<BlobId>,
+    /// Of each turn, the oldest first: its records, and all that it needs.
+    pub turns: Vec<(Vec<BlobId>, BTreeSet<BlobId>)>,
+}
+
+/// Knows the turns that are recorded.
+pub trait Turns: Debug + Send + Sync {
+    /// What they need.
+    ///
+    /// # Errors
+    /// It cannot be read which there are.
+    fn needs(&self, store: &Store) -> Result<Needs>;
+}
+
+impl Store {
+    /// The same, where the oldest of these turns go when there is no room for what a new one needs.
+    #[must_use]
+    pub fn with_turns(self, turns: Box<dyn Turns>) -> Self {
+        Self { turns: Some(turns), ..self }
+    }
+
+    /// A turn begins, or an undo is planned: only what it needs from here on is held for it.
+    pub(super) fn hold_anew(&mut self) {
+        self.held.clear();
+        self.lacks = None;
+    }
+
+    /// The turn needs the contents of these.
+    pub(super) fn hold<'a>(&mut self, blobs: impl Iterator<Item = &'a BlobId>) {
+        self.held.extend(blobs.cloned());
+    }
+
+    /// The turn needs the contents of these, of both sides.
+    pub(super) fn hold_all(&mut self, changes: &[Change]) {
+        self.hold(changes.iter().flat_map(Change::blobs));
+    }
+
+    /// Whether so many bytes more may be kept, when what need not be kept for that is gone.
+    pub(super) fn has_room_for(&mut self, bytes: u64) -> bool {
+        // What cannot be looked through or removed makes no room.
+        self.size().saturating_add(bytes) <= self.limit || self.make_room(bytes).unwrap_or(false)
+    }
+
+    /// Removes what nobody needs, and then the oldest checkpoints, until there is room for so many bytes;
+    /// nothing where there would be none without all of them either. Tells whether there is.
+    fn make_room(&mut self, bytes: u64) -> Result<bool> {
+        let is_known = self.lacks.is_some_and(|lacks| bytes >= lacks);
+        let Some(most) = self.limit.checked_sub(bytes).filter(|_| !is_known) else {
+            return Ok(false);
+        };
+        let Some(turns) = self.turns.take() else { return Ok(false) };
+        let needs = turns.needs(self);
+        self.turns = Some(turns);
+        let Needs { always: mut needed, turns } = needs?;
+        self.index.load(None)?;
+        needed.append(&mut self.index.blobs());
+        needed.extend(self.held.iter().cloned());
+        let lengths: BTreeMap<BlobId, u64> = self.blobs.all().into_iter().collect();
+        let length = |blob: &BlobId| lengths.get(blob).copied().unwrap_or_default();
+        let present = self.blobs.waiting_bytes() + needed.iter().map(length).sum::<u64>();
+        if present > most {
+            self.lacks = Some(bytes);
+            return Ok(false);
+        }
+        // Else the next file would have to make room, too.
+        let most = most.saturating_sub(self.limit / 20).max(present);
+        let (mut sum, mut went) = (present, turns.len());
+        for (_, needs) in turns.iter().rev() {
+            sum += needs.difference(&needed).map(length).sum::<u64>();
+            if sum > most {
+                break;
+            }
+            went -= 1;
+            needed.extend(needs.iter().cloned());
+        }
+        self.drop_records(turns[..went].iter().flat_map(|(records, _)| records), &needed)?;
+        self.sweep(&needed)?;
+        self.note_size();
+        Ok(self.size().saturating_add(bytes) <= self.limit)
+    }
+
+    /// Removes the records of turns whose checkpoints go, before anything else of them: what lacks one is said
+    /// to be gone.
+    pub fn drop_records<'a>(
+        &self,
+        mut records: impl Iterator<Item = &'a BlobId>,
+        needed: &BTreeSet<BlobId>,
+    ) -> Result<()> {
+        let gone = |record: &&BlobId| !needed.contains(*record);
+        records.by_ref().filter(gone).try_for_each(|record| self.blobs.remove(record))
+    }
+
+    /// How many bytes are kept.
+    pub fn size(&mut self) -> u64 {
+        if let Some(size) = self.size {
+            return size;
+        }
+        // It was counted before, most likely.
+        let told = std::fs::read_to_string(self.folder.join("size")).unwrap_or_default();
+        let mut numbers = told.split_whitespace().map_while(|number| number.parse().ok());
+        let size = numbers.next();
+        self.swept = self.swept.max(numbers.next().unwrap_or_default());
+        let count = || self.blobs.all().iter().map(|(_, length)| length).sum();
+        *self.size.insert(size.unwrap_or_else(count))
+    }
+
+    /// How many bytes may be kept in all.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// Adds a content; nothing where there is no room for it, also without the oldest checkpoints.
+    pub(super) fn keep(&mut self, bytes: &[u8]) -> Result<Option<BlobId>> {
+        let length = bytes.len() as u64;
+        let has = |blobs: &Blobs| blobs.has(&BlobId::of(bytes), length);
+        if !has(&self.blobs) && !self.has_room_for(length) {
+            return Ok(None);
+        }
+        let (id, more) = self.blobs.add(bytes)?;
+        self.size = self.size.map(|size| size + more);
+        self.held.insert(id.clone());
+        Ok(Some(id))
+    }
+
+    /// Notes how much is kept, and was when it was last looked, for the next process.
+    pub fn note_size(&self) {
+        if let Some(size) = self.size {
+            let text = format!("{size} {}", self.swept);
+            // It is counted anew where it is missing.
+            let _ = crate::atomic::write_soon(&self.folder.join("size"), text.as_bytes());
+        }
+    }
+
+    /// The contents of the workspace as it was when it was last looked at.
+    pub fn known_blobs(&mut self) -> Result<std::collections::BTreeSet<BlobId>> {
+        self.index.load(None)?;
+        Ok(self.index.blobs())
+    }
+
+    /// Removes the blobs that neither these are, nor the index needs. Gives how many bytes are kept
+    /// then.
+    pub fn sweep(&mut self, needed: &std::collections::BTreeSet<BlobId>) -> Result<u64> {
+        self.index.load(None)?;
+        let index = self.index.blobs();
+        let mut size = self.blobs.waiting_bytes();
+        for (id, length) in self.blobs.all() {
+            if needed.contains(&id) || index.contains(&id) {
+                size += length;
+            } else {
+                self.blobs.remove(&id)?;
+            }
+        }
+        (self.size, self.swept) = (Some(size), size);
+        Ok(size)
+    }
+
+    /// Whether so much is kept that it is time to look which of it is needed.
+    pub fn is_full(&mut self) -> bool {
+        let (size, limit) = (self.size(), self.limit);
+        size > limit / 10 * 9 && size > self.swept.saturating_add(limit / 20)
+    }
+}
