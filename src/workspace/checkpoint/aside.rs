@@ -18,9 +18,7 @@ pub(super) struct Aside(BTreeMap<String, (Facts, u64)>);
 pub(super) struct Gone<'a> {
     /// Where it was, escaped; of a folder with a `/` at the end.
     pub(super) path: &'a str,
-    pub(super) inode: u64,
-    /// When its content was last written, in nanoseconds since 1970.
-    pub(super) written: i128,
+    pub(super) facts: Facts,
     /// Its size in bytes; None where it was a folder.
     pub(super) size: Option<u64>,
 }
@@ -42,21 +40,20 @@ impl Aside {
     /// What a later look did not find any more, or another file in its place.
     pub(super) fn gone<'a>(&'a self, now: &'a Self) -> impl Iterator<Item = Gone<'a>> + Clone + 'a {
         let is_gone = |path: &String, was: &Facts| {
-            let is_another = |facts: &Facts| !path.ends_with('/') && facts.inode != was.inode;
+            let is_another = |facts: &Facts| !path.ends_with('/') && !facts.is_number_of(was);
             now.0.get(path).is_none_or(|(facts, _)| is_another(facts))
         };
         let gone = self.0.iter().filter(move |(path, (facts, _))| is_gone(path, facts));
         gone.map(|(path, (facts, size))| Gone {
             path,
-            inode: facts.inode,
-            written: facts.written,
+            facts: *facts,
             size: (!path.ends_with('/')).then_some(*size),
         })
     }
 
-    /// Whether a single file of this number was left out.
-    pub(super) fn has(&self, inode: u64) -> bool {
-        self.0.iter().any(|(path, (facts, _))| facts.inode == inode && !path.ends_with('/'))
+    /// Whether a single file was left out that is this, by its number.
+    pub(super) fn has(&self, facts: &Facts) -> bool {
+        self.0.iter().any(|(path, (of, _))| of.is_number_of(facts) && !path.ends_with('/'))
     }
 
     /// What is not as it was in this look, by its path for people; but for what is recorded, and folders

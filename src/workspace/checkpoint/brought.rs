@@ -146,7 +146,7 @@ impl Stranger {
     ) -> Origin {
         let Self { facts, size, is_folder, made } = self;
         // Another name of what still stands where it was.
-        if after.is_some_and(|after| after.has(facts.inode)) {
+        if after.is_some_and(|after| after.has(&facts)) {
             return Origin::Turn;
         }
         if made.is_some_and(|made| made < since) || facts.changed != 0 && facts.changed < since {
@@ -159,10 +159,10 @@ impl Stranger {
         };
         let mut gone = before.gone(after);
         let is_written_so = |gone: &Gone| {
-            !is_folder && gone.size == Some(size) && size > 0 && gone.written == facts.written
+            !is_folder && gone.size == Some(size) && size > 0 && gone.facts.written == facts.written
         };
         // In a file system of layers a file is made anew when it is renamed, and keeps its number.
-        if gone.clone().any(|gone| gone.inode == facts.inode && is_written_so(&gone)) {
+        if gone.clone().any(|gone| gone.facts.is_number_of(&facts) && is_written_so(&gone)) {
             return Origin::Before;
         }
         perhaps(match made {
@@ -175,7 +175,7 @@ impl Stranger {
             }
             None => {
                 is_old
-                    || gone.clone().any(|gone| gone.inode == facts.inode)
+                    || gone.clone().any(|gone| gone.facts.is_number_of(&facts))
                     || !is_folder && gone.any(|gone| size > 0 && gone.size == Some(size))
             }
         })
@@ -285,7 +285,8 @@ mod tests {
 
     #[test]
     fn where_no_time_of_making_is_known_the_rest_tells() {
-        let at = |inode, changed, written| Facts { inode, changed, written, mode: 0o644 };
+        let at =
+            |inode, changed, written| Facts { inode, changed, written, mode: 0o644, device: 1 };
         let stranger = |facts, size| Stranger { facts, size, ..Stranger::default() };
         let aside = |entries: &[(&str, u64, u64)]| {
             Aside::for_tests(
@@ -309,6 +310,10 @@ mod tests {
         let longer = aside(&[("x.log", 7, 35), ("build/", 8, 0)]);
         let written = [Some(&before), Some(&longer)];
         assert_eq!(of(stranger(at(9, 20, 20), 30), written), Origin::Turn);
+        // A number of another file system, such as one that is mounted there.
+        let elsewhere = |facts| Facts { device: 2, ..facts };
+        assert_eq!(of(stranger(elsewhere(at(7, 20, 20)), 31), both), Origin::Turn);
+        assert_eq!(of(stranger(elsewhere(at(7, 5, 5)), 30), still), Origin::Before);
         // A number that was given anew, and one that a rename kept in another layer.
         let made = |stranger| Stranger { made: Some(15), ..stranger };
         assert_eq!(of(made(stranger(at(7, 20, 20), 31)), both), Origin::Turn);
@@ -317,7 +322,7 @@ mod tests {
 
     #[test]
     fn what_a_move_to_another_file_system_made_anew_may_have_been_there() {
-        let at = |inode, written| Facts { inode, changed: 20, written, mode: 0o644 };
+        let at = |inode, written| Facts { inode, changed: 20, written, mode: 0o644, device: 1 };
         let known = |path, inode| (path, Facts { changed: 5, ..at(inode, 5) }, 30);
         let before = Aside::for_tests([known("x.log", 7), known("m/build/", 8)].into_iter());
         let after = Aside::default();

@@ -1,6 +1,5 @@
 //! Looking: what stands in one place, and in all of the workspace.
 
-use std::collections::HashSet;
 use std::io::{self, Read};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -9,6 +8,7 @@ use cap_std::fs::{Dir, Metadata};
 use super::aside::Aside;
 use super::hidden::{Hidden, unreadable_at};
 use super::index::Known;
+use super::numbers::Numbers;
 use super::plan::ancestors;
 use super::{Store, What, Why};
 use crate::blobs::BlobId;
@@ -88,7 +88,7 @@ impl Store {
         self.index.earlier = std::mem::take(&mut self.index.seen);
         let kept =
             self.index.earlier.values().filter(|known| !matches!(known.what, What::Unkept { .. }));
-        let kept: HashSet<u64> = kept.map(|known| known.facts.inode).collect();
+        let kept: Numbers = kept.map(|known| &known.facts).collect();
         let (mut differences, mut last) = (Vec::new(), Last::default());
         for met in met {
             let was = self.index.earlier.remove(&met.path);
@@ -97,7 +97,8 @@ impl Store {
                 self.hold(was.iter().filter_map(|known| known.what.blob()));
             }
             let known = match was.as_ref().filter(|known| holds && !self.finds_room_for(known)) {
-                Some(known) => known.clone(),
+                // Its file system may have another number since.
+                Some(known) => Known { facts: met.facts, ..known.clone() },
                 None => self.look_at_met(workspace, &met, was.as_ref(), &mut last, now)?,
             };
             let hidden = was.is_none() && self.index.hidden.hides(&met.path);
@@ -108,9 +109,8 @@ impl Store {
             // What the root was is unknown where no look before had it.
             let is_new_root = met.path.is_empty() && was.is_none();
             if was_what.as_ref() != Some(&known.what) && !is_new_root {
-                let inode = met.facts.inode;
-                let is_known = kept.contains(&inode)
-                    || was.as_ref().is_some_and(|known| known.facts.inode == inode);
+                let is_known = kept.has(&met.facts)
+                    || was.as_ref().is_some_and(|known| known.facts.is_number_of(&met.facts));
                 differences.push(Difference {
                     path: met.path.clone(),
                     before: was_what,
@@ -284,20 +284,6 @@ impl Store {
     }
 }
 
-impl Known {
-    /// Whether it is known to be as it was.
-    fn holds_for(&self, met: &Met) -> bool {
-        let same_sort = match (&self.what, met.kind) {
-            (What::Folder { .. }, None)
-            | (What::Link { .. }, Some(EntryKind::Link))
-            | (What::File { .. }, Some(EntryKind::File)) => true,
-            (What::Unkept { why, .. }, Some(_)) => *why != Why::Unreadable,
-            _ => false,
-        };
-        self.sure && same_sort && self.facts == met.facts && self.size == met.size
-    }
-}
-
 impl Facts {
     fn is_old(&self, now: i128) -> bool {
         self.changed != 0 && self.changed + YOUNG < now
@@ -341,7 +327,7 @@ impl Workspace {
 
 /// What tells whether something is the same that cannot be compared otherwise.
 pub(super) fn identity(facts: &Facts, size: u64) -> String {
-    let Facts { inode, mode, written, changed } = facts;
+    let Facts { inode, mode, written, changed, .. } = facts;
     format!("{inode} {mode:o} {size} {written} {changed}")
 }
 
@@ -352,7 +338,7 @@ fn unread(was: Option<&Known>, facts: &Facts, size: u64) -> Option<What> {
     let Known { what: What::File { blob, .. }, facts: then, size: before, .. } = was? else {
         return None;
     };
-    let same = (then.inode, then.written, *before) == (facts.inode, facts.written, size);
+    let same = then.is_number_of(facts) && (then.written, *before) == (facts.written, size);
     let same = same && facts.changed != 0 && is_closed(facts.mode);
     same.then(|| What::File { blob: blob.clone(), mode: facts.mode, size })
 }

@@ -14,7 +14,7 @@
 //! `index` remembers what was seen, `look` looks, `recorder` does so around the operations of a turn
 //! (`hands` tells commands' changes from theirs, `rules` are those from before the turn, `aside` is what
 //! they leave out, `brought` what came from there, `hidden` what could not be seen, `stopped` what a
-//! person changed after a hard stop, `noted` what is kept for that), `room` is made for what is kept, `plan` and
+//! person changed after a hard stop, `noted` what is kept for that, `numbers` which file is which), `room` is made for what is kept, `plan` and
 //! `restore` put things back (`left` tells what is not, with what hangs on it, `copies` what may be the only
 //! copy of something, `writing` brings files to their places, `renaming` those that are not kept), `compose` makes one change of several.
 
@@ -31,6 +31,7 @@ mod look;
 #[cfg(all(test, target_os = "linux"))]
 mod lossless;
 mod noted;
+mod numbers;
 #[cfg(all(test, target_os = "linux"))]
 mod parts;
 mod plan;

@@ -168,7 +168,7 @@ impl<'a> Stop<'a> {
         for Met { path, kind, size, facts } in &met {
             let seen = index.seen.get(path);
             let is_late = self.is_late(facts);
-            let is_same = seen.is_some_and(|seen| seen.facts.inode == facts.inode);
+            let is_same = seen.is_some_and(|seen| seen.facts.is_number_of(facts));
             if kind.is_none() {
                 folders.insert(path.clone(), *facts);
                 if is_late && !is_same && !self.is_meant(path, Some(facts)) {

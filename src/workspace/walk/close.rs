@@ -12,8 +12,14 @@ use super::ignoring::{Budget, FILES, Rules, first_lines, here};
 use crate::workspace::names::shown;
 
 /// What tells whether something is as it was, without a look into it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// Two are equal whatever file systems they are of: see [`Facts::is_number_of`].
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 pub(in crate::workspace) struct Facts {
+    /// Its file system; 0 where that is not known. A machine numbers those anew at every start, so it is kept
+    /// nowhere.
+    #[serde(skip)]
+    pub(in crate::workspace) device: u64,
     /// Its number on its file system.
     pub(in crate::workspace) inode: u64,
     /// Its permissions, as `chmod` has them.
@@ -24,7 +30,23 @@ pub(in crate::workspace) struct Facts {
     pub(in crate::workspace) changed: i128,
 }
 
+impl PartialEq for Facts {
+    fn eq(&self, other: &Self) -> bool {
+        let all = |of: &Self| (of.inode, of.mode, of.written, of.changed);
+        all(self) == all(other)
+    }
+}
+
+impl Eq for Facts {}
+
 impl Facts {
+    /// Whether both are of the same file, as far as its number tells: another file system, such as one that is
+    /// mounted within the workspace, has the same numbers for other files.
+    pub(in crate::workspace) fn is_number_of(&self, other: &Self) -> bool {
+        let are_apart = self.device != 0 && other.device != 0 && self.device != other.device;
+        self.inode == other.inode && !are_apart
+    }
+
     /// Those of something that was looked at.
     #[cfg(unix)]
     pub(in crate::workspace) fn of(found: &cap_std::fs::Metadata) -> Self {
@@ -32,6 +54,7 @@ impl Facts {
         let nanos =
             |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
         Self {
+            device: found.dev(),
             inode: found.ino(),
             mode: found.mode() & 0o7777,
             written: nanos(found.mtime(), found.mtime_nsec()),

@@ -94,6 +94,7 @@ fn facts(found: &Statx) -> Facts {
         i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
     };
     Facts {
+        device: rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor),
         inode: found.stx_ino,
         mode: u32::from(found.stx_mode) & 0o7777,
         written: nanos(&found.stx_mtime),
