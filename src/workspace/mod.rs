@@ -15,6 +15,7 @@ pub mod guard;
 mod list;
 mod locate;
 mod missing;
+mod modes;
 mod moving;
 mod names;
 mod nearest;

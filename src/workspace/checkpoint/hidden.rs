@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::look::{Difference, split};
 use super::plan::ancestors;
-use super::writing::set_mode;
 use super::{What, Why};
 use crate::workspace::Workspace;
+use crate::workspace::modes::set_mode;
 use crate::workspace::names::unescaped;
 use crate::workspace::walk::close::Facts;
 

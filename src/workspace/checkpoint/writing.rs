@@ -15,6 +15,7 @@ use super::restore::{Fault, Hand, Step, Unmade, sort};
 use super::{Change, What};
 use crate::atomic;
 use crate::error::{Error, Result};
+use crate::workspace::modes::set_mode;
 use crate::workspace::names::unescaped;
 use crate::workspace::plan::{give_to_owner, keep_owner};
 use crate::workspace::sync;
@@ -225,15 +226,4 @@ fn link(folder: &Dir, target: &str, name: &str) -> io::Result<()> {
 #[cfg(not(unix))]
 fn link(_: &Dir, _: &str, _: &str) -> io::Result<()> {
     Err(io::Error::other("links cannot be made here"))
-}
-
-#[cfg(unix)]
-pub(super) fn set_mode(folder: &Dir, name: &OsStr, mode: u32) -> io::Result<()> {
-    use cap_std::fs::{Permissions, PermissionsExt};
-    folder.set_permissions(name, Permissions::from_mode(mode))
-}
-
-#[cfg(not(unix))]
-pub(super) fn set_mode(_: &Dir, _: &OsStr, _: u32) -> io::Result<()> {
-    Ok(())
 }

@@ -11,6 +11,7 @@ use cap_std::fs::{Dir, Metadata, OpenOptions};
 use super::scope::{Role, Scope};
 use super::snapshot::{Content, Item, Root, What};
 use crate::protocol::{Digest, RelPath};
+use crate::workspace::modes::set_mode;
 use crate::workspace::names::{escaped_os, unescaped};
 use crate::workspace::{Workspace, without_blocking};
 
@@ -352,14 +353,6 @@ pub(super) fn let_in(dir: &Dir, name: &OsStr) {
 }
 
 /// Gives a folder's owner all rights to it.
-#[cfg(unix)]
 pub(super) fn open_up(dir: &Dir, name: &OsStr) -> io::Result<()> {
-    use cap_std::fs::{Permissions, PermissionsExt};
-    let mode = of_unix(&dir.symlink_metadata(name)?).mode;
-    dir.set_permissions(name, Permissions::from_mode(mode | 0o700))
-}
-
-#[cfg(not(unix))]
-pub(super) fn open_up(_: &Dir, _: &OsStr) -> io::Result<()> {
-    Ok(())
+    set_mode(dir, name, of_unix(&dir.symlink_metadata(name)?).mode | 0o700)
 }
