@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use cap_std::fs::{Dir, Metadata};
 
 use super::aside::Aside;
+use super::clocks::Clocks;
 use super::hidden::{Hidden, unreadable_at};
 use super::index::Known;
 use super::numbers::Numbers;
@@ -22,6 +23,8 @@ use crate::workspace::{Workspace, open_to_look};
 /// What was changed so short a time ago may change again without another time, in nanoseconds; on
 /// some file systems times are of two seconds.
 const YOUNG: i128 = 2_000_000_000;
+/// As the time of a look: nothing is so old that its times tell that it is as it was.
+const NEVER: i128 = i128::MIN;
 /// A file that is written while it is read is read so often.
 const TRIES: usize = 3;
 
@@ -47,6 +50,15 @@ impl Last {
             self.0 = Some((path.to_owned(), workspace.folder_at(path)?));
         }
         self.0.as_ref().map(|(_, folder)| folder).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Whether the times of what was met tell that it is as it was.
+    fn tells(&mut self, workspace: &Workspace, met: &Met, clocks: &mut Clocks) -> bool {
+        let (folder, name) = split(&met.path);
+        met.kind != Some(EntryKind::File)
+            || clocks.tell(met.facts.device, || {
+                Some((self.folder(workspace, folder).ok()?, unescaped(name)))
+            })
     }
 }
 
@@ -90,16 +102,24 @@ impl Store {
             self.index.earlier.values().filter(|known| !matches!(known.what, What::Unkept { .. }));
         let kept: Numbers = kept.map(|known| &known.facts).collect();
         let (mut differences, mut last) = (Vec::new(), Last::default());
+        let mut clocks = Clocks::default();
         for met in met {
             let was = self.index.earlier.remove(&met.path);
-            let holds = was.as_ref().is_some_and(|known| known.holds_for(&met));
+            let tells = last.tells(workspace, &met, &mut clocks);
+            let holds = tells && was.as_ref().is_some_and(|known| known.holds_for(&met));
             if !holds {
                 self.hold(was.iter().filter_map(|known| known.what.blob()));
             }
             let known = match was.as_ref().filter(|known| holds && !self.finds_room_for(known)) {
                 // Its file system may have another number since.
                 Some(known) => Known { facts: met.facts, ..known.clone() },
-                None => self.look_at_met(workspace, &met, was.as_ref(), &mut last, now)?,
+                None => self.look_at_met(
+                    workspace,
+                    &met,
+                    was.as_ref(),
+                    &mut last,
+                    if tells { now } else { NEVER },
+                )?,
             };
             let hidden = was.is_none() && self.index.hidden.hides(&met.path);
             let was_what = match &was {

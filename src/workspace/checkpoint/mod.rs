@@ -7,8 +7,8 @@
 //!   never is, nor is deaddrop's own state. A file that an operation itself changed is kept whatever
 //!   the rules say.
 //! - An unchanged file (number, size, times) is not read again: the index remembers it from the last
-//!   look. Its `changed` time is one that nobody can set; one that is so young that the file could
-//!   change once more within it is not relied upon.
+//!   look. Where its `changed` time is one that nobody can set (`clocks`), and not so young that the file
+//!   could change once more within it: else it is.
 //! - Times, owners and extended attributes are not kept.
 //!
 //! `index` remembers what was seen, `look` looks, `recorder` does so around the operations of a turn
@@ -21,6 +21,7 @@
 mod aside;
 mod below;
 mod brought;
+mod clocks;
 mod compose;
 mod copies;
 mod hands;

@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::brought::now_of_files;
+use super::clocks;
 use super::hidden::Hidden;
 use super::look::split;
 use super::plan::ancestors;
@@ -202,6 +203,9 @@ impl<'a> Stop<'a> {
 /// When deaddrop was stopped, in a time that those of the workspace's files can be compared with.
 fn comparable(workspace: &Workspace, left: Option<&Times>) -> Option<i128> {
     let left = left?;
+    if clocks::tell_of(&workspace.root, ".".as_ref()) != Some(true) {
+        return None;
+    }
     let root = workspace.root.try_clone().ok()?;
     let root = Times::of(&root.into_std_file())?;
     let same_clock = root.device == left.device || root.are_ours && left.are_ours;
