@@ -86,14 +86,9 @@ pub(in crate::protocol) fn blocks(text: &str) -> Blocks {
         first: [None; COMMANDS.len()],
         escaped: (0, 0),
         ignored: 0,
-<<<<<<< ours
         passed_over: Passed::default(),
         again: Vec::new(),
-=======
-        passed_over: false,
         thought: 0,
-        last_command: marks.iter().rposition(Mark::begins_command),
->>>>>>> theirs
         sought: [(0, None); COMMANDS.len()],
         numbered: None,
         blocks: Blocks {
@@ -135,19 +130,12 @@ pub(super) struct Reader<'a> {
     pub(super) escaped: (usize, usize),
     /// How many notes were left out.
     pub(super) ignored: usize,
-<<<<<<< ours
     /// Where the line that says which outbox it answers stands again, behind commands.
     pub(super) again: Vec<Again>,
     /// The whole tags that were read as words.
     pub(super) passed_over: Passed,
-=======
-    /// Which of the marks is the last tag that begins a command.
-    pub(super) last_command: Option<usize>,
-    /// Whether a whole tag was read as words.
-    pub(super) passed_over: bool,
     /// Up to where the last end of thoughts was looked at that has no beginning.
     pub(super) thought: usize,
->>>>>>> theirs
     /// Up to where an opening tag of each command was sought that no block begins with, and the last.
     pub(super) sought: [(usize, Option<usize>); COMMANDS.len()],
     /// Up to where a closing tag of an edit begins whose word is a number, once that was looked for.

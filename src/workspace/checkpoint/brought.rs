@@ -18,6 +18,9 @@ use super::writing::device;
 use crate::workspace::Workspace;
 use crate::workspace::walk::close::Facts;
 
+/// What a time of whole seconds may be behind, in nanoseconds.
+const COARSE: i128 = 2_000_000_000;
+
 /// What is known of something that no look had met before the commands of a turn.
 #[derive(Debug, Clone, Copy, Default)]
 struct Stranger {
@@ -61,6 +64,11 @@ pub(super) fn now_of_files() -> i64 {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn now_of_files() -> i64 {
     nanos(SystemTime::now()).and_then(|now| now.try_into().ok()).unwrap_or_default()
+}
+
+/// The last moment that a time of a file may stand for: some file systems have times of one second or of two.
+pub(super) fn latest(time: i128) -> i128 {
+    time + if time % 1_000_000_000 == 0 { COARSE - 1 } else { 0 }
 }
 
 fn nanos(time: SystemTime) -> Option<i128> {
@@ -149,11 +157,12 @@ impl Stranger {
         if after.is_some_and(|after| after.has(&facts)) {
             return Origin::Turn;
         }
-        if made.is_some_and(|made| made < since) || facts.changed != 0 && facts.changed < since {
+        let is_before = |time| latest(time) < since;
+        if made.is_some_and(is_before) || facts.changed != 0 && is_before(facts.changed) {
             return Origin::Before;
         }
         let perhaps = |perhaps| if perhaps { Origin::Perhaps } else { Origin::Turn };
-        let is_old = facts.written < since;
+        let is_old = latest(facts.written) < since;
         let (Some(before), Some(after)) = (before, after) else {
             return perhaps(made.is_none() && is_old);
         };

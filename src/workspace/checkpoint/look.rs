@@ -226,6 +226,9 @@ impl Store {
                 return Err(Error::io("look at", path.as_ref(), e));
             }
         };
+        if !workspace.lists(path) {
+            return Ok(None);
+        }
         let facts = Facts::of(&found);
         let unkept = |why| What::Unkept { why, is: identity(&facts, found.len()) };
         if workspace.is_state(path, &found) {

@@ -16,7 +16,7 @@
 //! they leave out, `brought` what came from there, `hidden` what could not be seen, `stopped` what a
 //! person changed after a hard stop, `noted` what is kept for that, `numbers` which file is which), `room` is made for what is kept, `plan` and
 //! `restore` put things back (`left` tells what is not, with what hangs on it, `copies` what may be the only
-//! copy of something, `writing` brings files to their places, `renaming` those that are not kept), `compose` makes one change of several.
+//! copy of something, `writing` brings files to their places, `renaming` those that are not kept, `spelling` where `a` is `A`), `compose` makes one change of several.
 
 mod aside;
 mod below;
@@ -43,6 +43,7 @@ mod renaming;
 mod restore;
 mod room;
 mod rules;
+mod spelling;
 mod stopped;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;

@@ -183,6 +183,19 @@ impl<'a> Recorder<'a> {
     }
 
     fn touch(&mut self, workspace: &Workspace, path: String, noted: &mut Noted) -> Result<()> {
+        // Where both are one file, its name may change, too.
+        if let Some(listed) = workspace.spelling(&path).filter(|listed| *listed != path) {
+            self.touch_listed(workspace, listed, noted)?;
+        }
+        self.touch_listed(workspace, path, noted)
+    }
+
+    fn touch_listed(
+        &mut self,
+        workspace: &Workspace,
+        path: String,
+        noted: &mut Noted,
+    ) -> Result<()> {
         if self.all.is_some() && self.hands.may_have_changed(&path) {
             let changed = self.is_changed(workspace, &path)?;
             self.hands.touch(path.clone(), changed);

@@ -193,7 +193,9 @@ impl Hand<'_> {
             }
             for (n, change) in changes().filter(|(_, change)| waits(change) == waiting) {
                 match &change.after {
-                    Some(What::Folder { .. }) => self.step(n, change, Self::make_folder)?,
+                    Some(What::Folder { .. }) => {
+                        self.step(n, change, |hand, change| hand.make_folder(n, change))?;
+                    }
                     Some(What::Unkept { .. }) => {
                         self.step(n, change, Self::move_back)?;
                     }
@@ -259,7 +261,12 @@ impl Hand<'_> {
     }
 
     pub(super) fn folder(&self, change: &Change) -> io::Result<Dir> {
-        self.workspace.folder_at(split(&change.path).0)
+        let folder = split(&change.path).0;
+        // Another one may be reached by it.
+        if !self.workspace.lists(folder) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        self.workspace.folder_at(folder)
     }
 
     pub(super) fn touched(&mut self, change: &Change) {
@@ -277,6 +284,8 @@ impl Hand<'_> {
 
     /// What stands there is to go.
     fn remove(&mut self, change: &Change) -> Step {
+        let carried = self.carried(change);
+        let change = carried.as_ref().unwrap_or(change);
         let now = self.now(change)?;
         let Some(found) = &now else { return Ok(None) };
         let name = unescaped(split(&change.path).1);
@@ -303,16 +312,21 @@ impl Hand<'_> {
         Ok(None)
     }
 
-    fn make_folder(&mut self, change: &Change) -> Step {
+    fn make_folder(&mut self, n: usize, change: &Change) -> Step {
         let name = unescaped(split(&change.path).1);
         match self.now(change)? {
             Some(What::Folder { .. }) => return Ok(None),
             Some(_) => return Ok(Some(Unmade::Meanwhile)),
             None => {}
         }
+        if !self.respell(n, change)? {
+            return Ok(Some(Unmade::Meanwhile));
+        }
         let folder = self.folder(change)?;
-        folder.create_dir(&name)?;
-        give_to_owner(&folder, name.as_os_str())?;
+        if self.now(change)?.is_none() {
+            folder.create_dir(&name)?;
+            give_to_owner(&folder, name.as_os_str())?;
+        }
         self.touched(change);
         self.set_mode(&change.path, 0o700)?;
         Ok(None)

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::brought::now_of_files;
+use super::brought::{latest, now_of_files};
 use super::clocks;
 use super::hidden::Hidden;
 use super::look::split;
@@ -22,9 +22,6 @@ use crate::workspace::Workspace;
 use crate::workspace::names::escaped;
 use crate::workspace::walk::close::{By, Facts, Met};
 use crate::workspace::walk::walk_closely;
-
-/// Some file systems have times of one second or of two, in nanoseconds.
-const COARSE: i128 = 2_000_000_000;
 
 /// What operations of the turn were to leave, and when it was stopped.
 struct Stop<'a> {
@@ -97,10 +94,7 @@ impl<'a> Stop<'a> {
 
     /// Whether something was changed later, as far as that can be told.
     fn is_late(&self, facts: &Facts) -> bool {
-        // What has whole seconds may have been changed at any time in them.
-        let coarse = facts.changed % 1_000_000_000 == 0;
-        let changed = facts.changed + if coarse { COARSE - 1 } else { 0 };
-        self.at.is_none_or(|at| changed > at)
+        self.at.is_none_or(|at| latest(facts.changed) > at)
     }
 
     /// Whether what stands somewhere is what an operation was to leave there.

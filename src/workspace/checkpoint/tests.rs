@@ -18,7 +18,12 @@ pub(super) struct Scene {
 }
 
 pub(super) fn scene() -> Scene {
-    let dir = tempfile::tempdir().unwrap();
+    scene_in(&std::env::temp_dir())
+}
+
+/// A scene in a folder of its own in this one.
+pub(super) fn scene_in(folder: &Path) -> Scene {
+    let dir = tempfile::tempdir_in(folder).unwrap();
     let root = dir.path().join("w");
     fs::create_dir(&root).unwrap();
     let workspace = Workspace::open(&root, &[], &defaults()).unwrap();

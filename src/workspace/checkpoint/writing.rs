@@ -12,6 +12,7 @@ use cap_std::fs::{Dir, OpenOptions};
 use super::look::{identity, is_closed, split};
 use super::plan::ancestors;
 use super::restore::{Fault, Hand, Step, Unmade, sort};
+use super::spelling::Listed;
 use super::{Change, What};
 use crate::atomic;
 use crate::error::{Error, Result};
@@ -121,6 +122,9 @@ impl Hand<'_> {
         if identity_of(&folder, &name) != ready.place {
             return Ok(Some(Unmade::Meanwhile));
         }
+        if !self.respell(ready.change, change)? {
+            return Ok(Some(Unmade::Meanwhile));
+        }
         folder.rename(self.plan.temporary(ready.change), &folder, &name)?;
         self.touched(change);
         Ok(None)
@@ -175,6 +179,9 @@ impl Hand<'_> {
 /// same file may have been put back meanwhile, which changes no more than its last time.
 fn identity_of(folder: &Dir, name: &OsStr) -> Option<String> {
     let found = folder.symlink_metadata(name).ok()?;
+    if !matches!(Listed::of(folder, name), Listed::So) {
+        return None;
+    }
     Some(identity(&Facts { changed: 0, ..Facts::of(&found) }, found.len()))
 }
 
