@@ -98,9 +98,10 @@ fn waiting(sessions: &Sessions, store: &Store) -> Result<BTreeSet<BlobId>> {
 
 /// The checkpoints of all sessions, the oldest first; and how many bytes are kept in all.
 pub fn kept(config: &Config) -> Result<(Vec<Kept>, u64)> {
-    let mut store = store(config);
+    let store = store(config);
     let kept = all(config, &store)?;
-    Ok((kept, store.size()))
+    // Counted, as `prune` counts it: what was noted may be of before a stop.
+    Ok((kept, store.blobs.all().iter().map(|(_, length)| length).sum()))
 }
 
 fn all(config: &Config, store: &Store) -> Result<Vec<Kept>> {

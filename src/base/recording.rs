@@ -91,6 +91,7 @@ impl Base {
         }
         let rules = rules.map(|rules| store.note(&rules)).transpose()?;
         store.settle()?;
+        store.note_size();
         Ok(Changed { rules, ..told(store, &composed([earlier, changes]), records) })
     }
 }

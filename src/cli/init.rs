@@ -158,14 +158,8 @@ fn refuse(folder: &Path, force: bool) -> Result<()> {
     if let Some(why) = wide::told(folder).filter(|_| !force) {
         return no(format!("{why}; choose a project, or say --force"));
     }
-    if let Some(git) = config::git_directory(folder) {
-        let project = match git.parent() {
-            Some(project) if git.ends_with(".git") => project.display().to_string(),
-            _ => "a clone of it".to_owned(),
-        };
-        return no(format!(
-            "this is a git directory, or lies in one, and git runs what replies would write there, its hooks; choose the folder with the project's files: {project}"
-        ));
+    if let Some(why) = config::no_place_in_git(folder) {
+        return no(why);
     }
     let above = match config::above(folder) {
         Ok(above) => above,
@@ -198,7 +192,9 @@ fn refuse(folder: &Path, force: bool) -> Result<()> {
     }
     let sessions = folder.join("sessions/journal");
     if sessions.exists() && fs::symlink_metadata(folder.join(FILE)).is_err() && !force {
-        return no("it is a base directory already, whose sessions would no longer be found; go on with `deaddrop new`, or say --force".to_owned());
+        return no(format!(
+            "`deaddrop new` was run here without `init`, and its sessions, in sessions/, would no longer be found: go on with `deaddrop new`, which works on workspace/; or say --force, which makes the project itself the workspace, keeps deaddrop's own files in {FOLDER}/ from now on, and leaves all that is here where it is (`deaddrop log --sessions-dir sessions` still tells of the sessions)"
+        ));
     }
     Ok(())
 }

@@ -344,8 +344,9 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         return Err(Error::no_base(&config.base));
     }
     if !command.only_looks() {
-        consent::require(&consent, &talk)?;
+        // What cannot be, nobody is asked about.
         config.holds_no_others()?;
+        consent::require(&consent, &talk)?;
     }
     if by == By::Search && command.makes_base() {
         talk.say(&format!("In the base directory {}:", config.base.display()));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::Context;
-use crate::config::{Config, Mode, known_within, state_home};
+use crate::config::{Config, Mode, known_within, no_place_in_git, state_home};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::rpc::{At, Bases, Listening, Own, Served, Serving};
@@ -178,6 +178,9 @@ impl Root {
         let path = asked.canonicalize().map_err(|e| Error::io("open --root", asked, e))?;
         if !path.is_dir() {
             return Err(Error::usage(format!("--root '{}' is no folder", asked.display())));
+        }
+        if let Some(why) = no_place_in_git(&path) {
+            return Err(Error::usage(format!("--root '{}': {why}", asked.display())));
         }
         if path.parent().is_none() && config.sandbox.mode != Mode::Off {
             return Err(Error::usage(

@@ -39,6 +39,19 @@ pub fn ask_git<T: AsRef<OsStr>>(
     }
 }
 
+/// Why a folder can be no place for replies to work in: it is a git directory, or lies in one. None where it is
+/// none.
+pub fn no_place_in_git(folder: &Path) -> Option<String> {
+    let git = git_directory(folder)?;
+    let project = match git.parent() {
+        Some(project) if git.ends_with(".git") => project.display().to_string(),
+        _ => "a clone of it".to_owned(),
+    };
+    Some(format!(
+        "this is a git directory, or lies in one, and git runs what replies would write there, its hooks; choose the folder with the project's files: {project}"
+    ))
+}
+
 /// What git keeps in a git directory, where that is not told by its name. Who has another folder there
 /// reaches nothing of git's.
 const PARTS: [&str; 12] = [

@@ -40,7 +40,7 @@ pub use about::about;
 pub use change::{Draft, check_name, set, unset};
 pub use consent::Consent;
 pub use finding::{above, find, has_marks};
-pub use git::{ask_git, git_directory};
+pub use git::{ask_git, git_directory, no_place_in_git};
 pub use guest::{Guest, Way};
 pub use in_force::{InForce, Source, in_force};
 #[cfg(test)]
@@ -119,8 +119,8 @@ impl Config {
     /// is what another base directory keeps its own files in.
     pub fn load(base: &Path, flags: Raw) -> Result<Self> {
         let (config, consent) = Self::look(base, flags)?;
-        consent.require()?;
         config.holds_no_others()?;
+        consent.require()?;
         Ok(config)
     }
 

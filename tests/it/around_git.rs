@@ -20,6 +20,8 @@ fn a_git_directory_is_no_project_and_no_workspace() {
             assert!(!base.exists(&format!("{folder}/deaddrop.toml")), "{folder}");
             assert!(!base.exists(&format!("{folder}/.deaddrop")), "{folder}");
         }
+        let run = base.run(&["rpc", "--root", folder]).with_code(2);
+        assert!(run.stderr.contains("this is a git directory, or lies in one"), "{run:?}");
         base.sh("rm -rf settings; mkdir settings");
         base.write("settings/deaddrop.toml", "");
         let place = format!("../{folder}");
@@ -28,7 +30,7 @@ fn a_git_directory_is_no_project_and_no_workspace() {
         assert!(run.stderr.contains("is a git directory, and git runs"), "{run:?}");
         assert_eq!(base.read("settings/deaddrop.toml"), "");
         base.write("settings/deaddrop.toml", format!("workspace_dir = \"{place}\"\n"));
-        base.run(&["-C", "settings", "config", "allow"]).ok();
+        // Nobody is asked about what cannot be.
         let run = base.run(&["-C", "settings", "new", "--no-watch", "A task"]).with_code(2);
         assert!(run.stderr.contains("cannot be the workspace: it is a git directory"), "{run:?}");
         let doctor = base.run(&["-C", "settings", "doctor"]).with_code(1).stdout;

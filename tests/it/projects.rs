@@ -138,7 +138,7 @@ fn init_leaves_alone_what_is_there() {
 
     let base = Base::new();
     base.run(&["new", "--no-watch", "A task"]).ok();
-    refused(&base, &["init"], "whose sessions would no longer be found");
+    refused(&base, &["init"], "its sessions, in sessions/, would no longer be found");
 }
 
 #[test]

@@ -185,6 +185,11 @@ fn checkpoints_are_listed_and_pruned_and_what_is_gone_is_said() {
     assert_eq!(list.lines().count(), 3, "{list}");
     let first: Value = serde_json::from_str(list.lines().next().unwrap()).unwrap();
     assert!(first["isWhole"] == true && first["files"] == 1 && first["bytes"].as_u64() > Some(2));
+    // Both tell the same.
+    let told = base.run(&["checkpoints"]).ok().stderr;
+    let all = told.split("Kept in all: ").nth(1).unwrap().split(',').next().unwrap();
+    let pruned = base.run(&["checkpoints", "prune"]).ok().stderr;
+    assert!(pruned.contains(&format!("Kept: {all} (before: {all})")), "{told}{pruned}");
     let pruned = base.run(&["checkpoints", "prune", "--max-bytes", "0"]).ok();
     assert!(
         pruned.stderr.starts_with("3 checkpoints removed. Kept: 0 bytes (before: "),
