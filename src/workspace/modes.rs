@@ -66,7 +66,7 @@ mod tests {
             fs::write(at(name), name).unwrap();
             fs::set_permissions(at(name), Permissions::from_mode(0o600)).unwrap();
         }
-        fs::set_permissions(at("shut"), Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(at("shut"), Permissions::from_mode(0o000)).unwrap();
         for (target, link) in [("a", "link"), ("d", "folder"), ("gone", "none")] {
             symlink(target, at(link)).unwrap();
         }
