@@ -144,6 +144,8 @@ mod tracked_settings;
 #[cfg(target_os = "linux")]
 mod undo;
 #[cfg(target_os = "linux")]
+mod undo_brought;
+#[cfg(target_os = "linux")]
 mod undo_kept;
 mod undo_left;
 #[cfg(target_os = "linux")]

@@ -53,13 +53,9 @@ impl Store {
         self.hold_anew();
         self.hold_all(&changes);
         let key = format!(".deaddrop-{}", uuid::Uuid::new_v4().simple());
-        let homes = moves(&changes);
-        let ends: BTreeSet<String> =
-            homes.iter().flat_map(|(a, b)| [a.clone(), b.clone()]).collect();
-        let mut plan = Plan { key, moves: homes, ..Plan::default() };
+        let mut plan = Plan { key, ..Plan::default() };
         let mut left = Left::default();
-        let paths = changes.iter().map(|change| change.path.as_str());
-        let opened = Opened::above(workspace, paths.filter(|path| !workspace.is_below_one(path)));
+        let mut all = Vec::new();
         for mut change in changes {
             if workspace.is_below_one(&change.path) {
                 let why = "its name is protected: only you write it".to_owned();
@@ -71,6 +67,14 @@ impl Store {
                 change.brought.clear();
             }
             left.meet(&mut change);
+            all.push(change);
+        }
+        // Where something brought comes back, nothing is moved away from.
+        plan.moves = moves(&all);
+        let ends: BTreeSet<String> =
+            plan.moves.iter().flat_map(|(a, b)| [a.clone(), b.clone()]).collect();
+        let opened = Opened::above(workspace, all.iter().map(|change| change.path.as_str()));
+        for change in all {
             let told = change.shown();
             let known = [change.before.as_ref(), change.after.as_ref()];
             let is_end = ends.contains(&change.path);
@@ -101,7 +105,12 @@ impl Store {
             if is_so || is_other && !force {
                 continue;
             }
-            let is_renamed = is_end && !is_other;
+            // Only where it stands by itself: else it would go with what takes its place.
+            let ends_alone = matches!(
+                (&now, &change.after),
+                (Some(What::Unkept { .. }), None) | (None, Some(What::Unkept { .. }))
+            );
+            let is_renamed = is_end && !is_other && ends_alone;
             let cannot =
                 if is_renamed { None } else { self.cannot(now.as_ref(), change.after.as_ref())? };
             // What is written came from elsewhere, as far as taking this back goes.

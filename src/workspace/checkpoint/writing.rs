@@ -59,6 +59,11 @@ impl Hand<'_> {
         if now == change.after {
             return Ok(None);
         }
+        // Of what is not kept this is the only copy, whatever was planned.
+        if now.as_ref().is_some_and(What::is_unkept) {
+            let is_planned = now == change.before;
+            return Ok(Some(if is_planned { Unmade::Copy } else { Unmade::Meanwhile }));
+        }
         // One sort was removed before another is made.
         let is_free = now.is_none() && sort(change.before.as_ref()) != 1;
         if now != change.before && !is_free {
