@@ -83,7 +83,8 @@ impl Base {
             let cut_off = plan.conflicts.iter().any(|path| mixed.contains(path));
             let cut_off = if cut_off { cut_off_in(&recovered) } else { String::new() };
             let again = brings_back(&session, matches!(back, Back::Turns(_)));
-            return Err(Error::undo(refusal(&plan.conflicts, &again, &cut_off)));
+            let besides = besides(&plan.brought) + &cut_off;
+            return Err(Error::undo(refusal(&plan.conflicts, &again, &besides)));
         }
         if redid.is_none() && plan.changes.is_empty() && !plan.left.is_empty() {
             return Err(Error::undo(nothing_of(&undid, &plan, next)));
@@ -91,7 +92,10 @@ impl Base {
         if let Some(passed) = passed_over(&passed) {
             observer.noticed(&format!("{passed}; passed over"));
         }
-        if plan.brought > 0 {
+        if force && !plan.brought.is_empty() {
+            let named = named(plan.brought.iter());
+            observer.noticed(&format!("{named} was there before, under a name that is not kept, and is taken away; `deaddrop redo` brings it back"));
+        } else if !plan.brought.is_empty() {
             observer.noticed(&format!("{BY_FORCE} (after a `redo` of this)"));
         }
         let aside = put_aside(&plan, &brings_back(&session, redid.is_none()), &session);
@@ -266,7 +270,7 @@ fn nothing_of(turns: &[u32], plan: &Plan, next: Option<(usize, u32)>) -> String 
         Some((n, sequence)) => format!("`deaddrop undo {n}` goes on to turn {sequence}"),
         None => "No earlier turn that stands has changed a file that is kept".to_owned(),
     };
-    let force = if plan.brought == 0 { String::new() } else { format!("{BY_FORCE}. ") };
+    let force = if plan.brought.is_empty() { String::new() } else { format!("{BY_FORCE}. ") };
     format!(
         "of turn{s} {} nothing can be taken back, and nothing was touched: {}. {force}{go_on}",
         which.join(", "),
@@ -284,10 +288,21 @@ fn cut_off_in(turns: &[u32]) -> String {
     )
 }
 
-fn refusal(conflicts: &[String], again: &str, cut_off: &str) -> String {
+/// Said of what was there before and goes by force, too, where that is asked for for something else.
+fn besides(brought: &[String]) -> String {
+    if brought.is_empty() {
+        return String::new();
+    }
+    let named = named(brought.iter());
+    format!(
+        ". It also takes away {named}: what was there before the turn, under a name that is not kept"
+    )
+}
+
+fn refusal(conflicts: &[String], again: &str, besides: &str) -> String {
     let (was, them) = if conflicts.len() == 1 { ("was", "it") } else { ("were", "them") };
     format!(
-        "{} {was} changed since, and nothing was touched: {}. `--force` puts {them} back all the same; what stands there now is kept, and {again}{cut_off}",
+        "{} {was} changed since, and nothing was touched: {}. `--force` puts {them} back all the same; what stands there now is kept, and {again}{besides}",
         count(conflicts.len(), "file"),
         named(conflicts.iter())
     )

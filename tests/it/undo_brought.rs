@@ -1,6 +1,8 @@
 //! What a command brought from among ignored files, and large files that were moved, in turns that are taken
 //! back one by one and together.
 
+use std::fs;
+
 use crate::support::{Base, Run};
 
 fn command(script: &str) -> String {
@@ -44,4 +46,36 @@ fn a_large_file_that_was_moved_to_where_something_had_been_brought_is_not_lost()
     assert!(!base.exists("workspace/e"));
     base.run(&["redo"]).ok();
     assert_eq!(base.read("workspace/e"), big);
+}
+
+#[test]
+fn what_was_brought_and_stays_is_no_conflict_however_it_was_changed() {
+    let base = scene("mv .envx env.bak; echo two > a");
+    base.write("workspace/env.bak", "mine\n");
+    tells(&base.run(&["undo"]).ok(), &["'env.bak' is left as it is: it was there before"]);
+    assert_eq!(base.read("workspace/a") + &base.read("workspace/env.bak"), "one\nmine\n");
+    base.run(&["redo"]).ok();
+    assert_eq!(base.read("workspace/a") + &base.read("workspace/env.bak"), "two\nmine\n");
+    // Where force is needed, what it takes away besides is told, and once more when it does.
+    base.write("workspace/a", "three\n");
+    let refused = base.run(&["undo"]).with_code(1);
+    tells(
+        &refused,
+        &["1 file was changed since", "nothing was touched: 'a'", "takes away 'env.bak'"],
+    );
+    let forced = base.run(&["undo", "--force"]).ok();
+    tells(&forced, &["'env.bak' was there before", "is taken away"]);
+    assert_eq!(base.read("workspace/a"), "one\n");
+    assert!(!base.exists("workspace/env.bak"));
+    base.run(&["redo"]).ok();
+    assert_eq!(base.read("workspace/a") + &base.read("workspace/env.bak"), "three\nmine\n");
+}
+
+#[test]
+fn what_the_person_removed_of_what_was_brought_is_not_said_to_stand() {
+    let base = scene("mv .envx env.bak; echo two > a");
+    fs::remove_file(base.at("workspace/env.bak")).unwrap();
+    let undo = base.run(&["undo"]).ok();
+    assert!(!undo.stderr.contains("env.bak"), "{undo:?}");
+    assert_eq!(base.read("workspace/a"), "one\n");
 }

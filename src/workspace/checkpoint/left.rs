@@ -47,6 +47,22 @@ impl Left {
         }
     }
 
+    /// Whether this is what was brought, and nothing is to become of it: then nobody can have changed what is
+    /// to be taken back. What the person has removed since is not told as left.
+    pub(super) fn stays_as_brought(&mut self, workspace: &Workspace, change: &Change) -> bool {
+        if !self.brought.contains_key(&change.path) || change.before != change.after {
+            return false;
+        }
+        match workspace.stands_at(&change.path) {
+            Ok((_, found)) => drop(self.places.insert(change.path.clone(), found.is_dir())),
+            Err(e) if workspace.tells_nothing_is_there(&change.path, &e) => {
+                self.brought.remove(&change.path);
+            }
+            Err(_) => self.stands(change),
+        }
+        true
+    }
+
     /// Whether what stands there is left.
     pub(super) fn stays(&self, path: &str) -> bool {
         self.places.contains_key(path)
@@ -92,8 +108,9 @@ impl Plan {
         for (path, perhaps) in &left.brought {
             if !ancestors(path).any(|above| above != path && left.brought.contains_key(above)) {
                 let why = if *perhaps { PERHAPS } else { BROUGHT };
-                self.left.push((visible_line(&shown(path)).into_owned(), why.to_owned()));
-                self.brought += 1;
+                let told = visible_line(&shown(path)).into_owned();
+                self.left.push((told.clone(), why.to_owned()));
+                self.brought.push(told);
             }
         }
         let going = self.changes.iter().filter(|change| is_folder_that_goes(change));

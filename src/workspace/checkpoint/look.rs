@@ -327,7 +327,7 @@ impl Workspace {
 
     /// Whether this error of a look at a path says that nothing stands there: it is gone, or a folder on the
     /// way is gone or is something else now, or no such name can be.
-    fn tells_nothing_is_there(&self, path: &str, error: &io::Error) -> bool {
+    pub(super) fn tells_nothing_is_there(&self, path: &str, error: &io::Error) -> bool {
         use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
         let mut on_the_way = ancestors(path).filter(|above| *above != path);
         matches!(error.kind(), NotFound | NotADirectory | InvalidFilename | InvalidInput)

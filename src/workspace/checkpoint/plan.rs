@@ -35,9 +35,10 @@ pub struct Plan {
     /// What somebody has changed since, by its path for people.
     #[serde(skip)]
     pub conflicts: Vec<String>,
-    /// How much of what is left was there before the turn, or may have been: that is not left by force.
+    /// What was there before the turn, or may have been, under a name that is not kept, by its path for
+    /// people: it is left, and by force it goes.
     #[serde(skip)]
-    pub brought: usize,
+    pub brought: Vec<String>,
 }
 
 impl Store {
@@ -55,7 +56,7 @@ impl Store {
         let key = format!(".deaddrop-{}", uuid::Uuid::new_v4().simple());
         let mut plan = Plan { key, ..Plan::default() };
         let mut left = Left::default();
-        let mut all = Vec::new();
+        let (mut all, mut forced) = (Vec::new(), BTreeSet::new());
         for mut change in changes {
             if workspace.is_below_one(&change.path) {
                 let why = "its name is protected: only you write it".to_owned();
@@ -63,8 +64,9 @@ impl Store {
                 left.copies.miss(change.after.as_ref());
                 continue;
             }
-            if force {
+            if force && !change.brought.is_empty() {
                 change.brought.clear();
+                forced.insert(change.path.clone());
             }
             left.meet(&mut change);
             all.push(change);
@@ -75,6 +77,9 @@ impl Store {
             plan.moves.iter().flat_map(|(a, b)| [a.clone(), b.clone()]).collect();
         let opened = Opened::above(workspace, all.iter().map(|change| change.path.as_str()));
         for change in all {
+            if left.stays_as_brought(workspace, &change) {
+                continue;
+            }
             let told = change.shown();
             let known = [change.before.as_ref(), change.after.as_ref()];
             let is_end = ends.contains(&change.path);
@@ -129,6 +134,10 @@ impl Store {
         }
         plan.leave_what_hangs_on_it(workspace, &self.index.rules, left);
         plan.drop_ways(&ways);
+        let is_below = |path: &str| ancestors(split(path).0).any(|above| forced.contains(above));
+        let taken = plan.changes.iter().filter(|c| forced.contains(&c.path) && !is_below(&c.path));
+        let taken: Vec<String> = taken.map(Change::shown).collect();
+        plan.brought.extend(taken);
         plan.open(workspace, &opened);
         Ok(plan)
     }
