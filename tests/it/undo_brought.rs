@@ -79,3 +79,29 @@ fn what_the_person_removed_of_what_was_brought_is_not_said_to_stand() {
     assert!(!undo.stderr.contains("env.bak"), "{undo:?}");
     assert_eq!(base.read("workspace/a"), "one\n");
 }
+
+#[test]
+fn the_time_that_a_rename_sets_is_no_change_of_a_large_file() {
+    let made = "head -c 2000 /dev/zero > big; echo two > a";
+    let left = "'big' is left as it is: what it is now is not kept";
+    let one_by_one = scene(made);
+    one_by_one.apply(&moved("big", "b2"));
+    one_by_one.run(&["undo"]).ok();
+    tells(&one_by_one.run(&["undo"]).ok(), &[left]);
+    let together = scene(made);
+    together.apply(&moved("big", "b2"));
+    together.run(&["undo"]).ok();
+    together.run(&["redo"]).ok();
+    tells(
+        &together.run(&["undo", "2"]).ok(),
+        &["'b2' is left as it is: what it is now is not kept"],
+    );
+    let with_another = scene(made);
+    with_another.apply(&moved("big", "b2"));
+    with_another.run(&["undo"]).ok();
+    with_another.apply(&moved("big", "b3"));
+    tells(&with_another.run(&["undo", "2"]).ok(), &["'b3' is left as it is"]);
+    for base in [one_by_one, together, with_another] {
+        assert_eq!(base.read("workspace/a"), "one\n");
+    }
+}

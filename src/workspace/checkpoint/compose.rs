@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Change;
+use super::renaming::is_same;
 
 /// These changes, one list after the other, as one list: of each place what stood there first, and
 /// what does in the end. Where it was something else in between than what the list before left, somebody
@@ -13,7 +14,8 @@ pub fn composed(lists: impl IntoIterator<Item = Vec<Change>>) -> Vec<Change> {
         match all.get_mut(&change.path) {
             None => drop(all.insert(change.path.clone(), change)),
             Some(known) => {
-                known.mixed |= change.mixed || known.after != change.before;
+                let goes_on = is_same(known.after.as_ref(), change.before.as_ref());
+                known.mixed |= change.mixed || !goes_on;
                 known.by_command |= change.by_command;
                 known.moved |= change.moved;
                 if !change.brought.is_empty() {

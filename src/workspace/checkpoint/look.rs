@@ -11,6 +11,7 @@ use super::hidden::{Hidden, unreadable_at};
 use super::index::Known;
 use super::numbers::Numbers;
 use super::plan::ancestors;
+use super::renaming::is_same;
 use super::{Store, What, Why};
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
@@ -256,7 +257,7 @@ impl Store {
     }
 
     /// What stands at a path, as `look_at` has it, or as one of these says it where it is that and not
-    /// kept.
+    /// kept: a rename makes no other of it.
     pub(super) fn look_for(
         &mut self,
         workspace: &Workspace,
@@ -264,11 +265,15 @@ impl Store {
         keep: bool,
         known: [Option<&What>; 2],
     ) -> Result<Option<What>> {
-        for what in known.into_iter().flatten() {
-            if let What::Unkept { is, .. } = what
-                && workspace.identity_at(path).is_ok_and(|now| now == *is)
-            {
-                return Ok(Some(what.clone()));
+        if let Ok(is) = workspace.identity_at(path) {
+            let now = |what: &What| what.unkept().map(|why| What::Unkept { why, is: is.clone() });
+            let known = || known.into_iter().flatten();
+            let found = known().find(|what| now(what).as_ref() == Some(*what));
+            let found = found
+                .or_else(|| known().find(|what| is_same(now(what).as_ref(), Some(*what))))
+                .filter(|what| what.is_unkept());
+            if found.is_some() {
+                return Ok(found.cloned());
             }
         }
         self.look_at(workspace, path, keep)

@@ -92,10 +92,11 @@ impl Store {
             // What was unknown cannot come back, whatever stands there.
             let is_unknown = is_unknown(&change.path, change.after.as_ref());
             // What somebody did in between may also be what a later turn moved on, or removed.
-            let is = |what: &Option<What>| {
-                now == *what || is_end && is_same(now.as_ref(), what.as_ref())
-            };
-            let is_so = is(&change.after) && !is_unknown;
+            let is = |what: &Option<What>| is_same(now.as_ref(), what.as_ref());
+            // A turn may have written something else into it, and given it its time back.
+            let is_moved = is_end || change.moved;
+            let is_so = now == change.after || is_moved && is(&change.after);
+            let is_so = is_so && !is_unknown;
             let is_other = (change.mixed || !is_so && !is(&change.before)) && !is_unknown;
             if is_end && is_other && force {
                 now = self.look_at(workspace, &change.path, force)?;
