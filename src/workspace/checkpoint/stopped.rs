@@ -97,11 +97,25 @@ impl<'a> Stop<'a> {
         self.at.is_none_or(|at| latest(facts.changed) > at)
     }
 
-    /// Whether what stands somewhere is what an operation was to leave there.
-    fn is_meant(&self, path: &str, facts: Option<&Facts>) -> bool {
+    /// Whether what stands somewhere is what an operation was to leave there, where this had stood before.
+    /// It makes what is missing, and leaves the permissions of what is there.
+    fn is_meant(&self, path: &str, facts: Option<&Facts>, stood: Option<&What>) -> bool {
+        let has_mode = |made: u32| {
+            facts.is_none_or(|facts| match stood {
+                Some(stood) => stood.mode().is_none_or(|mode| facts.mode == mode),
+                None => is_as_made(facts.mode, made),
+            })
+        };
         if facts.is_some() && self.ours.contains(path) {
-            return true;
+            let is_folder = self.workspace.stands_at(path).is_ok_and(|(_, found)| found.is_dir());
+            return !is_folder || stood.is_none() && has_mode(0o777);
         }
+        let is_moved = matches!(self.meant.get(path), Some(Meant::Moved(_)));
+        self.is_left(path, facts) && (is_moved || has_mode(0o666))
+    }
+
+    /// The same of what it holds alone.
+    fn is_left(&self, path: &str, facts: Option<&Facts>) -> bool {
         match self.meant.get(path) {
             Some(Meant::Content(path, after)) => {
                 self.workspace.digest(path).is_ok_and(|now| now.as_ref() == *after)
@@ -139,7 +153,8 @@ impl<'a> Stop<'a> {
             let tells = own.or_else(|| {
                 ancestors(path).collect::<Vec<_>>().into_iter().rev().chain([""]).find_map(facts)
             });
-            if tells.is_none_or(|facts| self.is_late(&facts)) && !self.is_meant(path, own.as_ref())
+            if tells.is_none_or(|facts| self.is_late(&facts))
+                && !self.is_meant(path, own.as_ref(), stood.as_ref())
             {
                 theirs.insert(path.clone());
             }
@@ -162,11 +177,12 @@ impl<'a> Stop<'a> {
         let mut theirs = BTreeSet::new();
         for Met { path, kind, size, facts } in &met {
             let seen = index.seen.get(path);
+            let stood = seen.map(|seen| &seen.what);
             let is_late = self.is_late(facts);
             let is_same = seen.is_some_and(|seen| seen.facts.is_number_of(facts));
             if kind.is_none() {
                 folders.insert(path.clone(), *facts);
-                if is_late && !is_same && !self.is_meant(path, Some(facts)) {
+                if is_late && !is_same && !self.is_meant(path, Some(facts), stood) {
                     came.insert(path);
                 }
             }
@@ -175,7 +191,7 @@ impl<'a> Stop<'a> {
                 _ => seen.facts != *facts || seen.size != *size,
             });
             let is_theirs = is_late || ancestors(path).any(|above| came.contains(above));
-            if differs && is_theirs && !self.is_meant(path, Some(facts)) {
+            if differs && is_theirs && !self.is_meant(path, Some(facts), stood) {
                 theirs.insert(path.clone());
             }
         }
@@ -186,12 +202,21 @@ impl<'a> Stop<'a> {
         for path in gone {
             let above = ancestors(path).filter_map(|above| folders.get(above)).last();
             let tells = above.or_else(|| folders.get(""));
-            if tells.is_none_or(|facts| self.is_late(facts)) && !self.is_meant(path, None) {
+            if tells.is_none_or(|facts| self.is_late(facts)) && !self.is_meant(path, None, None) {
                 theirs.insert(path.clone());
             }
         }
         Ok(theirs)
     }
+}
+
+/// Whether these are permissions that something new gets of those; where the umask is not told, none are taken
+/// for another's. The group that a folder hands on is no change.
+fn is_as_made(mode: u32, of: u32) -> bool {
+    let told = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let umask = told.lines().find_map(|line| line.strip_prefix("Umask:"));
+    let umask = umask.and_then(|umask| u32::from_str_radix(umask.trim(), 8).ok());
+    umask.is_none_or(|umask| mode & !0o2000 == of & !umask)
 }
 
 /// When deaddrop was stopped, in a time that those of the workspace's files can be compared with.
@@ -214,6 +239,7 @@ mod tests {
 
     use super::super::tests::scene;
     use super::*;
+    use crate::protocol::Existing;
 
     #[test]
     fn where_clocks_cannot_be_compared_all_that_differs_is_the_persons() {
@@ -242,5 +268,48 @@ mod tests {
         for left in [None, Some(elsewhere), Some(set_back)] {
             assert_eq!(theirs(left.clone()), ["a", "b"], "{left:?}");
         }
+    }
+
+    /// What is the person's where a turn has begun that makes `d/x`, has made it, and this was done since it
+    /// was stopped; `command` says whether a command came before.
+    fn after_a_stop(begin: &str, command: bool, done: &str) -> Vec<String> {
+        let mut scene = scene();
+        scene.sh(begin);
+        let path = RelPath::parse("d/x").unwrap();
+        let mut recorder = Recorder::new(&mut scene.store);
+        let mut noted = Vec::new();
+        if command {
+            noted.extend(recorder.before_command(&scene.workspace).map(|noted| noted.0));
+        }
+        let plan = scene.workspace.plan_create(&path, b"made", Existing::Replace, false).unwrap();
+        noted.extend(recorder.before_file(&scene.workspace, plan.effect()));
+        drop(recorder);
+        let effect = Effect::File(Box::new(plan.effect().clone()));
+        plan.execute().unwrap();
+        let root = File::open(scene.dir.path().join("w")).unwrap();
+        let later = Times { written: now_of_files().into(), ..Times::of(&root).unwrap() };
+        while i128::from(now_of_files()) <= later.written {
+            std::thread::yield_now();
+        }
+        scene.sh(done);
+        let noted = scene.store.changed_since(&scene.workspace, &noted, &[&effect], Some(&later));
+        noted.map(|noted| noted.theirs).unwrap_or_default()
+    }
+
+    #[test]
+    fn permissions_that_no_operation_gives_are_the_persons() {
+        for command in [false, true] {
+            let theirs = |begin: &str, done: &str| after_a_stop(begin, command, done).join(" ");
+            assert_eq!(theirs("true", "true"), "", "{command}");
+            assert_eq!(
+                theirs("mkdir -m 750 d; echo x > d/x; chmod 755 d/x", "true"),
+                "",
+                "{command}"
+            );
+            assert_eq!(theirs("true", "chmod 600 d/x"), "d/x", "{command}");
+            assert_eq!(theirs("mkdir d; echo x > d/x", "chmod 600 d/x"), "d/x", "{command}");
+            assert_eq!(theirs("true", "chmod 700 d"), "d", "{command}");
+        }
+        assert_eq!(after_a_stop("mkdir d", true, "chmod 700 d"), ["d"]);
     }
 }
