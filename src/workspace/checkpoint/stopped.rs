@@ -29,7 +29,7 @@ struct Stop<'a> {
     /// In nanoseconds since 1970; None where times tell nothing.
     at: Option<i128>,
     /// What was to stand in the places of operations.
-    meant: BTreeMap<String, Meant<'a>>,
+    meant: BTreeMap<String, Vec<Meant<'a>>>,
     /// Folders that stand above what was to be there, and the files that were to be named so: operations make
     /// them.
     ours: BTreeSet<String>,
@@ -65,7 +65,8 @@ impl Store {
 
 impl<'a> Stop<'a> {
     fn of(workspace: &'a Workspace, effects: &[&'a Effect], left: Option<&Times>) -> Self {
-        let (mut meant, mut ours) = (BTreeMap::new(), BTreeSet::new());
+        let mut meant: BTreeMap<String, Vec<Meant>> = BTreeMap::new();
+        let mut ours = BTreeSet::new();
         let key = |path: &RelPath| escaped(path.as_str().as_bytes());
         for effect in effects {
             let to = match effect {
@@ -76,12 +77,13 @@ impl<'a> Stop<'a> {
                         "" => name.clone(),
                         folder => format!("{folder}/{name}"),
                     }));
-                    meant.insert(key, Meant::Content(path, after));
+                    meant.entry(key).or_default().push(Meant::Content(path, after));
                     path
                 }
                 Effect::Move(effect) => {
-                    meant.insert(key(&effect.from), Meant::Content(&effect.from, None));
-                    meant.insert(key(&effect.to), Meant::Moved(effect));
+                    let gone = Meant::Content(&effect.from, None);
+                    meant.entry(key(&effect.from)).or_default().push(gone);
+                    meant.entry(key(&effect.to)).or_default().push(Meant::Moved(effect));
                     &effect.to
                 }
                 Effect::Command | Effect::Guest { .. } => continue,
@@ -110,32 +112,47 @@ impl<'a> Stop<'a> {
             let is_folder = self.workspace.stands_at(path).is_ok_and(|(_, found)| found.is_dir());
             return !is_folder || stood.is_none() && has_mode(0o777);
         }
-        let is_moved = matches!(self.meant.get(path), Some(Meant::Moved(_)));
-        self.is_left(path, facts) && (is_moved || has_mode(0o666))
+        let is_moved = self.last_of(path).is_some_and(|last| matches!(last, Meant::Moved(_)));
+        self.last_of(path).map_or_else(
+            || self.went(path, facts),
+            |last| self.is_left(last, facts) && (is_moved || has_mode(0o666)),
+        )
     }
 
-    /// The same of what it holds alone.
-    fn is_left(&self, path: &str, facts: Option<&Facts>) -> bool {
-        match self.meant.get(path) {
-            Some(Meant::Content(path, after)) => {
+    fn last_of(&self, path: &str) -> Option<&Meant<'a>> {
+        self.meant.get(path)?.last()
+    }
+
+    /// Whether what stands there holds what this operation was to leave.
+    fn is_left(&self, meant: &Meant<'_>, facts: Option<&Facts>) -> bool {
+        match meant {
+            Meant::Content(path, after) => {
                 self.workspace.digest(path).is_ok_and(|now| now.as_ref() == *after)
             }
             // A move leaves the time of the last writing.
-            Some(Meant::Moved(effect)) => facts.is_some_and(|facts| {
+            Meant::Moved(effect) => facts.is_some_and(|facts| {
                 facts.inode == effect.inode && self.at.is_some_and(|at| facts.written <= at)
             }),
-            // It went with a folder.
-            None => {
-                let gone =
-                    |above: &&str| matches!(self.meant.get(*above), Some(Meant::Content(_, None)));
-                facts.is_none() && ancestors(path).any(|above| gone(&above))
-            }
         }
+    }
+
+    /// Whether nothing stands there since it went with a folder.
+    fn went(&self, path: &str, facts: Option<&Facts>) -> bool {
+        let gone = |above: &str| matches!(self.last_of(above), Some(Meant::Content(_, None)));
+        facts.is_none() && ancestors(path).any(gone)
+    }
+
+    /// Whether this stands where operations were to leave other things, whatever its times tell: it came with
+    /// a folder that was moved there. Only of turns whose commands cannot have left it.
+    fn came(&self, path: &str, facts: Option<&Facts>) -> bool {
+        let Some(all) = self.meant.get(path) else { return false };
+        let is_file = self.workspace.stands_at(path).is_ok_and(|(_, found)| found.is_file());
+        is_file && !all.iter().any(|meant| self.is_left(meant, facts))
     }
 
     fn theirs(&self, recorder: Recorder<'_>) -> Result<BTreeSet<String>> {
         let Recorder { store, early, late, all, .. } = recorder;
-        let mut theirs = match all {
+        let mut theirs = match &all {
             Some(_) => self.among_all(store)?,
             None => BTreeSet::new(),
         };
@@ -153,7 +170,8 @@ impl<'a> Stop<'a> {
             let tells = own.or_else(|| {
                 ancestors(path).collect::<Vec<_>>().into_iter().rev().chain([""]).find_map(facts)
             });
-            if tells.is_none_or(|facts| self.is_late(&facts))
+            let is_late = tells.is_none_or(|facts| self.is_late(&facts));
+            if (is_late || all.is_none() && self.came(path, own.as_ref()))
                 && !self.is_meant(path, own.as_ref(), stood.as_ref())
             {
                 theirs.insert(path.clone());
@@ -311,5 +329,12 @@ mod tests {
             assert_eq!(theirs("true", "chmod 700 d"), "d", "{command}");
         }
         assert_eq!(after_a_stop("mkdir d", true, "chmod 700 d"), ["d"]);
+    }
+
+    #[test]
+    fn what_came_with_a_folder_that_the_person_put_there_is_theirs_whatever_its_times() {
+        let theirs = after_a_stop("mkdir new; echo mine > new/x", false, "mv d old; mv new d");
+        assert_eq!(theirs, ["d/x"]);
+        assert_eq!(after_a_stop("mkdir d; echo x > d/x", false, "touch d/y"), Vec::<String>::new());
     }
 }
