@@ -6,7 +6,7 @@
 //! another file system, or in another layer of one. Of that, and where no time of a file's making is known,
 //! what is gone of what is left out may tell: that is a guess, and called so.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Change;
@@ -104,17 +104,19 @@ pub(super) fn origin(
 }
 
 /// The same of a place that no look met, where an operation moved something that a command may have
-/// brought before: then `since` is given.
+/// brought before: then `since` is given. What was `kept` before the commands was not brought.
 pub(super) fn with_brought(
     workspace: &Workspace,
     mut change: Change,
     since: Option<i64>,
     aside: [Option<&Aside>; 2],
+    kept: &HashSet<u64>,
 ) -> Change {
     let (Some(since), Ok((_, found))) = (since, workspace.stands_at(&change.path)) else {
         return change;
     };
-    let stranger = Some((Facts::of(&found), found.len()));
+    let facts = Facts::of(&found);
+    let stranger = (!kept.contains(&facts.inode)).then_some((facts, found.len()));
     let path = change.path.clone();
     let difference = Difference { path, before: None, after: None, stranger };
     // It is what stands there now under an ignored name, not what still stands where it was.
@@ -267,6 +269,22 @@ mod tests {
             }
             expected.sort_unstable();
             assert_eq!(there, expected, "{script}");
+        }
+    }
+
+    #[test]
+    fn what_was_kept_and_moved_to_an_ignored_name_goes_back() {
+        use super::super::property::Act::{Command, Move};
+        for script in ["echo more >> a", "true"] {
+            let mut scene = begun();
+            let before = now_of_files();
+            while now_of_files() <= before {
+                std::thread::yield_now();
+            }
+            let done = scene.carry_out(&[Command(script.into()), Move("a", "a.log")]);
+            let (left, there) = left(&mut scene, vec![done]);
+            assert_eq!(left, Vec::<String>::new(), "{script}");
+            assert!(there.iter().all(|path| path != "a.log"), "{script}: {there:?}");
         }
     }
 

@@ -6,7 +6,7 @@
 //!
 //! Whatever goes wrong here stops nothing: the turn goes on, and cannot be taken back.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::aside::Aside;
 use super::below::below;
@@ -42,6 +42,8 @@ pub struct Recorder<'a> {
     rules: KeptRules,
     /// What was left out of the look before the first command, where that is known, and after the last.
     aside: [Option<Aside>; 2],
+    /// The numbers of the files that were kept before the first command, where operations moved something.
+    kept: HashSet<u64>,
     /// What commands changed, once they have all run.
     differences: Option<Vec<Difference>>,
     failed: Option<String>,
@@ -66,6 +68,7 @@ impl<'a> Recorder<'a> {
             theirs,
             rules,
             aside,
+            kept: HashSet::new(),
             differences,
             failed: None,
         }
@@ -279,6 +282,10 @@ impl<'a> Recorder<'a> {
         if self.all.is_none() || self.failed.is_some() {
             return None;
         }
+        if !self.moved.is_empty() {
+            let seen = self.store.index.seen.values().filter(|known| !known.what.is_unkept());
+            self.kept = seen.map(|known| known.facts.inode).collect();
+        }
         let by = By::Given(self.store.index.rules.clone());
         match self.store.look_at_all(workspace, &by) {
             Ok((walk, differences, aside)) => {
@@ -362,7 +369,8 @@ impl<'a> Recorder<'a> {
                         let change = Change::of(path.clone(), before, after);
                         let is_moved = !is_early && self.moved.contains(&path);
                         let since = Some(self.since).filter(|_| is_moved);
-                        all.insert(path, with_brought(workspace, change, since, aside));
+                        let change = with_brought(workspace, change, since, aside, &self.kept);
+                        all.insert(path, change);
                     }
                 }
             }
