@@ -146,7 +146,8 @@ fn the_doctor_tells_what_is_well_and_what_to_do_about_the_rest() {
     let before = base.names("sessions");
     let run = base.run(&["doctor"]).ok();
     // A machine without a desktop has no clipboard, nor every one git, much memory, or all that confines.
-    let spare = ["--  clipboard ", "--    ", "--  git ", "--  memory "];
+    // What goes on with a line is below it.
+    let spare = ["--  clipboard ", "--    ", "--  git ", "--  memory ", "                     "];
     let well =
         |line: &str| line.starts_with("ok  ") || spare.iter().any(|spare| line.starts_with(spare));
     assert!(run.stdout.lines().all(well), "{run:?}");
