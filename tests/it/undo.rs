@@ -58,6 +58,9 @@ fn a_turn_is_told_shown_undone_and_redone() {
     let after = picture(&base);
     assert_ne!(before, after);
 
+    // Of a new one by the umask.
+    let mode = fs::metadata(base.at("workspace/src")).unwrap().permissions().mode() & 0o7777;
+    let new = format!("# new src (folder, mode {mode:04o})\n");
     let diff = base.run(&["diff"]).ok().stdout;
     for told in [
         "--- a/old.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-old\n",
@@ -65,7 +68,7 @@ fn a_turn_is_told_shown_undone_and_redone() {
         "--- /dev/null\n+++ b/src/a.py\n@@ -0,0 +1,4 @@\n+one\n+two\n+three\n+more\n",
         "diff --git a/bin b/bin\nBinary files a/bin and b/bin differ\n",
         "-nowhere\n\\ No newline at end of file\n+src\n\\ No newline at end of file\n",
-        "# new src (folder, mode 0755)\n",
+        &new,
         "# . (folder, mode 0755 -> folder, mode 1751)\n",
     ] {
         assert!(diff.contains(told), "{told:?} is not in {diff}");
