@@ -97,5 +97,6 @@ fn a_text_whose_parts_come_slowly_is_not_taken_for_none() {
     assert!(run.stderr.contains("the clipboard (x11)"), "{run:?}");
     assert_eq!(base.read("workspace/a.txt"), "a line\n".repeat(9));
     desktop.end();
-    assert_eq!(owner.join().unwrap(), Ok(2));
+    // A busy machine may be slow again.
+    assert!(owner.join().unwrap().is_ok_and(|readings| readings > 1));
 }
