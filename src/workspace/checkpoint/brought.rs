@@ -6,13 +6,14 @@
 //! another file system, or in another layer of one. Of that, and where no time of a file's making is known,
 //! what is gone of what is left out may tell: that is a guess, and called so.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Change;
 use super::aside::{Aside, Gone};
 use super::copies::content;
 use super::look::Difference;
+use super::numbers::Numbers;
 use super::plan::ancestors;
 use super::writing::device;
 use crate::workspace::Workspace;
@@ -110,13 +111,13 @@ pub(super) fn with_brought(
     mut change: Change,
     since: Option<i64>,
     aside: [Option<&Aside>; 2],
-    kept: &HashSet<u64>,
+    kept: &Numbers,
 ) -> Change {
     let (Some(since), Ok((_, found))) = (since, workspace.stands_at(&change.path)) else {
         return change;
     };
     let facts = Facts::of(&found);
-    let stranger = (!kept.contains(&facts.inode)).then_some((facts, found.len()));
+    let stranger = (!kept.has(&facts)).then_some((facts, found.len()));
     let path = change.path.clone();
     let difference = Difference { path, before: None, after: None, stranger };
     // It is what stands there now under an ignored name, not what still stands where it was.

@@ -9,7 +9,7 @@ use super::aside::Aside;
 use super::clocks::Clocks;
 use super::hidden::{Hidden, unreadable_at};
 use super::index::Known;
-use super::numbers::Numbers;
+use super::numbers::{Numbers, identity};
 use super::plan::ancestors;
 use super::renaming::is_same;
 use super::{Store, What, Why};
@@ -351,12 +351,6 @@ impl Workspace {
         let (_, found) = self.stands_at(path)?;
         Ok(identity(&Facts::of(&found), found.len()))
     }
-}
-
-/// What tells whether something is the same that cannot be compared otherwise.
-pub(super) fn identity(facts: &Facts, size: u64) -> String {
-    let Facts { inode, mode, written, changed, .. } = facts;
-    format!("{inode} {mode:o} {size} {written} {changed}")
 }
 
 /// A file that its permissions keep from being read, with the content that it had when it could be: its

@@ -8,6 +8,7 @@ use crate::workspace::walk::EntryKind;
 use crate::workspace::walk::close::{Facts, Met};
 
 /// The numbers of files, by their file systems as far as those are known.
+#[derive(Debug, Default)]
 pub(super) struct Numbers(HashSet<(u64, u64)>);
 
 impl<'a> FromIterator<&'a Facts> for Numbers {
@@ -36,6 +37,12 @@ impl Known {
         let same = self.facts == met.facts && self.facts.is_number_of(&met.facts);
         self.sure && same_sort && same && self.size == met.size
     }
+}
+
+/// What tells whether something is the same that cannot be compared otherwise.
+pub(super) fn identity(facts: &Facts, size: u64) -> String {
+    let Facts { inode, mode, written, changed, .. } = facts;
+    format!("{inode} {mode:o} {size} {written} {changed}")
 }
 
 #[cfg(test)]

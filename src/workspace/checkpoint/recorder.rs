@@ -6,13 +6,14 @@
 //!
 //! Whatever goes wrong here stops nothing: the turn goes on, and cannot be taken back.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::aside::Aside;
 use super::below::below;
 use super::brought::{Origin, drop_known, now_of_files, origin, with_brought};
 use super::hands::Hands;
 use super::look::{Difference, split};
+use super::numbers::Numbers;
 use super::rules::{Instead, KeptRules};
 use super::{Change, Mark, Noted, Recorded, Store, What};
 use crate::error::{Error, Result};
@@ -43,7 +44,7 @@ pub struct Recorder<'a> {
     /// What was left out of the look before the first command, where that is known, and after the last.
     aside: [Option<Aside>; 2],
     /// The numbers of the files that were kept before the first command, where operations moved something.
-    kept: HashSet<u64>,
+    kept: Numbers,
     /// What commands changed, once they have all run.
     differences: Option<Vec<Difference>>,
     failed: Option<String>,
@@ -68,7 +69,7 @@ impl<'a> Recorder<'a> {
             theirs,
             rules,
             aside,
-            kept: HashSet::new(),
+            kept: Numbers::default(),
             differences,
             failed: None,
         }
@@ -284,7 +285,7 @@ impl<'a> Recorder<'a> {
         }
         if !self.moved.is_empty() {
             let seen = self.store.index.seen.values().filter(|known| !known.what.is_unkept());
-            self.kept = seen.map(|known| known.facts.inode).collect();
+            self.kept = seen.map(|known| &known.facts).collect();
         }
         let by = By::Given(self.store.index.rules.clone());
         match self.store.look_at_all(workspace, &by) {

@@ -9,7 +9,8 @@ use std::io::{self, Write};
 use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{Dir, OpenOptions};
 
-use super::look::{identity, is_closed, split};
+use super::look::{is_closed, split};
+use super::numbers::identity;
 use super::plan::ancestors;
 use super::restore::{Fault, Hand, Step, Unmade, sort};
 use super::spelling::Listed;
