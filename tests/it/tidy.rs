@@ -272,3 +272,43 @@ fn the_prompt_of_operations_is_short_and_is_itself_a_reply_of_every_operation() 
     let reply = read(&message, Dialect::Operations);
     assert_eq!(reply.steps[0].kind(), Kind::Done);
 }
+
+/// What the top level holds: besides the folders of a base, what a Rust project has there.
+const TOP: [&str; 24] = [
+    ".cargo",
+    ".ci",
+    ".gitignore",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "README.md",
+    "approvals",
+    "benches",
+    "deny.toml",
+    "docs",
+    "fuzz",
+    "inbox",
+    "outbox",
+    "proptest-regressions",
+    "protocol-prompt",
+    "rustfmt.toml",
+    "sessions",
+    "src",
+    "tests",
+    "workspace",
+];
+
+#[test]
+fn the_top_level_holds_nothing_left_over() {
+    let listed =
+        Command::new("git").args(["ls-tree", "--name-only", "HEAD"]).current_dir(root()).output();
+    let Some(listed) = listed.ok().filter(|listed| listed.status.success()) else {
+        return eprintln!("SKIPPED: this is no clone of a git repository, or there is no git");
+    };
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let left: Vec<&str> = listed.lines().filter(|name| !TOP.contains(name)).collect();
+    assert!(left.is_empty(), "these do not belong at the top level: {left:?}");
+}
