@@ -123,7 +123,7 @@ fn class(byte: u8) -> Class {
 /// digits, marks, encoded data and scripts of all sorts come out at 1.0 to 2.0 times their tokens, and at
 /// up to 3.5 times what Chinese, Japanese and Korean are, where a rare character can be a token a byte.
 /// What is likely has weights of its own, fitted to 700 pieces of source in ten languages, prose, JSON,
-/// logs, tables of numbers and encoded data: it is 4 % off in the mean, and seldom more than 15 %.
+/// logs, tables of numbers and encoded data.
 pub fn estimate(text: &str) -> Estimate {
     // In hundredths of a token.
     let (mut likely, mut most) = (0, 0);

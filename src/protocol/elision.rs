@@ -16,7 +16,7 @@ use crate::secrets;
 /// `instead` is what to do where it stands for others.
 pub fn loses(line: &str, path: &str, instead: &str) -> String {
     let (what, instead) = if holds_withheld(line) {
-        let leave = "Leave that line as it is, and change others with SEARCH and REPLACE";
+        let leave = "Leave that line as it is, and edit others";
         ("holds what stands for a secret, which", leave)
     } else {
         ("stands for lines that", instead)

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use memchr::memchr_iter;
+use memchr::{memchr2, memchr_iter};
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Error, Value};
@@ -75,7 +75,10 @@ pub(super) fn in_words(error: &Error, part: &str, lines: &mut Lines) -> String {
     let from = part.floor_char_boundary(at.saturating_sub(NEAR));
     let to = part.ceil_char_boundary((at + NEAR).min(part.len()));
     let near = crate::text::visible_line(&part[from..to]);
-    format!("it cannot be read as JSON: {what} (line {line}, near `{near}`)")
+    // Words of the chat often stand behind what was cut off.
+    let is_cut = !error.is_eof() && memchr2(b'}', b']', &part.as_bytes()[at..]).is_none();
+    let cut = if is_cut { "; nothing behind that closes it: was it cut off there?" } else { "" };
+    format!("it cannot be read as JSON: {what} (line {line}, near `{near}`){cut}")
 }
 
 /// Where in `part` reading stopped, in bytes.
@@ -137,6 +140,7 @@ mod tests {
             ("[1, ]", "a comma stands before"),
             ("[1, // x", "a comment stands in it"),
             ("[1, oops]", "no value where"),
+            ("{\"a\": 1,\n\nShall I go on?", "closes it: was it cut off there?"),
             ("\"\\q\"", "write \\\\ for a backslash"),
             ("\"\\ud800\"", "surrogates come in pairs"),
             ("\"\\ud800\\u0041\"", "surrogates come in pairs"),

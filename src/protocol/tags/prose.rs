@@ -33,7 +33,8 @@ impl Reader<'_> {
             if found.is_broken {
                 return !ends_there;
             }
-            return !after.is_empty() && inline_body(after, &own, mark) != Some("");
+            let has_words = !after.is_empty() && inline_body(after, &own, mark) != Some("");
+            return has_words || self.is_listed(mark);
         }
         // What follows may be its body, which is never carried out.
         if names_a_path(found.rest) {
@@ -64,6 +65,14 @@ impl Reader<'_> {
         };
         matches!(command.kind, Kind::Message | Kind::Done)
             && self.marks.get(n + 1).is_some_and(is_label)
+    }
+
+    /// Whether a tag that takes something away is an item of a list in a code span: so what was done,
+    /// or will be, is listed as often as what is to be.
+    fn is_listed(&self, mark: &Mark) -> bool {
+        matches!(mark.command().kind, Kind::Delete | Kind::Move)
+            && (mark.repairs.has(Repairs::BULLET) || mark.repairs.has(Repairs::NUMBER))
+            && self.text[mark.line..mark.at].contains('`')
     }
 }
 
