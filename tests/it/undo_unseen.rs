@@ -3,7 +3,8 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::Command;
 
 use crate::support::{Base, ID, Run};
 
@@ -45,14 +46,23 @@ impl Scene {
     }
 
     fn run_with(&self, arguments: &[&str], input: &str) -> Run {
+        let mut command = self.command(arguments);
+        self.as_nobody(&mut command);
+        Run::of(&mut command, input)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
         let named = ["-C", self.base.path().to_str().unwrap()];
         let mut command = self.base.command(&[&named, arguments].concat());
         command.env("HOME", self.base.at("home")).env("DEADDROP_SANDBOX", "off");
         command.env("XDG_STATE_HOME", self.state.path());
+        command
+    }
+
+    fn as_nobody(&self, command: &mut Command) {
         if self.is_root {
             command.uid(NOBODY).gid(NOBODY);
         }
-        Run::of(&mut command, input)
     }
 
     fn turn(&self, script: &str) -> Run {
@@ -138,4 +148,43 @@ fn what_a_turn_changed_and_hid_goes_back_by_force() {
     scene.run(&["undo", "--force"]).ok();
     assert_eq!((scene.is(), scene.base.read("workspace/d/x").as_str()), (0o755, "secret\n"));
     assert_eq!(scene.base.read("workspace/d/k"), "k\n");
+}
+
+#[test]
+fn a_folder_that_was_opened_for_a_look_is_closed_again_after_a_hard_stop() {
+    for (at_call, is_open_then) in [(1, false), (2, true)] {
+        let scene = Scene::new(0o755);
+        scene.turn("echo y > d/x; chmod 600 d");
+        let plain = scene.command(&["undo"]);
+        let mut strace = Command::new("strace");
+        let inject = format!("inject=?chmod,?fchmodat:signal=KILL:when={at_call}");
+        let trace = "trace=?chmod,?fchmodat";
+        strace.args(["-f", "-o", "/dev/null", "-e", trace, "-e", &inject]);
+        strace.arg(plain.get_program()).args(plain.get_args());
+        for (name, value) in plain.get_envs() {
+            match value {
+                Some(value) => strace.env(name, value),
+                None => strace.env_remove(name),
+            };
+        }
+        scene.as_nobody(&mut strace);
+        let run = match strace.current_dir(scene.base.path()).output() {
+            Ok(run) if !run.stderr.starts_with(b"strace:") => run,
+            other => {
+                eprintln!(
+                    "SKIPPED: a stop while folders are open; strace traces nothing: {other:?}"
+                );
+                return;
+            }
+        };
+        assert_eq!(run.status.signal(), Some(9), "{run:?}");
+        assert_eq!(scene.is() == 0o700, is_open_then, "{:o}", scene.is());
+        assert!(scene.base.exists("sessions/checkpoints/opened"));
+        let next = scene.run(&["resume", "--no-watch"]).ok();
+        assert_eq!(scene.is(), 0o600, "{next:?}");
+        assert!(!scene.base.exists("sessions/checkpoints/opened"));
+        // Nothing was taken back, and all of it still can be.
+        scene.run(&["undo", "--force"]).ok();
+        assert_eq!((scene.is(), scene.base.read("workspace/d/x").as_str()), (0o755, "secret\n"));
+    }
 }

@@ -1,17 +1,13 @@
 //! What no look could meet, since a folder above it cannot be listed or searched: what stands there is
-//! unknown, which is not the same as nothing. And the folders that are opened for a plan's look below them.
+//! unknown, which is not the same as nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::io;
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::look::{Difference, split};
+use super::look::Difference;
 use super::plan::ancestors;
 use super::{What, Why};
-use crate::workspace::Workspace;
-use crate::workspace::modes::set_mode;
-use crate::workspace::names::unescaped;
 use crate::workspace::walk::close::Facts;
 
 /// Where a look could not see: folders with a `/` at their end (the root is empty), all below which is
@@ -57,72 +53,6 @@ impl Difference {
         let is_old = |facts: &Facts| facts.changed != 0 && facts.changed < since.into();
         self.was_hidden() && self.stranger.as_ref().is_some_and(|(facts, _)| is_old(facts))
     }
-}
-
-/// Folders that were opened so that what lies below them can be looked at; they get their permissions back
-/// in the end.
-pub(super) struct Opened<'a> {
-    workspace: &'a Workspace,
-    modes: BTreeMap<String, u32>,
-}
-
-impl<'a> Opened<'a> {
-    /// Opens the folders above these paths that nobody could search as they are.
-    pub(super) fn above<'p>(
-        workspace: &'a Workspace,
-        paths: impl Iterator<Item = &'p str>,
-    ) -> Self {
-        let mut opened = Self { workspace, modes: BTreeMap::new() };
-        let folders: BTreeSet<&str> = paths.flat_map(|path| ancestors(split(path).0)).collect();
-        for folder in folders {
-            if let Some(mode) = closed(workspace, folder)
-                && set(workspace, folder, mode | 0o500).is_ok()
-            {
-                opened.modes.insert(folder.to_owned(), mode);
-            }
-        }
-        opened
-    }
-
-    /// The permissions that a folder had before, where it was opened.
-    pub(super) fn mode(&self, path: &str) -> Option<u32> {
-        self.modes.get(path).copied()
-    }
-
-    /// What stands at a path, as it was before.
-    pub(super) fn as_before(&self, path: &str, now: Option<What>) -> Option<What> {
-        match (now, self.mode(path)) {
-            (Some(What::Folder { .. }), Some(mode)) => Some(What::Folder { mode }),
-            (now, _) => now,
-        }
-    }
-}
-
-impl Drop for Opened<'_> {
-    fn drop(&mut self) {
-        for (folder, mode) in self.modes.iter().rev() {
-            // It was ours a moment ago.
-            let _ = set(self.workspace, folder, *mode);
-        }
-    }
-}
-
-/// The permissions of a folder that nothing can be looked up in; None where something can, or there is none.
-fn closed(workspace: &Workspace, path: &str) -> Option<u32> {
-    let (_, found) = workspace.stands_at(path).ok()?;
-    let mode = Facts::of(&found).mode;
-    if !found.is_dir() || mode & 0o100 != 0 {
-        return None;
-    }
-    // For some users permissions do not count.
-    let folder = workspace.folder_at(path).ok()?;
-    let tried = folder.symlink_metadata(".deaddrop-looks").err()?;
-    (tried.kind() == io::ErrorKind::PermissionDenied).then_some(mode)
-}
-
-fn set(workspace: &Workspace, path: &str, mode: u32) -> io::Result<()> {
-    let (folder, name) = split(path);
-    set_mode(&workspace.folder_at(folder)?, &unescaped(name), mode)
 }
 
 #[cfg(test)]

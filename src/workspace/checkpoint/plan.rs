@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::copies::content;
-use super::hidden::{Opened, is_unknown};
+use super::hidden::is_unknown;
 use super::left::{Left, is_folder_that_goes};
 use super::look::split;
+use super::opened::Opened;
 use super::renaming::{is_same, moves};
 use super::{Change, Store, What};
 use crate::error::{Error, Result};
@@ -75,7 +76,8 @@ impl Store {
         plan.moves = moves(&all);
         let ends: BTreeSet<String> =
             plan.moves.iter().flat_map(|(a, b)| [a.clone(), b.clone()]).collect();
-        let opened = Opened::above(workspace, all.iter().map(|change| change.path.as_str()));
+        let paths = all.iter().map(|change| change.path.as_str());
+        let opened = Opened::above(workspace, &self.folder, paths)?;
         for change in all {
             if left.stays_as_brought(workspace, &change) {
                 continue;
