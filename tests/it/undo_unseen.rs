@@ -151,6 +151,20 @@ fn what_a_turn_changed_and_hid_goes_back_by_force() {
 }
 
 #[test]
+fn what_operations_do_after_a_command_where_nobody_can_list_goes_back() {
+    let scene = Scene::new(0o311);
+    let reply = "[RUN_COMMAND]\ntrue\n[/RUN_COMMAND]\n[CREATE_FILE path=\"d/new\"]\nn\n[/CREATE_FILE]\n[DELETE_FILE path=\"d/k\"]\n[CREATE_FILE path=\"d/x\"]\ny\n[/CREATE_FILE]\n";
+    scene.run_with(&["apply", "--session", ID, "-"], reply).ok();
+    let undo = scene.run(&["undo"]).ok();
+    assert!(!undo.stderr.contains("left as it is"), "{}", undo.stderr);
+    assert_eq!(scene.is(), 0o311);
+    scene.mode(0o755);
+    assert_eq!(scene.base.names("workspace/d"), ["k", "x"]);
+    assert_eq!(scene.base.read("workspace/d/x"), "secret\n");
+    assert_eq!(scene.base.read("workspace/d/k"), "k\n");
+}
+
+#[test]
 fn a_folder_that_was_opened_for_a_look_is_closed_again_after_a_hard_stop() {
     for (at_call, is_open_then) in [(1, false), (2, true)] {
         let scene = Scene::new(0o755);

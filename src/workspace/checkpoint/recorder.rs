@@ -364,8 +364,12 @@ impl<'a> Recorder<'a> {
                 Some(_) => {}
                 None => {
                     let after = self.store.look_at(workspace, &path, true)?;
-                    // A command of the turn had made it, and it is gone: else a walk had met it.
-                    let is_met = |what: &Option<What>| !self.is_ignored(&path, what.as_ref());
+                    // A command of the turn had made it, and it is gone: else a walk had met it, but in a
+                    // folder that could not be listed.
+                    let is_met = |what: &Option<What>| {
+                        !self.is_ignored(&path, what.as_ref())
+                            && !self.store.index.hidden.hides(&path)
+                    };
                     if is_early || !(is_met(&before) && is_met(&after)) {
                         let change = Change::of(path.clone(), before, after);
                         let is_moved = !is_early && self.moved.contains(&path);
