@@ -220,9 +220,12 @@ impl Base {
 /// How what an undo or a redo of this session puts aside comes back: after a plain undo until later turns
 /// change files, and by its number as long as it is kept.
 fn brings_back(session: &Session, is_undo: bool) -> String {
-    let plain = if is_undo { "`deaddrop redo` brings it back, and after later turns " } else { "" };
-    let it = if is_undo { "" } else { " brings it back" };
-    format!("{plain}`deaddrop redo {}`{it}", number(session))
+    let number = number(session);
+    if is_undo {
+        format!("`deaddrop redo` brings it back, and after later turns `deaddrop redo {number}`")
+    } else {
+        format!("`deaddrop redo {number}` brings it back")
+    }
 }
 
 /// The number of the undo or the redo that this session is about to come to: that of one that is complete is

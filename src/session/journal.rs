@@ -40,6 +40,8 @@ pub struct Journal {
     synced: u64,
     /// Up to where there is room.
     room: u64,
+    /// Whether something torn stands behind the end.
+    torn: bool,
     /// When it was last written before it was opened, by the clock of its file system; None where that
     /// tells nothing.
     left: Option<Times>,
@@ -64,8 +66,8 @@ pub struct Damage {
 }
 
 impl Journal {
-    /// Opens the journal at `path`, made where it is missing, cuts off a torn end, and gives the
-    /// payloads in it.
+    /// Opens the journal at `path`, made where it is missing, and gives the payloads in it. What is there is
+    /// left as it is up to the first record, with its times: a start that fails is none.
     pub fn open(path: &Path) -> Result<(Self, Vec<String>)> {
         let fail = |e| Error::io("open the journal", path, e);
         let mut options = File::options();
@@ -81,13 +83,8 @@ impl Journal {
             read(&bytes).map_err(|damage| Error::damaged_journal(path, damage.offset))?;
         let end = contents.end as u64;
         let payloads = contents.payloads.iter().map(|payload| (*payload).to_owned()).collect();
-        let mut journal = Self { file, path: path.to_owned(), end, synced: 0, room: end, left };
-        if contents.torn {
-            journal.file.set_len(end).map_err(fail)?;
-        } else {
-            journal.room = bytes.len() as u64;
-        }
-        journal.make_room(0)?;
+        let (room, torn) = (bytes.len() as u64, contents.torn);
+        let mut journal = Self { file, path: path.to_owned(), end, synced: 0, room, torn, left };
         // What was read may be in memory only; from here on it is built upon.
         journal.sync()?;
         atomic::sync_folder(path.parent().unwrap_or(Path::new(".")))?;
@@ -144,11 +141,18 @@ impl Journal {
         self.file =
             atomic::open_own(File::options().read(true).write(true), &self.path).map_err(fail)?;
         (self.end, self.synced, self.room) = (end, end, bytes.len() as u64);
+        self.torn = false;
         Ok(())
     }
 
-    /// Writes zeros ahead, so that a record never meets a full disk, nor its sync a new length.
+    /// Cuts off a torn end, and writes zeros ahead, so that a record within a turn never meets a full disk,
+    /// nor its sync a new length.
     fn make_room(&mut self, wanted: u64) -> Result<()> {
+        if self.torn {
+            let fail = |e| Error::io("cut the torn end off the journal", &self.path, e);
+            self.file.set_len(self.end).map_err(fail)?;
+            (self.room, self.torn) = (self.end, false);
+        }
         if self.end + wanted <= self.room {
             return Ok(());
         }
@@ -346,6 +350,7 @@ mod tests {
 
         let (mut journal, payloads) = Journal::open(&path).unwrap();
         assert_eq!(payloads, ["one"]);
+        assert_eq!(std::fs::read(&path).unwrap(), bytes, "opening it alone changes nothing");
         journal.append("three").unwrap();
         journal.sync().unwrap();
         assert_eq!(Journal::open(&path).unwrap().1, ["one", "three"]);

@@ -137,8 +137,8 @@ pub struct Standing<'a> {
     pub final_undos: Vec<(&'a Entry, Vec<&'a Entry>)>,
 }
 
-/// Tells from the turns of a session which of them stand. A turn after an undo makes it final, unless that
-/// turn is known to have changed nothing: then what a redo brings back is no more what stood there last.
+/// Tells from the turns of a session which of them stand. A turn after an undo makes it final, since what a
+/// redo brings back is no more what stood there last; unless that turn is known to have changed nothing.
 pub fn standing(entries: &[Entry]) -> Standing<'_> {
     let mut standing = Standing::default();
     for entry in entries {

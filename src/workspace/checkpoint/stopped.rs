@@ -33,6 +33,8 @@ struct Stop<'a> {
     /// Folders that stand above what was to be there, and the files that were to be named so: operations make
     /// them.
     ours: BTreeSet<String>,
+    /// What something new is not permitted; where that is not known, no permissions are taken for another's.
+    umask: Option<u32>,
 }
 
 enum Meant<'a> {
@@ -91,7 +93,7 @@ impl<'a> Stop<'a> {
             let to = key(to);
             ours.extend(ancestors(&to).filter(|above| *above != to).map(str::to_owned));
         }
-        Self { workspace, at: comparable(workspace, left), meant, ours }
+        Self { workspace, at: comparable(workspace, left), meant, ours, umask: umask() }
     }
 
     /// Whether something was changed later, as far as that can be told.
@@ -105,18 +107,20 @@ impl<'a> Stop<'a> {
         let has_mode = |made: u32| {
             facts.is_none_or(|facts| match stood {
                 Some(stood) => stood.mode().is_none_or(|mode| facts.mode == mode),
-                None => is_as_made(facts.mode, made),
+                // The group that a folder hands on is no change.
+                None => self.umask.is_none_or(|umask| facts.mode & !0o2000 == made & !umask),
             })
         };
         if facts.is_some() && self.ours.contains(path) {
             let is_folder = self.workspace.stands_at(path).is_ok_and(|(_, found)| found.is_dir());
             return !is_folder || stood.is_none() && has_mode(0o777);
         }
-        let is_moved = self.last_of(path).is_some_and(|last| matches!(last, Meant::Moved(_)));
-        self.last_of(path).map_or_else(
-            || self.went(path, facts),
-            |last| self.is_left(last, facts) && (is_moved || has_mode(0o666)),
-        )
+        match self.last_of(path) {
+            Some(last) => {
+                self.is_left(last, facts) && (matches!(last, Meant::Moved(_)) || has_mode(0o666))
+            }
+            None => self.went(path, facts),
+        }
     }
 
     fn last_of(&self, path: &str) -> Option<&Meant<'a>> {
@@ -228,13 +232,11 @@ impl<'a> Stop<'a> {
     }
 }
 
-/// Whether these are permissions that something new gets of those; where the umask is not told, none are taken
-/// for another's. The group that a folder hands on is no change.
-fn is_as_made(mode: u32, of: u32) -> bool {
-    let told = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let umask = told.lines().find_map(|line| line.strip_prefix("Umask:"));
-    let umask = umask.and_then(|umask| u32::from_str_radix(umask.trim(), 8).ok());
-    umask.is_none_or(|umask| mode & !0o2000 == of & !umask)
+/// What something new is not permitted; None where the system does not tell.
+fn umask() -> Option<u32> {
+    let told = std::fs::read_to_string("/proc/self/status").ok()?;
+    let umask = told.lines().find_map(|line| line.strip_prefix("Umask:"))?;
+    u32::from_str_radix(umask.trim(), 8).ok()
 }
 
 /// When deaddrop was stopped, in a time that those of the workspace's files can be compared with.
