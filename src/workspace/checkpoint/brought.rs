@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Change;
-use super::aside::{Aside, Gone};
+use super::aside::{Gone, LeftOut};
 use super::copies::content;
 use super::look::Difference;
 use super::numbers::Numbers;
@@ -77,14 +77,14 @@ fn nanos(time: SystemTime) -> Option<i128> {
 }
 
 /// Whether what differs was in the workspace before the commands ran, though not among what is kept.
-/// `since` is when they began; `aside` is what was left out before them and after, as far as that is known.
+/// `since` is when they began.
 /// A guess counts only where nothing stood before: else what did is to come back, and what stands there
 /// now is kept.
 pub(super) fn origin(
     workspace: &Workspace,
     difference: &Difference,
     since: i64,
-    aside: [Option<&Aside>; 2],
+    left_out: &LeftOut<'_>,
 ) -> Origin {
     let Some((facts, size)) = difference.stranger else { return Origin::Turn };
     let Ok((_, found)) = workspace.stands_at(&difference.path) else { return Origin::Turn };
@@ -98,7 +98,7 @@ pub(super) fn origin(
         let stands = stands.or_else(|| workspace.stands_at("").ok());
         stands.is_some_and(|(_, stands)| device(&stands) != here)
     };
-    match stranger.origin(since.into(), aside, is_elsewhere) {
+    match stranger.origin(since.into(), left_out, is_elsewhere) {
         Origin::Perhaps if difference.before.is_some() => Origin::Turn,
         origin => origin,
     }
@@ -110,7 +110,6 @@ pub(super) fn with_brought(
     workspace: &Workspace,
     mut change: Change,
     since: Option<i64>,
-    aside: [Option<&Aside>; 2],
     kept: &Numbers,
 ) -> Change {
     let (Some(since), Ok((_, found))) = (since, workspace.stands_at(&change.path)) else {
@@ -122,7 +121,7 @@ pub(super) fn with_brought(
     let difference = Difference { path, before: None, after: None, stranger };
     // It is what stands there now under an ignored name, not what still stands where it was.
     let origin = match change.before {
-        None => origin(workspace, &difference, since, [aside[0], None]),
+        None => origin(workspace, &difference, since, &LeftOut::default()),
         Some(_) => Origin::Turn,
     };
     change.came_from(origin);
@@ -152,12 +151,12 @@ impl Stranger {
     fn origin(
         self,
         since: i128,
-        [before, after]: [Option<&Aside>; 2],
+        left_out: &LeftOut<'_>,
         is_elsewhere: impl Fn(&str) -> bool,
     ) -> Origin {
         let Self { facts, size, is_folder, made } = self;
         // Another name of what still stands where it was.
-        if after.is_some_and(|after| after.has(&facts)) {
+        if left_out.still_has(&facts) {
             return Origin::Turn;
         }
         let is_before = |time| latest(time) < since;
@@ -166,29 +165,25 @@ impl Stranger {
         }
         let perhaps = |perhaps| if perhaps { Origin::Perhaps } else { Origin::Turn };
         let is_old = latest(facts.written) < since;
-        let (Some(before), Some(after)) = (before, after) else {
-            return perhaps(made.is_none() && is_old);
-        };
-        let mut gone = before.gone(after);
-        let is_written_so = |gone: &Gone| {
-            !is_folder && gone.size == Some(size) && size > 0 && gone.facts.written == facts.written
-        };
+        let Some(gone) = left_out.gone() else { return perhaps(made.is_none() && is_old) };
+        let mut of_number = gone.of_number(&facts);
+        let has_content = !is_folder && size > 0;
+        let is_it =
+            |then: &Gone<'_>| then.size == Some(size) && then.facts.written == facts.written;
         // In a file system of layers a file is made anew when it is renamed, and keeps its number.
-        if gone.clone().any(|gone| gone.facts.is_number_of(&facts) && is_written_so(&gone)) {
+        if has_content && of_number.any(is_it) {
             return Origin::Before;
         }
         perhaps(match made {
             Some(_) => {
                 !is_folder
-                    && gone.any(|gone| match gone.size {
-                        Some(_) => is_written_so(&gone),
-                        None => is_old && is_elsewhere(gone.path),
-                    })
+                    && (gone.was_written(size, facts.written)
+                        || is_old && gone.folders.iter().any(|folder| is_elsewhere(folder)))
             }
             None => {
                 is_old
-                    || gone.clone().any(|gone| gone.facts.is_number_of(&facts))
-                    || !is_folder && gone.any(|gone| size > 0 && gone.size == Some(size))
+                    || gone.of_number(&facts).next().is_some()
+                    || !is_folder && gone.had_size(size)
             }
         })
     }
@@ -196,6 +191,7 @@ impl Stranger {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use super::super::aside::Aside;
     use super::super::tests::{Scene, scene};
     use super::super::{composed, reversed};
     use super::*;
@@ -324,7 +320,8 @@ mod tests {
         let before = aside(&[("x.log", 7, 30), ("build/", 8, 0)]);
         let after = aside(&[("build/", 8, 0)]);
         let both = [Some(&before), Some(&after)];
-        let of = |stranger: Stranger, aside| stranger.origin(10, aside, |_| false);
+        let of =
+            |stranger: Stranger, aside| stranger.origin(10, &LeftOut::between(aside), |_| false);
         // Renamed and written to; unchanged below a renamed folder; with an old time of writing.
         assert_eq!(of(stranger(at(7, 20, 20), 31), both), Origin::Perhaps);
         assert_eq!(of(stranger(at(9, 9, 20), 1), [None, None]), Origin::Before);
@@ -357,7 +354,7 @@ mod tests {
         let both = [Some(&before), Some(&after)];
         let made = |facts, size| Stranger { facts, size, is_folder: false, made: Some(15) };
         let of = |stranger: Stranger, device: bool| {
-            stranger.origin(10, both, |gone| device && gone == "m/build/")
+            stranger.origin(10, &LeftOut::between(both), |gone| device && gone == "m/build/")
         };
         // By size and time of writing; the folder by its file system and an old time.
         assert_eq!(of(made(at(9, 5), 30), false), Origin::Perhaps);

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::aside::Aside;
+use super::aside::{Aside, LeftOut};
 use super::below::below;
 use super::brought::{Origin, drop_known, now_of_files, origin, with_brought};
 use super::hands::Hands;
@@ -341,14 +341,14 @@ impl<'a> Recorder<'a> {
             None => std::mem::take(&mut self.rules).and(self.rules_before()?),
         };
         let mut all: BTreeMap<String, Change> = BTreeMap::new();
-        let aside = [self.aside[0].as_ref(), self.aside[1].as_ref()];
+        let left_out = LeftOut::between([self.aside[0].as_ref(), self.aside[1].as_ref()]);
         let differences = self.differences.take().unwrap_or_default().into_iter();
         for difference in differences.filter(|one| !one.was_only_hidden(self.since)) {
             let by_command = self.hands.is_by_command(&difference.path, difference.after.as_ref());
             let is_moved = self.moved.contains(&difference.path);
             let mut from = Origin::Turn;
             if (by_command || is_moved) && !difference.was_hidden() {
-                from = origin(workspace, &difference, self.since, aside);
+                from = origin(workspace, &difference, self.since, &left_out);
             }
             let Difference { path, before, after, .. } = difference;
             let change = Change::of(path.clone(), before, after);
@@ -374,7 +374,7 @@ impl<'a> Recorder<'a> {
                         let change = Change::of(path.clone(), before, after);
                         let is_moved = !is_early && self.moved.contains(&path);
                         let since = Some(self.since).filter(|_| is_moved);
-                        let change = with_brought(workspace, change, since, aside, &self.kept);
+                        let change = with_brought(workspace, change, since, &self.kept);
                         all.insert(path, change);
                     }
                 }
