@@ -34,8 +34,32 @@ pub(super) fn read<'a>(
     if repairs.has(Repairs::STRUCK) {
         return Err(wrong(Mistake::StruckTag, "the tag is struck out (~~)"));
     }
+    let before = *repairs;
+    let told = read_as(command, text, repairs, false);
+    // As in most languages: `pattern="\"x\""`.
+    let is_escaped = command.kind == Kind::Search && !before.has(Repairs::ESCAPES);
+    if !(is_escaped && told.as_ref().is_err_and(|what| what.sort == Mistake::TagUnreadable)) {
+        return told;
+    }
+    let mut others = before;
+    match read_as(command, text, &mut others, true) {
+        Ok(opening) => {
+            *repairs = others;
+            Ok(opening)
+        }
+        Err(_) => told,
+    }
+}
+
+/// The same; where `escaped` says so, a double quote with a backslash before it ends no value.
+fn read_as<'a>(
+    command: &Command,
+    text: &'a str,
+    repairs: &mut Repairs,
+    escaped: bool,
+) -> Result<Opening<'a>, Wrong> {
     let mut found: Vec<(String, String)> = Vec::new();
-    let mut cursor = Cursor { rest: text, repairs };
+    let mut cursor = Cursor { rest: text, repairs, escaped };
     let mut unquoted = false;
     let after = loop {
         cursor.skip_blanks(!found.is_empty());
@@ -115,7 +139,7 @@ pub(super) fn read<'a>(
 /// The attributes of a tag up to where it cannot be read, and the rest of it.
 pub(super) fn pairs(text: &str) -> (Vec<(String, String)>, &str) {
     let mut repairs = Repairs::default();
-    let mut cursor = Cursor { rest: text, repairs: &mut repairs };
+    let mut cursor = Cursor { rest: text, repairs: &mut repairs, escaped: false };
     let mut found = Vec::new();
     while found.len() < LIMIT {
         cursor.skip_blanks(true);
@@ -143,7 +167,7 @@ pub(super) fn token(text: &str) -> Option<String> {
 
 /// The word that a closing tag gives, from its name on, and what stands behind the tag.
 pub(super) fn closing_word<'a>(text: &'a str, repairs: &mut Repairs) -> Option<(String, &'a str)> {
-    let mut cursor = Cursor { rest: text, repairs };
+    let mut cursor = Cursor { rest: text, repairs, escaped: false };
     cursor.skip_blanks(false);
     let (key, word, _) = cursor.pair().filter(|(key, ..)| key.eq_ignore_ascii_case("end"))?;
     if key != "end" {
@@ -158,6 +182,8 @@ pub(super) fn closing_word<'a>(text: &'a str, repairs: &mut Repairs) -> Option<(
 struct Cursor<'a, 'r> {
     rest: &'a str,
     repairs: &'r mut Repairs,
+    /// Whether a double quote with a backslash before it ends no value.
+    escaped: bool,
 }
 
 impl<'a> Cursor<'a, '_> {
@@ -207,6 +233,16 @@ impl<'a> Cursor<'a, '_> {
             self.rest = self.rest.strip_prefix('=')?;
         }
         self.skip_blanks(false);
+        if self.escaped
+            && let Some(inner) = self.rest.strip_prefix('"')
+        {
+            let (value, after) = unescaped(inner)?;
+            if value.len() + after.len() + 1 < inner.len() {
+                self.repairs.add(Repairs::INNER_QUOTES);
+            }
+            self.rest = after;
+            return Some((key, value, false));
+        }
         let (value, bare) = self.value()?;
         Some((key, self.cleaned(value), bare))
     }
@@ -290,6 +326,24 @@ impl<'a> Cursor<'a, '_> {
         }
         value
     }
+}
+
+/// A value up to the first double quote that has no backslash of its own before it, without those of the
+/// others, and what stands behind that quote.
+fn unescaped(inner: &str) -> Option<(String, &str)> {
+    let (mut value, mut is_escaped) = (String::new(), false);
+    for (at, c) in inner.char_indices() {
+        match c {
+            '"' if is_escaped => {
+                value.pop();
+            }
+            '"' => return Some((value, &inner[at + 1..])),
+            _ => {}
+        }
+        value.push(c);
+        is_escaped = c == '\\' && !is_escaped;
+    }
+    None
 }
 
 /// Characters that stand for one quote.

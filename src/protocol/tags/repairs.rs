@@ -26,8 +26,10 @@ impl Repairs {
     /// `start` and `end` where lines are meant.
     pub(super) const RANGE: Self = Self(1 << 13);
     pub(super) const FENCE: Self = Self(1 << 14);
+    /// `pattern="\"x\""`.
+    pub(super) const INNER_QUOTES: Self = Self(1 << 15);
 
-    const WORDS: [(Self, &str); 15] = [
+    const WORDS: [(Self, &str); 16] = [
         (Self::EMPHASIS, "bold or the like around it"),
         (Self::HEADING, "a heading's #"),
         (Self::BULLET, "a list's bullet"),
@@ -43,6 +45,7 @@ impl Repairs {
         (Self::STRUCK, "a line through it"),
         (Self::RANGE, "start and end for start_line and end_line"),
         (Self::FENCE, "a fence on its line"),
+        (Self::INNER_QUOTES, "double quotes in a value, with \\ before them"),
     ];
 
     pub(super) fn add(&mut self, other: Self) {
@@ -96,7 +99,8 @@ pub(super) fn canonical(command: &Command, values: &[Option<String>]) -> String 
     let mut tag = format!("[{}", command.name);
     for (attribute, value) in command.attributes.iter().zip(values) {
         if let Some(value) = value {
-            tag.push_str(&format!(" {}=\"{}\"", attribute.name, brief(value)));
+            let quote = if value.contains('"') { '\'' } else { '"' };
+            tag.push_str(&format!(" {}={quote}{}{quote}", attribute.name, brief(value)));
         }
     }
     tag + "]"
