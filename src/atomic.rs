@@ -156,7 +156,7 @@ impl Times {
     pub fn of(file: &File) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
         let found = file.metadata().ok()?;
-        let written = i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec());
+        let written = crate::clock::nanos(found.mtime(), found.mtime_nsec());
         Some(Self { written, device: found.dev(), are_ours: is_local(file) })
     }
 

@@ -22,6 +22,11 @@ impl Timestamp {
     }
 }
 
+/// A time of a file, in nanoseconds since 1970.
+pub fn nanos(seconds: i64, nanos: impl Into<i128>) -> i128 {
+    i128::from(seconds) * 1_000_000_000 + nanos.into()
+}
+
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.to_rfc3339_opts(SecondsFormat::Secs, true))

@@ -81,7 +81,7 @@ impl FileId {
     pub(super) fn of(file: &File) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
         let found = file.metadata().ok()?;
-        let written = i128::from(found.mtime()) * 1_000_000_000 + i128::from(found.mtime_nsec());
+        let written = crate::clock::nanos(found.mtime(), found.mtime_nsec());
         Some(Self { inode: found.ino(), written, length: found.len() })
     }
 

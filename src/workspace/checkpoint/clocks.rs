@@ -97,11 +97,13 @@ mod tests {
 
     #[test]
     fn where_times_tell_nothing_files_are_read_again() {
-        for untold in [false, true] {
-            let mut scene = scene();
+        let scenes = [false, true].map(|untold| (untold, scene()));
+        for (_, scene) in &scenes {
             scene.sh("echo one > a; touch -d '1 hour ago' a");
-            // Young files are looked at once more.
-            std::thread::sleep(std::time::Duration::from_millis(2_100));
+        }
+        // Young files are looked at once more.
+        std::thread::sleep(std::time::Duration::from_millis(2_100));
+        for (untold, mut scene) in scenes {
             ARE_UNTOLD.set(untold);
             scene.turn("true");
             // Were it read, what it holds would be kept again.

@@ -118,10 +118,7 @@ impl Plan {
             going.map(|change| (change.path.clone(), held(workspace, &change.path))).collect();
         loop {
             let mut stay: BTreeMap<String, String> = BTreeMap::new();
-            let planned = |path: &str| {
-                let found = self.changes.binary_search_by(|change| change.path.as_str().cmp(path));
-                found.ok().map(|n| &self.changes[n])
-            };
+            let planned = |path: &str| self.change(path);
             let goes = |path: &str| planned(path).is_some_and(|change| change.after.is_none());
             for change in &self.changes {
                 let is_other = |above: &&str| {

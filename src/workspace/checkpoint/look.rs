@@ -265,13 +265,15 @@ impl Store {
         keep: bool,
         known: [Option<&What>; 2],
     ) -> Result<Option<What>> {
-        if let Ok(is) = workspace.identity_at(path) {
+        let unkept = |what: &&What| what.is_unkept();
+        let known = || known.into_iter().flatten().filter(unkept);
+        if known().next().is_some()
+            && let Ok(is) = workspace.identity_at(path)
+        {
             let now = |what: &What| what.unkept().map(|why| What::Unkept { why, is: is.clone() });
-            let known = || known.into_iter().flatten();
-            let found = known().find(|what| now(what).as_ref() == Some(*what));
-            let found = found
-                .or_else(|| known().find(|what| is_same(now(what).as_ref(), Some(*what))))
-                .filter(|what| what.is_unkept());
+            let found = known()
+                .find(|what| now(what).as_ref() == Some(*what))
+                .or_else(|| known().find(|what| is_same(now(what).as_ref(), Some(*what))));
             if found.is_some() {
                 return Ok(found.cloned());
             }

@@ -50,6 +50,7 @@ mod stopped;
 mod tests;
 mod writing;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -240,7 +241,7 @@ pub struct Store {
     /// The turns that are recorded, where they may go for a new one.
     turns: Option<Box<dyn Turns>>,
     /// What the turn needs that is carried out, beside what the index knows.
-    held: std::collections::BTreeSet<BlobId>,
+    held: BTreeSet<BlobId>,
     /// For so many bytes there was no room in this turn, whatever had gone.
     lacks: Option<u64>,
 }
@@ -257,7 +258,7 @@ impl Store {
             size: None,
             swept: 0,
             turns: None,
-            held: std::collections::BTreeSet::new(),
+            held: BTreeSet::new(),
             lacks: None,
         }
     }

@@ -227,9 +227,7 @@ impl Plan {
     fn open(&mut self, workspace: &Workspace, looked_below: &Opened<'_>) {
         let mut opened = Vec::new();
         for folder in self.folders(|_| true) {
-            let target = self.changes.binary_search_by(|change| change.path.as_str().cmp(folder));
-            let target = target.ok().map(|n| &self.changes[n]);
-            let (now, then) = match target {
+            let (now, then) = match self.change(folder) {
                 Some(Change { before: Some(What::Folder { mode }), after, .. }) => {
                     let then = match after {
                         Some(What::Folder { mode }) => *mode,
@@ -257,6 +255,12 @@ impl Plan {
         let direct: BTreeSet<&str> = changes.map(|change| split(&change.path).0).collect();
         let root = direct.first().map(|_| "");
         root.into_iter().chain(direct.iter().copied().flat_map(ancestors)).collect()
+    }
+
+    /// What is planned for a place.
+    pub(super) fn change(&self, path: &str) -> Option<&Change> {
+        let found = self.changes.binary_search_by(|change| change.path.as_str().cmp(path));
+        found.ok().map(|n| &self.changes[n])
     }
 
     /// The name that the new content of change `n` is written under first, in the same folder.

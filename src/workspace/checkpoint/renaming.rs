@@ -70,10 +70,7 @@ impl Plan {
     /// Why a file that is not kept cannot go back by a rename, of those that are planned: the other place is
     /// not, or a folder on the way is to become something else.
     pub(super) fn not_renamed(&self) -> Vec<(String, String)> {
-        let planned = |path: &str| {
-            let found = self.changes.binary_search_by(|change| change.path.as_str().cmp(path));
-            found.ok().map(|n| &self.changes[n])
-        };
+        let planned = |path: &str| self.change(path);
         let is_other = |path: &str| {
             planned(path).is_some_and(|c| {
                 let (before, after) = (sort(c.before.as_ref()), sort(c.after.as_ref()));
@@ -103,8 +100,12 @@ impl Store {
         path: &str,
         known: [Option<&What>; 2],
     ) -> Result<Option<What>> {
-        if let Ok(is) = workspace.identity_at(path) {
-            for what in known.into_iter().flatten() {
+        let unkept = |what: &&What| what.is_unkept();
+        let known = || known.into_iter().flatten().filter(unkept);
+        if known().next().is_some()
+            && let Ok(is) = workspace.identity_at(path)
+        {
+            for what in known() {
                 let now = what.unkept().map(|why| What::Unkept { why, is: is.clone() });
                 if now.is_some() && is_same(now.as_ref(), Some(what)) {
                     return Ok(now);
@@ -119,8 +120,7 @@ impl Hand<'_> {
     /// A file that is not kept is to stand there again.
     pub(super) fn move_back(&mut self, change: &Change) -> Step {
         let Some(from) = self.plan.moves.get(&change.path) else { return Ok(Some(Unmade::Gone)) };
-        let planned = self.plan.changes.iter().find(|planned| planned.path == *from);
-        let was = planned.and_then(|planned| planned.before.as_ref());
+        let was = self.plan.change(from).and_then(|planned| planned.before.as_ref());
         let Some(What::Unkept { is, .. }) = was else { return Ok(Some(Unmade::Gone)) };
         if self.workspace.stands_at(&change.path).is_ok() {
             let now = self.workspace.identity_at(&change.path)?;

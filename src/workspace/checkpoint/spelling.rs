@@ -89,8 +89,8 @@ impl Hand<'_> {
     pub(super) fn carried(&self, change: &Change) -> Option<Change> {
         let path = self.workspace.spelling(&change.path)?;
         let ((to, name), (from, same)) = (split(&path), split(&change.path));
-        let is_planned = self.plan.changes.iter().any(|planned| planned.path == path);
-        (to != from && name == same && !is_planned).then(|| Change { path, ..change.clone() })
+        let is_planned = || self.plan.change(&path).is_some();
+        (to != from && name == same && !is_planned()).then(|| Change { path, ..change.clone() })
     }
 
     /// Makes way for what is to stand there where another spelling of the name stands in it, which is to go

@@ -330,7 +330,7 @@ pub(super) struct Unix {
 #[cfg(unix)]
 pub(super) fn of_unix(found: &Metadata) -> Unix {
     use cap_std::fs::MetadataExt;
-    let changed = i128::from(found.ctime()) * 1_000_000_000 + i128::from(found.ctime_nsec());
+    let changed = crate::clock::nanos(found.ctime(), found.ctime_nsec());
     Unix { mode: found.mode() & 0o7777, owner: (found.uid(), found.gid()), changed }
 }
 

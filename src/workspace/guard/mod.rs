@@ -37,7 +37,7 @@ pub use quarantine::Quarantine;
 use scope::{HALF_WAY, Role};
 pub use shared::{Keeper, Member, Shared};
 pub use snapshot::Snapshot;
-use snapshot::{Change, Item, Root, What, ancestors};
+use snapshot::{Change, Item, Root, What, above};
 use told::{Told, sentences};
 
 /// In so many roots protected names are looked for; in more, in those nearest to the root.
@@ -237,7 +237,7 @@ impl Snapshot {
     }
 
     fn leaves_alone(&self, path: &str) -> bool {
-        self.left_alone.contains(path) || ancestors(path).any(|p| self.left_alone.contains(p))
+        self.left_alone.contains(path) || above(path).any(|p| self.left_alone.contains(p))
     }
 }
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::snapshot::{Item, Root, What, ancestors};
+use super::snapshot::{Item, Root, What, above};
 use super::{Guard, Role};
 use crate::workspace::Workspace;
 use crate::workspace::names::{escaped, unescaped};
@@ -61,8 +61,8 @@ fn within<'a>(root: &'a Root, git: &'a str) -> (Vec<&'a str>, BTreeSet<&'a str>)
             break;
         }
         let is_way = matches!(item.what, What::Folder { role: Role::Way, .. });
-        if !is_way && !ancestors(key).any(|above| places.contains(above)) {
-            pinned.extend(ancestors(key).filter(|above| above.len() > git.len()));
+        if !is_way && !above(key).any(|above| places.contains(above)) {
+            pinned.extend(above(key).filter(|above| above.len() > git.len()));
             places.insert(key.as_str());
         }
     }

@@ -152,7 +152,7 @@ impl Root {
         let keys: BTreeSet<&String> = self.items.keys().chain(now.items.keys()).collect();
         // A folder comes before what is in it.
         for key in keys {
-            if ancestors(key).any(|above| covered.contains(above)) {
+            if above(key).any(|above| covered.contains(above)) {
                 continue;
             }
             let change = match (self.items.get(key), now.items.get(key)) {
@@ -207,7 +207,7 @@ impl Item {
 }
 
 /// The folders above a path, the nearest first.
-pub(super) fn ancestors(path: &str) -> impl Iterator<Item = &str> {
+pub(super) fn above(path: &str) -> impl Iterator<Item = &str> {
     memchr::memrchr_iter(b'/', path.as_bytes()).map(|at| &path[..at])
 }
 
@@ -316,7 +316,7 @@ mod tests {
                     _ => way(&before) && way(&now),
                 };
                 let covers = |path: &str| told.iter().any(|(told, _)| told == path);
-                prop_assert_eq!(covers(key), !same && !ancestors(key).any(covers));
+                prop_assert_eq!(covers(key), !same && !above(key).any(covers));
             }
         }
 

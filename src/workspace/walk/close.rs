@@ -51,14 +51,12 @@ impl Facts {
     #[cfg(unix)]
     pub(in crate::workspace) fn of(found: &cap_std::fs::Metadata) -> Self {
         use cap_std::fs::MetadataExt;
-        let nanos =
-            |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
         Self {
             device: found.dev(),
             inode: found.ino(),
             mode: found.mode() & 0o7777,
-            written: nanos(found.mtime(), found.mtime_nsec()),
-            changed: nanos(found.ctime(), found.ctime_nsec()),
+            written: crate::clock::nanos(found.mtime(), found.mtime_nsec()),
+            changed: crate::clock::nanos(found.ctime(), found.ctime_nsec()),
         }
     }
 

@@ -90,9 +90,7 @@ pub(super) fn may_be_folder(kind: FileType) -> bool {
 }
 
 fn facts(found: &Statx) -> Facts {
-    let nanos = |time: &rustix::fs::StatxTimestamp| {
-        i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
-    };
+    let nanos = |time: &rustix::fs::StatxTimestamp| crate::clock::nanos(time.tv_sec, time.tv_nsec);
     Facts {
         device: rustix::fs::makedev(found.stx_dev_major, found.stx_dev_minor),
         inode: found.stx_ino,
