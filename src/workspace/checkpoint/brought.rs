@@ -9,6 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use cap_std::fs::Metadata;
+
 use super::Change;
 use super::aside::{Gone, LeftOut};
 use super::copies::content;
@@ -72,6 +74,11 @@ pub(super) fn latest(time: i128) -> i128 {
     time + if time % 1_000_000_000 == 0 { COARSE - 1 } else { 0 }
 }
 
+/// When something was made, in nanoseconds since 1970; None where that is not known.
+pub(super) fn made(found: &Metadata) -> Option<i128> {
+    nanos(found.created().ok()?.into_std())
+}
+
 fn nanos(time: SystemTime) -> Option<i128> {
     i128::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_nanos()).ok()
 }
@@ -88,7 +95,7 @@ pub(super) fn origin(
 ) -> Origin {
     let Some((facts, size)) = difference.stranger else { return Origin::Turn };
     let Ok((_, found)) = workspace.stands_at(&difference.path) else { return Origin::Turn };
-    let made = found.created().ok().and_then(|time| nanos(time.into_std()));
+    let made = made(&found);
     let stranger = Stranger { facts, size, is_folder: found.is_dir(), made };
     let here = device(&found);
     // What is gone was where the folder is that held it.

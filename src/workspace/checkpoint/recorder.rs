@@ -33,7 +33,7 @@ pub struct Recorder<'a> {
     pub(super) late: BTreeMap<String, Option<What>>,
     pub(super) all: Option<Mark>,
     /// When its first command was about to run, as files get it for their times.
-    since: i64,
+    pub(super) since: i64,
     hands: Hands,
     /// Where operations moved something.
     moved: BTreeSet<String>,

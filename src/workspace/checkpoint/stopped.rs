@@ -8,7 +8,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::brought::{latest, now_of_files};
+use cap_std::fs::Metadata;
+
+use super::brought::{latest, made, now_of_files};
 use super::clocks;
 use super::hidden::Hidden;
 use super::look::split;
@@ -93,7 +95,8 @@ impl<'a> Stop<'a> {
             let to = key(to);
             ours.extend(ancestors(&to).filter(|above| *above != to).map(str::to_owned));
         }
-        Self { workspace, at: comparable(workspace, left), meant, ours, umask: umask() }
+        let at = comparable(workspace, left);
+        Self { workspace, at, meant, ours, umask: umask() }
     }
 
     /// Whether something was changed later, as far as that can be told.
@@ -112,8 +115,9 @@ impl<'a> Stop<'a> {
             })
         };
         if facts.is_some() && self.ours.contains(path) {
-            let is_folder = self.workspace.stands_at(path).is_ok_and(|(_, found)| found.is_dir());
-            return !is_folder || stood.is_none() && has_mode(0o777);
+            let found = self.workspace.stands_at(path).ok().map(|(_, found)| found);
+            let Some(folder) = found.filter(Metadata::is_dir) else { return true };
+            return stood.is_none() && has_mode(0o777) && !self.was_put_there(&folder);
         }
         match self.last_of(path) {
             Some(last) => {
@@ -121,6 +125,19 @@ impl<'a> Stop<'a> {
             }
             None => self.went(path, facts),
         }
+    }
+
+    /// Whether a folder was renamed to where it stands, or the like, since nothing was put into it then.
+    fn was_put_there(&self, folder: &Metadata) -> bool {
+        let facts = Facts::of(folder);
+        self.is_late(&facts) && self.at.is_some_and(|at| latest(facts.written) <= at)
+    }
+
+    /// Whether a folder that no look has met is older than that look.
+    fn is_older(&self, path: &str, since: i64) -> bool {
+        let found = self.workspace.stands_at(path).ok();
+        let made = found.and_then(|(_, found)| made(&found));
+        made.is_some_and(|made| latest(made) < since.into())
     }
 
     fn last_of(&self, path: &str) -> Option<&Meant<'a>> {
@@ -155,9 +172,9 @@ impl<'a> Stop<'a> {
     }
 
     fn theirs(&self, recorder: Recorder<'_>) -> Result<BTreeSet<String>> {
-        let Recorder { store, early, late, all, .. } = recorder;
+        let Recorder { store, early, late, all, since, .. } = recorder;
         let mut theirs = match &all {
-            Some(_) => self.among_all(store)?,
+            Some(_) => self.among_all(store, since)?,
             None => BTreeSet::new(),
         };
         for (path, stood) in early.iter().chain(&late) {
@@ -184,8 +201,9 @@ impl<'a> Stop<'a> {
         Ok(theirs)
     }
 
-    /// Those among all that was looked at before the first command, and all that is there now.
-    fn among_all(&self, store: &Store) -> Result<BTreeSet<String>> {
+    /// Those among all that was looked at before the first command, which was at `since`, and all that is
+    /// there now.
+    fn among_all(&self, store: &Store, since: i64) -> Result<BTreeSet<String>> {
         let index = &store.index;
         let mut walk = walk_closely(self.workspace, &By::Given(index.rules.clone()))?;
         let close = walk.take_close().unwrap_or_default();
@@ -204,7 +222,11 @@ impl<'a> Stop<'a> {
             let is_same = seen.is_some_and(|seen| seen.facts.is_number_of(facts));
             if kind.is_none() {
                 folders.insert(path.clone(), *facts);
-                if is_late && !is_same && !self.is_meant(path, Some(facts), stood) {
+                let is_other = || {
+                    !self.is_meant(path, Some(facts), stood)
+                        || stood.is_none() && self.is_older(path, since)
+                };
+                if is_late && !is_same && is_other() {
                     came.insert(path);
                 }
             }
@@ -213,7 +235,9 @@ impl<'a> Stop<'a> {
                 _ => seen.facts != *facts || seen.size != *size,
             });
             let is_theirs = is_late || ancestors(path).any(|above| came.contains(above));
-            if differs && is_theirs && !self.is_meant(path, Some(facts), stood) {
+            let is_meant =
+                || !came.contains(path.as_str()) && self.is_meant(path, Some(facts), stood);
+            if differs && is_theirs && !is_meant() {
                 theirs.insert(path.clone());
             }
         }
@@ -336,7 +360,20 @@ mod tests {
     #[test]
     fn what_came_with_a_folder_that_the_person_put_there_is_theirs_whatever_its_times() {
         let theirs = after_a_stop("mkdir new; echo mine > new/x", false, "mv d old; mv new d");
-        assert_eq!(theirs, ["d/x"]);
+        assert_eq!(theirs, ["d", "d/x"]);
         assert_eq!(after_a_stop("mkdir d; echo x > d/x", false, "touch d/y"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_folder_that_the_person_put_in_the_place_of_a_new_one_is_theirs_with_all_that_it_holds() {
+        let begin = "mkdir new; echo mine > new/x; echo z > new/z";
+        // Also where something was changed in it since.
+        for (more, also) in [("", ""), ("; touch d/y", " d/y")] {
+            let theirs = after_a_stop(begin, true, &format!("mv d old; mv new d{more}"));
+            let expected = format!("d d/x{also} d/z new new/x new/z old old/x");
+            assert_eq!(theirs.join(" "), expected);
+        }
+        // One that operations made stays theirs.
+        assert_eq!(after_a_stop("true", true, "echo y > d/y"), ["d/y"]);
     }
 }
