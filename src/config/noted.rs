@@ -7,7 +7,6 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use super::finding::MARKS;
@@ -115,7 +114,7 @@ pub(super) fn change(change: impl FnOnce(&mut Vec<Used>)) -> Result<bool> {
     let held = held.and_then(|file| file.lock().map(|()| file));
     let _held = held.map_err(|e| Error::io("lock", &lock, e))?;
     // One that cannot be read is begun anew: it would keep others from being noted for ever.
-    let mut all = read_anew().unwrap_or_default();
+    let mut all = read().unwrap_or_default();
     let before = all.clone();
     change(&mut all);
     let is_changed = all != before;
@@ -159,41 +158,8 @@ pub(super) fn file() -> Result<PathBuf> {
     Ok(home()?.join(NOTED))
 }
 
-/// All that are noted, the oldest first. A file that was read before and is the same one is not read again: a
-/// command that finds its base directory wants it twice.
+/// All that are noted, the oldest first.
 pub(super) fn read() -> Result<Vec<Used>> {
-    static LAST: Mutex<Option<(Stamp, Vec<Used>)>> = Mutex::new(None);
-    let stamp = file().ok().and_then(|path| stamp(&path));
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    if let (Some(stamp), Some((then, all))) = (&stamp, &*last)
-        && stamp == then
-    {
-        return Ok(all.clone());
-    }
-    let all = read_anew()?;
-    *last = stamp.map(|stamp| (stamp, all.clone()));
-    Ok(all)
-}
-
-/// What tells one file of notes from another: where it is, its file system and number, its size, and when it
-/// was written and last changed.
-type Stamp = (PathBuf, [u64; 3], [i64; 4]);
-
-/// That of a file; None where it cannot be told, or there is none.
-#[cfg(unix)]
-fn stamp(path: &Path) -> Option<Stamp> {
-    use std::os::unix::fs::MetadataExt;
-    let found = fs::metadata(path).ok()?;
-    let times = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()];
-    Some((path.to_owned(), [found.dev(), found.ino(), found.len()], times))
-}
-
-#[cfg(not(unix))]
-fn stamp(_: &Path) -> Option<Stamp> {
-    None
-}
-
-fn read_anew() -> Result<Vec<Used>> {
     let path = file()?;
     match fs::metadata(&path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
