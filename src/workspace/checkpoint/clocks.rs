@@ -33,19 +33,30 @@ impl Clocks {
 
 /// The same of what stands in a folder under a name; None where it cannot be looked at.
 #[cfg(target_os = "linux")]
-pub(super) fn tell_of(folder: &Dir, name: &OsStr) -> Option<bool> {
-    use rustix::fs::{Mode, OFlags, fstatfs, openat};
+fn tell_of(folder: &Dir, name: &OsStr) -> Option<bool> {
+    use rustix::fs::{Mode, OFlags, openat};
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    tell_in(openat(folder, name, flags, Mode::empty()).ok()?)
+}
+
+/// The same of what is open; None where it cannot be told.
+#[cfg(target_os = "linux")]
+pub(super) fn tell_in(open: impl std::os::fd::AsFd) -> Option<bool> {
     #[cfg(test)]
     if tests::ARE_UNTOLD.get() {
         return Some(false);
     }
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let found = fstatfs(openat(folder, name, flags, Mode::empty()).ok()?).ok()?;
+    let found = rustix::fs::fstatfs(open).ok()?;
     Some(tell_by(u64::try_from(found.f_type).unwrap_or_default()))
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn tell_of(_: &Dir, _: &OsStr) -> Option<bool> {
+fn tell_of(_: &Dir, _: &OsStr) -> Option<bool> {
+    Some(true)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn tell_in(_: &Dir) -> Option<bool> {
     Some(true)
 }
 
@@ -73,6 +84,8 @@ fn tell_by(sort: u64) -> bool {
 mod tests {
     use std::cell::Cell;
 
+    use super::super::brought::now_of_files;
+    use super::super::look::YOUNG;
     use super::super::tests::scene;
     use super::*;
 
@@ -102,7 +115,10 @@ mod tests {
             scene.sh("echo one > a; touch -d '1 hour ago' a");
         }
         // Young files are looked at once more.
-        std::thread::sleep(std::time::Duration::from_millis(2_100));
+        let changed = i128::from(now_of_files());
+        while i128::from(now_of_files()) <= changed + YOUNG {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
         for (untold, mut scene) in scenes {
             ARE_UNTOLD.set(untold);
             scene.turn("true");

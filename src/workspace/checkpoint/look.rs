@@ -23,7 +23,7 @@ use crate::workspace::{Workspace, open_to_look};
 
 /// What was changed so short a time ago may change again without another time, in nanoseconds; on
 /// some file systems times are of two seconds.
-const YOUNG: i128 = 2_000_000_000;
+pub(super) const YOUNG: i128 = 2_000_000_000;
 /// As the time of a look: nothing is so old that its times tell that it is as it was.
 const NEVER: i128 = i128::MIN;
 /// A file that is written while it is read is read so often.

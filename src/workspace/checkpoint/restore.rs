@@ -2,7 +2,8 @@
 //! not what was planned for is left alone. All of it can be done again after a hard stop: what stands
 //! somewhere tells whether it is done.
 
-use std::collections::BTreeSet;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use cap_std::fs::Dir;
@@ -97,6 +98,8 @@ pub(super) struct Hand<'a> {
     missed: BTreeSet<String>,
     /// Whether what cannot be read of what is kept is left alone.
     gives_up: bool,
+    /// The changes that have something go, by their paths in lower case; only where that is asked for.
+    pub(super) going: OnceCell<BTreeMap<String, usize>>,
     /// Whether files are brought to disk together.
     pub(super) together: bool,
     pub(super) ready: Vec<Ready>,
@@ -135,6 +138,7 @@ impl Plan {
             restored: Restored::default(),
             missed: BTreeSet::new(),
             gives_up: again,
+            going: OnceCell::new(),
             together: atomic::SYNCS_ALL && self.changes.iter().filter(is_file).count() > FEW,
             ready: Vec::new(),
             waiting: 0,

@@ -8,10 +8,10 @@ use std::io;
 use cap_fs_ext::DirExt;
 use cap_std::fs::Dir;
 
-use super::clocks::tell_of;
+use super::clocks::tell_in;
 use super::look::split;
 use super::restore::{Fault, Hand};
-use super::{Change, Plan, What};
+use super::{Change, What};
 use crate::workspace::Workspace;
 use crate::workspace::names::{escaped_os, unescaped};
 
@@ -31,12 +31,12 @@ impl Listed {
         let text = name.to_string_lossy();
         let (lower, upper) = (text.to_lowercase(), text.to_uppercase());
         let other = if lower == *text { &upper } else { &lower };
-        if *other == *text || !is_there(name) {
+        if *other == *text {
             return Self::So;
         }
         // Where another case reaches nothing, there is nothing to look for; but where files are told by other
         // programs, the system may remember each spelling by itself.
-        if !is_there(other.as_ref()) && tell_of(folder, ".".as_ref()) == Some(true) {
+        if !is_there(other.as_ref()) && tell_in(folder) == Some(true) || !is_there(name) {
             return Self::So;
         }
         let Ok(entries) = folder.entries() else { return Self::So };
@@ -56,10 +56,13 @@ impl Workspace {
     pub(super) fn spelling(&self, path: &str) -> Option<String> {
         let mut spelling: Vec<String> = Vec::new();
         let mut folder = self.root.try_clone().ok();
-        for text in path.split('/') {
+        let mut names = path.split('/').peekable();
+        while let Some(text) = names.next() {
             let name = unescaped(text);
             let listed = folder.as_ref().map_or(Listed::So, |folder| Listed::of(folder, &name));
-            folder = folder.and_then(|folder| folder.open_dir_nofollow(&name).ok());
+            if names.peek().is_some() {
+                folder = folder.and_then(|folder| folder.open_dir_nofollow(&name).ok());
+            }
             spelling.push(match listed {
                 Listed::So => text.to_owned(),
                 Listed::As(listed) => escaped_os(&listed),
@@ -75,16 +78,18 @@ impl Workspace {
     }
 }
 
-impl Plan {
+impl<'a> Hand<'a> {
     /// The change that has what stands there go, in whatever spelling: a folder on the way may have been renamed.
-    fn takes_away(&self, path: &str) -> Option<&Change> {
-        let folded = path.to_lowercase();
-        let mut going = self.changes.iter().filter(|change| change.after.is_none());
-        going.find(|change| change.path.to_lowercase() == folded)
+    fn takes_away(&self, path: &str) -> Option<&'a Change> {
+        let changes = &self.plan.changes;
+        let going = self.going.get_or_init(|| {
+            let going = changes.iter().enumerate().filter(|(_, change)| change.after.is_none());
+            // The first of each counts.
+            going.rev().map(|(n, change)| (change.path.to_lowercase(), n)).collect()
+        });
+        going.get(&path.to_lowercase()).map(|n| &changes[*n])
     }
-}
 
-impl Hand<'_> {
     /// What is to go, where it is by now: a folder on the way may have been renamed with what it holds.
     pub(super) fn carried(&self, change: &Change) -> Option<Change> {
         let path = self.workspace.spelling(&change.path)?;
@@ -111,8 +116,7 @@ impl Hand<'_> {
             "" => escaped_os(&listed),
             above => format!("{above}/{}", escaped_os(&listed)),
         };
-        let plan = self.plan;
-        let Some(goes) = plan.takes_away(&other) else { return Ok(false) };
+        let Some(goes) = self.takes_away(&other) else { return Ok(false) };
         let now = self.store.look_at(self.workspace, &other, false).map_err(Fault::Store)?;
         match (&now, &goes.before) {
             (Some(What::Folder { .. }), Some(What::Folder { .. })) if is_folder => {

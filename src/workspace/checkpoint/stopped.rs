@@ -266,7 +266,7 @@ fn umask() -> Option<u32> {
 /// When deaddrop was stopped, in a time that those of the workspace's files can be compared with.
 fn comparable(workspace: &Workspace, left: Option<&Times>) -> Option<i128> {
     let left = left?;
-    if clocks::tell_of(&workspace.root, ".".as_ref()) != Some(true) {
+    if clocks::tell_in(&workspace.root) != Some(true) {
         return None;
     }
     let root = workspace.root.try_clone().ok()?;
