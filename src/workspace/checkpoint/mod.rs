@@ -12,11 +12,13 @@
 //! - Times, owners and extended attributes are not kept.
 //!
 //! `index` remembers what was seen, `look` looks, `recorder` does so around the operations of a turn
-//! (`hands` tells commands' changes from theirs, `rules` are those from before the turn, `aside` is what
-//! they leave out, `brought` what came from there, `hidden` what could not be seen, `stopped` what a
-//! person changed after a hard stop, `noted` what is kept for that, `numbers` which file is which), `room` is made for what is kept, `plan` and
-//! `restore` put things back (`opened` are folders that a plan looks below, `left` tells what is not, with what hangs on it, `copies` what may be the only
-//! copy of something, `writing` brings files to their places, `renaming` those that are not kept, `spelling` where `a` is `A`), `compose` makes one change of several.
+//! (`hands` tells commands' changes from theirs, `rules` are those from before the turn, `aside` is
+//! what they leave out, `brought` what came from there, `hidden` what could not be seen, `stopped` what
+//! a person changed after a hard stop, `noted` what is kept for that, `numbers` which file is which),
+//! `room` is made for what is kept, `plan` and `restore` put things back (`opened` are folders that a
+//! plan looks below, `left` tells what is not, with what hangs on it, `copies` what may be the only
+//! copy of something, `writing` brings files to their places, `renaming` those that are not kept,
+//! `spelling` where `a` is `A`), `compose` makes one change of several.
 
 mod aside;
 mod below;

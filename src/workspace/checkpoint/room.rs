@@ -99,11 +99,11 @@ impl Store {
     /// to be gone.
     pub fn drop_records<'a>(
         &self,
-        mut records: impl Iterator<Item = &'a BlobId>,
+        records: impl Iterator<Item = &'a BlobId>,
         needed: &BTreeSet<BlobId>,
     ) -> Result<()> {
         let gone = |record: &&BlobId| !needed.contains(*record);
-        records.by_ref().filter(gone).try_for_each(|record| self.blobs.remove(record))
+        records.filter(gone).try_for_each(|record| self.blobs.remove(record))
     }
 
     /// How many bytes are kept.
@@ -148,14 +148,14 @@ impl Store {
     }
 
     /// The contents of the workspace as it was when it was last looked at.
-    pub fn known_blobs(&mut self) -> Result<std::collections::BTreeSet<BlobId>> {
+    pub fn known_blobs(&mut self) -> Result<BTreeSet<BlobId>> {
         self.index.load(None)?;
         Ok(self.index.blobs())
     }
 
     /// Removes the blobs that neither these are, nor the index needs. Gives how many bytes are kept
     /// then.
-    pub fn sweep(&mut self, needed: &std::collections::BTreeSet<BlobId>) -> Result<u64> {
+    pub fn sweep(&mut self, needed: &BTreeSet<BlobId>) -> Result<u64> {
         self.index.load(None)?;
         let index = self.index.blobs();
         let mut size = self.blobs.waiting_bytes();
