@@ -40,10 +40,13 @@ impl Listed {
             return Self::So;
         }
         let Ok(entries) = folder.entries() else { return Self::So };
-        let names: Vec<OsString> =
-            entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect();
-        if names.iter().any(|listed| listed == name) {
-            return Self::So;
+        let mut names: Vec<OsString> = Vec::new();
+        for entry in entries.flatten() {
+            let listed = entry.file_name();
+            if listed == name {
+                return Self::So;
+            }
+            names.push(listed);
         }
         let is_it = |listed: &OsString| listed.to_string_lossy().to_lowercase() == lower;
         names.into_iter().find(is_it).map_or(Self::Not, Self::As)
