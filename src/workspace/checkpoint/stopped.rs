@@ -285,16 +285,21 @@ mod tests {
     use super::*;
     use crate::protocol::Existing;
 
+    /// Waits until files get a later time than they do now.
+    fn next_tick() {
+        let now = now_of_files();
+        while now_of_files() <= now {
+            std::thread::yield_now();
+        }
+    }
+
     #[test]
     fn where_clocks_cannot_be_compared_all_that_differs_is_the_persons() {
         let mut scene = scene();
         scene.sh("echo a > a; echo b > b; echo c > c");
         let noted = Recorder::new(&mut scene.store).before_command(&scene.workspace).unwrap().0;
         scene.sh("echo A > a; rm b");
-        let changed = now_of_files();
-        while now_of_files() <= changed {
-            std::thread::yield_now();
-        }
+        next_tick();
         let root = File::open(scene.dir.path().join("w")).unwrap();
         let later = Times { written: now_of_files().into(), ..Times::of(&root).unwrap() };
         let mut theirs = |left: Option<Times>| {
@@ -319,6 +324,7 @@ mod tests {
     fn after_a_stop(begin: &str, command: bool, done: &str) -> Vec<String> {
         let mut scene = scene();
         scene.sh(begin);
+        next_tick();
         let path = RelPath::parse("d/x").unwrap();
         let mut recorder = Recorder::new(&mut scene.store);
         let mut noted = Vec::new();
@@ -332,9 +338,7 @@ mod tests {
         plan.execute().unwrap();
         let root = File::open(scene.dir.path().join("w")).unwrap();
         let later = Times { written: now_of_files().into(), ..Times::of(&root).unwrap() };
-        while i128::from(now_of_files()) <= later.written {
-            std::thread::yield_now();
-        }
+        next_tick();
         scene.sh(done);
         let noted = scene.store.changed_since(&scene.workspace, &noted, &[&effect], Some(&later));
         noted.map(|noted| noted.theirs).unwrap_or_default()
