@@ -5,6 +5,7 @@ use super::bodies::{self, Body, Repaired};
 use super::catalogue::Command;
 use super::diffs;
 use super::escapes;
+use super::fences;
 use super::markers;
 use super::notes;
 use super::pairs;
@@ -99,7 +100,7 @@ impl Block<'_> {
             };
             let asks = match indented().or_else(|| pairs::nearly(&body, body_line)) {
                 Some(what) => body_fault(command, number, tag, &what, pairs::FORM),
-                None if diffs::is_diff(&body) => {
+                None if diffs::is_diff(fences::inside(&body)) => {
                     let told = "the body is a diff, which is no edit: send the lines that are to be replaced and those for them as a pair, without signs before them";
                     body_fault(command, number, tag, &wrong(Mistake::Diff, told), pairs::FORM)
                 }

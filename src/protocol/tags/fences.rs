@@ -31,6 +31,14 @@ pub(in crate::protocol) fn without<'a>(
     }
 }
 
+/// A text without the fence that stands around all of it.
+pub(super) fn inside(text: &str) -> &str {
+    match around(text, true) {
+        Fence::Around(inner) => inner,
+        _ => text,
+    }
+}
+
 /// Refuses a fence that is all of what is to take the place of a part of a file of code, and is called `of`:
 /// in a comment it may be meant. Where that part has one itself, or it is indented, it is.
 pub(in crate::protocol) fn around_a_part(old: &str, new: &str, of: &str) -> Result<(), Wrong> {

@@ -1,6 +1,7 @@
 //! Whole tags behind something that is no decoration but seems to be meant as one: a label, a cell of
 //! a table, a quotation mark, an element of a page.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use memchr::memrchr;
@@ -39,6 +40,22 @@ impl Reader<'_> {
         self.note(Warning::new(WarningSort::ReadAsWords, told));
     }
 
+    /// Tells of a pair that stands in no block.
+    pub(super) fn pair(&mut self, mark: &Mark) {
+        let (number, shown) = (self.number(mark.line), brief(self.line_at(mark.line)));
+        let told = format!(
+            "line {number} `{shown}` was read as words: a pair stands in a block, with [EDIT_FILE path=\"relative/path\"] alone on the line above it and [/EDIT_FILE] below"
+        );
+        self.note(Warning::new(WarningSort::ReadAsWords, told));
+        self.passed_over.pairs = true;
+    }
+
+    /// Whether a tag stands in the reply that is not quoted.
+    pub(super) fn has_unquoted(&self) -> bool {
+        let is_plain = |mark: &Mark| mark.what == What::Opening && mark.alone && mark.quote == 0;
+        *self.passed_over.has_unquoted.get_or_init(|| self.marks.iter().any(is_plain))
+    }
+
     /// Passes over a line that is no tag, and tells of it where it could be meant as one.
     pub(super) fn words(&mut self, mark: &Mark, number: usize, line: &str, found: &Found<'_>) {
         let needs_more = mark.command().attributes.iter().any(|known| known.required);
@@ -73,8 +90,11 @@ impl Reader<'_> {
     /// unless the same command on the same path is asked for as well, as behind a list of what is done.
     pub(super) fn hold_the_end(&mut self) {
         let steps = &mut self.blocks.steps;
-        let Passed { others, on_paths } = &self.passed_over;
+        let Passed { others, on_paths, pairs, .. } = &self.passed_over;
+        let edits = |step: &Step| step.kind() == Kind::Edit;
+        // Else it may be shown beside the block that holds it.
         let is_held = *others
+            || *pairs && !steps.iter().any(edits)
             || !on_paths.is_empty() && {
                 let asked: HashSet<(Kind, &RelPath)> = steps.iter().filter_map(asks_on).collect();
                 on_paths.iter().any(|(kind, path)| !asked.contains(&(*kind, path)))
@@ -94,6 +114,10 @@ pub(super) struct Passed {
     others: bool,
     /// The commands and the paths of the others.
     on_paths: Vec<(Kind, RelPath)>,
+    /// Whether there was a pair of SEARCH and REPLACE in no block.
+    pairs: bool,
+    /// Whether there is a tag that is not quoted, once that was asked.
+    has_unquoted: OnceCell<bool>,
 }
 
 /// What a step asks for, and the path that it names.

@@ -14,6 +14,7 @@ use super::musings;
 use super::names::{Name, closes_there, name};
 use super::other;
 use super::outboxes;
+use super::pairs;
 use super::pasted;
 use super::repairs::{Repairs, is_zero_width};
 use super::tails::{is_one_tag, without_fence, without_suffix};
@@ -53,6 +54,8 @@ pub(super) enum What {
     Unknown,
     /// What looks like a tag behind something that is no decoration.
     Seems,
+    /// The first line of a pair of SEARCH and REPLACE.
+    Pair,
 }
 
 /// How strictly the events are chosen that a block's end is sought among.
@@ -197,6 +200,7 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
         marks.extend(found.filter_map(|at| other::tag(text, at, &mut line)));
     }
     marks.extend(other::shown(text, bytes.len()));
+    marks.extend(pairs::find(text, bytes.len()));
     marks.extend(unknown.marks(text));
     if marks.len() > tags {
         marks.sort_by_key(|mark| mark.at);

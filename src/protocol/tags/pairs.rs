@@ -8,8 +8,12 @@
 //! The three lines of a pair have the same number of signs, five to forty, so that a pair whose texts
 //! hold such lines can have more of them. Between pairs stand blank lines, or those of a fence.
 
+use memchr::{memmem, memrchr};
+
 use super::attributes::brief;
 use super::fences::fence_of;
+use super::line::Line;
+use super::marks::{Mark, What};
 use super::repairs::is_zero_width;
 use super::wrong::{Wrong, wrong};
 use crate::protocol::{Mistake, Replacement, Warning, WarningSort};
@@ -20,6 +24,16 @@ pub(super) const FORM: &str = "[EDIT_FILE path=\"relative/path\"], on the lines 
 /// How many signs a line of a pair has as it is taught, and can have.
 const USUAL: usize = 7;
 const SIGNS: std::ops::RangeInclusive<usize> = 5..=40;
+
+/// The lines that begin pairs, up to `limit`.
+pub(super) fn find(text: &str, limit: usize) -> impl Iterator<Item = Mark> {
+    let mut line = Line::default();
+    memmem::find_iter(&text.as_bytes()[..limit], "<<<<< SEARCH").filter_map(move |at| {
+        let end = line.for_one_more(text, at)?;
+        let begin = memrchr(b'\n', &text.as_bytes()[..at]).map_or(0, |n| n + 1);
+        is_beginning(text[begin..end].trim()).then(|| Mark::of(What::Pair, begin, at, at))
+    })
+}
 
 /// Whether a body is meant as pairs.
 pub(super) fn are_in(body: &str) -> bool {

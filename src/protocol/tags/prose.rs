@@ -34,7 +34,7 @@ impl Reader<'_> {
                 return !ends_there;
             }
             let has_words = !after.is_empty() && inline_body(after, &own, mark) != Some("");
-            return has_words || self.is_listed(mark);
+            return has_words || self.is_mentioned(mark);
         }
         // What follows may be its body, which is never carried out.
         if names_a_path(found.rest) {
@@ -67,12 +67,13 @@ impl Reader<'_> {
             && self.marks.get(n + 1).is_some_and(is_label)
     }
 
-    /// Whether a tag that takes something away is an item of a list in a code span: so what was done,
-    /// or will be, is listed as often as what is to be.
-    fn is_listed(&self, mark: &Mark) -> bool {
+    /// Whether a tag that takes something away may only be told of: as an item of a list in a code span,
+    /// since so what was done is listed, too; or quoted among others that are not, as what somebody said.
+    fn is_mentioned(&self, mark: &Mark) -> bool {
+        let is_item = || mark.repairs.has(Repairs::BULLET) || mark.repairs.has(Repairs::NUMBER);
+        let is_listed = || is_item() && self.text[mark.line..mark.at].contains('`');
         matches!(mark.command().kind, Kind::Delete | Kind::Move)
-            && (mark.repairs.has(Repairs::BULLET) || mark.repairs.has(Repairs::NUMBER))
-            && self.text[mark.line..mark.at].contains('`')
+            && (is_listed() || mark.quote > 0 && self.has_unquoted())
     }
 }
 
