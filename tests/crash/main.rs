@@ -21,7 +21,9 @@ mod undo;
 mod verdict;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
 
 use scene::{LEGS, Scene, Traced, can_trace};
 use trace::Point;
@@ -113,6 +115,31 @@ impl Tally {
         *self.counts.entry(what.to_owned()).or_default() += n;
     }
 
+    /// Tries each place, in its own scene, several at a time. For tests that would still run when all others
+    /// have ended: one place after another, they leave the rest of the machine idle then.
+    fn side_by_side<T: Sync>(&mut self, places: &[T], one: impl Fn(usize, &T, &mut Self) + Sync) {
+        let next = AtomicUsize::new(0);
+        let some = || {
+            let mut tally = Self::default();
+            loop {
+                let n = next.fetch_add(1, Ordering::Relaxed);
+                let Some(place) = places.get(n) else { return tally };
+                one(n, place, &mut tally);
+            }
+        };
+        thread::scope(|scope| {
+            let begun = [(); 3].map(|()| scope.spawn(some));
+            for tally in begun {
+                let tally = tally.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                self.tried += tally.tried;
+                self.wrong.extend(tally.wrong);
+                for (what, n) in tally.counts {
+                    self.count(&what, n);
+                }
+            }
+        });
+    }
+
     fn add(&mut self, place: &str, scene: &Scene) {
         self.tried += 1;
         self.count("places with violations", usize::from(!scene.wrong.is_empty()));
@@ -139,15 +166,15 @@ fn killed_at_any_call_nothing_is_lost_and_nothing_run_twice() {
     let Some(undisturbed) = undisturbed() else { return };
     let Undisturbed { reference, points, .. } = &*undisturbed;
     let mut tally = Tally::default();
-    for (leg, point) in sample(&places(points), 6) {
+    tally.side_by_side(&sample(&places(points), 6), |_, (leg, point), tally| {
         let (mut scene, traced) =
-            undisturbed.disturbed(leg, &format!("{}:signal=KILL:when={}", point.name, point.n));
+            undisturbed.disturbed(*leg, &format!("{}:signal=KILL:when={}", point.name, point.n));
         tally.count("killed", usize::from(traced.killed));
-        let reported = to_the_end(&mut scene, leg, reference);
+        let reported = to_the_end(&mut scene, *leg, reference);
         tally.count("commands interrupted", reported.lost.len());
-        scene.must_be_killed(&traced, &point);
+        scene.must_be_killed(&traced, point);
         tally.add(&format!("leg {leg}, {} ({})", point.n, point.what), &scene);
-    }
+    });
     tally.conclude("kill points");
 }
 

@@ -79,21 +79,21 @@ fn judge(
 
 /// Kills an undo at each of these places, in a scene of its own, and goes on; some were begun by then.
 fn killed(
-    points: impl IntoIterator<Item = Point>,
-    scene: impl Fn() -> Scene,
+    points: &[Point],
+    scene: impl Fn() -> Scene + Sync,
     before: &BTreeMap<String, Vec<u8>>,
     after: &BTreeMap<String, Vec<u8>>,
 ) -> Tally {
     let mut tally = Tally::default();
-    for point in points {
+    tally.side_by_side(points, |_, point, tally| {
         let mut scene = scene();
         let traced = scene.disturb(&format!("{}:signal=KILL:when={}", point.name, point.n));
         tally.count("killed", usize::from(traced.killed));
-        scene.must_be_killed(&traced, &point);
+        scene.must_be_killed(&traced, point);
         let begun = judge(&mut scene, before, after);
         tally.count("gone on with", usize::from(begun));
         tally.add(&format!("{} ({})", point.n, point.what), &scene);
-    }
+    });
     assert!(tally.counts["gone on with"] > 0 && tally.counts["killed"] > 0, "{:?}", tally.counts);
     tally
 }
@@ -113,9 +113,9 @@ fn stopped_anywhere_an_undo_is_whole_or_was_never_begun() {
     assert!(judge(&mut undisturbed, &before, &after), "{:#?}", undisturbed.wrong);
     assert!(undisturbed.wrong.is_empty(), "{:#?}", undisturbed.wrong);
     assert!(points.iter().any(|point| point.what.contains("/workspace/old/")), "{points:#?}");
-    let mut tally = killed(sample(&points, 3), || scene().0, &before, &after);
+    let mut tally = killed(&sample(&points, 3), || scene().0, &before, &after);
     let touching: Vec<_> = points.iter().filter(|point| point.touches).cloned().collect();
-    for (n, point) in sample(&touching, 4).into_iter().enumerate() {
+    tally.side_by_side(&sample(&touching, 4), |n, point, tally| {
         let error = ["ENOSPC", "EIO"][n % 2];
         let (mut scene, _) = scene();
         let traced = scene.disturb(&format!("{}:error={error}:when={}", point.name, point.n));
@@ -127,7 +127,7 @@ fn stopped_anywhere_an_undo_is_whole_or_was_never_begun() {
         }
         judge(&mut scene, &before, &after);
         tally.add(&format!("{error} at {} ({})", point.n, point.what), &scene);
-    }
+    });
     tally.conclude("places of an undo");
 }
 
@@ -185,6 +185,6 @@ fn many_files_are_put_back_together_wherever_that_is_stopped() {
         return;
     }
     let renames: Vec<_> = points.iter().filter(|p| p.name.starts_with("rename")).cloned().collect();
-    let points = sample(&renames, 12).into_iter().chain(sample(&points, 40));
-    killed(points, || many().0, &before, &after).conclude("places of an undo of many files");
+    let points = [sample(&renames, 12), sample(&points, 40)].concat();
+    killed(&points, || many().0, &before, &after).conclude("places of an undo of many files");
 }
