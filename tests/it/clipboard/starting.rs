@@ -74,11 +74,7 @@ fn each_copy_is_an_event_that_names_its_way() {
     );
     assert!(event["why"].as_str().unwrap().contains("there is no display here"), "{event}");
     // What was warned of is an event, too.
-    assert!(
-        daemon.said().contains("{\"event\":\"warning\",\"message\":\"outbox/"),
-        "{}",
-        daemon.said()
-    );
+    daemon.wait_for("{\"event\":\"warning\",\"message\":\"outbox/");
     daemon.stop();
     let Some(desktop) = Desktop::start() else { return };
     let daemon = desktop.serve(&base, &["watch", "--copy", "--json"]);
