@@ -25,7 +25,7 @@ pub(super) fn unreadable(command: &Command, from: &str) -> Wrong {
 }
 
 /// What is told of attributes that the command does not know. What ends the session may have been meant
-/// to depend on one that reads like a condition.
+/// to depend on one that reads like a condition, and a command to run where one says.
 pub(super) fn unknown(
     command: &Command,
     found: &[(String, String)],
@@ -34,7 +34,16 @@ pub(super) fn unknown(
     let is_known = |key: &str| command.attributes.iter().any(|known| known.name == key);
     for (key, _) in found.iter().filter(|(key, _)| !is_known(key)) {
         let is_if = command.kind == Kind::Done && is_condition(key);
+        // Elsewhere it may do harm.
+        let is_place = command.kind == Kind::Run && is_place(key);
         let key = brief(key);
+        if is_place {
+            let told = format!(
+                "the attribute {key} is unknown to {}, whose commands begin at the workspace root (let the first line be `cd` and the folder),",
+                command.name
+            );
+            return Err(wrong(Mistake::UnknownAttribute, told));
+        }
         if is_if {
             let told = format!(
                 "the attribute {key} is unknown to {}, which knows only the condition if=\"ok\",",
@@ -55,6 +64,13 @@ fn is_condition(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     let mut words = key.split(|c: char| !c.is_ascii_alphabetic());
     words.any(|word| WORDS.contains(&word) || BEGINS.iter().any(|begin| word.starts_with(begin)))
+}
+
+/// Whether an attribute says where a command is to run: `cwd`, `dir`, `working_directory`.
+fn is_place(key: &str) -> bool {
+    const WORDS: [&str; 7] = ["cwd", "pwd", "dir", "directory", "folder", "path", "workdir"];
+    let key = key.to_ascii_lowercase();
+    key.split(|c: char| !c.is_ascii_alphabetic()).any(|word| WORDS.contains(&word))
 }
 
 /// That an attribute is missing which the command needs.

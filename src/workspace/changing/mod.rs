@@ -234,6 +234,16 @@ fn nowhere(real: &RelPath, old: &[u8], replacements: &[Replacement], n: usize) -
     let after = if n > 0 { ", as the pairs before it leave it" } else { "" };
     let which = which(replacements, n);
     let told = format!("{which}The SEARCH text is not in '{real}'{after}; nothing was changed");
+    if let Some(line) = search_edit::line_of(old, sought).filter(|_| n > 0) {
+        return Failure {
+            excerpt: around(old, &[(line, sought.lines().count())], ASKED),
+            fresh: Some(Box::new(fresh(real, old))),
+            ..Failure::execution(format!(
+                "{told}. Before them it stands at line {line}: make one pair of those that change it, or search for the lines as the pair before leaves them"
+            ))
+            .as_a(Mistake::TextNotFound)
+        };
+    }
     let is_done = new.contains(char::is_alphanumeric);
     if let Some(line) = search_edit::line_of(old, new).filter(|_| is_done) {
         let place = (line, new.lines().count());

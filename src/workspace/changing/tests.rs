@@ -81,6 +81,9 @@ fn a_search_text_that_is_nowhere_is_answered_with_the_nearest_lines() {
         "Pair 2 of 2: The SEARCH text is not in 'a.py', as the pairs before it leave it; nothing was changed, and nothing there is like it. READ_FILE it, and send lines as they stand there"
     );
     assert!(failure.excerpt.is_empty());
+    let failure = once(file, &[("def f(a):\n", "def f():\n"), ("def f(a):\n", "x\n")]).unwrap_err();
+    let told = "nothing was changed. Before them it stands at line 1: make one pair of those that";
+    assert!(failure.reason.contains(told), "{}", failure.reason);
 }
 
 #[test]
