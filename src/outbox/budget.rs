@@ -113,11 +113,13 @@ pub(super) fn greatest(
         if tokens <= room {
             best = best.max(limit);
             // Near enough.
-            if limit >= first || tokens - least >= (room - least) / 10 * 8 {
+            if limit >= first || tokens.saturating_sub(least) >= (room - least) / 10 * 8 {
                 break;
             }
         }
-        let (has, wants) = ((room - least) as u128, (tokens - least).max(1) as u128);
+        // What is left out is told, which may be longer than what is.
+        let wants = tokens.saturating_sub(least).max(1);
+        let (has, wants) = ((room - least) as u128, wants as u128);
         let next = usize::try_from(limit as u128 * has * 95 / (wants * 100)).unwrap_or(first);
         // What did not fit once need not be tried again.
         limit = if tokens > room { next.min(limit / 10 * 9) } else { next.min(first) };
@@ -141,6 +143,15 @@ mod tests {
         assert_eq!(shares(&[0], 0), [None]);
         assert_eq!(shares(&[], 5), []);
         assert_eq!((level(&[1, 2], 5), level(&[9, 9, 1], 7)), (usize::MAX, 3));
+    }
+
+    #[test]
+    fn a_limit_is_found_also_where_nothing_is_longer_than_something() {
+        let text = |limit: usize| "word ".repeat(if limit < 50 { 300 } else { limit });
+        assert!(greatest(1_000, 400, &text).is_some_and(|limit| limit <= 400));
+        assert_eq!(greatest(1_000, 2_000, &text), Some(1_000));
+        let short = |limit: usize| "word ".repeat(if limit < 50 { 300 } else { 60 });
+        assert_eq!(greatest(1_000, 400, &short), Some(1_000));
     }
 
     #[test]

@@ -76,8 +76,11 @@ pub(super) fn in_words(error: &Error, part: &str, lines: &mut Lines) -> String {
     let to = part.ceil_char_boundary((at + NEAR).min(part.len()));
     let near = crate::text::visible_line(&part[from..to]);
     // Words of the chat often stand behind what was cut off.
-    let is_cut = !error.is_eof() && memchr2(b'}', b']', &part.as_bytes()[at..]).is_none();
-    let cut = if is_cut { "; nothing behind that closes it: was it cut off there?" } else { "" };
+    let is_cut = !error.is_eof()
+        && !what.starts_with("trailing characters")
+        && memchr2(b'}', b']', &part.as_bytes()[at..]).is_none();
+    let cut =
+        if is_cut { "; nothing behind that closes it: it was cut off there, perhaps" } else { "" };
     format!("it cannot be read as JSON: {what} (line {line}, near `{near}`){cut}")
 }
 
@@ -140,7 +143,7 @@ mod tests {
             ("[1, ]", "a comma stands before"),
             ("[1, // x", "a comment stands in it"),
             ("[1, oops]", "no value where"),
-            ("{\"a\": 1,\n\nShall I go on?", "closes it: was it cut off there?"),
+            ("{\"a\": 1,\n\nShall I go on?", "closes it: it was cut off there, perhaps"),
             ("\"\\q\"", "write \\\\ for a backslash"),
             ("\"\\ud800\"", "surrogates come in pairs"),
             ("\"\\ud800\\u0041\"", "surrogates come in pairs"),

@@ -234,6 +234,7 @@ impl<'a> Cursor<'a, '_> {
         }
         self.skip_blanks(false);
         if self.escaped
+            && key.eq_ignore_ascii_case("pattern")
             && let Some(inner) = self.rest.strip_prefix('"')
         {
             let (value, after) = unescaped(inner)?;
@@ -241,7 +242,7 @@ impl<'a> Cursor<'a, '_> {
                 self.repairs.add(Repairs::INNER_QUOTES);
             }
             self.rest = after;
-            return Some((key, value, false));
+            return Some((key, self.cleaned(&value), false));
         }
         let (value, bare) = self.value()?;
         Some((key, self.cleaned(value), bare))

@@ -68,9 +68,10 @@ fn is_condition(key: &str) -> bool {
 
 /// Whether an attribute says where a command is to run: `cwd`, `dir`, `working_directory`.
 fn is_place(key: &str) -> bool {
-    const WORDS: [&str; 7] = ["cwd", "pwd", "dir", "directory", "folder", "path", "workdir"];
+    const ENDS: [&str; 6] = ["cwd", "pwd", "dir", "directory", "folder", "path"];
+    const WORDS: [&str; 6] = ["cd", "wd", "root", "location", "in", "at"];
     let key = key.to_ascii_lowercase();
-    key.split(|c: char| !c.is_ascii_alphabetic()).any(|word| WORDS.contains(&word))
+    WORDS.contains(&&*key) || ENDS.iter().any(|end| key.ends_with(end))
 }
 
 /// That an attribute is missing which the command needs.

@@ -10,6 +10,7 @@ use super::attributes::{self, brief};
 use super::lead::lead as lead_of;
 use super::marks::{Mark, What};
 use super::names;
+use super::pairs;
 use super::paths;
 use super::prose::Found;
 use super::reader::Reader;
@@ -40,19 +41,30 @@ impl Reader<'_> {
         self.note(Warning::new(WarningSort::ReadAsWords, told));
     }
 
-    /// Tells of a pair that stands in no block.
-    pub(super) fn pair(&mut self, mark: &Mark) {
+    /// Tells of a pair that stands in no block, and passes over the tags in its texts, where it is whole.
+    pub(super) fn pair(&mut self, n: usize, mark: &Mark) {
         let (number, shown) = (self.number(mark.line), brief(self.line_at(mark.line)));
         let told = format!(
             "line {number} `{shown}` was read as words: a pair stands in a block, with [EDIT_FILE path=\"relative/path\"] alone on the line above it and [/EDIT_FILE] below"
         );
         self.note(Warning::new(WarningSort::ReadAsWords, told));
         self.passed_over.pairs = true;
+        let behind = &self.marks[n + 1..];
+        let limit = behind.iter().find(|next| next.what == What::Pair);
+        let limit = limit.map_or(self.text.len(), |next| next.line);
+        let Some(length) = pairs::ends(&self.text[mark.line..limit]) else { return };
+        self.at = mark.line + length;
+        let within = behind.iter().take_while(|tag| tag.at < self.at);
+        let within: Vec<&Mark> = within.filter(|tag| tag.what == What::Opening).collect();
+        within.into_iter().for_each(|tag| self.passes_over(tag));
     }
 
     /// Whether a tag stands in the reply that is not quoted.
     pub(super) fn has_unquoted(&self) -> bool {
-        let is_plain = |mark: &Mark| mark.what == What::Opening && mark.alone && mark.quote == 0;
+        let is_command = |mark: &Mark| {
+            mark.what == What::Opening && mark.alone && mark.command().kind != Kind::Reply
+        };
+        let is_plain = |mark: &Mark| is_command(mark) && mark.quote == 0;
         *self.passed_over.has_unquoted.get_or_init(|| self.marks.iter().any(is_plain))
     }
 

@@ -35,6 +35,16 @@ pub(super) fn find(text: &str, limit: usize) -> impl Iterator<Item = Mark> {
     })
 }
 
+/// Where the first pair of a text ends: behind the line of its last marker.
+pub(super) fn ends(text: &str) -> Option<usize> {
+    let mut line = Line::default();
+    memmem::find_iter(text.as_bytes(), ">>>>> REPLACE").find_map(|at| {
+        let end = line.for_one_more(text, at)?;
+        let begin = memrchr(b'\n', &text.as_bytes()[..at]).map_or(0, |n| n + 1);
+        is_any_marker(text[begin..end].trim()).then_some((end + 1).min(text.len()))
+    })
+}
+
 /// Whether a body is meant as pairs.
 pub(super) fn are_in(body: &str) -> bool {
     body.lines().any(|line| begin(line).is_some())

@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
             What::Shown => self.shown(n, mark),
             What::Seems => self.seems(n, mark),
             What::Unknown => self.unknown(mark),
-            What::Pair => self.pair(mark),
+            What::Pair => self.pair(n, mark),
         }
     }
 
