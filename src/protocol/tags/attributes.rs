@@ -38,7 +38,12 @@ pub(super) fn read<'a>(
     let told = read_as(command, text, repairs, false);
     // As in most languages: `pattern="\"x\""`.
     let is_escaped = command.kind == Kind::Search && !before.has(Repairs::ESCAPES);
-    if !(is_escaped && told.as_ref().is_err_and(|what| what.sort == Mistake::TagUnreadable)) {
+    // What no pattern ends in: the quote behind it does not end it.
+    let is_cut = |opening: &Opening<'_>| {
+        let pattern = opening.value(command, "pattern").unwrap_or_default();
+        (pattern.len() - pattern.trim_end_matches('\\').len()) % 2 == 1
+    };
+    if !is_escaped || told.as_ref().is_ok_and(|opening| !is_cut(opening)) {
         return told;
     }
     let mut others = before;

@@ -33,22 +33,17 @@ pub(super) fn unknown(
     let mut warnings = Vec::new();
     let is_known = |key: &str| command.attributes.iter().any(|known| known.name == key);
     for (key, _) in found.iter().filter(|(key, _)| !is_known(key)) {
-        let is_if = command.kind == Kind::Done && is_condition(key);
-        // Elsewhere it may do harm.
-        let is_place = command.kind == Kind::Run && is_place(key);
+        let but = match command.kind {
+            // Elsewhere it may do harm.
+            Kind::Run if is_place(key) => {
+                "whose commands begin at the workspace root (let the first line be `cd` and the folder)"
+            }
+            Kind::Done if is_condition(key) => "which knows only the condition if=\"ok\"",
+            _ => "",
+        };
         let key = brief(key);
-        if is_place {
-            let told = format!(
-                "the attribute {key} is unknown to {}, whose commands begin at the workspace root (let the first line be `cd` and the folder),",
-                command.name
-            );
-            return Err(wrong(Mistake::UnknownAttribute, told));
-        }
-        if is_if {
-            let told = format!(
-                "the attribute {key} is unknown to {}, which knows only the condition if=\"ok\",",
-                command.name
-            );
+        if !but.is_empty() {
+            let told = format!("the attribute {key} is unknown to {}, {but},", command.name);
             return Err(wrong(Mistake::UnknownAttribute, told));
         }
         let told = format!("the attribute {key} is unknown to {} and was ignored", command.name);

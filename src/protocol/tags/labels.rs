@@ -49,17 +49,18 @@ impl Reader<'_> {
         );
         self.note(Warning::new(WarningSort::ReadAsWords, told));
         self.passed_over.pairs = true;
-        let behind = &self.marks[n + 1..];
+        let marks = self.marks;
+        let behind = &marks[n + 1..];
         let limit = behind.iter().find(|next| next.what == What::Pair);
         let limit = limit.map_or(self.text.len(), |next| next.line);
         let Some(length) = pairs::ends(&self.text[mark.line..limit]) else { return };
-        self.at = mark.line + length;
-        let within = behind.iter().take_while(|tag| tag.at < self.at);
-        let within: Vec<&Mark> = within.filter(|tag| tag.what == What::Opening).collect();
-        within.into_iter().for_each(|tag| self.passes_over(tag));
+        let end = mark.line + length;
+        self.at = end;
+        let within = behind.iter().take_while(|tag| tag.at < end);
+        within.filter(|tag| tag.what == What::Opening).for_each(|tag| self.passes_over(tag));
     }
 
-    /// Whether a tag stands in the reply that is not quoted.
+    /// Whether a tag stands in the reply that is not quoted, be it in thoughts.
     pub(super) fn has_unquoted(&self) -> bool {
         let is_command = |mark: &Mark| {
             mark.what == What::Opening && mark.alone && mark.command().kind != Kind::Reply

@@ -8,6 +8,8 @@
 //! The three lines of a pair have the same number of signs, five to forty, so that a pair whose texts
 //! hold such lines can have more of them. Between pairs stand blank lines, or those of a fence.
 
+use std::ops::Range;
+
 use memchr::{memmem, memrchr};
 
 use super::attributes::brief;
@@ -27,21 +29,29 @@ const SIGNS: std::ops::RangeInclusive<usize> = 5..=40;
 
 /// The lines that begin pairs, up to `limit`.
 pub(super) fn find(text: &str, limit: usize) -> impl Iterator<Item = Mark> {
-    let mut line = Line::default();
-    memmem::find_iter(&text.as_bytes()[..limit], "<<<<< SEARCH").filter_map(move |at| {
-        let end = line.for_one_more(text, at)?;
-        let begin = memrchr(b'\n', &text.as_bytes()[..at]).map_or(0, |n| n + 1);
-        is_beginning(text[begin..end].trim()).then(|| Mark::of(What::Pair, begin, at, at))
-    })
+    let lines = lines_with(text, limit, "<<<<< SEARCH");
+    let begins = lines.filter(|(_, line)| is_beginning(text[line.clone()].trim()));
+    begins.map(|(at, line)| Mark::of(What::Pair, line.start, at, at))
 }
 
 /// Where the first pair of a text ends: behind the line of its last marker.
 pub(super) fn ends(text: &str) -> Option<usize> {
+    let mut lines = lines_with(text, text.len(), ">>>>> REPLACE");
+    let end = lines.find(|(_, line)| is_any_marker(text[line.clone()].trim()));
+    end.map(|(_, line)| (line.end + 1).min(text.len()))
+}
+
+/// The places of `sign` up to `limit`, each with its line.
+fn lines_with(
+    text: &str,
+    limit: usize,
+    sign: &'static str,
+) -> impl Iterator<Item = (usize, Range<usize>)> {
+    let bytes = &text.as_bytes()[..limit];
     let mut line = Line::default();
-    memmem::find_iter(text.as_bytes(), ">>>>> REPLACE").find_map(|at| {
+    memmem::find_iter(bytes, sign).filter_map(move |at| {
         let end = line.for_one_more(text, at)?;
-        let begin = memrchr(b'\n', &text.as_bytes()[..at]).map_or(0, |n| n + 1);
-        is_any_marker(text[begin..end].trim()).then_some((end + 1).min(text.len()))
+        Some((at, memrchr(b'\n', &bytes[..at]).map_or(0, |n| n + 1)..end))
     })
 }
 
