@@ -48,6 +48,9 @@ impl Matcher {
                 pattern.len()
             )));
         }
+        if (pattern.len() - pattern.trim_end_matches('\\').len()) % 2 == 1 {
+            return Err(invalid("it ends in \\, with nothing behind it"));
+        }
         let mut builder = RegexMatcherBuilder::new();
         // Of each line ^ and $ are the ends.
         builder.crlf(true).multi_line(true);
