@@ -90,20 +90,20 @@ const PROSE: &str = "I'll run the build, look at its operations and decide what 
 
 /// Those that take long a byte are shorter.
 const SHAPES: [Shape; 14] = [
-    ("openings of one kind", 64 * KIB, |n| many("[CREATE_FILE path=\"a\"]\n", n)),
-    ("openings without their ]", 64 * KIB, |n| many("[CREATE_FILE path=\"\n", n)),
-    ("closings", 32 * KIB, |n| many("[/CREATE_FILE]\n", n)),
-    ("closings on one line", 64 * KIB, |n| in_a_file("[/CREATE_FILE]", n)),
-    ("fences", 64 * KIB, |n| many("```\n", n)),
-    ("fences in a body", 64 * KIB, |n| in_a_file("````\n```\n", n)),
-    ("quotations", 64 * KIB, |n| format!("> {}", in_a_file("> x\n", n).replace("\n[/", "\n> [/"))),
-    ("one long line", 64 * KIB, |n| many(PROSE, n)),
-    ("look-alike tags", 32 * KIB, |n| many("[READFILE a]\n[ READ x\n[OK] x: y\n[Done](u)\n", n)),
-    ("thoughts", 64 * KIB, |n| many("<think>\n[DONE]\n</think>\n", n)),
-    ("braces", 64 * KIB, |n| many("{\"operations\": ", n)),
-    ("braces and brackets", 32 * KIB, |n| many("{ \"operations\" [ } ] ", n)),
-    ("messages in fences", 32 * KIB, |n| many("```json\n{\"operations\": [}\n```\n", n)),
-    ("operations", 64 * KIB, |n| {
+    ("openings of one kind", 256 * KIB, |n| many("[CREATE_FILE path=\"a\"]\n", n)),
+    ("openings without their ]", 256 * KIB, |n| many("[CREATE_FILE path=\"\n", n)),
+    ("closings", 64 * KIB, |n| many("[/CREATE_FILE]\n", n)),
+    ("closings on one line", 256 * KIB, |n| in_a_file("[/CREATE_FILE]", n)),
+    ("fences", 256 * KIB, |n| many("```\n", n)),
+    ("fences in a body", 256 * KIB, |n| in_a_file("````\n```\n", n)),
+    ("quotations", 256 * KIB, |n| format!("> {}", in_a_file("> x\n", n).replace("\n[/", "\n> [/"))),
+    ("one long line", 256 * KIB, |n| many(PROSE, n)),
+    ("look-alike tags", 64 * KIB, |n| many("[READFILE a]\n[ READ x\n[OK] x: y\n[Done](u)\n", n)),
+    ("thoughts", 256 * KIB, |n| many("<think>\n[DONE]\n</think>\n", n)),
+    ("braces", 256 * KIB, |n| many("{\"operations\": ", n)),
+    ("braces and brackets", 64 * KIB, |n| many("{ \"operations\" [ } ] ", n)),
+    ("messages in fences", 64 * KIB, |n| many("```json\n{\"operations\": [}\n```\n", n)),
+    ("operations", 256 * KIB, |n| {
         message(&many("{\"type\": \"shell\", \"command\": \"ls\"},\n", n))
     }),
 ];
