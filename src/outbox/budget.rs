@@ -81,19 +81,19 @@ pub(super) fn clipped(line: &str, limit: usize) -> String {
 }
 
 /// The first whole lines of `text` that are so many characters at most, with a line that counts the
-/// rest.
+/// rest, where that is shorter.
 pub(super) fn first_lines(text: &str, limit: usize) -> String {
     let (mut end, mut left) = (0, limit);
     for line in text.split_inclusive('\n') {
         let Some(less) = left.checked_sub(line.chars().count()) else { break };
         (end, left) = (end + line.len(), less);
     }
-    let mut shown = text[..end].to_owned();
     let more = text[end..].lines().count();
-    if more > 0 {
-        shown.push_str(&format!("[... {} left out for room ...]\n", count(more, "more line")));
+    let told = format!("[... {} left out for room ...]\n", count(more, "more line"));
+    if text[end..].chars().count() <= told.len() {
+        return text.to_owned();
     }
-    shown
+    text[..end].to_owned() + &told
 }
 
 /// Looks for the greatest limit, up to `first`, with which what `render` gives is `room` tokens at most;
@@ -173,8 +173,16 @@ mod tests {
     #[test]
     fn whole_lines_are_kept_and_the_rest_is_counted() {
         assert_eq!(first_lines("ab\ncd\n", 6), "ab\ncd\n");
-        assert_eq!(first_lines("ab\ncd\ne", 5), "ab\n[... 2 more lines left out for room ...]\n");
-        assert_eq!(first_lines("é", 0), "[... 1 more line left out for room ...]\n");
+        let long = "é".repeat(60);
+        let told = |more| format!("[... {more} left out for room ...]\n");
+        assert_eq!(
+            first_lines(&format!("ab\n{long}\ne"), 5),
+            format!("ab\n{}", told("2 more lines"))
+        );
+        assert_eq!(first_lines(&long, 0), told("1 more line"));
+        // What tells of the rest is no longer than it.
+        assert_eq!(first_lines(&long[..80], 0), &long[..80]);
+        assert_eq!(first_lines(&long[..82], 0), told("1 more line"));
         assert_eq!(first_lines("", 0), "");
     }
 

@@ -4,7 +4,7 @@
 use super::budget::{CHARS_PER_TOKEN, clipped, first_lines, greatest, level};
 use super::changed;
 use super::contents::{Requested, Seen};
-use crate::protocol::{Capture, Detail, Outcome, Warning, WarningSort, tags};
+use crate::protocol::{Capture, Detail, Outcome, Output, Warning, WarningSort, tags};
 use crate::session::Session;
 use crate::text::{indented, visible, visible_line};
 use crate::tokens;
@@ -155,16 +155,22 @@ impl Results<'_> {
                 text.push_str(&indented(&first_lines(&visible(shown), limits.output)));
             }
             if let Detail::Ran(execution) = &outcome.detail {
-                let output = match limits.output {
-                    usize::MAX => tags::output(&execution.output),
-                    limit => tags::output(&execution.output.within(limit)),
-                };
-                push_output(&output, &mut text);
+                push_output(&output_within(&execution.output, limits.output), &mut text);
             }
             Told { success, text }
         };
         self.session.last_results.iter().map(told).collect()
     }
+}
+
+/// What a command wrote, cut to so many characters of each stream, where that is shorter.
+fn output_within(output: &Output, limit: usize) -> String {
+    let all = tags::output(output);
+    if limit == usize::MAX {
+        return all;
+    }
+    let part = tags::output(&output.within(limit));
+    if part.chars().count() < all.chars().count() { part } else { all }
 }
 
 /// Which line of the reply a command that failed stands on: of several alike nobody could say it else.

@@ -1,5 +1,7 @@
 //! `deaddrop show --part`: an outbox for chats that take only so many characters at once.
 
+use deaddrop::tokens;
+
 use crate::support::{Base, Run};
 
 /// What stands between the lines of the parts, one after another.
@@ -82,4 +84,25 @@ fn so_many_parts_are_made_as_asked_for() {
         let run = base.run(&["show", "--part", asked]).with_code(2);
         assert!(run.stdout.is_empty() && run.stderr.contains(told), "{asked}: {run:?}");
     }
+}
+
+#[test]
+fn a_turn_of_more_results_than_there_is_room_for_ends_in_an_outbox() {
+    let base = Base::with_session();
+    base.write("workspace/o/small.txt", "x\n");
+    // Lines of digits that a search shows, which have more tokens than words do.
+    let line = format!("{}\n", "7261940583".repeat(16));
+    for name in ["a", "b", "c"] {
+        base.write(&format!("workspace/{name}.txt"), line.repeat(190));
+    }
+    let searches =
+        ["a", "b", "c"].map(|name| format!("[SEARCH pattern=\"7\" path=\"{name}.txt\"]\n"));
+    let reply = "[LIST_FILES path=\"o\"]\n".repeat(850) + &searches.concat();
+    let outbox = base.apply(&reply);
+    assert!(tokens::count(&outbox) <= 24_000, "{}", tokens::count(&outbox));
+    assert_eq!(outbox.matches("[OK] LIST_FILES: ").count(), 850);
+    // What is no longer than the line that would tell of it is there, and once in the listing.
+    assert_eq!(outbox.matches("\n  o/small.txt").count(), 851);
+    assert_eq!(outbox.matches("[OK] SEARCH: ").count(), 3);
+    assert!(outbox.contains(" more lines left out for room ...]\n"));
 }
