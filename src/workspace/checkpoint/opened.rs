@@ -60,9 +60,8 @@ impl<'a> Opened<'a> {
                 opened.folders.insert(folder.to_owned(), facts);
                 let text = serde_json::to_vec(&opened.folders).unwrap_or_default();
                 atomic::write_private(&opened.note, &text)?;
-                if set(workspace, folder, facts.mode | OPEN).is_err() {
-                    opened.folders.remove(folder);
-                }
+                // One that stays closed is not closed in the end.
+                let _ = set(workspace, folder, facts.mode | OPEN);
             }
         }
         Ok(opened)
