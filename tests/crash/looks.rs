@@ -4,6 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use crate::scene::{Scene, can_trace};
+use crate::support::wrapped::wrap;
 use crate::support::{Base, Run};
 
 /// Runs the program under strace with these options, and gives how it went and what strace saw.
@@ -12,13 +13,7 @@ fn traced(base: &Base, options: &[&str], arguments: &[&str], input: &str) -> (Ru
     let plain = base.command(arguments);
     let mut command = Command::new("strace");
     command.args(["-f", "-qq", "-o"]).arg(file.path()).args(options);
-    command.arg(plain.get_program()).args(plain.get_args()).current_dir(base.path());
-    for (name, value) in plain.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
+    wrap(&mut command, &plain);
     let run = Run::of(&mut command, input);
     (run, fs::read_to_string(file.path()).unwrap())
 }

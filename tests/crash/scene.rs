@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::support::{Base, ID, PATIENCE, Run, program, set_time};
+use crate::support::{Base, ID, PATIENCE, Run, set_time};
 use crate::trace::{self, Point};
 
 /// How many commands the replies hold; the n-th adds a line to `ran-n`.
@@ -153,7 +153,7 @@ impl Scene {
     pub(crate) fn traced(&self, injection: Option<&str>) -> Traced {
         let file = tempfile::NamedTempFile::new().unwrap();
         let injection = injection.map(|injection| format!("--inject={injection}"));
-        let mut command = self.under_strace(&self.command(), injection.as_deref(), file.path());
+        let mut command = trace::under_strace(&self.command(), injection.as_deref(), file.path());
         let output = command.output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Traced {
@@ -171,7 +171,7 @@ impl Scene {
     pub(crate) fn serve_traced(&self) -> String {
         let file = tempfile::NamedTempFile::new().unwrap();
         let plain = self.base.command(&["resume", "--now", NOW]);
-        let mut command = self.under_strace(&plain, Some("-f"), file.path());
+        let mut command = trace::under_strace(&plain, Some("-f"), file.path());
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let begun = Instant::now();
         while child.try_wait().unwrap().is_none() {
@@ -185,25 +185,6 @@ impl Scene {
             thread::sleep(Duration::from_millis(5));
         }
         fs::read_to_string(file.path()).unwrap()
-    }
-
-    pub(crate) fn under_strace(
-        &self,
-        plain: &Command,
-        option: Option<&str>,
-        file: &Path,
-    ) -> Command {
-        let mut command = Command::new("strace");
-        command.args(["-y", "-qq", "-s", "300", "-e", &format!("trace={}", trace::CALLS)]);
-        command.args(option).arg("-o").arg(file).arg(program()).args(plain.get_args());
-        command.current_dir(self.base.path()).stdin(Stdio::null());
-        for (name, value) in plain.get_envs() {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        command
     }
 
     /// What must hold at any moment: outboxes stay what they were, the session's file is whole.

@@ -1,11 +1,23 @@
 //! What strace says of a run: the calls of the daemon's main thread, which does all the work.
 
-use crate::support::ID;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::support::ID;
+use crate::support::wrapped::wrap;
 
 /// The calls that are looked at; `?` where not every system has them.
 pub(crate) const CALLS: &str = "openat,?openat2,?open,?creat,write,?pwrite64,?rename,renameat,?renameat2,?unlink,unlinkat,fsync,fdatasync,?mkdir,mkdirat,?link,linkat,ftruncate,?symlink,symlinkat,fchmod,fchown,clone,?clone3,?vfork,wait4,?poll,?ppoll,futex";
+
+/// What runs a program so that these calls are written to a file.
+pub(crate) fn under_strace(plain: &Command, option: Option<&str>, file: &Path) -> Command {
+    let mut command = Command::new("strace");
+    command.args(["-y", "-qq", "-s", "300", "-e", &format!("trace={CALLS}")]);
+    command.args(option).arg("-o").arg(file).stdin(Stdio::null());
+    wrap(&mut command, plain);
+    command
+}
 
 /// One call.
 #[derive(Debug, Clone)]

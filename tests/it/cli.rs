@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::answers;
+use crate::support::wrapped::wrap;
 use crate::support::{Base, ID, Run, program, wait_until};
 
 const OTHER: &str = "00ff00ff";
@@ -242,9 +243,8 @@ fn unprivileged(base: &Base, arguments: &[&str]) -> Option<Command> {
     let program_as_them = |arguments: &[&str]| {
         let inner = base.command(arguments);
         let mut command = Command::new("setpriv");
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program());
-        command.args(arguments).current_dir(base.path());
-        command.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        wrap(&mut command, &inner);
         command.env("XDG_STATE_HOME", &state);
         command
     };

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::scene::put;
+use crate::support::wrapped::with_environment;
 use crate::support::{Base, ID, PATIENCE, Run, program, wait_until};
 
 /// Programs in the place of systemd's, which note what they are asked for.
@@ -256,10 +257,7 @@ fn systemd_reads_the_unit_as_it_is_meant() {
         let command = base.command(&arguments);
         let mut odd = Command::new(program);
         odd.args(arguments).current_dir(base.path());
-        command.get_envs().for_each(|(name, value)| match value {
-            Some(value) => drop(odd.env(name, value)),
-            None => drop(odd.env_remove(name)),
-        });
+        with_environment(&mut odd, &command);
         let path = format!("{}:/usr/bin:/bin", base.at("bin").display());
         let run = Run::of(odd.env("PATH", path).env("NOTES", base.at("notes")), "").ok();
         base.at(run.stdout.trim())

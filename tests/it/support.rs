@@ -12,6 +12,8 @@ pub mod lacking;
 #[cfg(unix)]
 #[path = "tools.rs"]
 pub mod tools;
+#[path = "wrapped.rs"]
+pub mod wrapped;
 
 use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::support::wrapped::wrap;
 use crate::support::{Base, ID, wait_until};
 
 fn turns() -> Base {
@@ -69,14 +70,7 @@ fn the_log_is_read_once_however_many_turns_it_tells_of() {
     let mut strace = Command::new("strace");
     let plain = base.command(&["log", "-v"]);
     strace.args(["-f", "-e", "trace=?open,openat", "-o"]).arg(base.at("trace"));
-    strace.arg(plain.get_program()).args(plain.get_args());
-    for (name, value) in plain.get_envs() {
-        match value {
-            Some(value) => strace.env(name, value),
-            None => strace.env_remove(name),
-        };
-    }
-    strace.current_dir(base.path());
+    wrap(&mut strace, &plain);
     let log = match strace.output() {
         Ok(output) if output.status.success() => String::from_utf8(output.stdout).unwrap(),
         other => {

@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::Command;
 
+use crate::support::wrapped::wrap;
 use crate::support::{Base, ID, Run};
 
 const NOBODY: u32 = 65534;
@@ -174,15 +175,9 @@ fn a_folder_that_was_opened_for_a_look_is_closed_again_after_a_hard_stop() {
         let inject = format!("inject=?chmod,?fchmodat:signal=KILL:when={at_call}");
         let trace = "trace=?chmod,?fchmodat";
         strace.args(["-f", "-o", "/dev/null", "-e", trace, "-e", &inject]);
-        strace.arg(plain.get_program()).args(plain.get_args());
-        for (name, value) in plain.get_envs() {
-            match value {
-                Some(value) => strace.env(name, value),
-                None => strace.env_remove(name),
-            };
-        }
+        wrap(&mut strace, &plain);
         scene.as_nobody(&mut strace);
-        let run = match strace.current_dir(scene.base.path()).output() {
+        let run = match strace.output() {
             Ok(run) if !run.stderr.starts_with(b"strace:") => run,
             other => {
                 eprintln!(

@@ -62,14 +62,9 @@ fn traced(
 ) -> (Option<State>, bool, String) {
     let file = tempfile::NamedTempFile::new().unwrap();
     let plain = guest.process(&[], asked);
-    let mut command = Command::new("strace");
-    command.args(["-y", "-qq", "-s", "300", "-e", &format!("trace={}", trace::CALLS)]);
-    command.args(injection.map(|injection| format!("--inject={injection}")));
-    command.arg("-o").arg(file.path()).arg(plain.get_program()).args(plain.get_args());
-    for (name, value) in plain.get_envs() {
-        command.env(name, value.unwrap());
-    }
-    let output = command.stdin(Stdio::null()).output().unwrap();
+    let injection = injection.map(|injection| format!("--inject={injection}"));
+    let mut command = trace::under_strace(&plain, injection.as_deref(), file.path());
+    let output = command.output().unwrap();
     let trace = String::from_utf8_lossy(&fs::read(file.path()).unwrap()).into_owned();
     (said(&output.stdout), output.status.signal() == Some(9), trace)
 }

@@ -103,7 +103,7 @@ fn what_a_guest_is_asked_is_on_disk_before() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let command = pair.scene.command();
     // The thread that writes to the guest is not the first.
-    let mut command = pair.scene.under_strace(&command, Some("-fs100000"), file.path());
+    let mut command = trace::under_strace(&command, Some("-fs100000"), file.path());
     assert!(command.output().unwrap().status.success());
     let text = String::from_utf8_lossy(&std::fs::read(file.path()).unwrap()).into_owned();
     let journal = pair.scene.base.at("sessions/journal").to_string_lossy().into_owned();

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 
 use super::client::{Client, Server, ping, pong, rpc};
+use crate::support::wrapped::wrap;
 use crate::support::{Base, wait_until};
 
 /// A server at a socket that may open so many files, if this machine lets it.
@@ -19,14 +20,8 @@ fn limited(base: &Base, files: u64) -> Option<Server> {
     let socket = base.at("agent.sock");
     let asked = rpc(base, &["--unix", socket.to_str().unwrap()]);
     let mut command = Command::new("sh");
-    command.args(["-c", &format!("{limit} && exec \"$@\""), "sh"]).arg(asked.get_program());
-    command.args(asked.get_args()).current_dir(base.path()).stdin(Stdio::null());
-    for (name, value) in asked.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
+    command.args(["-c", &format!("{limit} && exec \"$@\""), "sh"]).stdin(Stdio::null());
+    wrap(&mut command, &asked);
     let server = Server::start(&mut command);
     wait_until("the server", || server.said().contains("Serving "));
     Some(server)
