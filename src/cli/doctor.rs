@@ -115,7 +115,9 @@ pub(super) fn doctor(context: &Context, consent: &Consent, amiss: &Amiss) -> Exi
     findings.push(Finding { spare: true, ..finding("memory", memory()) });
     for Finding { well, spare, what, told } in &findings {
         if context.json {
-            Context::print_json(&json!({ "what": what, "well": well, "told": told }));
+            let fault = !well && !spare;
+            let row = json!({ "what": what, "well": well, "fault": fault, "told": told });
+            Context::print_json(&row);
         } else {
             let mark = match (well, spare) {
                 (true, _) => "ok",

@@ -2,10 +2,12 @@
 //! are there.
 
 use std::os::unix::fs::chown;
+use std::process::Command;
 
 use serde_json::Value;
 
 use crate::support::Base;
+use crate::support::wrapped::wrap;
 
 fn rows(base: &Base) -> Vec<Value> {
     let told = base.run(&["doctor", "--json"]).stdout;
@@ -117,4 +119,64 @@ fn a_journal_that_may_not_be_read_is_told_with_what_to_do() {
     let rows = rows(&base);
     let told = row(&rows, "journal").unwrap()["told"].as_str().unwrap();
     assert!(told.ends_with("; check its owner and rights"), "{told}");
+}
+
+/// What `doctor` tells in that row after this was done in namespaces of its own. None where there are none.
+fn amid(base: &Base, script: &str, what: &str) -> Option<Value> {
+    let mut outer = Command::new("unshare");
+    outer.args(["-rm", "sh", "-ec", &format!("{script}\nexec \"$@\""), "sh"]);
+    wrap(&mut outer, &base.command(&["doctor", "--json"]));
+    let output = outer.output();
+    let told = output.as_ref().map(|output| String::from_utf8_lossy(&output.stdout));
+    let rows = told.iter().flat_map(|told| told.lines());
+    let rows: Vec<Value> = rows.map(|line| serde_json::from_str(line).unwrap()).collect();
+    if rows.is_empty() {
+        eprintln!(
+            "SKIPPED: doctor where something is scarce ({script}); cannot be had: {output:?}"
+        );
+    }
+    row(&rows, what).cloned()
+}
+
+#[test]
+fn what_is_scarce_is_told_with_what_to_do() {
+    let base = project();
+    base.write("few", "100");
+    let limits = "/proc/sys/fs/inotify/max_user_watches";
+    let full =
+        "cd .deaddrop/sessions; i=0; while touch $i 2>&-; do i=$((i+1)); done; rm 0; cd ../..";
+    let tmpfs = |options: &str| format!("mount -t tmpfs -o {options} none .deaddrop/sessions");
+    for (script, what, why) in [
+        (
+            format!("mount --bind few {limits}"),
+            "watching",
+            "only 100 folders may be watched by one user",
+        ),
+        (
+            "echo 0 > /proc/sys/user/max_inotify_instances".to_owned(),
+            "watching",
+            "raise fs.inotify.max_user_instances",
+        ),
+        (tmpfs("size=1m"), "disk", "/.deaddrop/sessions has only 1 MiB free; make room"),
+        (
+            format!("{}; {full}", tmpfs("size=500m,nr_inodes=600")),
+            "disk",
+            "/.deaddrop/sessions has room for only 1 more file (inodes); remove some there",
+        ),
+    ] {
+        let Some(found) = amid(&base, &script, what) else { continue };
+        assert!(found["fault"] == true, "{found}");
+        assert!(found["told"].as_str().unwrap().contains(why), "{found}");
+    }
+    assert!(rows(&base).iter().all(|row| row["what"] != "disk" || row["well"] == true));
+}
+
+#[test]
+fn where_git_is_not_there_that_is_no_fault() {
+    let base = project();
+    let output = base.command(&["doctor", "--json"]).env("PATH", "/nowhere").output().unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    let found = told.lines().find(|line| line.contains("\"what\":\"git\"")).unwrap();
+    assert!(found.contains("git is not there; deaddrop does without"), "{found}");
+    assert!(found.contains("\"fault\":false") && found.contains("\"well\":false"), "{found}");
 }
