@@ -37,6 +37,7 @@ mod ends;
 mod escapes;
 pub(in crate::protocol) mod fences;
 mod gutter;
+mod invented;
 mod joined;
 mod labels;
 mod lead;

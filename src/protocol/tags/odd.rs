@@ -222,7 +222,7 @@ impl<'a> Reader<'a> {
 
     /// Thoughts from their beginning to their end.
     pub(super) fn musing(&mut self, n: usize, mark: &Mark) {
-        let tags = self.tags_within(n, mark);
+        let tags = self.tags_within(n, mark.name_end);
         self.pass(mark.line, mark.name_end);
         self.are_thoughts(tags.len(), mark.line, mark.name_end, "");
         if mark.what == What::Aside {
@@ -230,15 +230,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The tags that stand between a mark and where its name ends.
-    fn tags_within(&self, n: usize, mark: &Mark) -> Vec<&'a Mark> {
-        let within = self.marks[n + 1..].iter().take_while(|other| other.at < mark.name_end);
+    /// The tags that stand between a mark and where what it tells of ends.
+    pub(super) fn tags_within(&self, n: usize, end: usize) -> Vec<&'a Mark> {
+        let within = self.marks[n + 1..].iter().take_while(|other| other.at < end);
         within.filter(|other| matches!(other.what, What::Opening | What::Misspelt)).collect()
     }
 
     /// A file that is shown as an outbox shows it: what it holds is no command.
     pub(super) fn shown(&mut self, n: usize, mark: &Mark) {
-        let (tags, line) = (self.tags_within(n, mark), self.number(mark.line));
+        let (tags, line) = (self.tags_within(n, mark.name_end), self.number(mark.line));
         self.pass(mark.line, mark.name_end);
         if tags.is_empty() {
             return;
@@ -328,7 +328,7 @@ fn holds_message(text: &str) -> bool {
 }
 
 /// `a tag was`, `3 tags were`.
-fn tags_were(n: usize) -> String {
+pub(super) fn tags_were(n: usize) -> String {
     if n == 1 { "a tag was".to_owned() } else { format!("{n} tags were") }
 }
 

@@ -175,14 +175,7 @@ impl<'a> Reader<'a> {
             What::Misspelt => self.misspelt(n, mark),
             What::Closing | What::ClosingByWord => self.left_over(mark),
             What::MisspeltClosing => {}
-            What::Result => {
-                let line = self.number(mark.line);
-                let shown = brief(&self.text[mark.at..self.line_end(mark.at)]);
-                let told = format!(
-                    "line {line} `{shown}` was ignored: results are written by the program that carries out the commands"
-                );
-                self.note(Warning::new(WarningSort::InventedResult, told));
-            }
+            What::Result => self.result(n, mark),
             What::Section => self.an_outbox(mark),
             What::Think => self.thoughts(n, mark),
             What::ThinkEnd => self.end_of_thoughts(mark),
