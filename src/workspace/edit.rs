@@ -3,6 +3,7 @@
 
 use memchr::{memchr_iter, memmem};
 
+use super::bom;
 use crate::protocol::Replacement;
 
 /// A file after an edit.
@@ -17,11 +18,14 @@ pub struct Edited {
 }
 
 /// Replaces lines `start` to `end` (from 1, both included) of `old` by the whole lines of `with`
-/// (each ending in `\n`). The new lines end as the first replaced one does.
+/// (each ending in `\n`). The new lines end as the first replaced one does, and the mark of a file's
+/// encoding (U+FEFF) stays before its first line.
 ///
 /// # Errors
 /// The number of lines that `old` has, where the range does not lie within them.
 pub fn replace_lines(old: &[u8], start: usize, end: usize, with: &str) -> Result<Edited, usize> {
+    let (mark, old) = bom::split(old);
+    let with = if mark.is_empty() || start > 1 { with } else { bom::without(with) };
     let begins = line_starts(old);
     let total = begins.len() - 1;
     if start == 0 || start > end || end > total {
@@ -51,7 +55,7 @@ pub fn replace_lines(old: &[u8], start: usize, end: usize, with: &str) -> Result
     let inserted = memchr_iter(b'\n', with.as_bytes()).count();
     // Counted anew: an empty last line without its newline is none.
     let total = count_lines(&bytes);
-    Ok(Edited { bytes, inserted, total })
+    Ok(Edited { bytes: [mark, &bytes].concat(), inserted, total })
 }
 
 /// Why texts were not replaced.

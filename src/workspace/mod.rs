@@ -4,6 +4,7 @@
 //! staying what they were. deaddrop's own state is out of reach wherever it lies, also inside.
 
 mod below;
+mod bom;
 mod changing;
 pub mod checkpoint;
 mod closest;

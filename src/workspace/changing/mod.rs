@@ -3,7 +3,7 @@
 use super::edit::{self, Unreplaced, count_lines};
 use super::excerpt::around;
 use super::search_edit::{self, Searched, Unfound};
-use super::{closest, lines_left_out, nearest};
+use super::{bom, closest, lines_left_out, nearest};
 use crate::protocol::{
     Change, Detail, Excerpt, Failure, Fresh, Likeness, Loosely, Mistake, RelPath, Replacement,
     Revision, Seen, elision, signs, tags,
@@ -220,6 +220,9 @@ fn once(
     Ok((bytes, Detail::Replaced { path: real.clone(), edits, revision }))
 }
 
+/// What to do instead of a SEARCH text in which something stands for a secret.
+const WITHHELD: &str = "search for lines without [withheld: ...], which stands for a secret that the file holds, or replace the others by their numbers";
+
 /// Which of several pairs it is.
 fn which(replacements: &[Replacement], n: usize) -> String {
     match replacements.len() {
@@ -256,9 +259,13 @@ fn nowhere(real: &RelPath, old: &[u8], replacements: &[Replacement], n: usize) -
             .as_a(Mistake::TextNotFound)
         };
     }
-    let Some((first, lines)) = closest::closest(old, sought) else {
+    let (mark, text) = bom::split(old);
+    let sought = if mark.is_empty() { sought } else { bom::without(sought) };
+    let is_withheld = elision::holds_withheld(sought);
+    let Some((first, lines)) = closest::closest(text, sought) else {
+        let how = if is_withheld { WITHHELD } else { "send lines as they stand there" };
         return Failure::execution(format!(
-            "{told}, and nothing there is like it. READ_FILE it, and send lines as they stand there"
+            "{told}, and nothing there is like it. READ_FILE it, and {how}"
         ))
         .as_a(Mistake::TextNotFound);
     };
@@ -266,18 +273,21 @@ fn nowhere(real: &RelPath, old: &[u8], replacements: &[Replacement], n: usize) -
     let place =
         if first == last { format!("line {first}") } else { format!("lines {first}-{last}") };
     let verb = if first == last { "is" } else { "are" };
-    let how = if closest::differs_in_blanks(old, sought, first) {
+    let differs = if closest::differs_in_blanks(text, sought, first) {
         "where only the white space is another"
     } else {
         "as shown with this"
     };
+    let how = if is_withheld {
+        WITHHELD
+    } else {
+        "send the text as it stands there, without the numbers shown before it"
+    };
     Failure {
         excerpt: around(old, &[(first, last + 1 - first)], ASKED),
         fresh: Some(Box::new(fresh(real, old))),
-        ..Failure::execution(format!(
-            "{told}. The nearest {verb} {place}, {how}: send the text as it stands there, without the numbers shown before it"
-        ))
-        .as_a(Mistake::TextNotFound)
+        ..Failure::execution(format!("{told}. The nearest {verb} {place}, {differs}: {how}"))
+            .as_a(Mistake::TextNotFound)
     }
 }
 

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use memchr::{memchr_iter, memmem};
 
+use super::bom;
 use super::excerpt::Place;
 use crate::protocol::{Likeness, Loosely, Replacement};
 
@@ -72,11 +73,14 @@ pub(super) fn replace_once(
         left = left.checked_sub(n as u64).ok_or(Unfound::TooMuch)?;
         Ok(())
     };
+    let (mark, old) = bom::split(old);
     let mut lines = Lines::of(old);
     let mut splices: Vec<(usize, usize, usize)> = Vec::new();
     let mut changed = Changed::default();
     let mut loosely = Vec::new();
     for (n, Replacement { old, new }) in replacements.iter().enumerate() {
+        let is_plain = mark.is_empty();
+        let [old, new] = [old, new].map(|text| if is_plain { text } else { bom::without(text) });
         if old.is_empty() {
             return Err(Unfound::Empty { n });
         }
@@ -112,11 +116,14 @@ pub(super) fn replace_once(
     }
     let Changed { places, more } = changed;
     let places = places.into_iter().map(|(line, count)| (line + 1, count)).collect();
-    Ok(Searched { bytes: lines.into_bytes(), places, more, loosely })
+    let bytes = [mark, &lines.into_bytes()].concat();
+    Ok(Searched { bytes, places, more, loosely })
 }
 
 /// The line that the only occurrence of a text begins on, from 1, found to the letter.
 pub(super) fn line_of(bytes: &[u8], text: &str) -> Option<usize> {
+    let (mark, bytes) = bom::split(bytes);
+    let text = if mark.is_empty() { text } else { bom::without(text) };
     match Lines::of(bytes).find(&sought(text))[..] {
         [line] if !text.is_empty() => Some(line + 1),
         _ => None,

@@ -1,0 +1,34 @@
+//! The mark at the beginning of a file that says how it is encoded (U+FEFF). It is no part of the first line:
+//! edits leave it where it is, whether they name it or not.
+
+const MARK: char = '\u{feff}';
+/// As an outbox shows it.
+const SHOWN: &str = "<U+FEFF>";
+
+/// The mark of a file, empty where it has none, and what follows it.
+pub(super) fn split(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let mut buffer = [0; 4];
+    let mark = MARK.encode_utf8(&mut buffer).as_bytes();
+    bytes.split_at(if bytes.starts_with(mark) { mark.len() } else { 0 })
+}
+
+/// A text for a file that has the mark, without it.
+pub(super) fn without(text: &str) -> &str {
+    text.strip_prefix(MARK).or_else(|| text.strip_prefix(SHOWN)).unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mark_is_only_at_the_beginning() {
+        assert_eq!(
+            split("\u{feff}a\u{feff}".as_bytes()),
+            ("\u{feff}".as_bytes(), "a\u{feff}".as_bytes())
+        );
+        assert_eq!(split(b"a"), (&b""[..], &b"a"[..]));
+        assert_eq!(split(b"\xef\xbb"), (&b""[..], &b"\xef\xbb"[..]));
+        assert_eq!(["\u{feff}a", "<U+FEFF>a", "a<U+FEFF>"].map(without), ["a", "a", "a<U+FEFF>"]);
+    }
+}
