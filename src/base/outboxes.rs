@@ -100,6 +100,7 @@ impl Base {
         let outbox = outbox::with_words(&outbox, &session)?;
         let tokens = tokens::about(&outbox, self.config.max_tokens);
         session.tokens = Some(tokens);
+        session.withheld.extend(outbox::told_of_words(text, &self.config.secrets));
         (tokens <= self.config.max_tokens).then_some((session, outbox))
     }
 

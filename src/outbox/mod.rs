@@ -110,6 +110,12 @@ pub fn withheld(files: &Files, secrets: &Secrets) -> Vec<String> {
     screen.told()
 }
 
+/// What the person is to be told of their own words in an outbox, which stand there as they are: sentences
+/// on what looks like a secret.
+pub fn told_of_words(text: &str, secrets: &Secrets) -> Vec<String> {
+    screening::told_of_words(text, secrets)
+}
+
 /// What the newest results of a session are as events, as [`events`] gives them, without the secrets in
 /// them: they leave this machine as the outbox does.
 pub fn screened_events(session: &Session, secrets: &Secrets, files: &Files) -> EventsMessage {
@@ -174,6 +180,7 @@ pub fn render(
     let mut screen = screening::screen(files, &environment.secrets);
     let wholes = screening::Wholes::of(files, &screen);
     let texts = screening::texts(files, &wholes, &mut screen);
+    screening::words(session, &mut screen);
     let (given, session) = (session, &screening::session(session, &wholes, &mut screen));
     let screen = &RefCell::new(screen);
     let picture = &Picture::of(walk, &newest(session));

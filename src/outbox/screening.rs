@@ -97,6 +97,24 @@ pub(super) fn texts(files: &Files, wholes: &Wholes, screen: &mut Screen) -> Text
     texts
 }
 
+const SAID: &str = "what you said";
+
+/// Looks at what the person wrote that no outbox before has told: it stands there as it is.
+pub(super) fn words(session: &Session, screen: &mut Screen) {
+    if session.sequence == 1 {
+        screen.words("your task", &session.task);
+    }
+    let said = session.said.iter().skip(session.said_before);
+    said.for_each(|text| screen.words(SAID, text));
+}
+
+/// What is told of a single text that the person says.
+pub(super) fn told_of_words(text: &str, secrets: &Secrets) -> Vec<String> {
+    let mut screen = Screen::new(secrets);
+    screen.words(SAID, text);
+    screen.told()
+}
+
 /// The session with results that can be shown.
 pub(super) fn session(session: &Session, wholes: &Wholes, screen: &mut Screen) -> Session {
     let mut shown = session.clone();

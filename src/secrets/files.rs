@@ -8,7 +8,7 @@ use super::shape::{is_word, looks_random};
 use super::values::{is_harmless, is_stand_in, is_strong, is_variable, is_withheld};
 use super::{MARK, Rank, Sort, Span};
 
-const ENV: Sort = Sort(".env value");
+pub(super) const ENV: Sort = Sort(".env value");
 const NETRC: Sort = Sort("netrc password");
 const PGPASS: Sort = Sort("database password");
 const HTPASSWD: Sort = Sort("password hash");
@@ -127,6 +127,19 @@ fn env(text: &[u8], spans: &mut Vec<Span>) {
             }
         }
     }
+}
+
+/// The name and the value of a variable whose value a span of [`env`] is; None where that is another, or
+/// has several lines.
+pub(super) fn variable<'a>(text: &'a str, span: &Span) -> Option<(&'a str, &'a str)> {
+    let begin = text[..span.range.start].rfind('\n').map_or(0, |n| n + 1);
+    let before = text[begin..span.range.start].trim_end_matches(['"', '\'', '`', ' ', '\t']);
+    let name = before.strip_suffix(['=', ':'])?.trim();
+    let name = name.strip_prefix("export ").unwrap_or(name).trim();
+    let value = text[span.range.clone()].trim();
+    let is_name = !name.is_empty() && name.bytes().all(|byte| is_word(byte));
+    (span.sort == ENV && is_name && !value.is_empty() && !value.contains('\n'))
+        .then_some((name, value))
 }
 
 /// Where a quoted text ends that began before `from`.

@@ -46,6 +46,8 @@ enum Place {
     File(String),
     Output(String),
     Name(String),
+    /// What the person wrote themselves.
+    Words(&'static str),
 }
 
 impl Place {
@@ -207,6 +209,12 @@ impl Screen {
         self.shown(screened.text, path)
     }
 
+    /// Notes what a text of the person's own holds, by what that is called: it goes out as they wrote it.
+    pub fn words(&mut self, what: &'static str, text: &str) {
+        let screened = self.see(text, None, Cut::default());
+        self.keep(&Place::Words(what), &screened.found);
+    }
+
     /// Whether what is found is left out.
     pub fn withholds(&self) -> bool {
         self.settings.mode == SecretsMode::Withhold
@@ -262,6 +270,10 @@ impl Screen {
                 )
             }
             Place::Name(shown) => format!("the name of a file ({})", visible_line(shown)),
+            Place::Words(what) => {
+                let lines = told_lines(lines);
+                return format!("shown in the outbox, as you wrote it: {sort} in {what}, {lines}");
+            }
         };
         let did = self.did();
         let release = match (self.settings.mode, place) {

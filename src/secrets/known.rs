@@ -1,7 +1,8 @@
 //! The secrets that certain files of a workspace hold, to be found again where a command prints them:
 //! values of `.env` and its like, passwords of `.netrc`, lines of private keys.
 //!
-//! Such a text has no form of its own, so it must be long and mixed enough to be nothing else.
+//! Such a text has no form of its own, so it must be long and mixed enough to be nothing else; beside the
+//! name of its variable it may be any.
 
 use std::collections::BTreeMap;
 
@@ -39,14 +40,27 @@ pub struct Known {
     all: Vec<(String, Sort)>,
     /// Where one of them stands; None where there are none.
     found: Option<Regex>,
+    /// The values that variables have in files such as `.env`, by their names, be they weak or short: beside
+    /// its name each is found.
+    pub(super) pairs: BTreeMap<String, Vec<String>>,
+    /// Where such a name stands with what leads to its value.
+    named: Option<Regex>,
 }
 
 impl Known {
     /// Those of files, each with its path (with `/`) and its whole text.
     pub fn of<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let (mut found, mut bytes) = (BTreeMap::new(), 0);
+        let mut pairs: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut paired = 0;
         for (path, text) in files.into_iter().filter(|(path, _)| files::holds_secrets(path)) {
             for span in settled(spans(text, &super::Look::at(Some(path)))) {
+                if let Some((name, value)) = files::variable(text, &span)
+                    && paired + name.len() + value.len() <= MOST_BYTES
+                {
+                    paired += name.len() + value.len();
+                    pairs.entry(name.to_owned()).or_default().push(value.to_owned());
+                }
                 for (value, is_one) in values(text, &span) {
                     if is_one && found.len() < MOST && bytes + value.len() <= MOST_BYTES {
                         found.entry(value.to_owned()).or_insert_with(|| {
@@ -64,7 +78,35 @@ impl Known {
         let found = (!all.is_empty())
             .then(|| RegexBuilder::new(&pattern.join("|")).unicode(false).build().ok())
             .flatten();
-        Self { all, found }
+        let names: Vec<String> = pairs.keys().map(|name| regex::escape(name)).collect();
+        let named = format!(r#"\b(?:{})["']?[ \t]*[=:][ \t]*["'`]?"#, names.join("|"));
+        let named = (!pairs.is_empty())
+            .then(|| RegexBuilder::new(&named).unicode(false).build().ok())
+            .flatten();
+        Self { all, found, pairs, named }
+    }
+
+    /// The values of variables where they stand beside their names.
+    fn find_pairs(&self, text: &str, cut: Cut, spans: &mut Vec<Span>) {
+        let Some(named) = &self.named else { return };
+        for hit in named.find_iter(text.as_bytes()) {
+            let shown = String::from_utf8_lossy(hit.as_bytes());
+            let name = shown.trim_end_matches(['"', '\'', '`', ' ', '\t', '=', ':']);
+            let rest = &text.as_bytes()[hit.end()..];
+            let values = self.pairs.get(name).into_iter().flatten();
+            let lengths = values.filter_map(|value| {
+                let value = value.as_bytes();
+                let goes_on = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+                let is_whole =
+                    rest.starts_with(value) && !rest.get(value.len()).is_some_and(goes_on);
+                let is_cut = cut.end && !rest.is_empty() && value.starts_with(rest);
+                (is_whole || is_cut).then_some(value.len().min(rest.len()))
+            });
+            let longest = lengths.max();
+            spans.extend(
+                longest.map(|n| Span::new(hit.end()..hit.end() + n, files::ENV, Rank::File)),
+            );
+        }
     }
 
     /// How many there are.
@@ -78,6 +120,7 @@ impl Known {
     }
 
     pub(super) fn find(&self, text: &str, cut: Cut, spans: &mut Vec<Span>) {
+        self.find_pairs(text, cut, spans);
         let Some(regex) = &self.found else { return };
         for hit in regex.find_iter(text.as_bytes()) {
             if is_within_mark(&text[..hit.start()]) {

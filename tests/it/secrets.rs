@@ -51,6 +51,24 @@ fn a_key_is_withheld_wherever_it_would_be_shown() {
 }
 
 #[test]
+fn a_secret_in_the_persons_own_words_goes_out_and_is_warned_of() {
+    let base = Base::new();
+    let told = "shown in the outbox, as you wrote it: AWS key in";
+    let task = format!("Find out why\n{} is refused", key());
+    let run = base.run(&["new", "--no-watch", "--id", ID, &task]).ok();
+    assert!(run.stderr.contains(&format!("{told} your task, line 2")), "{run:?}");
+    assert!(base.outbox(1).contains(&key()));
+    // What was told is not told with each outbox.
+    let run = base.run_with(&["apply", "-"], "[LIST_FILES]\n").ok();
+    assert!(!run.stderr.contains(told), "{run:?}");
+    let run = base.run(&["say", &format!("use {}", key())]).ok();
+    assert!(run.stderr.contains(&format!("{told} what you said, line 1")), "{run:?}");
+    assert!(base.outbox(2).contains(&key()));
+    let run = base.run_with(&["apply", "-"], "[MESSAGE]\nx\n[/MESSAGE]\n").ok();
+    assert!(!run.stderr.contains(told), "{run:?}");
+}
+
+#[test]
 fn what_stands_for_a_secret_never_takes_its_place() {
     let base = with_key();
     begin(&base, &[]);
@@ -207,7 +225,10 @@ fn what_files_of_secrets_hold_is_withheld_from_what_commands_write() {
     let (key, body) = private_key(20);
     let (password, hook) = ("plain but mine", "https://hooks.corp/T7/b81");
     base.write("workspace/.gitignore", ".env\n*.key\n");
-    base.write("workspace/.env", format!("PORT=8080\nDB_PASSWORD=\"{password}\"\nHOOK={hook}\n"));
+    base.write(
+        "workspace/.env",
+        format!("PORT=8080\nDB_PASSWORD=\"{password}\"\nHOOK={hook}\nPIN=48\n"),
+    );
     base.write("workspace/app/server.key", &key);
     base.write("workspace/run.log", "x\n".repeat(30_000));
     base.write("deaddrop.toml", "max_output_length = 400\n");
@@ -222,8 +243,21 @@ fn what_files_of_secrets_hold_is_withheld_from_what_commands_write() {
     let secrets = body.iter().map(String::as_str).chain([password, hook, "plain b"]);
     assert_eq!(secrets.clone().find(leaked), None, "{outbox}");
     assert!(outbox.contains("PORT=8080\n"), "{outbox}");
-    assert_eq!(outbox.matches("[withheld: .env value]").count(), 5, "{outbox}");
+    // One that could be anything, beside its name.
+    assert!(outbox.contains("PIN=[withheld: .env value]\n"), "{outbox}");
+    assert_eq!(outbox.matches("[withheld: .env value]").count(), 6, "{outbox}");
     assert_eq!(outbox.matches("[withheld: private key]").count(), 2, "{outbox}");
+
+    // Under another name it is what it was.
+    let outbox = base.apply(
+        "[RUN_COMMAND]\ncp .env cfg.txt\n[/RUN_COMMAND]\n[MOVE_FILE path=\".env\" to=\"e.txt\"]\n\
+         [READ_FILE path=\"e.txt\"]\n[READ_FILE path=\"cfg.txt\"]\n",
+    );
+    assert!(!outbox.contains("=48"), "{outbox}");
+    assert_eq!(outbox.matches("PIN=[withheld: .env value]\n").count(), 2, "{outbox}");
+    let outbox = base.apply("[RUN_COMMAND]\ncat e.txt\n[/RUN_COMMAND]\n");
+    assert!(!outbox.contains("=48"), "{outbox}");
+    base.sh("mv workspace/e.txt workspace/.env");
 
     // What is released may be shown, wherever it stands.
     base.write("deaddrop.toml", "secrets_allow = [\".env\"]\n");

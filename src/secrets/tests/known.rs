@@ -18,6 +18,8 @@ fn values_of_an_environment_are_found_wherever_they_stand() {
         connecting with \"plain but mine\"; posted to https://hooks.corp/T7/b81?x=1\n1234 tests\n";
     let expected = output
         .replace("plain but mine", "[withheld: .env value]")
+        .replace("APP_NAME=internal thing", "APP_NAME=[withheld: .env value]")
+        .replace("ADMIN_PASSWORD=password", "ADMIN_PASSWORD=[withheld: .env value]")
         .replace("https://hooks.corp/T7/b81", "[withheld: .env value]");
     assert_eq!(shown_with(&known, output, Cut::default()), expected);
     // A password that is what stands for others does not stand for itself.
@@ -26,6 +28,31 @@ fn values_of_an_environment_are_found_wherever_they_stand() {
     assert_eq!(shown_with(&known, key, Cut::default()), expected);
     assert_eq!(shown_with(&known, expected, Cut::default()), expected);
     assert!(Known::of([(".env.example", ENV), ("README.md", ENV)]).is_empty());
+}
+
+#[test]
+fn a_weak_value_is_found_beside_its_name() {
+    let known =
+        Known::of([(".env", "DB_PASSWORD=hunter22\nexport PIN='12'\nPIN=12345\nOFF=false\n")]);
+    let mark = "[withheld: .env value]";
+    for (text, shown) in [
+        ("DB_PASSWORD=hunter22\n", "DB_PASSWORD=§\n"),
+        ("export DB_PASSWORD=\"hunter22\"", "export DB_PASSWORD=\"§\""),
+        ("  DB_PASSWORD: hunter22", "  DB_PASSWORD: §"),
+        (
+            "{\"DB_PASSWORD\": \"hunter22\", \"PIN\": \"12\"}",
+            "{\"DB_PASSWORD\": \"§\", \"PIN\": \"§\"}",
+        ),
+        ("PIN=12, PIN=12345;PIN = 12", "PIN=§, PIN=§;PIN = §"),
+        ("PIN=123 PIN=1 SPIN=12 PIN==12 PIN\n=12", "PIN=123 PIN=1 SPIN=12 PIN==12 PIN\n=12"),
+        ("DB_PASSWORD=other hunter2, OFF=false", "DB_PASSWORD=other hunter2, OFF=false"),
+    ] {
+        assert_eq!(shown_with(&known, text, Cut::default()), shown.replace('§', mark));
+    }
+    let end = Cut { beginning: false, end: true };
+    assert_eq!(shown_with(&known, "x DB_PASSWORD=hunt", end), format!("x DB_PASSWORD={mark}"));
+    assert_eq!(shown_with(&known, "x DB_PASSWORD=", end), "x DB_PASSWORD=");
+    assert!(Known::of([("README.md", "DB_PASSWORD=hunter22\n")]).pairs.is_empty());
 }
 
 #[test]
