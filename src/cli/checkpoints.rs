@@ -54,13 +54,18 @@ pub(super) fn checkpoints(context: &Context, arguments: &Checkpoints) -> Result<
         Some(Command::Prune(prune)) => {
             let (stop, most) = (Stop::on_signals()?, prune.max_bytes);
             let hand_over = || control::hand_over_prune(&context.config, most, &stop);
-            let pruned = match context.open_or(&stop, hand_over)? {
-                Opened::Elsewhere(pruned) => *pruned,
-                Opened::Here(mut base) => {
-                    let pruned = base.prune(most)?;
-                    base.settle()?;
-                    pruned
+            let pruned = if context.has_begun() {
+                match context.open_or(&stop, hand_over)? {
+                    Opened::Elsewhere(pruned) => *pruned,
+                    Opened::Here(mut base) => {
+                        let pruned = base.prune(most)?;
+                        base.settle()?;
+                        pruned
+                    }
                 }
+            } else {
+                // Where nothing is kept, nothing is to be made.
+                Pruned { removed: 0, before: 0, after: 0, present: 0 }
             };
             let Pruned { removed, before, after, present } = pruned;
             if context.json {

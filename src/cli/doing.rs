@@ -25,6 +25,14 @@ use crate::workspace::Workspace;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Context {
+    /// Whether deaddrop has been at work here, or a session or a run lies here; also where that cannot be
+    /// looked at.
+    pub(super) fn has_begun(&self) -> bool {
+        let store = Store::new(&self.config.sessions);
+        let has = |found: Result<Vec<String>>| found.map_or(true, |found| !found.is_empty());
+        self.config.has_begun() || has(store.ids()) || has(store.runs())
+    }
+
     /// Opens the base directory, or hands `wish` to the process that serves it and gives what came of
     /// that.
     pub(super) fn open_or_hand_over(&self, wish: &Wish, stop: &Stop) -> Result<Opened<Turn>> {

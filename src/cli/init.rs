@@ -1,8 +1,10 @@
 //! `init`: a project made its own base directory, with deaddrop's own files in a folder that git
 //! ignores and neither replies nor commands reach.
 
+mod in_git;
+
 use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -18,7 +20,9 @@ use crate::atomic;
 use crate::config::{self, Config, Draft, FILE, FOLDER, Raw};
 use crate::error::{Error, Result};
 use crate::runner::sandbox::{Confinement, Tier};
-use crate::text::shell_word;
+use crate::session::store::Store;
+use crate::text::{count, shell_word};
+use in_git::{InGit, unseen_by_git};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -60,6 +64,7 @@ pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<Exit
     let folder = config::real(&here.join(folder));
     // All that may refuse comes before anything is written.
     refuse(&folder, arguments.force)?;
+    let had_lost = config::has_lost_settings(&folder);
     let given: Vec<(&str, String)> = global.settings.given().collect();
     let draft = match fs::symlink_metadata(folder.join(FILE)) {
         Ok(_) => completed(&folder, &given)?,
@@ -81,7 +86,7 @@ pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<Exit
     let here = Some(here);
     let clock = Clock(global.now);
     let context = Context { config, clock, talk, json: global.json, here, by: By::Name };
-    tell(&context, made, &in_git);
+    tell(&context, made, had_lost, &in_git);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -95,61 +100,6 @@ fn agreed(folder: &Path, draft: Option<&Draft>, typed: &[&str], talk: &Talk) -> 
     can_hold_own(folder, &[&config.inbox, &config.outbox, &config.sessions, &config.approvals])?;
     consent::follow(before.as_ref().unwrap_or(&consent), &consent, typed, talk)?;
     Ok(config)
-}
-
-/// What git makes of the settings of a project.
-enum InGit {
-    /// There is no repository, or no git.
-    No,
-    /// It passes them by, now by a line in this file, or by rules that were there.
-    Unseen(Option<PathBuf>),
-    /// It sees them, for this reason.
-    Seen(String),
-}
-
-/// Has git pass the settings by, in this clone alone, unless it tracks them: they are this machine's, and a
-/// command's `git add -A` would take them along.
-fn unseen_by_git(folder: &Path) -> InGit {
-    let git = |arguments: &[&str]| {
-        let told = config::ask_git(folder, arguments).ok()??;
-        Some(String::from_utf8_lossy(&told).trim_end_matches('\n').to_owned())
-    };
-    let (Some(exclude), Some(prefix), Some(repository)) = (
-        git(&["rev-parse", "--git-path", "info/exclude"]),
-        git(&["rev-parse", "--show-prefix"]),
-        git(&["rev-parse", "--git-common-dir"]),
-    ) else {
-        return InGit::No;
-    };
-    if git(&["ls-files", "--error-unmatch", "--", FILE]).is_some() {
-        return InGit::Seen("it is tracked".to_owned());
-    }
-    let exclude = folder.join(exclude);
-    if git(&["check-ignore", "--quiet", "--", FILE]).is_some() {
-        return InGit::Unseen(None);
-    }
-    // A pattern's own characters in the names of folders above it are taken as they are.
-    let mut line = String::from("/");
-    for c in prefix.chars().chain(FILE.chars()) {
-        if "*?[\\ ".contains(c) {
-            line.push('\\');
-        }
-        line.push(c);
-    }
-    // What a link in the repository leads to is no rule of its own.
-    if config::real(&exclude) != config::real(&folder.join(repository)).join("info/exclude") {
-        return InGit::Seen(format!("{} is a link", exclude.display()));
-    }
-    let text = fs::read_to_string(&exclude).unwrap_or_default();
-    let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    let written = exclude.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
-        let mut file = fs::File::options().append(true).create(true).open(&exclude)?;
-        file.write_all(format!("{gap}{line}\n").as_bytes())
-    });
-    match written {
-        Ok(()) => InGit::Unseen(Some(exclude)),
-        Err(e) => InGit::Seen(format!("{} cannot be written: {e}", exclude.display())),
-    }
 }
 
 /// Refuses folders that nobody means, or that have to do with another base directory.
@@ -191,7 +141,13 @@ fn refuse(folder: &Path, force: bool) -> Result<()> {
         ));
     }
     let sessions = folder.join("sessions/journal");
-    if sessions.exists() && fs::symlink_metadata(folder.join(FILE)).is_err() && !force {
+    let without = sessions.exists() && fs::symlink_metadata(folder.join(FILE)).is_err() && !force;
+    if without && config::has_lost_settings(folder) {
+        return no(format!(
+            "sessions stand in {FOLDER}/, whose {FILE} is gone, and others that `deaddrop new` began since in sessions/; say --force, which takes up those in {FOLDER}/ again, and leaves all that is here where it is (`deaddrop log --sessions-dir sessions` still tells of the others)"
+        ));
+    }
+    if without {
         return no(format!(
             "`deaddrop new` was run here without `init`, and its sessions, in sessions/, would no longer be found: go on with `deaddrop new`, which works on workspace/; or say --force, which makes the project itself the workspace, keeps deaddrop's own files in {FOLDER}/ from now on, and leaves all that is here where it is (`deaddrop log --sessions-dir sessions` still tells of the sessions)"
         ));
@@ -304,7 +260,7 @@ fn make_own(folder: &Path) -> Result<()> {
 }
 
 /// Says what was made, what holds, and what to do next.
-fn tell(context: &Context, made: bool, in_git: &InGit) {
+fn tell(context: &Context, made: bool, had_lost: bool, in_git: &InGit) {
     let Context { config, talk, .. } = context;
     let file = config.base.join(FILE);
     let is_within = config.works_in(&config.base);
@@ -330,8 +286,20 @@ fn tell(context: &Context, made: bool, in_git: &InGit) {
     } else {
         talk::result(&context.display(&file));
     }
-    let verb = if made { "is a base directory now" } else { "is a base directory already" };
+    let verb = match (made, had_lost) {
+        (true, true) => "is a base directory again",
+        (true, false) => "is a base directory now",
+        (false, _) => "is a base directory already",
+    };
     talk.say(&talk.bold(&format!("{} {verb}.", config.base.display())));
+    if had_lost {
+        let kept = Store::new(&config.sessions).ids().unwrap_or_default().len();
+        talk.say(&format!(
+            "{FILE} was gone, and is written anew; {} in {FOLDER}/ {} as before. What you had set in it besides is to be set again.",
+            count(kept, "session"),
+            if kept == 1 { "stands" } else { "stand" }
+        ));
+    }
     talk.say(&format!(
         "Replies to its sessions read and change what is in {}.",
         config.workspace.canonicalize().unwrap_or_else(|_| config.workspace.clone()).display()
@@ -350,7 +318,7 @@ fn tell(context: &Context, made: bool, in_git: &InGit) {
     match in_git {
         InGit::No => {}
         InGit::Unseen(exclude) => talk.say(&format!(
-            "git passes {FILE} by{}, so that none of its commands takes it along.",
+            "git ignores {FILE}{}, so `git add -A` and `git stash -u` leave it alone; `git clean -x` removes it, and with -d also {FOLDER}/ and the sessions in it.",
             match exclude {
                 Some(file) => format!(" (a line in {})", context.display(file)),
                 None => String::new(),

@@ -25,6 +25,7 @@ mod input;
 mod live;
 mod manual;
 mod messages;
+mod nature;
 mod notice;
 mod opening;
 mod pasting;
@@ -149,61 +150,6 @@ enum Command {
     Daemon(service::Daemon),
     /// Serve the workspace, or a folder, to programs over JSON-RPC
     Rpc(rpc::Rpc),
-}
-
-impl Command {
-    /// Whether it only goes on with what has its policy. To take a stricter one without a word, and
-    /// not keep it, would be worse than to refuse it.
-    fn keeps_policy(&self) -> bool {
-        match self {
-            Self::Resume(_)
-            | Self::Watch(_)
-            | Self::Apply(_)
-            | Self::Paste(_)
-            | Self::Next(_)
-            | Self::Approve(_)
-            | Self::Deny(_) => true,
-            Self::Run(run) => run.resumes(),
-            _ => false,
-        }
-    }
-
-    /// Whether it is about sessions that are there already.
-    fn needs_sessions(&self) -> bool {
-        matches!(
-            self,
-            Self::Resume(_)
-                | Self::Apply(_)
-                | Self::Copy(_)
-                | Self::Paste(_)
-                | Self::Next(_)
-                | Self::Approve(_)
-                | Self::Deny(_)
-                | Self::Say(_)
-                | Self::Status(_)
-                | Self::Log(_)
-                | Self::Diff(_)
-                | Self::Undo(_)
-                | Self::Redo(_)
-                | Self::Checkpoints(_)
-                | Self::Show(_)
-                | Self::Open(_)
-        )
-    }
-
-    /// Whether it tells of settings, and acts on none that open something.
-    fn only_looks(&self) -> bool {
-        match self {
-            Self::Doctor(_) | Self::Policy(_) => true,
-            Self::Daemon(daemon) => !daemon.has_it_served(),
-            _ => false,
-        }
-    }
-
-    /// Whether it makes a base directory where there is none, so that the person should know which.
-    fn makes_base(&self) -> bool {
-        matches!(self, Self::New(_) | Self::Resume(_) | Self::Watch(_) | Self::Run(_))
-    }
 }
 
 /// What the commands get beside their own arguments.
@@ -340,6 +286,10 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         Err(e) if is_doctor => amiss.settings(e, &base, settings.raw()?)?,
         looked => looked?,
     };
+    match config.has_its_settings() {
+        Err(e) if is_doctor => amiss.lost(&e),
+        has => has?,
+    }
     if by == By::Nothing && command.needs_sessions() && !config.sessions.exists() {
         return Err(Error::no_base(&config.base));
     }
@@ -352,6 +302,9 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
         talk.say(&format!("In the base directory {}:", config.base.display()));
     }
     let context = Context { config, clock: Clock(now), talk, json, here, by };
+    if command.goes_on() && !context.has_begun() {
+        return Err(Error::no_open_session(&context.config.sessions, None));
+    }
     match command {
         Command::New(arguments) => serving::new(&context, &arguments),
         Command::Resume(arguments) => serving::resume(&context, &arguments),

@@ -107,6 +107,8 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
         .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
 
     let bases = root.bases(config)?;
+    // Where that cannot be, nothing is to be made.
+    let listening = Listening::open(at)?;
     if root.is_workspace
         && let Err(e) = config.take_up([&config.sessions, &config.inbox])
     {
@@ -132,7 +134,6 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
     runner.shown = None;
     // There are many at once, and nobody goes on with what they did.
     runner.lock = PathBuf::new();
-    let listening = Listening::open(at)?;
     let told = format!("Serving {} at {listening}", context.display(workspace.path()));
 
     let own = Own::make(&root.state)?;

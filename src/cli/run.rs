@@ -56,6 +56,10 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
                 "'{stem}' is not the id of a run, which begins with run_; `deaddrop resume ID` goes on with a session"
             )));
         }
+        // Where nothing is, nothing is to be made.
+        Some(stem) if !context.has_begun() => {
+            return Err(Error::no_run(stem, &context.config.sessions));
+        }
         Some(stem) => Wish::ResumeRun { stem: stem.clone() },
         None => {
             // Before anything is read or made.

@@ -116,7 +116,7 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
     let json = global.json;
     match arguments.asked {
         Asked::Show { changed } => {
-            let place = Whereabouts::find(global.base)?;
+            let place = found(global.base)?;
             if place.by == By::Nothing {
                 talk.say(
                     "There is no base directory here or above; so it would be in a new one here:",
@@ -131,7 +131,7 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
         }
         Asked::Get { key } => {
             config::check_name(&key, &format!("config get {key}"))?;
-            let place = Whereabouts::find(global.base)?;
+            let place = found(global.base)?;
             let name = if key == "sandbox.mode" { "sandbox" } else { &key };
             let settings = in_force(&place.base, raw)?;
             let Some(found) = settings.iter().find(|setting| setting.name == name) else {
@@ -195,12 +195,22 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
     Ok(ExitCode::SUCCESS)
 }
 
+/// The base directory that is meant, unless its settings are gone: others would be made in their place.
+fn found(named: Option<PathBuf>) -> Result<Whereabouts> {
+    let place = Whereabouts::find(named)?;
+    // Wrong settings are there, and are told by whoever reads them.
+    if let Ok(config) = Config::glance(&place.base) {
+        config.has_its_settings()?;
+    }
+    Ok(place)
+}
+
 /// Whose file is meant: that of the base directory, or none for the person's own.
 fn base(whose: &Whose, named: Option<PathBuf>) -> Result<Option<PathBuf>> {
     if whose.own {
         return Ok(None);
     }
-    let Whereabouts { base, by, .. } = Whereabouts::find(named)?;
+    let Whereabouts { base, by, .. } = found(named)?;
     if by == By::Nothing {
         return Err(Error::no_base(&base));
     }

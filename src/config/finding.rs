@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use super::known::whose_replies_write;
 use super::{Config, FILE, FOLDER, real};
 use crate::error::{Error, Result};
-#[cfg(unix)]
 use crate::text::shell_word;
 
 /// The folders of a base directory without settings, as they are called then.
@@ -45,13 +44,25 @@ fn is_marked(folder: &Path) -> bool {
     let has = |mark: &&str| folder.join("sessions").join(mark).is_file();
     fs::symlink_metadata(folder.join(FILE)).is_ok()
         || (FOLDERS.iter().all(is_folder) && MARKS.iter().any(has))
+        || has_lost_settings(folder)
 }
 
 /// The same, but for deaddrop's own folder in a base directory, which looks like one.
 fn is_base(folder: &Path) -> bool {
-    let is_own = folder.file_name() == Some(FOLDER.as_ref())
-        && folder.parent().is_some_and(|above| above.join(FILE).is_file());
+    let holds = |above: &Path| above.join(FILE).is_file() || has_lost_settings(above);
+    let is_own = folder.file_name() == Some(FOLDER.as_ref()) && folder.parent().is_some_and(holds);
     !is_own && is_marked(folder)
+}
+
+/// Whether a folder holds what `init` makes but for the settings, as `git clean -x` leaves it: they alone
+/// say that it is a base directory, and where its sessions are.
+pub fn has_lost_settings(folder: &Path) -> bool {
+    let own = folder.join(FOLDER);
+    let is_there = |path: PathBuf| fs::symlink_metadata(path).is_ok();
+    let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+    // A base directory of that name has these in itself.
+    let is_base = [FILE, "workspace"].iter().any(|name| is_there(own.join(name)));
+    !is_there(folder.join(FILE)) && is_folder(&own) && is_folder(&own.join("sessions")) && !is_base
 }
 
 /// Whether somebody has been at work with this folder of sessions.
@@ -63,6 +74,23 @@ impl Config {
     /// Whether a session or a run has begun with these settings.
     pub fn has_begun(&self) -> bool {
         has_marks(&self.sessions)
+    }
+
+    /// Lets those pass that have not lost the settings which say where their sessions are: another base
+    /// directory would begin beside these.
+    ///
+    /// # Errors
+    /// They have.
+    pub fn has_its_settings(&self) -> Result<()> {
+        let base = &self.base;
+        if !has_lost_settings(base) || self.sessions == base.join(FOLDER).join("sessions") {
+            return Ok(());
+        }
+        let problem = format!(
+            "its {FILE} is gone (`git clean -x` takes it), and its sessions are in {FOLDER}/: `deaddrop init {}` writes {FILE} anew and keeps them; what you had set in it besides is to be set again",
+            shell_word(&base.display().to_string())
+        );
+        Err(Error::config(base.display().to_string(), problem))
     }
 }
 
@@ -220,7 +248,9 @@ mod tests {
             fs::create_dir_all(own.join(name)).unwrap();
         }
         fs::write(own.join("sessions/.lock"), "").unwrap();
-        assert_eq!(find(&own.join("inbox")).unwrap(), Some(own.clone()));
+        assert_eq!(find(&own.join("inbox")).unwrap(), Some(path.join("p")));
+        fs::create_dir(own.join("workspace")).unwrap();
+        assert_eq!(find(&own.join("inbox")).unwrap(), Some(own.clone()), "one of that name");
         fs::write(path.join("p").join(FILE), "workspace_dir = '.'").unwrap();
         for name in ["inbox", "sessions", "."] {
             assert_eq!(find(&own.join(name)).unwrap(), Some(path.join("p")));

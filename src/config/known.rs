@@ -232,12 +232,16 @@ impl Config {
 
 /// The base directory, used before, whose replies write where this folder lies; none if that has itself
 /// been used, for then it was kept from them. Both by canonical paths.
+///
+/// One that is gone takes no more replies, and is forgotten with the next that is noted. No reply makes
+/// one gone, since its own files are out of reach; and what it may have left here opens nothing unasked.
 pub fn whose_replies_write(folder: &Path) -> Option<PathBuf> {
     let all = read().ok()?;
     if all.iter().any(|used| used.base == folder) {
         return None;
     }
-    let writes = |used: &&Used| used.written.iter().any(|place| folder.starts_with(place));
+    let writes =
+        |used: &&Used| used.written.iter().any(|place| folder.starts_with(place)) && used.lives();
     all.iter().find(writes).map(|used| used.base.clone())
 }
 

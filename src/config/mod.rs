@@ -39,7 +39,7 @@ use crate::text::nearest;
 pub use about::about;
 pub use change::{Draft, check_name, set, unset};
 pub use consent::Consent;
-pub use finding::{above, find, has_marks};
+pub use finding::{above, find, has_lost_settings, has_marks};
 pub use git::{ask_git, git_directory, no_place_in_git};
 pub use guest::{Guest, Way};
 pub use in_force::{InForce, Source, in_force};

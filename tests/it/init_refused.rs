@@ -10,7 +10,7 @@ use crate::support::{Base, Run, has_git};
 
 /// All that stands below the base directory: modes, of files when each was last changed, and contents or
 /// targets.
-fn picture(base: &Base) -> BTreeMap<PathBuf, (u32, i64, i64, Vec<u8>)> {
+pub fn picture(base: &Base) -> BTreeMap<PathBuf, (u32, i64, i64, Vec<u8>)> {
     let entries = walkdir::WalkDir::new(base.path()).into_iter().map(Result::unwrap);
     let told = |entry: walkdir::DirEntry| {
         let (path, found) = (entry.path(), entry.metadata().unwrap());

@@ -156,4 +156,6 @@ mod undo_told;
 #[cfg(target_os = "linux")]
 mod undo_unseen;
 #[cfg(target_os = "linux")]
+mod untouched;
+#[cfg(target_os = "linux")]
 mod whereabouts;

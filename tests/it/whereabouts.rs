@@ -1,6 +1,5 @@
 //! How commands find the base directory that is meant.
 
-use std::fs;
 use std::os::unix::fs::chown;
 use std::path::Path;
 use std::process::Command;
@@ -111,7 +110,7 @@ fn a_base_directory_of_somebody_else_is_refused() {
     let sudo = Run::of(base.command(&["sessions"]).env("SUDO_UID", "60123"), "");
     sudo.ok();
     base.run(&["-C", ".", "sessions"]).ok();
-    fs::remove_file(base.at("deaddrop.toml")).unwrap();
+    base.sh("rm -r deaddrop.toml .deaddrop");
     base.run(&["-C", ".", "sessions"]).ok();
 }
 

@@ -44,6 +44,11 @@ impl Amiss {
         Ok(without)
     }
 
+    /// Notes that its settings are gone.
+    pub(in crate::cli) fn lost(&mut self, why: &Error) {
+        self.findings.push(("base directory", why.to_string()));
+    }
+
     /// What is said of what the settings open, where their file is not known.
     pub(super) fn of_settings(&self) -> Option<Finding> {
         let is_unread = self.findings.iter().any(|(what, _)| *what == FILE);

@@ -1,5 +1,6 @@
 //! What is noted of base directories that are gone, or that keep something where another one works.
 
+use crate::projects::run_in;
 use crate::support::{Base, ID, Run};
 
 fn new(base: &Base, folder: &str) -> Run {
@@ -146,4 +147,32 @@ fn those_that_are_nowhere_near_cost_a_call_each() {
     let calls = base.read("trace");
     let far = calls.lines().filter(|line| line.contains("/far/")).count();
     assert!((200..=210).contains(&far), "{far} calls for 200 base directories");
+}
+
+#[test]
+fn the_replies_of_one_that_is_gone_write_nowhere() {
+    let base = Base::that_nobody_agrees_to();
+    base.sh("mkdir -p p/src p/lib");
+    base.run(&["init", "p"]).ok();
+    new(&base, "p").ok();
+    // Without its settings it is there still, and so are its replies.
+    base.sh("rm p/deaddrop.toml");
+    let told = base.run(&["init", "p/src"]).with_code(2).stderr;
+    assert!(told.contains("/p write here; --force"), "{told}");
+    base.sh("rm -r p/.deaddrop");
+    base.run(&["init", "p/src"]).ok();
+    let found = run_in(&base, "p/src", &["status"]).with_code(5);
+    assert!(found.stderr.contains("no open session"), "{found:?}");
+    // Nor is one that was made there before kept from being found.
+    base.run(&["init", "p"]).ok();
+    new(&base, "p").ok();
+    base.write("p/lib/deaddrop.toml", "max_tokens = 5000\n");
+    let told = run_in(&base, "p/lib", &["status"]).with_code(2).stderr;
+    assert!(told.contains("say with -C which one is meant"), "{told}");
+    base.sh("rm -r p/.deaddrop p/deaddrop.toml");
+    run_in(&base, "p/lib", &["status"]).with_code(5);
+    // What somebody left there opens nothing unasked.
+    base.write("p/lib/deaddrop.toml", "sandbox = \"off\"\n");
+    let told = run_in(&base, "p/lib", &["sessions"]).with_code(2).stderr;
+    assert!(told.contains("sandbox = \"off\""), "{told}");
 }

@@ -1,0 +1,72 @@
+//! What kind of thing a command does: what has to be there before it, and what it may make.
+
+use super::Command;
+
+impl Command {
+    /// Whether it only goes on with what has its policy. To take a stricter one without a word, and
+    /// not keep it, would be worse than to refuse it.
+    pub(super) fn keeps_policy(&self) -> bool {
+        match self {
+            Self::Resume(_)
+            | Self::Watch(_)
+            | Self::Apply(_)
+            | Self::Paste(_)
+            | Self::Next(_)
+            | Self::Approve(_)
+            | Self::Deny(_) => true,
+            Self::Run(run) => run.resumes(),
+            _ => false,
+        }
+    }
+
+    /// Whether it is about sessions that are there already.
+    pub(super) fn needs_sessions(&self) -> bool {
+        matches!(
+            self,
+            Self::Resume(_)
+                | Self::Apply(_)
+                | Self::Copy(_)
+                | Self::Paste(_)
+                | Self::Next(_)
+                | Self::Approve(_)
+                | Self::Deny(_)
+                | Self::Say(_)
+                | Self::Status(_)
+                | Self::Log(_)
+                | Self::Diff(_)
+                | Self::Undo(_)
+                | Self::Redo(_)
+                | Self::Checkpoints(_)
+                | Self::Show(_)
+                | Self::Open(_)
+        )
+    }
+
+    /// Whether it goes on with what has begun, and writes: where nothing has, it is to make nothing.
+    pub(super) fn goes_on(&self) -> bool {
+        matches!(
+            self,
+            Self::Resume(_)
+                | Self::Apply(_)
+                | Self::Paste(_)
+                | Self::Next(_)
+                | Self::Say(_)
+                | Self::Undo(_)
+                | Self::Redo(_)
+        )
+    }
+
+    /// Whether it tells of settings, and acts on none that open something.
+    pub(super) fn only_looks(&self) -> bool {
+        match self {
+            Self::Doctor(_) | Self::Policy(_) => true,
+            Self::Daemon(daemon) => !daemon.has_it_served(),
+            _ => false,
+        }
+    }
+
+    /// Whether it makes a base directory where there is none, so that the person should know which.
+    pub(super) fn makes_base(&self) -> bool {
+        matches!(self, Self::New(_) | Self::Resume(_) | Self::Watch(_) | Self::Run(_))
+    }
+}
