@@ -15,7 +15,8 @@ pub(super) fn lines(context: &Context, waiting: &Waiting) -> Vec<String> {
     let inbox = context.display(&context.config.inbox);
     let outbox =
         |session: &Session| context.display(&context.config.outbox.join(session.outbox_name()));
-    told(waiting, &inbox, &outbox)
+    let lines = told(waiting, &inbox, &outbox);
+    lines.iter().map(|line| context.talk.in_base(line).into_owned()).collect()
 }
 
 fn told(waiting: &Waiting, inbox: &str, outbox: &dyn Fn(&Session) -> String) -> Vec<String> {

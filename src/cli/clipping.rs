@@ -113,7 +113,7 @@ impl Clips {
     /// Copies the outbox of a session that is not served any longer, if that is wished.
     pub(super) fn copy_once(self, context: &Context, session: &Session) -> Result<()> {
         if Clip::from(self).copies && session.awaits_reply() {
-            put(context, session, session.sequence, None)?;
+            put(context, session, session.sequence, &Put::Again)?;
         }
         Ok(())
     }
@@ -132,8 +132,11 @@ impl Clips {
 pub(super) fn copy(context: &Context, arguments: &Copy) -> Result<ExitCode> {
     let session = sessions::named_or_newest(context, arguments.id.as_deref())?;
     let sequence = arguments.sequence.unwrap_or(session.sequence);
-    let part = arguments.part.map(|asked| (asked, arguments.id.is_some()));
-    put(context, &session, sequence, part)?;
+    let how = match arguments.part {
+        None => Put::Whole,
+        Some(asked) => Put::Part { asked, named: arguments.id.is_some() },
+    };
+    put(context, &session, sequence, &how)?;
     if sequence == session.sequence && !session.awaits_reply() {
         let why = if session.is_complete { "is complete" } else { "waits for your decision" };
         context.talk.warning(&format!("session {} {why}: that outbox was answered", session.id));
@@ -153,7 +156,7 @@ pub(super) fn next(context: &Context, arguments: &Next) -> Result<ExitCode> {
     let session = Store::new(&context.config.sessions).load(&id)?;
     // What was said of it is all there is where it is complete or waits.
     if session.awaits_reply() {
-        put(context, &session, session.sequence, None)?;
+        put(context, &session, session.sequence, &Put::Again)?;
     }
     Ok(code)
 }
@@ -226,16 +229,24 @@ fn no_reply(text: &str) -> Option<String> {
     })
 }
 
-/// Puts an outbox of a session on the clipboard, or a part of it, and says what is next; of a part it
-/// is known whether the session was named.
-fn put(
-    context: &Context,
-    session: &Session,
-    sequence: u32,
-    asked: Option<(parts::Asked, bool)>,
-) -> Result<()> {
+/// What of an outbox is put on the clipboard.
+enum Put {
+    /// All of it.
+    Whole,
+    /// All of it, once its path was printed.
+    Again,
+    /// A part; `named`: whether the session was.
+    Part { asked: parts::Asked, named: bool },
+}
+
+/// Puts an outbox of a session on the clipboard, or a part of it, and says what is next.
+fn put(context: &Context, session: &Session, sequence: u32, how: &Put) -> Result<()> {
     let path = context.config.outbox.join(outbox_name(&session.id, sequence));
     let whole = fs::read_to_string(&path).map_err(|e| Error::io("read the outbox", &path, e))?;
+    let asked = match how {
+        Put::Part { asked, named } => Some((*asked, *named)),
+        Put::Whole | Put::Again => None,
+    };
     let parts::Part { text, part, of } = match asked {
         None => parts::Part { text: whole, part: 1, of: 1 },
         Some((asked, _)) => show::cut(context, &whole, asked)?,
@@ -249,7 +260,7 @@ fn put(
             (false, true) => String::new(),
         };
         let of = asked.of.map(|of| format!("/{of}")).unwrap_or_default();
-        format!("deaddrop copy{named} --part {}{of}", part + 1)
+        format!("{} copy{named} --part {}{of}", context.talk.program(), part + 1)
     });
     if context.json {
         Context::print_json(&json!({
@@ -274,14 +285,15 @@ fn put(
         Ok(way) => context.talk.say(&on_clipboard(&what, *way)),
         Err(passed) => {
             context.talk.warning(&not_copied(passed));
-            context.talk.say(&match of {
-                1 => format!("{what} is this file:"),
+            context.talk.hint(&match (how, of) {
+                (Put::Again, _) => format!("{what} is the file that is named above."),
+                (_, 1) => format!("{what} is this file:"),
                 _ => format!(
                     "{what}: `deaddrop show {} {sequence} --part {part}/{of}` prints it. All of it is this file:",
                     session.id
                 ),
             });
-            if !context.json {
+            if !context.json && !matches!(how, Put::Again) {
                 talk::result(&context.display(&path));
             }
         }
@@ -292,7 +304,10 @@ fn put(
             // A terminal gives nothing back: there the reply is pasted.
             let reads = done.is_ok_and(|way| !way.is_unanswered());
             let from = if reads { "" } else { " -" };
-            format!("Paste it into the chat and copy the reply there; then: deaddrop next{from}")
+            format!(
+                "Paste it into the chat and copy the reply there; then: {} next{from}",
+                context.talk.program()
+            )
         }
     });
     Ok(())

@@ -69,7 +69,7 @@ pub(super) fn require(consent: &Consent, talk: &Talk) -> Result<()> {
         }
         None => return consent.require(),
     }
-    talk.say("It is noted, and you are not asked again; `deaddrop config deny` takes it back.");
+    talk.hint("It is noted, and you are not asked again; `deaddrop config deny` takes it back.");
     Ok(())
 }
 
@@ -87,7 +87,7 @@ pub(super) fn allow(base: &std::path::Path, talk: &Talk, json: bool) -> Result<E
         talk.say("Nothing is opened by the settings here, and nothing has to be agreed to.");
     } else {
         consent.allow()?;
-        talk.say(&format!(
+        talk.hint(&format!(
             "That you agree to this is noted for {}; `deaddrop config deny` takes it back.",
             consent.whose()
         ));

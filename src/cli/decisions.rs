@@ -135,7 +135,7 @@ fn one(
                 "session": stem, "operation": operation, "approved": approved, "recorded": true,
             }));
         }
-        talk.say(&format!("{verb}, and recorded; `deaddrop run --resume {stem}` goes on."));
+        talk.hint(&format!("{verb}, and recorded; `deaddrop run --resume {stem}` goes on."));
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(question) = session.question() {

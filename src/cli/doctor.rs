@@ -114,6 +114,7 @@ pub(super) fn doctor(context: &Context, consent: &Consent, amiss: &Amiss) -> Exi
     findings.push(finding("disk", disk(config)));
     findings.push(Finding { spare: true, ..finding("memory", memory()) });
     for Finding { well, spare, what, told } in &findings {
+        let told = context.talk.in_base(told);
         if context.json {
             let fault = !well && !spare;
             let row = json!({ "what": what, "well": well, "fault": fault, "told": told });

@@ -308,12 +308,11 @@ fn tell(context: &Context, made: bool, had_lost: bool, in_git: &InGit) {
         "{FOLDER}/ holds inbox, outbox, sessions and approvals. git ignores it; replies and commands reach nothing of it, and cannot change {FILE}."
     ));
     if let [other, more @ ..] = config.others() {
-        let more =
-            if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
-        talk.say(&format!(
-            "The base directory {}{more} lies in it: replies here reach nothing of what is its own.",
-            other.display()
-        ));
+        let other = other.display();
+        talk.say(&match more.len() {
+            0 => format!("The base directory {other} lies in it: replies here reach nothing of what is its own."),
+            n => format!("The base directory {other} and {n} more lie in it: replies here reach nothing of what is their own."),
+        });
     }
     match in_git {
         InGit::No => {}
@@ -332,7 +331,7 @@ fn tell(context: &Context, made: bool, had_lost: bool, in_git: &InGit) {
         Ok(found) if found.tier == Tier::None => {
             talk.warning("no sandbox is to be had here, so commands in replies are refused; files can be changed all the same");
             found.why().iter().for_each(|reason| talk.say(&format!("  {reason}")));
-            talk.say("`deaddrop doctor` says what to do about each.");
+            talk.hint("`deaddrop doctor` says what to do about each.");
             if is_within {
                 talk.say(&format!(
                     "Where Landlock is all there is, it helps to keep deaddrop's files out of the project: remove {FILE} and {FOLDER}/, then `deaddrop init DIR --workspace-dir {}` makes a base directory elsewhere.",

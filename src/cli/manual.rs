@@ -52,15 +52,27 @@ pub(super) struct Manual {
 
 pub(super) fn answer(command: &Command, json: bool) -> Result<ExitCode> {
     match command {
-        Command::Completions(arguments) => print(&completing::script(arguments.shell)),
-        Command::Man(Manual { command, dir: None }) => print(&page(&named(command)?)?),
+        Command::Completions(Completions { shell }) => {
+            let script = completing::script(*shell);
+            print(&script, json.then(|| ("shell", shell.to_string(), "script")));
+        }
+        Command::Man(Manual { command, dir: None }) => {
+            let command = named(command)?;
+            let name = name(&command).to_owned();
+            print(&page(&command)?, json.then_some(("page", name, "roff")));
+        }
         Command::Man(Manual { dir: Some(folder), .. }) => write_all(folder, json)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// A reader that has gone away has seen enough.
-fn print(text: &[u8]) {
+/// Prints a text; as JSON where it is given by what its name and it itself go there. A reader that has
+/// gone away has seen enough.
+fn print(text: &[u8], as_json: Option<(&str, String, &str)>) {
+    if let Some((what, name, itself)) = as_json {
+        let text = String::from_utf8_lossy(text);
+        return talk::result(&json!({ what: name, itself: text }).to_string());
+    }
     let mut out = io::stdout().lock();
     let _ = out.write_all(text).and_then(|()| out.flush());
 }
@@ -91,6 +103,11 @@ fn named(words: &[String]) -> Result<clap::Command> {
         command = found.clone();
     }
     Ok(command.display_name(name))
+}
+
+/// What the page of a command is called.
+fn name(command: &clap::Command) -> &str {
+    command.get_display_name().unwrap_or(command.get_name())
 }
 
 /// The page of a command.
@@ -134,7 +151,7 @@ fn write_all(folder: &Path, json: bool) -> Result<()> {
         let command = named(&words)?;
         let subcommands = command.get_subcommands().filter(|command| !command.is_hide_set());
         left.extend(subcommands.map(|inner| [&*words, &[inner.get_name().to_owned()]].concat()));
-        let name = command.get_display_name().unwrap_or(command.get_name());
+        let name = name(&command);
         let path = folder.join(format!("{name}.1"));
         fs::write(&path, page(&command)?).map_err(|e| Error::io("write", &path, e))?;
         let path = path.display().to_string();

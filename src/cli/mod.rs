@@ -20,6 +20,7 @@ mod examples;
 mod flow;
 mod held;
 mod help;
+mod hints;
 mod init;
 mod input;
 mod live;
@@ -223,7 +224,14 @@ impl Context {
 
 /// Does what the arguments say. They are the process's own, the program's name first.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let mut command = help::at_terminal();
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
+    // As with git and cargo.
+    if arguments.get(1).is_some_and(|first| first == "help") {
+        arguments.remove(1);
+        arguments.push("--help".into());
+    }
+    let is_brief = arguments.len() < 2 || arguments.iter().any(|argument| argument == "-h");
+    let mut command = help::at_terminal(is_brief);
     let parsed = command
         .try_get_matches_from_mut(arguments)
         .and_then(|matches| Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command)));

@@ -89,7 +89,7 @@ pub(super) fn run(context: &Context, arguments: &RunOnce) -> Result<ExitCode> {
         // What is decided at the terminal need not be resumed by hand.
         if context.ask(&run, &stop)?.is_none() {
             let stem = run.stem();
-            context.talk.say(&format!("After that, `deaddrop run --resume {stem}` goes on."));
+            context.talk.hint(&format!("After that, `deaddrop run --resume {stem}` goes on."));
             return Ok(code);
         }
         wish = Wish::ResumeRun { stem: run.stem() };

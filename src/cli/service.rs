@@ -204,10 +204,8 @@ impl<'a> Service<'a> {
                 "process": process,
             }));
         } else if !installed {
-            talk::result(&format!(
-                "{}: not installed; `deaddrop daemon install` does that",
-                self.name
-            ));
+            let does = self.context.talk.in_base("`deaddrop daemon install` does that");
+            talk::result(&format!("{}: not installed; {does}", self.name));
         } else {
             let process = process.map_or_else(String::new, |pid| format!(", process {pid}"));
             let begins = if enabled { self.begins() } else { "does not start by itself" };
@@ -216,6 +214,7 @@ impl<'a> Service<'a> {
                 "failed" => "; `deaddrop daemon logs` tells why",
                 _ => "; `deaddrop daemon start` starts it",
             };
+            let next = self.context.talk.in_base(next);
             let sub = visible_line(&sub).into_owned();
             let state = visible_line(&state).into_owned();
             talk::result(&format!("{}: {state} ({sub}){process}, {begins}{next}", self.name));

@@ -246,7 +246,7 @@ fn serve(
     live::heed(stop);
     if !live::is_on() {
         let inbox = context.display(base.inbox.folder());
-        context.talk.say(&format!(
+        context.talk.hint(&format!(
             "Waiting for replies in {inbox}/ (Ctrl-C stops, `deaddrop resume` goes on)"
         ));
     }
@@ -256,7 +256,7 @@ fn serve(
     } else {
         // The line that is drawn in place has taken the `^C` with it.
         let line = if live::is_on() { "" } else { "\n" };
-        context.talk.say(&format!("{line}Stopped. {}", left(context)));
+        context.talk.hint(&format!("{line}Stopped. {}", left(context)));
         Err(Error::interrupted())
     }
 }
@@ -332,7 +332,7 @@ fn may_run_unconfined(context: &Context, base: &Base) -> bool {
     let yes = talk.agrees(
         "Let the commands of this session run with all your rights? They could read your files, change them and use the network [y/N] ",
     );
-    talk.say(if yes {
+    talk.hint(if yes {
         "Commands of this session run with your rights. Look at each reply with `deaddrop check` before you save it."
     } else {
         "Commands stay refused; files can be changed all the same. `deaddrop doctor` says what to do, and --sandbox off opens them."

@@ -84,7 +84,7 @@ pub(super) fn list(context: &Context) -> Result<ExitCode> {
     }
     if runs.is_empty() && sessions.is_empty() && damaged.is_empty() {
         let next = "`deaddrop new \"your task\"` starts one";
-        context.talk.say(&match context.by {
+        context.talk.hint(&match context.by {
             By::Nothing => format!(
                 "There is no base directory here or above, so there are no sessions; {next} here."
             ),
@@ -118,7 +118,7 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         state => state,
     };
     let mut lines = vec![
-        format!("{}: {state}", question::who(&session)),
+        format!("{}: {}", question::who(&session), context.talk.in_base(state)),
         format!("Begun:    {}", session.created_at),
         format!("Changed:  {}", session.updated_at),
     ];
@@ -132,6 +132,7 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         " (missing; `deaddrop resume` writes it)"
     };
     if session.run.is_none() {
+        let missing = context.talk.in_base(missing);
         lines.push(format!("Outbox:   {}{missing}", context.display(&outbox)));
     }
     lines.push(format!("Policy:   {}", session.policy));
@@ -191,7 +192,8 @@ fn state(session: &Session) -> &'static str {
 /// What confines the commands of a session, in one line.
 fn sandbox(context: &Context, session: &Session) -> String {
     if let Some(guest) = &context.config.guest {
-        return format!("that of the guest '{}'; `deaddrop doctor` asks it", guest.label());
+        let asks = context.talk.in_base("`deaddrop doctor` asks it");
+        return format!("that of the guest '{}'; {asks}", guest.label());
     }
     match context.confinement() {
         Ok(confinement) if confinement.tier == Tier::None && session.unconfined => {

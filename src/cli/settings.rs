@@ -158,7 +158,7 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
                 talk::result(&file.display().to_string());
             }
             if !file.exists() {
-                talk.say("It is not there yet; `deaddrop config set` makes it.");
+                talk.hint("It is not there yet; `deaddrop config set` makes it.");
             }
         }
         Asked::Allow(_) | Asked::Deny(_) => {

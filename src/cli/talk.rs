@@ -1,6 +1,7 @@
 //! How deaddrop talks: results on standard output, everything else on standard error, in colour
 //! where that is wanted. Nothing is drawn in place but on a terminal that can, by [`live`].
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
@@ -8,7 +9,7 @@ use anstyle::{AnsiColor, Style};
 use super::arguments::{Color, Global};
 use super::rows::cut;
 use super::summary::{Mark, last_of};
-use super::{Context, flow, live, question, rows};
+use super::{Context, flow, hints, live, question, rows};
 use crate::base::Turn;
 use crate::protocol::{Detail, Kind, Outcome, Warning, WarningSort, tags};
 use crate::session::Session;
@@ -25,6 +26,8 @@ pub(super) struct Talk {
     color: bool,
     /// Whether results have colours: they may go elsewhere.
     result_color: bool,
+    /// What `-C` says, as it is typed.
+    base: Option<String>,
 }
 
 /// Prints a result. A reader that has gone away has seen enough.
@@ -64,7 +67,7 @@ impl Talk {
     /// Without colours.
     #[cfg(test)]
     pub(super) fn plain() -> Self {
-        Self { quiet: false, verbose: false, color: false, result_color: false }
+        Self { quiet: false, verbose: false, color: false, result_color: false, base: None }
     }
 
     pub(super) fn new(global: &Global) -> Self {
@@ -83,6 +86,7 @@ impl Talk {
             verbose: global.verbose,
             color,
             result_color: colored(io::stdout().is_terminal()),
+            base: global.base.as_deref().map(hints::typed),
         }
     }
 
@@ -103,9 +107,25 @@ impl Talk {
         }
     }
 
+    /// The same of words of deaddrop's own that name commands to be typed.
+    pub(super) fn hint(&self, text: &str) {
+        self.say(&self.in_base(text));
+    }
+
+    /// A text with what `-C` says in each command that it names in backquotes.
+    pub(super) fn in_base<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        hints::in_base(text, self.base.as_deref())
+    }
+
+    /// `deaddrop` as it is to be typed before the name of a command.
+    pub(super) fn program(&self) -> String {
+        self.base.as_ref().map_or_else(|| "deaddrop".into(), |base| format!("deaddrop -C {base}"))
+    }
+
     /// Says what went wrong.
     pub(super) fn error(&self, text: &str) {
-        Self::put(&format!("{} {}", self.red("error:"), visible(text)));
+        let text = self.in_base(text);
+        Self::put(&format!("{} {}", self.red("error:"), visible(&text)));
     }
 
     /// Asks the person at the terminal; None where there is none.
@@ -144,7 +164,8 @@ impl Talk {
 
     /// Says what the person should look at.
     pub(super) fn warning(&self, text: &str) {
-        Self::put(&format!("{} {}", self.yellow("warning:"), visible(text)));
+        let text = self.in_base(text);
+        Self::put(&format!("{} {}", self.yellow("warning:"), visible(&text)));
     }
 
     pub(super) fn put(text: &str) {

@@ -227,7 +227,7 @@ impl Listener for Teller<'_> {
         }
         self.sum_up(turn);
         if let Some(line) = turn.session.changed.as_deref().and_then(stat::line) {
-            context.talk.say(&if live::is_on() { format!("  {line}") } else { line });
+            context.talk.hint(&if live::is_on() { format!("  {line}") } else { line });
         }
         match &turn.outbox {
             None if turn.session.is_complete => context.talk.completed(&turn.session),

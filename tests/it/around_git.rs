@@ -51,7 +51,8 @@ fn new_in_a_project_without_init_says_so_and_makes_no_fuss_elsewhere() {
     }
     let says = |base: &Base, folder: &str| {
         let run = base.run(&["-C", folder, "new", "--no-watch", "A task"]).ok();
-        run.stderr.contains("`deaddrop init` has sessions work on the project itself")
+        let told = format!("`deaddrop -C {folder} init` has sessions work on the project itself");
+        run.stderr.contains(&told)
     };
     let base = Base::new();
     base.sh(

@@ -174,6 +174,18 @@ fn the_manual_and_completions_need_no_base_directory() {
         eprintln!("SKIPPED: reading a page of the manual, which needs man-db: {version:?}");
     }
 
+    let as_json = |arguments: &[&str], plain: &[&str], name: &str, text: &str| {
+        let told = base.run(arguments).ok().stdout;
+        let told: Value = serde_json::from_str(&told).unwrap();
+        assert_eq!(told[text].as_str(), Some(&*base.run(plain).ok().stdout));
+        told[name].as_str().unwrap().to_owned()
+    };
+    let page =
+        as_json(&["man", "config", "set", "--json"], &["man", "config", "set"], "page", "roff");
+    assert_eq!(page, "deaddrop-config-set");
+    let shell =
+        as_json(&["completions", "zsh", "--json"], &["completions", "zsh"], "shell", "script");
+    assert_eq!(shell, "zsh");
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = base.run(&["completions", shell]).ok().stdout;
         assert!(script.contains("deaddrop") && script.contains("doctor"), "{shell}");

@@ -54,6 +54,8 @@ mod guests_cut;
 mod guests_hostile;
 mod handing_over;
 #[cfg(target_os = "linux")]
+mod hints;
+#[cfg(target_os = "linux")]
 mod hostile_outbox;
 #[cfg(target_os = "linux")]
 mod in_place;
@@ -129,6 +131,8 @@ mod secrets;
 mod service;
 #[cfg(unix)]
 mod settings;
+#[cfg(target_os = "linux")]
+mod start;
 mod steady;
 #[cfg(unix)]
 mod stopping;

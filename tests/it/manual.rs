@@ -86,3 +86,42 @@ fn a_synopsis_says_what_options_take() {
     let page = plain(&base.run(&["man", "daemon", "logs"]).ok().stdout);
     assert!(page.contains("[-n|--lines N]"), "{page}");
 }
+
+#[test]
+fn the_short_help_leaves_out_the_settings_and_says_so() {
+    let base = Base::new();
+    for words in [&[][..], &["say"], &["config", "set"], &["init"]] {
+        let whole = base.run(&[words, &["--help"]].concat()).ok().stdout;
+        let brief = base.run(&[words, &["-h"]].concat()).ok().stdout;
+        assert!(whole.contains("--max-tokens <N>") && !whole.contains("lists the settings"));
+        assert!(!brief.contains("--max-tokens") && brief.contains("--json"), "{brief}");
+        assert!(
+            brief.ends_with("\n`--help` lists the settings that can be given as flags, too.\n")
+        );
+        // As with git and cargo.
+        assert_eq!(base.run(&[&["help"], words].concat()).ok().stdout, whole);
+    }
+    let run = base.run(&["help", "sya"]).with_code(2);
+    assert!(run.stderr.contains("unrecognized subcommand 'sya'"), "{run:?}");
+    // It is said of nothing but the help.
+    base.run(&["say", "-h", "--max-tokens", "5000"]).ok();
+    base.run(&["new", "--no-watch", "--max-tokens", "5000", "--", "-h"]).ok();
+}
+
+#[test]
+fn the_help_of_init_says_what_init_does() {
+    let base = Base::new();
+    let help = base.run(&["init", "--help"]).ok().stdout;
+    for told in ["touch [this folder]", "dropped [.deaddrop/inbox]", "kept [.deaddrop/sessions]"] {
+        assert!(help.contains(told), "{told}: {help}");
+    }
+    assert!(base.run(&["new", "--help"]).ok().stdout.contains("touch [workspace]"));
+    let settings = |arguments: &[&str], folder: &str| {
+        base.run(arguments).ok();
+        base.read(&format!("{folder}/deaddrop.toml"))
+    };
+    let before = settings(&["--workspace-dir", "w", "init", "a"], "a");
+    assert!(before.contains("\nworkspace_dir = \"w\"\n"), "{before}");
+    assert_eq!(settings(&["init", "b", "--workspace-dir", "w"], "b"), before);
+    assert!(settings(&["init", "c"], "c").contains("\nworkspace_dir = \".\"\n"));
+}

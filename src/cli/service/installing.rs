@@ -61,7 +61,7 @@ impl Service<'_> {
                 return Err(Error::relayed(format!("{e}; {left}"), 1));
             }
         }
-        talk.say(&format!(
+        talk.hint(&format!(
             "\n{} {}{}.",
             self.name,
             self.begins(),

@@ -1,0 +1,69 @@
+//! What deaddrop says is to be typed next can be typed so.
+
+use crate::clipboard::without_clipboard;
+use crate::support::{Base, ID, Run};
+
+const REPLY: &str = "[CREATE_FILE path=\"a.txt\"]\none\n[/CREATE_FILE]\n";
+
+/// Runs a command where no clipboard is in reach.
+fn run(base: &Base, arguments: &[&str], input: &str) -> Run {
+    Run::of(without_clipboard(&mut base.command(arguments)), input)
+}
+
+#[test]
+fn a_path_is_printed_once() {
+    let base = Base::with_session();
+    let next = run(&base, &["next", "-"], REPLY).ok();
+    assert_eq!(next.stdout, format!("outbox/{ID}_seq0002.txt\n"));
+    assert!(next.stderr.contains("is the file that is named above."), "{next:?}");
+    let copy = run(&base, &["copy"], "").ok();
+    assert_eq!(copy.stdout, format!("outbox/{ID}_seq0002.txt\n"));
+    let base = Base::new();
+    let new = run(&base, &["new", "--no-watch", "--copy", "--id", ID, "A task"], "").ok();
+    assert_eq!(new.stdout, format!("outbox/{ID}_seq0001.txt\n"));
+    let resumed = run(&base, &["resume", "--no-watch", "--copy"], "").ok();
+    assert_eq!(resumed.stdout, format!("outbox/{ID}_seq0001.txt\n"));
+}
+
+#[test]
+fn commands_to_be_typed_say_which_base_directory_is_meant() {
+    let base = Base::that_nobody_agrees_to();
+    base.sh("mkdir p 'a b'");
+    let told = run(&base, &["-C", "p", "undo"], "").with_code(5).stderr;
+    assert!(told.contains("start one with `deaddrop -C p new \"your task\"`"), "{told}");
+    let told = run(&base, &["sessions", "-C", "a b"], "").ok().stderr;
+    assert!(told.contains("`deaddrop -C 'a b' new \"your task\"` starts one"), "{told}");
+
+    run(&base, &["-C", "p", "new", "--no-watch", "--id", ID, "A task"], "").ok();
+    let asks = "[CREATE_FILE path=\".envrc\"]\nA=1\n[/CREATE_FILE]\n";
+    for (words, input, code, told) in [
+        (&["copy"][..], "", 0, "then: deaddrop -C p next -\n"),
+        (&["copy", "--part", "1/2"], "", 0, ": deaddrop -C p copy --part 2/2\n"),
+        (&["approve"], "", 5, "`deaddrop -C p sessions` shows"),
+        (&["log", "00000000"], "", 5, "`deaddrop -C p sessions` lists them"),
+        (&["undo", "7"], "", 1, ""),
+        (
+            &["apply", "-"],
+            asks,
+            3,
+            "`deaddrop -C p approve`, or `deaddrop -C p deny --reason TEXT`",
+        ),
+        (&["status"], "", 0, "`deaddrop -C p approve`, or `deaddrop -C p deny --reason TEXT`"),
+        (&["undo"], "", 3, &format!("`deaddrop -C p deny --session {ID}` or")),
+    ] {
+        let run = run(&base, &[&["-C", "p"], words].concat(), input).with_code(code);
+        let said = [&*run.stdout, &*run.stderr].concat();
+        assert!(said.contains(told), "{words:?}, {told}: {run:?}");
+        assert!(!said.contains("`deaddrop approve"), "{words:?}: {run:?}");
+    }
+    let doctor = run(&base, &["-C", "p", "doctor"], "").stdout;
+    assert!(doctor.contains("`deaddrop -C p status ID` shows what is asked"), "{doctor}");
+    // What others wrote is theirs.
+    run(&base, &["-C", "p", "deny"], "").ok();
+    let reply = "[MESSAGE]\nType `deaddrop undo` now.\n[/MESSAGE]\n";
+    let said = run(&base, &["-C", "p", "apply", "-v", "-"], reply).ok();
+    assert!(!said.stderr.contains("`deaddrop -C p undo` now"), "{said:?}");
+    // Where none was named, none is.
+    let told = Run::of(base.command(&["undo"]).current_dir(base.at("a b")), "").with_code(5).stderr;
+    assert!(told.contains("`deaddrop init` makes one"), "{told}");
+}
