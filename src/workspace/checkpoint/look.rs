@@ -265,20 +265,15 @@ impl Store {
         keep: bool,
         known: [Option<&What>; 2],
     ) -> Result<Option<What>> {
-        let unkept = |what: &&What| what.is_unkept();
-        let known = || known.into_iter().flatten().filter(unkept);
-        if known().next().is_some()
-            && let Ok(is) = workspace.identity_at(path)
-        {
-            let now = |what: &What| what.unkept().map(|why| What::Unkept { why, is: is.clone() });
-            let found = known()
-                .find(|what| now(what).as_ref() == Some(*what))
-                .or_else(|| known().find(|what| is_same(now(what).as_ref(), Some(*what))));
-            if found.is_some() {
-                return Ok(found.cloned());
-            }
+        let all = workspace.as_unkept(path, known);
+        let found = all
+            .iter()
+            .find(|(what, now)| now == *what)
+            .or_else(|| all.iter().find(|(what, now)| is_same(Some(now), Some(what))));
+        match found {
+            Some((what, _)) => Ok(Some((*what).clone())),
+            None => self.look_at(workspace, path, keep),
         }
-        self.look_at(workspace, path, keep)
     }
 
     /// Whether what stands at a path is surely what it was at the last look, as far as that tells without

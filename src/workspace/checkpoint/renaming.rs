@@ -100,19 +100,30 @@ impl Store {
         path: &str,
         known: [Option<&What>; 2],
     ) -> Result<Option<What>> {
-        let unkept = |what: &&What| what.is_unkept();
-        let known = || known.into_iter().flatten().filter(unkept);
-        if known().next().is_some()
-            && let Ok(is) = workspace.identity_at(path)
-        {
-            for what in known() {
-                let now = what.unkept().map(|why| What::Unkept { why, is: is.clone() });
-                if now.is_some() && is_same(now.as_ref(), Some(what)) {
-                    return Ok(now);
-                }
-            }
+        let all = workspace.as_unkept(path, known);
+        match all.into_iter().find(|(what, now)| is_same(Some(now), Some(what))) {
+            Some((_, now)) => Ok(Some(now)),
+            None => self.look_at(workspace, path, false),
         }
-        self.look_at(workspace, path, false)
+    }
+}
+
+impl Workspace {
+    /// Those of these that are not kept, each with what stands at a path now, said in its words. None where
+    /// nothing stands there.
+    pub(super) fn as_unkept<'a>(
+        &self,
+        path: &str,
+        known: [Option<&'a What>; 2],
+    ) -> Vec<(&'a What, What)> {
+        let unkept = |what: &'a What| Some((what, what.unkept()?));
+        let unkept: Vec<_> = known.into_iter().flatten().filter_map(unkept).collect();
+        if unkept.is_empty() {
+            return Vec::new();
+        }
+        let Ok(is) = self.identity_at(path) else { return Vec::new() };
+        let now = |(what, why)| (what, What::Unkept { why, is: is.clone() });
+        unkept.into_iter().map(now).collect()
     }
 }
 
