@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::Change;
 use super::numbers::Numbers;
+use super::{Change, change_at};
 use crate::text::visible_line;
 use crate::workspace::names::shown;
 use crate::workspace::walk::close::{Facts, Met};
@@ -56,8 +56,7 @@ impl Aside {
     /// paths, and folders that hold something which is.
     pub(super) fn changed(&self, now: &Self, recorded: &[Change]) -> Vec<String> {
         let both = self.0.keys().chain(now.0.keys().filter(|path| !self.0.contains_key(*path)));
-        let is_there =
-            |path: &str| recorded.binary_search_by(|change| (*change.path).cmp(path)).is_ok();
+        let is_there = |path: &str| change_at(recorded, path).is_some();
         let holds_some = |folder: &str| {
             let below = recorded.partition_point(|change| *change.path < *folder);
             recorded.get(below).is_some_and(|change| change.path.starts_with(folder))

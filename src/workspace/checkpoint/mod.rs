@@ -225,6 +225,12 @@ impl Change {
     }
 }
 
+/// That of these changes, in the order of their paths, which is of this one.
+fn change_at<'a>(changes: &'a [Change], path: &str) -> Option<&'a Change> {
+    let found = changes.binary_search_by(|change| change.path.as_str().cmp(path));
+    found.ok().map(|n| &changes[n])
+}
+
 /// What is kept of the workspace of one base directory.
 #[derive(Debug)]
 pub struct Store {

@@ -11,7 +11,7 @@ use super::left::{Left, is_folder_that_goes};
 use super::look::split;
 use super::opened::Opened;
 use super::renaming::{is_same, moves};
-use super::{Change, Store, What};
+use super::{Change, Store, What, change_at};
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
 use crate::workspace::walk::close::Facts;
@@ -259,8 +259,7 @@ impl Plan {
 
     /// What is planned for a place.
     pub(super) fn change(&self, path: &str) -> Option<&Change> {
-        let found = self.changes.binary_search_by(|change| change.path.as_str().cmp(path));
-        found.ok().map(|n| &self.changes[n])
+        change_at(&self.changes, path)
     }
 
     /// The name that the new content of change `n` is written under first, in the same folder.
