@@ -13,9 +13,10 @@ use crate::session::record::Begin;
 use crate::session::{Changed, FileChange, How, Ignored, NAMED, Session, Several};
 use crate::turn::Observer;
 use crate::workspace::checkpoint::{
-    Change, KeptRules, Noted, Recorded, Recorder, Store, What, composed, unrestorable,
+    Change, KeptRules, LeftAside, Loss, Noted, Recorded, Recorder, Store, What, composed,
+    unrestorable,
 };
-use crate::workspace::products::is_ignored_product;
+use crate::workspace::products::is_ignored_place;
 
 /// Of larger files lines are not counted, in bytes.
 const COUNTED: u64 = 1 << 20;
@@ -97,13 +98,34 @@ impl Base {
 }
 
 /// What is told of places that rules leave out; None where there are none.
-fn left_out(mut paths: Vec<String>) -> Option<Ignored> {
-    let (places, products) =
-        (paths.len(), |path: &String| path.ends_with('/') && is_ignored_product(path));
-    paths.sort_by_key(products);
-    let only_products = products(paths.first()?);
-    paths.truncate(NAMED);
-    Some(Ignored { places, named: paths, only_products })
+fn left_out(mut places: Vec<LeftAside>) -> Option<Ignored> {
+    let is_product = |place: &LeftAside| is_ignored_place(&place.path);
+    places.sort_by_key(|place| (is_product(place), place.lost.is_none()));
+    let mut told = Ignored {
+        places: places.len(),
+        only_products: is_product(places.first()?),
+        ..Ignored::default()
+    };
+    for place in places {
+        match place.lost {
+            Some(Loss::Deleted) if is_product(&place) => told.products_lost += 1,
+            Some(loss) if !is_product(&place) => told.lost.add(|| phrase(&place.path, loss)),
+            _ => {}
+        }
+        if told.named.len() < NAMED {
+            told.named.push(place.path);
+        }
+    }
+    Some(told)
+}
+
+/// What is lost of a place.
+fn phrase(path: &str, loss: Loss) -> String {
+    match loss {
+        Loss::Deleted => format!("deleted {path}"),
+        Loss::Overwritten => path.to_owned(),
+        Loss::Within => format!("what changed in {path}"),
+    }
 }
 
 /// What is told of these changes.

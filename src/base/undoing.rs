@@ -72,6 +72,8 @@ impl Base {
         let entries = log::read(&self.config.sessions, &session.id)?;
         let Chosen { turns, undid, redid, completes, next, passed } =
             chosen(&entries, back, &session.id)?;
+        // A redo comes after an undo that has told it, and changes nothing of it either.
+        let ignored = log::ignored(&entries, if redid.is_none() { &undid } else { &[] });
         let mut changes = self.changes_of(&turns)?;
         let recovered = turns.iter().filter(|turn| turn.recovered);
         let recovered: Vec<u32> = recovered.map(|turn| turn.sequence).collect();
@@ -118,7 +120,8 @@ impl Base {
         let mut begin = Begin::of(session, Vec::new(), None, None);
         if redid.is_some() { "redo" } else { "undo" }.clone_into(&mut begin.name);
         let redid = redid.map(|undo| undo.sequence);
-        begin.undoing = Some(Undoing { plan, turns: undid, redid, reason, reopened, completes });
+        begin.undoing =
+            Some(Undoing { plan, turns: undid, redid, reason, reopened, completes, ignored });
         self.within_turn = true;
         self.note(&Record::Begin(Box::new(begin.clone())))?;
         observer.turn(&begin.session, begin.reply().0);
@@ -172,7 +175,8 @@ impl Base {
         let restored = plan.carry_out(&mut self.checkpoints, &self.workspace, recovered)?;
         left.extend(restored.left.clone());
         let (turns, redid) = (undoing.turns.clone(), undoing.redid);
-        let back = session::Back { turns, redid, left };
+        let ignored = undoing.ignored.clone();
+        let back = session::Back { turns, redid, left, ignored };
         back.left_told().for_each(|told| observer.noticed(&told));
         self.journal.append(&Record::Restored { left: back.left.clone() }.to_line())?;
         // What was put back before a stop and is another now, the person has changed since. It counts as

@@ -1,5 +1,6 @@
 //! `sessions`, `status`, `log`, `show` and `say`: what there is, and words for the model.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::process::ExitCode;
 
@@ -17,11 +18,11 @@ use crate::error::{Error, Result};
 use crate::inbox;
 use crate::lock::Lock;
 use crate::runner::sandbox::Tier;
-use crate::session::Session;
 use crate::session::journal;
 use crate::session::log::{self, Entry};
 use crate::session::record::History;
 use crate::session::store::Store;
+use crate::session::{Ignored, Session};
 use crate::text::visible_line;
 use crate::watch::Stop;
 
@@ -210,6 +211,10 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
     let undone = log::undone(&entries);
     let known = Turns::of(&context.config, &session, &entries).map_err(|e| e.to_string());
     let files = |sequence| files(known.as_ref().map_err(Clone::clone)?, sequence);
+    let left: BTreeMap<u32, Ignored> = entries
+        .iter()
+        .filter_map(|entry| Some((entry.sequence, log::ignored(&entries, &entry.undid)?)))
+        .collect();
     let mut turns: Vec<(Entry, bool)> = entries.into_iter().map(|entry| (entry, false)).collect();
     turns.extend(begun(&session).map(|entry| (entry, true)));
     if turns.is_empty() {
@@ -220,6 +225,9 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
         if context.json {
             let mut value = json!(entry);
             value["isUndone"] = is_undone.into();
+            if let Some(left) = left.get(&entry.sequence) {
+                value["leftIgnored"] = json!(left);
+            }
             if context.talk.verbose {
                 value["files"] = json!(files(entry.sequence).ok());
             }
@@ -230,6 +238,7 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
             continue;
         }
         let what = entry.back().unwrap_or_else(|| entry.work());
+        let beside = stat::beside(&entry, left.get(&entry.sequence));
         let Entry { sequence, at, reply, failed, interrupted, is_complete, recovered, .. } = entry;
         let mut line = format!("{sequence:>4}  {at}  {what}");
         let how = || match session.question() {
@@ -254,6 +263,7 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
                 Ok(files) => files.iter().for_each(|file| talk::result(&format!("        {file}"))),
                 Err(why) => talk::prose(&format!("        {why}")),
             }
+            beside.iter().for_each(|line| talk::result(&format!("        {line}")));
         }
     }
     Ok(ExitCode::SUCCESS)

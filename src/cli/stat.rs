@@ -1,6 +1,7 @@
 //! What a turn changed, in a line.
 
-use crate::session::{Back, Changed, FileChange, Several};
+use crate::session::log::Entry;
+use crate::session::{Back, Changed, FileChange, Ignored, Several};
 use crate::text::count;
 
 /// So many files are named.
@@ -18,23 +19,40 @@ pub(super) fn line(changed: &Changed) -> Option<String> {
         };
         format!("{} changed: {}{more}", count(changed.files, "file"), named.join(", "))
     });
-    let several = |of: &Several, all: &str| {
-        let named = of.named.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>();
-        let more = match of.count - named.len() {
-            0 => String::new(),
-            n => format!(" and {n} more (`deaddrop diff --stat`)"),
-        };
-        (of.count > 0).then(|| format!("{all}: {}{more}", named.join(", ")))
-    };
     let folders = format!("{} changed", count(changed.folders.count, "folder"));
-    let folders = several(&changed.folders, &folders);
+    let folders = several(&changed.folders).map(|named| format!("{folders}: {named}"));
     let unrestorable = match changed.back {
-        None => several(&changed.unrestorable, "cannot be undone"),
+        None => lost(&changed.unrestorable, changed.ignored.as_ref()),
         Some(_) => None,
     };
     let back = changed.back.as_deref().map(back_told);
     let all: Vec<String> = [back, files, folders, unrestorable].into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join("; "))
+}
+
+fn several(of: &Several) -> Option<String> {
+    let named = of.named.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>();
+    let more = match of.count - named.len() {
+        0 => String::new(),
+        n => format!(" and {n} more (`deaddrop diff --stat`)"),
+    };
+    (of.count > 0).then(|| format!("{}{more}", named.join(", ")))
+}
+
+/// What cannot be taken back: what is not kept, and what is lost of what rules leave out.
+fn lost(unrestorable: &Several, ignored: Option<&Ignored>) -> Option<String> {
+    let ignored = ignored.and_then(Ignored::lost_told);
+    let told: Vec<String> = several(unrestorable).into_iter().chain(ignored).collect();
+    (!told.is_empty()).then(|| format!("cannot be undone: {}", told.join(", ")))
+}
+
+/// What a turn of the log did beside what is kept, in lines: what cannot be taken back of it; or where it took
+/// `back` others, what it left as it is.
+pub(super) fn beside(entry: &Entry, back: Option<&Ignored>) -> Vec<String> {
+    let none = Several::default();
+    let lost = lost(&none, entry.ignored.as_ref());
+    let left = back.map(|ignored| format!("not taken back (ignored): {}", ignored.told()));
+    lost.into_iter().chain(left).collect()
 }
 
 /// The same in a line each, without what cannot be undone.

@@ -13,9 +13,9 @@ use crate::watch::Stop;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Files are as they were before the turn: contents, permissions and links, what is gone is back, and what
-was made is gone; permissions also of the workspace's own folder. Ignored files are left alone, and so
-are names that only you write, such as .git: a turn that changed only ignored files is passed over and
-named. Where something cannot be put back, it is named, and stays with what may be its only copy. What
+was made is gone; permissions also of the workspace's own folder. Ignored files are left alone, and named
+where turns had changed them; so are names that only you write, such as .git. A turn that changed only
+ignored files is passed over and named. Where something cannot be put back, it is named, and stays with what may be its only copy. What
 you have changed since, or in between, is refused and named; nothing is touched then. What a command
 renamed from an ignored name stays, and is named. --force does both. The next outbox tells the LLM, with
 your --reason. A session that is complete is taken up again by it. What commands did beside files of the

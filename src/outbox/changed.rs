@@ -12,16 +12,26 @@ const LENGTH: usize = 200;
 /// What the newest turn is told to have changed beside its results, in whole lines; mostly nothing.
 pub(super) fn told(session: &Session) -> String {
     let Some(changed) = session.changed.as_deref() else { return String::new() };
-    match &changed.back {
-        Some(back) => taken_back(changed, back),
-        None if changed.by_commands > 0 => {
-            let by_commands: Vec<&FileChange> =
-                changed.named.iter().filter(|change| change.by_command).collect();
-            let all = count(changed.by_commands, "file");
-            format!("Commands changed {all}: {}\n", names(&by_commands, changed.by_commands))
-        }
-        None => String::new(),
+    if let Some(back) = &changed.back {
+        return taken_back(changed, back);
     }
+    let mut told = String::new();
+    if changed.by_commands > 0 {
+        let by_commands: Vec<&FileChange> =
+            changed.named.iter().filter(|change| change.by_command).collect();
+        let all = count(changed.by_commands, "file");
+        told = format!("Commands changed {all}: {}\n", names(&by_commands, changed.by_commands));
+    }
+    // A build is nothing to tell, nor what is new: it takes nothing from anybody.
+    if let Some(ignored) = changed.ignored.as_ref().filter(|ignored| ignored.lost.count > 0) {
+        let named: Vec<String> = ignored.lost.named.iter().take(NAMED).map(|n| short(n)).collect();
+        let more = rest(ignored.lost.count, named.len());
+        told.push_str(&format!(
+            "Commands deleted or overwrote ignored files, which the user cannot undo: {}{more}\n",
+            named.join(", ")
+        ));
+    }
+    told
 }
 
 fn taken_back(changed: &Changed, back: &Back) -> String {
@@ -50,6 +60,11 @@ fn taken_back(changed: &Changed, back: &Back) -> String {
         let left: Vec<String> = back.left.iter().take(NAMED).map(|(path, _)| short(path)).collect();
         let more = rest(back.left.len(), left.len());
         told.push_str(&format!("Left as they are: {}{more}\n", left.join(", ")));
+    }
+    if let Some(ignored) = back.ignored.as_ref().filter(|ignored| ignored.matters()) {
+        let left: Vec<String> = ignored.named.iter().take(NAMED).map(|name| short(name)).collect();
+        let more = rest(ignored.places, left.len());
+        told.push_str(&format!("Ignored files were not put back: {}{more}\n", left.join(", ")));
     }
     told.push_str(beside);
     told.push_str(" Go by these files as they are now, and look at them again before you edit lines of them by number.\n");

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::blobs::BlobId;
+use crate::text::count;
 
 /// So many changed files are named.
 pub const NAMED: usize = 40;
@@ -75,11 +76,23 @@ impl Several {
 pub struct Ignored {
     /// How many files, and folders as a whole.
     pub places: usize,
-    /// The first of them, for people; a folder has a `/` at the end. Those that tools make come last.
+    /// The first of them, for people; a folder has a `/` at the end. What is lost comes first, and what tools
+    /// make last.
     pub named: Vec<String>,
-    /// Whether all of them are folders of what tools make, such as `target/`: nobody means those who
-    /// takes a turn back.
+    /// Whether all of them are what tools make, such as `target/`: nobody means those who takes a turn
+    /// back.
     pub only_products: bool,
+    /// What of it was there before and is lost, or may be: deleted or written over. Nothing that tools make.
+    #[serde(default, skip_serializing_if = "Several::is_none")]
+    pub lost: Several,
+    /// How much that tools make is gone. What they made anew is not counted: a build does that each time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub products_lost: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 impl Ignored {
@@ -99,7 +112,37 @@ impl Ignored {
         }
         self.named.truncate(NAMED);
         self.only_products &= later.only_products;
+        let known = self.lost.named.clone();
+        self.lost.count += later.lost.count;
+        for phrase in later.lost.named {
+            if known.contains(&phrase) {
+                self.lost.count -= 1;
+            } else if self.lost.named.len() < NAMED {
+                self.lost.named.push(phrase);
+            }
+        }
+        self.products_lost += later.products_lost;
         self
+    }
+
+    /// `deleted .env, x.log and 3 more (ignored), 2 ignored build products`: what of it is lost, or may be;
+    /// None where nothing is.
+    pub fn lost_told(&self) -> Option<String> {
+        let named: Vec<&str> = self.lost.named.iter().take(SHORT).map(String::as_str).collect();
+        let more = match self.lost.count.saturating_sub(named.len()) {
+            0 => String::new(),
+            n => format!(" and {n} more"),
+        };
+        let lost = (self.lost.count > 0).then(|| format!("{}{more} (ignored)", named.join(", ")));
+        let products = self.products_lost;
+        let products = (products > 0).then(|| count(products, "ignored build product"));
+        let told: Vec<String> = lost.into_iter().chain(products).collect();
+        (!told.is_empty()).then(|| told.join(", "))
+    }
+
+    /// Whether who takes the turn back should know of it: a build alone is nothing to tell.
+    pub fn matters(&self) -> bool {
+        !self.only_products || self.products_lost > 0
     }
 
     /// `x.log, data/ and 3 more`.
@@ -185,11 +228,20 @@ pub struct Back {
     /// What is not as it was, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<(String, String)>,
+    /// What these turns changed that rules leave out, and that is as they left it; as far as that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignored: Option<Ignored>,
 }
 
 impl Back {
     /// What is not as it was, a sentence each.
     pub fn left_told(&self) -> impl Iterator<Item = String> {
-        self.left.iter().map(|(path, why)| format!("'{path}' is left as it is: {why}"))
+        let left = self.left.iter().map(|(path, why)| format!("'{path}' is left as it is: {why}"));
+        let ignored = self.ignored.iter().filter(|ignored| ignored.matters());
+        left.chain(ignored.map(|ignored| format!("{LEFT_ASIDE}: {}", ignored.told())))
     }
 }
+
+/// Said of what rules leave out, before its names.
+const LEFT_ASIDE: &str =
+    "what rules such as .gitignore leave out is not kept, and stays as the turn left it";

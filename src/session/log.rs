@@ -119,6 +119,12 @@ impl Entry {
     }
 }
 
+/// What these turns changed that rules leave out, as far as that is known.
+pub fn ignored(entries: &[Entry], turns: &[u32]) -> Option<Ignored> {
+    let entries = entries.iter().filter(|entry| turns.contains(&entry.sequence));
+    entries.filter_map(|entry| entry.ignored.clone()).reduce(Ignored::and)
+}
+
 /// The turns that were taken back and are not put back, by their sequences.
 pub fn undone(entries: &[Entry]) -> BTreeSet<u32> {
     let stands: BTreeSet<u32> = standing(entries).done.iter().map(|done| done.sequence).collect();

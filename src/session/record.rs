@@ -24,7 +24,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::log::Entry;
-use super::{Session, Verdict, is_id};
+use super::{Ignored, Session, Verdict, is_id};
 use crate::blobs::BlobId;
 use crate::config::Policy;
 use crate::protocol::{Detail, Digest, Effect, Outcome, Step};
@@ -130,6 +130,9 @@ pub struct Undoing {
     /// The summary of the session that is complete again after it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completes: Option<String>,
+    /// What the turns changed that rules leave out, which stays as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignored: Option<Ignored>,
 }
 
 /// Where a file was dropped.

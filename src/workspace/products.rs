@@ -121,6 +121,15 @@ pub(crate) fn is_ignored_product(path: &str) -> bool {
     is_named_product(name) || USUAL.contains(&name) || name.starts_with("cmake-build-")
 }
 
+/// Whether rules leave a build product out in that place, of a folder with a `/` at the end: such a folder
+/// as [`is_ignored_product`] has it, what compilers and packers make, or anything in a folder whose name
+/// only tools give. `env/.env` is none: people give that folder's name, too.
+pub(crate) fn is_ignored_place(path: &str) -> bool {
+    let (folders, name) = path.trim_end_matches('/').rsplit_once('/').unwrap_or(("", path));
+    folders.split('/').any(is_named_product)
+        || if path.ends_with('/') { is_ignored_product(path) } else { is_made(name) }
+}
+
 /// Whether a file of this name can be a tool's own mark in what it makes.
 pub(crate) fn is_mark(name: &str) -> bool {
     matches!(name, "CACHEDIR.TAG" | "CMakeCache.txt" | "pyvenv.cfg")
@@ -280,6 +289,12 @@ mod tests {
         }
         for name in [".egg-info", "node_modules2", "Node_Modules", "src", "vendor", "data/x", ""] {
             assert!(!is_named_product(name) && !is_ignored_product(name), "{name}");
+        }
+        for place in ["target/", "a/x.o", "__pycache__/x", "node_modules/a/b.txt", "x.egg-info/"] {
+            assert!(is_ignored_place(place), "{place}");
+        }
+        for place in ["env/.env", "x.log", "data/", "build/x", "a.o/", "src/.env.local"] {
+            assert!(!is_ignored_place(place), "{place}");
         }
         assert!(is_ignored_product("a/cmake-build-debug/") && !is_ignored_product("target/src/"));
     }

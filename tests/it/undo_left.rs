@@ -29,7 +29,7 @@ pub fn moved_out_of_protected(more: &str) -> Base {
 #[test]
 fn a_turn_that_changed_only_ignored_files_is_passed_over_and_named() {
     let base = scene();
-    let only = "urn 2 changed only what rules such as .gitignore leave out, which is not kept: n.log, x.log";
+    let only = "urn 2 changed only what rules such as .gitignore leave out, which is not kept: x.log, n.log";
     let diff = base.run(&["diff"]).ok();
     assert!(diff.stdout.is_empty() && diff.stderr.contains(only), "{diff:?}");
     let undo = base.run(&["undo"]).ok();
@@ -50,6 +50,29 @@ fn a_turn_that_changed_only_ignored_files_is_passed_over_and_named() {
     base.run(&["redo"]).ok();
     let both = base.run(&["undo", "2"]).ok();
     assert!(both.stderr.contains("passed over") && both.stderr.contains("Turns 1, 5 undone"));
+}
+
+#[test]
+fn an_undo_names_the_ignored_files_that_it_leaves() {
+    let base = scene();
+    let reply = "[RUN_COMMAND]\necho three > a; rm x.log; echo o > o.log\n[/RUN_COMMAND]\n";
+    let applied = base.run_with(&["apply", "-"], reply).ok();
+    let lost = "cannot be undone: deleted x.log (ignored)";
+    assert!(applied.stderr.contains(&format!("a (+1 −1); {lost}\n")), "{}", applied.stderr);
+    let undo = base.run(&["undo", "--json"]).ok();
+    let told = "stays as the turn left it: x.log, o.log";
+    assert!(undo.stderr.contains(told), "{}", undo.stderr);
+    let value: Value = serde_json::from_str(undo.stdout.lines().next().unwrap()).unwrap();
+    let ignored = &value["changed"]["back"]["ignored"];
+    assert_eq!(ignored["named"], serde_json::json!(["x.log", "o.log"]), "{value}");
+    assert_eq!(ignored["lost"]["named"], serde_json::json!(["deleted x.log"]));
+    let log = base.run(&["log", "-v"]).ok().stdout;
+    for line in [lost, "not taken back (ignored): x.log, o.log"] {
+        assert_eq!(log.matches(&format!("        {line}\n")).count(), 1, "{log}");
+    }
+    // A redo is as good as the turn was.
+    let redo = base.run(&["redo"]).ok();
+    assert!(!redo.stderr.contains("x.log"), "{}", redo.stderr);
 }
 
 #[test]
@@ -75,7 +98,7 @@ fn turns_that_read_or_build_are_passed_over_and_what_a_file_operation_did_is_kep
     assert_eq!(base.read("workspace/x.log"), "old\nmore\n");
     let log = base.run(&["log", "--json"]).ok().stdout;
     let entries: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(entries[1]["ignored"]["named"], serde_json::json!(["n.log", "x.log"]));
+    assert_eq!(entries[1]["ignored"]["named"], serde_json::json!(["x.log", "n.log"]));
 }
 
 #[test]

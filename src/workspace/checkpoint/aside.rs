@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::numbers::Numbers;
-use super::{Change, change_at};
+use super::{Change, What, change_at};
 use crate::text::visible_line;
 use crate::workspace::names::shown;
 use crate::workspace::walk::close::{Facts, Met};
@@ -13,6 +13,27 @@ use crate::workspace::walk::close::{Facts, Met};
 /// What was left out of a look, by its escaped path, that of a folder with a `/` at its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Aside(BTreeMap<String, (Facts, u64)>);
+
+/// Something that rules leave out and that changed while commands of a turn ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftAside {
+    /// Its path for people, of a folder with a `/` at the end.
+    pub path: String,
+    /// What is lost of what was there before; None where nothing is, as far as that is known: it is new, has
+    /// another name or other permissions.
+    pub lost: Option<Loss>,
+}
+
+/// What is lost of something that is not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// It is gone.
+    Deleted,
+    /// It was written to, or another is in its place.
+    Overwritten,
+    /// Something in the folder may be: names came or went in it.
+    Within,
+}
 
 /// Something that was left out of a look and is gone.
 #[derive(Debug, Clone, Copy)]
@@ -52,25 +73,81 @@ impl Aside {
         })
     }
 
-    /// What is not as it was in this look, by its path for people; but for what is recorded, in the order of
-    /// paths, and folders that hold something which is.
-    pub(super) fn changed(&self, now: &Self, recorded: &[Change]) -> Vec<String> {
+    /// What is not as it was in this look; but for what is recorded, in the order of paths, and folders that
+    /// hold something which is. What the later look `met` beside it tells what has another name now.
+    pub(super) fn changed<'a>(
+        &'a self,
+        now: &'a Self,
+        recorded: &[Change],
+        met: impl Iterator<Item = (&'a Facts, u64)>,
+    ) -> Vec<LeftAside> {
         let both = self.0.keys().chain(now.0.keys().filter(|path| !self.0.contains_key(*path)));
-        let is_there = |path: &str| change_at(recorded, path).is_some();
-        let holds_some = |folder: &str| {
-            let below = recorded.partition_point(|change| *change.path < *folder);
-            recorded.get(below).is_some_and(|change| change.path.starts_with(folder))
-        };
-        let is_recorded = |path: &str| match path.strip_suffix('/') {
-            None => is_there(path),
-            Some(folder) => is_there(folder) || holds_some(path),
-        };
-        let mut changed: Vec<String> = both
-            .filter(|path| self.0.get(*path) != now.0.get(*path) && !is_recorded(path))
-            .map(|path| visible_line(&shown(path)).into_owned())
+        let changed = both.filter(|path| {
+            self.0.get(*path) != now.0.get(*path) && !self.is_recorded(now, path, recorded)
+        });
+        let renamed = self.renamed(now, met);
+        let mut changed: Vec<LeftAside> = changed
+            .map(|path| {
+                let lost = self.lost(now, path).filter(|_| !renamed.contains(&**path));
+                LeftAside { path: visible_line(&shown(path)).into_owned(), lost }
+            })
             .collect();
-        changed.sort_unstable();
+        changed.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         changed
+    }
+
+    /// Whether a record tells of it: of what stood there, too, since where a file took the place of a folder
+    /// that was left out, only the file is recorded.
+    fn is_recorded(&self, now: &Self, path: &str, recorded: &[Change]) -> bool {
+        let (plain, is_folder) = match path.strip_suffix('/') {
+            Some(folder) => (folder, true),
+            None => (path, false),
+        };
+        let stands = |what: &Option<What>| {
+            what.as_ref().is_some_and(|what| matches!(what, What::Folder { .. }) == is_folder)
+        };
+        let was = self.0.contains_key(path);
+        let is = now.0.contains_key(path);
+        let tells =
+            |change: &Change| (!was || stands(&change.before)) && (!is || stands(&change.after));
+        let holds_some = || {
+            let below = recorded.partition_point(|change| *change.path < *path);
+            recorded.get(below).is_some_and(|change| change.path.starts_with(path))
+        };
+        change_at(recorded, plain).is_some_and(tells) || is_folder && is && holds_some()
+    }
+
+    /// What is lost of what was there in this look.
+    fn lost(&self, now: &Self, path: &str) -> Option<Loss> {
+        let (was, size) = self.0.get(path)?;
+        let Some((is, new_size)) = now.0.get(path) else { return Some(Loss::Deleted) };
+        let is_written = (was.written, size) != (is.written, new_size);
+        match path.ends_with('/') {
+            true if !is.is_number_of(was) => Some(Loss::Overwritten),
+            true => (was.written != is.written).then_some(Loss::Within),
+            false => (is_written || !is.is_number_of(was)).then_some(Loss::Overwritten),
+        }
+    }
+
+    /// What is gone from its place and stands in another, as it was: a number alone may be that of a new
+    /// file.
+    fn renamed<'a>(
+        &'a self,
+        now: &'a Self,
+        met: impl Iterator<Item = (&'a Facts, u64)>,
+    ) -> HashSet<&'a str> {
+        let gone: WhatIsGone<'_> = self.gone(now).collect();
+        if gone.by_number.is_empty() {
+            return HashSet::new();
+        }
+        let is = |gone: &&Gone<'_>, facts: &Facts, size: u64| {
+            gone.facts.written == facts.written && gone.size.is_none_or(|was| was == size)
+        };
+        let all = met.chain(now.0.values().map(|(facts, size)| (facts, *size)));
+        let of = |(facts, size)| {
+            gone.of_number(facts).filter(move |gone| is(gone, facts, size)).map(|gone| gone.path)
+        };
+        all.flat_map(of).collect()
     }
 }
 
@@ -156,8 +233,8 @@ impl<'a> WhatIsGone<'a> {
 mod tests {
     use std::process::Command;
 
-    use super::super::Recorder;
     use super::super::tests::{Scene, scene};
+    use super::super::{LeftAside, Recorder};
 
     #[test]
     fn what_was_left_out_and_changed_is_named() {
@@ -172,9 +249,30 @@ mod tests {
             assert!(done.unwrap().success(), "{script}");
             recorder.finish(workspace).ignored
         };
-        assert_eq!(ignored(&mut scene, "cat x.log; echo n > n"), Vec::<String>::new());
-        let all =
-            "echo more >> x.log; rm y.log; echo n > n.log; echo e > data/e; echo s >> logs/../n";
-        assert_eq!(ignored(&mut scene, all), ["data/", "n.log", "x.log", "y.log"]);
+        let told = |ignored: Vec<LeftAside>| {
+            let told = |LeftAside { path, lost }: &LeftAside| match lost {
+                None => path.clone(),
+                Some(lost) => format!("{path} {lost:?}"),
+            };
+            ignored.iter().map(told).collect::<Vec<_>>().join(", ")
+        };
+        for (script, expected) in [
+            ("cat x.log; echo n > n", ""),
+            (
+                "echo more >> x.log; rm y.log; echo n > n.log; echo e > data/e; echo s >> logs/../n",
+                "data/ Within, n.log, x.log Overwritten, y.log Deleted",
+            ),
+            ("chmod 600 x.log; chmod 700 data; echo y > y.log", "data/, x.log, y.log"),
+            // What has another name is not lost, whatever took its place.
+            ("mv x.log z.log; mv n.log plain; mv y.log x.log", "n.log, x.log, y.log, z.log"),
+            // A file in the place of a folder, and another of the same name.
+            ("rm -r data; echo d > data", "data/ Deleted"),
+            (
+                "mv logs keep; mkdir logs; rm *.log",
+                "logs/ Overwritten, x.log Deleted, z.log Deleted",
+            ),
+        ] {
+            assert_eq!(told(ignored(&mut scene, script)), expected, "{script}");
+        }
     }
 }

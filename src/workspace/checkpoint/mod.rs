@@ -62,6 +62,7 @@ use crate::blobs::{BlobId, Blobs};
 use crate::error::Result;
 use crate::protocol::RelPath;
 use crate::text::visible_line;
+pub use aside::{LeftAside, Loss};
 pub use compose::{composed, reversed};
 use index::Index;
 pub use index::Mark;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Change, KeptRules, Mark, What};
+use super::{Change, KeptRules, LeftAside, Mark, What};
 
 /// What must not be forgotten before an operation is carried out: all that it says is kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub struct Recorded {
     pub changes: Result<Vec<Change>, String>,
     /// The rules that the rest of the turn is to go by, where it has stopped to ask.
     pub rules: Option<KeptRules>,
-    /// What changed beside that while its commands ran and is not kept, since rules leave it out: by its
-    /// path for people, of a folder with a `/` at the end. As far as that is known.
-    pub ignored: Vec<String>,
+    /// What changed beside that while its commands ran and is not kept, since rules leave it out; as far as
+    /// that is known.
+    pub ignored: Vec<LeftAside>,
 }

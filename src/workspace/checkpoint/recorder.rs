@@ -313,8 +313,9 @@ impl<'a> Recorder<'a> {
                 not(e.to_string())
             }
             (Ok((changes, rules)), None) => {
+                let met = self.store.index.seen.values().map(|known| (&known.facts, known.size));
                 let ignored = match &self.aside {
-                    [Some(before), Some(after)] => before.changed(after, &changes),
+                    [Some(before), Some(after)] => before.changed(after, &changes, met),
                     _ => Vec::new(),
                 };
                 Recorded { changes: Ok(changes), rules: Some(rules), ignored }
