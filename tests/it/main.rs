@@ -149,6 +149,7 @@ mod tracked_settings;
 mod undo;
 #[cfg(target_os = "linux")]
 mod undo_brought;
+mod undo_git;
 #[cfg(target_os = "linux")]
 mod undo_kept;
 mod undo_left;

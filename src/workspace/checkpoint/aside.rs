@@ -108,11 +108,16 @@ impl Aside {
         };
         let was = self.0.contains_key(path);
         let is = now.0.contains_key(path);
-        let tells =
-            |change: &Change| (!was || stands(&change.before)) && (!is || stands(&change.after));
+        // Of such a folder a command's record tells only what git tracks in it.
+        let tells = |change: &Change| {
+            !(is_folder && change.by_command)
+                && (!was || stands(&change.before))
+                && (!is || stands(&change.after))
+        };
         let holds_some = || {
             let below = recorded.partition_point(|change| *change.path < *path);
-            recorded.get(below).is_some_and(|change| change.path.starts_with(path))
+            let mut below = recorded[below..].iter().take_while(|c| c.path.starts_with(path));
+            below.any(|change| !change.by_command)
         };
         change_at(recorded, plain).is_some_and(tells) || is_folder && is && holds_some()
     }

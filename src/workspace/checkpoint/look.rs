@@ -10,9 +10,8 @@ use super::clocks::Clocks;
 use super::hidden::{Hidden, unreadable_at};
 use super::index::Known;
 use super::numbers::{Numbers, identity};
-use super::plan::ancestors;
 use super::renaming::is_same;
-use super::{Store, What, Why};
+use super::{Store, What, Why, tracked};
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::text::visible_line;
@@ -94,7 +93,8 @@ impl Store {
     ) -> Result<(Walk, Vec<Difference>, Aside)> {
         let now = now();
         let mut walk = walk_closely(workspace, by)?;
-        let close = *walk.take_close().unwrap_or_default();
+        let mut close = *walk.take_close().unwrap_or_default();
+        tracked::meet(workspace, walk.repositories(), by, &self.index.rules, &mut close);
         let Close { mut met, left_out, rules, others, unreadable } = close;
         met.push(workspace.met_root()?);
         met.sort_unstable_by(|a, b| a.path.cmp(&b.path));
@@ -312,41 +312,6 @@ impl Store {
 impl Facts {
     fn is_old(&self, now: i128) -> bool {
         self.changed != 0 && self.changed + YOUNG < now
-    }
-}
-
-impl Workspace {
-    /// What stands at a path, and the folder that holds it; the root holds itself.
-    pub(super) fn stands_at(&self, path: &str) -> io::Result<(Dir, Metadata)> {
-        let (folder, name) = split(path);
-        let folder = self.folder_at(folder)?;
-        let found = match path {
-            "" => folder.dir_metadata()?,
-            _ => folder.symlink_metadata(unescaped(name))?,
-        };
-        Ok((folder, found))
-    }
-
-    /// Whether this error of a look at a path says that nothing stands there: it is gone, or a folder on the
-    /// way is gone or is something else now, or no such name can be.
-    pub(super) fn tells_nothing_is_there(&self, path: &str, error: &io::Error) -> bool {
-        use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
-        let mut on_the_way = ancestors(path).filter(|above| *above != path);
-        matches!(error.kind(), NotFound | NotADirectory | InvalidFilename | InvalidInput)
-            || on_the_way.any(|above| self.stands_at(above).is_ok_and(|(_, f)| f.is_symlink()))
-    }
-
-    /// The root, which no folder of a walk lists.
-    fn met_root(&self) -> Result<Met> {
-        let found = self.root.dir_metadata();
-        let found = found.map_err(|e| Error::io("look at", &self.path, e))?;
-        let (path, facts) = (String::new(), Facts::of(&found));
-        Ok(Met { path, kind: None, size: found.len(), facts })
-    }
-
-    pub(super) fn identity_at(&self, path: &str) -> io::Result<String> {
-        let (_, found) = self.stands_at(path)?;
-        Ok(identity(&Facts::of(&found), found.len()))
     }
 }
 

@@ -13,7 +13,7 @@
 //!
 //! `index` remembers what was seen, `look` looks, `recorder` does so around the operations of a turn
 //! (`hands` tells commands' changes from theirs, `rules` are those from before the turn, `aside` is
-//! what they leave out, `brought` what came from there, `hidden` what could not be seen, `stopped` what
+//! what they leave out, `tracked` what git tracks all the same, `brought` what came from there, `hidden` what could not be seen, `stopped` what
 //! a person changed after a hard stop, `noted` what is kept for that, `numbers` which file is which),
 //! `room` is made for what is kept, `plan` and `restore` put things back (`opened` are folders that a
 //! plan looks below, `left` tells what is not, with what hangs on it, `copies` what may be the only
@@ -38,6 +38,7 @@ mod numbers;
 mod opened;
 #[cfg(all(test, target_os = "linux"))]
 mod parts;
+mod places;
 mod plan;
 #[cfg(all(test, target_os = "linux"))]
 mod property;
@@ -50,6 +51,7 @@ mod spelling;
 mod stopped;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
+mod tracked;
 mod writing;
 
 use std::collections::BTreeSet;

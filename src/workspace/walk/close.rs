@@ -1,7 +1,7 @@
 //! A walk that looks closely: all that tells whether a file, a link or a folder is as it was, and the
 //! rules that left others out, so that a later walk can go by the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::sync::Arc;
 
@@ -110,7 +110,13 @@ pub(in crate::workspace) struct Met {
 }
 
 impl Close {
-    pub(super) fn meet(&mut self, path: String, kind: Option<EntryKind>, size: u64, facts: Facts) {
+    pub(in crate::workspace) fn meet(
+        &mut self,
+        path: String,
+        kind: Option<EntryKind>,
+        size: u64,
+        facts: Facts,
+    ) {
         self.met.push(Met { path, kind, size, facts });
     }
 
@@ -172,25 +178,71 @@ impl Close {
     }
 }
 
-/// Whether these rules leave out what has this path, escaped, or a folder above it.
+/// The name of git's index, whose part of the rules stands under its place: what is told of the file, and the
+/// paths from its repository's folder of what git tracks though rules leave it out, each after a NUL.
+pub(in crate::workspace) const INDEX: &str = "index";
+
+/// What git tracks though these rules leave it out, by its escaped path.
+pub(in crate::workspace) fn tracked(texts: &Texts) -> impl Iterator<Item = String> {
+    let indexes = texts
+        .iter()
+        .filter_map(|(place, names)| Some((place.strip_suffix(".git/")?, names.get(INDEX)?)));
+    indexes.flat_map(|(folder, text)| {
+        text.split('\0').skip(1).map(move |path| format!("{folder}{path}"))
+    })
+}
+
+/// Whether these rules leave out what has this path, escaped, or a folder above it; but for what git tracks.
 pub(in crate::workspace) fn ignores(texts: &Texts, path: &str, is_folder: bool) -> bool {
-    let budget = Budget::new();
-    let (mut prefix, mut exact) = (String::new(), String::new());
-    let mut rules: Option<Arc<Rules>> = None;
-    let mut names = path.split('/').peekable();
-    while let Some(name) = names.next() {
-        if let Some(own) = texts.get(&exact) {
-            let read = |name: &[u8]| super::given(own, name);
-            let files = own.keys().map(String::as_bytes);
-            rules = here(&prefix, rules.as_ref(), files, &budget, read).or(rules);
-        }
-        let text = shown(name);
-        let is_folder = is_folder || names.peek().is_some();
-        if rules.as_ref().is_some_and(|rules| rules.ignores(&prefix, &text, is_folder)) {
-            return true;
-        }
-        prefix.push_str(&format!("{text}/"));
-        exact.push_str(&format!("{name}/"));
+    Ignoring::by(texts).leaves_out(path, is_folder)
+        && !tracked(texts).any(|tracked| {
+            let rest = tracked.strip_prefix(path);
+            rest.is_some_and(|rest| rest.is_empty() || is_folder && rest.starts_with('/'))
+        })
+}
+
+/// Tells of one path after another whether rules leave it out; what is known of a folder is kept.
+pub(in crate::workspace) struct Ignoring<'a> {
+    texts: &'a Texts,
+    budget: Budget,
+    folders: HashMap<String, (Option<Arc<Rules>>, bool)>,
+}
+
+impl<'a> Ignoring<'a> {
+    pub(in crate::workspace) fn by(texts: &'a Texts) -> Self {
+        Self { texts, budget: Budget::new(), folders: HashMap::new() }
     }
-    false
+
+    /// Whether they leave out what has this path, escaped, or a folder above it.
+    pub(in crate::workspace) fn leaves_out(&mut self, path: &str, is_folder: bool) -> bool {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let (rules, is_left_out) = self.folder(folder);
+        let prefix = if folder.is_empty() { String::new() } else { format!("{}/", shown(folder)) };
+        is_left_out || rules.is_some_and(|rules| rules.ignores(&prefix, &shown(name), is_folder))
+    }
+
+    /// The rules that count in a folder, and whether it is left out itself.
+    fn folder(&mut self, folder: &str) -> (Option<Arc<Rules>>, bool) {
+        if let Some(known) = self.folders.get(folder) {
+            return known.clone();
+        }
+        let [prefix, exact] = match folder {
+            "" => [String::new(), String::new()],
+            _ => [format!("{}/", shown(folder)), format!("{folder}/")],
+        };
+        let (above, is_left_out) = match folder {
+            "" => (None, false),
+            _ => {
+                let is_left_out = self.leaves_out(folder, true);
+                (self.folder(folder.rsplit_once('/').map_or("", |(above, _)| above)).0, is_left_out)
+            }
+        };
+        let own = self.texts.get(&exact).and_then(|own| {
+            let read = |name: &[u8]| super::given(own, name);
+            here(&prefix, above.as_ref(), own.keys().map(String::as_bytes), &self.budget, read)
+        });
+        let known = (own.or(above), is_left_out);
+        self.folders.insert(folder.to_owned(), known.clone());
+        known
+    }
 }

@@ -13,7 +13,7 @@ mod system;
 #[cfg(not(target_os = "linux"))]
 #[path = "portable.rs"]
 mod system;
-mod tracked;
+pub(super) mod tracked;
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;

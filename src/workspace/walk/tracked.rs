@@ -1,6 +1,6 @@
-//! Which folders git tracks files in, of those whose names tools give as well as people: read from the
-//! index, without git. Where there is none, or it is written in a way that is not known here, nothing
-//! is known.
+//! Which files git tracks, and which folders it tracks files in, of those whose names tools give as well as
+//! people: read from the index, without git. Where there is none, or it is written in a way that is not known
+//! here, nothing is known.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -10,13 +10,15 @@ use cap_fs_ext::DirExt;
 use memchr::{memchr, memmem};
 
 use super::found::Walk;
-use crate::workspace::names::unescaped;
+use crate::workspace::names::{escaped, unescaped};
 use crate::workspace::{Workspace, open_regular, products};
 
 /// A longer index is not read.
 const BYTES: u64 = 64 << 20;
 /// The indexes of so many repositories are read.
-const REPOSITORIES: usize = 16;
+pub(in crate::workspace) const REPOSITORIES: usize = 16;
+/// Files that lie deeper are passed over.
+const DEPTH: usize = 200;
 
 /// Notes in a walk which of its folders that may be build products hold files which git tracks.
 pub(super) fn look(workspace: &Workspace, walk: &mut Walk) {
@@ -49,14 +51,44 @@ fn index(workspace: &Workspace, prefix: &str) -> Option<Vec<u8>> {
     (bytes.len() as u64 <= BYTES).then_some(bytes)
 }
 
+/// Visits the files and links that the repository in that folder tracks, whose path is escaped and ends in `/`
+/// but for the root: by their escaped paths from the workspace's root.
+pub(in crate::workspace) fn files(
+    workspace: &Workspace,
+    prefix: &str,
+    mut visit: impl FnMut(&str),
+) {
+    let Some(index) = index(workspace, prefix) else { return };
+    let is_name =
+        |name: &[u8]| !matches!(name, b"" | b"." | b"..") && !name.eq_ignore_ascii_case(b".git");
+    let is_path = |path: &[u8]| {
+        let mut names = path.split(|byte| *byte == b'/');
+        names.clone().count() <= DEPTH && names.all(is_name)
+    };
+    let mut found = Vec::new();
+    let whole = each(&index, |path, mode| {
+        if matches!(mode, 0o100_644 | 0o100_755 | 0o120_000) && is_path(path) {
+            found.push(format!("{prefix}{}", escaped(path)));
+        }
+    });
+    found.iter().filter(|_| whole.is_some()).for_each(|path| visit(path));
+}
+
 /// The folders of such names that an index has files in, each with a `/` at the end.
 fn folders(index: &[u8]) -> Option<BTreeSet<String>> {
+    let mut found = BTreeSet::new();
+    each(index, |path, _| note(path, &mut found))?;
+    Some(found)
+}
+
+/// Visits the paths of an index, with what each is, as `st_mode` has it. None where it is not known to be whole.
+fn each(index: &[u8], mut visit: impl FnMut(&[u8], u32)) -> Option<()> {
     let number = |at: usize| Some(u32::from_be_bytes(index.get(at..at + 4)?.try_into().ok()?));
     let version = number(4)?;
     if index.get(..4)? != b"DIRC" || !(2..=4).contains(&version) {
         return None;
     }
-    let (mut at, mut path, mut found) = (12, Vec::new(), BTreeSet::new());
+    let (mut at, mut path) = (12, Vec::new());
     for _ in 0..number(8)? {
         // Of an entry: ten numbers of four bytes, the object's name, two bytes of flags.
         let (mode, flags) = (number(at + 24)?, *index.get(at + 60)?);
@@ -75,7 +107,7 @@ fn folders(index: &[u8]) -> Option<BTreeSet<String>> {
         }
         let end = begin + memchr(0, index.get(begin..)?)?;
         path.extend_from_slice(&index[begin..end]);
-        note(&path, &mut found);
+        visit(&path, mode);
         at = if version == 4 { end + 1 } else { at + ((end - at) / 8 + 1) * 8 };
     }
     // Some of a split index stand in another file.
@@ -87,7 +119,7 @@ fn folders(index: &[u8]) -> Option<BTreeSet<String>> {
         let length = u32::from_be_bytes(head[4..].try_into().ok()?) as usize;
         rest = rest.get(8 + length..)?;
     }
-    Some(found)
+    Some(())
 }
 
 fn note(path: &[u8], found: &mut BTreeSet<String>) {

@@ -1,0 +1,48 @@
+//! What stands in a place of the workspace, and what is told of it without a look into it.
+
+use std::io;
+
+use cap_std::fs::{Dir, Metadata};
+
+use super::look::split;
+use super::numbers::identity;
+use super::plan::ancestors;
+use crate::error::{Error, Result};
+use crate::workspace::Workspace;
+use crate::workspace::names::unescaped;
+use crate::workspace::walk::close::{Facts, Met};
+
+impl Workspace {
+    /// What stands at a path, and the folder that holds it; the root holds itself.
+    pub(super) fn stands_at(&self, path: &str) -> io::Result<(Dir, Metadata)> {
+        let (folder, name) = split(path);
+        let folder = self.folder_at(folder)?;
+        let found = match path {
+            "" => folder.dir_metadata()?,
+            _ => folder.symlink_metadata(unescaped(name))?,
+        };
+        Ok((folder, found))
+    }
+
+    /// Whether this error of a look at a path says that nothing stands there: it is gone, or a folder on the
+    /// way is gone or is something else now, or no such name can be.
+    pub(super) fn tells_nothing_is_there(&self, path: &str, error: &io::Error) -> bool {
+        use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
+        let mut on_the_way = ancestors(path).filter(|above| *above != path);
+        matches!(error.kind(), NotFound | NotADirectory | InvalidFilename | InvalidInput)
+            || on_the_way.any(|above| self.stands_at(above).is_ok_and(|(_, f)| f.is_symlink()))
+    }
+
+    /// The root, which no folder of a walk lists.
+    pub(super) fn met_root(&self) -> Result<Met> {
+        let found = self.root.dir_metadata();
+        let found = found.map_err(|e| Error::io("look at", &self.path, e))?;
+        let (path, facts) = (String::new(), Facts::of(&found));
+        Ok(Met { path, kind: None, size: found.len(), facts })
+    }
+
+    pub(super) fn identity_at(&self, path: &str) -> io::Result<String> {
+        let (_, found) = self.stands_at(path)?;
+        Ok(identity(&Facts::of(&found), found.len()))
+    }
+}
