@@ -13,7 +13,7 @@ use crate::session::record::Begin;
 use crate::session::{Changed, FileChange, How, Ignored, NAMED, Session, Several};
 use crate::turn::Observer;
 use crate::workspace::checkpoint::{
-    Change, KeptRules, LeftAside, Loss, Noted, Recorded, Recorder, Store, What, composed,
+    Change, KeptRules, LeftAside, Loss, Noted, Recorded, Recorder, Store, What, Why, composed,
     unrestorable,
 };
 use crate::workspace::products::is_ignored_place;
@@ -175,8 +175,13 @@ pub(super) fn folders(changes: &[Change]) -> Several {
 
 /// How a file or a link changed; None where it is a folder alone.
 fn how(change: &Change) -> Option<How> {
-    let file =
-        |what: &Option<What>| what.as_ref().is_some_and(|w| !matches!(w, What::Folder { .. }));
+    // A repository goes with its folder.
+    let file = |what: &Option<What>| {
+        let is_none = |what: &What| {
+            matches!(what, What::Folder { .. }) || what.unkept() == Some(Why::Repository)
+        };
+        what.as_ref().is_some_and(|what| !is_none(what))
+    };
     Some(match (file(&change.before), file(&change.after)) {
         (false, false) => return None,
         (false, true) => How::New,

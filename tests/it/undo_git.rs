@@ -103,3 +103,98 @@ fn what_git_comes_to_track_is_known_from_the_next_turn_on() {
     assert_eq!(base.read("workspace/a"), "two\n");
     assert!(base.exists("workspace/b.md"));
 }
+
+/// A session with a repository within the workspace, and what git says of it.
+fn nested() -> (Base, String) {
+    let base = Base::with_session();
+    base.write("workspace/sub/nest/a", "one\n");
+    base.write("workspace/other", "o\n");
+    git(&base, "workspace/sub/nest", "git init -q; git add a; git commit -qm first");
+    let log = git(&base, "workspace/sub/nest", "git log --format=%H");
+    (base, log)
+}
+
+#[test]
+fn a_repository_that_a_command_moved_goes_back_and_forth() {
+    if !has_git() {
+        return;
+    }
+    for script in
+        ["mv sub/nest n2", "mv sub/nest n2; echo two > n2/a", "mv sub n2; mv n2/nest 'n 3'"]
+    {
+        let (base, log) = nested();
+        base.apply(&command(script));
+        let folder = if script.contains("n 3") { "workspace/n 3" } else { "workspace/n2" };
+        assert!(base.exists(&format!("{folder}/.git")));
+        for _ in 0..2 {
+            let undo = base.run(&["undo"]).ok();
+            assert!(!undo.stderr.contains("left"), "{script}: {}", undo.stderr);
+            assert_eq!(git(&base, "workspace/sub/nest", "git status --short"), "", "{script}");
+            assert_eq!(git(&base, "workspace/sub/nest", "git log --format=%H"), log);
+            assert_eq!(base.names("workspace"), ["other", "sub"], "{script}");
+            // Git has been at work in it meanwhile.
+            let redo = base.run(&["redo"]).ok();
+            assert!(!redo.stderr.contains("left"), "{script}: {}", redo.stderr);
+            assert_eq!(git(&base, folder, "git log --format=%H"), log);
+            assert!(!base.exists("workspace/sub/nest"));
+        }
+    }
+}
+
+#[test]
+fn turns_that_move_a_repository_on_go_back_at_once() {
+    if !has_git() {
+        return;
+    }
+    let (base, log) = nested();
+    base.apply(&command("mv sub/nest n2"));
+    base.apply(&command("mkdir deep; mv n2 deep/n3"));
+    base.run(&["undo", "2"]).ok();
+    assert_eq!(git(&base, "workspace/sub/nest", "git log --format=%H; git status --short"), log);
+    assert_eq!(base.names("workspace"), ["other", "sub"]);
+}
+
+#[test]
+fn a_repository_that_cannot_go_back_is_named_with_what_brings_it_back() {
+    if !has_git() {
+        return;
+    }
+    let (base, log) = nested();
+    base.apply(&command("mv sub/nest n2"));
+    // Another stands in its place.
+    base.write("workspace/sub/nest/mine", "mine\n");
+    git(&base, "workspace/sub/nest", "git init -q");
+    let undo = base.run(&["undo"]).ok();
+    for told in [
+        "'sub/nest/.git' is left as it is: something else stands there; `mv n2/.git sub/nest/.git` brings it back, once nothing stands there",
+        "'n2' is left as it is: it holds what is left as it is",
+    ] {
+        assert!(undo.stderr.contains(told), "{told:?} is not in {}", undo.stderr);
+    }
+    assert_eq!(base.read("workspace/sub/nest/a"), "one\n");
+    assert_eq!(git(&base, "workspace", "git --git-dir n2/.git log --format=%H"), log);
+    git(&base, "workspace", "rm -r sub/nest/.git; mv n2/.git sub/nest/.git");
+    assert_eq!(
+        git(&base, "workspace/sub/nest", "git log --format=%H; git status --short"),
+        format!("{log}?? mine\n")
+    );
+
+    // One that is gone from all that is looked at cannot come back, and the turn says so.
+    let (base, _) = nested();
+    base.write("workspace/.gitignore", "/kept-out/\n");
+    let applied = base
+        .run_with(
+            &["apply", "-"],
+            command("mkdir kept-out; mv sub/nest kept-out/; echo two > other"),
+        )
+        .ok();
+    let gone = "cannot be undone: sub/nest/.git (what git keeps of a repository)";
+    assert!(applied.stderr.contains(gone), "{}", applied.stderr);
+    let undo = base.run(&["undo"]).ok();
+    assert!(
+        undo.stderr.contains("'sub/nest/.git' is left as it is: what it was is not kept"),
+        "{}",
+        undo.stderr
+    );
+    assert_eq!(base.read("workspace/sub/nest/a"), "one\n");
+}

@@ -2,7 +2,7 @@
 //! what stood there before a command, for a turn that is taken up again.
 //!
 //! A file of lines, `checksum " " JSON`, that only grows within a turn; a line says what stands
-//! somewhere, that nothing does, which rules hold, or where nothing could be seen. So a turn writes as much as has changed, and a
+//! somewhere, that nothing does, which rules hold, where nothing could be seen, or where repositories are. So a turn writes as much as has changed, and a
 //! place in the file ([`Mark`]) stands for all that was so then. What is torn or damaged at its end
 //! counts as never seen.
 
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::What;
 use super::hidden::Hidden;
+use super::repositories::Repositories;
 use crate::atomic;
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
@@ -46,6 +47,7 @@ enum Line {
     Gone(String),
     Rules(Texts),
     Hidden(Hidden),
+    Repositories(Repositories),
 }
 
 /// A state of the index.
@@ -67,6 +69,8 @@ pub(super) struct Index {
     pub(super) rules: Texts,
     /// Where the last look could not see.
     pub(super) hidden: Hidden,
+    /// The repositories that it met.
+    pub(super) repositories: Repositories,
     /// How long the file is, and how long it was when it was written anew.
     end: u64,
     fresh: u64,
@@ -88,6 +92,7 @@ impl Index {
             earlier,
             rules,
             hidden,
+            repositories: Repositories::new(),
             end: 0,
             fresh: 0,
             lines,
@@ -125,6 +130,7 @@ impl Index {
                 Line::Gone(path) => drop(self.seen.remove(&path)),
                 Line::Rules(rules) => self.rules = rules,
                 Line::Hidden(hidden) => self.hidden = hidden,
+                Line::Repositories(repositories) => self.repositories = repositories,
             }
         }
         self.fresh = self.end;
@@ -153,6 +159,14 @@ impl Index {
             self.note(&Line::Hidden(hidden.clone()));
             self.hidden = hidden;
         }
+    }
+
+    /// Gives those that the look before met.
+    pub(super) fn meet(&mut self, repositories: Repositories) -> Repositories {
+        if repositories != self.repositories {
+            self.note(&Line::Repositories(repositories.clone()));
+        }
+        std::mem::replace(&mut self.repositories, repositories)
     }
 
     fn note(&mut self, line: &Line) {
@@ -198,6 +212,7 @@ impl Index {
         push(&mut text, &Line::Id(self.id.clone()));
         push(&mut text, &Line::Rules(self.rules.clone()));
         push(&mut text, &Line::Hidden(self.hidden.clone()));
+        push(&mut text, &Line::Repositories(self.repositories.clone()));
         for (path, known) in &self.seen {
             push(&mut text, &Line::Set(path.clone(), known.clone()));
         }

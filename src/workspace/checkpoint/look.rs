@@ -11,7 +11,7 @@ use super::hidden::{Hidden, unreadable_at};
 use super::index::Known;
 use super::numbers::{Numbers, identity};
 use super::renaming::is_same;
-use super::{Store, What, Why, tracked};
+use super::{Store, What, Why, repositories, tracked};
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::text::visible_line;
@@ -162,6 +162,9 @@ impl Store {
                 differences.push(Difference { path, before, after, stranger: None });
             }
         }
+        let repositories = repositories::met(workspace, &walk);
+        let before = self.index.meet(repositories);
+        differences.extend(repositories::differences(workspace, &before, &self.index.repositories));
         self.index.hide(hidden);
         self.index.go_by(rules);
         if others {
@@ -235,7 +238,9 @@ impl Store {
         if workspace.is_state(path, &found) {
             return Ok(Some(unkept(Why::Other)));
         }
-        Ok(Some(if found.is_dir() {
+        Ok(Some(if found.is_dir() && repositories::is_gits(path) {
+            What::Unkept { why: Why::Repository, is: repositories::identity(&found) }
+        } else if found.is_dir() {
             What::Folder { mode: facts.mode }
         } else if found.is_symlink() {
             match folder.read_link_contents(unescaped(name)) {

@@ -9,6 +9,7 @@
 //! - An unchanged file (number, size, times) is not read again: the index remembers it from the last
 //!   look. Where its `changed` time is one that nobody can set (`clocks`), and not so young that the file
 //!   could change once more within it: else it is.
+//! - Of a repository's `.git` only the number is known, so that it can go back by a rename.
 //! - Times, owners and extended attributes are not kept.
 //!
 //! `index` remembers what was seen, `look` looks, `recorder` does so around the operations of a turn
@@ -17,7 +18,7 @@
 //! a person changed after a hard stop, `noted` what is kept for that, `numbers` which file is which),
 //! `room` is made for what is kept, `plan` and `restore` put things back (`opened` are folders that a
 //! plan looks below, `left` tells what is not, with what hangs on it, `copies` what may be the only
-//! copy of something, `writing` brings files to their places, `renaming` those that are not kept,
+//! copy of something, `writing` brings files to their places, `renaming` those that are not kept, `repositories` what git keeps,
 //! `spelling` where `a` is `A`), `compose` makes one change of several.
 
 mod aside;
@@ -44,6 +45,7 @@ mod plan;
 mod property;
 mod recorder;
 mod renaming;
+mod repositories;
 mod restore;
 mod room;
 mod rules;
@@ -156,6 +158,8 @@ pub enum Why {
     Other,
     /// It could not be read.
     Unreadable,
+    /// It is the `.git` of a repository.
+    Repository,
 }
 
 impl Why {
@@ -166,6 +170,7 @@ impl Why {
             Self::Room => "no room within checkpoint_max_bytes",
             Self::Other => "neither a file nor a link",
             Self::Unreadable => "it could not be read",
+            Self::Repository => "what git keeps of a repository",
         }
     }
 }
@@ -188,7 +193,7 @@ pub struct Change {
     /// Whether a command of the turn changed it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_command: bool,
-    /// Whether an operation moved something there.
+    /// Whether an operation moved something there, or a command a repository.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub moved: bool,
     /// What a command brought there that was in the workspace before the turn, where nothing is kept: it

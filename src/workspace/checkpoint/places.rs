@@ -7,6 +7,7 @@ use cap_std::fs::{Dir, Metadata};
 use super::look::split;
 use super::numbers::identity;
 use super::plan::ancestors;
+use super::repositories;
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
 use crate::workspace::names::unescaped;
@@ -41,8 +42,14 @@ impl Workspace {
         Ok(Met { path, kind: None, size: found.len(), facts })
     }
 
+    /// What tells whether what stands at a path is the same.
     pub(super) fn identity_at(&self, path: &str) -> io::Result<String> {
         let (_, found) = self.stands_at(path)?;
-        Ok(identity(&Facts::of(&found), found.len()))
+        let is_gits = repositories::is_gits(path);
+        Ok(if is_gits {
+            repositories::identity(&found)
+        } else {
+            identity(&Facts::of(&found), found.len())
+        })
     }
 }

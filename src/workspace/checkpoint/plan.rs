@@ -11,6 +11,7 @@ use super::left::{Left, is_folder_that_goes};
 use super::look::split;
 use super::opened::Opened;
 use super::renaming::{is_same, moves};
+use super::repositories::remedies;
 use super::{Change, Store, What, change_at};
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
@@ -59,7 +60,7 @@ impl Store {
         let mut left = Left::default();
         let (mut all, mut forced) = (Vec::new(), BTreeSet::new());
         for mut change in changes {
-            if workspace.is_below_one(&change.path) {
+            if workspace.is_below_one(&change.path) && !change.is_of_a_repository() {
                 let why = "its name is protected: only you write it".to_owned();
                 plan.left.push((change.shown(), why));
                 left.copies.miss(change.after.as_ref());
@@ -72,6 +73,7 @@ impl Store {
             left.meet(&mut change);
             all.push(change);
         }
+        let remedies = remedies(workspace, &all);
         // Where something brought comes back, nothing is moved away from.
         plan.moves = moves(&all);
         let ends: BTreeSet<String> =
@@ -100,6 +102,10 @@ impl Store {
             let is_so = now == change.after || is_moved && is(&change.after);
             let is_so = is_so && !is_unknown;
             let is_other = (change.mixed || !is_so && !is(&change.before)) && !is_unknown;
+            if is_other && change.is_of_a_repository() {
+                plan.leave(&change, "something else stands there".to_owned(), &mut left);
+                continue;
+            }
             if is_end && is_other && force {
                 now = self.look_at(workspace, &change.path, force)?;
             }
@@ -136,6 +142,11 @@ impl Store {
             self.index.load(None)?;
         }
         plan.leave_what_hangs_on_it(workspace, &self.index.rules, left);
+        for (path, why) in &mut plan.left {
+            if let Some(remedy) = remedies.get(path) {
+                why.push_str(&format!("; `{remedy}` brings it back, once nothing stands there"));
+            }
+        }
         plan.drop_ways(&ways);
         let is_below = |path: &str| ancestors(split(path).0).any(|above| forced.contains(above));
         let taken = plan.changes.iter().filter(|c| forced.contains(&c.path) && !is_below(&c.path));

@@ -388,7 +388,7 @@ impl<'a> Recorder<'a> {
         }
         let changes = all.into_values().filter(|change| change.before != change.after);
         let told = |change: Change| Change {
-            moved: self.moved.contains(&change.path),
+            moved: self.moved.contains(&change.path) || change.is_of_a_repository(),
             mixed: self.theirs.contains(&change.path),
             ..change
         };
