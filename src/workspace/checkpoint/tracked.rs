@@ -106,3 +106,69 @@ fn meet_all(workspace: &Workspace, close: &mut Close, paths: &[String]) {
     // Of such a folder the rest is left out as before.
     close.left_out.retain(|one| one.kind.is_none() || !met.contains(&one.path));
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::fs;
+
+    use super::super::tests::{Scene, scene};
+    use super::*;
+    use crate::workspace::walk::tracked::tests::written;
+
+    /// Writes an index of these paths.
+    fn track(scene: &Scene, paths: &[&str]) {
+        let index = scene.dir.path().join("w/.git/index");
+        // As git does it: it is another file.
+        fs::write(index.with_extension("lock"), written(2, paths, *b"TREE")).unwrap();
+        fs::rename(index.with_extension("lock"), index).unwrap();
+    }
+
+    fn known(scene: &mut Scene) -> Vec<String> {
+        scene.turn("true");
+        tracked(&scene.store.index.rules).collect()
+    }
+
+    #[test]
+    fn an_index_is_read_anew_where_it_or_rules_are_others() {
+        let mut scene = scene();
+        scene.sh("mkdir .git sub; echo '*.log' > .gitignore; for n in a b sub/c; do echo x > $n.log; done");
+        track(&scene, &["a.log", "gone.log", "kept", "sub/c.log"]);
+        assert_eq!(known(&mut scene), ["a.log", "gone.log", "sub/c.log"]);
+        // What is known of it is taken for true.
+        let text = scene.store.index.rules.get_mut(".git/").and_then(|names| names.get_mut(INDEX));
+        text.unwrap().push_str("\0b.log");
+        assert_eq!(known(&mut scene).last().unwrap(), "b.log");
+        assert!(scene.store.index.seen.contains_key("b.log"));
+        scene.sh("echo kept > sub/.ignore");
+        assert_eq!(known(&mut scene), ["a.log", "gone.log", "sub/c.log"]);
+        assert!(!scene.store.index.seen.contains_key("b.log"));
+        track(&scene, &["b.log"]);
+        assert_eq!(known(&mut scene), ["b.log"]);
+        // No change is told of what was not looked at before; then all is.
+        let changes = scene.turn("echo y | tee a.log b.log; rm sub/c.log");
+        let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
+        assert_eq!(paths, ["b.log"]);
+    }
+
+    #[test]
+    fn an_index_names_nothing_that_no_walk_would_meet() {
+        let mut scene = scene();
+        scene.sh("mkdir .git d; printf '*.log\nd/\n' > .gitignore; echo x > a.log; ln -s .. d/up; echo x > d/f");
+        fs::write(scene.dir.path().join("out.log"), "x").unwrap();
+        let deep = format!("{}x.log", "d/".repeat(300));
+        let paths = [
+            "../out.log",
+            "/a.log",
+            "a.log",
+            ".git/x.log",
+            "d/up/out.log",
+            "d/f/x.log",
+            "d//f",
+            "",
+        ];
+        track(&scene, &[&paths[..], &[&deep[..250]]].concat());
+        assert_eq!(known(&mut scene), ["a.log", "d/up/out.log", "d/f/x.log"]);
+        let seen: Vec<&String> = scene.store.index.seen.keys().collect();
+        assert_eq!(seen, ["", ".gitignore", "a.log", "d"]);
+    }
+}

@@ -149,13 +149,17 @@ fn varint(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::workspace) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
     /// An index of these paths, as git writes it.
-    fn written(version: u32, paths: &[&str], extension: [u8; 4]) -> Vec<u8> {
+    pub(in crate::workspace) fn written(
+        version: u32,
+        paths: &[&str],
+        extension: [u8; 4],
+    ) -> Vec<u8> {
         let mut index = b"DIRC".to_vec();
         index.extend(version.to_be_bytes());
         index.extend(u32::try_from(paths.len()).unwrap().to_be_bytes());
