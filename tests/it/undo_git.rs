@@ -142,6 +142,34 @@ fn a_repository_that_a_command_moved_goes_back_and_forth() {
 }
 
 #[test]
+fn a_repository_that_an_operation_moved_goes_back_and_forth() {
+    if !has_git() {
+        return;
+    }
+    for more in ["", "echo two > n2/a", "rm other"] {
+        let (base, log) = nested();
+        let moved = "[MOVE_FILE path=\"sub/nest\" to=\"n2\"]\n";
+        let reply = match more {
+            "" => moved.to_owned(),
+            "rm other" => format!("{}{moved}", command(more)),
+            more => format!("{moved}{}", command(more)),
+        };
+        base.run_with(&["apply", "-"], reply).with_code(3);
+        base.run(&["approve"]).ok();
+        for _ in 0..2 {
+            let undo = base.run(&["undo"]).ok();
+            assert!(!undo.stderr.contains("left"), "{more}: {}", undo.stderr);
+            let all = "git log --format=%H; git status --short";
+            assert_eq!(git(&base, "workspace/sub/nest", all), log, "{more}");
+            assert_eq!(base.names("workspace"), ["other", "sub"], "{more}");
+            let redo = base.run(&["redo"]).ok();
+            assert!(!redo.stderr.contains("left"), "{more}: {}", redo.stderr);
+            assert_eq!(git(&base, "workspace/n2", "git log --format=%H"), log);
+        }
+    }
+}
+
+#[test]
 fn turns_that_move_a_repository_on_go_back_at_once() {
     if !has_git() {
         return;
