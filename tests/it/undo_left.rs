@@ -76,6 +76,22 @@ fn an_undo_names_the_ignored_files_that_it_leaves() {
 }
 
 #[test]
+fn what_a_command_lost_of_an_ignored_file_before_an_operation_wrote_there_is_named() {
+    let base = scene();
+    for (n, script) in ["true", "echo x > x.log", "rm x.log"].into_iter().enumerate() {
+        base.write("workspace/x.log", "mine\n");
+        let write = format!("[CREATE_FILE path=\"x.log\"]\nnew {n}\n[/CREATE_FILE]\n");
+        let reply = format!("[RUN_COMMAND]\n{script}\n[/RUN_COMMAND]\n{write}");
+        let applied = base.run_with(&["apply", "-"], reply).ok().stderr;
+        let told = "; cannot be undone: x.log (ignored)\n";
+        assert!(applied.contains("1 file changed: "), "{applied}");
+        assert_eq!(applied.contains(told), script != "true", "{applied}");
+        base.run(&["undo"]).ok();
+        assert_eq!(base.exists("workspace/x.log"), script != "rm x.log");
+    }
+}
+
+#[test]
 fn turns_that_read_or_build_are_passed_over_and_what_a_file_operation_did_is_kept() {
     let base = scene();
     base.run(&["undo"]).ok();

@@ -2,17 +2,25 @@
 //! commands of a turn and one after them tell it apart: of single files, and of folders as far as names
 //! came or went directly in them.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use cap_std::fs::Metadata;
 
 use super::numbers::Numbers;
 use super::{Change, What, change_at};
 use crate::text::visible_line;
+use crate::workspace::Workspace;
 use crate::workspace::names::shown;
 use crate::workspace::walk::close::{Facts, Met};
 
-/// What was left out of a look, by its escaped path, that of a folder with a `/` at its end.
+/// What was left out of a look.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Aside(BTreeMap<String, (Facts, u64)>);
+pub(super) struct Aside {
+    /// By its escaped path, that of a folder with a `/` at its end.
+    all: BTreeMap<String, (Facts, u64)>,
+    /// What a command had changed of it before an operation did, so that the record tells of that alone.
+    spoilt: BTreeSet<String>,
+}
 
 /// Something that rules leave out and that changed while commands of a turn ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,21 +59,34 @@ impl Aside {
             let end = if kind.is_none() { "/" } else { "" };
             (format!("{path}{end}"), (facts, size))
         };
-        Self(left_out.into_iter().map(known).collect())
+        Self { all: left_out.into_iter().map(known).collect(), spoilt: BTreeSet::new() }
     }
 
     #[cfg(all(test, target_os = "linux"))]
     pub(super) fn for_tests<'a>(all: impl Iterator<Item = (&'a str, Facts, u64)>) -> Self {
-        Self(all.map(|(path, facts, size)| (path.to_owned(), (facts, size))).collect())
+        let all = all.map(|(path, facts, size)| (path.to_owned(), (facts, size)));
+        Self { all: all.collect(), spoilt: BTreeSet::new() }
+    }
+
+    /// An operation is about to change a file for the first time.
+    pub(super) fn touch(&mut self, workspace: &Workspace, path: &str) {
+        let Some((was, size)) = self.all.get(path) else { return };
+        let is_it = |found: &Metadata| {
+            let is = Facts::of(found);
+            is.is_number_of(was) && (is.written, found.len()) == (was.written, *size)
+        };
+        if !workspace.stands_at(path).is_ok_and(|(_, found)| is_it(&found)) {
+            self.spoilt.insert(path.to_owned());
+        }
     }
 
     /// What a later look did not find any more, or another file in its place.
     fn gone<'a>(&'a self, now: &'a Self) -> impl Iterator<Item = Gone<'a>> + 'a {
         let is_gone = |path: &String, was: &Facts| {
             let is_another = |facts: &Facts| !path.ends_with('/') && !facts.is_number_of(was);
-            now.0.get(path).is_none_or(|(facts, _)| is_another(facts))
+            now.all.get(path).is_none_or(|(facts, _)| is_another(facts))
         };
-        let gone = self.0.iter().filter(move |(path, (facts, _))| is_gone(path, facts));
+        let gone = self.all.iter().filter(move |(path, (facts, _))| is_gone(path, facts));
         gone.map(|(path, (facts, size))| Gone {
             path,
             facts: *facts,
@@ -81,9 +102,10 @@ impl Aside {
         recorded: &[Change],
         met: impl Iterator<Item = (&'a Facts, u64)>,
     ) -> Vec<LeftAside> {
-        let both = self.0.keys().chain(now.0.keys().filter(|path| !self.0.contains_key(*path)));
+        let both =
+            self.all.keys().chain(now.all.keys().filter(|path| !self.all.contains_key(*path)));
         let changed = both.filter(|path| {
-            self.0.get(*path) != now.0.get(*path) && !self.is_recorded(now, path, recorded)
+            self.all.get(*path) != now.all.get(*path) && !self.is_recorded(now, path, recorded)
         });
         let renamed = self.renamed(now, met);
         let mut changed: Vec<LeftAside> = changed
@@ -106,8 +128,8 @@ impl Aside {
         let stands = |what: &Option<What>| {
             what.as_ref().is_some_and(|what| matches!(what, What::Folder { .. }) == is_folder)
         };
-        let was = self.0.contains_key(path);
-        let is = now.0.contains_key(path);
+        let was = self.all.contains_key(path);
+        let is = now.all.contains_key(path);
         // Of such a folder a command's record tells only what git tracks in it.
         let tells = |change: &Change| {
             !(is_folder && change.by_command)
@@ -119,13 +141,14 @@ impl Aside {
             let mut below = recorded[below..].iter().take_while(|c| c.path.starts_with(path));
             below.any(|change| !change.by_command)
         };
-        change_at(recorded, plain).is_some_and(tells) || is_folder && is && holds_some()
+        !self.spoilt.contains(path)
+            && (change_at(recorded, plain).is_some_and(tells) || is_folder && is && holds_some())
     }
 
     /// What is lost of what was there in this look.
     fn lost(&self, now: &Self, path: &str) -> Option<Loss> {
-        let (was, size) = self.0.get(path)?;
-        let Some((is, new_size)) = now.0.get(path) else { return Some(Loss::Deleted) };
+        let (was, size) = self.all.get(path)?;
+        let Some((is, new_size)) = now.all.get(path) else { return Some(Loss::Deleted) };
         let is_written = (was.written, size) != (is.written, new_size);
         match path.ends_with('/') {
             true if !is.is_number_of(was) => Some(Loss::Overwritten),
@@ -148,7 +171,7 @@ impl Aside {
         let is = |gone: &&Gone<'_>, facts: &Facts, size: u64| {
             gone.facts.written == facts.written && gone.size.is_none_or(|was| was == size)
         };
-        let all = met.chain(now.0.values().map(|(facts, size)| (facts, *size)));
+        let all = met.chain(now.all.values().map(|(facts, size)| (facts, *size)));
         let of = |(facts, size)| {
             gone.of_number(facts).filter(move |gone| is(gone, facts, size)).map(|gone| gone.path)
         };
@@ -178,7 +201,7 @@ impl<'a> LeftOut<'a> {
     pub(super) fn between([before, after]: [Option<&'a Aside>; 2]) -> Self {
         let files = |aside: &Aside| {
             aside
-                .0
+                .all
                 .iter()
                 .filter(|(path, _)| !path.ends_with('/'))
                 .map(|(_, (facts, _))| facts)

@@ -212,6 +212,7 @@ impl<'a> Recorder<'a> {
         {
             return Ok(());
         }
+        self.aside[0].iter_mut().for_each(|aside| aside.touch(workspace, &path));
         let what = self.store.look_at(workspace, &path, true)?;
         let places = if self.all.is_some() { &mut self.late } else { &mut self.early };
         places.insert(path.clone(), what.clone());
