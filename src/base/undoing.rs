@@ -22,6 +22,9 @@ use crate::workspace::checkpoint::{Change, Plan, What, composed, reversed};
 
 /// What can be done about what was there before, or may have been.
 const BY_FORCE: &str = "`--force` takes away what was there under a name that is not kept, too, and `deaddrop redo` brings it back";
+/// What can be done about what changed under protected names.
+const ALSO_PROTECTED: &str =
+    "`--force` puts back what changed under protected names while commands ran, too";
 /// So many files are named that keep an undo from being done.
 const NAMED: usize = 20;
 
@@ -99,6 +102,9 @@ impl Base {
             observer.noticed(&format!("{named} was there before, under a name that is not kept, and is taken away; `deaddrop redo` brings it back"));
         } else if !plan.brought.is_empty() {
             observer.noticed(&format!("{BY_FORCE} (after a `redo` of this)"));
+        }
+        if !plan.protected.is_empty() {
+            observer.noticed(&format!("{ALSO_PROTECTED} (after a `redo` of this)"));
         }
         let aside = put_aside(&plan, &brings_back(&session, redid.is_none()), &session);
         let plan = self.checkpoints.note(&plan)?;
@@ -277,7 +283,9 @@ fn nothing_of(turns: &[u32], plan: &Plan, next: Option<(usize, u32)>) -> String 
         Some((n, sequence)) => format!("`deaddrop undo {n}` goes on to turn {sequence}"),
         None => "No earlier turn that stands has changed a file that is kept".to_owned(),
     };
-    let force = if plan.brought.is_empty() { String::new() } else { format!("{BY_FORCE}. ") };
+    let forces = [(&plan.brought, BY_FORCE), (&plan.protected, ALSO_PROTECTED)];
+    let forces = forces.into_iter().filter(|(which, _)| !which.is_empty());
+    let force: String = forces.map(|(_, told)| format!("{told}. ")).collect();
     format!(
         "of turn{s} {} nothing can be taken back, and nothing was touched: {}. {force}{go_on}",
         which.join(", "),

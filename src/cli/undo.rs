@@ -14,10 +14,11 @@ use crate::watch::Stop;
 #[command(after_help = "\
 Files are as they were before the turn: contents, permissions and links, what is gone is back, and what
 was made is gone; permissions also of the workspace's own folder. Ignored files are left alone, and named
-where turns had changed them; so are names that only you write, such as .git. A turn that changed only
-ignored files is passed over and named. Where something cannot be put back, it is named, and stays with what may be its only copy. What
-you have changed since, or in between, is refused and named; nothing is touched then. What a command
-renamed from an ignored name stays, and is named. --force does both. The next outbox tells the LLM, with
+where turns had changed them; a turn that changed only such is passed over and named. What you agreed to
+under names that only you write goes back; what changed there while a command ran stays, and is named, and
+so does what a command renamed from an ignored name. Where something cannot be put back, it is named, and
+stays with what may be its only copy. What you or another session have changed since, or in between, is
+refused and named; nothing is touched then. --force does all of these. The next outbox tells the LLM, with
 your --reason. A session that is complete is taken up again by it. What commands did beside files of the
 workspace stands, such as commits.
 
@@ -61,7 +62,7 @@ struct How {
     /// Of which session, where several are open; where none is, the newest
     #[arg(long, value_name = "ID")]
     session: Option<String>,
-    /// Also files that you have changed since, and what was renamed from ignored names
+    /// Also what has changed since, was renamed from ignored names, or is protected
     #[arg(long)]
     force: bool,
     /// Why: your words for the LLM, in the next outbox

@@ -148,6 +148,8 @@ mod tracked_settings;
 #[cfg(target_os = "linux")]
 mod undo;
 #[cfg(target_os = "linux")]
+mod undo_approved;
+#[cfg(target_os = "linux")]
 mod undo_brought;
 mod undo_git;
 #[cfg(target_os = "linux")]

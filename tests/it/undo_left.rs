@@ -174,13 +174,15 @@ fn what_the_person_made_of_a_moved_file_is_only_lost_by_force() {
 }
 
 #[test]
-fn what_was_moved_from_a_protected_name_and_edited_since_stays_also_by_force() {
+fn what_was_moved_from_a_protected_name_and_edited_since_goes_back_by_force() {
     let base = moved_out_of_protected("[CREATE_FILE path=\"n\"]\nn\n[/CREATE_FILE]\n");
     assert!(base.exists("workspace/n"));
     base.write("workspace/s.json", "{ \"mine\": 1 }\n");
     assert!(base.run(&["undo"]).with_code(1).stderr.contains("changed since"));
-    let undo = base.run(&["undo", "--force"]).ok();
-    assert!(undo.stderr.contains("where it was moved from, nothing can be put back"), "{undo:?}");
+    base.run(&["undo", "--force"]).ok();
+    assert_eq!(base.read("workspace/.vscode/s.json"), "{}\n");
+    assert!(!base.exists("workspace/s.json") && !base.exists("workspace/n"));
+    base.run(&["redo"]).ok();
     assert_eq!(base.read("workspace/s.json"), "{ \"mine\": 1 }\n");
-    assert!(!base.exists("workspace/n"));
+    assert!(!base.exists("workspace/.vscode/s.json"));
 }

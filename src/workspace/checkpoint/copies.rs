@@ -90,15 +90,16 @@ impl Copies {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::super::property::Act::{self, Command, Create, Delete, Move};
+    use super::super::property::by_commands;
     use super::super::tests::{Scene, scene};
     use super::super::{Recorder, reversed};
     use crate::protocol::RelPath;
 
-    /// What is left of a turn that was taken back, but for protected names: what stands there, and what
-    /// was told.
+    /// What is left of a turn that was taken back, but for protected names, which commands are to have
+    /// changed: what stands there, and what was told.
     fn left(scene: &mut Scene, acts: &[Act]) -> (Vec<String>, Vec<(String, String)>) {
         let before = scene.all();
-        let changes = scene.carry_out(acts);
+        let changes = by_commands(scene.carry_out(acts));
         let mut told = scene.make(reversed(changes));
         told.retain(|(path, _)| !path.starts_with(".vscode"));
         let mut more: Vec<String> = scene.all().into_keys().collect();
@@ -152,6 +153,7 @@ mod tests {
         plan.execute().unwrap();
         let noted = serde_json::from_str(&serde_json::to_string(&noted).unwrap()).unwrap();
         let changes = Recorder::resumed(store, vec![noted]).finish(workspace).changes.unwrap();
+        let changes = by_commands(changes);
         let told = scene.make(reversed(changes));
         assert_eq!(told.last().map(|(path, _)| path.as_str()), Some("s"), "{told:?}");
     }

@@ -41,6 +41,10 @@ pub struct Plan {
     /// people: it is left, and by force it goes.
     #[serde(skip)]
     pub brought: Vec<String>,
+    /// What changed under protected names while commands ran, by its path for people: it is left, and put
+    /// back by force.
+    #[serde(skip)]
+    pub protected: Vec<String>,
 }
 
 impl Store {
@@ -60,9 +64,17 @@ impl Store {
         let mut left = Left::default();
         let (mut all, mut forced) = (Vec::new(), BTreeSet::new());
         for mut change in changes {
-            if workspace.is_below_one(&change.path) && !change.is_of_a_repository() {
-                let why = "its name is protected: only you write it".to_owned();
-                plan.left.push((change.shown(), why));
+            // What an operation did there, the person had agreed to. Of what was done while a command ran
+            // nobody can tell whose it is.
+            if change.by_command
+                && !force
+                && workspace.is_below_one(&change.path)
+                && !change.is_of_a_repository()
+            {
+                let why =
+                    "its name is protected, only you write it; it changed while a command ran";
+                plan.left.push((change.shown(), why.to_owned()));
+                plan.protected.push(change.shown());
                 left.copies.miss(change.after.as_ref());
                 continue;
             }
