@@ -10,13 +10,15 @@ use super::prompt::{Prompt, Said};
 use super::teller::NO_ANSWER;
 use super::{Context, Opened, Teller, WAITS, live, question, talk};
 use crate::base::{self, Turn};
-use crate::control::{self, Wish};
+use crate::clock::Timestamp;
+use crate::control::{self, Done, Wish};
 use crate::daemon::Listener;
 use crate::error::{Error, Result};
 use crate::lock::Lock;
 use crate::place::Rewritten;
-use crate::session::Session;
 use crate::session::store::Store;
+use crate::session::{Session, log};
+use crate::text::visible_line;
 use crate::turn::Observer;
 use crate::watch::Stop;
 use crate::workspace::Workspace;
@@ -35,7 +37,7 @@ impl Context {
 
     /// Opens the base directory, or hands `wish` to the process that serves it and gives what came of
     /// that.
-    pub(super) fn open_or_hand_over(&self, wish: &Wish, stop: &Stop) -> Result<Opened<Turn>> {
+    pub(super) fn open_or_hand_over(&self, wish: &Wish, stop: &Stop) -> Result<Opened<Done>> {
         self.open_or(stop, || control::hand_over(&self.config, wish, stop))
     }
 
@@ -77,7 +79,8 @@ impl Context {
         reply: Option<&str>,
         known: usize,
     ) -> Result<Turn> {
-        let mut teller = Teller::new(self);
+        let (mut teller, asked) = (Teller::new(self), Timestamp::now());
+        let goes_back = matches!(wish, Wish::Back { .. });
         match self.open_or_hand_over(&wish, stop)? {
             Opened::Here(mut base) => {
                 let says = matches!(wish, Wish::Say { .. });
@@ -96,9 +99,13 @@ impl Context {
                     )),
                     settled => settled?,
                 }
+                if goes_back {
+                    self.say_which(&turn, asked, false);
+                }
                 Ok(turn)
             }
-            Opened::Elsewhere(turn) => {
+            Opened::Elsewhere(done) => {
+                let Done { turn, told } = *done;
                 let session = &turn.session;
                 if let Some(name) = reply {
                     let mut answered = session.clone();
@@ -109,14 +116,38 @@ impl Context {
                     let new = talk::outcomes(session).iter().skip(known);
                     new.for_each(|outcome| teller.done(outcome));
                 }
-                // What was told there is told here.
-                let changed = session.changed.as_deref();
-                if let (Wish::Back { .. }, Some(back)) =
-                    (&wish, changed.and_then(|c| c.back.as_ref()))
-                {
-                    back.left_told().for_each(|told| teller.noticed(&told));
+                // What was told there is told here, once.
+                let outcomes = talk::outcomes(session).iter();
+                let with_outcomes: Vec<&str> =
+                    outcomes.flat_map(|outcome| &outcome.warnings).map(|told| &**told).collect();
+                let told = told.iter().filter(|told| !with_outcomes.contains(&told.as_str()));
+                told.for_each(|told| teller.noticed(told));
+                if goes_back {
+                    self.say_which(&turn, asked, true);
                 }
-                Ok(*turn)
+                Ok(turn)
+            }
+        }
+    }
+
+    /// Says which replies the turns were that a turn took back, or had stand again, where whoever asked for
+    /// it may not know that: another process carried them out meanwhile.
+    fn say_which(&self, turn: &Turn, asked: Timestamp, elsewhere: bool) {
+        let Some(back) = turn.session.changed.as_deref().and_then(|c| c.back.as_deref()) else {
+            return;
+        };
+        // It is done: what the log cannot tell is only not said.
+        let entries = log::read(&self.config.sessions, &turn.session.id).unwrap_or_default();
+        for entry in entries.iter().filter(|entry| back.turns.contains(&entry.sequence)) {
+            let late = entry.at > asked;
+            if elsewhere || late {
+                let late = if late { ", which was being carried out when you asked" } else { "" };
+                self.talk.say(&format!(
+                    "Turn {} was the reply {} ({}){late}",
+                    entry.sequence,
+                    visible_line(&entry.reply),
+                    entry.work()
+                ));
             }
         }
     }

@@ -108,7 +108,10 @@ fn carried_out(context: &Context, wish: Wish, stop: &Stop) -> Result<Turn> {
             base.settle()?;
             Ok(turn)
         }
-        Opened::Elsewhere(turn) => Ok(*turn),
+        Opened::Elsewhere(done) => {
+            done.told.iter().for_each(|told| warner.noticed(told));
+            Ok(done.turn)
+        }
     }
 }
 

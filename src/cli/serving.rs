@@ -127,7 +127,8 @@ pub(super) fn new(context: &Context, arguments: &New) -> Result<ExitCode> {
     let wish = Wish::New(beginning.clone());
     let mut base = match context.open_or_hand_over(&wish, &stop)? {
         Opened::Here(base) => base,
-        Opened::Elsewhere(turn) => {
+        Opened::Elsewhere(done) => {
+            let turn = done.turn;
             announce(context, &turn, "begins")?;
             context.talk.say("The deaddrop that already runs here will carry out the replies.");
             arguments.clips.copy_elsewhere(context, &turn.session)?;

@@ -4,7 +4,7 @@
 
 mod spool;
 
-pub use spool::{answer_all, folder, hand_over, hand_over_prune, sweep};
+pub use spool::{Done, answer_all, folder, hand_over, hand_over_prune, sweep};
 
 use std::path::{Path, PathBuf};
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -16,6 +17,8 @@ use crate::base::{Base, Pruned, Turn};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::lock::Lock;
+use crate::protocol::{Outcome, Step};
+use crate::runner::Glimpse;
 use crate::session::Session;
 use crate::turn::Observer;
 use crate::watch::Stop;
@@ -34,6 +37,9 @@ struct Answer {
     /// What came of making room, where that was wished.
     #[serde(default)]
     pruned: Option<Pruned>,
+    /// What was noticed meanwhile, a sentence each.
+    #[serde(default)]
+    told: Vec<String>,
     /// Else what is said to the person, and the exit code.
     failed: Option<(String, u8)>,
 }
@@ -59,12 +65,24 @@ pub fn folder(config: &Config) -> PathBuf {
     config.sessions.join("control")
 }
 
+/// What another process has done of a wish.
+#[derive(Debug)]
+pub struct Done {
+    /// What it came to.
+    pub turn: Turn,
+    /// What was noticed meanwhile, a sentence each: it was told there, and is for whoever wished.
+    pub told: Vec<String>,
+}
+
 /// Hands a wish to the process that serves the base directory, and waits until it is done. None
 /// where that process ended first and left the wish alone.
-pub fn hand_over(config: &Config, wish: &Wish, stop: &Stop) -> Result<Option<Turn>> {
+pub fn hand_over(config: &Config, wish: &Wish, stop: &Stop) -> Result<Option<Done>> {
     let answer = answer_to(config, &Handed::Wish(Cow::Borrowed(wish)), stop)?;
-    let turn = |(session, outbox): (Box<Session>, _)| Turn { session: *session, outbox };
-    answer.map(|answer| answer.done.map(turn).ok_or_else(empty)).transpose()
+    let done = |Answer { done, told, .. }: Answer| {
+        let (session, outbox) = done.ok_or_else(empty)?;
+        Ok(Done { turn: Turn { session: *session, outbox }, told })
+    };
+    answer.map(done).transpose()
 }
 
 /// The same of making room for checkpoints (see [`Base::prune`]).
@@ -167,11 +185,14 @@ pub fn answer_all(
                 let pruned = base.prune(max_bytes);
                 pruned.map(|pruned| Answer { pruned: Some(pruned), ..Answer::default() })
             }
-            Some(Handed::Wish(wish)) => fulfil(base, (*wish).clone(), observer).map(|turn| {
-                let told = (Box::new(turn.session.clone()), turn.outbox.clone());
-                done.push((wish.into_owned(), turn));
-                Answer { done: Some(told), ..Answer::default() }
-            }),
+            Some(Handed::Wish(wish)) => {
+                let mut both = Both { here: &mut *observer, told: Vec::new() };
+                fulfil(base, (*wish).clone(), &mut both).map(|turn| {
+                    let answer = (Box::new(turn.session.clone()), turn.outbox.clone());
+                    done.push((wish.into_owned(), turn));
+                    Answer { done: Some(answer), told: both.told, ..Answer::default() }
+                })
+            }
         };
         let answer = match answer {
             Ok(answer) => answer,
@@ -184,6 +205,40 @@ pub fn answer_all(
         let _ = fs::remove_file(&taken);
     }
     Ok(done)
+}
+
+/// Tells here, and keeps for whoever wished what is noticed.
+struct Both<'a> {
+    here: &'a mut dyn Observer,
+    told: Vec<String>,
+}
+
+impl Observer for Both<'_> {
+    fn turn(&mut self, session: &Session, reply: &str) {
+        self.here.turn(session, reply);
+    }
+
+    fn begun(&mut self, step: &Step) {
+        self.here.begun(step);
+    }
+
+    fn looks_on(&self) -> Option<Arc<Glimpse>> {
+        self.here.looks_on()
+    }
+
+    fn done(&mut self, outcome: &Outcome) {
+        self.here.done(outcome);
+    }
+
+    fn recovered(&mut self, told: &str) {
+        self.here.recovered(told);
+        self.told.push(told.to_owned());
+    }
+
+    fn noticed(&mut self, told: &str) {
+        self.here.noticed(told);
+        self.told.push(told.to_owned());
+    }
 }
 
 /// Whether nobody waits for a wish any more.

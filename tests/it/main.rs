@@ -157,6 +157,8 @@ mod undo_kept;
 mod undo_left;
 #[cfg(target_os = "linux")]
 mod undo_odd;
+#[cfg(target_os = "linux")]
+mod undo_others;
 mod undo_over;
 #[cfg(target_os = "linux")]
 mod undo_told;

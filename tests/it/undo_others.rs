@@ -1,0 +1,75 @@
+//! What an undo tells of other sessions, of what was put aside and carried out beside it, and whether what
+//! the LLM is told after a redo is so.
+
+use std::process::Stdio;
+use std::time::SystemTime;
+
+use crate::support::{Base, wait_until};
+
+fn create(path: &str, text: &str) -> String {
+    format!("[CREATE_FILE path=\"{path}\"]\n{text}\n[/CREATE_FILE]\n")
+}
+
+#[track_caller]
+fn tells(text: &str, all: &[&str]) {
+    for told in all {
+        assert!(text.contains(told), "{told:?} is not in {text}");
+    }
+}
+
+/// A session whose turn made `a` and `b`, and whose person then changed `a`.
+fn changed_since() -> Base {
+    let base = Base::with_session();
+    base.apply(&(create("a", "one") + &create("b", "b")));
+    base.write("workspace/a", "mine\n");
+    base
+}
+
+#[test]
+fn who_hands_an_undo_over_is_told_what_was_put_aside() {
+    let base = changed_since();
+    let daemon = base.serve(&["watch"]);
+    let undo = base.run(&["undo", "--force"]).ok();
+    tells(
+        &undo.stderr,
+        &[
+            "what you had changed is put aside and kept: 'a'. `deaddrop redo` brings it back",
+            "Turn 1 was the reply a1b2c3d4_seq0001_reply.txt (2 operations)",
+        ],
+    );
+    base.write("workspace/b", "mine\n");
+    let redo = base.run(&["redo", "--force", "--json"]).ok();
+    tells(&redo.stderr, &["what you had changed is put aside and kept: 'b'. `deaddrop redo 3`"]);
+    daemon.stop();
+}
+
+#[test]
+fn who_undoes_while_a_turn_runs_is_told_that_it_was_that_one() {
+    let base = Base::with_session();
+    base.apply(&create("a", "one"));
+    let daemon = base.serve(&["watch"]);
+    let reply =
+        "[RUN_COMMAND]\necho x > made; until [ -e go ]; do sleep 0.02; done\n[/RUN_COMMAND]\n";
+    base.write("inbox/second.txt", reply);
+    wait_until("the command", || base.exists("workspace/made"));
+    let mut command = base.command(&["undo"]);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let undo = command.spawn().unwrap();
+    wait_until("the wish", || base.names("sessions/control").iter().any(|n| n.contains(".wish")));
+    // Times are told in seconds.
+    let second = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    let asked = second();
+    wait_until("the next second", || second() > asked);
+    base.write("workspace/go", "");
+    let output = undo.wait_with_output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    tells(
+        &told,
+        &[
+            "Turn 2 was the reply second.txt (1 operation (1 command)), which was being carried out when you asked",
+            "Turn 2 undone",
+        ],
+    );
+    assert!(base.exists("workspace/a") && !base.exists("workspace/made"), "{told}");
+    daemon.stop();
+}
