@@ -333,14 +333,22 @@ pub(super) fn said(context: &Context, Turn { session, outbox }: &Turn) -> String
     }
 }
 
-/// The named session, or the newest open one, or the newest.
+/// The named session, or the newest open one, or the newest. Where others are open as well, says which it is.
 pub(super) fn named_or_newest(context: &Context, id: Option<&str>) -> Result<Session> {
     let store = Store::new(&context.config.sessions);
     if let Some(id) = id {
         return store.load_stem(id);
     }
     let (sessions, damaged) = store.list()?;
-    let newest = sessions.iter().find(|session| !session.is_complete).or(sessions.first());
+    let open = || sessions.iter().filter(|session| !session.is_complete);
+    let newest = open().next().or(sessions.first());
+    if let (Some(newest), 2..) = (newest, open().count()) {
+        context.talk.say(&format!(
+            "{} sessions are open, and none was named: this is about the newest, {} (`deaddrop sessions` lists them)",
+            open().count(),
+            newest.id
+        ));
+    }
     match (newest, damaged.into_iter().next()) {
         (Some(session), _) => Ok(session.clone()),
         (None, Some(error)) => Err(error),

@@ -4,7 +4,9 @@
 use std::process::Stdio;
 use std::time::SystemTime;
 
-use crate::support::{Base, wait_until};
+use crate::support::{Base, ID, wait_until};
+
+const OTHER: &str = "b1b2c3d4";
 
 fn create(path: &str, text: &str) -> String {
     format!("[CREATE_FILE path=\"{path}\"]\n{text}\n[/CREATE_FILE]\n")
@@ -14,6 +16,32 @@ fn create(path: &str, text: &str) -> String {
 fn tells(text: &str, all: &[&str]) {
     for told in all {
         assert!(text.contains(told), "{told:?} is not in {text}");
+    }
+}
+
+/// Two sessions in one workspace, of which the first changed `a`, and then the other one.
+fn two_sessions() -> Base {
+    let base = Base::with_session();
+    base.begin(OTHER);
+    base.apply(&(create("a", "one") + &create("z", "z")));
+    base.run_with(&["apply", "--session", OTHER, "-"], create("a", "two")).ok();
+    base
+}
+
+fn undo(base: &Base, more: &[&str]) -> Run {
+    base.run(&[&["undo", "--session", ID], more].concat())
+}
+
+#[test]
+fn who_looks_at_one_of_several_sessions_is_told_which() {
+    let base = two_sessions();
+    let which = "2 sessions are open, and none was named: this is about the newest, b1b2c3d4";
+    for call in [&["diff"][..], &["log"], &["status"], &["diff", "--json"]] {
+        tells(&base.run(call).ok().stderr, &[which]);
+    }
+    for call in [&["diff", "--session", ID][..], &["log", ID], &["diff", "-q"]] {
+        let run = base.run(call).ok();
+        assert!(!run.stderr.contains("sessions are open"), "{call:?}: {run:?}");
     }
 }
 
