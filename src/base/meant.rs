@@ -133,7 +133,7 @@ fn step<'a>(
 /// Whether a turn is one that a person may mean who takes turns back: something of it is recorded, or
 /// nothing is known of it. One whose commands changed only what rules leave out, such as a log beside what
 /// it read, is passed over, and that is told.
-fn counts(turn: &Entry) -> bool {
+pub(super) fn counts(turn: &Entry) -> bool {
     turn.changed.is_none() || !turn.records.is_empty()
 }
 

@@ -9,6 +9,7 @@ mod keeping;
 mod meant;
 mod notes;
 mod offering;
+mod others;
 mod outboxes;
 mod own;
 mod recording;

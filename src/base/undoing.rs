@@ -10,6 +10,7 @@
 use std::collections::BTreeSet;
 
 use super::meant::{Back, Chosen, chosen, passed_over};
+use super::others::Others;
 use super::{Base, Turn, recording, showing};
 use crate::error::{Error, Result};
 use crate::protocol::{Operation, Part, Reading};
@@ -83,13 +84,17 @@ impl Base {
         let mixed = changes.iter().filter(|change| change.mixed).map(Change::shown);
         let mixed: Vec<String> = mixed.filter(|_| !recovered.is_empty()).collect();
         changes = reversed(changes);
-        let plan = self.checkpoints.plan(&self.workspace, changes, force)?;
+        let plan = self.checkpoints.plan(&self.workspace, changes.clone(), force)?;
+        let others = match plan.conflicts.as_slice() {
+            [] => Others::default(),
+            conflicts => self.others(&session.id, &turns, &changes, conflicts),
+        };
         if !plan.conflicts.is_empty() && !force {
             let cut_off = plan.conflicts.iter().any(|path| mixed.contains(path));
             let cut_off = if cut_off { cut_off_in(&recovered) } else { String::new() };
             let again = brings_back(&session, matches!(back, Back::Turns(_)));
             let besides = besides(&plan.brought) + &cut_off;
-            return Err(Error::undo(refusal(&plan.conflicts, &again, &besides)));
+            return Err(Error::undo(refusal(&plan.conflicts, &others, &again, &besides)));
         }
         if redid.is_none() && plan.changes.is_empty() && !plan.left.is_empty() {
             return Err(Error::undo(nothing_of(&undid, &plan, next)));
@@ -106,7 +111,7 @@ impl Base {
         if !plan.protected.is_empty() {
             observer.noticed(&format!("{ALSO_PROTECTED} (after a `redo` of this)"));
         }
-        let aside = put_aside(&plan, &brings_back(&session, redid.is_none()), &session);
+        let aside = put_aside(&plan, &others, &brings_back(&session, redid.is_none()), &session);
         let plan = self.checkpoints.note(&plan)?;
         self.checkpoints.settle()?;
         if let Some(aside) = aside {
@@ -182,8 +187,12 @@ impl Base {
         left.extend(restored.left.clone());
         let (turns, redid) = (undoing.turns.clone(), undoing.redid);
         let ignored = undoing.ignored.clone();
-        let back = session::Back { turns, redid, left, ignored };
-        back.left_told().for_each(|told| observer.noticed(&told));
+        let mut back = session::Back { turns, redid, left, ignored, ..session::Back::default() };
+        // What is told has to be so of the files that there are, whatever was planned.
+        for path in self.not_so(&begin.session.id, undoing, &back.left, recovered)? {
+            back.others.add(|| path);
+        }
+        back.told().for_each(|told| observer.noticed(&told));
         self.journal.append(&Record::Restored { left: back.left.clone() }.to_line())?;
         // What was put back before a stop and is another now, the person has changed since. It counts as
         // put back, so that a redo names it.
@@ -244,25 +253,35 @@ fn number(session: &Session) -> u32 {
     session.sequence + u32::from(session.is_complete)
 }
 
-/// Said of what the person had changed, and force puts aside; None where there is none.
-fn put_aside(plan: &Plan, again: &str, session: &Session) -> Option<String> {
+/// Said of what the person or other turns had changed, and force puts aside; None where there is none.
+fn put_aside(plan: &Plan, others: &Others, again: &str, session: &Session) -> Option<String> {
     let planned: BTreeSet<String> = plan.changes.iter().map(Change::shown).collect();
     let aside: Vec<&String> =
         plan.conflicts.iter().filter(|path| planned.contains(*path)).collect();
     if aside.is_empty() {
         return None;
     }
+    let what = if others.is_none() { "what you had changed" } else { "what had changed since" };
     Some(format!(
-        "what you had changed is put aside and kept: {}. {again} (`deaddrop diff {}` shows it)",
-        named(aside.into_iter()),
+        "{what} is put aside and kept: {}. {again} (`deaddrop diff {}` shows it)",
+        named_with(aside.into_iter(), |path| others.whose(path)),
         number(session)
     ))
 }
 
 /// The first of these paths, and how many more there are.
 fn named<'a>(paths: impl ExactSizeIterator<Item = &'a String>) -> String {
+    named_with(paths, |_| String::new())
+}
+
+/// The same, with what this says behind each.
+fn named_with<'a>(
+    paths: impl ExactSizeIterator<Item = &'a String>,
+    told: impl Fn(&str) -> String,
+) -> String {
     let more = paths.len().saturating_sub(NAMED);
-    let mut names: Vec<String> = paths.take(NAMED).map(|path| format!("'{path}'")).collect();
+    let mut names: Vec<String> =
+        paths.take(NAMED).map(|path| format!("'{path}'{}", told(path))).collect();
     if more > 0 {
         names.push(format!("and {more} more"));
     }
@@ -314,11 +333,12 @@ fn besides(brought: &[String]) -> String {
     )
 }
 
-fn refusal(conflicts: &[String], again: &str, besides: &str) -> String {
+fn refusal(conflicts: &[String], others: &Others, again: &str, besides: &str) -> String {
     let (was, them) = if conflicts.len() == 1 { ("was", "it") } else { ("were", "them") };
     format!(
-        "{} {was} changed since, and nothing was touched: {}. `--force` puts {them} back all the same; what stands there now is kept, and {again}{besides}",
+        "{} {was} changed since, and nothing was touched: {}. {}`--force` puts {them} back all the same; what stands there now is kept, and {again}{besides}",
         count(conflicts.len(), "file"),
-        named(conflicts.iter())
+        named_with(conflicts.iter(), |path| others.whose(path)),
+        others.instead()
     )
 }

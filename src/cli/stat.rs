@@ -72,7 +72,7 @@ fn back_told(back: &Back) -> String {
     let turns: Vec<String> = back.turns.iter().map(u32::to_string).collect();
     let which = if turns.len() == 1 { "Turn" } else { "Turns" };
     let what = if back.redid.is_some() { "put back" } else { "undone" };
-    let left = match back.left.len() {
+    let left = match back.missing() {
         0 => String::new(),
         n => format!(", but for {} (see above)", count(n, "place")),
     };

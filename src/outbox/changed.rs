@@ -40,10 +40,14 @@ fn taken_back(changed: &Changed, back: &Back) -> String {
         [one] => format!("what your reply to message {one} changed"),
         _ => format!("what your replies to messages {} changed", turns.join(", ")),
     };
-    let but = if back.left.is_empty() { "" } else { ", but for those that were left" };
+    let but = match (back.left.len(), back.others.count) {
+        (0, 0) => "",
+        (_, 0) => ", but for those that were left",
+        _ => ", but for those that are named below",
+    };
     let (what, beside) = match back.redid {
         Some(_) => (
-            format!("The user has put back {turns}, which they had undone: it stands again"),
+            format!("The user has put back {turns}, which they had undone: it stands again{but}"),
             "No command was run again for that.",
         ),
         None => (
@@ -65,6 +69,18 @@ fn taken_back(changed: &Changed, back: &Back) -> String {
         let left: Vec<String> = ignored.named.iter().take(NAMED).map(|name| short(name)).collect();
         let more = rest(ignored.places, left.len());
         told.push_str(&format!("Ignored files were not put back: {}{more}\n", left.join(", ")));
+    }
+    if back.others.count > 0 {
+        let others: Vec<String> = back.others.named.iter().take(NAMED).map(|p| short(p)).collect();
+        let more = rest(back.others.count, others.len());
+        let not = match back.redid {
+            Some(_) => "Not as you left them",
+            None => "Not as they were before",
+        };
+        told.push_str(&format!(
+            "{not}, but as somebody else changed them since: {}{more}\n",
+            others.join(", ")
+        ));
     }
     told.push_str(beside);
     told.push_str(" Go by these files as they are now, and look at them again before you edit lines of them by number.\n");

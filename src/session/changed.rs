@@ -231,14 +231,35 @@ pub struct Back {
     /// What these turns changed that rules leave out, and that is as they left it; as far as that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignored: Option<Ignored>,
+    /// Files that are not as the turns left them which stand again, or not as they were before those that
+    /// are undone: what somebody had changed, and was put aside, is there again.
+    #[serde(default, skip_serializing_if = "Several::is_none")]
+    pub others: Several,
 }
 
 impl Back {
     /// What is not as it was, a sentence each.
-    pub fn left_told(&self) -> impl Iterator<Item = String> {
+    pub fn told(&self) -> impl Iterator<Item = String> {
         let left = self.left.iter().map(|(path, why)| format!("'{path}' is left as it is: {why}"));
         let ignored = self.ignored.iter().filter(|ignored| ignored.matters());
-        left.chain(ignored.map(|ignored| format!("{LEFT_ASIDE}: {}", ignored.told())))
+        let ignored = ignored.map(|ignored| format!("{LEFT_ASIDE}: {}", ignored.told()));
+        let than = match self.redid {
+            Some(_) => "as what was undone had left it",
+            None => "as it was before what is undone",
+        };
+        let more = match self.others.count - self.others.named.len() {
+            0 => None,
+            n => Some(format!("{n} more files are not so, either")),
+        };
+        let others = self.others.named.iter();
+        let others = others
+            .map(move |path| format!("'{path}' is not {than}: what had changed it since is there"));
+        left.chain(others).chain(more).chain(ignored)
+    }
+
+    /// How many places are not as they are said to be again.
+    pub fn missing(&self) -> usize {
+        self.left.len() + self.others.count
     }
 }
 

@@ -177,7 +177,13 @@ fn session(columns: usize) {
         &["Turn 2 undone; 1 file changed: deleted b.txt"],
     );
     assert!(!base.exists("project/b.txt"));
-    holds(&person.reads("deaddrop redo", 0), &["Turn 2 put back; 1 file changed: new b.txt (+1)"]);
+    holds(
+        &person.reads("deaddrop redo", 0),
+        &[
+            "warning: 'b.txt' is not as what was undone had left it: ",
+            "Turn 2 put back, but for 1 place (see above); 1 file changed: new b.txt (+1)",
+        ],
+    );
     assert_eq!(base.read("project/b.txt"), "mine\n");
     let told = person.reads("deaddrop redo", 1);
     holds(

@@ -4,7 +4,7 @@
 use std::process::Stdio;
 use std::time::SystemTime;
 
-use crate::support::{Base, ID, wait_until};
+use crate::support::{Base, ID, Run, wait_until};
 
 const OTHER: &str = "b1b2c3d4";
 
@@ -33,6 +33,53 @@ fn undo(base: &Base, more: &[&str]) -> Run {
 }
 
 #[test]
+fn what_another_session_changed_since_is_told_as_its_own() {
+    let base = two_sessions();
+    let refused = undo(&base, &[]).with_code(1);
+    tells(
+        &refused.stderr,
+        &[
+            "'a' (by session b1b2c3d4, turn 1). Undo that first (`deaddrop undo --session b1b2c3d4`), or `--force` puts it back",
+        ],
+    );
+    // Of more turns all have to go.
+    base.run_with(&["apply", "--session", OTHER, "-"], create("b", "b")).ok();
+    let refused = undo(&base, &[]).with_code(1);
+    tells(&refused.stderr, &["turn 1)", "(`deaddrop undo 2 --session b1b2c3d4`)"]);
+    let forced = undo(&base, &["--force"]).ok();
+    tells(
+        &forced.stderr,
+        &["what had changed since is put aside and kept: 'a' (by session b1b2c3d4, turn 1)."],
+    );
+    base.run(&["redo", "--session", ID]).ok();
+    assert_eq!(base.read("workspace/a"), "two\n");
+    // As it says.
+    base.run(&["undo", "2", "--session", OTHER]).ok();
+    undo(&base, &[]).ok();
+    assert!(!base.exists("workspace/a"));
+}
+
+#[test]
+fn what_the_person_changed_after_another_session_is_theirs() {
+    let base = two_sessions();
+    base.write("workspace/a", "mine\n");
+    let refused = undo(&base, &[]).with_code(1);
+    tells(&refused.stderr, &["'a'. `--force`"]);
+    assert!(!refused.stderr.contains(OTHER), "{refused:?}");
+    tells(&undo(&base, &["--force"]).ok().stderr, &["what you had changed is put aside"]);
+}
+
+#[test]
+fn a_later_turn_of_the_same_session_is_named_as_well() {
+    let base = Base::with_session();
+    base.apply(&create("a", "one"));
+    base.run(&["undo"]).ok();
+    base.apply(&create("a", "three"));
+    let refused = base.run(&["redo", "2"]).with_code(1);
+    tells(&refused.stderr, &["'a' (by turn 3). Undo that first (`deaddrop undo`), or `--force`"]);
+}
+
+#[test]
 fn who_looks_at_one_of_several_sessions_is_told_which() {
     let base = two_sessions();
     let which = "2 sessions are open, and none was named: this is about the newest, b1b2c3d4";
@@ -51,6 +98,49 @@ fn changed_since() -> Base {
     base.apply(&(create("a", "one") + &create("b", "b")));
     base.write("workspace/a", "mine\n");
     base
+}
+
+#[test]
+fn the_outbox_after_a_redo_tells_what_does_not_stand_again() {
+    let base = changed_since();
+    base.run(&["undo", "--force"]).ok();
+    let redo = base.run(&["redo"]).ok();
+    assert_eq!(base.read("workspace/a"), "mine\n");
+    tells(
+        &redo.stderr,
+        &[
+            "'a' is not as what was undone had left it",
+            "Turn 1 put back, but for 1 place (see above)",
+        ],
+    );
+    tells(
+        &base.outbox(4),
+        &[
+            "it stands again, but for those that are named below. 2 files changed by that: new a, new b\n",
+            "Not as you left them, but as somebody else changed them since: a\n",
+        ],
+    );
+    // Where all of it stands again, that is said.
+    let base = changed_since();
+    base.write("workspace/a", "one\n");
+    base.run(&["undo"]).ok();
+    base.write("workspace/a", "mine\n");
+    base.run(&["redo"]).with_code(1);
+    base.run(&["redo", "--force"]).ok();
+    assert_eq!(base.read("workspace/a"), "one\n");
+    let outbox = base.outbox(4);
+    tells(&outbox, &["it stands again. 2 files changed by that: a, new b\n"]);
+    assert!(!outbox.contains("Not as"), "{outbox}");
+    // And taken back, what was put aside is there again.
+    base.run(&["redo", "3"]).ok();
+    assert_eq!(base.read("workspace/a"), "mine\n");
+    tells(
+        &base.outbox(5),
+        &[
+            "files are as they were before, but for those that are named below.",
+            "Not as they were before, but as somebody else changed them since: a\n",
+        ],
+    );
 }
 
 #[test]

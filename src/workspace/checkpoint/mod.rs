@@ -18,8 +18,9 @@
 //! a person changed after a hard stop, `noted` what is kept for that, `numbers` which file is which),
 //! `room` is made for what is kept, `plan` and `restore` put things back (`opened` are folders that a
 //! plan looks below, `left` tells what is not, with what hangs on it, `copies` what may be the only
-//! copy of something, `writing` brings files to their places, `renaming` those that are not kept, `repositories` what git keeps,
-//! `spelling` where `a` is `A`), `compose` makes one change of several.
+//! copy of something, `writing` brings files to their places, `renaming` those that are not kept,
+//! `repositories` what git keeps, `spelling` where `a` is `A`, `standing` tells afterwards what stands),
+//! `compose` makes one change of several.
 
 mod aside;
 mod below;
@@ -50,6 +51,7 @@ mod restore;
 mod room;
 mod rules;
 mod spelling;
+mod standing;
 mod stopped;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
