@@ -137,7 +137,7 @@ pub(super) fn variable<'a>(text: &'a str, span: &Span) -> Option<(&'a str, &'a s
     let name = before.strip_suffix(['=', ':'])?.trim();
     let name = name.strip_prefix("export ").unwrap_or(name).trim();
     let value = text[span.range.clone()].trim();
-    let is_name = !name.is_empty() && name.bytes().all(|byte| is_word(byte));
+    let is_name = !name.is_empty() && name.bytes().all(is_word);
     (span.sort == ENV && is_name && !value.is_empty() && !value.contains('\n'))
         .then_some((name, value))
 }

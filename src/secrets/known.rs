@@ -44,7 +44,7 @@ pub struct Known {
     /// its name each is found.
     pub(super) pairs: BTreeMap<String, Vec<String>>,
     /// Where such a name stands with what leads to its value.
-    named: Option<Regex>,
+    leads: Option<Regex>,
 }
 
 impl Known {
@@ -79,17 +79,17 @@ impl Known {
             .then(|| RegexBuilder::new(&pattern.join("|")).unicode(false).build().ok())
             .flatten();
         let names: Vec<String> = pairs.keys().map(|name| regex::escape(name)).collect();
-        let named = format!(r#"\b(?:{})["']?[ \t]*[=:][ \t]*["'`]?"#, names.join("|"));
-        let named = (!pairs.is_empty())
-            .then(|| RegexBuilder::new(&named).unicode(false).build().ok())
+        let leads = format!(r#"\b(?:{})["']?[ \t]*[=:][ \t]*["'`]?"#, names.join("|"));
+        let leads = (!pairs.is_empty())
+            .then(|| RegexBuilder::new(&leads).unicode(false).build().ok())
             .flatten();
-        Self { all, found, pairs, named }
+        Self { all, found, pairs, leads }
     }
 
     /// The values of variables where they stand beside their names.
     fn find_pairs(&self, text: &str, cut: Cut, spans: &mut Vec<Span>) {
-        let Some(named) = &self.named else { return };
-        for hit in named.find_iter(text.as_bytes()) {
+        let Some(leads) = &self.leads else { return };
+        for hit in leads.find_iter(text.as_bytes()) {
             let shown = String::from_utf8_lossy(hit.as_bytes());
             let name = shown.trim_end_matches(['"', '\'', '`', ' ', '\t', '=', ':']);
             let rest = &text.as_bytes()[hit.end()..];

@@ -46,7 +46,7 @@ fn below(text: &str, lead: &str) -> usize {
         }
         let is_within = depth(line, quotes) >= own + 2;
         shows |= is_flat && !is_within && inner.trim_start().starts_with("Output:");
-        if !is_within && !(is_flat && shows) {
+        if !(is_within || is_flat && shows) {
             break;
         }
         end = at;

@@ -110,20 +110,26 @@ pub(super) fn indented(body: &str, lead: &str, line: usize) -> Option<Warning> {
     })
 }
 
-/// A line that begins with the block's own closing tag, and goes on.
+/// A line that begins with the block's own closing tag, and goes on, or one that ends in it.
 pub(super) fn own_closing(kind: Kind, body: &str, line: usize) -> Option<Warning> {
     let closing = COMMANDS.iter().find(|command| command.kind == kind)?.closing?;
-    let begins = |at: &usize| {
-        let before = body[..*at].trim_end_matches([' ', '\t']);
+    let begins = |at: usize| {
+        let before = body[..at].trim_end_matches([' ', '\t']);
         before.is_empty() || before.ends_with('\n')
     };
-    // No more are looked at: each may stand behind many blanks.
+    let ends = |at: usize| {
+        let after = body[at + closing.len()..].trim_start_matches([' ', '\t', '\r']);
+        after.is_empty() || after.starts_with('\n')
+    };
+    // No more are looked at: each may stand beside many blanks.
     let mut found = memmem::find_iter(body.as_bytes(), closing.as_bytes()).take(16);
-    let at = found.find(begins)?;
+    let at = found.find(|at| begins(*at) || ends(*at))?;
     let line = line + memchr::memchr_iter(b'\n', &body.as_bytes()[..at]).count();
-    let shown = brief(body[at..].lines().next().unwrap_or_default());
+    let begin = body[..at].rfind('\n').map_or(0, |n| n + 1);
+    let shown = brief(body[begin..].lines().next().unwrap_or_default().trim());
+    let verb = if begins(at) { "begins with" } else { "ends in" };
     let told = format!(
-        "line {line} `{shown}` begins with {closing}, which closes a block only where it is alone on its line; it was kept as a part of the body"
+        "line {line} `{shown}` {verb} {closing}, which closes a block only where it is alone on its line; it was kept as a part of the body"
     );
     Some(Warning::new(WarningSort::OwnClosingInBody, told))
 }
