@@ -107,6 +107,8 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
         .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
 
     let bases = root.bases(config)?;
+    // Whoever stops it from the moment on that it can be reached finds it going on to its end.
+    let stop = Stop::on_signals()?;
     // Where that cannot be, nothing is to be made.
     let listening = Listening::open(at)?;
     if root.is_workspace
@@ -119,7 +121,6 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
     let _borrowed = borrowed?;
     bases.told.iter().for_each(|told| context.talk.warning(told));
     sandbox::close_to_commands();
-    let stop = Stop::on_signals()?;
     root.make()?;
     let hidden = root.hidden(config, bases.state);
     // Under a root that holds `/proc`, this process's own memory and environment are there to be read.
