@@ -194,3 +194,23 @@ fn words_that_were_noted_and_not_written_are_written_with_the_next() {
     base.run(&["say", "And tests"]).ok();
     assert!(base.outbox(1).contains("The user adds:\n  Use tabs\n  And tests\n"));
 }
+
+#[test]
+fn a_secret_in_the_persons_own_words_goes_out_and_is_warned_of() {
+    let base = Base::new();
+    // Made here, so that no file of the project holds what looks like a key.
+    let key = format!("{}{}", "AKIA", "Q3EGRAZBXS4JKTPN");
+    let told = "shown in the outbox, as you wrote it: AWS key in";
+    let task = format!("Find out why\n{key} is refused");
+    let run = base.run(&["new", "--no-watch", "--id", ID, &task]).ok();
+    assert!(run.stderr.contains(&format!("{told} your task, line 2")), "{run:?}");
+    assert!(base.outbox(1).contains(&key));
+    // What was told is not told with each outbox.
+    let run = base.run_with(&["apply", "-"], "[LIST_FILES]\n").ok();
+    assert!(!run.stderr.contains(told), "{run:?}");
+    let run = base.run(&["say", &format!("use {key}")]).ok();
+    assert!(run.stderr.contains(&format!("{told} what you said, line 1")), "{run:?}");
+    assert!(base.outbox(2).contains(&key));
+    let run = base.run_with(&["apply", "-"], "[MESSAGE]\nx\n[/MESSAGE]\n").ok();
+    assert!(!run.stderr.contains(told), "{run:?}");
+}

@@ -51,24 +51,6 @@ fn a_key_is_withheld_wherever_it_would_be_shown() {
 }
 
 #[test]
-fn a_secret_in_the_persons_own_words_goes_out_and_is_warned_of() {
-    let base = Base::new();
-    let told = "shown in the outbox, as you wrote it: AWS key in";
-    let task = format!("Find out why\n{} is refused", key());
-    let run = base.run(&["new", "--no-watch", "--id", ID, &task]).ok();
-    assert!(run.stderr.contains(&format!("{told} your task, line 2")), "{run:?}");
-    assert!(base.outbox(1).contains(&key()));
-    // What was told is not told with each outbox.
-    let run = base.run_with(&["apply", "-"], "[LIST_FILES]\n").ok();
-    assert!(!run.stderr.contains(told), "{run:?}");
-    let run = base.run(&["say", &format!("use {}", key())]).ok();
-    assert!(run.stderr.contains(&format!("{told} what you said, line 1")), "{run:?}");
-    assert!(base.outbox(2).contains(&key()));
-    let run = base.run_with(&["apply", "-"], "[MESSAGE]\nx\n[/MESSAGE]\n").ok();
-    assert!(!run.stderr.contains(told), "{run:?}");
-}
-
-#[test]
 fn what_stands_for_a_secret_never_takes_its_place() {
     let base = with_key();
     begin(&base, &[]);
