@@ -1,5 +1,7 @@
 //! How the room of an outbox is shared out, in tokens. Pure.
 
+use std::cell::RefCell;
+
 use crate::text::count;
 use crate::tokens;
 
@@ -7,6 +9,8 @@ use crate::tokens;
 pub(super) const CHARS_PER_TOKEN: usize = 4;
 /// So many lines the command shows that is proposed for the rest of a file.
 pub(super) const NEXT: usize = 400;
+/// As often room that some cannot use is shared out among the others.
+const ROUNDS: usize = 3;
 /// A text is first cut to so many bytes for each token there is room for: few texts have more.
 const BYTES_PER_TOKEN: usize = 16;
 
@@ -35,17 +39,70 @@ pub(super) fn level(lengths: &[usize], room: usize) -> usize {
     shares(lengths, room).into_iter().flatten().next().unwrap_or(usize::MAX)
 }
 
+/// Cuts texts so that all together are about `room` tokens: small ones are whole, large ones share what
+/// is left, and what one of them cannot use of its share, since its next line is too long for that, goes
+/// to the others. `sizes` are what they are whole; `cut` gives text `n` that many tokens at most, and says
+/// how many of them it uses. Nothing is cut shorter than it was before in the same call.
+pub(super) fn share_out(sizes: &[usize], room: usize, cut: &mut dyn FnMut(usize, usize) -> usize) {
+    let mut sizes = sizes.to_vec();
+    let mut used: Vec<Option<usize>> = vec![None; sizes.len()];
+    for _ in 0..ROUNDS {
+        let mut leaves_some = false;
+        for (n, share) in shares(&sizes, room).into_iter().enumerate() {
+            let Some(share) = share else { continue };
+            let uses = cut(n, share);
+            used[n] = Some(uses);
+            // Others make more of it.
+            if uses + share / 16 < share {
+                sizes[n] = uses;
+                leaves_some = true;
+            }
+        }
+        if !leaves_some {
+            break;
+        }
+    }
+    // Where no other has use for it, it may be enough for a long line of one.
+    let of = |n: usize, size: usize| used[n].unwrap_or(size);
+    let taken: usize = sizes.iter().enumerate().map(|(n, &size)| of(n, size)).sum();
+    let mut left = room.saturating_sub(taken);
+    for (n, before) in used.into_iter().enumerate() {
+        if let Some(before) = before.filter(|_| left > 0) {
+            let uses = cut(n, before + left);
+            left = left.saturating_sub(uses.saturating_sub(before));
+        }
+    }
+}
+
+/// How many tokens the lines of a text are, from the first on: each is counted once, when that is asked
+/// for, however often the text is cut.
+#[derive(Debug, Default)]
+pub(super) struct LineTokens(RefCell<Vec<usize>>);
+
+impl LineTokens {
+    /// The first whole lines of `text`, always the same one, that are `room` tokens at most, and how
+    /// many they are.
+    pub(super) fn within<'t>(&self, text: &'t str, room: usize) -> (&'t str, usize) {
+        let mut counted = self.0.borrow_mut();
+        let (mut end, mut left) = (0, room);
+        for (n, line) in text.split_inclusive('\n').enumerate() {
+            if n == counted.len() {
+                // No need to count what cannot fit.
+                if line.len() > room.saturating_mul(1 << 10) {
+                    break;
+                }
+                counted.push(tokens::count(line));
+            }
+            let Some(less) = left.checked_sub(counted[n]) else { break };
+            (end, left) = (end + line.len(), less);
+        }
+        (&text[..end], room - left)
+    }
+}
+
 /// The first whole lines of `text` that are `room` tokens at most.
 pub(super) fn lines_within(text: &str, room: usize) -> &str {
-    let (mut end, mut left) = (0, room);
-    for line in text.split_inclusive('\n') {
-        // No need to count what cannot fit.
-        let fits = line.len() <= room.saturating_mul(1 << 10);
-        let tokens = if fits { tokens::count(line) } else { usize::MAX };
-        let Some(less) = left.checked_sub(tokens) else { break };
-        (end, left) = (end + line.len(), less);
-    }
-    &text[..end]
+    LineTokens::default().within(text, room).0
 }
 
 /// The first characters of `text` that are `room` tokens at most: whole lines, if there is one.
@@ -143,6 +200,27 @@ mod tests {
         assert_eq!(shares(&[0], 0), [None]);
         assert_eq!(shares(&[], 5), []);
         assert_eq!((level(&[1, 2], 5), level(&[9, 9, 1], 7)), (usize::MAX, 3));
+    }
+
+    #[test]
+    fn what_one_cannot_use_goes_to_the_others() {
+        // What each is cut to, where it can use so many at most, and for how many calls.
+        let shared = |sizes: &[usize], usable: &[usize], room: usize| {
+            let (mut used, mut calls) = (sizes.to_vec(), 0);
+            share_out(sizes, room, &mut |n, share| {
+                calls += 1;
+                used[n] = share.min(usable[n]);
+                used[n]
+            });
+            (used, calls)
+        };
+        assert_eq!(shared(&[900, 900], &[900, 900], 100), (vec![50, 50], 2));
+        assert_eq!(shared(&[900, 900, 10], &[900, 5, 10], 100).0, [85, 5, 10]);
+        assert_eq!(shared(&[900, 900, 900], &[5, 20, 900], 99).0, [5, 20, 74]);
+        assert_eq!(shared(&[900, 900], &[5, 5], 100).0, [5, 5]);
+        assert_eq!(shared(&[900, 900], &[900, 900], 0).0, [0, 0]);
+        let many = shared(&[900; 100], &std::array::from_fn::<_, 100, _>(|n| n), 9_000);
+        assert!(many.1 <= 400, "{} calls", many.1);
     }
 
     #[test]

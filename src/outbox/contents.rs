@@ -19,7 +19,7 @@ use memchr::memmem;
 
 use super::Shown;
 use super::boundaries::boundary;
-use super::budget::{NEXT, chars_within, lines_within, shares};
+use super::budget::{LineTokens, NEXT, chars_within, share_out};
 use super::lines;
 use super::screening::Texts;
 use crate::protocol::{self, Dialect, Failure, FailureKind, Lines};
@@ -140,6 +140,7 @@ pub(super) struct Block<'a> {
     dialect: Dialect,
     /// All that was read of it, as it is shown.
     text: Rc<str>,
+    lines: Rc<LineTokens>,
     /// How much of that is shown: whole lines, or the beginning of the first.
     end: usize,
 }
@@ -152,7 +153,7 @@ impl<'a> Block<'a> {
             text = lines::numbered(&text, part);
         }
         let end = text.len();
-        Self { contents, dialect: session.dialect, text: text.into(), end }
+        Self { contents, dialect: session.dialect, text: text.into(), lines: Rc::default(), end }
     }
 
     /// What of it is shown, where that is not all.
@@ -176,20 +177,23 @@ impl<'a> Block<'a> {
         is_cut.then(|| line[number..].chars().count())
     }
 
-    /// Shows as many of its lines as are `room` tokens at most, with all that belongs to it.
-    fn cut(&mut self, session: &Session, room: usize) {
+    /// Shows as many of its lines as are `room` tokens at most, with all that belongs to it, and tells
+    /// how many these are.
+    fn cut(&mut self, session: &Session, room: usize) -> usize {
         self.end = 0;
         let frame = tokens::count(&self.render(session)) + 8;
-        self.end = lines_within(&self.text, room.saturating_sub(frame)).len();
+        let (lines, taken) = self.lines.within(&self.text, room.saturating_sub(frame));
+        self.end = lines.len();
         if self.end > 0 {
-            return;
+            return frame + taken;
         }
         let line = self.text.split('\n').next().unwrap_or_default();
         let limit = line.char_indices().nth(BEGINNING).map_or(line.len(), |(at, _)| at);
         self.end = line.floor_char_boundary(LEAST.min(limit));
         let frame = tokens::count(&self.render(session));
-        let shown = chars_within(&line[..limit], room.saturating_sub(frame)).len();
-        self.end = if shown < LEAST { 0 } else { shown };
+        let shown = chars_within(&line[..limit], room.saturating_sub(frame));
+        self.end = if shown.len() < LEAST { 0 } else { shown.len() };
+        if self.end == 0 { 0 } else { frame + tokens::count(shown) }
     }
 
     /// The block; nothing where not even a line of it is to be shown.
@@ -324,11 +328,7 @@ impl<'a> Blocks<'a> {
 
     /// Cuts what is too large, so that all is `room` tokens at most; `sizes` are what they are whole.
     pub(super) fn cut(&mut self, sizes: &[usize], room: usize) {
-        for (block, share) in self.all.iter_mut().zip(shares(sizes, room)) {
-            if let Some(share) = share {
-                block.cut(self.session, share);
-            }
-        }
+        share_out(sizes, room, &mut |n, share| self.all[n].cut(self.session, share));
     }
 
     /// What is shown for each request.

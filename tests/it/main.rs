@@ -131,6 +131,7 @@ mod secrets;
 mod service;
 #[cfg(unix)]
 mod settings;
+mod sharing;
 #[cfg(target_os = "linux")]
 mod start;
 mod steady;
