@@ -177,3 +177,20 @@ fn a_message_that_was_cut_off_is_told_as_that_also_in_a_fence_that_is_closed() {
         assert_eq!(told["errorsByKind"]["cut-off"] == 1, cut, "{name}: {told}");
     }
 }
+
+#[test]
+fn a_body_in_a_tag_that_nothing_closes_is_a_mistake_of_form_and_no_cut_off_reply() {
+    let base = Base::with_session();
+    for (tag, below) in [
+        ("[RUN_COMMAND command=\"ls\"]", ""),
+        ("[RUN_COMMAND command=\"ls\"]", "\n\n[DELETE_FILE path=\"a\"]\n"),
+        ("[CREATE_FILE path=\"a\" content=\"x\"]", "\nThat is all.\n"),
+    ] {
+        let reply = format!("So:\n{tag}{below}");
+        let run = base.run_with(&["check", "--json"], &reply).with_code(1);
+        let told = lines(&run.stdout).remove(0);
+        assert_eq!(told["endsEarly"], false, "{reply}: {told}");
+        assert_eq!(told["errorsByKind"], json!({"body-as-attribute": 1}), "{reply}: {told}");
+        assert_eq!(told["commands"].as_array().unwrap().len(), 1, "{reply}: {told}");
+    }
+}

@@ -1,12 +1,13 @@
-//! A reply that ends within the line of a tag.
+//! A reply that ends within the line of a tag, or before a block is closed.
 
 use memchr::memrchr;
 
 use super::attributes::brief;
-use super::block::refused;
+use super::block::{refused, tag_fault};
 use super::catalogue::{COMMANDS, Command};
 use super::marks::Mark;
 use super::reader::Reader;
+use super::wrong::Wrong;
 use crate::protocol::{Mistake, Step};
 
 impl Reader<'_> {
@@ -46,6 +47,32 @@ impl Reader<'_> {
     pub(super) fn cut_block(&mut self, mark: &Mark, body_at: usize, number: usize, told: String) {
         self.pass(body_at, self.text.len());
         self.end_here(refused(mark.command(), number, Mistake::CutOff, told), mark.line);
+    }
+
+    /// Takes a block that nothing closes and whose tag was given the body: its form is wrong, so it need
+    /// not be the end of the reply that is missing. What follows may be the body all the same.
+    pub(super) fn body_in_tag(
+        &mut self,
+        mark: &Mark,
+        body_at: usize,
+        number: usize,
+        fault: &Wrong,
+    ) {
+        let (command, tag) = (mark.command(), self.line_at(mark.line));
+        let is_last = self.text[body_at..].trim().is_empty();
+        self.pass(body_at, self.text.len());
+        let step = if is_last {
+            Step::new(number, tag_fault(command, number, tag, fault))
+        } else {
+            let sentence = format!(
+                "Line {number}: {} in `{}`, and no closing tag follows; what follows may be its body, so neither it nor anything after it was carried out. Send this block again and what follows it. Correct form: {}",
+                fault.phrase,
+                brief(tag),
+                command.form
+            );
+            Step { ends: true, ..refused(command, number, fault.sort, sentence) }
+        };
+        self.push(step, mark.line);
     }
 
     fn cut_off(&mut self, command: &Command, number: usize, line: &str, origin: usize) {

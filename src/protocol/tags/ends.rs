@@ -87,6 +87,10 @@ impl Reader<'_> {
         let wrong = wrong.unwrap_or_default();
         let Some(next) = next else {
             let sentence = match fault {
+                Some(fault) if fault.sort == Mistake::BodyAsAttribute => {
+                    self.body_in_tag(mark, body_at, number, fault);
+                    return None;
+                }
                 Some(Wrong { phrase, .. }) => format!(
                     "Line {number}: {phrase} in `{tag}`, and it is never closed (cut off?), so neither it nor anything after it was carried out. Send this block again and what follows it. Correct form: {}",
                     command.form
