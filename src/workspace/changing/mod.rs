@@ -205,8 +205,8 @@ fn once(
                 which(replacements, n)
             )),
             Unfound::Nowhere { n } => nowhere(real, old, replacements, n),
-            Unfound::Often { n, lines, more, likeness } => {
-                often(real, &which(replacements, n), &lines, more, likeness)
+            Unfound::Often { n, lines, count, all, likeness } => {
+                often(real, &which(replacements, n), &lines, (count, all), likeness)
             }
             Unfound::TooMuch => too_much(real, old, edits),
         })?;
@@ -291,33 +291,36 @@ fn nowhere(real: &RelPath, old: &[u8], replacements: &[Replacement], n: usize) -
     }
 }
 
-/// A text stands in more than one place.
+/// A text stands in more than one place: so often, if that is all.
 fn often(
     real: &RelPath,
     which: &str,
     lines: &[Option<usize>],
-    more: bool,
+    (count, all): (usize, bool),
     likeness: Option<Likeness>,
 ) -> Failure {
-    let times = if more {
-        format!("more than {} times", lines.len())
-    } else {
-        format!("{} times", lines.len())
-    };
+    let times = format!("{}{count} times", if all { "" } else { "at least " });
     let known: Vec<String> = lines.iter().flatten().map(ToString::to_string).collect();
-    let put_in = lines.len() - known.len();
+    let (put_in, more) = (lines.len() - known.len(), count - lines.len());
     let mut places = Vec::new();
     if !known.is_empty() {
-        let dots = if more { ", …" } else { "" };
-        places.push(format!("at lines {}{dots}", known.join(", ")));
+        let lines = if known.len() == 1 { "line" } else { "lines" };
+        let of = if put_in > 0 { " of the file" } else { "" };
+        places.push(format!("at {lines} {}{of}", known.join(", ")));
     }
     if put_in > 0 {
-        places.push(format!("{put_in} in what pairs before it put in"));
+        let times = if put_in == 1 { "once".to_owned() } else { format!("{put_in} times") };
+        places.push(format!("{times} in what pairs before this one put in"));
     }
+    if more > 0 {
+        places.push(format!("{more} more"));
+    }
+    let last = places.pop().unwrap_or_default();
+    let and = if places.is_empty() { "" } else { " and " };
+    let places = format!("{}{and}{last}", places.join(", "));
     let how = likeness.map_or(String::new(), |likeness| format!(" {}", likeness.in_words()));
     Failure::execution(format!(
-        "{which}The SEARCH text stands in '{real}' {times}{how}, {}; nothing was changed. Add lines before or after it until it stands there once",
-        places.join(", ")
+        "{which}The SEARCH text stands in '{real}' {times}{how}, {places}; nothing was changed. Add lines before or after it until it stands there once"
     ))
     .as_a(Mistake::TextNotOnce)
 }

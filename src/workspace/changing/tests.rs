@@ -106,12 +106,17 @@ fn a_search_text_that_is_there_more_than_once_is_answered_with_all_places() {
         told("a\nb\na\n", &[("a\n", "x\n")]),
         "The SEARCH text stands in 'a.py' 2 times, at lines 1, 3; nothing was changed. Add lines before or after it until it stands there once"
     );
-    assert!(told(&"a\n".repeat(99), &[("a\n", "")]).contains("more than 10 times, at lines 1, 2,"));
+    assert!(
+        told(&"a\n".repeat(30), &[("a\n", "")])
+            .contains(" 30 times, at lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 20 more; nothing")
+    );
+    let blank = "\n".repeat(20_000);
+    assert!(told(&blank, &[(&blank[..10_000], "x\n")]).contains(" at least "));
     assert!(told("a \na\t\n", &[("a\n", "")]).contains(
         "2 times with white space at the ends of lines left out of account, at lines 1, 2;"
     ));
     assert!(told("p\na\n", &[("p\n", "a\n"), ("a\n", "x\n")]).starts_with(
-        "Pair 2 of 2: The SEARCH text stands in 'a.py' 2 times, at lines 2, 1 in what pairs before it put in;"
+        "Pair 2 of 2: The SEARCH text stands in 'a.py' 2 times, at line 2 of the file and once in what pairs before this one put in;"
     ));
 }
 

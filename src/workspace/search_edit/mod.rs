@@ -13,6 +13,8 @@ use crate::protocol::{Likeness, Loosely, Replacement};
 
 /// So many lines are told of a text that occurs more than once.
 pub(super) const TOLD: usize = 10;
+/// As often the bytes of a file are compared while it is counted how often a text stands there.
+const WORK: usize = 8;
 /// So many places are kept of those that were changed.
 const PLACES: usize = 64;
 
@@ -49,8 +51,10 @@ pub(super) enum Unfound {
         /// The first [`TOLD`] lines, from 1, that it begins on, as they are in the file; None for one
         /// that an edit before it put in.
         lines: Vec<Option<usize>>,
-        /// Whether there are more.
-        more: bool,
+        /// How often it stands there.
+        count: usize,
+        /// Whether that is all; else it was counted no further, since that would be too much work.
+        all: bool,
         /// What was left out of account; None for nothing.
         likeness: Option<Likeness>,
     },
@@ -89,7 +93,7 @@ pub(super) fn replace_once(
         let count = memchr_iter(b'\n', &sought).count() - 1;
         let mut found = (None, lines.find(&sought));
         for likeness in [Likeness::TrailingBlanks, Likeness::Punctuation] {
-            if found.1.is_empty() {
+            if found.1.lines.is_empty() {
                 spend(2 * lines.text.len() + old.len())?;
                 let alike =
                     Lines::find_in(&folded(&lines.text, likeness), &folded(&sought, likeness));
@@ -97,14 +101,14 @@ pub(super) fn replace_once(
             }
         }
         let (likeness, found) = found;
-        let line = match found[..] {
+        let line = match found.lines[..] {
             [] => return Err(Unfound::Nowhere { n }),
             [line] => line,
             _ => {
                 let origin = |line: &usize| before(&splices, *line).map(|line| line + 1);
-                let more = found.len() > TOLD;
-                let lines = found.iter().take(TOLD).map(origin).collect();
-                return Err(Unfound::Often { n, lines, more, likeness });
+                let Found { lines, count, all } = found;
+                let lines = lines.iter().map(origin).collect();
+                return Err(Unfound::Often { n, lines, count, all, likeness });
             }
         };
         if let Some(likeness) = likeness {
@@ -124,10 +128,20 @@ pub(super) fn replace_once(
 pub(super) fn line_of(bytes: &[u8], text: &str) -> Option<usize> {
     let (mark, bytes) = bom::split(bytes);
     let text = if mark.is_empty() { text } else { bom::without(text) };
-    match Lines::of(bytes).find(&sought(text))[..] {
+    match Lines::of(bytes).find(&sought(text)).lines[..] {
         [line] if !text.is_empty() => Some(line + 1),
         _ => None,
     }
+}
+
+/// Where a text was found.
+struct Found {
+    /// The first [`TOLD`] lines that it begins on, from 0.
+    lines: Vec<usize>,
+    /// How often it stands there, as far as that was counted.
+    count: usize,
+    /// Whether it was counted to the end.
+    all: bool,
 }
 
 /// A file as lines whose endings are kept beside them.
@@ -179,25 +193,29 @@ impl Lines {
         bytes
     }
 
-    /// The lines, from 0, on which a text begins that opens with a line feed and ends in one: all, or
-    /// one more than are told.
-    fn find(&self, sought: &[u8]) -> Vec<usize> {
+    /// Where a text stands that opens with a line feed and ends in one.
+    fn find(&self, sought: &[u8]) -> Found {
         Self::find_in(&self.text, sought)
     }
 
-    fn find_in(text: &[u8], sought: &[u8]) -> Vec<usize> {
+    fn find_in(text: &[u8], sought: &[u8]) -> Found {
         let finder = memmem::Finder::new(sought);
-        let (mut found, mut at, mut line) = (Vec::new(), 0, 0);
-        while found.len() <= TOLD
-            && let Some(next) = finder.find(&text[at..])
-        {
-            line += memchr_iter(b'\n', &text[at..at + next]).count();
-            found.push(line);
+        let (mut lines, mut count, mut at, mut line) = (Vec::new(), 0, 0, 0);
+        while let Some(next) = finder.find(&text[at..]) {
+            // Where they lie over each other, each is compared whole.
+            if count > TOLD && count * sought.len() > WORK * text.len() {
+                return Found { lines, count, all: false };
+            }
+            count += 1;
+            if lines.len() < TOLD {
+                line += memchr_iter(b'\n', &text[at..at + next]).count();
+                lines.push(line);
+                line += 1;
+            }
             // Others may begin within this one.
             at += next + 1;
-            line += 1;
         }
-        found
+        Found { lines, count, all: true }
     }
 
     /// Replaces `count` lines from `line` on, and tells by how many.

@@ -84,24 +84,29 @@ fn nothing_is_fuzzier() {
 #[test]
 fn what_occurs_more_than_once_is_told_with_its_lines_in_the_file() {
     let often = |n, lines: &[Option<usize>], more, likeness| {
-        Err(Unfound::Often { n, lines: lines.to_vec(), more, likeness })
+        let count = lines.len() + more;
+        Err(Unfound::Often { n, lines: lines.to_vec(), count, all: true, likeness })
     };
-    assert_eq!(edit("a\nb\na\n", &[("a\n", "x\n")]), often(0, &[Some(1), Some(3)], false, None));
+    assert_eq!(edit("a\nb\na\n", &[("a\n", "x\n")]), often(0, &[Some(1), Some(3)], 0, None));
     // They may lie over each other.
-    assert_eq!(edit("a\na\na\n", &[("a\na\n", "x\n")]), often(0, &[Some(1), Some(2)], false, None));
+    assert_eq!(edit("a\na\na\n", &[("a\na\n", "x\n")]), often(0, &[Some(1), Some(2)], 0, None));
     let blanks = Some(Likeness::TrailingBlanks);
-    assert_eq!(edit("a \nb\na  \n", &[("a\n", "")]), often(0, &[Some(1), Some(3)], false, blanks));
+    assert_eq!(edit("a \nb\na  \n", &[("a\n", "")]), often(0, &[Some(1), Some(3)], 0, blanks));
     let many = "a\n".repeat(30);
     let first: Vec<_> = (1..=TOLD).map(Some).collect();
-    assert_eq!(edit(&many, &[("a\n", "")]), often(0, &first, true, None));
+    assert_eq!(edit(&many, &[("a\n", "")]), often(0, &first, 20, None));
+    // What would be too much work is not counted to its end.
+    let blank = "\n".repeat(20_000);
+    let found = edit(&blank, &[(&blank[..10_000], "x\n")]);
+    assert!(matches!(found, Err(Unfound::Often { count: 11..100, all: false, .. })), "{found:?}");
     // Lines as the file has them, and those that an edit before put in.
     assert_eq!(
         edit("p\nq\na\n", &[("p\n", "1\n2\na\n3\n"), ("a\n", "x\n")]),
-        often(1, &[None, Some(3)], false, None)
+        often(1, &[None, Some(3)], 0, None)
     );
     assert_eq!(
         edit("p\nq\na\nb\na\n", &[("p\nq\n", ""), ("a\n", "x\n")]),
-        often(1, &[Some(3), Some(5)], false, None)
+        often(1, &[Some(3), Some(5)], 0, None)
     );
 }
 
@@ -237,9 +242,9 @@ proptest! {
         match (edit(&old, &[(&sought, &new)]), naive(&old, &sought, &new)) {
             (Ok((text, _)), Ok(naive)) => prop_assert_eq!(text, naive),
             (Err(Unfound::Nowhere { .. }), Err(0)) => {}
-            (Err(Unfound::Often { lines, more, .. }), Err(count)) => {
+            (Err(Unfound::Often { lines, count: told, all, .. }), Err(count)) => {
                 prop_assert!(count > 1);
-                prop_assert_eq!((lines.len(), more), (count.min(TOLD), count > TOLD));
+                prop_assert_eq!((lines.len(), told, all), (count.min(TOLD), count, true));
             }
             (text, naive) => prop_assert!(false, "{text:?} {naive:?}"),
         }
