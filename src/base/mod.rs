@@ -227,7 +227,7 @@ impl Base {
         session.policy.clone_from(policy);
         session.workspace = self.workspace_name();
         let walk = self.walk()?;
-        offering::names_something(&session, &walk)?;
+        self.names_something(&session, &walk)?;
         let outbox = self.save_and_write_over(&mut session, Some(walk))?;
         Ok(Turn { session, outbox: Some(outbox) })
     }

@@ -26,8 +26,10 @@ impl Base {
         };
         let mut room = (self.config.max_tokens as u64).saturating_mul(BYTES_PER_TOKEN);
         let picture = Picture::of(walk, &[]);
+        let besides = self.besides(offer, &picture)?;
+        let besides = || besides.iter().map(|(path, size)| (path.as_str(), *size));
         let mut offered = Offered {
-            listed: listed(&picture).count(),
+            listed: listed(&picture).count() + besides().count(),
             empty: picture
                 .files()
                 .filter(|file| file.kind == EntryKind::File && file.size == 0)
@@ -35,7 +37,8 @@ impl Base {
             ..Offered::default()
         };
         // Half of the room is the most that is shown of what nobody named.
-        for file in outbox::candidates(listed(&picture), &session.task, offer, room / 2) {
+        let all = listed(&picture).chain(besides());
+        for file in outbox::candidates(all, &session.task, offer, room / 2) {
             let Some(less) = room.checked_sub(file.size) else { continue };
             let Ok(path) = RelPath::parse(file.path) else { continue };
             // What a reply may not read is not shown unasked either, nor what has a secret for a name,
@@ -60,28 +63,55 @@ impl Base {
         }
         Ok(Some(offered))
     }
+
+    /// The files that the person named by their whole paths and that are not listed, such as ignored
+    /// ones: that keeps them out of the listing, and not from being read.
+    fn besides(&self, offer: &Offer, picture: &Picture<'_>) -> Result<Vec<(RelPath, u64)>> {
+        let mut found: Vec<(RelPath, u64)> = Vec::new();
+        for pattern in &offer.include {
+            let Ok(path) = RelPath::parse(pattern.trim_start_matches('/')) else { continue };
+            if picture.files().any(|file| file.path == path.as_str())
+                || found.iter().any(|(other, _)| *other == path)
+            {
+                continue;
+            }
+            // As a pattern it may mean other files than the one of that name.
+            let only = Offer { include: vec![pattern.clone()] };
+            let mut itself = outbox::candidates(std::iter::once((path.as_str(), 1)), "", &only, 0);
+            itself.retain(|file| file.included.is_some());
+            if itself.is_empty() {
+                continue;
+            }
+            if let Some(contents) = self.read(&path, READ_LIMIT)?.ok().filter(|file| file.size > 0)
+            {
+                found.push((path, contents.size));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Fails where the person named files to be shown and there are none such.
+    pub(super) fn names_something(&self, session: &Session, walk: &Walk) -> Result<()> {
+        let Some(offer) = session.offer.as_ref().filter(|offer| !offer.include.is_empty()) else {
+            return Ok(());
+        };
+        let picture = Picture::of(walk, &[]);
+        for pattern in &offer.include {
+            let only = Offer { include: vec![pattern.clone()] };
+            let found = outbox::candidates(listed(&picture), "", &only, 0);
+            let is_listed = found.iter().any(|file| file.included.is_some());
+            if !is_listed && self.besides(&only, &picture)?.is_empty() {
+                return Err(Error::usage(format!(
+                    "--include '{pattern}' names no file that is listed; it is written as in a .gitignore, and what is ignored there is not listed; name an ignored file by its exact path from the workspace's root"
+                )));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The regular files of a listing that hold something.
 fn listed<'w>(picture: &Picture<'w>) -> impl Iterator<Item = (&'w str, u64)> {
     let files = picture.files().filter(|file| file.kind == EntryKind::File && file.size > 0);
     files.map(|file| (file.path, file.size))
-}
-
-/// Fails where the person named files to be shown and there are none such.
-pub(super) fn names_something(session: &Session, walk: &Walk) -> Result<()> {
-    let Some(offer) = session.offer.as_ref().filter(|offer| !offer.include.is_empty()) else {
-        return Ok(());
-    };
-    let picture = Picture::of(walk, &[]);
-    for pattern in &offer.include {
-        let only = Offer { include: vec![pattern.clone()] };
-        let found = outbox::candidates(listed(&picture), "", &only, 0);
-        if !found.iter().any(|file| file.included.is_some()) {
-            return Err(Error::usage(format!(
-                "--include '{pattern}' names no file that is listed; it is written as in a .gitignore, and what is ignored there is not listed"
-            )));
-        }
-    }
-    Ok(())
 }

@@ -43,7 +43,7 @@ pub(super) struct New {
     #[arg(long, value_enum, value_name = "DIALECT", default_value = "tags")]
     dialect: Taught,
     /// Show the contents of these files in the first outbox, before others (written as in a
-    /// .gitignore; may be given again)
+    /// .gitignore; an ignored file by its exact path; may be given again)
     #[arg(long, value_name = "GLOB", conflicts_with = "no_contents")]
     include: Vec<String>,
     /// Show no contents in the first outbox, only the listing

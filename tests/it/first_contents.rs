@@ -78,6 +78,35 @@ fn the_person_says_what_is_shown() {
 }
 
 #[test]
+fn an_ignored_file_is_shown_where_the_person_names_it_by_its_exact_path() {
+    let ignored = || {
+        let base = small();
+        base.write("workspace/.gitignore", "ig/\n");
+        base.write("workspace/ig/a.py", "a = 1\nkey = \"AKIAQYLPMN5HHHFPZAM2\"\n");
+        base.write("workspace/ig/b.py", "b = 1\n");
+        base.write("outside.txt", "not theirs\n");
+        base
+    };
+    let base = ignored();
+    let run = begin(&base, &["--include", "ig/a.py", "--include", "*.txt"], "Fix it").ok();
+    let outbox = base.outbox(1);
+    let section = shown(&outbox).unwrap_or_else(|| panic!("{run:?}"));
+    assert!(section.contains("\n--- ig/a.py ---\na = 1\n"), "{section}");
+    assert!(!section.contains("b.py") && section.contains("--- notes.txt"), "{section}");
+    // What is secret is so wherever it lies.
+    assert!(
+        section.contains("[withheld: ") && !outbox.contains("AKIAQYLPMN5HHHFPZAM2"),
+        "{section}"
+    );
+    for pattern in ["ig/*.py", "ig/", "ig/c.py", "../outside.txt"] {
+        let base = ignored();
+        let run = begin(&base, &["--include", pattern], "x").with_code(2);
+        assert!(run.stderr.contains("by its exact path"), "{run:?}");
+        assert!(base.names("outbox").is_empty() && !base.exists(&format!("sessions/{ID}.json")));
+    }
+}
+
+#[test]
 fn what_a_policy_lets_nobody_read_is_not_shown() {
     let base = small();
     base.write("workspace/secret/plan.txt", "do not tell\n");
