@@ -50,11 +50,11 @@ pub(super) fn share_out(sizes: &[usize], room: usize, cut: &mut dyn FnMut(usize,
         let mut leaves_some = false;
         for (n, share) in shares(&sizes, room).into_iter().enumerate() {
             let Some(share) = share else { continue };
-            let uses = cut(n, share);
-            used[n] = Some(uses);
+            let taken_now = cut(n, share);
+            used[n] = Some(taken_now);
             // Others make more of it.
-            if uses + share / 16 < share {
-                sizes[n] = uses;
+            if taken_now + share / 16 < share {
+                sizes[n] = taken_now;
                 leaves_some = true;
             }
         }
@@ -68,8 +68,8 @@ pub(super) fn share_out(sizes: &[usize], room: usize, cut: &mut dyn FnMut(usize,
     let mut left = room.saturating_sub(taken);
     for (n, before) in used.into_iter().enumerate() {
         if let Some(before) = before.filter(|_| left > 0) {
-            let uses = cut(n, before + left);
-            left = left.saturating_sub(uses.saturating_sub(before));
+            let taken_now = cut(n, before + left);
+            left = left.saturating_sub(taken_now.saturating_sub(before));
         }
     }
 }
