@@ -208,8 +208,9 @@ fn furniture(kind: Kind, is_prose: bool, body: &str, line: usize) -> Option<Warn
 /// A mark that a chat puts where it cites something: `【5:0†source】`, `:contentReference[oaicite:0]` and
 /// the signs around such marks that no font has.
 fn citation(body: &str, line: usize) -> Option<Warning> {
-    const MARKS: [(&str, &str); 2] = [
+    const MARKS: [(&str, &str); 3] = [
         (":contentReference[oaicite:", ":contentReference[oaicite:…]"),
+        ("[oai_citation:", "[oai_citation:…]"),
         ("\u{e200}cite", "U+E200"),
     ];
     for (mark, shown) in MARKS {

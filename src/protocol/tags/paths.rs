@@ -210,8 +210,12 @@ fn stands_for(text: &str) -> Option<Likely> {
     }
     let mut likely = None;
     for part in text.split('/') {
-        let stem = part.split_once('.').map_or(part, |(stem, _)| stem);
+        let (stem, ending) = part.split_once('.').unwrap_or((part, ""));
         match letters(stem).as_str() {
+            "file" | "filename" if ending == "ext" => return Some(Likely::Placeholder),
+            "filename" | "filepath" if part == text && ending.is_empty() => {
+                likely = Some(Likely::Name);
+            }
             "yourfile" | "yourfilename" | "yourfilepath" | "yourfilehere" | "yourpath"
             | "yourscript" | "pathtofile" | "pathtoyourfile" | "pathtothefile" => {
                 return Some(Likely::Placeholder);
