@@ -105,3 +105,21 @@ fn the_time_that_a_rename_sets_is_no_change_of_a_large_file() {
         assert_eq!(base.read("workspace/a"), "one\n");
     }
 }
+
+#[test]
+fn what_an_operation_made_under_an_ignored_name_is_the_turns_wherever_it_goes() {
+    let base = scene("true");
+    let made = "[CREATE_FILE path=\"new.log\"]\nn\n[/CREATE_FILE]\n[CREATE_FILE path=\"d/o.log\"]\no\n[/CREATE_FILE]\n";
+    base.apply(&format!(
+        "{made}{}{}{}",
+        command("mv .envx e"),
+        moved("new.log", "n"),
+        moved("d/o.log", "out/o")
+    ));
+    // Only what the command brought had been there before.
+    tells(&base.run(&["undo"]).ok(), &["'e' is left as it is: it was there before"]);
+    assert_eq!(base.names("workspace"), [".gitignore", "a", "e", "z.bin"]);
+    base.run(&["redo"]).ok();
+    assert_eq!(base.read("workspace/n") + &base.read("workspace/out/o"), "n\no\n");
+    assert_eq!(base.read("workspace/e"), "secret\n");
+}

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::index::Known;
 use super::{What, Why};
+use crate::workspace::Workspace;
 use crate::workspace::walk::EntryKind;
 use crate::workspace::walk::close::{Facts, Met};
 
@@ -13,11 +14,28 @@ pub(super) struct Numbers(HashSet<(u64, u64)>);
 
 impl<'a> FromIterator<&'a Facts> for Numbers {
     fn from_iter<I: IntoIterator<Item = &'a Facts>>(all: I) -> Self {
-        Self(all.into_iter().map(|facts| (facts.device, facts.inode)).collect())
+        let mut numbers = Self::default();
+        numbers.add(all.into_iter());
+        numbers
     }
 }
 
 impl Numbers {
+    /// Adds those of what stands in these places.
+    pub(super) fn add_of<'p>(
+        &mut self,
+        workspace: &Workspace,
+        places: impl Iterator<Item = &'p String>,
+    ) {
+        let standing = places.filter_map(|place| workspace.stands_at(place).ok());
+        standing.for_each(|(_, found)| self.add([&Facts::of(&found)].into_iter()));
+    }
+
+    /// Adds those of these files.
+    pub(super) fn add<'f>(&mut self, all: impl Iterator<Item = &'f Facts>) {
+        self.0.extend(all.map(|facts| (facts.device, facts.inode)));
+    }
+
     /// Whether one of these files may be this.
     pub(super) fn has(&self, facts: &Facts) -> bool {
         [facts.device, 0].iter().any(|device| self.0.contains(&(*device, facts.inode)))

@@ -43,7 +43,7 @@ pub struct Recorder<'a> {
     rules: KeptRules,
     /// What was left out of the look before the first command, where that is known, and after the last.
     aside: [Option<Aside>; 2],
-    /// The numbers of the files that were kept before the first command, where operations moved something.
+    /// The numbers of files that are the turn's, or were kept, before its first command.
     kept: Numbers,
     /// What commands changed, once they have all run.
     differences: Option<Vec<Difference>>,
@@ -270,6 +270,7 @@ impl<'a> Recorder<'a> {
         let by = self.rules.clone().and(self.rules_before()?).into_by();
         let (walk, _, aside) = self.store.look_at_all(workspace, &by)?;
         self.aside[0] = Some(aside);
+        self.kept.add_of(workspace, self.early.keys());
         self.store.settle()?;
         Ok((walk, self.store.index.write(true)?))
     }
@@ -286,7 +287,7 @@ impl<'a> Recorder<'a> {
         }
         if !self.moved.is_empty() {
             let seen = self.store.index.seen.values().filter(|known| !known.what.is_unkept());
-            self.kept = seen.map(|known| &known.facts).collect();
+            self.kept.add(seen.map(|known| &known.facts));
         }
         let by = By::Given(self.store.index.rules.clone());
         match self.store.look_at_all(workspace, &by) {
@@ -349,7 +350,8 @@ impl<'a> Recorder<'a> {
             let by_command = self.hands.is_by_command(&difference.path, difference.after.as_ref());
             let is_moved = self.moved.contains(&difference.path);
             let mut from = Origin::Turn;
-            if (by_command || is_moved) && !difference.was_hidden() {
+            let is_kept = difference.stranger.is_some_and(|(facts, _)| self.kept.has(&facts));
+            if (by_command || is_moved) && !is_kept && !difference.was_hidden() {
                 from = origin(workspace, &difference, self.since, &left_out);
             }
             let Difference { path, before, after, .. } = difference;
