@@ -72,10 +72,12 @@ impl Base {
                 let Ok(Some(theirs)) = self.checkpoints.composed(&entry.records) else { continue };
                 for change in theirs {
                     let Some(shown) = wanted.get(change.path.as_str()) else { continue };
-                    let is_newest = met.insert(change.path.clone());
+                    if !met.insert(change.path.clone()) {
+                        continue;
+                    }
                     let after = change.after.as_ref();
                     let stands = self.checkpoints.stands(&self.workspace, &change.path, after);
-                    if !is_newest || !stands.unwrap_or_default() {
+                    if !stands.unwrap_or_default() {
                         continue;
                     }
                     let turn = entry.sequence;

@@ -124,6 +124,8 @@ pub(super) fn session(session: &Session, wholes: &Wholes, screen: &mut Screen) -
         let named = changed.named.iter_mut().map(|file| &mut file.path);
         let left = changed.back.iter_mut().flat_map(|back| &mut back.left).map(|(path, _)| path);
         named.chain(left).for_each(|path| replace(path, |path| screen.name(path)));
+        let others = changed.back.iter_mut().flat_map(|back| &mut back.others.named);
+        others.for_each(|path| replace(path, |path| screen.name(path)));
         let kept_out = changed.back.iter_mut().filter_map(|back| back.ignored.as_mut());
         for ignored in changed.ignored.iter_mut().chain(kept_out) {
             let places = ignored.named.iter_mut().chain(&mut ignored.lost.named);

@@ -4,7 +4,7 @@
 //! Such a text has no form of its own, so it must be long and mixed enough to be nothing else; beside the
 //! name of its variable it may be any.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use regex::bytes::{Regex, RegexBuilder};
 
@@ -42,7 +42,7 @@ pub struct Known {
     found: Option<Regex>,
     /// The values that variables have in files such as `.env`, by their names, be they weak or short: beside
     /// its name each is found.
-    pub(super) pairs: BTreeMap<String, Vec<String>>,
+    pub(super) pairs: BTreeMap<String, BTreeSet<String>>,
     /// Where such a name stands with what leads to its value.
     leads: Option<Regex>,
 }
@@ -51,7 +51,7 @@ impl Known {
     /// Those of files, each with its path (with `/`) and its whole text.
     pub fn of<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let (mut found, mut bytes) = (BTreeMap::new(), 0);
-        let mut pairs: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut pairs: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let mut paired = 0;
         for (path, text) in files.into_iter().filter(|(path, _)| files::holds_secrets(path)) {
             for span in settled(spans(text, &super::Look::at(Some(path)))) {
@@ -59,7 +59,7 @@ impl Known {
                     && paired + name.len() + value.len() <= MOST_BYTES
                 {
                     paired += name.len() + value.len();
-                    pairs.entry(name.to_owned()).or_default().push(value.to_owned());
+                    pairs.entry(name.to_owned()).or_default().insert(value.to_owned());
                 }
                 for (value, is_one) in values(text, &span) {
                     if is_one && found.len() < MOST && bytes + value.len() <= MOST_BYTES {
@@ -79,7 +79,7 @@ impl Known {
             .then(|| RegexBuilder::new(&pattern.join("|")).unicode(false).build().ok())
             .flatten();
         let names: Vec<String> = pairs.keys().map(|name| regex::escape(name)).collect();
-        let leads = format!(r#"\b(?:{})["']?[ \t]*[=:][ \t]*["'`]?"#, names.join("|"));
+        let leads = format!(r#"\b(?:{})\\*["']?[ \t]*(?:=>|[=:])[ \t]*\\*["'`]?"#, names.join("|"));
         let leads = (!pairs.is_empty())
             .then(|| RegexBuilder::new(&leads).unicode(false).build().ok())
             .flatten();
@@ -91,7 +91,7 @@ impl Known {
         let Some(leads) = &self.leads else { return };
         for hit in leads.find_iter(text.as_bytes()) {
             let shown = String::from_utf8_lossy(hit.as_bytes());
-            let name = shown.trim_end_matches(['"', '\'', '`', ' ', '\t', '=', ':']);
+            let name = shown.trim_end_matches(['"', '\'', '`', '\\', ' ', '\t', '=', ':', '>']);
             let rest = &text.as_bytes()[hit.end()..];
             let values = self.pairs.get(name).into_iter().flatten();
             let lengths = values.filter_map(|value| {

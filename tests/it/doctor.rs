@@ -121,6 +121,16 @@ fn a_journal_that_may_not_be_read_is_told_with_what_to_do() {
     assert!(told.ends_with("; check its owner and rights"), "{told}");
 }
 
+#[test]
+fn what_lies_in_a_workspace_and_looks_as_if_its_settings_were_gone_is_told_once() {
+    let base = Base::with_session();
+    base.sh("mkdir -p workspace/sub/.deaddrop/sessions");
+    let told = base.command(&["doctor"]).current_dir(base.at("workspace/sub")).output().unwrap();
+    let told = String::from_utf8(told.stdout).unwrap();
+    assert!(told.contains("lies in the workspace of"), "{told}");
+    assert!(!told.contains("deaddrop init"), "{told}");
+}
+
 /// What `doctor` tells in that row after this was done in namespaces of its own. None where there are none.
 fn amid(base: &Base, script: &str, what: &str) -> Option<Value> {
     let mut outer = Command::new("unshare");

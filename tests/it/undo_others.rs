@@ -33,6 +33,20 @@ fn undo(base: &Base, more: &[&str]) -> Run {
 }
 
 #[test]
+fn a_name_that_holds_a_secret_is_not_told_after_a_redo_either() {
+    let base = Base::with_session();
+    // Made here, so that no file of the project holds what looks like a key.
+    let name = format!("{}{}", "AKIA", "Q3EGRAZBXS4JKTPN");
+    base.apply(&create(&name, "one"));
+    base.write(&format!("workspace/{name}"), "mine\n");
+    base.run(&["undo", "--force"]).ok();
+    base.run(&["redo"]).ok();
+    let outbox = base.outbox(4);
+    tells(&outbox, &["somebody else changed them since: [withheld: AWS key]\n"]);
+    assert!(!outbox.contains(&name), "{outbox}");
+}
+
+#[test]
 fn what_another_session_changed_since_is_told_as_its_own() {
     let base = two_sessions();
     let refused = undo(&base, &[]).with_code(1);

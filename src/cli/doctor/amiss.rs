@@ -44,9 +44,12 @@ impl Amiss {
         Ok(without)
     }
 
-    /// Notes that its settings are gone.
+    /// Notes that its settings are gone, but where it is refused as somebody else's: who made what looks so
+    /// is not known then, and `init` is not what helps.
     pub(in crate::cli) fn lost(&mut self, why: &Error) {
-        self.findings.push(("base directory", why.to_string()));
+        if !self.is_any() {
+            self.findings.push(("base directory", why.to_string()));
+        }
     }
 
     /// What is said of what the settings open, where their file is not known.

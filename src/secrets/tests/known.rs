@@ -38,6 +38,8 @@ fn a_weak_value_is_found_beside_its_name() {
     for (text, shown) in [
         ("DB_PASSWORD=hunter22\n", "DB_PASSWORD=§\n"),
         ("export DB_PASSWORD=\"hunter22\"", "export DB_PASSWORD=\"§\""),
+        ("{\\\"DB_PASSWORD\\\":\\\"hunter22\\\"}", "{\\\"DB_PASSWORD\\\":\\\"§\\\"}"),
+        ("DB_PASSWORD => hunter22, 'PIN' => '12'", "DB_PASSWORD => §, 'PIN' => '§'"),
         ("  DB_PASSWORD: hunter22", "  DB_PASSWORD: §"),
         (
             "{\"DB_PASSWORD\": \"hunter22\", \"PIN\": \"12\"}",

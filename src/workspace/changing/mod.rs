@@ -260,7 +260,11 @@ fn nowhere(real: &RelPath, old: &[u8], replacements: &[Replacement], n: usize) -
         };
     }
     let (mark, text) = bom::split(old);
-    let sought = if mark.is_empty() { sought } else { bom::without(sought) };
+    let bare = bom::without(sought);
+    let is_first = |(first, _)| first == 1;
+    let is_of_mark = !mark.is_empty() && bare.len() < sought.len();
+    let is_meant = is_of_mark && closest::closest(text, bare).is_some_and(is_first);
+    let sought = if is_meant { bare } else { sought };
     let is_withheld = elision::holds_withheld(sought);
     let Some((first, lines)) = closest::closest(text, sought) else {
         let how = if is_withheld { WITHHELD } else { "send lines as they stand there" };

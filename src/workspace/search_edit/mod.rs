@@ -83,24 +83,21 @@ pub(super) fn replace_once(
     let mut changed = Changed::default();
     let mut loosely = Vec::new();
     for (n, Replacement { old, new }) in replacements.iter().enumerate() {
-        let is_plain = mark.is_empty();
-        let [old, new] = [old, new].map(|text| if is_plain { text } else { bom::without(text) });
         if old.is_empty() {
             return Err(Unfound::Empty { n });
         }
-        spend(lines.text.len() + old.len() + new.len())?;
-        let sought = sought(old);
-        let count = memchr_iter(b'\n', &sought).count() - 1;
-        let mut found = (None, lines.find(&sought));
-        for likeness in [Likeness::TrailingBlanks, Likeness::Punctuation] {
-            if found.1.lines.is_empty() {
-                spend(2 * lines.text.len() + old.len())?;
-                let alike =
-                    Lines::find_in(&folded(&lines.text, likeness), &folded(&sought, likeness));
-                found = (Some(likeness), alike);
+        let mut count = memchr_iter(b'\n', &sought(old)).count() - 1;
+        let (mut likeness, mut found) = lines.find_alike(old, new.len(), &mut spend)?;
+        // With the mark of the file before it only its first line can be meant.
+        let bare = bom::without(old);
+        if found.lines.is_empty() && !mark.is_empty() && bare.len() < old.len() && !bare.is_empty()
+        {
+            let (how, first) = lines.find_alike(bare, new.len(), &mut spend)?;
+            if first.lines[..] == [0] {
+                (likeness, found) = (how, first);
+                count = memchr_iter(b'\n', &sought(bare)).count() - 1;
             }
         }
-        let (likeness, found) = found;
         let line = match found.lines[..] {
             [] => return Err(Unfound::Nowhere { n }),
             [line] => line,
@@ -114,6 +111,7 @@ pub(super) fn replace_once(
         if let Some(likeness) = likeness {
             loosely.push(Loosely { line: line + 1, likeness });
         }
+        let new = if line == 0 && !mark.is_empty() { bom::without(new) } else { new };
         let put = lines.replace(line, count, new);
         splices.push((line, count, put));
         changed.add(line, count, put);
@@ -127,11 +125,13 @@ pub(super) fn replace_once(
 /// The line that the only occurrence of a text begins on, from 1, found to the letter.
 pub(super) fn line_of(bytes: &[u8], text: &str) -> Option<usize> {
     let (mark, bytes) = bom::split(bytes);
-    let text = if mark.is_empty() { text } else { bom::without(text) };
-    match Lines::of(bytes).find(&sought(text)).lines[..] {
+    let lines = Lines::of(bytes);
+    let only = |text: &str| match lines.find(&sought(text)).lines[..] {
         [line] if !text.is_empty() => Some(line + 1),
         _ => None,
-    }
+    };
+    let first = || only(bom::without(text)).filter(|line| *line == 1 && !mark.is_empty());
+    only(text).or_else(first)
 }
 
 /// Where a text was found.
@@ -196,6 +196,28 @@ impl Lines {
     /// Where a text stands that opens with a line feed and ends in one.
     fn find(&self, sought: &[u8]) -> Found {
         Self::find_in(&self.text, sought)
+    }
+
+    /// The same of a text as it was sent, and how loosely it was taken where it does not stand there to
+    /// the letter; `more` bytes are looked at with it.
+    fn find_alike(
+        &self,
+        old: &str,
+        more: usize,
+        spend: &mut impl FnMut(usize) -> Result<(), Unfound>,
+    ) -> Result<(Option<Likeness>, Found), Unfound> {
+        spend(self.text.len() + old.len() + more)?;
+        let sought = sought(old);
+        let mut found = (None, self.find(&sought));
+        for likeness in [Likeness::TrailingBlanks, Likeness::Punctuation] {
+            if found.1.lines.is_empty() {
+                spend(2 * self.text.len() + old.len())?;
+                let alike =
+                    Self::find_in(&folded(&self.text, likeness), &folded(&sought, likeness));
+                found = (Some(likeness), alike);
+            }
+        }
+        Ok(found)
     }
 
     fn find_in(text: &[u8], sought: &[u8]) -> Found {
