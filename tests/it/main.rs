@@ -1,4 +1,5 @@
 //! The program as a person uses it: the real binary on real files.
+#![allow(clippy::disallowed_macros, clippy::disallowed_methods, reason = "clippy.toml is for src")]
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
 #[cfg(unix)]
@@ -128,6 +129,8 @@ mod scene;
 #[cfg(unix)]
 mod secrets;
 #[cfg(target_os = "linux")]
+mod security;
+#[cfg(target_os = "linux")]
 mod service;
 #[cfg(unix)]
 mod settings;
@@ -140,7 +143,6 @@ mod stopping;
 mod support;
 #[cfg(unix)]
 mod terminal;
-mod tidy;
 #[cfg(target_os = "linux")]
 mod tmux;
 mod tolerance;

@@ -6,11 +6,12 @@ use std::process::Command;
 
 use deaddrop::protocol::{Asks, Dialect, Kind, operations, read, tags};
 
-use crate::support::program;
-
 /// The layers, lowest first. A module may import what stands in lower layers, and its neighbours.
 const LAYERS: [&[&str]; 10] = [
-    &["text", "tokens", "error", "clock", "atomic", "config", "lock", "blobs", "secrets"],
+    &[
+        "text", "terminal", "tokens", "error", "clock", "atomic", "config", "program", "links",
+        "lock", "blobs", "secrets",
+    ],
     &["protocol"],
     &["workspace", "runner", "client", "clipboard", "policy", "machine", "session"],
     &["place"],
@@ -24,7 +25,7 @@ const LAYERS: [&[&str]; 10] = [
 /// What a module may not import for other reasons than its layer.
 const FORBIDDEN: [(&str, &str); 3] =
     [("workspace", "session"), ("runner", "session"), ("outbox", "turn")];
-const LONGEST: usize = 400;
+const LONGEST: usize = 800;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -175,7 +176,7 @@ fn the_sources_are_formatted() {
 
 /// The subcommands that `deaddrop --help` lists.
 fn subcommands() -> Vec<String> {
-    let output = Command::new(program()).arg("--help").output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_deaddrop")).arg("--help").output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
     let names: Vec<String> = help
         .lines()
@@ -274,7 +275,7 @@ fn the_prompt_of_operations_is_short_and_is_itself_a_reply_of_every_operation() 
 }
 
 /// What the top level holds: besides the folders of a base, what a Rust project has there.
-const TOP: [&str; 24] = [
+const TOP: [&str; 25] = [
     ".cargo",
     ".ci",
     ".gitignore",
@@ -287,6 +288,7 @@ const TOP: [&str; 24] = [
     "README.md",
     "approvals",
     "benches",
+    "clippy.toml",
     "deny.toml",
     "docs",
     "fuzz",
