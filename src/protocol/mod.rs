@@ -33,7 +33,7 @@ pub use effect::{Digest, Effect, FileEffect, MoveEffect, MoveLook};
 pub use letter::{Letter, parsed};
 pub use lines::Lines;
 pub use mistake::{Invalid, Mistake};
-pub use outcome::{Detail, Ending, Execution, Failure, FailureKind, Outcome};
+pub use outcome::{Detail, Ending, Execution, Failure, FailureKind, Hit, Outcome};
 pub use output::{Capture, Output};
 pub use path::{PathFault, RelPath};
 pub use reply::{Address, Reply, ends_early, read, read_run};

@@ -1,5 +1,6 @@
 //! What one operation came to: the same values for every dialect, rendered by each in its own way.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,7 @@ use super::{
     Asked, Asks, Excerpt, Fresh, Invalid, Kind, Mistake, Operation, Output, Part, RelPath,
     Revision, Step, Warning,
 };
+use crate::text::{count, visible_line};
 
 /// What one operation of a reply came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,8 +110,9 @@ pub enum Detail {
         files: usize,
         /// Whether not all was looked through.
         cut: bool,
-        /// The lines, each as `path:number:text`.
-        shown: String,
+        /// The first of the lines.
+        #[serde(default)]
+        hits: Vec<Hit>,
     },
     /// A file is to be shown in the next outbox; whether it can be is known then.
     ReadLater {
@@ -144,6 +147,50 @@ pub enum Detail {
     },
     /// It failed. Unless the reason says otherwise, nothing was changed.
     Failed(Failure),
+}
+
+/// A line that a search found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Hit {
+    /// The path of its file.
+    pub path: String,
+    /// Its number, from 1.
+    pub line: usize,
+    /// What it holds, or the part of it around what was looked for.
+    pub text: String,
+    /// Whether there is more of the line before that part.
+    #[serde(default)]
+    pub cut_before: bool,
+    /// Whether there is more of it behind.
+    #[serde(default)]
+    pub cut_after: bool,
+}
+
+impl std::fmt::Display for Hit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { path, line, text, .. } = self;
+        let more = |is_cut| if is_cut { "…" } else { "" };
+        let (before, after) = (more(self.cut_before), more(self.cut_after));
+        write!(f, "{}:{line}:{before}{text}{after}", visible_line(path))
+    }
+}
+
+impl Detail {
+    /// The lines of what was listed or found, as they are shown.
+    pub fn listing(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Listed { shown, .. } => Some(Cow::Borrowed(shown)),
+            Self::Found { lines, hits, .. } => {
+                let mut shown: String = hits.iter().map(|hit| format!("{hit}\n")).collect();
+                if *lines > hits.len() {
+                    shown.push_str(&format!("… and {}\n", count(lines - hits.len(), "more line")));
+                }
+                Some(Cow::Owned(shown))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Why an operation failed.

@@ -100,7 +100,8 @@ pub(super) fn read_blocks(text: &str, mut blocks: Blocks, dialect: Dialect, ends
         Some(found) if is_in_operations(&found, &blocks) => {
             let unclosed = found.as_ref().is_err_and(|refused| refused.unclosed);
             let mut steps = operations::steps(found, ends);
-            blocks.notes.retain(|note| note.sort == WarningSort::TagsInThoughts);
+            use WarningSort::{TagsInElement, TagsInThoughts};
+            blocks.notes.retain(|note| matches!(note.sort, TagsInThoughts | TagsInElement));
             steps.iter_mut().take(1).for_each(|first| first.warnings.append(&mut blocks.notes));
             if let (Some(block), Some(last)) = (blocks.steps.first(), steps.last_mut()) {
                 let told = format!(
@@ -165,6 +166,7 @@ fn outside<'a>(text: &'a str, blocks: &Blocks) -> Option<Cow<'a, str>> {
 }
 
 fn outside_in<'a>(text: &'a str, blocks: &Blocks) -> Option<Cow<'a, str>> {
+    const BYTE_ORDER_MARK: char = '\u{feff}';
     const KEY: &[u8] = b"operations"; // Without it nothing is a message or meant as one.
     if blocks.bodies.is_empty() {
         return memmem::find(text.as_bytes(), KEY).map(|_| Cow::Borrowed(text));
@@ -179,6 +181,8 @@ fn outside_in<'a>(text: &'a str, blocks: &Blocks) -> Option<Cow<'a, str>> {
     outside.push_str(pieces.next().unwrap_or_default());
     for (piece, body) in pieces.zip(&blocks.bodies) {
         let lines = memchr_iter(b'\n', &text.as_bytes()[body.clone()]).count();
+        // No message goes on behind it, but one may begin.
+        outside.push(BYTE_ORDER_MARK);
         outside.extend(std::iter::repeat_n('\n', lines));
         outside.push_str(piece);
     }

@@ -58,6 +58,8 @@ pub enum WarningSort {
     StrayClosing,
     /// Tags stand within thoughts.
     TagsInThoughts,
+    /// Tags stand within an element whose own tags are alone on their lines.
+    TagsInElement,
     /// Tags stand in a file that the reply shows as an outbox does.
     TagsInShownFile,
     /// The line that says which outbox the reply answers cannot be read.

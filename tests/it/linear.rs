@@ -254,6 +254,21 @@ fn nearly_tags(bytes: usize) -> Vec<String> {
         format!("{opening}{}\n[/CREATE_FILE]\n", many("}[/CREATE_FILE][DONE")),
         many("<plan>"),
         many("</think><plan>"),
+        many("<think>a</think>b\n[DONE]\n"),
+        many("<plan>\n[DONE]\n</plan>\n"),
+        format!("{}{}", "<plan>\n".repeat(bytes / 24), "[x]\n</plan>\n".repeat(bytes / 36)),
+        many("<plan>\n</think>\n<think>\n[DONE]\n</plan>\n"),
+        many("[MESSAGE]\n</plan>\n</think>\n"),
+        many("[MESSAGE]\n<plan>\n</plan>\n[/MESSAGE]\n"),
+        many("-->"),
+        many("<!---->[DONE]"),
+        many("<!--\n[DONE]\n-->[DONE]\n"),
+        format!("{}{}", " ".repeat(bytes / 2), "-->".repeat(bytes / 6)),
+        many("<|end|><|start|>assistant<|channel|>final<|message|>"),
+        many("<|channel|>analysis<|message|>\n[DONE]\n<|end|>"),
+        many("[think"),
+        many("x </b>"),
+        many("◁think▷◁/think▷[DONE]"),
         many("<plan>\n"),
         many("&lt;a "),
         many("<antThinking "),
@@ -298,6 +313,29 @@ fn nearly_tags(bytes: usize) -> Vec<String> {
 fn in_blocks(bytes: usize) -> String {
     let block = |n| format!("[REPLY session=\"a\" sequence=\"1\"]\n[READ_FILE path=\"{n}\"]\n");
     (0..bytes / 58).map(block).collect()
+}
+
+#[test]
+fn keys_that_begin_and_do_not_end_are_looked_through_once() {
+    let screened = |text: &str| drop(black_box(secrets::screen(text, Some("a.txt"))));
+    let dashes = "-".repeat(5);
+    let line = "q7Zk9wB3xT5vN1mR8cL2pD6sF4gH0jKyQ7Zk9wB3xT5vN1mR8cL2pD6sF4gH0jKy";
+    let encoded = format!("LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCk{line}");
+    for (name, piece) in [
+        ("begin", format!("{dashes}BEGIN PRIVATE KEY{dashes}\n")),
+        ("begin and a line", format!("{dashes}BEGIN PRIVATE KEY{dashes}\n{line}\n")),
+        ("end and a line", format!("{line}\n{dashes}END PRIVATE KEY{dashes}\n")),
+        ("on one line", format!("{dashes}BEGIN PRIVATE KEY{dashes} words of no key {line}")),
+        ("lines", format!("{line}\n")),
+        ("Private-Lines", "Private-Lines: 9\nsome words\n".to_owned()),
+        ("encoded", format!("{encoded} ")),
+        ("encoded lines", format!("{encoded}\n")),
+        ("dashes", "-".repeat(64)),
+    ] {
+        let text =
+            |bytes: usize| format!("{dashes}BEGIN PRIVATE KEY{dashes}\n{}", many(&piece, bytes));
+        is_flat(name, &[MIB / 4, 4 * MIB], &text, screened);
+    }
 }
 
 #[test]

@@ -14,6 +14,7 @@
 //! that it is refused for, `!!` where nothing after it is read, and `, held` behind what does not end the
 //! session since a tag was read as words; then, indented, a line `~` for each warning. `REPLIES=overwrite cargo test --test replies` writes anew what they are read as: read
 //! every line of what changed.
+#![allow(clippy::disallowed_macros, clippy::disallowed_methods, reason = "clippy.toml is for src")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -134,7 +134,10 @@ impl Told<'_> {
                 self.outcome_of(Kind::Move, &format!("Moved '{path}' to '{to}'"), None)
             }
             Detail::Listed { shown, .. } => self.outcome_of(Kind::List, shown, None),
-            Detail::Found { shown, .. } => self.outcome_of(Kind::Search, shown, None),
+            Detail::Found { .. } => {
+                let shown = detail.listing().unwrap_or_default();
+                self.outcome_of(Kind::Search, &shown, None)
+            }
             Detail::Deleted { path } => self.outcome_of(Kind::Delete, path.as_str(), None),
             Detail::Read { path, .. } => self.outcome_of(Kind::Read, path.as_str(), None),
         };

@@ -24,7 +24,7 @@ use crate::protocol::{
 };
 
 /// Which version of these methods this is. A guest of another one is not worked with.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// How much is to be told of a guest.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -111,6 +111,11 @@ impl Reader<'_> {
         };
         self.pass(body_at, region_end);
         self.push(step, mark.line);
+        // That was no body, so it may have been reasoning.
+        if let Some(end) = self.ends_reasoning(body_at..region_end) {
+            self.end_of_reasoning(&end);
+            self.pass(end.name_end, region_end);
+        }
         None
     }
 

@@ -1,8 +1,8 @@
 //! What stands before a tag on its line: the decoration of a list, a quotation, a heading.
 
 use super::address;
+use super::reasoning;
 use super::repairs::{Repairs, is_zero_width};
-use super::think;
 
 /// What stands before a tag on its line.
 pub(super) struct Lead {
@@ -11,6 +11,13 @@ pub(super) struct Lead {
     /// How many `>` stand there.
     pub(super) quote: u8,
     pub(super) repairs: Repairs,
+}
+
+/// The same of a tag behind what may be the end of a comment.
+pub(super) fn behind_comment(text: &str, at: usize) -> Option<Lead> {
+    let line = text[..at].trim_end_matches([' ', '\t']).len();
+    let is_near = at - line < 8 && text[..line].ends_with("-->");
+    is_near.then(|| Lead { line, quote: 0, repairs: Repairs::default() })
 }
 
 /// What stands before a tag on its line; None where that is more than decoration.
@@ -26,11 +33,11 @@ pub(super) fn lead(text: &str, at: usize) -> Option<Lead> {
             || "*_`~#>-+.)\\•‣◦▪●–".contains(c);
         if !decorates {
             let before = &text[..line];
-            if text[line..].starts_with('>') && think::ends_with_an_end(before) {
-                line += 1;
-                break;
-            }
-            if c == '▷' && think::ends_with_a_triangle(before) {
+            let escaped = text[line..].len() - text[line..].trim_start_matches('\\').len();
+            let end = line + escaped;
+            let end = if text[end..].starts_with('>') { end + 1 } else { line };
+            if end <= at && reasoning::ends_with_one(&text[..end]) {
+                line = end;
                 break;
             }
             if c == ']' && address::ends_with_line(before) {

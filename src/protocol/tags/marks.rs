@@ -2,23 +2,24 @@
 //! those that show the reply to be something else. One pass over the text, by its brackets; where a
 //! block ends is known from here without looking at any line twice.
 
-use memchr::{memchr, memchr_iter, memmem};
+use std::collections::HashSet;
+
+use memchr::{memchr_iter, memchr2, memmem};
 
 use super::attributes;
 use super::bare;
 use super::catalogue::{COMMANDS, Command};
 use super::labels::seems;
-use super::lead::lead;
-use super::line::Line;
-use super::musings;
+use super::lead::{behind_comment, lead};
+use super::line::{Line, line_end};
 use super::names::{Name, closes_there, name};
 use super::other;
 use super::outboxes;
 use super::pairs;
 use super::pasted;
+use super::reasoning;
 use super::repairs::{Repairs, is_zero_width};
 use super::tails::{is_one_tag, without_fence, without_suffix};
-use super::think;
 use super::unknown::Unknown;
 use super::words::is_word;
 use crate::protocol::Kind;
@@ -40,14 +41,12 @@ pub(super) enum What {
     Result,
     /// A section marker of an outbox.
     Section,
-    /// The beginning of thoughts.
-    Think,
-    /// The end of thoughts, anywhere in a line.
-    ThinkEnd,
-    /// Thoughts whose tags need repair; what follows the mark's name follows them.
-    Musing,
-    /// The same by a name of their own, which may be none.
-    Aside,
+    /// The beginning of reasoning, which ends at the mark's `until`.
+    Reasoning,
+    /// The end of reasoning, anywhere in a line; `until` is not 0 where its beginning stands before.
+    ReasoningEnd,
+    /// An element with other tags alone on their lines, which ends at the mark's `until`.
+    Element,
     /// Where a file is shown as an outbox shows it; what follows the mark's name follows the file.
     Shown,
     /// A block by a name that no command has; what follows the mark's name follows it.
@@ -73,7 +72,7 @@ pub(super) struct Mark {
     pub(super) line: usize,
     pub(super) at: usize,
     pub(super) name_end: usize,
-    /// Which of the commands it names; of thoughts, which of their tags close each other.
+    /// Which of the commands it names.
     command: u8,
     /// How many `>` stand before it.
     pub(super) quote: u8,
@@ -90,6 +89,8 @@ pub(super) struct Mark {
     pub(super) ends_all: bool,
     /// How many closing tags from there on have no opening tag of their own.
     pub(super) left_over: [u32; 2],
+    /// Where reasoning or an element ends; 0 where nothing closes it.
+    pub(super) until: usize,
 }
 
 impl Mark {
@@ -158,12 +159,12 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
             marks.extend(pasted::sentence(text, mark.line));
         }
         marks.push(mark);
-        // Asked once. Without a slash nothing closes that tag, so it ends the reply, and what is
-        // behind it will not be looked at.
+        // Asked once. Without a slash nothing closes that tag, and without a `>` no reasoning, so it
+        // ends the reply, and what is behind it will not be looked at.
         let opens = mark.what == What::Opening && mark.command().closing.is_some();
         if !asked && opens && mark.is_plain() {
             asked = true;
-            if let (None, Some(last)) = (memchr(b'/', &bytes[at..]), marks.last_mut()) {
+            if let (None, Some(last)) = (memchr2(b'/', b'>', &bytes[at..]), marks.last_mut()) {
                 last.ends_all = true;
                 bytes = &bytes[..at];
                 break;
@@ -171,8 +172,17 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
         }
     }
     let tags = marks.len();
-    // Before the tags of thoughts, since they may begin with one.
-    marks.extend(musings::find(text, bytes.len()));
+    link(&mut marks);
+    let reasoning = reasoning::find(text, bytes.len(), &marks);
+    let ends: HashSet<usize> = reasoning.iter().map(|mark| mark.until).collect();
+    // Behind what is only written like the end of reasoning a tag is none.
+    marks.retain_mut(|mark| {
+        let before = &text[..mark.line];
+        let is_behind = reasoning::SHARED_ENDS.iter().any(|end| before.ends_with(end));
+        let is_one = !is_behind || ends.contains(&mark.line);
+        let seems = || seems(text, mark.at, line_end(text, mark.at));
+        is_one || seems().map(|seems| *mark = seems).is_some()
+    });
     marks.extend(bare::find(text, bytes.len()));
     let mut line = Line::default();
     for at in memmem::find_iter(bytes, "=== ") {
@@ -180,25 +190,14 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
     }
     let mut line = Line::default();
     for at in memchr_iter(b'<', bytes) {
-        let Some(tag) = think::tag(&text[at..]) else {
-            marks.extend(other::tag(text, at, &mut line));
-            continue;
-        };
-        marks.extend(thoughts(text, at, &tag));
-    }
-    for at in memmem::find_iter(bytes, think::SQUARE) {
-        let found = think::square(text, at);
-        marks.extend(found.and_then(|(at, tag)| thoughts(text, at, &tag)));
-    }
-    for at in memmem::find_iter(bytes, think::TRIANGLE) {
-        let tag = think::tag(&text[at..]);
-        marks.extend(tag.and_then(|tag| thoughts(text, at, &tag)));
+        marks.extend(other::tag(text, at, &mut line));
     }
     for sign in other::BRACKETS {
         let mut line = Line::default();
         let found = memmem::find_iter(bytes, sign);
         marks.extend(found.filter_map(|at| other::tag(text, at, &mut line)));
     }
+    marks.extend(reasoning);
     marks.extend(other::shown(text, bytes.len()));
     marks.extend(pairs::find(text, bytes.len()));
     marks.extend(unknown.marks(text));
@@ -209,45 +208,9 @@ pub(super) fn find(text: &str) -> Vec<Mark> {
     marks
 }
 
-/// The mark that a tag around thoughts is, if it is not a word.
-fn thoughts(text: &str, at: usize, tag: &think::Tag) -> Option<Mark> {
-    let end = at + tag.length;
-    if tag.is_end {
-        let is_quoted = text[..at].ends_with(['`', '"', '\'']);
-        let is_end = !is_quoted && ends_thoughts(&text[end..]);
-        is_end.then(|| Mark::of_thoughts(What::ThinkEnd, at, at, end, tag.family))
-    } else {
-        let mut bold = Repairs::default();
-        bold.add(Repairs::EMPHASIS);
-        let is_bold = |repairs: Repairs| {
-            let after = text[end..].trim_start_matches(['*', '_', ' ']);
-            repairs == bold
-                && text[..at].ends_with(['*', '_'])
-                && think::may_be_bold(tag.family)
-                && (after.is_empty() || after.starts_with('\n'))
-        };
-        // Decorated otherwise it is a word.
-        let lead = lead(text, at).filter(|lead| lead.repairs.is_none() || is_bold(lead.repairs));
-        lead.map(|lead| Mark::of_thoughts(What::Think, lead.line, at, end, tag.family))
-    }
-}
-
-/// Whether what follows the end of thoughts on its line is nothing or a tag; else it is a word.
-pub(super) fn ends_thoughts(after: &str) -> bool {
-    let is_blank = |c: char| c != '\n' && (c.is_whitespace() || is_zero_width(c));
-    let after = after.trim_start_matches(is_blank);
-    if after.is_empty() || after.starts_with('\n') || think::tag(after).is_some() {
-        return true;
-    }
-    let tag = after.trim_start_matches(|c: char| {
-        is_blank(c) || matches!(c, '*' | '_' | '`' | '#' | '>' | '-' | '\\')
-    });
-    tag.strip_prefix('[').and_then(name).is_some()
-}
-
 /// Whether a tag can stand behind this byte.
 fn may_stand_before(byte: u8) -> bool {
-    byte.is_ascii_whitespace() || byte >= 0x80 || b"*_`~#>-+.)]\\".contains(&byte)
+    byte.is_ascii_whitespace() || byte >= 0x80 || b"*_`~#>-+.)];\\".contains(&byte)
 }
 
 /// Tells each mark what comes next of its name.
@@ -285,9 +248,8 @@ impl Mark {
         Self { command: name.command, ..Self::of(what, line, at, name_end) }
     }
 
-    /// The beginning or the end of thoughts of that family.
-    pub(super) fn of_thoughts(what: What, line: usize, at: usize, end: usize, family: u8) -> Self {
-        Self { command: family, ..Self::of(what, line, at, end) }
+    pub(super) fn until(self, until: usize) -> Self {
+        Self { until, ..self }
     }
 
     pub(super) fn of(what: What, line: usize, at: usize, name_end: usize) -> Self {
@@ -304,6 +266,7 @@ impl Mark {
             closes: [false; 2],
             ends_all: false,
             left_over: [0; 2],
+            until: 0,
         }
     }
 }
@@ -317,7 +280,7 @@ fn bracket(text: &str, at: usize, end: usize, line: &mut Line) -> Option<Mark> {
         return Some(Mark::of(What::Result, lead.line, at, at));
     }
     let name = name(inside)?;
-    let lead = lead(text, at).filter(|_| line.allows())?;
+    let lead = lead(text, at).or_else(|| behind_comment(text, at)).filter(|_| line.allows())?;
     let mut repairs = name.repairs;
     repairs.add(lead.repairs);
     // Behind a fence no block ends: that is the last line of its body, glued.
@@ -388,7 +351,7 @@ mod tests {
 
     #[test]
     fn few_tags_are_sought_on_one_line() {
-        let tags = |mark: &&Mark| mark.what != What::ThinkEnd;
+        let tags = |mark: &&Mark| mark.what != What::ReasoningEnd;
         for tag in ["[DONE]", "[/DONE]", "[OK] DONE: x", "<DONE>", "【DONE】", "=== HEADER ==="] {
             let text = format!("</think>{tag}").repeat(1000);
             assert!(find(&text).iter().filter(tags).count() <= 4, "{tag}");

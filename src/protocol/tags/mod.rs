@@ -16,7 +16,7 @@
 //! known, it ends the reply: nothing after it is carried out.
 //!
 //! `marks` finds the lines that matter (`lead`, `labels`, `line`, `names`, `tails`, `other`, `bare`,
-//! `outboxes`, `pasted`, `think`, `musings`, `unknown`), `reader` makes blocks of them (`address`, `again`, `prose`,
+//! `outboxes`, `pasted`, `reasoning`, `unknown`), `reader` makes blocks of them (`address`, `again`, `prose`,
 //! `ends`, `words`, `range`, `cut`, `joined`, `opened`, `odd`), `attributes` and `demands` read their tags,
 //! `paths` the paths there. `block` says what a block asks for; `bodies` takes off what is none of its
 //! body (`fences`, `gutter`, `markers`, `pairs`, `diffs`, by `sorts` of files), `escapes` and `notes` tell what is odd there
@@ -44,7 +44,6 @@ mod lead;
 mod line;
 mod markers;
 mod marks;
-mod musings;
 mod names;
 mod notes;
 mod odd;
@@ -58,12 +57,12 @@ mod printer;
 mod prose;
 mod range;
 mod reader;
+mod reasoning;
 mod repairs;
 mod results;
 mod sorts;
 mod strange;
 mod tails;
-mod think;
 mod unknown;
 mod words;
 mod wrong;

@@ -1,6 +1,8 @@
 //! What is no block in order: closing tags that are left over, names that are nearly right, thoughts,
 //! and texts that are no reply.
 
+use std::ops::Range;
+
 use memchr::memmem;
 
 use super::attributes::{self, brief};
@@ -9,8 +11,8 @@ use super::catalogue::{COMMANDS, Command};
 use super::marks::{Mark, What};
 use super::names::{closes_there, name};
 use super::reader::Reader;
+use super::reasoning;
 use super::repairs::Repairs;
-use super::think;
 use super::words::is_word;
 use crate::protocol::{Kind, Mistake, Step, Warning, WarningSort};
 
@@ -76,8 +78,15 @@ impl<'a> Reader<'a> {
         self.end_reply(command, number, tag, &why, &how, origin);
     }
 
+    /// The end of reasoning between two offsets whose beginning was lost.
+    pub(super) fn ends_reasoning(&self, range: Range<usize>) -> Option<Mark> {
+        let first = self.marks.partition_point(|mark| mark.at < range.start);
+        let mut marks = self.marks[first..].iter().take_while(|mark| mark.at < range.end);
+        marks.find(|mark| mark.what == What::ReasoningEnd && mark.until == 0).copied()
+    }
+
     /// Nothing that was read counts.
-    fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         self.blocks.steps.clear();
         self.origins.clear();
         self.again.clear();
@@ -184,50 +193,71 @@ impl<'a> Reader<'a> {
         self.push(step, origin);
     }
 
-    /// `<think>` at the beginning of a line.
-    pub(super) fn thoughts(&mut self, n: usize, mark: &Mark) {
-        let line = self.number(mark.line);
-        let rest = &self.marks[n + 1..];
-        let end = rest
-            .iter()
-            .position(|other| other.what == What::ThinkEnd && other.which() == mark.which());
-        let tags = rest[..end.unwrap_or(rest.len())].iter();
-        let tags = tags.filter(|mark| matches!(mark.what, What::Opening | What::Misspelt)).count();
-        let begin = &self.text[mark.at..mark.name_end];
-        let Some(end) = end else {
+    /// Reasoning from its beginning on.
+    pub(super) fn reasoning(&mut self, n: usize, mark: &Mark) {
+        if mark.until == 0 {
+            let line = self.number(mark.line);
             self.pass(mark.line, self.text.len());
-            let shown = brief(begin);
+            let begin = &self.text[mark.at..mark.name_end];
+            let (shown, end) = (brief(begin), reasoning::end_of(begin));
             let told = format!(
-                "Line {line}: `{shown}` is never closed by `{}` at the end of a line (cut off?), so nothing after it was carried out. Send again what follows your thoughts",
-                think::end_of(begin)
+                "Line {line}: `{shown}` is never closed by `{end}` at the start or the end of a line (cut off?), so nothing after it was carried out. Send again what follows your thoughts"
             );
             return self.end_here(Step::refused(line, Mistake::CutOff, told), mark.line);
-        };
-        let end = rest[end].name_end;
-        self.pass(mark.line, end);
-        self.are_thoughts(tags, mark.line, end, "");
+        }
+        let tags = self.tags_within(n, mark.until).len();
+        self.pass(mark.line, mark.until);
+        self.is_reasoning(tags, mark.line, mark.until, "");
     }
 
-    /// Tells of what is asked for in thoughts, where anything is.
-    fn are_thoughts(&mut self, tags: usize, from: usize, end: usize, but: &str) {
-        let asks = match tags {
-            0 if holds_message(&self.text[from..end]) => "an operations message was".to_owned(),
-            0 => return,
-            tags => tags_were(tags),
-        };
+    /// Tells of what is asked for in reasoning, where anything is.
+    fn is_reasoning(&mut self, tags: usize, from: usize, end: usize, but: &str) {
+        let Some(asks) = self.asked_within(tags, from, end) else { return };
         let (line, last) = (self.number(from), self.number(end));
         let told = format!("{asks} ignored: lines {line} to {last} are thoughts{but}");
         self.note(Warning::new(WarningSort::TagsInThoughts, told));
     }
 
-    /// Thoughts from their beginning to their end.
-    pub(super) fn musing(&mut self, n: usize, mark: &Mark) {
-        let tags = self.tags_within(n, mark.name_end);
-        self.pass(mark.line, mark.name_end);
-        self.are_thoughts(tags.len(), mark.line, mark.name_end, "");
-        if mark.what == What::Aside {
-            tags.into_iter().for_each(|tag| self.passes_over(tag));
+    /// What is asked for between two offsets, which hold so many tags.
+    fn asked_within(&self, tags: usize, from: usize, end: usize) -> Option<String> {
+        match tags {
+            0 => {
+                holds_message(&self.text[from..end]).then(|| "an operations message was".to_owned())
+            }
+            tags => Some(tags_were(tags)),
         }
+    }
+
+    /// An element whose tags are alone on their lines. Reasoning in it may begin before it, or go on
+    /// behind it.
+    pub(super) fn element(&mut self, n: usize, mark: &Mark) {
+        let marks = self.marks;
+        let mut from = mark.line;
+        let mut next = n + 1;
+        while let Some(inner) = marks.get(next).filter(|inner| inner.at < mark.until) {
+            match inner.what {
+                What::ReasoningEnd if inner.until == 0 => {
+                    self.end_of_reasoning(inner);
+                    from = self.at;
+                }
+                What::Reasoning if inner.until == 0 || inner.until > mark.until => {
+                    self.pass(from, inner.line.max(from));
+                    return self.reasoning(next, inner);
+                }
+                _ => {}
+            }
+            next += 1;
+        }
+        let tags = self.tags_within(n, mark.until);
+        self.pass(from, mark.until);
+        let Some(asks) = self.asked_within(tags.len(), mark.line, mark.until) else { return };
+        let (line, last) = (self.number(mark.line), self.number(mark.until));
+        let shown = brief(&self.text[mark.at..mark.name_end]);
+        let told = format!(
+            "{asks} ignored: lines {line} to {last} are in `{shown}`, and what is in an element is not carried out. Send again what was meant as a command, without the lines of that element's tags"
+        );
+        self.note(Warning::new(WarningSort::TagsInElement, told));
+        tags.into_iter().for_each(|tag| self.passes_over(tag));
     }
 
     /// The tags that stand between a mark and where what it tells of ends.
@@ -252,22 +282,16 @@ impl<'a> Reader<'a> {
     }
 
     /// `</think>` whose beginning is missing: some chats leave it out.
-    pub(super) fn end_of_thoughts(&mut self, mark: &Mark) {
-        if think::needs_beginning(mark.which()) {
-            return;
-        }
-        self.at = mark.name_end;
+    pub(super) fn end_of_reasoning(&mut self, mark: &Mark) {
         let count = self.blocks.steps.len();
         self.forget();
+        // A message before it counts as little; each part of the text is looked at once.
+        let looked_at = std::mem::replace(&mut self.thought, mark.name_end);
+        let from = self.blocks.bodies.last().map_or(0, |body| body.end).max(looked_at);
+        self.blocks.bodies.clear();
+        self.pass(0, mark.name_end);
         if count == 0 {
-            // Whatever stands before may be of them, a message too; it is looked at once.
-            let looked_at = std::mem::replace(&mut self.thought, mark.name_end);
-            let from = self.blocks.bodies.last().map_or(0, |body| body.end);
-            if holds_message(&self.text[from.max(looked_at)..mark.name_end]) {
-                self.pass(from, mark.name_end);
-                self.are_thoughts(0, from, mark.name_end, ", whose beginning is missing");
-            }
-            return;
+            return self.is_reasoning(0, from, mark.name_end, ", whose beginning is missing");
         }
         let line = self.number(mark.at);
         let told = format!(

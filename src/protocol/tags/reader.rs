@@ -100,7 +100,7 @@ pub(in crate::protocol) fn blocks(text: &str) -> Blocks {
         },
     };
     for (n, mark) in marks.iter().enumerate() {
-        if mark.line >= reader.at || mark.what == What::ThinkEnd && mark.at >= reader.at {
+        if mark.line >= reader.at || mark.what == What::ReasoningEnd && mark.at >= reader.at {
             reader.at = reader.at.max(mark.line);
             reader.take(n, mark);
         }
@@ -177,9 +177,9 @@ impl<'a> Reader<'a> {
             What::MisspeltClosing => {}
             What::Result => self.result(n, mark),
             What::Section => self.an_outbox(mark),
-            What::Think => self.thoughts(n, mark),
-            What::ThinkEnd => self.end_of_thoughts(mark),
-            What::Musing | What::Aside => self.musing(n, mark),
+            What::Reasoning => self.reasoning(n, mark),
+            What::ReasoningEnd => self.end_of_reasoning(mark),
+            What::Element => self.element(n, mark),
             What::Shown => self.shown(n, mark),
             What::Seems => self.seems(n, mark),
             What::Unknown => self.unknown(mark),
@@ -188,6 +188,18 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn push(&mut self, step: Step, origin: usize) {
+        // What ends the reply may hold the end of reasoning that began before it.
+        let end = if step.ends { self.ends_reasoning(origin..self.text.len()) } else { None };
+        if let Some(end) = end {
+            self.forget();
+            self.blocks.bodies.clear();
+            self.pass(0, self.text.len());
+            let line = self.number(end.at);
+            let told = format!(
+                "nothing before it was carried out either: line {line} ends thoughts whose beginning is missing"
+            );
+            self.note(Warning::new(WarningSort::TagsInThoughts, told));
+        }
         let notes = std::mem::take(&mut self.blocks.notes);
         self.blocks.steps.push(step);
         self.origins.push(origin);

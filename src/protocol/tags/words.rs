@@ -66,6 +66,12 @@ impl Words {
         words
     }
 
+    /// Where the line of the next tag of a command and a word begins, if that is a closing one.
+    pub(super) fn end(&self, which: usize, word: &str, class: usize, at: usize) -> Option<usize> {
+        let first = self.behind(which, word, class, at).first();
+        first.filter(|tag| tag.closes).map(|tag| tag.line)
+    }
+
     /// Those of a command and a word from there on.
     fn behind(&self, which: usize, word: &str, class: usize, at: usize) -> &[Tag] {
         let tags = self.0.get(&(which, word.to_owned()));
