@@ -9,6 +9,7 @@ use std::collections::HashSet;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use crate::secrets::is_secret_file;
 use crate::session::Offer;
 
 /// As many files are tried at most: each is read, perhaps from another machine.
@@ -44,12 +45,6 @@ const TELLING: [&str; 13] = [
 
 /// Ends of the names of files that package managers write.
 const LOCKS: [&str; 3] = [".lock", "-lock.json", "-lock.yaml"];
-
-/// Names, and ends of names, of what is kept secret.
-const SECRET: [&str; 8] =
-    [".env", ".netrc", ".npmrc", ".pypirc", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa"];
-const SECRET_ENDS: [&str; 8] =
-    [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".gpg"];
 
 /// Whether a pattern of the person's can be read.
 ///
@@ -118,12 +113,8 @@ fn name_of(path: &str) -> &str {
 
 /// Whether a file is shown to nobody who did not ask for it.
 fn is_left_out(path: &str) -> bool {
-    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let name = name.to_ascii_lowercase();
-    folders.split('/').any(|folder| folder.starts_with('.'))
-        || SECRET.iter().any(|secret| name == *secret)
-        || name.starts_with(".env.")
-        || SECRET_ENDS.iter().any(|end| name.ends_with(end))
+    let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
+    folders.split('/').any(|folder| folder.starts_with('.')) || is_secret_file(path)
 }
 
 fn is_telling(path: &str) -> bool {
@@ -208,12 +199,21 @@ mod tests {
         let files = [
             (".env", 1),
             (".ENV.local", 1),
+            (".env.example", 1),
             (".github/ci.yml", 1),
             (".gitignore", 1),
             ("deploy/server.pem", 1),
+            ("deploy/prod.env", 1),
+            ("deploy/server.PPK", 1),
+            ("deploy/store.jks", 1),
+            (".pgpass", 1),
+            (".htpasswd", 1),
             ("env.py", 1),
         ];
-        assert_eq!(chosen(&files, "fix .env and ci.yml", &[]), [".gitignore", "env.py"]);
+        assert_eq!(
+            chosen(&files, "fix .env and ci.yml", &[]),
+            [".env.example", ".gitignore", "env.py"]
+        );
         assert_eq!(chosen(&files, "x", &["/.env", ".github"])[..2], [".env", ".github/ci.yml"]);
     }
 

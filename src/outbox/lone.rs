@@ -3,31 +3,27 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use super::Lone;
 use super::screening::Wholes;
-use crate::protocol::{Detail, Outcome, RelPath, Seen, tags};
-use crate::secrets::{Changed, Screen, Screened};
+use crate::protocol::{Detail, Excerpt, Hit, Outcome, RelPath, Seen, tags};
+use crate::secrets::{Changed, Cut, Screen, Screened};
 use crate::session::Session;
 use crate::text::visible_line;
 use crate::workspace::Contents;
 
 /// As many files are read for this at most.
 const FILES: usize = 64;
-/// A shorter piece of a line is found in too many others.
-const PIECE: usize = 6;
-/// As many lines of a file are looked through for a piece of one.
-const PIECES: usize = 5_000;
+/// As many lines of a file are looked through for one that stands elsewhere by now.
+const LINES: usize = 5_000;
 
 /// The files that the newest results of a session hold lines of: `Files` is to have them whole.
 pub fn looked_into(session: &Session) -> Vec<RelPath> {
     let mut found = BTreeSet::new();
     for outcome in &session.last_results {
         match &outcome.detail {
-            Detail::Found { shown, .. } => {
-                let paths = shown.lines().filter_map(parted).map(|(path, ..)| path);
-                found.extend(paths.filter_map(|path| RelPath::parse(path).ok()));
+            Detail::Found { hits, .. } => {
+                found.extend(hits.iter().filter_map(|hit| RelPath::parse(&hit.path).ok()));
             }
             _ => found.extend(excerpted(outcome).cloned()),
         }
@@ -64,10 +60,9 @@ pub(super) fn shown(session: &Session, wholes: &[Contents]) -> Vec<Lone> {
     };
     let mut room = tags::EXCERPT_LINES;
     for outcome in &session.last_results {
-        if let Detail::Found { shown, .. } = &outcome.detail {
-            for (path, number, text) in shown.lines().filter_map(parted) {
-                look(path, number, text);
-            }
+        if let Detail::Found { hits, .. } = &outcome.detail {
+            let whole = hits.iter().filter(|hit| !hit.cut_before && !hit.cut_after);
+            whole.for_each(|hit| look(&hit.path, hit.line, &hit.text));
         }
         let excerpt = outcome.detail.excerpt();
         let excerpt = excerpt.filter(|excerpt| tags::has_room(excerpt, &mut room));
@@ -98,26 +93,23 @@ pub(super) fn withheld_from(given: &Session, shown: &Session) -> Vec<RelPath> {
     other.filter_map(|(given, _)| Some(given.detail.shown_of()?.0.clone())).collect()
 }
 
-/// A line as a search gives them, `path:number:text`.
-fn parted(line: &str) -> Option<(&str, usize, &str)> {
-    let (path, rest) = line.split_once(':')?;
-    let (number, rest) = rest.split_once(':')?;
-    Some((path, number.parse().ok()?, rest))
-}
-
 /// What is known of files that results hold lines of.
 #[derive(Default)]
-pub(super) struct Known(BTreeMap<String, BTreeMap<String, Changed>>);
+pub(super) struct Known<'w>(BTreeMap<&'w str, File<'w>>);
 
-impl Known {
-    pub(super) fn of(wholes: &Wholes) -> Self {
-        let changed = |(path, (text, whole)): (&&str, &(&str, Option<Screened>))| {
-            let lines = whole.as_ref().map(|whole| Screen::changed(text, whole));
-            let lines = lines.into_iter().flatten();
-            let seen = lines.map(|line| (visible_line(&line.text).into_owned(), line));
-            ((*path).to_owned(), seen.collect())
+struct File<'w> {
+    lines: Vec<&'w str>,
+    /// Those that are not shown as they are, by number.
+    changed: BTreeMap<usize, Changed>,
+}
+
+impl<'w> Known<'w> {
+    pub(super) fn of(wholes: &'w Wholes) -> Self {
+        let known = |(path, (text, whole)): (&&'w str, &'w (Cow<str>, Option<Screened>))| {
+            let changed = whole.as_ref().map(|whole| Screen::changed(text, whole));
+            (*path, File { lines: text.lines().collect(), changed: changed.unwrap_or_default() })
         };
-        Self(wholes.0.iter().map(changed).collect())
+        Self(wholes.0.iter().map(known).collect())
     }
 
     /// The lines of an excerpt.
@@ -130,69 +122,70 @@ impl Known {
             _ => return,
         };
         for (number, text) in &mut excerpt.lines {
-            if let Cow::Owned(shown) = self.line(path.as_deref(), *number, text, screen) {
-                *text = shown;
+            // What is told of the rest stands behind the cut.
+            let cut = text.char_indices().nth(Excerpt::LENGTH).map(|(at, _)| at);
+            let (line, rest) = text.split_at(cut.unwrap_or(text.len()));
+            let cut = Cut { beginning: false, end: cut.is_some() };
+            if let Cow::Owned(shown) = self.line(path.as_deref(), *number, line, cut, screen) {
+                *text = shown + rest;
             }
         }
     }
 
-    /// What a search found.
-    pub(super) fn found<'a>(&self, text: &'a str, screen: &mut Screen) -> Cow<'a, str> {
-        let mut shown = String::new();
-        for line in text.split_inclusive('\n') {
-            let (line, end) = line.strip_suffix('\n').map_or((line, ""), |line| (line, "\n"));
-            match parted(line) {
-                Some((path, number, rest)) => {
-                    let rest = self.line(Some(path), number, rest, screen);
-                    shown.push_str(&format!("{}:{number}:{rest}", screen.name(path)));
-                }
-                None => shown.push_str(&screen.output("SEARCH", line)),
-            }
-            shown.push_str(end);
+    /// A line that a search found.
+    pub(super) fn hit(&self, hit: &mut Hit, screen: &mut Screen) {
+        let cut = Cut { beginning: hit.cut_before, end: hit.cut_after };
+        if let Cow::Owned(shown) = self.line(Some(&hit.path), hit.line, &hit.text, cut, screen) {
+            hit.text = shown;
         }
-        if shown == text { Cow::Borrowed(text) } else { Cow::Owned(shown) }
+        if let Cow::Owned(shown) = screen.name(&hit.path) {
+            hit.path = shown;
+        }
     }
 
+    /// A line of a file, or, where it is `cut`, a piece of one.
     fn line<'a>(
         &self,
         path: Option<&str>,
         number: usize,
         text: &'a str,
+        cut: Cut,
         screen: &mut Screen,
     ) -> Cow<'a, str> {
-        let Some((path, lines)) = path.and_then(|path| Some((path, self.0.get(path)?))) else {
-            return screen.stray(path, number, text);
+        let Some((path, file)) = path.and_then(|path| Some((path, self.0.get(path)?))) else {
+            return screen.stray(path, number, text, cut);
         };
         let seen = visible_line(text);
-        // By its words, since lines may stand elsewhere by now.
-        let same = match lines.get(&*seen) {
-            Some(line) => Some((line.shown.clone(), line)),
-            None => piece(&seen).and_then(|piece| {
-                lines.iter().take(PIECES).find_map(|(whole, line)| {
-                    let shown = without(whole, &visible_line(&line.shown), &seen[piece.clone()])?;
-                    Some(([&seen[..piece.start], &shown, &seen[piece.end..]].concat(), line))
-                })
-            }),
+        let is_cut = cut != Cut::default();
+        let is_of = |line: &str| match visible_line(line) {
+            line if is_cut => line.contains(&*seen),
+            line => line == seen,
+        };
+        let shown = |line: &Changed| {
+            if is_cut {
+                without(&visible_line(&line.text), &visible_line(&line.shown), &seen)
+            } else {
+                is_of(&line.text).then(|| line.shown.clone())
+            }
+        };
+        let at = number.checked_sub(1).and_then(|at| file.lines.get(at));
+        let same = if at.is_some_and(|line| is_of(line)) {
+            let Some(line) = file.changed.get(&number) else { return Cow::Borrowed(text) };
+            shown(line).map(|shown| (shown, line))
+        } else {
+            // By its words, since lines may stand elsewhere by now.
+            let mut lines = file.changed.values().take(LINES);
+            let moved = lines.find_map(|line| Some((shown(line)?, line)));
+            if moved.is_none() {
+                return screen.stray(Some(path), number, text, cut);
+            }
+            moved
         };
         match same {
             Some((shown, line)) if screen.takes(path, number, line) => Cow::Owned(shown),
-            Some(_) => Cow::Borrowed(text),
-            None => screen.line(Some(path), number, text),
+            _ => Cow::Borrowed(text),
         }
     }
-}
-
-/// Where in a line stands what is left of one that was cut; None where it is whole, or nothing to go by
-/// is left.
-fn piece(line: &str) -> Option<Range<usize>> {
-    let start = if line.starts_with('…') { '…'.len_utf8() } else { 0 };
-    let rest = &line[start..];
-    let end = match (rest.rfind(" … ("), rest.strip_suffix('…')) {
-        (_, Some(rest)) => rest.len(),
-        (Some(at), None) if rest.ends_with(')') => at,
-        _ => rest.len(),
-    };
-    (end < line.len() && end >= PIECE).then_some(start..start + end)
 }
 
 /// A piece of a line without what is shown otherwise in the whole; None where it holds nothing of that.
@@ -213,20 +206,6 @@ fn without(whole: &str, shown: &str, piece: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_left_of_a_line_is_found() {
-        for (line, left) in [
-            ("…middle of it…", Some("middle of it")),
-            ("…the end of it", Some("the end of it")),
-            ("the beginning … (9 more characters)", Some("the beginning")),
-            ("the beginning … (a line of 900 bytes)", Some("the beginning")),
-            ("all of it", None),
-            ("…abc…", None),
-        ] {
-            assert_eq!(piece(line).map(|range| &line[range]), left, "{line}");
-        }
-    }
 
     #[test]
     fn a_piece_is_shown_without_what_it_holds_of_the_secret() {

@@ -99,10 +99,7 @@ impl Results<'_> {
                     let length = |c: &Capture| c.head.chars().count() + c.tail.chars().count();
                     lengths.extend(captures.map(length));
                 }
-                Detail::Listed { shown, .. } | Detail::Found { shown, .. } => {
-                    lengths.push(shown.chars().count());
-                }
-                _ => {}
+                detail => lengths.extend(detail.listing().map(|shown| shown.chars().count())),
             }
         }
         let longest = lengths.iter().copied().max().unwrap_or_default();
@@ -151,8 +148,8 @@ impl Results<'_> {
                 let shown = tags::excerpt(excerpt, &mut excerpts);
                 text.push_str(&indented(&first_lines(&shown, limits.output)));
             }
-            if let Detail::Listed { shown, .. } | Detail::Found { shown, .. } = &outcome.detail {
-                text.push_str(&indented(&first_lines(&visible(shown), limits.output)));
+            if let Some(shown) = outcome.detail.listing() {
+                text.push_str(&indented(&first_lines(&visible(&shown), limits.output)));
             }
             if let Detail::Ran(execution) = &outcome.detail {
                 push_output(&output_within(&execution.output, limits.output), &mut text);

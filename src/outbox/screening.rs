@@ -9,7 +9,7 @@ use super::contents::whole_lines;
 use super::lone::Known;
 use crate::config::Secrets;
 use crate::protocol::operations::Encoding;
-use crate::protocol::{Capture, Detail, Lines, Outcome, Output, RelPath, tags};
+use crate::protocol::{Capture, Detail, Failure, Lines, Outcome, Output, RelPath, tags};
 use crate::secrets::{Cut, Screen, Screened};
 use crate::session::Session;
 use crate::workspace::Contents;
@@ -17,10 +17,8 @@ use crate::workspace::Contents;
 /// What an outbox with these files is screened with: as the person set it, and by what is known to be
 /// secret.
 pub(super) fn screen(files: &Files, secrets: &Secrets) -> Screen {
-    let known = files
-        .secrets
-        .iter()
-        .filter_map(|file| Some((file.path.as_str(), std::str::from_utf8(&file.bytes).ok()?)));
+    let known =
+        files.secrets.iter().map(|file| (file.path.as_str(), String::from_utf8_lossy(&file.bytes)));
     Screen::knowing(secrets, known)
 }
 
@@ -51,18 +49,8 @@ impl Texts {
             Some((_, (_, None))) => Cow::Borrowed(&*text),
             None if contents.lines.is_some() => {
                 let first = contents.lines.map_or(1, |lines| lines.first);
-                let lines = text.split_inclusive('\n').zip(first..);
-                let cut = Cut {
-                    beginning: false,
-                    end: contents.lines.is_some_and(|lines| lines.within_line),
-                };
-                let lines: String = lines
-                    .map(|(line, n)| match line.strip_suffix('\n') {
-                        Some(line) => format!("{}\n", screen.stray(Some(path), n, line)),
-                        None => screen.stray(Some(path), n, line).into_owned(),
-                    })
-                    .collect();
-                Cow::Owned(screen.cut_contents(path, &lines, first, cut).into_owned())
+                let end = contents.lines.is_some_and(|lines| lines.within_line);
+                screen.stray(Some(path), first, &text, Cut { beginning: false, end })
             }
             None => screen.contents(path, &text),
         };
@@ -75,16 +63,21 @@ impl Texts {
 
 /// Whole files that parts or single lines are shown of: the text of each, and how it can be shown;
 /// None where it is released.
-pub(super) struct Wholes<'a>(pub(super) BTreeMap<&'a str, (&'a str, Option<Screened<'a>>)>);
+pub(super) struct Wholes<'a>(pub(super) BTreeMap<&'a str, (Cow<'a, str>, Option<Screened<'a>>)>);
 
 impl<'a> Wholes<'a> {
     /// Looks at each once.
     pub(super) fn of(files: &'a Files, screen: &Screen) -> Self {
         let look = |whole: &'a Contents| {
-            let (path, text) = (whole.path.as_str(), std::str::from_utf8(&whole.bytes).ok()?);
-            Some((path, (text, screen.look(path, text))))
+            let path = whole.path.as_str();
+            let text = String::from_utf8_lossy(&whole.bytes);
+            let looked = match &text {
+                Cow::Borrowed(text) => screen.look(path, text),
+                Cow::Owned(text) => screen.look(path, text).map(Screened::into_owned),
+            };
+            (path, (text, looked))
         };
-        Self(files.wholes.iter().filter_map(look).collect())
+        Self(files.wholes.iter().map(look).collect())
     }
 }
 
@@ -165,14 +158,23 @@ fn result(outcome: &mut Outcome, known: &Known, screen: &mut Screen) {
             if *encoding == Encoding::Utf8 {
                 replace(content, |text| screen.contents(path.as_str(), text));
             } else if let Ok(bytes) = encoding.decode(content)
-                && let Ok(text) = std::str::from_utf8(&bytes)
-                && let Cow::Owned(shown) = screen.contents(path.as_str(), text)
-                && let Some(encoded) = encoding.encode(shown.as_bytes())
+                && let text = String::from_utf8_lossy(&bytes)
+                && let Cow::Owned(shown) = screen.contents(path.as_str(), &text)
             {
-                *content = encoded;
+                let is_text = matches!(text, Cow::Borrowed(_)) && !bytes.contains(&0);
+                match encoding.encode(shown.as_bytes()).filter(|_| is_text) {
+                    Some(encoded) => *content = encoded,
+                    // What it would be without them, nobody could read.
+                    None => {
+                        let told = format!(
+                            "'{path}' is not shown: it holds secrets and is no UTF-8 text, so they cannot be left out of it"
+                        );
+                        outcome.detail = Failure::execution(told).into();
+                    }
+                }
             }
         }
-        Detail::Found { shown, .. } => replace(shown, |text| known.found(text, screen)),
+        Detail::Found { hits, .. } => hits.iter_mut().for_each(|hit| known.hit(hit, screen)),
         Detail::Listed { shown, .. } => replace(shown, |text| screen.listing(text)),
         Detail::Failed(failure) => {
             // It may quote lines of the file.

@@ -57,7 +57,7 @@ impl Served {
         let look = place.look(&operation).map_err(|e| with_path(&sent, &e.to_string()))?;
         if !permit && look.is_some_and(|look| look.protected) {
             return Err(Fault::internal(format!(
-                "Path is protected: '{}' has a name that is only written by hand, since others act on such files; the setting protected_names says which have",
+                "Path is protected: '{}' is only written by hand, since others act on such files: those of the names in the setting protected_names, and what git obeys elsewhere",
                 visible_line(&sent)
             )));
         }

@@ -48,12 +48,13 @@ impl Uncoloured {
 
 /// `ESC` as an outbox shows it.
 const SHOWN: &str = "␛";
-/// What nobody sees in a text.
-const UNSEEN: [&str; 6] = ["\u{ad}", "\u{200b}", "\u{200c}", "\u{200d}", "\u{2060}", "\u{feff}"];
+/// What nobody sees in a text. NUL stands between the letters of one in UTF-16.
+const UNSEEN: [&str; 7] =
+    ["\0", "\u{ad}", "\u{200b}", "\u{200c}", "\u{200d}", "\u{2060}", "\u{feff}"];
 
 /// Where a sequence may begin next: by its first byte, which many other characters have.
 fn next(text: &str) -> Option<usize> {
-    text.bytes().position(|byte| matches!(byte, 0x1b | 0xc2 | 0xe2 | 0xef))
+    text.bytes().position(|byte| matches!(byte, 0 | 0x1b | 0xc2 | 0xe2 | 0xef))
 }
 
 /// How long the sequence is that a text begins with, if it is one of colour, clears a line, or is nothing

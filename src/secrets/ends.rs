@@ -10,7 +10,6 @@ use memchr::memmem;
 
 use super::assigned;
 use super::forms::{FORMS, OF_TELEGRAM};
-use super::keys;
 use super::shape::{Mix, could_be_drawn, is_sample, is_word, looks_random, reads};
 use super::tokens::{BEGINNINGS, JWT, begins};
 use super::values::{is_stand_in, is_strong};
@@ -40,7 +39,6 @@ pub(super) fn find(text: &str, cut: Cut, spans: &mut Vec<Span>) {
         spans.extend(token(bytes));
         spans.extend(address(bytes));
         spans.extend(assigned::cut_off(bytes));
-        keys::cut_off(bytes, spans);
     }
     if cut.beginning {
         beginning(bytes, spans);
@@ -104,13 +102,8 @@ fn address(text: &[u8]) -> Option<Span> {
     is_one.then(|| Span::new(at + colon + 1..text.len(), ADDRESS, Rank::Form))
 }
 
-/// The end of a token that a text begins with, or lines of a key.
+/// The end of a token that a text begins with.
 fn beginning(text: &[u8], spans: &mut Vec<Span>) {
-    let lines = keys::lines_from_the_beginning(text);
-    if lines.len() > 1 {
-        keys::withhold(lines, spans);
-        return;
-    }
     let length = text.iter().take(LONGEST).take_while(|byte| is_part(**byte)).count();
     let run = &text[..length];
     let mix = Mix::of(run);

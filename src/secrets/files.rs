@@ -11,7 +11,7 @@ use super::{MARK, Rank, Sort, Span};
 pub(super) const ENV: Sort = Sort(".env value");
 const NETRC: Sort = Sort("netrc password");
 const PGPASS: Sort = Sort("database password");
-const HTPASSWD: Sort = Sort("password hash");
+pub(super) const HTPASSWD: Sort = Sort("password hash");
 const DOCKER: Sort = Sort("registry login");
 const KUBERNETES: Sort = Sort("Kubernetes secret");
 
@@ -42,28 +42,47 @@ fn is_env(file: &str) -> bool {
     if !file.contains(".env") && !file.ends_with("env") {
         return false;
     }
-    const SHOWN: [&str; 8] =
-        ["example", "sample", "template", "tmpl", "dist", "defaults", "schema", "test-example"];
+    const SHOWN: [&str; 7] =
+        ["example", "sample", "template", "tmpl", "dist", "defaults", "schema"];
     let parts: Vec<&str> = file.split(['.', '-', '_']).collect();
     let is_env = file == ".env"
         || file == ".envrc"
-        || file.starts_with(".env.")
+        || [".env.", ".env-", ".env_"].iter().any(|begin| file.starts_with(begin))
         || file.strip_suffix("env").is_some_and(|name| name.ends_with('.'));
     is_env && !parts.iter().any(|part| SHOWN.contains(part))
 }
 
-/// Whether a file of that name holds secrets by its nature: those that [`super::Known`] takes from it.
+/// Names of files that keep secrets as text, and ends of such names, in small letters.
+const NAMES: [&str; 12] = [
+    ".pgpass",
+    "pgpass.conf",
+    ".htpasswd",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    "id_rsa",
+    "id_dsa",
+    "id_ecdsa",
+    "id_ecdsa_sk",
+    "id_ed25519",
+    "id_ed25519_sk",
+];
+const ENDS: [&str; 6] = ["netrc", ".pem", ".key", ".p8", ".pk8", ".ppk"];
+/// Ends of names of files that keep them otherwise.
+const STORES: [&str; 6] = [".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".gpg"];
+
+/// Whether a file of that name (or path, with `/`) holds secrets by its nature, as text: those that
+/// [`super::Known`] takes from it.
 pub fn holds_secrets(name: &str) -> bool {
-    const KEYS: [&str; 4] = ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"];
-    const ENDS: [&str; 5] = [".pem", ".key", ".p8", ".pk8", ".ppk"];
-    let file = name.rsplit('/').next().unwrap_or(name);
-    // Most names are told by their last characters.
-    let lower = file.to_ascii_lowercase();
-    is_env(&lower)
-        || lower.ends_with("netrc")
-        || matches!(&*lower, ".pgpass" | "pgpass.conf" | ".htpasswd")
-        || KEYS.contains(&&*lower)
-        || ENDS.iter().any(|end| lower.ends_with(end))
+    let file = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+    is_env(&file) || NAMES.contains(&&*file) || ENDS.iter().any(|end| file.ends_with(end))
+}
+
+/// Whether a file of that name (or path, with `/`) holds secrets by its nature, in whatever form: it is
+/// shown to nobody who did not ask for it.
+pub fn is_secret_file(name: &str) -> bool {
+    let file = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+    holds_secrets(&file) || STORES.iter().any(|end| file.ends_with(end))
 }
 
 /// The lines of a text, without their ends.

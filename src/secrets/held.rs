@@ -1,8 +1,9 @@
 //! What an outbox is screened with: how, what is released, and what was found for the person.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
-use super::{Cut, Found, Known, Look, Screened, Sort, keys, screened};
+use super::{Cut, Found, Known, Look, Screened, Sort, screened};
 use crate::config::{Secrets, SecretsMode};
 use crate::text::{count, visible_line};
 
@@ -70,36 +71,47 @@ impl Screen {
     /// text), but for those that are released.
     pub fn knowing<'a>(
         settings: &Secrets,
-        files: impl IntoIterator<Item = (&'a str, &'a str)>,
+        files: impl IntoIterator<Item = (&'a str, Cow<'a, str>)>,
     ) -> Self {
         let held = files.into_iter().filter(|(path, _)| !settings.releases(path));
         Self { known: Known::of(held), ..Self::new(settings) }
     }
 
     fn see<'a>(&self, text: &'a str, name: Option<&str>, cut: Cut) -> Screened<'a> {
-        screened(text, &Look { name, known: Some(&self.known), cut })
+        screened(text, &Look { name, known: Some(&self.known), cut, alone: false })
     }
 
     /// The whole contents of the file at `path` (relative, with `/`), as they may be shown. Cut them
     /// to a range of lines afterwards: they have as many lines as before.
     pub fn contents<'a>(&mut self, path: &str, text: &'a str) -> Cow<'a, str> {
-        self.cut_contents(path, text, 1, Cut::default())
+        self.of_file(Some(path), text, 1, Look::default())
     }
 
-    /// The same of a part of them that begins with line `first`, and may end within one.
-    pub fn cut_contents<'a>(
+    /// Lines of a file that nobody could look into, the first of them with this number: what could be of a
+    /// private key goes, too. No path stands for a file that is not known.
+    pub fn stray<'a>(
         &mut self,
-        path: &str,
-        text: &'a str,
+        path: Option<&str>,
         first: usize,
+        text: &'a str,
         cut: Cut,
     ) -> Cow<'a, str> {
-        if self.settings.releases(path) {
+        self.of_file(path, text, first, Look { cut, alone: true, ..Look::default() })
+    }
+
+    fn of_file<'a>(
+        &mut self,
+        path: Option<&str>,
+        text: &'a str,
+        first: usize,
+        look: Look,
+    ) -> Cow<'a, str> {
+        if path.is_some_and(|path| self.settings.releases(path)) {
             return Cow::Borrowed(text);
         }
-        let mut screened = self.see(text, Some(path), cut);
+        let mut screened = screened(text, &Look { name: path, known: Some(&self.known), ..look });
         screened.found.iter_mut().for_each(|found| found.line += first.saturating_sub(1));
-        self.keep(&Place::File(path.to_owned()), &screened.found);
+        self.keep(&Place::of(path), &screened.found);
         self.shown(screened.text, text)
     }
 
@@ -119,28 +131,18 @@ impl Screen {
         lines.take((last + 1).saturating_sub(first)).collect()
     }
 
-    /// A single line of a file, of which the rest is not known; None where the file is not, either.
-    pub fn line<'a>(&mut self, path: Option<&str>, number: usize, text: &'a str) -> Cow<'a, str> {
-        if path.is_some_and(|path| self.settings.releases(path)) {
-            return Cow::Borrowed(text);
-        }
-        let mut screened = self.see(text, path, Cut::default());
-        screened.found.iter_mut().for_each(|found| found.line = number);
-        self.keep(&Place::of(path), &screened.found);
-        self.shown(screened.text, text)
-    }
-
-    /// The lines of a file that was looked at which are not shown as they are.
-    pub fn changed(text: &str, whole: &Screened) -> Vec<Changed> {
-        let Some(first) = whole.found.first() else { return Vec::new() };
+    /// The lines of a file that was looked at which are not shown as they are, by number.
+    pub fn changed(text: &str, whole: &Screened) -> BTreeMap<usize, Changed> {
+        let Some(first) = whole.found.first() else { return BTreeMap::new() };
         let (mut sort, mut found) = (first.sort, whole.found.iter().peekable());
-        let mut changed = Vec::new();
+        let mut changed = BTreeMap::new();
         for (number, (text, shown)) in (1..).zip(text.lines().zip(whole.text.lines())) {
             while let Some(next) = found.next_if(|found| found.line <= number) {
                 sort = next.sort;
             }
             if text != shown {
-                changed.push(Changed { text: text.to_owned(), shown: shown.to_owned(), sort });
+                let line = Changed { text: text.to_owned(), shown: shown.to_owned(), sort };
+                changed.insert(number, line);
             }
         }
         changed
@@ -151,16 +153,6 @@ impl Screen {
         let found = Found { sort: changed.sort, line: number };
         self.keep(&Place::File(path.to_owned()), &[found]);
         self.withholds()
-    }
-
-    /// A single line of a file that nobody could look into: what could be of a private key goes, too.
-    pub fn stray<'a>(&mut self, path: Option<&str>, number: usize, text: &'a str) -> Cow<'a, str> {
-        let is_released = path.is_some_and(|path| self.settings.releases(path));
-        if is_released || !keys::could_be_line(text) {
-            return self.line(path, number, text);
-        }
-        self.keep(&Place::of(path), &[Found { sort: keys::KEY, line: number }]);
-        self.shown(Cow::Owned(keys::KEY.withheld()), text)
     }
 
     /// A listing of files, with a name on each line, and what is told of it in brackets behind.

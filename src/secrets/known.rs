@@ -49,11 +49,12 @@ pub struct Known {
 
 impl Known {
     /// Those of files, each with its path (with `/`) and its whole text.
-    pub fn of<'a>(files: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+    pub fn of<'a, T: AsRef<str>>(files: impl IntoIterator<Item = (&'a str, T)>) -> Self {
         let (mut found, mut bytes) = (BTreeMap::new(), 0);
         let mut pairs: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let mut paired = 0;
         for (path, text) in files.into_iter().filter(|(path, _)| files::holds_secrets(path)) {
+            let text = text.as_ref();
             for span in settled(spans(text, &super::Look::at(Some(path)))) {
                 if let Some((name, value)) = files::variable(text, &span)
                     && paired + name.len() + value.len() <= MOST_BYTES
@@ -179,7 +180,7 @@ fn values<'a>(text: &'a str, span: &Span) -> impl Iterator<Item = (&'a str, bool
             _ => {
                 bytes.len() >= SHORTEST
                     && entropy(bytes) >= 2.5
-                    && !is_stand_in(bytes)
+                    && (span.sort == files::HTPASSWD || !is_stand_in(bytes))
                     && !is_harmless(bytes)
                     && (is_named || mix.kinds() > 1 && mix.digits > 0 || looks_random(bytes))
             }

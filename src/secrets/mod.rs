@@ -38,7 +38,7 @@ use std::ops::Range;
 
 use coloured::Uncoloured;
 pub use ends::Cut;
-pub use files::holds_secrets;
+pub use files::{holds_secrets, is_secret_file};
 pub use held::{Changed, Screen};
 pub use known::Known;
 
@@ -83,6 +83,13 @@ pub struct Screened<'a> {
     pub found: Vec<Found>,
 }
 
+impl Screened<'_> {
+    /// The same, whose text is its own.
+    pub fn into_owned(self) -> Screened<'static> {
+        Screened { text: Cow::Owned(self.text.into_owned()), found: self.found }
+    }
+}
+
 /// Replaces the secrets in a text. `name` is the file that it is the whole content of, a path with
 /// `/`; None for what is no file, such as the output of a command. A part of a file would hide what
 /// its beginning tells of the rest: screen the whole, and cut afterwards.
@@ -99,7 +106,7 @@ pub fn screen<'a>(text: &'a str, name: Option<&str>) -> Screened<'a> {
 }
 
 /// How a text is looked at.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Look<'a> {
     /// The file that it is the whole content of.
     name: Option<&'a str>,
@@ -107,11 +114,13 @@ struct Look<'a> {
     known: Option<&'a Known>,
     /// Which of its ends were cut off.
     cut: Cut,
+    /// Whether nobody knows what stands around it in its file.
+    alone: bool,
 }
 
 impl<'a> Look<'a> {
     fn at(name: Option<&'a str>) -> Self {
-        Self { name, known: None, cut: Cut::default() }
+        Self { name, ..Self::default() }
     }
 }
 
@@ -169,13 +178,17 @@ fn spans(text: &str, look: &Look) -> Vec<Span> {
 fn spans_as_it_is(text: &str, look: &Look) -> Vec<Span> {
     let name = look.name;
     let mut spans = Vec::new();
-    keys::find(text, &mut spans);
+    keys::find(text, look.cut.beginning, &mut spans);
     tokens::find(text, &mut spans);
     composed::find(text, &mut spans);
     urls::find(text, &mut spans);
     files::find(text, name, &mut spans);
     assigned::find(text, name, &mut spans);
     ends::find(text, look.cut, &mut spans);
+    if look.alone {
+        let runs = keys::alone(text).into_iter();
+        spans.extend(runs.map(|run| Span::new(run, keys::KEY, Rank::Key)));
+    }
     if let Some(known) = look.known {
         known.find(text, look.cut, &mut spans);
     }

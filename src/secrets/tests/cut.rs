@@ -8,7 +8,7 @@ const END: Cut = Cut { beginning: false, end: true };
 const BEGINNING: Cut = Cut { beginning: true, end: false };
 
 fn left(text: &str, cut: Cut) -> String {
-    screened(text, &Look { name: None, known: None, cut }).text.into_owned()
+    screened(text, &Look { cut, ..Look::default() }).text.into_owned()
 }
 
 #[test]
@@ -71,7 +71,12 @@ fn a_key_without_its_end_is_withheld_from_its_eighth_character_on() {
     let begins = format!("{0}BEGIN RSA PRIVATE KEY{0}\n", "-".repeat(5));
     let line = drawn(BASE64, 30, 72);
     assert_eq!(left(&format!("{begins}{line}"), END), format!("{begins}[withheld: private key]"));
-    shown(&format!("{begins}{line}"), None);
+    // Also where nobody knows that something is missing.
+    assert_eq!(
+        left(&format!("{begins}{line}"), Cut::default()),
+        format!("{begins}[withheld: private key]")
+    );
+    shown(&format!("{begins}{line}...\n"), None);
     assert_eq!(left(&format!("{begins}{}", &line[..6]), END), format!("{begins}{}", &line[..6]));
 }
 
@@ -89,7 +94,7 @@ fn the_end_of_a_token_is_withheld_where_the_output_begins_with_it() {
         assert!(shown <= most, "{length}: {shown} of 50 are shown");
     }
     let body = format!("{}\n{}\n", drawn(BASE64, 20, 1), drawn(BASE64, 64, 2));
-    assert_eq!(left(&format!("{body}ok\n"), BEGINNING), "[withheld: private key]\n\nok\n");
+    assert_eq!(left(&format!("{body}all ok\n"), BEGINNING), "[withheld: private key]\n\nall ok\n");
     for text in [
         "ompiling serde v1.0.219\n",
         "s/it/secrets.rs:12\n",

@@ -55,9 +55,9 @@ fn a_warning_shows_and_tells() {
 fn of_a_part_the_lines_are_those_of_the_file() {
     let mut screen = Screen::new(&Secrets { mode: SecretsMode::Warn, ..Secrets::default() });
     let text = format!("x\nt = {}\n", token(1));
-    assert_eq!(screen.cut_contents("a.txt", &text, 900, Cut::default()), text);
+    assert_eq!(screen.stray(Some("a.txt"), 900, &text, Cut::default()), text);
     // The line by itself is the same.
-    screen.stray(Some("a.txt"), 901, text.lines().nth(1).unwrap());
+    screen.stray(Some("a.txt"), 901, text.lines().nth(1).unwrap(), Cut::default());
     assert_eq!(
         screen.told(),
         ["shown in the outbox (secrets = \"warn\"): GitHub token in a.txt line 901"]

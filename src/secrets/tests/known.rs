@@ -7,7 +7,7 @@ const ENV: &str = "PORT=8080\nDEBUG=true\nAPP_NAME=internal thing\nDB_PASSWORD=\
     HOOK=https://hooks.corp/T7/b81\nPIN=1234\nADMIN_PASSWORD=password\nEDITOR_KEY=private key\n";
 
 fn shown_with(known: &Known, text: &str, cut: Cut) -> String {
-    screened(text, &Look { name: None, known: Some(known), cut }).text.into_owned()
+    screened(text, &Look { known: Some(known), cut, ..Look::default() }).text.into_owned()
 }
 
 #[test]
@@ -90,9 +90,20 @@ fn lines_of_a_key_are_found_in_any_order() {
 
 #[test]
 fn files_that_hold_secrets_are_told_by_their_names() {
-    for name in
-        [".env", "a/.env.local", "prod.env", ".envrc", ".netrc", "a/id_rsa", "x.PEM", ".htpasswd"]
-    {
+    for name in [
+        ".env",
+        "a/.env.local",
+        ".env-prod",
+        "prod.env",
+        ".pgpass",
+        "x.ppk",
+        ".npmrc",
+        ".envrc",
+        ".netrc",
+        "a/id_rsa",
+        "x.PEM",
+        ".htpasswd",
+    ] {
         assert!(holds_secrets(name), "{name}");
     }
     for name in ["env", "env.rs", ".env.example", "id_rsa.pub", "key", "pem.md", "environment"] {

@@ -358,13 +358,12 @@ impl Search<'_> {
         if found.lines >= COUNTED {
             watch.told.push(format!("it was ended after {COUNTED} lines: ask for something rarer"));
         }
-        let shown = found.shown();
         let detail = Detail::Found {
             pattern: pattern.to_owned(),
             lines: found.lines,
             files: found.files,
             cut,
-            shown,
+            hits: found.hits,
         };
         (detail, watch.warnings())
     }

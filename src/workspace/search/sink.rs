@@ -8,8 +8,8 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{Searcher, Sink, SinkFinish, SinkMatch};
 
 use super::{SHOWN, SHOWN_BYTES};
-use crate::protocol::Failure;
-use crate::text::{count, visible_line};
+use crate::protocol::{Failure, Hit};
+use crate::text::visible_line;
 
 /// A longer pattern is refused.
 const PATTERN: usize = 4_000;
@@ -69,8 +69,8 @@ fn in_a_line(told: &str) -> String {
 /// Lines that were found in a file.
 pub(super) struct Hits<'a> {
     matcher: &'a Matcher,
-    /// By number.
-    lines: Vec<(u64, String)>,
+    /// Their paths are not known here.
+    lines: Vec<Hit>,
     /// How many there are.
     count: usize,
     /// As many are counted.
@@ -94,7 +94,8 @@ impl Sink for Hits<'_> {
             let line = line.strip_suffix(b"\n").unwrap_or(line);
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             let at = self.matcher.0.find(line).ok().flatten().map_or(0, |found| found.start());
-            self.lines.push((found.line_number().unwrap_or_default(), around(line, at)));
+            let number = usize::try_from(found.line_number().unwrap_or_default());
+            self.lines.push(Hit { line: number.unwrap_or_default(), ..around(line, at) });
         }
         Ok(self.count < self.limit)
     }
@@ -106,7 +107,7 @@ impl Sink for Hits<'_> {
 }
 
 /// A line as it is shown that matches at a byte of it.
-fn around(line: &[u8], at: usize) -> String {
+fn around(line: &[u8], at: usize) -> Hit {
     let before = String::from_utf8_lossy(&line[..at.min(line.len())]);
     let after = String::from_utf8_lossy(&line[at.min(line.len())..]);
     let (left, right) = (before.chars().count(), after.chars().count());
@@ -114,10 +115,13 @@ fn around(line: &[u8], at: usize) -> String {
     let mut shown: String = before.chars().skip(skipped).collect();
     let room = WIDTH - (left - skipped).min(WIDTH);
     shown.extend(after.chars().take(room));
-    let shown = visible_line(&shown);
-    let begin = if skipped > 0 { "…" } else { "" };
-    let end = if right > room { "…" } else { "" };
-    format!("{begin}{shown}{end}")
+    Hit {
+        path: String::new(),
+        line: 0,
+        text: visible_line(&shown).into_owned(),
+        cut_before: skipped > 0,
+        cut_after: right > room,
+    }
 }
 
 /// What was found in all files.
@@ -125,8 +129,8 @@ fn around(line: &[u8], at: usize) -> String {
 pub(super) struct Found {
     pub(super) lines: usize,
     pub(super) files: usize,
-    text: String,
-    shown: usize,
+    pub(super) hits: Vec<Hit>,
+    bytes: usize,
 }
 
 impl Found {
@@ -134,25 +138,14 @@ impl Found {
     pub(super) fn take(&mut self, path: &str, hits: Hits) {
         self.lines += hits.count;
         self.files += usize::from(hits.count > 0);
-        let path = visible_line(path);
-        for (number, line) in hits.lines {
-            let line = format!("{path}:{number}:{line}\n");
+        for hit in hits.lines {
+            let hit = Hit { path: path.to_owned(), ..hit };
+            self.bytes += hit.to_string().len() + 1;
             // The first that does not fit is the last that is tried.
-            if self.shown == SHOWN || self.text.len() + line.len() > SHOWN_BYTES {
-                self.shown = SHOWN;
+            if self.hits.len() == SHOWN || self.bytes > SHOWN_BYTES {
                 return;
             }
-            self.text.push_str(&line);
-            self.shown += 1;
-        }
-    }
-
-    /// The lines, and how many more there are.
-    pub(super) fn shown(&self) -> String {
-        let shown = self.text.lines().count();
-        match self.lines - shown {
-            0 => self.text.clone(),
-            more => format!("{}… and {}\n", self.text, count(more, "more line")),
+            self.hits.push(hit);
         }
     }
 }

@@ -28,8 +28,10 @@ fn path(text: &str) -> RelPath {
 #[track_caller]
 fn found(workspace: &Workspace, pattern: &str, at: Option<&str>) -> (usize, usize, bool, String) {
     let at = at.map(path);
-    match workspace.search(pattern, at.as_ref(), &TERMS).unwrap().0 {
-        Detail::Found { lines, files, cut, shown, .. } => (lines, files, cut, shown),
+    let detail = workspace.search(pattern, at.as_ref(), &TERMS).unwrap().0;
+    let shown = detail.listing().unwrap().into_owned();
+    match detail {
+        Detail::Found { lines, files, cut, .. } => (lines, files, cut, shown),
         other => panic!("{other:?}"),
     }
 }
