@@ -46,7 +46,9 @@ impl Workspace {
             }
         };
         let size = size_at(&way, overlay);
-        Some(self.looked(path, Some(way.real), size))
+        let is_obeyed = changed_by(operation).is_some() && self.is_obeyed(&way, overlay);
+        let look = self.looked(path, Some(way.real), size);
+        Some(Look { protected: look.protected || is_obeyed, ..look })
     }
 
     /// The digest of what stands where a file operation would change something.

@@ -45,8 +45,8 @@ pub(super) struct Spot {
 
 /// Where a path leads, perhaps through an overlay.
 pub(super) struct Way {
-    /// As in [`Spot`]; None where that folder is only in the overlay.
-    folder: Option<Dir>,
+    /// The folders on the way that exist, the root first; None of one that is only in the overlay.
+    pub(super) folders: Vec<Option<Dir>>,
     missing: Vec<String>,
     name: String,
     pub(super) real: RelPath,
@@ -84,13 +84,13 @@ impl Found {
 impl Way {
     /// The same without the overlay.
     pub(super) fn on_disk(self, path: &RelPath) -> Result<Spot, Failure> {
-        let Self { folder, missing, name, real, found } = self;
+        let Self { folders, missing, name, real, found } = self;
         let found = match found {
             None => None,
             Some(Found::OnDisk(found)) => Some(found),
             Some(Found::File | Found::Folder) => return Err(not_found(path)),
         };
-        let folder = folder.ok_or_else(|| not_found(path))?;
+        let folder = folders.into_iter().next_back().flatten().ok_or_else(|| not_found(path))?;
         Ok(Spot { folder, missing, name, real, found })
     }
 }
@@ -139,6 +139,7 @@ impl Workspace {
         let way = self.way(path, last, overlay)?;
         if !permit {
             self.refuse_protected(path, &way.real)?;
+            self.refuse_obeyed(path, &way, overlay)?;
         }
         Ok(way)
     }
@@ -255,11 +256,9 @@ impl Workspace {
         if let Some(Found::OnDisk(found)) = &found {
             self.refuse_state(found, path)?;
         }
-        let folder = match held.into_iter().next_back() {
-            Some((_, dir)) => dir,
-            None => Some(self.root.try_clone().map_err(|e| failed("open", path, &e))?),
-        };
-        Ok(Way { folder, missing, name, real, found })
+        let root = self.root.try_clone().map_err(|e| failed("open", path, &e))?;
+        let folders = std::iter::once(Some(root)).chain(held.into_iter().map(|(_, dir)| dir));
+        Ok(Way { folders: folders.collect(), missing, name, real, found })
     }
 
     /// Whether a real path is one of deaddrop's own, or lies in it.

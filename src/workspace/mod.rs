@@ -27,6 +27,7 @@ mod plan;
 mod process;
 pub(crate) mod products;
 pub mod protected;
+pub(crate) mod repository;
 mod search;
 mod search_edit;
 mod text;
@@ -77,6 +78,8 @@ pub struct Workspace {
     state_ids: Vec<(u64, u64)>,
     /// What only the person may write.
     protected: Protected,
+    /// Whether what git obeys outside of `.git` is the person's alone too.
+    git_obeys: bool,
 }
 
 /// What was read of a file.
@@ -127,7 +130,8 @@ impl Workspace {
             }
         }
         let protected = Protected::new(protected);
-        Ok(Self { root, path, state: inside, state_ids, protected })
+        let git_obeys = protected.name_of(".git").is_some();
+        Ok(Self { git_obeys, root, path, state: inside, state_ids, protected })
     }
 
     /// Whether the folder that is open is still the one under that path.

@@ -6,23 +6,57 @@ use std::io;
 
 use cap_std::fs::Dir;
 
+/// The set-user-ID and set-group-ID bits: whoever starts such a file runs it with its owner's rights.
+pub(super) const SET_IDS: u32 = 0o6000;
+
+/// These permissions without set-user-ID and set-group-ID bits, which deaddrop gives no file.
+pub(super) fn without_set_ids(mode: u32) -> u32 {
+    mode & !SET_IDS
+}
+
+/// Takes the set-user-ID and set-group-ID bits from a regular file. Returns whether it had one.
+///
+/// # Errors
+/// A link stands there, or it cannot be done.
+pub(super) fn clear_set_ids(folder: &Dir, name: &OsStr) -> io::Result<bool> {
+    let mut had = false;
+    change_mode(folder, name, |mode, is_file| {
+        had = is_file && mode & SET_IDS != 0;
+        had.then(|| without_set_ids(mode))
+    })?;
+    Ok(had)
+}
+
 /// Gives what stands in a folder under a name these permissions, as `chmod` has them, also where nobody may
 /// read it.
 ///
 /// # Errors
 /// A link stands there, or it cannot be done.
-#[cfg(target_os = "linux")]
 pub(super) fn set_mode(folder: &Dir, name: &OsStr, mode: u32) -> io::Result<()> {
+    change_mode(folder, name, |_, _| Some(mode))
+}
+
+/// Changes permissions to what comes of those that stand there, and of whether it is a regular file, if
+/// anything does.
+#[cfg(target_os = "linux")]
+fn change_mode(
+    folder: &Dir,
+    name: &OsStr,
+    change: impl FnOnce(u32, bool) -> Option<u32>,
+) -> io::Result<()> {
     use std::os::fd::AsRawFd;
 
     use rustix::fs::{FileType, Mode, OFlags, chmod, fchmod, fstat, openat};
     use rustix::io::Errno;
-    let mode = Mode::from_raw_mode(mode);
     let flags = OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let place = openat(folder, name, flags | OFlags::PATH, Mode::empty())?;
-    if FileType::from_raw_mode(fstat(&place)?.st_mode) == FileType::Symlink {
+    let found = fstat(&place)?.st_mode;
+    let kind = FileType::from_raw_mode(found);
+    if kind == FileType::Symlink {
         return Err(Errno::LOOP.into());
     }
+    let Some(mode) = change(found & 0o7777, kind == FileType::RegularFile) else { return Ok(()) };
+    let mode = Mode::from_raw_mode(mode);
     // Such a handle is changed by the name that the system has for it.
     match chmod(format!("/proc/self/fd/{}", place.as_raw_fd()), mode) {
         Err(Errno::NOENT) => {
@@ -33,20 +67,23 @@ pub(super) fn set_mode(folder: &Dir, name: &OsStr, mode: u32) -> io::Result<()> 
     }
 }
 
-/// Gives what stands in a folder under a name these permissions, as `chmod` has them.
-///
-/// # Errors
-/// It cannot be done.
 #[cfg(all(unix, not(target_os = "linux")))]
-pub(super) fn set_mode(folder: &Dir, name: &OsStr, mode: u32) -> io::Result<()> {
+fn change_mode(
+    folder: &Dir,
+    name: &OsStr,
+    change: impl FnOnce(u32, bool) -> Option<u32>,
+) -> io::Result<()> {
+    use cap_std::fs::MetadataExt;
     use rustix::fs::{AtFlags, Mode, RawMode, chmodat};
+    let found = folder.symlink_metadata(name)?;
+    let Some(mode) = change(found.mode() & 0o7777, found.is_file()) else { return Ok(()) };
     let mode = Mode::from_raw_mode(RawMode::try_from(mode).unwrap_or_default());
     Ok(chmodat(folder, name, mode, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
 /// Here nothing has such permissions.
 #[cfg(not(unix))]
-pub(super) fn set_mode(_: &Dir, _: &OsStr, _: u32) -> io::Result<()> {
+fn change_mode(_: &Dir, _: &OsStr, _: impl FnOnce(u32, bool) -> Option<u32>) -> io::Result<()> {
     Ok(())
 }
 

@@ -1,19 +1,22 @@
 //! Giving a file or a folder another name: planned first, so that the journal can note it, and then one
 //! rename that replaces nothing.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io;
 use std::ops::ControlFlow;
 
 use cap_fs_ext::MetadataExt;
-use cap_std::fs::Dir;
 
 use super::below::{Met, Which};
 use super::facts::{Look, size_at};
 use super::locate::{Found, Last, Spot, Way, failed, is_own_state};
 use super::overlay::Overlay;
 use super::plan::{digest, make_folders, not_durable};
+use super::repository::obeyed;
 use super::{Workspace, sync};
+use crate::atomic::rename_new;
+use crate::config::is_repository;
 use crate::protocol::{
     Detail, Digest, Failure, FailureKind, Mistake, MoveEffect, MoveLook, RelPath,
 };
@@ -69,6 +72,9 @@ impl Workspace {
                 let all = below.files.iter().map(|(rest, _)| rest).chain(&below.folders);
                 for rest in all {
                     self.refuse_protected(path, &joined(&from.real, rest)?)?;
+                }
+                if self.git_obeys && below.holds_repository() {
+                    return Err(obeyed(path, path.as_str()));
                 }
             }
             files = Some(below.files.len());
@@ -128,6 +134,8 @@ impl Workspace {
             (way.ok(), is_own)
         };
         let ((target, to_own), (from, of_own)) = (way(to), way(path));
+        let is_obeyed =
+            [&target, &from].into_iter().flatten().any(|way| self.is_obeyed(way, overlay));
         let mut moved = MoveLook { to: target.map(|way| way.real), ..MoveLook::default() };
         let (mut real, mut size, mut inside) = (None, None, false);
         if let Some(from) = from {
@@ -136,14 +144,16 @@ impl Workspace {
                 && let Ok(below) = self.below(&from.real)
             {
                 let all = below.files.iter().map(|(rest, _)| rest).chain(&below.folders);
-                inside = all.into_iter().any(|rest| self.is_protected(rest));
+                inside = all.into_iter().any(|rest| self.is_protected(rest))
+                    || self.git_obeys && below.holds_repository();
                 moved.files = below.files;
             }
             size = size_at(&from, overlay);
             real = Some(from.real);
         }
         let ends = [Some(path), Some(to), real.as_ref(), moved.to.as_ref()];
-        let named = inside || ends.into_iter().flatten().any(|path| self.is_protected(path));
+        let named =
+            inside || is_obeyed || ends.into_iter().flatten().any(|path| self.is_protected(path));
         let protected = named && !to_own && !of_own;
         Look { real, size, protected, moved: Some(Box::new(moved)) }
     }
@@ -230,6 +240,19 @@ impl Workspace {
     }
 }
 
+impl Below {
+    /// Whether a folder in it, or the folder itself, is one that git could take for a repository.
+    fn holds_repository(&self) -> bool {
+        let all = self.files.iter().map(|(rest, _)| rest).chain(&self.folders);
+        let all: HashSet<String> = all.map(|rest| rest.as_str().to_lowercase()).collect();
+        let folders = all.iter().filter_map(|rest| rest.strip_suffix("head"));
+        let mut folders = folders.filter(|folder| folder.is_empty() || folder.ends_with('/'));
+        folders.any(|folder| {
+            is_repository(|name| all.contains(&format!("{folder}{}", name.to_lowercase())))
+        })
+    }
+}
+
 impl Overlay<'_> {
     /// Moves a file as [`Workspace::plan_move`] would. None where what would be moved cannot be held
     /// in memory: a folder, a link, a large file.
@@ -272,11 +295,11 @@ impl MovePlan {
         };
         let folder = make_folders(target.folder, &target.missing).map_err(fail)?;
         let (name, new) = (OsStr::new(&from.name), OsStr::new(&target.name));
-        rename(&from.folder, name, &folder, new).map_err(fail)?;
+        rename_new(&from.folder, name, &folder, new).map_err(fail)?;
         let moved = folder.symlink_metadata(&target.name).map(|found| found.ino());
         if moved.as_ref().is_ok_and(|inode| *inode != effect.inode) {
             // Somebody put something else there after it was looked at, which nobody agreed to.
-            let back = rename(&folder, new, &from.folder, name);
+            let back = rename_new(&folder, new, &from.folder, name);
             let where_now =
                 if back.is_ok() { "it was put back" } else { "it could not be put back" };
             return Err(Failure::execution(format!(
@@ -331,23 +354,4 @@ fn is_to_be_whole(failure: Failure, path: &RelPath, to: &RelPath) -> Failure {
 fn joined(folder: &RelPath, rest: &RelPath) -> Result<RelPath, Failure> {
     RelPath::parse(&format!("{folder}/{rest}"))
         .map_err(|fault| Failure::rejected(fault.to_string()))
-}
-
-/// One rename that fails where something stands at the new place.
-pub(super) fn rename(from: &Dir, name: &OsStr, to: &Dir, new: &OsStr) -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::{RenameFlags, renameat_with};
-        use rustix::io::Errno;
-        match renameat_with(from, name, to, new, RenameFlags::NOREPLACE) {
-            // Some file systems do not know the flag.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
-            done => return Ok(done?),
-        }
-    }
-    match to.symlink_metadata(new) {
-        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => from.rename(name, to, new),
-        Err(e) => Err(e),
-    }
 }

@@ -207,11 +207,22 @@ fn put(folder: &Dir, name: &str, bytes: &[u8], like: Option<&Metadata>) -> io::R
     match like {
         Some(like) => {
             keep_owner(&file, like)?;
-            file.set_permissions(like.permissions())?;
+            file.set_permissions(permissions_like(like))?;
         }
         None => give_to_owner(folder, name)?,
     }
     file.sync_data()
+}
+
+/// Those of the file that is replaced, but for what would run the new content with its owner's rights.
+fn permissions_like(like: &Metadata) -> cap_std::fs::Permissions {
+    let mut permissions = like.permissions();
+    #[cfg(unix)]
+    {
+        use cap_std::fs::PermissionsExt;
+        permissions.set_mode(super::modes::without_set_ids(permissions.mode()));
+    }
+    permissions
 }
 
 /// Until it has the mode of the file that it replaces, nobody else may look.

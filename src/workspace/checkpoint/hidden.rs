@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::look::Difference;
+use super::numbers::Identity;
 use super::plan::ancestors;
 use super::{What, Why};
 use crate::workspace::walk::close::Facts;
@@ -33,12 +34,12 @@ impl Hidden {
 
 /// Of what cannot be looked at nothing is known but where it is.
 pub(super) fn unreadable_at(path: &str) -> What {
-    What::Unkept { why: Why::Unreadable, is: path.to_owned() }
+    What::Unkept { why: Why::Unreadable, is: Identity::At(path.to_owned()) }
 }
 
 /// Whether that is all that is known of what stood at this path.
 pub(super) fn is_unknown(path: &str, what: Option<&What>) -> bool {
-    matches!(what, Some(What::Unkept { why: Why::Unreadable, is }) if is == path)
+    matches!(what, Some(What::Unkept { why: Why::Unreadable, is: Identity::At(at) }) if at == path)
 }
 
 impl Difference {

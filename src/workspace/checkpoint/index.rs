@@ -114,7 +114,7 @@ impl Index {
         }
         self.unload();
         self.is_loaded = true;
-        let bytes = match fs::read(&self.path) {
+        let bytes = match atomic::read_own(&self.path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
             bytes => bytes.map_err(|e| Error::io("read", &self.path, e))?,
         };
@@ -190,7 +190,7 @@ impl Index {
     }
 
     fn append(&mut self, sync: bool) -> io::Result<()> {
-        let mut file = File::options().write(true).open(&self.path)?;
+        let mut file = atomic::open_own(File::options().write(true), &self.path)?;
         // What follows is torn, or of a turn that is carried out anew.
         if file.metadata()?.len() != self.end {
             file.set_len(self.end)?;

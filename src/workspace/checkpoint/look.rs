@@ -9,12 +9,13 @@ use super::aside::Aside;
 use super::clocks::Clocks;
 use super::hidden::{Hidden, unreadable_at};
 use super::index::Known;
-use super::numbers::{Numbers, identity};
+use super::numbers::{Identity, Numbers};
 use super::renaming::is_same;
 use super::{Store, What, Why, repositories, tracked};
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::text::visible_line;
+use crate::workspace::modes::without_set_ids;
 use crate::workspace::names::{escaped_os, shown, unescaped};
 use crate::workspace::walk::close::{By, Close, Facts, Met};
 use crate::workspace::walk::{EntryKind, Walk, walk_closely};
@@ -189,7 +190,7 @@ impl Store {
     ) -> Result<Known> {
         let Met { path, kind, size, facts } = met;
         let known = |what| Known { what, facts: *facts, size: *size, sure: facts.is_old(now) };
-        let unkept = |why| known(What::Unkept { why, is: identity(facts, *size) });
+        let unkept = |why| known(What::Unkept { why, is: Identity::of(facts, *size) });
         let (folder, name) = split(path);
         let folder = match kind {
             None => return Ok(known(What::Folder { mode: facts.mode })),
@@ -234,7 +235,7 @@ impl Store {
             return Ok(None);
         }
         let facts = Facts::of(&found);
-        let unkept = |why| What::Unkept { why, is: identity(&facts, found.len()) };
+        let unkept = |why| What::Unkept { why, is: Identity::of(&facts, found.len()) };
         if workspace.is_state(path, &found) {
             return Ok(Some(unkept(Why::Other)));
         }
@@ -285,7 +286,7 @@ impl Store {
     /// reading it.
     pub(super) fn is_as_seen(&self, workspace: &Workspace, path: &str) -> bool {
         self.index.seen.get(path).filter(|known| known.sure).is_some_and(|known| {
-            let same = identity(&known.facts, known.size);
+            let same = Identity::of(&known.facts, known.size);
             workspace.identity_at(path).is_ok_and(|now| now == same)
         })
     }
@@ -298,14 +299,14 @@ impl Store {
                 return Ok(None);
             };
             let (facts, size) = (Facts::of(&before), before.len());
-            let unkept = |why| What::Unkept { why, is: identity(&facts, size) };
+            let unkept = |why| What::Unkept { why, is: Identity::of(&facts, size) };
             let Some(bytes) = bytes else { return Ok(Some((unkept(Why::Large), facts, size))) };
             if facts != Facts::of(&after) || bytes.len() as u64 != size {
                 continue;
             }
             let blob = if keep { self.keep(&bytes)? } else { Some(BlobId::of(&bytes)) };
             let what = match blob {
-                Some(blob) => What::File { blob, mode: facts.mode, size },
+                Some(blob) => What::File { blob, mode: without_set_ids(facts.mode), size },
                 None => unkept(Why::Room),
             };
             return Ok(Some((what, facts, size)));
@@ -329,7 +330,8 @@ fn unread(was: Option<&Known>, facts: &Facts, size: u64) -> Option<What> {
     };
     let same = then.is_number_of(facts) && (then.written, *before) == (facts.written, size);
     let same = same && facts.changed != 0 && is_closed(facts.mode);
-    same.then(|| What::File { blob: blob.clone(), mode: facts.mode, size })
+    let mode = without_set_ids(facts.mode);
+    same.then(|| What::File { blob: blob.clone(), mode, size })
 }
 
 /// Whether these permissions keep an owner from reading.

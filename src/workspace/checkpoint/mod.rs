@@ -73,6 +73,7 @@ pub use compose::{composed, reversed};
 use index::Index;
 pub use index::Mark;
 pub use noted::{Noted, Recorded};
+pub use numbers::Identity;
 pub use plan::Plan;
 pub use recorder::Recorder;
 pub use renaming::unrestorable;
@@ -88,7 +89,8 @@ pub enum What {
     File {
         /// Its content.
         blob: BlobId,
-        /// Its permissions, as `chmod` has them.
+        /// Its permissions, as `chmod` has them, without set-user-ID and set-group-ID bits: no undo gives
+        /// a file such a bit.
         mode: u32,
         /// Its size in bytes.
         size: u64,
@@ -108,7 +110,7 @@ pub enum What {
         /// Why.
         why: Why,
         /// What tells whether it is still the same.
-        is: String,
+        is: Identity,
     },
 }
 

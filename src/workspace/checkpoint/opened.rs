@@ -23,7 +23,7 @@ impl Store {
     /// here.
     pub fn close_again(&self, workspace: &Workspace) {
         let note = note(&self.folder);
-        let folders = std::fs::read(&note).ok();
+        let folders = crate::atomic::read_own(&note).ok();
         let folders = folders.and_then(|text| serde_json::from_slice(&text).ok());
         if let Some(folders) = folders {
             drop(Opened { workspace, note, folders });

@@ -5,7 +5,7 @@ use std::io;
 use cap_std::fs::{Dir, Metadata};
 
 use super::look::split;
-use super::numbers::identity;
+use super::numbers::Identity;
 use super::plan::ancestors;
 use super::repositories;
 use crate::error::{Error, Result};
@@ -43,13 +43,13 @@ impl Workspace {
     }
 
     /// What tells whether what stands at a path is the same.
-    pub(super) fn identity_at(&self, path: &str) -> io::Result<String> {
+    pub(super) fn identity_at(&self, path: &str) -> io::Result<Identity> {
         let (_, found) = self.stands_at(path)?;
         let is_gits = repositories::is_gits(path);
         Ok(if is_gits {
             repositories::identity(&found)
         } else {
-            identity(&Facts::of(&found), found.len())
+            Identity::of(&Facts::of(&found), found.len())
         })
     }
 }

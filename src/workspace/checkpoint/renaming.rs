@@ -7,27 +7,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::look::split;
+use super::numbers::Lasting;
 use super::plan::ancestors;
 use super::restore::{Hand, Step, Unmade, sort};
 use super::{Change, Plan, Store, What, Why};
+use crate::atomic::rename_new;
 use crate::error::Result;
 use crate::workspace::Workspace;
-use crate::workspace::moving::rename;
 use crate::workspace::names::unescaped;
 
-/// What tells a file that is not kept from others, and what of that a rename leaves: all but the time at
-/// which anything of it was last changed. None of what is kept, or cannot be looked at.
-fn lasting(what: Option<&What>) -> Option<&str> {
+/// What tells a file that is not kept from others, as far as a rename leaves that. None of what is kept, or
+/// cannot be looked at.
+fn lasting(what: Option<&What>) -> Option<Lasting> {
     let What::Unkept { is, .. } = what? else { return None };
-    lasting_of(is)
-}
-
-fn lasting_of(is: &str) -> Option<&str> {
-    let words: Vec<&str> = is.split(' ').collect();
-    let is_known = words.len() == 5 && words.iter().all(|word| word.parse::<i128>().is_ok());
-    // Some systems tell neither a number nor that time.
-    let is_known = is_known && words[0] != "0" && words[4] != "0";
-    is.rsplit_once(' ').filter(|_| is_known).map(|(lasting, _)| lasting)
+    is.lasting()
 }
 
 /// Whether that is the same, where a rename of what is not kept makes no other of it.
@@ -38,7 +31,7 @@ pub(super) fn is_same(one: Option<&What>, other: Option<&What>) -> bool {
 /// From where to where files go back that an operation moved, and that are not kept: by the place that they
 /// go back to, the place where they stand.
 pub(super) fn moves(changes: &[Change]) -> BTreeMap<String, String> {
-    let mut homes: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut homes: BTreeMap<Lasting, &str> = BTreeMap::new();
     for change in changes.iter().filter(|c| c.before.is_none() && !c.mixed) {
         if let Some(is) = lasting(change.after.as_ref()) {
             homes.insert(is, &change.path);
@@ -46,7 +39,7 @@ pub(super) fn moves(changes: &[Change]) -> BTreeMap<String, String> {
     }
     let mut moves = BTreeMap::new();
     for change in changes.iter().filter(|c| c.moved && c.after.is_none() && !c.mixed) {
-        if let Some(home) = lasting(change.before.as_ref()).and_then(|is| homes.remove(is)) {
+        if let Some(home) = lasting(change.before.as_ref()).and_then(|is| homes.remove(&is)) {
             moves.insert(home.to_owned(), change.path.clone());
         }
     }
@@ -135,7 +128,7 @@ impl Hand<'_> {
         let Some(What::Unkept { is, .. }) = was else { return Ok(Some(Unmade::Gone)) };
         if self.workspace.stands_at(&change.path).is_ok() {
             let now = self.workspace.identity_at(&change.path)?;
-            let is_there = lasting_of(&now).is_some() && lasting_of(&now) == lasting_of(is);
+            let is_there = now.lasting().is_some() && now.lasting() == is.lasting();
             return Ok((!is_there).then_some(Unmade::Meanwhile));
         }
         if self.workspace.identity_at(from)? != *is {
@@ -143,7 +136,7 @@ impl Hand<'_> {
         }
         let folder = self.workspace.folder_at(split(from).0)?;
         let [name, new] = [from, &change.path].map(|path| unescaped(split(path).1));
-        rename(&folder, &name, &self.folder(change)?, &new)?;
+        rename_new(&folder, &name, &self.folder(change)?, &new)?;
         self.folders.insert(split(from).0.to_owned());
         self.touched(change);
         Ok(None)

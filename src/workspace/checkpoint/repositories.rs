@@ -8,6 +8,7 @@ use cap_std::fs::Metadata;
 
 use super::brought::made;
 use super::look::{Difference, split};
+use super::numbers::Identity;
 use super::renaming::is_same;
 use super::{Change, What, Why};
 use crate::text::{shell_word, visible_line};
@@ -29,12 +30,13 @@ fn facts(found: &Metadata) -> Facts {
     Facts { device, inode, written: made(found).unwrap_or_default(), ..Facts::default() }
 }
 
-fn number(Facts { inode, written, .. }: &Facts) -> String {
-    format!("{inode} 0 0 {written} 1")
+fn number(Facts { inode, written, .. }: &Facts) -> Identity {
+    let (inode, written) = (*inode, *written);
+    Identity::of(&Facts { inode, written, changed: 1, ..Facts::default() }, 0)
 }
 
-/// The same, as `identity` has it of others.
-pub(super) fn identity(found: &Metadata) -> String {
+/// The same, as [`Identity::of`] has it of others.
+pub(super) fn identity(found: &Metadata) -> Identity {
     number(&facts(found))
 }
 

@@ -112,7 +112,7 @@ impl Store {
             return size;
         }
         // It was counted before, most likely.
-        let told = std::fs::read_to_string(self.folder.join("size")).unwrap_or_default();
+        let told = crate::atomic::read_own_text(&self.folder.join("size")).unwrap_or_default();
         let mut numbers = told.split_whitespace().map_while(|number| number.parse().ok());
         let size = numbers.next();
         self.swept = self.swept.max(numbers.next().unwrap_or_default());

@@ -35,7 +35,7 @@ pub(super) fn meet<'a>(
             let found = repositories.filter_map(|folder| {
                 let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
                 let place = format!("{prefix}.git/");
-                let is = workspace.identity_at(&format!("{place}{INDEX}")).ok()?;
+                let is: String = workspace.identity_at(&format!("{place}{INDEX}")).ok()?.into();
                 let was = known.get(&place).and_then(|names| names.get(INDEX)).filter(|_| same);
                 let text = match was.filter(|was| was.split('\0').next() == Some(&is)) {
                     Some(was) => was.clone(),

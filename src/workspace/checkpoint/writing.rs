@@ -10,14 +10,14 @@ use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::{Dir, OpenOptions};
 
 use super::look::{is_closed, split};
-use super::numbers::identity;
+use super::numbers::Identity;
 use super::plan::ancestors;
 use super::restore::{Fault, Hand, Step, Unmade, sort};
 use super::spelling::Listed;
 use super::{Change, What};
 use crate::atomic;
 use crate::error::{Error, Result};
-use crate::workspace::modes::set_mode;
+use crate::workspace::modes::{set_mode, without_set_ids};
 use crate::workspace::names::unescaped;
 use crate::workspace::plan::{give_to_owner, keep_owner};
 use crate::workspace::sync;
@@ -32,7 +32,7 @@ const BATCH: (usize, u64) = (2000, 64 << 20);
 pub(super) struct Ready {
     change: usize,
     /// What tells whether its place is still as it was; None where nothing stands there.
-    place: Option<String>,
+    place: Option<Identity>,
 }
 
 impl Hand<'_> {
@@ -76,7 +76,7 @@ impl Hand<'_> {
             (Some(What::File { blob, mode, .. }), Some(What::File { blob: same, .. }))
                 if blob == same =>
             {
-                set_mode(&folder, &name, *mode)?;
+                set_mode(&folder, &name, without_set_ids(*mode))?;
                 let was = now.as_ref().and_then(What::mode).unwrap_or_default();
                 // Now it can be read, and may be another than it was taken for.
                 if is_closed(was) && self.now(change)? != change.after {
@@ -93,7 +93,9 @@ impl Hand<'_> {
                 let Some(bytes) = bytes else {
                     return Ok(Some(Unmade::Gone));
                 };
-                put(&folder, &temporary, &name, &bytes, *mode, !self.together)?;
+                // What a former version kept may have such bits.
+                let mode = without_set_ids(*mode);
+                put(&folder, &temporary, &name, &bytes, mode, !self.together)?;
                 self.waiting += size;
             }
             (Some(What::Link { target }), _) => link(&folder, target, &temporary)?,
@@ -183,12 +185,12 @@ impl Hand<'_> {
 
 /// What tells whether something is still the same; None where nothing stands there. Another name of the
 /// same file may have been put back meanwhile, which changes no more than its last time.
-fn identity_of(folder: &Dir, name: &OsStr) -> Option<String> {
+fn identity_of(folder: &Dir, name: &OsStr) -> Option<Identity> {
     let found = folder.symlink_metadata(name).ok()?;
     if !matches!(Listed::of(folder, name), Listed::So) {
         return None;
     }
-    Some(identity(&Facts { changed: 0, ..Facts::of(&found) }, found.len()))
+    Some(Identity::of(&Facts { changed: 0, ..Facts::of(&found) }, found.len()))
 }
 
 #[cfg(unix)]

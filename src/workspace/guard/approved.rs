@@ -9,6 +9,7 @@
 //! commands run side by side one may run all the same: of what was not approved, what it did is
 //! compared with what was known before.
 
+use super::layout::is_bare;
 use super::snapshot::{Approved, Root, Snapshot};
 use super::{Guard, ROOTS, layout, look};
 use crate::protocol::{Effect, FileEffect, MoveEffect, RelPath};
@@ -32,7 +33,7 @@ impl Guard {
             }
             Effect::Command | Effect::Guest { .. } => Vec::new(),
         };
-        all.retain(|approved| workspace.protected.name_in(&approved.path).is_some());
+        all.retain(|approved| workspace.is_kept(&approved.path));
         if all.is_empty() {
             return None;
         }
@@ -86,12 +87,22 @@ impl Snapshot {
     /// Takes in the folders that lead to a place, and if so what stands there: that and no more.
     fn take_in(&mut self, workspace: &Workspace, path: &RelPath, itself: bool) {
         let names: Vec<String> = path.components().map(|name| escaped(name.as_bytes())).collect();
-        let protected = path.components().map(|name| workspace.protected.name_of(name));
-        let Some((at, Some(name))) = protected.enumerate().find(|(_, name)| name.is_some()) else {
-            return;
-        };
+        let is_protected = |name: &str| workspace.protected.name_of(name).is_some();
+        let protected = path.components().position(is_protected);
+        let git = workspace.obeyed_around(path);
+        let Some(at) = protected.or(git) else { return };
         let (above, names) = names.split_at(at);
         let above = above.join("/");
+        let is_one = |root: &Root| root.layout.as_ref().is_some_and(|layout| layout.bare);
+        let is_known = self.roots.iter().any(|root| root.path == above && is_one(root));
+        if protected.is_none()
+            && !is_known
+            && workspace.folder_at(&above).is_ok_and(|folder| is_bare(&folder))
+        {
+            // The person agreed to a repository with what is in it.
+            self.take_in_repository(workspace, &above);
+            return;
+        }
         let root = match self.roots.iter().position(|root| root.path == above) {
             Some(n) => &mut self.roots[n],
             // A repository makes its folder one in which protected names are looked for.
@@ -102,6 +113,23 @@ impl Snapshot {
             }
             None => return,
         };
-        look::one(workspace, root, name, names, itself);
+        look::one(workspace, root, names, itself);
+    }
+
+    /// Takes in all that is compared of a folder that has become a repository.
+    fn take_in_repository(&mut self, workspace: &Workspace, path: &str) {
+        let room = &mut look::Room::new();
+        let Some(mut all) = look::all(workspace, path, Vec::new(), room) else { return };
+        match self.roots.iter().position(|root| root.path == path) {
+            Some(n) => {
+                let known = &mut self.roots[n];
+                // What was known before stays so.
+                all.items.append(&mut known.items);
+                known.items = all.items;
+                known.layout.get_or_insert_default().bare = true;
+            }
+            None if self.roots.len() < ROOTS => self.roots.push(all),
+            None => {}
+        }
     }
 }

@@ -11,6 +11,7 @@ use super::scope::Role;
 use super::snapshot::{Content, Item, Layout, Root, What};
 use super::told::Told;
 use super::{Workspace, is_git};
+use crate::config::is_repository;
 use crate::workspace::names::escaped_os;
 
 const HEAD: &str = "HEAD";
@@ -66,12 +67,8 @@ pub(super) fn set_right(
             told.push(Told::Unmade { place: root.path_of(&key), went, is_back, is_folder });
         }
     }
-    if !layout.bare
-        && let Ok(folder) = workspace.folder_at(&root.path)
-        && is_bare(&folder)
-    {
-        let went = quarantine.take(&folder, HEAD.as_ref());
-        told.push(Told::Bare { place: root.path_of(HEAD), went });
+    if !layout.bare {
+        unmake(workspace, quarantine, &root.path, told);
     }
 }
 
@@ -141,12 +138,23 @@ fn is_good(name: &str, before: &What, now: &What) -> bool {
     }
 }
 
-/// Whether git could take a folder for a repository. It asks no more of `objects` and `refs` than to
-/// be there, and looks for them elsewhere where `commondir` says so.
-fn is_bare(folder: &Dir) -> bool {
-    let is_there = |name: &str| folder.symlink_metadata(name).is_ok();
-    folder.symlink_metadata(HEAD).is_ok_and(|found| !found.is_dir())
-        && (is_there("objects") && is_there("refs") || is_there("commondir"))
+/// Whether git could take a folder for a repository.
+pub(super) fn is_bare(folder: &Dir) -> bool {
+    let found = |name: &str| folder.symlink_metadata(name);
+    is_repository(|name| found(name).is_ok_and(|found| name != HEAD || !found.is_dir()))
+}
+
+/// Puts away the `HEAD` of a folder that became a repository.
+pub(super) fn unmake(
+    workspace: &Workspace,
+    quarantine: &Quarantine,
+    path: &str,
+    told: &mut Vec<Told>,
+) {
+    let Some(folder) = workspace.folder_at(path).ok().filter(is_bare) else { return };
+    let went = quarantine.take(&folder, HEAD.as_ref());
+    let root = Root { path: path.to_owned(), ..Root::default() };
+    told.push(Told::Bare { place: root.path_of(HEAD), went });
 }
 
 #[cfg(test)]

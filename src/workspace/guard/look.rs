@@ -8,11 +8,12 @@ use cap_fs_ext::{DirExt, FollowSymlinks, MetadataExt, OpenOptionsFollowExt};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 
+use super::layout::is_bare;
 use super::scope::{Role, Scope};
 use super::snapshot::{Content, Item, Root, What};
 use crate::protocol::{Digest, RelPath};
 use crate::workspace::modes::set_mode;
-use crate::workspace::names::{escaped_os, unescaped};
+use crate::workspace::names::{escaped_os, shown, unescaped};
 use crate::workspace::{Workspace, without_blocking};
 
 /// Of a larger file size and times are compared.
@@ -37,49 +38,78 @@ impl Room {
 }
 
 /// What stands under protected names in a root; None where there is no such folder.
-pub(super) fn all(workspace: &Workspace, path: &str, room: &mut Room) -> Option<Root> {
-    look(workspace, path, None, Some(room))
+/// `named` are names there that git's settings lead to.
+pub(super) fn all(
+    workspace: &Workspace,
+    path: &str,
+    named: Vec<String>,
+    room: &mut Room,
+) -> Option<Root> {
+    look(workspace, Root { path: path.to_owned(), named, ..Root::default() }, None, Some(room))
 }
 
 /// The same for a comparison: of what is not known no more than that it is there.
 pub(super) fn again(workspace: &Workspace, path: &str, known: &Root) -> Option<Root> {
-    look(workspace, path, Some(known), None)
+    let found = Root { path: path.to_owned(), named: known.named.clone(), ..Root::default() };
+    look(workspace, found, Some(known), None)
 }
 
 fn look(
     workspace: &Workspace,
-    path: &str,
+    found: Root,
     known: Option<&Root>,
     room: Option<&mut Room>,
 ) -> Option<Root> {
     if known.is_some()
-        && let Ok((holder, name)) = holder(workspace, path)
+        && let Ok((holder, name)) = holder(workspace, &found.path)
     {
         let_in(&holder, &name);
     }
-    let folder = workspace.folder_at(path).ok()?;
-    let found = Root { path: path.to_owned(), ..Root::default() };
+    let Ok(folder) = workspace.folder_at(&found.path) else {
+        // What git's settings lead to can be made yet, with folders on the way.
+        return Some(found).filter(|found| !found.named.is_empty());
+    };
+    let is_bare = match known.and_then(|known| known.layout.as_ref()) {
+        Some(layout) => layout.bare,
+        None => is_bare(&folder),
+    };
     let mut look = Look { workspace, known, room, found, digests: DIGESTS, items: ITEMS };
     for name in names(&folder)? {
-        if let Some(protected) = workspace.protected.name_of(&name.to_string_lossy()) {
-            let scope = Scope::of_entry(&protected.to_lowercase());
-            look.entry(&folder, &name, escaped_os(&name), scope, 0);
+        let key = escaped_os(&name);
+        if let Some(scope) = scope_of(workspace, &look.found.named, is_bare, &key) {
+            look.entry(&folder, &name, key, scope, 0);
         }
     }
     Some(look.found)
 }
 
-/// Takes into a root what stands at the end of these names, the first of which is that protected one,
-/// if `itself`; and folders on the way to it that are not known.
+/// How an entry of a root is looked at; None where it is not.
+pub(super) fn scope_of(
+    workspace: &Workspace,
+    named: &[String],
+    is_bare: bool,
+    key: &str,
+) -> Option<Scope> {
+    if let Some(protected) = workspace.protected.name_of(&shown(key)) {
+        return Some(Scope::of_entry(&protected.to_lowercase()));
+    }
+    if named.iter().any(|named| named == key) {
+        return Some(Scope::All);
+    }
+    Scope::Repository.below(key, true).filter(|_| is_bare && workspace.git_obeys)
+}
+
+/// Takes into a root what stands at the end of these names, the first of which is looked at, if `itself`;
+/// and folders on the way to it that are not known.
 pub(super) fn one(
     workspace: &Workspace,
     root: &mut Root,
-    protected: &str,
     names: &[String],
     itself: bool,
 ) -> Option<()> {
     let mut dir = workspace.folder_at(&root.path).ok()?;
-    let mut scope = Scope::of_entry(&protected.to_lowercase());
+    let is_bare = root.layout.as_ref().is_some_and(|layout| layout.bare);
+    let mut scope = scope_of(workspace, &root.named, is_bare, names.first()?)?;
     let mut key = String::new();
     for (n, text) in names.iter().enumerate() {
         let name = unescaped(text);
@@ -104,19 +134,32 @@ pub(super) fn one(
             root.items.entry(key.clone()).or_insert(Item { inode, what });
             scope = scope.settled(|| dir.symlink_metadata("HEAD").is_ok());
         } else if itself && !found.is_dir() {
-            let mut look = Look {
-                workspace,
-                known: None,
-                room: Some(&mut Room::new()),
-                found: Root::default(),
-                digests: 1,
-                items: 1,
-            };
-            let what = look.no_folder(&dir, &name, &found, Before::Unasked);
+            let what = alone(workspace, &dir, &name, &found, Some(&mut Room::new()));
             root.items.insert(key.clone(), Item { inode, what });
         }
     }
     Some(())
+}
+
+/// A regular file at an escaped path; None where no such stands there.
+pub(super) fn file(workspace: &Workspace, path: &str) -> Option<Item> {
+    let (dir, name) = workspace.holder(path).ok()?;
+    let found = dir.symlink_metadata(&name).ok().filter(Metadata::is_file)?;
+    let what = alone(workspace, &dir, &name, &found, None);
+    Some(Item { inode: Some(found.ino()), what })
+}
+
+/// One thing that is no folder.
+fn alone(
+    workspace: &Workspace,
+    dir: &Dir,
+    name: &OsStr,
+    found: &Metadata,
+    room: Option<&mut Room>,
+) -> What {
+    let of = Root::default();
+    let mut look = Look { workspace, known: None, room, found: of, digests: 1, items: 1 };
+    look.no_folder(dir, name, found, Before::Unasked)
 }
 
 /// The folder that holds a root, and its name there.

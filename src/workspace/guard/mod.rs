@@ -15,20 +15,21 @@ mod look;
 mod opening;
 mod quarantine;
 mod scope;
+mod set_ids;
 mod shared;
 mod snapshot;
 #[cfg(all(test, unix))]
 mod tests;
 mod told;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io;
 
 use cap_fs_ext::MetadataExt;
 
 use super::Workspace;
-use super::names::unescaped;
+use super::names::{escaped, shown, unescaped};
 use super::walk::Walk;
 use crate::error::Result;
 use crate::protocol::{Warning, WarningSort};
@@ -138,7 +139,7 @@ impl Guard {
     }
 
     /// Compares at the end of a turn with what its last walk found: repositories that were not
-    /// there before, and those that are nowhere any more.
+    /// there before, those that are nowhere any more, and set-user-ID and set-group-ID bits.
     pub fn finish(&mut self, workspace: &Workspace, walk: &Walk) -> Vec<Warning> {
         let (Some(quarantine), Some(known)) = (&self.quarantine, &mut self.known) else {
             return Vec::new();
@@ -174,7 +175,22 @@ impl Guard {
                 }
             }
         }
+        // Of an ignored folder no more is looked at than itself.
+        for path in walk.bare().chain(walk.ignored()) {
+            let is_known = before.contains(path) || known.leaves_alone(path);
+            if is_known || !workspace.git_obeys || workspace.is_below_one(path) {
+                continue;
+            }
+            if known.is_whole {
+                layout::unmake(workspace, quarantine, path, &mut told);
+            } else if walk.bare().any(|bare| bare == path) {
+                told.push(Told::Appeared { place: path.to_owned() });
+            }
+        }
         told.extend(self.missing.drain(..).map(|missing| Told::Gone { place: missing.path }));
+        if let Some(before) = &known.set_ids {
+            set_ids::clear(workspace, before, walk, &mut told);
+        }
         self.told(told)
     }
 
@@ -221,8 +237,10 @@ impl Missing {
 
 impl Snapshot {
     fn take(workspace: &Workspace, walk: &Walk) -> Self {
-        let mut paths: Vec<&str> = walk
-            .repositories()
+        let bare = walk.bare().filter(|_| workspace.git_obeys);
+        let paths: BTreeSet<&str> = walk.repositories().chain(bare).collect();
+        let mut paths: Vec<&str> = paths
+            .into_iter()
             .filter(|path| !path.is_empty() && !workspace.is_below_one(path))
             .collect();
         paths.sort_by_key(|path| (memchr::memchr_iter(b'/', path.as_bytes()).count(), *path));
@@ -230,10 +248,26 @@ impl Snapshot {
         let is_whole = walk.ignored().len() + further.len() <= LEFT_ALONE;
         let left_alone = walk.ignored().chain(further);
         let left_alone = left_alone.take(LEFT_ALONE).map(str::to_owned).collect();
+        let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for path in workspace.named_by_git(walk.repositories().map(shown)) {
+            let path = escaped(path.as_bytes());
+            let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
+            named.entry(folder.to_owned()).or_default().push(name.to_owned());
+        }
+        let further: Vec<String> = named.keys().cloned().collect();
+        let further = further
+            .iter()
+            .map(String::as_str)
+            .filter(|path| !path.is_empty() && !paths.contains(path));
         let mut room = look::Room::new();
-        let roots = [""].into_iter().chain(paths);
-        let roots = roots.filter_map(|path| look::all(workspace, path, &mut room)).collect();
-        Self { inode: workspace.number(), roots, left_alone, is_whole, approved: Vec::new() }
+        let roots: Vec<&str> =
+            [""].into_iter().chain(paths.iter().copied()).chain(further).collect();
+        let roots = roots.into_iter().filter_map(|path| {
+            look::all(workspace, path, named.remove(path).unwrap_or_default(), &mut room)
+        });
+        let roots = roots.collect();
+        let (inode, set_ids) = (workspace.number(), Some(set_ids::all(workspace, walk)));
+        Self { inode, roots, left_alone, is_whole, approved: Vec::new(), set_ids }
     }
 
     fn leaves_alone(&self, path: &str) -> bool {
@@ -298,7 +332,7 @@ fn set_right(
         let former = root.take(&key);
         if let Some(git) = former.get(&key).filter(|item| item.is_repository()) {
             let (git, items) = (git.clone(), former.clone());
-            let root = Root { path: root.path.clone(), items, layout: None };
+            let root = Root { path: root.path.clone(), items, ..Root::default() };
             missing.push(Missing { path: place.clone(), git, root });
             told.extend(taken.map(|went| Told::Quarantined { place, change, went, back: None }));
             continue;

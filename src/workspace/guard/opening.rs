@@ -29,7 +29,9 @@ impl Guard {
         for root in self.known.iter().flat_map(|known| &known.roots) {
             let at = |key: &str| workspace.path.join(unescaped(&root.path_of(key)));
             for (key, item) in root.items.iter().filter(|(key, _)| !key.contains('/')) {
-                if repositories && is_opened(workspace, &root.path_of(key), item) {
+                // A repository without `.git` is there to be pushed to.
+                let is_way = matches!(item.what, What::Folder { role: Role::Way, .. });
+                if is_way || repositories && is_opened(workspace, &root.path_of(key), item) {
                     let (places, pinned) = within(root, key);
                     kept.places.extend(places.into_iter().map(at));
                     kept.pinned.extend(pinned.into_iter().map(at));

@@ -12,7 +12,8 @@ use cap_std::fs::{Dir, File, OpenOptions};
 
 use super::look::open_up;
 use super::snapshot::{Content, What};
-use crate::atomic::shortened;
+use crate::atomic::{rename_new, shortened};
+use crate::workspace::modes::without_set_ids;
 use crate::workspace::names::{escaped_os, unescaped};
 use crate::workspace::{sync, without_blocking};
 
@@ -150,32 +151,6 @@ impl Quarantine {
     }
 }
 
-/// Renames without replacing.
-#[cfg(target_os = "linux")]
-fn rename_new(from: &Dir, name: &OsStr, to: &Dir, new: &OsStr) -> io::Result<()> {
-    use rustix::fs::{RenameFlags, renameat_with};
-    match renameat_with(from, name, to, new, RenameFlags::NOREPLACE) {
-        // Some file systems (NFS, 9p) lack the flag.
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
-            rename_free(from, name, to, new)
-        }
-        other => Ok(other?),
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn rename_new(from: &Dir, name: &OsStr, to: &Dir, new: &OsStr) -> io::Result<()> {
-    rename_free(from, name, to, new)
-}
-
-/// The same where only deaddrop writes to the folder of the new name.
-fn rename_free(from: &Dir, name: &OsStr, to: &Dir, new: &OsStr) -> io::Result<()> {
-    if to.symlink_metadata(new).is_ok() {
-        return Err(io::ErrorKind::AlreadyExists.into());
-    }
-    from.rename(name, to, new)
-}
-
 /// Copies an entry, following no link. Of what is neither file, folder nor link the name remains.
 fn copy(from: &Dir, name: &OsStr, to: &Dir, new: &OsStr, depth: usize) -> io::Result<()> {
     let found = from.symlink_metadata(name)?;
@@ -235,7 +210,7 @@ fn write(folder: &Dir, name: &OsStr, text: &str, content: &Content) -> io::Resul
     let mut file = make(folder, name)?;
     file.write_all(text.as_bytes())?;
     set_owner(&file, content.owner)?;
-    set_mode(&file, content.mode)?;
+    set_mode(&file, without_set_ids(content.mode))?;
     file.sync_all()
 }
 

@@ -31,6 +31,9 @@ pub struct Snapshot {
     /// Writes that the person approved, and of which it was not yet seen whether they were made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) approved: Vec<Approved>,
+    /// The files with a set-user-ID or set-group-ID bit; None in older journals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) set_ids: Option<Vec<Item>>,
 }
 
 /// A write under a protected name that the person approved.
@@ -51,6 +54,9 @@ pub(super) struct Approved {
 pub(super) struct Root {
     /// From the workspace's root; empty for that itself.
     pub(super) path: String,
+    /// Names here that git's settings lead to, escaped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) named: Vec<String>,
     /// By path from here.
     pub(super) items: BTreeMap<String, Item>,
     /// None where it was not looked for, as in older journals.
@@ -124,7 +130,7 @@ impl Snapshot {
         let before = self.inode.or(root);
         if before != root {
             let items = self.roots.iter_mut().flat_map(|root| root.items.values_mut());
-            items.for_each(|item| item.inode = None);
+            items.chain(self.set_ids.iter_mut().flatten()).for_each(|item| item.inode = None);
         }
     }
 }
@@ -172,7 +178,7 @@ impl Root {
 
 impl Item {
     /// Whether this is the same as before, as far as that matters.
-    fn is_same(&self, now: &Self) -> bool {
+    pub(super) fn is_same(&self, now: &Self) -> bool {
         let same_place = self.is_itself(now);
         match (&self.what, &now.what) {
             (What::Folder { role: Role::Repository, .. }, What::Folder { .. })
@@ -193,7 +199,7 @@ impl Item {
     }
 
     /// Whether it is the very same file or folder, as far as its number tells.
-    fn is_itself(&self, now: &Self) -> bool {
+    pub(super) fn is_itself(&self, now: &Self) -> bool {
         self.inode.is_none() || now.inode.is_none() || self.inode == now.inode
     }
 

@@ -31,6 +31,8 @@ pub(super) enum Told {
     Gone { place: String },
     /// A repository is new, or was only not seen before.
     Appeared { place: String },
+    /// A file had a set-user-ID or set-group-ID bit that it did not have before.
+    SetId { place: String, went: io::Result<()> },
     /// Something was moved before deaddrop was stopped.
     Earlier { at: String },
 }
@@ -129,6 +131,16 @@ impl Told {
                 "'{}' was not seen before, and is protected: there are too many ignored folders to tell whether a command made it, so it was left there; look at it before you use git there",
                 shown(&place)
             ),
+            Self::SetId { place, went } => {
+                let went = match went {
+                    Ok(()) => "it was cleared".to_owned(),
+                    Err(e) => format!("it could NOT be cleared ({e}), so do it yourself"),
+                };
+                format!(
+                    "'{}' got a set-user-ID or set-group-ID bit while commands ran: {went}",
+                    shown(&place)
+                )
+            }
             Self::Earlier { at } => format!(
                 "a command made or changed something protected, and deaddrop was stopped after it had moved that to {at}"
             ),

@@ -84,12 +84,12 @@ impl Counter<'_> {
                             continue;
                         }
                         match handle.look(&name, kind) {
-                            Ok((None, _)) => {
+                            Ok((None, ..)) => {
                                 let below =
                                     if state.is_empty() { String::new() } else { path() + "/" };
                                 folders.push((Arc::clone(&handle), name, below));
                             }
-                            Ok((Some(_), size)) => count.file(size),
+                            Ok((Some(_), size, _)) => count.file(size),
                             // It is gone meanwhile.
                             Err(_) => {}
                         }

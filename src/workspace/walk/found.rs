@@ -15,6 +15,9 @@ pub struct Walk {
     pub(super) unreadable: Vec<String>,
     /// Folders that hold a `.git`, in their escaped form with a `/` at the end; the root is empty.
     pub(super) repositories: Vec<String>,
+    /// Regular files with a set-user-ID or set-group-ID bit, escaped.
+    pub(super) set_ids: Vec<String>,
+    pub(super) bare: Vec<String>,
     /// Folders that were left out, in the same form.
     pub(super) ignored: Vec<String>,
     /// What is in folders that were left out, as far as somebody has counted.
@@ -139,6 +142,17 @@ impl Walk {
         self.repositories.iter().map(|path| path.trim_end_matches('/'))
     }
 
+    /// The regular files with a set-user-ID or set-group-ID bit, outside of ignored folders, in the same
+    /// form.
+    pub(in super::super) fn set_ids(&self) -> impl Iterator<Item = &str> {
+        self.set_ids.iter().map(String::as_str)
+    }
+
+    /// The folders that git could take for repositories themselves, in the same form, sorted.
+    pub(in super::super) fn bare(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.bare.iter().map(|path| path.trim_end_matches('/'))
+    }
+
     /// The folders that were left out because rules say so, in the same form, sorted.
     pub(in super::super) fn ignored(&self) -> impl ExactSizeIterator<Item = &str> {
         self.ignored.iter().map(|path| path.trim_end_matches('/'))
@@ -261,6 +275,8 @@ impl Walk {
         for folders in [
             &mut self.unreadable,
             &mut self.repositories,
+            &mut self.set_ids,
+            &mut self.bare,
             &mut self.ignored,
             &mut self.ignored_secrets,
         ] {
@@ -272,6 +288,8 @@ impl Walk {
     pub(super) fn merged(mut self, mut other: Self) -> Self {
         self.unreadable.append(&mut other.unreadable);
         self.repositories.append(&mut other.repositories);
+        self.set_ids.append(&mut other.set_ids);
+        self.bare.append(&mut other.bare);
         self.ignored.append(&mut other.ignored);
         self.left_out.append(&mut other.left_out);
         self.ignored_secrets.append(&mut other.ignored_secrets);

@@ -41,19 +41,24 @@ impl Handle {
         Ok(entries)
     }
 
-    /// What an entry is (None: a folder) and its size.
-    pub(super) fn look(&self, name: &[u8], kind: FileType) -> io::Result<(Option<EntryKind>, u64)> {
+    /// What an entry is (None: a folder), its size, and the permissions of what is no folder.
+    pub(super) fn look(
+        &self,
+        name: &[u8],
+        kind: FileType,
+    ) -> io::Result<(Option<EntryKind>, u64, u32)> {
         if kind == FileType::Directory {
-            return Ok((None, 0));
+            return Ok((None, 0, 0));
         }
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_DONT_SYNC;
-        let found =
-            statx(&self.0, &*CString::new(name)?, flags, StatxFlags::SIZE | StatxFlags::TYPE)?;
-        Ok(match FileType::from_raw_mode(found.stx_mode.into()) {
-            FileType::Directory => (None, 0),
-            FileType::RegularFile => (Some(EntryKind::File), found.stx_size),
-            FileType::Symlink => (Some(EntryKind::Link), found.stx_size),
-            _ => (Some(EntryKind::Other), 0),
+        let wanted = StatxFlags::SIZE | StatxFlags::TYPE | StatxFlags::MODE;
+        let found = statx(&self.0, &*CString::new(name)?, flags, wanted)?;
+        let mode = u32::from(found.stx_mode);
+        Ok(match FileType::from_raw_mode(mode) {
+            FileType::Directory => (None, 0, 0),
+            FileType::RegularFile => (Some(EntryKind::File), found.stx_size, mode & 0o7777),
+            FileType::Symlink => (Some(EntryKind::Link), found.stx_size, 0),
+            _ => (Some(EntryKind::Other), 0, 0),
         })
     }
 

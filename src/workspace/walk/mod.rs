@@ -21,7 +21,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::Workspace;
+use super::modes::SET_IDS;
 use super::names::escaped;
+use crate::config::is_repository;
 use crate::error::{Error, Result};
 use crate::protocol::RelPath;
 use crate::secrets;
@@ -194,6 +196,12 @@ impl Walker<'_> {
             walk.close.iter_mut().for_each(|close| close.unreadable.push(exact.to_owned()));
             return;
         };
+        // Where case does not count, `head` is one too.
+        let stands =
+            |part: &str| entries.iter().any(|(name, _)| name.eq_ignore_ascii_case(part.as_bytes()));
+        if is_repository(stands) {
+            walk.bare.push(exact.to_owned());
+        }
         let mut names = entries.iter().map(|(name, _)| name.as_slice());
         let read = |name: &[u8]| handle.read_small(name);
         let own = match (self.by, &mut walk.close) {
@@ -213,7 +221,7 @@ impl Walker<'_> {
                 walk.repositories.push(exact.to_owned());
             }
             let unlisted = name.as_slice() == b".gitkeep";
-            if name.as_slice() == b".git" || unlisted && walk.close.is_none() {
+            if name.as_slice() == b".git" {
                 continue;
             }
             let text = String::from_utf8_lossy(name);
@@ -227,10 +235,12 @@ impl Walker<'_> {
                 }
             }
             let looked = match &walk.close {
-                None => handle.look(name, *kind).map(|(kind, size)| (kind, size, None)),
-                Some(_) => handle.look_closely(name).map(|(kind, size, f)| (kind, size, Some(f))),
+                None => handle.look(name, *kind).map(|(kind, size, mode)| (kind, size, mode, None)),
+                Some(_) => handle
+                    .look_closely(name)
+                    .map(|(kind, size, facts)| (kind, size, facts.mode, Some(facts))),
             };
-            let (kind, size, facts) = match looked {
+            let (kind, size, mode, facts) = match looked {
                 Ok(looked) => looked,
                 Err(e) => {
                     // Where one cannot be looked at for want of rights, none can: the folder is told.
@@ -242,6 +252,12 @@ impl Walker<'_> {
                     continue;
                 }
             };
+            if kind == Some(EntryKind::File) && mode & SET_IDS != 0 {
+                walk.set_ids.push(format!("{exact}{}", escaped(name)));
+            }
+            if unlisted && walk.close.is_none() {
+                continue;
+            }
             let below = || below(prefix, exact, name, &text);
             if rules.is_some_and(|rules| rules.ignores(prefix, &text, kind.is_none())) {
                 if let (Some(close), Some(facts)) = (&mut walk.close, facts) {

@@ -41,10 +41,14 @@ impl Handle {
             .collect()
     }
 
-    /// What an entry is (None: a folder) and its size.
-    pub(super) fn look(&self, name: &[u8], _: FileType) -> io::Result<(Option<EntryKind>, u64)> {
+    /// What an entry is (None: a folder), its size and its permissions.
+    pub(super) fn look(
+        &self,
+        name: &[u8],
+        _: FileType,
+    ) -> io::Result<(Option<EntryKind>, u64, u32)> {
         let found = self.0.symlink_metadata(&*String::from_utf8_lossy(name))?;
-        Ok(if found.is_dir() {
+        let (kind, size) = if found.is_dir() {
             (None, 0)
         } else if found.is_file() {
             (Some(EntryKind::File), found.len())
@@ -52,13 +56,14 @@ impl Handle {
             (Some(EntryKind::Link), found.len())
         } else {
             (Some(EntryKind::Other), 0)
-        })
+        };
+        Ok((kind, size, Facts::of(&found).mode))
     }
 
     /// The same with all that tells whether it is as it was.
     pub(super) fn look_closely(&self, name: &[u8]) -> io::Result<(Option<EntryKind>, u64, Facts)> {
         let found = self.0.symlink_metadata(&*String::from_utf8_lossy(name))?;
-        let (kind, size) = self.look(name, found.file_type())?;
+        let (kind, size, _) = self.look(name, found.file_type())?;
         Ok((kind, size, Facts::of(&found)))
     }
 
