@@ -3,20 +3,25 @@
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use wait_timeout::ChildExt;
 
 use super::sandbox::{
-    self, Confinement, Limits, Means, Order, Report, Tier, View, Wanted, make_own,
+    self, Confinement, Limits, Means, Mount, Order, Report, Tier, View, Wanted, make_own,
 };
 use super::{Errand, GRACE, Runner, end, environment};
 use crate::machine;
-use crate::protocol::Ending;
+use crate::protocol::{Ending, Execution, Output};
 
 /// Why a command is refused where it cannot be confined.
 const NO_SANDBOX: &str = "there is no sandbox on this machine, and the user has not allowed commands without one; the files of the workspace can be changed all the same";
 /// Why a command is refused that is to be kept off the network where nothing confines it.
 const NO_WALL: &str = "it is to run without the network, and nothing here can keep it off: commands run with the user's own rights";
+
+/// How long all tools together may take to say their versions, and how much they may say, in characters.
+const TOOLS_PATIENCE: Duration = Duration::from_secs(15);
+const TOOLS_LIMIT: usize = 100_000;
 
 /// How many bytes of what a probe writes are told.
 const SAID: u64 = 300;
@@ -59,6 +64,27 @@ impl Runner {
         machine::find(name, folders, &|path| self.shows(path))
     }
 
+    /// The tools that commands find here, with their versions, as a command learns them that can write nothing.
+    /// Where no command can be confined, none is started, and they are named only.
+    pub fn tools(&self, own: &Path) -> Vec<String> {
+        if self.confinement(own).tier.confines() {
+            let script = machine::script();
+            let errand = Errand {
+                looks_only: true,
+                timeout: Some(TOOLS_PATIENCE),
+                output_limit: Some(TOOLS_LIMIT),
+                // Nobody waits for it after a crash.
+                lock: Some(Path::new("")),
+                ..Errand::new(&script, &self.workspace, own)
+            };
+            let Execution { ending, output, .. } = self.run(&errand, &|| false);
+            if let (Ending::Exited(0), Output::Together(said)) = (ending, output) {
+                return machine::tools_in(&said.head);
+            }
+        }
+        machine::tools(&|path| self.shows(path))
+    }
+
     /// The walls that a command gets.
     ///
     /// # Errors
@@ -71,6 +97,9 @@ impl Runner {
             None if errand.open => Walls { means: Means::Open, view: None },
             None => return Err(io::Error::other(NO_SANDBOX)),
         };
+        if let Some(reason) = walls.view.and_then(View::refused) {
+            return Err(io::Error::other(reason));
+        }
         let refused = match errand.network {
             Some(false) if walls.means == Means::Open => Some(NO_WALL.to_owned()),
             // What holds for the settings was found out with the tier.
@@ -183,7 +212,10 @@ impl Runner {
         let mut mounts = Vec::new();
         if let Some(view) = view {
             make_own(errand.own, view.user)?;
-            mounts = view.mounts(errand, network);
+            mounts = view.mounts(errand, network)?;
+            if errand.looks_only {
+                mounts = mounts.into_iter().filter_map(read_only).collect();
+            }
             for (name, folder) in view.variables(means) {
                 environment::set(&mut environment, name, folder);
             }
@@ -196,8 +228,8 @@ impl Runner {
             environment::set(&mut environment, "TMPDIR", temporary);
         } else {
             mounts.extend(self.hidden.iter().map(|at| match at.clone() {
-                at if self.shown.as_ref() == Some(&at) => sandbox::Mount::Show { at },
-                at => sandbox::Mount::Cover { at },
+                at if self.shown.as_ref() == Some(&at) => Mount::Show { at },
+                at => Mount::Cover { at },
             }));
         }
         if let Some(fault) = environment::fault(errand.environment) {
@@ -224,6 +256,15 @@ impl Runner {
             mounts,
             probe: false,
         })
+    }
+}
+
+/// The same not to be written, but for what commands have for themselves, which lies elsewhere than they see it.
+fn read_only(mount: Mount) -> Option<Mount> {
+    match mount {
+        Mount::Write { from, to } if from.path == to => Some(Mount::Read { from, to }),
+        Mount::Pin { .. } => None,
+        mount => Some(mount),
     }
 }
 

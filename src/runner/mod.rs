@@ -93,6 +93,8 @@ pub struct Errand<'a> {
     pub network: Option<bool>,
     /// As [`Runner::lock`], for this command alone; None for that.
     pub lock: Option<&'a Path>,
+    /// Whether it only looks: the workspace, and what else commands may write, it cannot.
+    pub looks_only: bool,
     /// Is shown what it writes while it runs.
     pub seen: Option<&'a Arc<Glimpse>>,
 }
@@ -114,6 +116,7 @@ impl<'a> Errand<'a> {
             output_limit: None,
             network: None,
             lock: None,
+            looks_only: false,
             seen: None,
         }
     }

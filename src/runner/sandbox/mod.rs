@@ -4,10 +4,13 @@
 //!
 //! ```text
 //! order    what a helper is told          view     what a command sees of this machine
-//! tier     which walls this machine has   report   what a helper says at its end
-//! linux    the helper on Linux            other    the helper elsewhere
+//! held     what is shown, by identity     report   what a helper says at its end
+//! tier     which walls this machine has   other    the helper elsewhere
+//! linux    the helper on Linux
 //! ```
 
+#[cfg(target_os = "linux")]
+mod held;
 #[cfg(target_os = "linux")]
 mod linux;
 mod order;

@@ -21,15 +21,31 @@ pub(in crate::runner) enum Means {
     Open,
 }
 
+/// A file or folder that commands are shown, and its identity when it was chosen: by its path alone,
+/// whoever puts a link in its place would choose another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::runner) struct Held {
+    /// Where it is; no component of this is a link.
+    pub(in crate::runner) path: PathBuf,
+    /// Device and inode of the folder. Of a file, those of the folder that contains it: editors and
+    /// installers replace files.
+    pub(in crate::runner) device: u64,
+    pub(in crate::runner) inode: u64,
+    pub(in crate::runner) is_folder: bool,
+    /// The setting that names it; a command is not run if something else is there by now. Empty for
+    /// what nobody named, which is then not shown.
+    pub(in crate::runner) setting: String,
+}
+
 /// A piece of the root that a command sees. Later ones lie over earlier ones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::runner) enum Mount {
     /// `from` as it is, not to be written, at `to`.
-    Read { from: PathBuf, to: PathBuf },
+    Read { from: Held, to: PathBuf },
     /// `from`, to be written, at `to`.
-    Write { from: PathBuf, to: PathBuf },
-    /// The folder `at`; what is written there is forgotten with the command.
-    Overlay { at: PathBuf },
+    Write { from: Held, to: PathBuf },
+    /// The folder `from`, at `at`; what is written there is forgotten with the command.
+    Overlay { from: Held, at: PathBuf },
     /// A link.
     Link { to: PathBuf, at: PathBuf },
     /// An empty file or folder in the place of what is there, if something is.
@@ -134,9 +150,9 @@ impl Order {
         }
         for mount in &self.mounts {
             match mount {
-                Mount::Read { from, to } => words.add("read", [from, to]),
-                Mount::Write { from, to } => words.add("write", [from, to]),
-                Mount::Overlay { at } => words.add("overlay", [at]),
+                Mount::Read { from, to } => words.add_held("read", from, to),
+                Mount::Write { from, to } => words.add_held("write", from, to),
+                Mount::Overlay { from, at } => words.add_held("overlay", from, at),
                 Mount::Link { to, at } => words.add("link", [to, at]),
                 Mount::Cover { at } => words.add("cover", [at]),
                 Mount::Show { at } => words.add("show", [at]),
@@ -182,9 +198,11 @@ impl Order {
                     };
                 }
                 "env" => order.environment.push((words.next()?, words.next()?)),
-                "read" => order.mounts.push(Mount::Read { from: path()?, to: path()? }),
-                "write" => order.mounts.push(Mount::Write { from: path()?, to: path()? }),
-                "overlay" => order.mounts.push(Mount::Overlay { at: path()? }),
+                "read" => order.mounts.push(Mount::Read { from: held(&mut path)?, to: path()? }),
+                "write" => order.mounts.push(Mount::Write { from: held(&mut path)?, to: path()? }),
+                "overlay" => {
+                    order.mounts.push(Mount::Overlay { from: held(&mut path)?, at: path()? });
+                }
                 "link" => order.mounts.push(Mount::Link { to: path()?, at: path()? }),
                 "cover" => order.mounts.push(Mount::Cover { at: path()? }),
                 "show" => order.mounts.push(Mount::Show { at: path()? }),
@@ -209,6 +227,24 @@ impl Words {
         self.0.push(word.into());
         self.0.extend(operands.into_iter().map(|operand| operand.as_ref().to_owned()));
     }
+
+    fn add_held(&mut self, word: &str, from: &Held, to: &Path) {
+        let Held { path, device, inode, is_folder, setting } = from;
+        self.add(word, [path]);
+        self.0
+            .extend([device.to_string(), inode.to_string(), is_folder.to_string()].map(Into::into));
+        self.0.extend([setting.into(), to.into()]);
+    }
+}
+
+fn held(path: &mut impl FnMut() -> Option<PathBuf>) -> Option<Held> {
+    Some(Held {
+        path: path()?,
+        device: number(path().map(OsString::from))?,
+        inode: number(path().map(OsString::from))?,
+        is_folder: number(path().map(OsString::from))?,
+        setting: path()?.to_str()?.to_owned(),
+    })
 }
 
 fn number<T: std::str::FromStr>(word: Option<OsString>) -> Option<T> {
@@ -249,7 +285,7 @@ impl Mount {
     pub(in crate::runner) fn at(&self) -> &Path {
         match self {
             Self::Read { to, .. } | Self::Write { to, .. } => to,
-            Self::Overlay { at }
+            Self::Overlay { at, .. }
             | Self::Link { at, .. }
             | Self::Cover { at }
             | Self::Show { at }
@@ -265,6 +301,13 @@ mod tests {
 
     #[test]
     fn an_order_survives_its_journey() {
+        let held = |path: &str, setting: &str| Held {
+            path: path.into(),
+            device: 1,
+            inode: u64::MAX,
+            is_folder: setting.is_empty(),
+            setting: setting.to_owned(),
+        };
         let order = Order {
             parent: 7,
             means: Means::Bwrap,
@@ -276,9 +319,9 @@ mod tests {
             network: true,
             limits: Limits { processes: 9, file: 0, memory: 1 << 40 },
             mounts: vec![
-                Mount::Read { from: "/a".into(), to: "/b".into() },
-                Mount::Write { from: "run".into(), to: "/b c".into() },
-                Mount::Overlay { at: "/o".into() },
+                Mount::Read { from: held("/a", ""), to: "/b".into() },
+                Mount::Write { from: held("run", "sandbox.writable"), to: "/b c".into() },
+                Mount::Overlay { from: held("/o", ""), at: "/o".into() },
                 Mount::Link { to: "usr/lib".into(), at: "/lib".into() },
                 Mount::Cover { at: "/c".into() },
                 Mount::Show { at: "/s".into() },

@@ -132,8 +132,16 @@ pub(super) mod view {
             true
         }
 
-        pub(in crate::runner) fn mounts(&self, _: &Errand, _network: bool) -> Vec<Mount> {
-            Vec::new()
+        pub(in crate::runner) fn mounts(
+            &self,
+            _: &Errand,
+            _network: bool,
+        ) -> std::io::Result<Vec<Mount>> {
+            Ok(Vec::new())
+        }
+
+        pub(in crate::runner) fn refused(&self) -> Option<&str> {
+            None
         }
 
         pub(in crate::runner) fn variables(

@@ -19,6 +19,7 @@ use libc::c_int;
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
 
 use super::super::MARK;
+use super::super::held::cannot_show;
 use super::super::order::{Means, Mount, Order};
 use super::super::report::Facts;
 use super::group::Group;
@@ -31,8 +32,6 @@ use super::{
 
 /// No other bwrap than the system's: one on the PATH could be anybody's.
 const PROGRAM: &str = "/usr/bin/bwrap";
-/// Where this program stands in the command's view.
-const HELPER: &str = "/run/deaddrop";
 /// What the inner helper says before the command takes its place.
 const STARTED: &str = "+";
 /// bwrap takes 9,000 words; some come after those of protected files.
@@ -57,6 +56,9 @@ pub(super) fn run(order: &Order, group: Option<&Group>, told: &'static Told) -> 
             .environment
             .extend(probe::surroundings().ok().map(|outside| (probe::OUTSIDE.into(), outside)));
     }
+    // By handle: bwrap would look up a path, and another program may stand there by now.
+    let own = open("/proc/self/exe", OFlags::PATH, Mode::empty())
+        .map_err(while_("find deaddrop's program"))?;
     // bwrap ends before the init of its namespace does: that one is to come to us, and be ended.
     adopt();
     let first = fork_first().map_err(while_("start a process"))?;
@@ -66,7 +68,7 @@ pub(super) fn run(order: &Order, group: Option<&Group>, told: &'static Told) -> 
             if let Some((user, group)) = order.user {
                 walls::become_user(user, group).map_err(while_("become the workspace's owner"))?;
             }
-            let (mut bwrap, _files) = command(&order, &channel)?;
+            let (mut bwrap, _files) = command(&order, &channel, &own)?;
             Err(bwrap.exec()).map_err(while_("start bwrap"))
         };
         let _ = run().inspect_err(|reason| told.failed(reason));
@@ -107,6 +109,10 @@ pub(in super::super) fn inside(channel: c_int) -> ! {
     // SAFETY: the one that started us left it open for this, and nothing else here uses it.
     let mut channel = unsafe { UnixStream::from_raw_fd(channel) };
     let _ = rustix::io::fcntl_setfd(&channel, rustix::io::FdFlags::CLOEXEC);
+    // Nothing else that bwrap handed on reaches the command.
+    // SAFETY: a system call on integers.
+    let closed =
+        unsafe { libc::syscall(libc::SYS_close_range, 3, c_int::MAX, libc::CLOSE_RANGE_CLOEXEC) };
     let order = Order::receive(&mut channel);
     let say = |what: &[u8]| {
         let _ = rustix::io::write(&channel, what);
@@ -114,6 +120,9 @@ pub(in super::super) fn inside(channel: c_int) -> ! {
     close_to_others();
     let run = || -> Step<Infallible> {
         let order = order.as_ref().ok_or("cannot understand what to run")?;
+        if closed != 0 {
+            return Err("cannot close what bwrap handed on; that needs Linux 5.11".into());
+        }
         let facts = walls::raise(order)?;
         say(STARTED.as_bytes());
         if order.probe {
@@ -132,10 +141,9 @@ pub(in super::super) fn inside(channel: c_int) -> ! {
 }
 
 /// bwrap with the root of this order, and inside it this program with the rest of the order. The
-/// inner one tells on `channel`. The files are for bwrap to read, and stay open until it is started.
-fn command(order: &Order, channel: &OwnedFd) -> Step<(Command, Vec<OwnedFd>)> {
+/// inner one is `own`, and tells on `channel`. The files are for bwrap to read, and stay open until it is started.
+fn command(order: &Order, channel: &OwnedFd, own: &OwnedFd) -> Step<(Command, Vec<OwnedFd>)> {
     let mut files = Vec::new();
-    let helper = std::env::current_exe().map_err(while_("find deaddrop's program"))?;
     let mut options = Options::default();
     options.add(["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--die-with-parent"]);
     options.add(["--new-session", "--cap-drop", "ALL"]);
@@ -150,7 +158,7 @@ fn command(order: &Order, channel: &OwnedFd) -> Step<(Command, Vec<OwnedFd>)> {
         if options.words > MOST_WORDS && matches!(mount, Mount::Keep { .. } | Mount::Pin { .. }) {
             continue;
         }
-        options.mount(mount, &mut files).map_err(while_("open /dev/null"))?;
+        options.mount(mount, &mut files).map_err(|e| cannot_show(mount.at(), e))?;
     }
     options.add(["--proc", "/proc", "--dev", "/dev"]);
     for path in KERNEL_SETTINGS {
@@ -164,7 +172,6 @@ fn command(order: &Order, channel: &OwnedFd) -> Step<(Command, Vec<OwnedFd>)> {
             options.add([Path::new("--ro-bind"), Path::new("/dev/null"), &path]);
         }
     }
-    options.add([Path::new("--ro-bind"), &helper, Path::new(HELPER)]);
     options.add([Path::new("--chdir"), &order.folder]);
     options.add(["--remount-ro", "/"]);
     let list = options.file().map_err(while_("write bwrap's options"))?;
@@ -172,7 +179,11 @@ fn command(order: &Order, channel: &OwnedFd) -> Step<(Command, Vec<OwnedFd>)> {
     bwrap.env_clear();
     // Everybody can read a process's arguments.
     bwrap.arg("--args").arg(list.as_raw_fd().to_string());
-    bwrap.args(["--", HELPER, MARK]).arg(channel.as_raw_fd().to_string());
+    bwrap
+        .arg("--")
+        .arg(format!("/proc/self/fd/{}", own.as_raw_fd()))
+        .arg(MARK)
+        .arg(channel.as_raw_fd().to_string());
     files.push(list);
     Ok((bwrap, files))
 }
@@ -209,14 +220,19 @@ impl Options {
     fn mount(&mut self, mount: &Mount, files: &mut Vec<OwnedFd>) -> io::Result<()> {
         let mut add = |how: &str, from: &Path, to: &Path| self.add([Path::new(how), from, to]);
         match mount {
-            // What we see as root the workspace's owner may not, and bwrap stops at what it cannot
-            // see.
-            Mount::Read { from, .. } | Mount::Overlay { at: from } if !from.exists() => {}
-            Mount::Read { from, to } => add("--ro-bind", from, to),
-            Mount::Write { from, to } => add("--bind", from, to),
             // Older versions have no overlays: the cache can be read, which most tools do without
             // more.
-            Mount::Overlay { at } => add("--ro-bind", at, at),
+            Mount::Read { from, to: at }
+            | Mount::Overlay { from, at }
+            | Mount::Write { from, to: at } => {
+                let writable = matches!(mount, Mount::Write { .. });
+                let Some(found) = from.open(writable)?.map(OwnedFd::from) else { return Ok(()) };
+                rustix::io::fcntl_setfd(&found, rustix::io::FdFlags::empty())?;
+                let how = if writable { "--bind-fd" } else { "--ro-bind-fd" };
+                // It compares what it mounted with this, and closes it.
+                add(how, Path::new(&found.as_raw_fd().to_string()), at);
+                files.push(found);
+            }
             Mount::Link { to, at } => add("--symlink", to, at),
             Mount::Show { at } if is_file(at) => add("--ro-bind", at, at),
             Mount::Cover { at } | Mount::Show { at } if at.is_dir() => self.cover_folder(at),

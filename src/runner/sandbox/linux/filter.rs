@@ -115,6 +115,31 @@ const OF_A_PROCESS: &[(i64, u8, OfKind)] = &[
     (libc::SYS_setpriority, 1, Some((0, 0))),
     (libc::SYS_ioprio_set, 1, Some((0, 1))),
 ];
+/// Calls that give a file a mode, by the argument that is the mode and, where it counts only for what is
+/// created, the argument of the flags.
+const WITH_MODE: &[(i64, u8, Option<u8>)] = &[
+    (libc::SYS_fchmod, 1, None),
+    (libc::SYS_fchmodat, 2, None),
+    // fchmodat2, newer than the table of numbers.
+    (452, 2, None),
+    (libc::SYS_mkdirat, 2, None),
+    (libc::SYS_mknodat, 2, None),
+    (libc::SYS_openat, 3, Some(2)),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1, None),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1, None),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mkdir, 1, None),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1, None),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 2, Some(1)),
+];
+/// Set-user-ID and set-group-ID: outside the sandbox, others would run such a file with the person's rights.
+const SET_IDS: [u64; 2] = [0o4000, 0o2000];
+/// The flags of an open that creates.
+const CREATING: [i32; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
 /// All flags of `clone` and `unshare` that make a namespace.
 const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWNS,
@@ -136,8 +161,11 @@ pub(super) fn apply(means: Means, network: bool) -> Step<()> {
     let families = families(means, network);
     for (rules, errno) in [
         (refused(means).map_err(while_("make a filter of system calls"))?, libc::EPERM),
-        // Not made for filters: its arguments lie in memory. Programs fall back to `clone`.
-        (BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS),
+        // Not made for filters: their arguments lie in memory. Programs fall back to `clone` and `openat`.
+        (
+            BTreeMap::from([(libc::SYS_clone3, Vec::new()), (libc::SYS_openat2, Vec::new())]),
+            libc::ENOSYS,
+        ),
         (families.map_err(while_("make a filter of sockets"))?, libc::EAFNOSUPPORT),
     ] {
         let action = SeccompAction::Errno(errno.unsigned_abs());
@@ -176,6 +204,26 @@ fn refused(means: Means) -> Made<Rules> {
     rules.insert(libc::SYS_unshare, all.map(flag).collect::<Made<_>>()?);
     let typing = TYPING.iter().map(|number| rule(&[(1, SeccompCmpOp::Eq, *number)]));
     rules.insert(libc::SYS_ioctl, typing.collect::<Made<_>>()?);
+    for (call, mode, flags) in WITH_MODE {
+        rules.insert(*call, set_ids(*mode, *flags)?);
+    }
+    Ok(rules)
+}
+
+/// A mode with one of these bits, in a call that creates where that is what flags tell.
+fn set_ids(mode: u8, flags: Option<u8>) -> Made<Vec<SeccompRule>> {
+    let mut rules = Vec::new();
+    for bit in SET_IDS {
+        let has_bit = (mode, SeccompCmpOp::MaskedEq(bit), bit);
+        let Some(flags) = flags else {
+            rules.push(rule(&[has_bit])?);
+            continue;
+        };
+        for flag in CREATING.map(|flag| u64::from(flag.unsigned_abs())) {
+            let creates = (flags, SeccompCmpOp::MaskedEq(flag), flag);
+            rules.push(rule(&[creates, has_bit.clone()])?);
+        }
+    }
     Ok(rules)
 }
 

@@ -283,10 +283,33 @@ fn try_command(
     })
 }
 
-/// Landlock and seccomp alone. Whatever the command leaves behind comes to this process.
+/// Landlock and seccomp alone. Whatever the command leaves behind comes to this process. It is not the command's
+/// parent, which a command can easily kill.
 fn as_subreaper(order: &Order, group: Option<&Group>, told: &'static Told) -> Step<()> {
     adopt();
     close_to_others();
+    let helper = std::process::id();
+    let parent = fork_first().map_err(while_("start a process"))?;
+    if parent == 0 {
+        die_at_once_with(helper);
+        // SAFETY: closes a descriptor of ours that nothing here uses.
+        unsafe { libc::close(REPORT) };
+        if let Err(reason) = as_parent(order, group, told) {
+            told.failed(&reason);
+        }
+        // SAFETY: ends this process.
+        unsafe { libc::_exit(0) }
+    }
+    forget_output();
+    wait_for(parent);
+    let mut facts = Facts::default();
+    facts.add_if(Mechanism::Subreaper, end_children());
+    told.found(facts);
+    Ok(())
+}
+
+/// Starts the command and waits for it.
+fn as_parent(order: &Order, group: Option<&Group>, told: &'static Told) -> Step<()> {
     let parent = std::process::id();
     let shell = fork_first().map_err(while_("start a process"))?;
     if shell == 0 {
@@ -309,13 +332,7 @@ fn as_subreaper(order: &Order, group: Option<&Group>, told: &'static Told) -> St
         };
         let _ = walls().inspect_err(|reason| told.failed(reason)).and_then(|facts| {
             // After the change of credentials, which would undo it.
-            // SAFETY: plain system calls on integers.
-            unsafe {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong);
-                if u32::try_from(libc::getppid()) != Ok(parent) {
-                    libc::_exit(1);
-                }
-            }
+            die_at_once_with(parent);
             become_command(order, facts, None, told)
         });
         // SAFETY: ends this process.
@@ -325,10 +342,18 @@ fn as_subreaper(order: &Order, group: Option<&Group>, told: &'static Told) -> St
     if let Some(status) = wait_for(shell) {
         told.ended(status);
     }
-    let mut facts = Facts::default();
-    facts.add_if(Mechanism::Subreaper, end_children());
-    told.found(facts);
     Ok(())
+}
+
+/// The end of this process's parent is its own.
+fn die_at_once_with(parent: u32) {
+    // SAFETY: plain system calls on integers.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong);
+        if u32::try_from(libc::getppid()) != Ok(parent) {
+            libc::_exit(1);
+        }
+    }
 }
 
 /// The output belongs to the command alone: its pipe must close when the last of it is gone.

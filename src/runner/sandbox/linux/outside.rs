@@ -74,12 +74,8 @@ pub(in crate::runner) struct Orphans {
 }
 
 impl Orphans {
-    /// From now on orphans come to this process.
+    /// What is there before a command.
     pub(in crate::runner) fn expect() -> Self {
-        // SAFETY: a system call on integers.
-        unsafe {
-            libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as c_ulong);
-        }
         Self { known: children::of_this_process().map(without_helpers) }
     }
 

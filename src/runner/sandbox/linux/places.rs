@@ -7,12 +7,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, Uid, chmodat, chownat, fstat, mkdirat,
-    openat, renameat_with, unlinkat,
+    AtFlags, FileType, Gid, Mode, OFlags, Uid, chmodat, chownat, fstat, mkdirat, openat, unlinkat,
 };
 use rustix::io::Errno;
 
 use super::super::order::{Mount, Order};
+use crate::atomic::rename_new;
 
 pub(super) const HANDLE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 pub(super) const FOLDER: Mode = Mode::from_bits_retain(0o755);
@@ -114,7 +114,7 @@ pub(super) fn give(
 fn set_aside(here: BorrowedFd, name: &OsStr) -> io::Result<()> {
     let mut aside = name.to_owned();
     aside.push(format!(".aside-{}", uuid::Uuid::new_v4().simple()));
-    Ok(renameat_with(here, name, here, &aside, RenameFlags::NOREPLACE)?)
+    rename_new(here, name, here, &aside)
 }
 
 /// Makes the places that lie in folders of the session's own, for somebody who would follow a link
@@ -122,8 +122,8 @@ fn set_aside(here: BorrowedFd, name: &OsStr) -> io::Result<()> {
 pub(super) fn prepare(order: &Order) -> io::Result<()> {
     for mount in &order.mounts {
         let (at, folder) = match mount {
-            Mount::Read { from, to } | Mount::Write { from, to } => (to, from.is_dir()),
-            Mount::Overlay { at } => (at, true),
+            Mount::Read { from, to } | Mount::Write { from, to } => (to, from.is_folder),
+            Mount::Overlay { at, .. } => (at, true),
             _ => continue,
         };
         let above =
@@ -132,10 +132,11 @@ pub(super) fn prepare(order: &Order) -> io::Result<()> {
         else {
             continue;
         };
-        if from == to {
+        if from.path == *to {
             continue;
         }
-        let mut here = openat(CWD, from, HANDLE | OFlags::DIRECTORY, Mode::empty())?;
+        let Some(here) = from.open(true)? else { continue };
+        let mut here = OwnedFd::from(here);
         let mut left = at.strip_prefix(to).map(names).into_iter().flatten().peekable();
         while let Some(name) = left.next() {
             here = step(here.as_fd(), name, folder || left.peek().is_some(), true, order)?;
@@ -148,6 +149,8 @@ pub(super) fn prepare(order: &Order) -> io::Result<()> {
 mod tests {
     use std::sync::{Barrier, Mutex};
     use std::thread;
+
+    use rustix::fs::CWD;
 
     use super::super::super::order::{Limits, Means};
     use super::*;

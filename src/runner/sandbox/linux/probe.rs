@@ -84,7 +84,33 @@ fn are_refused() -> bool {
             && io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
             && libc::socket(libc::AF_VSOCK, libc::SOCK_STREAM, 0) < 0
             && io::Error::last_os_error().raw_os_error() == Some(libc::EAFNOSUPPORT)
+            && are_set_ids_refused()
     }
+}
+
+/// Whether no call gives a file a set-user-ID or set-group-ID bit. The names lead nowhere, so whatever is
+/// not refused fails in another way.
+fn are_set_ids_refused() -> bool {
+    const NOWHERE: *const libc::c_char = c"/proc/deaddrop-probe/x".as_ptr();
+    let fails = |with, call, arguments: [libc::c_long; 4]| {
+        let [a, b, c, d] = arguments;
+        // SAFETY: system calls on integers and a constant string, which change nothing.
+        let done = unsafe { libc::syscall(call, a, b, c, d) };
+        done == -1 && io::Error::last_os_error().raw_os_error() == Some(with)
+    };
+    let name = NOWHERE as libc::c_long;
+    let (here, create) = (libc::AT_FDCWD.into(), libc::O_CREAT.into());
+    [0o4755, 0o2755].into_iter().all(|mode| {
+        [
+            (libc::SYS_fchmod, [-1, mode, 0, 0]),
+            (libc::SYS_fchmodat, [here, name, mode, 0]),
+            (libc::SYS_openat, [here, name, create, mode]),
+            (libc::SYS_mkdirat, [here, name, mode, 0]),
+            (libc::SYS_mknodat, [here, name, mode, 0]),
+        ]
+        .into_iter()
+        .all(|(call, arguments)| fails(libc::EPERM, call, arguments))
+    }) && fails(libc::ENOSYS, libc::SYS_openat2, [here, name, 0, 0])
 }
 
 fn are_processes_bounded(wanted: u64) -> bool {

@@ -14,7 +14,8 @@ use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, MountPropagationFlags, UnmountFlags, mount_change, unmount};
 use rustix::process::{fchdir, pivot_root};
 
-use super::super::order::{Mount, Order};
+use super::super::held::cannot_show;
+use super::super::order::{Held, Mount, Order};
 use super::mounts::{self, READ_ONLY, SAFE};
 use super::places::{self, FOLDER, HANDLE, is_link, names};
 use super::{Step, while_};
@@ -57,6 +58,8 @@ struct Builder<'a> {
     order: &'a Order,
     /// Folders of the session's own, in the command's view: what stands in the way there may go.
     private: Vec<&'a Path>,
+    /// Folders of the person's that commands write: nothing there makes way.
+    written: Vec<&'a Path>,
     overlays: usize,
     user_namespace: bool,
 }
@@ -68,9 +71,7 @@ pub(super) fn enter(order: &Order, user_namespace: bool) -> Step<()> {
     mount_change("/", private).map_err(while_("make the mounts private"))?;
     let mut builder = Builder::new(order, user_namespace)?;
     for mount in &order.mounts {
-        builder
-            .mount(mount)
-            .map_err(|e| format!("cannot show {} to the command: {e}", mount.at().display()))?;
+        builder.mount(mount).map_err(|e| cannot_show(mount.at(), e))?;
     }
     builder.proc().map_err(while_("mount /proc"))?;
     builder.dev().map_err(while_("make /dev"))?;
@@ -79,14 +80,19 @@ pub(super) fn enter(order: &Order, user_namespace: bool) -> Step<()> {
 
 impl<'a> Builder<'a> {
     fn new(order: &'a Order, user_namespace: bool) -> Step<Self> {
-        let private = order.mounts.iter().filter_map(|mount| match mount {
-            Mount::Write { from, to } if from != to => Some(to.as_path()),
-            _ => None,
-        });
+        let (mut private, mut written) = (Vec::new(), Vec::new());
+        for mount in &order.mounts {
+            match mount {
+                Mount::Write { from, to } if from.path == *to => written.push(to.as_path()),
+                Mount::Write { to, .. } => private.push(to.as_path()),
+                _ => {}
+            }
+        }
         let builder = Self {
             root: tmpfs("0755", "16m").map_err(while_("make a root"))?,
             order,
-            private: private.collect(),
+            private,
+            written,
             overlays: 0,
             user_namespace,
         };
@@ -117,7 +123,7 @@ impl<'a> Builder<'a> {
         match mount {
             Mount::Read { from, to } => self.bind(from, to, READ_ONLY),
             Mount::Write { from, to } => self.bind(from, to, SAFE),
-            Mount::Overlay { at } => self.overlay(at),
+            Mount::Overlay { from, at } => self.overlay(from, at),
             Mount::Link { to, at } => {
                 let (folder, name) = self.parent(at)?;
                 Ok(symlinkat(to, &folder, name)?)
@@ -129,14 +135,9 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn bind(&self, from: &Path, to: &Path, flags: MountAttrFlags) -> io::Result<()> {
-        let tree = match mounts::tree(from, flags) {
-            // Gone since deaddrop looked: then less is seen. What commands write to must be there.
-            Err(e) if e.kind() == io::ErrorKind::NotFound && flags == READ_ONLY => return Ok(()),
-            tree => tree?,
-        };
-        let kind = FileType::from_raw_mode(fstat(&tree)?.st_mode);
-        mounts::put(&tree, self.place(to, kind == FileType::Directory)?)
+    fn bind(&self, from: &Held, to: &Path, flags: MountAttrFlags) -> io::Result<()> {
+        let Some(found) = from.open(flags == SAFE)? else { return Ok(()) };
+        mounts::put(mounts::tree_at(found, flags)?, self.place(to, from.is_folder)?)
     }
 
     /// Mounts what is at a place over itself; what is not there needs it not.
@@ -174,11 +175,8 @@ impl<'a> Builder<'a> {
         mounts::put(mounts::tree_at(empty, READ_ONLY)?, there)
     }
 
-    fn overlay(&mut self, at: &Path) -> io::Result<()> {
-        // Gone since deaddrop looked.
-        if !at.is_dir() {
-            return Ok(());
-        }
+    fn overlay(&mut self, from: &Held, at: &Path) -> io::Result<()> {
+        let Some(found) = from.open(false)? else { return Ok(()) };
         let scratch = self.look(Path::new(SCRATCH))?;
         self.overlays += 1;
         let option = |name: &str| -> io::Result<OsString> {
@@ -188,7 +186,7 @@ impl<'a> Builder<'a> {
             Ok(format!("/proc/self/fd/{}/{name}", scratch.as_raw_fd()).into())
         };
         let (upper, work) = (option("upper")?, option("work")?);
-        let lower = escaped(at.as_os_str());
+        let lower = OsString::from(format!("/proc/self/fd/{}", found.as_raw_fd()));
         let mut options: Vec<(&str, &OsStr)> =
             vec![("lowerdir", &lower), ("upperdir", &upper), ("workdir", &work)];
         if self.user_namespace {
@@ -265,8 +263,11 @@ impl<'a> Builder<'a> {
     /// A file or folder to mount on, made where it is missing.
     fn place(&self, at: &Path, folder: bool) -> io::Result<OwnedFd> {
         // In a folder that only commands use, an earlier one may have put something.
+        let is_within = |tops: &[&Path], path: &Path| {
+            tops.iter().any(|top| path != *top && path.starts_with(top))
+        };
         let is_private =
-            |path: &Path| self.private.iter().any(|top| path != *top && path.starts_with(top));
+            |path: &Path| is_within(&self.private, path) && !is_within(&self.written, path);
         if !is_private(at)
             && let Ok(found) = self.look(at)
         {
@@ -289,17 +290,4 @@ impl<'a> Builder<'a> {
 
 fn tmpfs(mode: &str, size: &str) -> io::Result<OwnedFd> {
     mounts::new("tmpfs", &[("mode", OsStr::new(mode)), ("size", OsStr::new(size))], SAFE)
-}
-
-/// A path as a value of `lowerdir`, where a colon stands between paths.
-fn escaped(path: &OsStr) -> OsString {
-    use std::os::unix::ffi::{OsStrExt, OsStringExt};
-    let mut out = Vec::new();
-    for byte in path.as_bytes() {
-        if matches!(byte, b'\\' | b':' | b',') {
-            out.push(b'\\');
-        }
-        out.push(*byte);
-    }
-    OsString::from_vec(out)
 }

@@ -2,19 +2,25 @@
 //! by Landlock and seccomp what it could still reach.
 #![allow(unsafe_code)]
 
+use std::ffi::OsStr;
+use std::fmt::Display;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
-    PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus,
-    Scope,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd,
+    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 use libc::{c_ulong, gid_t, uid_t};
+use rustix::fs::{Dir, FileType, Mode, OFlags, openat};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
+use super::super::held::{self, cannot_show};
 use super::super::order::{Means, Mount, Order};
 use super::super::report::{Facts, Mechanism};
+use super::places::{HANDLE, is_link};
 use super::{Step, filter, limits, while_};
 
 /// The highest number of a capability that the kernel's interface has room for.
@@ -35,7 +41,7 @@ pub(super) fn raise(order: &Order) -> Step<Facts> {
     drop_capabilities().map_err(while_("give up capabilities"))?;
     rustix::thread::set_no_new_privs(true).map_err(while_("refuse new rights"))?;
     limits::set(order.limits)?;
-    let scoped = confine_files(order).map_err(|e| format!("cannot set up Landlock: {e}"))?;
+    let scoped = confine_files(order)?;
     facts.add_if(Mechanism::Landlock, scoped.is_some());
     facts.add_if(Mechanism::LandlockScope, scoped == Some(true));
     if filter::AVAILABLE {
@@ -81,23 +87,40 @@ pub(super) fn forget_capabilities() -> io::Result<()> {
 
 /// Files that may be read and those that may be written; all others are out of reach. Tells whether
 /// signals and abstract sockets are confined too, or None where this kernel has no Landlock.
-fn confine_files(order: &Order) -> Result<Option<bool>, landlock::RulesetError> {
-    let mut rules = Ruleset::default()
-        .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_all(NEWEST))?
-        .scope(Scope::from_all(NEWEST))?;
-    if order.means == Means::Partial && !order.network {
-        rules = rules.handle_access(AccessNet::from_all(NEWEST))?;
+fn confine_files(order: &Order) -> Step<Option<bool>> {
+    let mut rules = Rules::new(order).map_err(failed)?;
+    let partial = order.means == Means::Partial;
+    if partial {
+        rules.allow_path("/proc".as_ref(), false)?;
+    } else {
+        // With a root of its own a command may read all of that.
+        rules.allow_path("/".as_ref(), false)?;
+        rules.allow_path("/proc".as_ref(), true)?;
+        OWN_DEVICES.iter().try_for_each(|path| rules.allow_path(path.as_ref(), true))?;
     }
-    let mut rules = rules.create()?;
-    let (read, write) = reach(order);
-    for path in read {
-        rules = allow(rules, &path, AccessFs::from_read(NEWEST))?;
+    DEVICES.iter().try_for_each(|path| rules.allow_path(path.as_ref(), true))?;
+    for mount in &order.mounts {
+        match mount {
+            Mount::Read { from, to: at } | Mount::Overlay { from, at } if partial => {
+                if let Some(found) = from.open(false).map_err(|e| cannot_show(at, e))? {
+                    rules.allow_around(found.into(), &from.path)?;
+                }
+            }
+            Mount::Write { from, to } if partial => {
+                if let Some(found) = from.open(true).map_err(|e| cannot_show(to, e))? {
+                    rules.allow(found, true)?;
+                }
+            }
+            // What was not to be shown is not there.
+            Mount::Write { to: at, .. } | Mount::Overlay { at, .. } => {
+                if let Ok((found, _)) = held::open(at) {
+                    rules.allow(found, true)?;
+                }
+            }
+            _ => {}
+        }
     }
-    for path in write {
-        rules = allow(rules, &path, AccessFs::from_all(NEWEST))?;
-    }
-    let status = rules.restrict_self()?;
+    let status = rules.made.restrict_self().map_err(failed)?;
     Ok(match status.ruleset {
         RulesetStatus::NotEnforced => None,
         RulesetStatus::FullyEnforced => Some(true),
@@ -105,64 +128,68 @@ fn confine_files(order: &Order) -> Result<Option<bool>, landlock::RulesetError> 
     })
 }
 
+fn failed(e: impl Display) -> String {
+    format!("cannot set up Landlock: {e}")
+}
+
 fn has_scopes(status: &LandlockStatus) -> bool {
     matches!(status, LandlockStatus::Available { effective_abi, .. } if *effective_abi >= ABI::V6)
 }
 
-/// What is not there needs no rule.
-fn allow(
-    rules: RulesetCreated,
-    path: &Path,
-    access: BitFlags<AccessFs>,
-) -> Result<RulesetCreated, landlock::RulesetError> {
-    match PathFd::new(path) {
-        Ok(handle) => rules.add_rule(PathBeneath::new(handle, access)),
-        Err(_) => Ok(rules),
-    }
+/// Landlock's rules in the making.
+struct Rules<'a> {
+    made: RulesetCreated,
+    covered: Vec<&'a Path>,
 }
 
-/// The places to read and those to write. With a root of its own a command may read all of that.
-fn reach(order: &Order) -> (Vec<PathBuf>, Vec<PathBuf>) {
-    let (mut read, mut write) = (Vec::new(), DEVICES.map(PathBuf::from).to_vec());
-    let partial = order.means == Means::Partial;
-    if partial {
-        read.push("/proc".into());
-    } else {
-        read.push("/".into());
-        write.push("/proc".into());
-        write.extend(OWN_DEVICES.map(PathBuf::from));
-    }
-    let covered: Vec<&Path> = order
-        .mounts
-        .iter()
-        .filter_map(|mount| match mount {
+impl<'a> Rules<'a> {
+    fn new(order: &'a Order) -> Result<Self, RulesetError> {
+        let mut rules = Ruleset::default()
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(AccessFs::from_all(NEWEST))?
+            .scope(Scope::from_all(NEWEST))?;
+        if order.means == Means::Partial && !order.network {
+            rules = rules.handle_access(AccessNet::from_all(NEWEST))?;
+        }
+        let covered = order.mounts.iter().filter_map(|mount| match mount {
             Mount::Cover { at } => Some(at.as_path()),
             _ => None,
-        })
-        .collect();
-    for mount in &order.mounts {
-        match mount {
-            Mount::Read { from, .. } if partial => around(from, &covered, &mut read),
-            Mount::Write { from, .. } if partial => write.push(from.clone()),
-            Mount::Overlay { at } if partial => around(at, &covered, &mut read),
-            Mount::Write { to: at, .. } | Mount::Overlay { at } => write.push(at.clone()),
-            _ => {}
-        }
+        });
+        Ok(Self { made: rules.create()?, covered: covered.collect() })
     }
-    (read, write)
-}
 
-/// All that is in `path`, in as few places as leave out what is covered: Landlock knows no
-/// exceptions.
-fn around(path: &Path, covered: &[&Path], places: &mut Vec<PathBuf>) {
-    if covered.contains(&path) {
-        return;
+    /// A place of the system's; what is not there needs no rule.
+    fn allow_path(&mut self, path: &Path, write: bool) -> Step<()> {
+        PathFd::new(path).map_or(Ok(()), |found| self.allow(found, write))
     }
-    if !covered.iter().any(|cover| cover.starts_with(path)) {
-        places.push(path.to_owned());
-        return;
+
+    fn allow(&mut self, found: impl AsFd, write: bool) -> Step<()> {
+        let access = if write { AccessFs::from_all(NEWEST) } else { AccessFs::from_read(NEWEST) };
+        (&mut self.made).add_rule(PathBeneath::new(found, access)).map_err(failed)?;
+        Ok(())
     }
-    for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
-        around(&entry.path(), covered, places);
+
+    /// Allows reading all that is in `path`, in as few rules as leave out what is covered: Landlock
+    /// knows no exceptions. What a link there leads to has rules of its own, or none.
+    fn allow_around(&mut self, found: OwnedFd, path: &Path) -> Step<()> {
+        if self.covered.contains(&path) {
+            return Ok(());
+        }
+        if !self.covered.iter().any(|cover| cover.starts_with(path)) {
+            return self.allow(found, false);
+        }
+        let listed = openat(&found, ".", OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        for entry in listed.and_then(Dir::new).into_iter().flatten().flatten() {
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." || entry.file_type() == FileType::Symlink {
+                continue;
+            }
+            if let Ok(below) = openat(&found, name, HANDLE, Mode::empty())
+                && !is_link(&below).unwrap_or(true)
+            {
+                self.allow_around(below, &path.join(name))?;
+            }
+        }
+        Ok(())
     }
 }

@@ -7,6 +7,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::atomic::read_regular;
+use crate::secrets::holds_secrets;
+
 /// Programs keep passwords and tokens in files of these names.
 const NAMES: [&str; 24] = [
     "pip.conf",
@@ -56,6 +59,23 @@ const DEPTH: usize = 5;
 const CLOSED_DEPTH: usize = 2;
 /// How many entries of one tool are looked at; the nearest first.
 const MOST: usize = 20_000;
+/// A file of such a name that is longer counts as a secret, unread.
+const LONGEST: u64 = 4 << 20;
+
+/// Whether a file is one of those whose contents are kept from outboxes too. Certificates are in files
+/// of the same names as keys, and tools need them.
+fn is_secret(path: &Path, name: &OsStr) -> bool {
+    let may_be_certificate = path
+        .extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("pem") || end.eq_ignore_ascii_case("key"));
+    let is_certificate = || {
+        read_regular(path, LONGEST).is_ok_and(|text| {
+            let has = |part: &[u8]| memchr::memmem::find(&text, part).is_some();
+            has(b"-----BEGIN ") && !has(b"PRIVATE KEY") && !has(b"SECRET KEY")
+        })
+    };
+    name.to_str().is_some_and(holds_secrets) && !(may_be_certificate && is_certificate())
+}
 
 /// Whether a file or folder of this name holds credentials.
 pub(super) fn is_named(name: &OsStr) -> bool {
@@ -87,8 +107,11 @@ pub(super) fn holds_any(file: &Path) -> bool {
     };
     SETTINGS.iter().any(|name| file.ends_with(name))
         && file.is_file()
-        && fs::read_to_string(file).map_or(true, |text| {
-            text.lines().map(str::trim_start).any(|line| !is_comment(line) && tells(line))
+        && read_regular(file, LONGEST).map_or(true, |text| {
+            String::from_utf8_lossy(&text)
+                .lines()
+                .map(str::trim_start)
+                .any(|line| !is_comment(line) && tells(line))
         })
 }
 
@@ -121,7 +144,8 @@ pub(super) fn within(top: &Path, caches: &[&str]) -> Vec<PathBuf> {
                 continue;
             }
             let closed = || depth <= CLOSED_DEPTH && open && is_private_file(&path);
-            if is_named(&name) || (kind.is_file() && (holds_any(&path) || closed())) {
+            let holds_secret = || is_secret(&path, &name) || holds_any(&path) || closed();
+            if is_named(&name) || (kind.is_file() && holds_secret()) {
                 found.push(path);
             } else if kind.is_dir() && LARGE.iter().any(|large| name == *large) {
                 // What npm brings along, which the person may have added to.
@@ -169,6 +193,8 @@ mod tests {
             "tools/x/uv-receipt.toml",
             "versions/node/v22/etc/npmrc",
             "versions/node/v22/lib/node_modules/npm/npmrc",
+            "versions/one/.env",
+            "versions/server.key",
         ];
         for name in secrets {
             file(name, 0o600, "index = \"https://me:word@host/\"\n");
@@ -186,6 +212,7 @@ mod tests {
             file(name, 0o600, "index = \"https://host/a@1:2\"\n");
         }
         file("bin/private-program", 0o700, "");
+        file("ssl/roots.pem", 0o644, "-----BEGIN CERTIFICATE-----\nAA\n");
         file("config.toml", 0o644, "# A token has no place here.\n");
         file("uv-receipt.toml", 0o644, "index = \"https://host/a@1:2\"\n");
         file("lib/credentials.py", 0o644, "");

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::existing;
+use crate::atomic::read_regular;
 
 /// What of a repository tells that it is one.
 const REPOSITORY: [&str; 3] = ["HEAD", "objects", "refs"];
@@ -52,7 +53,9 @@ fn work_tree(folder: &Path) -> Option<PathBuf> {
 /// The text of a plain file that is not long.
 fn text(path: &Path) -> Option<String> {
     let found = fs::symlink_metadata(path).ok()?;
-    (found.is_file() && found.len() < LONGEST).then(|| fs::read_to_string(path).ok())?
+    // Something else can take its place meanwhile.
+    let bytes = found.is_file().then(|| read_regular(path, LONGEST).ok())??;
+    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]

@@ -1,49 +1,11 @@
 //! Links on the way to what a command sees. Mounts stand at real places, while PATH, HOME and the
 //! toolchains' variables name them as the person wrote them: through links that lead there.
 
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::super::order::Mount;
-use super::existing;
-
-/// As many as the kernel follows.
-const MOST: usize = 40;
-
-/// A link on the way to a path.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Link {
-    /// Where it is; no part of this is a link.
-    pub(super) at: PathBuf,
-    /// What it says.
-    to: PathBuf,
-    /// What comes after it.
-    rest: PathBuf,
-}
-
-/// All links that are followed on the way to a path.
-pub(super) fn on_the_way(path: &Path) -> Vec<Link> {
-    let mut links = Vec::new();
-    let mut here = PathBuf::new();
-    let mut left: Vec<PathBuf> =
-        path.components().rev().map(|part| part.as_os_str().into()).collect();
-    while let Some(part) = left.pop() {
-        if part == Path::new("..") {
-            here.pop();
-            continue;
-        }
-        here.push(&part);
-        if let Ok(to) = fs::read_link(&here)
-            && links.len() < MOST
-        {
-            let rest = left.iter().rev().collect();
-            left.extend(to.components().rev().map(|part| part.as_os_str().into()));
-            links.push(Link { at: here.clone(), to, rest });
-            here.pop();
-        }
-    }
-    links
-}
+use super::{existing, read};
+use crate::links::{Link, on_the_way};
 
 /// A folder as it is named somewhere, and which parts of it are to be found under that name.
 #[derive(Debug)]
@@ -104,8 +66,9 @@ pub(super) fn lead(
                 let seen = existing(&path.join(part)).filter(|from| is_seen(from));
                 if let Some(from) = seen {
                     // Joining nothing would add a slash.
-                    let to = place.join(part).components().collect();
-                    add(Mount::Read { from, to });
+                    if let Some(mount) = read(&from, place.join(part).components().collect()) {
+                        add(mount);
+                    }
                 }
             }
             moved.extend(*variable);
@@ -117,12 +80,13 @@ pub(super) fn lead(
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::symlink;
 
     use super::*;
 
-    fn read(path: &Path) -> Mount {
-        Mount::Read { from: path.into(), to: path.into() }
+    fn seen(path: &Path) -> Mount {
+        read(path, path.into()).unwrap()
     }
 
     #[test]
@@ -144,13 +108,13 @@ mod tests {
             .map(|path| Named::whole(root.join(path)));
         let profile = Named::whole(root.join("home/me/.nix-profile/sw"));
         let named: Vec<Named> = named.into_iter().chain([profile]).collect();
-        let (more, moved) = lead(&named, &[read(&root.join("nix/store"))], &[&home]);
+        let (more, moved) = lead(&named, &[seen(&root.join("nix/store"))], &[&home]);
         let link = |at: &str, to: PathBuf| Mount::Link { to, at: root.join(at) };
         let expected = [
             link("run/current-system", "system-1-link".into()),
             link("run/system-1-link", root.join("nix/store/abc")),
             link("home", "var/home".into()),
-            Mount::Read { from: root.join("nix/store/abc/sw"), to: home.join(".nix-profile/sw") },
+            read(&root.join("nix/store/abc/sw"), home.join(".nix-profile/sw")).unwrap(),
         ];
         assert_eq!(more, expected);
         assert!(moved.is_empty());
@@ -168,8 +132,8 @@ mod tests {
         let path = root.join("home/.cargo");
         let named = Named { path, parts, variable: Some("CARGO_HOME") };
         let bin = root.join("disk/cargo/bin");
-        let (more, moved) = lead(&[named], &[read(&bin)], &[&root.join("home")]);
-        assert_eq!(more, [Mount::Read { from: bin, to: root.join("home/.cargo/bin") }]);
+        let (more, moved) = lead(&[named], &[seen(&bin)], &[&root.join("home")]);
+        assert_eq!(more, [read(&bin, root.join("home/.cargo/bin")).unwrap()]);
         assert_eq!(moved, ["CARGO_HOME"]);
     }
 }

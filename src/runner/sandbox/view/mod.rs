@@ -7,13 +7,18 @@ mod git;
 mod links;
 mod toolchains;
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Wanted;
-use super::order::{Means, Mount};
+use super::held::cannot_show;
+use super::order::{Held, Means, Mount};
+use crate::config::written_by_replies;
+use crate::links::{follow, on_the_way};
 use crate::runner::Errand;
 use etc::Etc;
 use links::Named;
@@ -65,6 +70,8 @@ pub(in crate::runner) struct View {
     holds_state: bool,
     /// A link there that leads to something of deaddrop's own.
     link: Option<PathBuf>,
+    /// Why no command is to be run: what a setting names is not to be shown.
+    refused: Option<String>,
 }
 
 impl View {
@@ -88,23 +95,33 @@ impl View {
         };
         let home = home.filter(|home| home.parent().is_some()).unwrap_or_else(|| NO_HOME.into());
 
+        let own = Held::at(workspace, "workspace_dir").map_err(|e| cannot_show(workspace, e))?;
+        let written = Written::of(workspace, &settings.writable);
         let mut mounts = system();
         let homes: Vec<&Path> =
             real_home.iter().map(PathBuf::as_path).chain([home.as_path()]).collect();
         let toolchains::Found { mounts: tools, secrets, variables, mut named } =
-            toolchains::found(&homes, workspace);
+            toolchains::found(&homes, workspace, &written);
         mounts.extend(tools);
         if let Some((repository, name)) = git::repository(workspace) {
-            mounts.push(Mount::Read { from: repository.clone(), to: repository });
+            mounts.extend(read(&repository, repository.clone()));
             named.push(Named::whole(name));
         }
-        let readable = settings.readable.iter().filter_map(|path| existing(path));
-        mounts.extend(readable.map(|path| Mount::Read { from: path.clone(), to: path }));
-        for path in settings.writable.iter().filter_map(|path| existing(path)) {
-            mounts.push(Mount::Write { from: path.clone(), to: path });
-        }
-        let (from, to) = (workspace.to_path_buf(), workspace.to_path_buf());
-        mounts.push(Mount::Write { from, to });
+        let readable = written.all_named(&settings.readable, "sandbox.readable");
+        let writable = written.all_named(&settings.writable, "sandbox.writable");
+        let (readable, mut writable, refused) = match (readable, writable) {
+            (Ok(readable), Ok(writable)) => (readable, writable, None),
+            (Err(reason), _) | (_, Err(reason)) => (Vec::new(), Vec::new(), Some(reason)),
+        };
+        // What lies in the workspace is written with it. A mount of its own would have to be that very
+        // folder for good, where commands may make it anew.
+        writable.retain(|held| {
+            let mut above = readable.iter().map(|above| &above.path);
+            !held.path.starts_with(workspace) || above.any(|above| held.path.starts_with(above))
+        });
+        mounts.extend(readable.into_iter().map(|from| Mount::Read { to: from.path.clone(), from }));
+        let writable = writable.into_iter().chain([own]);
+        mounts.extend(writable.map(|from| Mount::Write { to: from.path.clone(), from }));
         if mounts.iter().all(|mount| !mount.at().starts_with(VAR_TMP)) {
             mounts.push(Mount::Link { to: "/tmp".into(), at: VAR_TMP.into() });
         }
@@ -127,6 +144,7 @@ impl View {
             etc: Arc::new(Mutex::new(Etc::new())),
             holds_state: false,
             link: None,
+            refused,
         };
         view.cover_state(state, *shown);
         let mut secrets: Vec<PathBuf> = secrets.iter().flat_map(|at| view.places_of(at)).collect();
@@ -149,11 +167,17 @@ impl View {
     }
 
     /// The mounts for a command.
-    pub(in crate::runner) fn mounts(&self, errand: &Errand, network: bool) -> Vec<Mount> {
+    pub(in crate::runner) fn mounts(
+        &self,
+        errand: &Errand,
+        network: bool,
+    ) -> io::Result<Vec<Mount>> {
         let Errand { own, protected, pinned, .. } = errand;
+        let own = own.canonicalize()?;
+        let own = |name: &str| Held::at(&own.join(name), "sessions_dir");
         let mut mounts = vec![
-            Mount::Write { from: own.join("tmp"), to: "/tmp".into() },
-            Mount::Write { from: own.join("home"), to: self.home.clone() },
+            Mount::Write { from: own("tmp")?, to: "/tmp".into() },
+            Mount::Write { from: own("home")?, to: self.home.clone() },
         ];
         mounts.extend(self.names.iter().filter(|_| network).cloned());
         mounts.extend(self.mounts.iter().cloned());
@@ -166,7 +190,12 @@ impl View {
         // A folder that is pinned after what it holds would lie over it.
         mounts.extend(pinned.iter().map(|at| Mount::Pin { at: at.clone() }));
         mounts.extend(protected.iter().map(|at| Mount::Keep { at: at.clone() }));
-        mounts
+        Ok(mounts)
+    }
+
+    /// Why no command is to be run, whatever confines it: what a setting names is not to be shown.
+    pub(in crate::runner) fn refused(&self) -> Option<&str> {
+        self.refused.as_deref()
     }
 
     /// What a command has to be told of where its toolchains are: all of it where its HOME is
@@ -185,8 +214,8 @@ impl View {
     /// Where a file is seen, if it is: also under other names than its own.
     fn places_of(&self, path: &Path) -> Vec<PathBuf> {
         let others = self.mounts.iter().filter_map(|mount| match mount {
-            Mount::Read { from, to } if from != to => {
-                path.strip_prefix(from).ok().map(|rest| to.join(rest).components().collect())
+            Mount::Read { from, to } | Mount::Overlay { from, at: to } if from.path != *to => {
+                path.strip_prefix(&from.path).ok().map(|rest| to.join(rest).components().collect())
             }
             _ => None,
         });
@@ -216,7 +245,7 @@ impl View {
         let mut covers = Vec::new();
         let places = state.iter().flat_map(|place| {
             // Who replaces a link on the way leads deaddrop to files of his own.
-            let links = links::on_the_way(place).into_iter().map(|link| link.at);
+            let links = on_the_way(place).into_iter().map(|link| link.at);
             links.chain([place.clone()]).chain(existing(place))
         });
         let places: Vec<PathBuf> = places.flat_map(|place| self.places_of(&place)).collect();
@@ -267,20 +296,82 @@ fn system() -> Vec<Mount> {
         if let Ok(to) = fs::read_link(path) {
             mounts.push(Mount::Link { to, at: path.into() });
         } else if path.is_dir() {
-            mounts.push(Mount::Read { from: path.into(), to: path.into() });
+            mounts.extend(read(path, path.into()));
         }
     }
     for path in SYSTEM.map(Path::new).into_iter().filter(|path| path.is_dir()) {
-        mounts.push(Mount::Read { from: path.into(), to: path.into() });
+        mounts.extend(existing(path).and_then(|real| read(&real, path.into())));
     }
     mounts
+}
+
+/// Shows what is at a path without links, if something is.
+fn read(path: &Path, to: PathBuf) -> Option<Mount> {
+    Some(Mount::Read { from: Held::at(path, "").ok()?, to })
+}
+
+/// Where commands can write, also through links of the person's: a link that is found there may be
+/// one of theirs, and is not followed.
+struct Written {
+    /// The workspace and what settings let them write beside it.
+    own: Vec<PathBuf>,
+    /// The same of other base directories that the person has used.
+    others: BTreeSet<PathBuf>,
+}
+
+impl Written {
+    fn of(workspace: &Path, writable: &[PathBuf]) -> Self {
+        let writable = writable.iter().filter_map(|path| existing(path));
+        let own = [workspace.to_path_buf()].into_iter().chain(writable).collect();
+        Self { own, others: written_by_replies().unwrap_or_default() }
+    }
+
+    /// Where a path leads, or the link on the way that commands could have made.
+    fn real(&self, path: &Path) -> Result<PathBuf, PathBuf> {
+        let (links, real) = follow(path);
+        let mut links = links.into_iter().map(|link| link.at);
+        let is_theirs = |at: &PathBuf| {
+            self.own.iter().chain(&self.others).any(|written| at.starts_with(written))
+        };
+        links.find(is_theirs).map_or(Ok(real), Err)
+    }
+
+    /// What a setting names, as far as it is there.
+    fn all_named(&self, paths: &[PathBuf], setting: &str) -> Result<Vec<Held>, String> {
+        paths.iter().filter_map(|path| self.named(path, setting).transpose()).collect()
+    }
+
+    /// One entry of a setting, if it is there.
+    ///
+    /// # Errors
+    /// It lies where commands can write, and is no plain folder.
+    fn named(&self, path: &Path, setting: &str) -> Result<Option<Held>, String> {
+        let refused = |at: &Path, what: &str| {
+            let why = format!(
+                "{setting} names it, and {} is {what} in a place that commands can write; put a folder there, or remove it from {setting}",
+                at.display()
+            );
+            cannot_show(path, why)
+        };
+        let real = self.real(path).map_err(|link| refused(&link, "a link"))?;
+        let held = match Held::at(&real, setting) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            held => held.map_err(|e| cannot_show(path, e))?,
+        };
+        let is_within =
+            self.own.iter().any(|written| real != *written && real.starts_with(written));
+        if is_within && !held.is_folder {
+            return Err(refused(&real, "a file"));
+        }
+        Ok(Some(held))
+    }
 }
 
 /// `/etc/resolv.conf` is often a link to where nothing else is needed.
 fn names_of_hosts() -> Option<Mount> {
     let names = existing(Path::new("/etc/resolv.conf"))?;
     let is_elsewhere = !names.starts_with("/etc");
-    is_elsewhere.then(|| Mount::Read { from: names.clone(), to: names })
+    if is_elsewhere { read(&names, names.clone()) } else { None }
 }
 
 /// Where a path leads, if to something.
@@ -298,7 +389,7 @@ fn home_of(user: u32) -> Option<PathBuf> {
 }
 
 /// Makes the folder that a session's commands have for themselves, with its HOME and its `/tmp`.
-pub(in crate::runner) fn make_own(own: &Path, user: Option<(u32, u32)>) -> std::io::Result<()> {
+pub(in crate::runner) fn make_own(own: &Path, user: Option<(u32, u32)>) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
     // Of commands that begin at once, one makes it.
     static MAKING: Mutex<()> = Mutex::new(());
@@ -308,14 +399,14 @@ pub(in crate::runner) fn make_own(own: &Path, user: Option<(u32, u32)>) -> std::
     {
         // What a link leads to is nobody's to give away.
         if folder.is_symlink() {
-            return Err(std::io::Error::other(format!(
+            return Err(io::Error::other(format!(
                 "{} is a link, which deaddrop's own folders are not; look at it, and move it away",
                 folder.display()
             )));
         }
         // A command may have closed it to itself, and with it the way to what lies below.
         match fs::set_permissions(&folder, fs::Permissions::from_mode(mode)) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 fs::DirBuilder::new().mode(mode).create(&folder)?;
                 if let Some((user, group)) = user.filter(|_| folder != own) {
                     chown(&folder, Some(user), Some(group))?;

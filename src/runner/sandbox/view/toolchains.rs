@@ -4,9 +4,9 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use super::super::order::Mount;
-use super::credentials;
+use super::super::order::{Held, Mount};
 use super::links::Named;
+use super::{Written, credentials};
 
 /// A folder of a tool.
 struct Tool {
@@ -177,8 +177,12 @@ pub(super) struct Found {
 /// Folders of packages that everybody may read.
 const STORES: [&str; 2] = ["/nix/store", "/gnu/store"];
 
+/// Where programs keep what they could fetch again, and make what links they like: none that is below
+/// it is followed.
+const CACHES: &str = ".cache";
+
 /// Looks into these home folders. What lies in the workspace is seen with it.
-pub(super) fn found(homes: &[&Path], workspace: &Path) -> Found {
+pub(super) fn found(homes: &[&Path], workspace: &Path, written: &Written) -> Found {
     let mut found = Found::default();
     for tool in TOOLS {
         let named = env::var_os(tool.variable).map(PathBuf::from);
@@ -186,7 +190,11 @@ pub(super) fn found(homes: &[&Path], workspace: &Path) -> Found {
         let at_home = homes.iter().map(|home| home.join(tool.folder));
         let at_home = at_home.filter(|_| !tool.folder.is_empty());
         for name in named.into_iter().chain(at_home) {
-            let Ok(folder) = name.canonicalize() else { continue };
+            let is_cache = homes.iter().any(|home| name.starts_with(home.join(CACHES)));
+            if is_cache && name.is_symlink() {
+                continue;
+            }
+            let Ok(folder) = written.real(&name) else { continue };
             // A home folder, or one above it, is no tool whatever a variable says.
             let is_home = homes.iter().any(|home| home.starts_with(&folder));
             if !folder.is_dir() || is_home || folder.starts_with(workspace) {
@@ -203,7 +211,7 @@ pub(super) fn found(homes: &[&Path], workspace: &Path) -> Found {
                 variable: Some(tool.variable).filter(|variable| !variable.is_empty()),
             });
             let at_home = homes.iter().any(|home| folder.starts_with(home));
-            found.add(tool, &folder, at_home);
+            found.add(tool, &folder, at_home, written);
         }
     }
     found
@@ -211,10 +219,12 @@ pub(super) fn found(homes: &[&Path], workspace: &Path) -> Found {
 
 impl Found {
     /// What is seen of a tool that is in this folder.
-    fn add(&mut self, tool: &Tool, folder: &Path, at_home: bool) {
+    fn add(&mut self, tool: &Tool, folder: &Path, at_home: bool, written: &Written) {
+        let held = |part: &Path| Held::at(&written.real(part).ok()?, "").ok();
         if !at_home && !tool.cache.is_empty() {
             // Its folder is not a private one, and it may want to write beside its cache.
-            if self.mount(Mount::Overlay { at: folder.into() }) {
+            let Some(from) = held(folder) else { return };
+            if self.mount(Mount::Overlay { from, at: folder.into() }) {
                 self.secrets.extend(tool.secret.iter().map(|name| folder.join(name)));
                 let read = tool.read.iter().map(|part| folder.join(part));
                 self.secrets.extend(read.filter(|part| credentials::holds_any(part)));
@@ -222,16 +232,18 @@ impl Found {
             }
             return;
         }
-        for part in tool.read.iter().map(|part| join(folder, part)).filter(|part| part.exists()) {
-            if !credentials::holds_any(&part)
-                && self.mount(Mount::Read { from: part.clone(), to: part.clone() })
-                && STORES.iter().all(|store| !part.starts_with(store))
+        for to in tool.read.iter().map(|part| join(folder, part)) {
+            let Some(from) = held(&to).filter(|_| !credentials::holds_any(&to)) else { continue };
+            let real = from.path.clone();
+            if self.mount(Mount::Read { from, to })
+                && STORES.iter().all(|store| !real.starts_with(store))
             {
-                self.secrets.extend(credentials::within(&part, &[]));
+                self.secrets.extend(credentials::within(&real, &[]));
             }
         }
-        for part in tool.cache.iter().map(|part| join(folder, part)).filter(|part| part.is_dir()) {
-            self.mount(Mount::Overlay { at: part });
+        for at in tool.cache.iter().map(|part| join(folder, part)) {
+            let from = held(&at).filter(|from| from.is_folder);
+            from.map(|from| self.mount(Mount::Overlay { from, at }));
         }
     }
 

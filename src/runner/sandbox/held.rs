@@ -1,0 +1,85 @@
+//! What commands are shown, opened without following links and compared with what it was when it was
+//! chosen.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::io::Errno;
+
+use super::order::Held;
+
+const HANDLE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+impl Held {
+    /// What is at this path now.
+    ///
+    /// # Errors
+    /// A component of the path is a link, or nothing is there.
+    pub(in crate::runner) fn at(path: &Path, setting: &str) -> io::Result<Self> {
+        let (_, mut found) = open(path)?;
+        let is_folder = found.is_dir();
+        if !is_folder {
+            (_, found) = open(path.parent().unwrap_or(path))?;
+        }
+        let (path, setting) = (path.to_owned(), setting.to_owned());
+        Ok(Self { path, device: found.dev(), inode: found.ino(), is_folder, setting })
+    }
+
+    /// Opens it; None if it is not to be shown any more and a command can do without it.
+    ///
+    /// # Errors
+    /// A setting names it, and something else is there by now.
+    pub(in crate::runner) fn open(&self, writable: bool) -> io::Result<Option<File>> {
+        match self.try_open() {
+            Ok(handle) => Ok(Some(handle)),
+            // The user whom commands run as may not be able to reach all that we see.
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(None),
+            Err(e) if !writable && e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(_) if self.setting.is_empty() => Ok(None),
+            Err(_) => Err(io::Error::other(format!(
+                "it is not the {} that {} named when deaddrop started; look at what is there now, then start deaddrop again",
+                if self.is_folder { "folder" } else { "file" },
+                self.setting
+            ))),
+        }
+    }
+
+    fn try_open(&self) -> io::Result<File> {
+        let (folder, name) = match (self.path.parent(), self.path.file_name()) {
+            (Some(parent), Some(name)) if !self.is_folder => (parent, Some(name)),
+            _ => (&*self.path, None),
+        };
+        let (handle, found) = open(folder)?;
+        if (found.dev(), found.ino()) != (self.device, self.inode) {
+            return Err(Errno::STALE.into());
+        }
+        let Some(name) = name else { return Ok(handle) };
+        let file = File::from(openat(&handle, name, HANDLE, Mode::empty())?);
+        let kind = file.metadata()?.file_type();
+        if kind.is_symlink() || kind.is_dir() { Err(Errno::STALE.into()) } else { Ok(file) }
+    }
+}
+
+/// Opens a path for looking only; no component of it may be a link.
+pub(in crate::runner) fn open(path: &Path) -> io::Result<(File, Metadata)> {
+    let opened = match openat2(CWD, path, HANDLE, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // Before Linux 5.6, and in some containers.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            let names = path.components().filter(|part| matches!(part, Component::Normal(_)));
+            let root = openat(CWD, "/", HANDLE, Mode::empty());
+            names.fold(root, |here, name| openat(&here?, name.as_os_str(), HANDLE, Mode::empty()))
+        }
+        opened => opened,
+    };
+    let file = File::from(opened?);
+    let found = file.metadata()?;
+    if found.is_symlink() { Err(Errno::LOOP.into()) } else { Ok((file, found)) }
+}
+
+/// What failed about a mount, in words for the person.
+pub(in crate::runner) fn cannot_show(at: &Path, why: impl std::fmt::Display) -> String {
+    format!("cannot show {} to the command: {why}", at.display())
+}
