@@ -4,16 +4,11 @@
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::LazyLock;
-use std::thread;
-use std::time::Duration;
 
 use regex::Regex;
 use sysinfo::System;
-use wait_timeout::ChildExt;
 
 /// The tools that are asked for, and how.
 pub const TOOLS: [(&str, &str); 19] = [
@@ -38,32 +33,8 @@ pub const TOOLS: [(&str, &str); 19] = [
     ("git", "--version"),
 ];
 
-/// Those that may be a module of `python3`, or belong to another one.
+/// Those that may be modules of `python3`, or belong to another one.
 const MODULES: [&str; 2] = ["pip", "pytest"];
-
-/// Says on its first output which of the modules that it is given can be run, as `python3 -m` runs them,
-/// and keeps to itself what they say.
-const ASK_MODULES: &str = r#"
-import os, runpy, sys
-told, names = os.fdopen(os.dup(1), "w"), sys.argv[1:]
-silence = os.open(os.devnull, os.O_WRONLY)
-os.dup2(silence, 1)
-os.dup2(silence, 2)
-for name in names:
-    sys.argv = [name, "--version"]
-    try:
-        runpy.run_module(name, run_name="__main__", alter_sys=True)
-        works = True
-    except SystemExit as end:
-        works = not end.code
-    except BaseException:
-        works = False
-    if works:
-        print(name, file=told, flush=True)
-"#;
-
-/// How long one tool may take to say its version; a slow one is named without it.
-const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The shell that commands are given to, and how.
 pub const SHELL: &str = if cfg!(windows) { "cmd.exe /c" } else { "/bin/sh -c" };
@@ -90,48 +61,60 @@ pub fn shell() -> String {
     }
 }
 
-/// The tools found on PATH that are `seen` by commands, with their versions, asked side by side.
-/// One that does not say its version, or not in time, is named all the same.
-pub fn tools(seen: &dyn Fn(&Path) -> bool) -> Vec<String> {
-    tools_in(&env::var_os("PATH").unwrap_or_default(), seen, PATIENCE)
+/// A script for a shell, in which each tool says its version; [`tools_in`] reads what it writes. Where there is
+/// no `timeout`, they are named without: one of them could take for ever.
+pub fn script() -> String {
+    let tools = TOOLS.map(|(name, flag)| format!("ask {name} {flag} &\n")).concat();
+    let modules = MODULES.map(|name| format!("module {name} &\n")).concat();
+    format!(
+        "exec </dev/null
+cd /
+limit=
+timeout -k 1 1 true 2>/dev/null && limit='timeout -k 1 3'
+has() {{ command -v \"$1\" >/dev/null 2>&1; }}
+ask() {{
+  has \"$1\" || return
+  said=
+  test -n \"$limit\" && said=$({{ $limit \"$@\" 2>&1 || echo '!'; }} | head -c 4000)
+  case $said in *'!') said= ;; esac
+  printf 'tool %s %s\\n' \"$1\" \"$(printf %s \"$said\" | head -n 3 | tr '\\n' ' ')\"
+}}
+module() {{
+  test -n \"$limit\" && has \"$1\" && has python3 || return
+  $limit python3 -m \"$1\" --version >/dev/null 2>&1 || printf 'apart %s\\n' \"$1\"
+}}
+{tools}{modules}wait
+exit 0
+"
+    )
 }
 
-fn tools_in(folders: &OsStr, seen: &dyn Fn(&Path) -> bool, patience: Duration) -> Vec<String> {
-    let found = TOOLS.iter().filter_map(|(name, flag)| {
-        let path = find(name, folders, seen)?;
-        Some((*name, *flag, path))
-    });
-    let found: Vec<(&str, &str, PathBuf)> = found.collect();
-    let python = found.iter().find(|(name, ..)| *name == "python3").map(|(.., path)| path);
-    let modules: Vec<&str> =
-        found.iter().map(|(name, ..)| *name).filter(|name| MODULES.contains(name)).collect();
-    thread::scope(|scope| {
-        let asked = found.iter().map(|(name, flag, path)| {
-            (*name, scope.spawn(move || version(path, &[flag], patience)))
-        });
-        let asked: Vec<_> = asked.collect();
-        // One process for all of them, beside the others.
-        let work = python.filter(|_| !modules.is_empty()).map(|python| {
-            let arguments = [&["-c", ASK_MODULES], modules.as_slice()].concat();
-            // One after the other there.
-            let patience = patience * u32::try_from(modules.len()).unwrap_or(1);
-            scope.spawn(move || said(python, &arguments, patience).unwrap_or_default())
-        });
-        let work = work.map(|thread| thread.join().unwrap_or_default());
+/// The tools in what the script wrote: `pip 24.1`.
+pub fn tools_in(said: &str) -> Vec<String> {
+    let lines = || said.lines().filter_map(|line| line.split_once(' '));
+    let told = |name: &str| {
+        let is_it =
+            |(is, told): &(&str, &str)| *is == "tool" && told.split(' ').next() == Some(name);
+        let (_, said) = lines().find(is_it)?;
+        let version = version_in(said.strip_prefix(name).unwrap_or_default());
         // Another python's: `python3 -m` does not find it, which is how many are started.
-        let is_apart = |name: &str| {
-            MODULES.contains(&name)
-                && work.as_ref().is_some_and(|work| !work.lines().any(|line| line == name))
-        };
-        let named = asked.into_iter().map(|(name, thread)| match thread.join().ok().flatten() {
-            Some(version) if is_apart(name) => {
+        let is_apart = lines().any(|(is, module)| is == "apart" && module == name);
+        Some(match version {
+            Some(version) if is_apart => {
                 format!("{name} {version} (as {name}; python3 -m {name} does not work)")
             }
             Some(version) => format!("{name} {version}"),
             None => name.to_owned(),
-        });
-        named.collect()
-    })
+        })
+    };
+    TOOLS.iter().filter_map(|(name, _)| told(name)).collect()
+}
+
+/// The names of the tools on PATH that are `seen` by commands. None is started.
+pub fn tools(seen: &dyn Fn(&Path) -> bool) -> Vec<String> {
+    let folders = env::var_os("PATH").unwrap_or_default();
+    let found = TOOLS.iter().filter(|(name, _)| find(name, &folders, seen).is_some());
+    found.map(|(name, _)| (*name).to_owned()).collect()
 }
 
 /// The first program of that name in these folders, as `PATH` lists them, that is `seen`.
@@ -155,35 +138,6 @@ fn is_program(path: &Path) -> bool {
     path.is_file()
 }
 
-fn version(path: &Path, arguments: &[&str], patience: Duration) -> Option<String> {
-    version_in(&said(path, arguments, patience)?).map(str::to_owned)
-}
-
-/// What a program says, on its first output or else on its second; None where it cannot be started, or
-/// does not end well and in time.
-fn said(path: &Path, arguments: &[&str], patience: Duration) -> Option<String> {
-    let mut child = Command::new(path)
-        .args(arguments)
-        // Not in the workspace: some tools look for settings where they are started.
-        .current_dir(env::temp_dir())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .ok()?;
-    let (mut out, mut err) = (child.stdout.take()?, child.stderr.take()?);
-    let ended = child.wait_timeout(patience).ok()?;
-    if !ended.is_some_and(|status| status.success()) {
-        let _ = child.kill();
-        let _ = child.wait();
-        return None;
-    }
-    // Both fit a pipe's buffer: nothing that says a version says more.
-    let mut text = [0; 4096];
-    let n = out.read(&mut text).ok().filter(|n| *n > 0).or_else(|| err.read(&mut text).ok())?;
-    Some(String::from_utf8_lossy(&text[..n]).into_owned())
-}
-
 /// The version in what a tool says of itself.
 pub fn version_in(said: &str) -> Option<&str> {
     static VERSION: LazyLock<Regex> =
@@ -199,6 +153,7 @@ fn title(word: &str) -> String {
 #[cfg(all(test, unix))]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
 
     use super::*;
 
@@ -209,64 +164,32 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_on_the_path_is_named_also_without_its_version() {
+    fn a_tool_is_named_also_without_its_version() {
         let folder = tempfile::tempdir().unwrap();
+        let modules = "case \"$*\" in '-m pytest --version') exit 1;; *) echo Python 3.9.1;; esac";
         for (name, text) in [
-            ("python3", "echo Python 3.9.1"),
-            ("pip", "sleep 60"),
-            ("pytest", "exit 1"),
-            ("node", "echo none"),
+            ("python3", modules),
+            ("pip", "echo pip 24.1"),
+            ("pytest", "echo pytest 8.2"),
+            ("node", "exit 1"),
+            ("npm", "echo 7.1; exit 1"),
+            ("bun", "yes 1.2.3"),
+            ("go", "echo none"),
         ] {
             program(folder.path(), name, &format!("#!/bin/sh\n{text}\n"));
         }
         // What cannot be started is there all the same.
-        program(folder.path(), "make", "#!/nowhere\n");
-        fs::write(folder.path().join("git"), "no program").unwrap();
-        let seen = |path: &Path| !path.ends_with("node");
-        let patience = Duration::from_secs(2);
-        let tools = tools_in(folder.path().as_os_str(), &seen, patience);
-        assert!(["python3 3.9.1", "python3"].contains(&&*tools[0]), "{tools:?}");
-        assert_eq!(tools[1..], ["pip", "pytest", "make"]);
-    }
-
-    #[test]
-    fn modules_are_asked_for_in_one_process() {
-        let folder = tempfile::tempdir().unwrap();
-        let log = folder.path().join("log");
-        let python = format!(
-            "#!/bin/sh\necho x >> '{}'\n[ \"$1\" = -c ] || {{ echo Python 3.9.1; exit; }}\nshift 2\n[ \"$*\" = 'pip pytest' ] && echo pip\nexit 0\n",
-            log.display()
-        );
-        program(folder.path(), "python3", &python);
-        program(folder.path(), "pip", "#!/bin/sh\necho pip 24.1\n");
-        program(folder.path(), "pytest", "#!/bin/sh\necho pytest 8.2\n");
-        let patience = Duration::from_mins(1);
-        let tools = tools_in(folder.path().as_os_str(), &|_| true, patience);
+        program(folder.path(), "dotnet", "#!/nowhere\n");
+        fs::write(folder.path().join("ruby"), "no program").unwrap();
+        let path = format!("{}:/usr/bin:/bin", folder.path().display());
+        let mut shell = Command::new("/bin/sh");
+        let said = shell.args(["-c", &script()]).env("PATH", path).output().unwrap();
+        let tools = tools_in(&String::from_utf8_lossy(&said.stdout));
         let alone = "pytest 8.2 (as pytest; python3 -m pytest does not work)";
-        assert_eq!(tools, ["python3 3.9.1", "pip 24.1", alone]);
-        assert_eq!(fs::read_to_string(&log).unwrap().lines().count(), 2);
-    }
-
-    #[test]
-    fn a_python_says_which_modules_it_can_run() {
-        let folders = env::var_os("PATH").unwrap_or_default();
-        let Some(python) = find("python3", &folders, &|_| true) else {
-            eprintln!("SKIPPED: python3 is missing here");
-            return;
-        };
-        let folder = tempfile::tempdir().unwrap();
-        for (name, text) in [
-            ("good.py", "print('good 1.0')\n"),
-            ("ends.py", "import sys\nassert sys.argv[1:] == ['--version']\nsys.exit(0)\n"),
-            ("fails.py", "import sys\nsys.exit(1)\n"),
-            ("raises.py", "raise KeyError('x')\n"),
-        ] {
-            fs::write(folder.path().join(name), text).unwrap();
+        for told in ["python3 3.9.1", "pip 24.1", alone, "node", "npm", "bun 1.2.3", "go", "dotnet"]
+        {
+            assert!(tools.iter().any(|tool| tool == told), "{told}: {tools:?}");
         }
-        let script = format!("import sys; sys.path.insert(0, {:?})\n{ASK_MODULES}", folder.path());
-        let names = ["good", "no_such_module", "fails", "raises", "ends"];
-        let arguments = [&["-c", script.as_str()], names.as_slice()].concat();
-        let told = said(&python, &arguments, Duration::from_mins(1)).unwrap();
-        assert_eq!(told.lines().collect::<Vec<_>>(), ["good", "ends"]);
+        assert_eq!(tools_in("tool x 1.2\napart pip\nmore"), [""; 0]);
     }
 }

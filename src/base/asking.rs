@@ -7,6 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::{Base, Turn};
+use crate::atomic;
 use crate::config::Policy;
 use crate::error::{Error, Result};
 use crate::inbox::{Claimed, Taken};
@@ -250,7 +251,8 @@ fn meant(text: &str, waiting: &[Session]) -> Result<(Session, Verdict), String> 
 /// Whether a file among the approvals names an operation that another session waits with.
 fn answers_another(path: &Path, asking: &Session, waiting: &[Session]) -> bool {
     let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
+    let file = atomic::open_own(File::options().read(true), path);
+    let read = file.and_then(|file| file.take(LONGEST).read_to_string(&mut text));
     let meant = || meant(&text, waiting);
     read.is_ok() && meant().is_ok_and(|(session, _)| session.stem() != asking.stem())
 }

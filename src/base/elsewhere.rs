@@ -9,6 +9,7 @@ use crate::config::{Config, Policy};
 use crate::error::Result;
 use crate::outbox::{self, Files, Requested};
 use crate::place::{Guest, Terms};
+use crate::program::Programs;
 use crate::protocol::rpc::About;
 use crate::protocol::{Asks, Digest, Failure, Operation, RelPath};
 use crate::session::record::Begin;
@@ -26,7 +27,7 @@ const WHOLES: usize = 64;
 impl Base {
     /// The guest of the settings, not reached yet.
     pub(super) fn guest_of(config: &Config, stop: &Stop) -> Option<Guest> {
-        let guest = config.guest.clone().map(Guest::new);
+        let guest = config.guest.clone().map(|guest| Guest::new(guest, Programs::of(config)));
         let stop = stop.clone();
         guest.map(|guest| guest.until(move || stop.is_asked()))
     }

@@ -52,7 +52,7 @@ impl Base {
             return Ok(());
         }
         let found = self.secrets(&self.workspace.walk_for_secrets()?)?;
-        let mut held: Vec<Held> = found.iter().filter_map(Held::of).collect();
+        let mut held: Vec<Held> = found.iter().map(Held::of).collect();
         for earlier in std::mem::take(&mut begin.session.held) {
             if !held.contains(&earlier) {
                 held.push(earlier);
@@ -76,7 +76,7 @@ impl Base {
         let mut changed = Vec::new();
         for one in held.drain(..) {
             let now = self.read(&one.path, SECRET_BYTES)?.ok();
-            if now.is_none_or(|now| now.bytes != one.text.as_bytes()) {
+            if now.is_none_or(|now| Held::of(&now).text != one.text) {
                 changed.push(one);
             }
         }

@@ -35,9 +35,9 @@ use crate::clock::Timestamp;
 use crate::config::{self, Config};
 use crate::error::{Error, Result};
 use crate::inbox::Inbox;
-use crate::lock::Lock;
-use crate::machine;
+use crate::lock::{self, Lock};
 use crate::place::Guest;
+use crate::program;
 use crate::protocol::Dialect;
 use crate::runner::Runner;
 use crate::runner::sandbox;
@@ -164,7 +164,7 @@ impl Base {
         let approvals = Inbox::open(&config.approvals)?;
         let workspace = open_workspace(&config)?;
         keep_settings_ours(&config, &workspace)?;
-        let helper = std::env::current_exe()
+        let helper = program::own()
             .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
         let runner = Runner::of(&config, workspace.path(), helper);
         Ok(Self {
@@ -217,7 +217,7 @@ impl Base {
             Some(guest) => guest.tools()?,
             None => {
                 self.confinement();
-                machine::tools(&|program| self.runner.shows(program))
+                self.runner.tools(&self.config.sessions.join(environment::PROBE))
             }
         };
         let mut session = Session::new(id, task, tools, self.now());
@@ -315,8 +315,11 @@ fn open_workspace(config: &Config) -> Result<Workspace> {
 }
 
 fn make_folders(config: &Config) -> Result<()> {
-    for folder in [&config.workspace, &config.outbox, &config.sessions] {
+    for folder in [&config.workspace, &config.outbox] {
         fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
+    }
+    if !config.sessions.exists() {
+        lock::make_private(config)?;
     }
     Ok(())
 }

@@ -94,7 +94,7 @@ impl Base {
         if !session.awaits_reply() || session.run.is_some() {
             return None;
         }
-        let outbox = fs::read_to_string(self.outbox_path(session)).ok()?;
+        let outbox = atomic::read_own_text(&self.outbox_path(session)).ok()?;
         let mut session = session.clone();
         session.add(text);
         let outbox = outbox::with_words(&outbox, &session)?;

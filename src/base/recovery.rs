@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::turning::Known;
 use super::{Base, elsewhere};
+use crate::atomic;
 use crate::error::{Error, Result};
 use crate::place::{Here, Unseen};
 use crate::protocol::{Detail, Effect, Outcome};
@@ -198,8 +199,9 @@ impl Base {
     fn wait_for_command(&self) -> Result<()> {
         let path = &self.runner.lock;
         let fail = |e| Error::io("lock", path, e);
-        let file = File::options().write(true).create(true).truncate(false).open(path);
-        let file = file.map_err(fail)?;
+        let mut options = File::options();
+        options.write(true).create(true).truncate(false);
+        let file = atomic::open_own(&mut options, path).map_err(fail)?;
         let begun = Instant::now();
         loop {
             match file.try_lock() {

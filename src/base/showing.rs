@@ -104,7 +104,7 @@ impl Turns {
     /// Nothing is kept here of any of them.
     pub fn of(config: &Config, session: &Session, entries: &[Entry]) -> Result<Self> {
         if let Some(guest) = &config.guest {
-            let guest = crate::place::Guest::new(guest.clone()).label();
+            let guest = guest.label();
             return Err(elsewhere(&guest));
         }
         if session.run.is_some() {

@@ -375,5 +375,5 @@ impl Base {
 }
 
 fn is_whole(path: &std::path::Path, rendered: &Rendered) -> bool {
-    fs::read(path).is_ok_and(|bytes| Digest::of(&bytes) == rendered.digest)
+    atomic::read_own(path).is_ok_and(|bytes| Digest::of(&bytes) == rendered.digest)
 }

@@ -9,6 +9,7 @@ use super::peer::Peer;
 use super::process::Process;
 use super::wire::Wire;
 use super::{ANSWER_LIMIT, Client, Gone};
+use crate::program::Programs;
 use crate::text::{named, visible_line};
 
 #[cfg(unix)]
@@ -16,14 +17,15 @@ use super::words::{LONGEST, end_of, quoted};
 
 impl Client {
     /// Starts a program that speaks on its standard input and output, such as
-    /// `ssh build-box deaddrop rpc`. It gets the environment of this process.
+    /// `ssh build-box deaddrop rpc`. It gets the environment of this process, and is taken from
+    /// where `programs` may be.
     ///
     /// # Errors
     /// It cannot be started. That it then does not speak is told by the first call.
-    pub fn spawn(command: &[String]) -> Result<Self, Gone> {
+    pub fn spawn(command: &[String], programs: &Programs) -> Result<Self, Gone> {
         let name = named(&command.join(" "));
         let gone = |what: String| Gone::unsent(format!("{name} {what}"));
-        let (process, stdin, stdout) = Process::start(command).map_err(gone)?;
+        let (process, stdin, stdout) = Process::start(command, programs).map_err(gone)?;
         let wire = Wire::new(stdout, stdin, ANSWER_LIMIT);
         let wire = wire.map_err(|e| gone(format!("cannot be listened to: {e}")))?;
         Ok(Self::new(wire, Peer::Program(process), name))

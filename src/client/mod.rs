@@ -12,7 +12,7 @@
 //!
 //! let patience = Duration::from_secs(30);
 //! let command = ["ssh", "build-box", "deaddrop", "rpc"].map(str::to_owned);
-//! let mut client = Client::spawn(&command)?;
+//! let mut client = Client::spawn(&command, &deaddrop::program::Programs::default())?;
 //! client.write_file("greeting.txt", "hello\n", patience)??;
 //! let ran = client.exec("cat greeting.txt", patience)??;
 //! assert_eq!((ran.exit_code, &*ran.stdout), (0, "hello\n"));

@@ -3,11 +3,13 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io::Read;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use crate::program::Programs;
 
 /// So much is kept of the end of what it writes on standard error, in bytes.
 const KEPT: usize = 4 << 10;
@@ -24,11 +26,16 @@ pub(super) struct Process {
 
 impl Process {
     /// Starts it, or tells why not.
-    pub(super) fn start(command: &[String]) -> Result<(Self, ChildStdin, ChildStdout), String> {
+    pub(super) fn start(
+        command: &[String],
+        programs: &Programs,
+    ) -> Result<(Self, ChildStdin, ChildStdout), String> {
         let [program, arguments @ ..] = command else {
             return Err("no program is named that could be started".to_owned());
         };
-        let mut command = Command::new(program);
+        let command = programs.named(program);
+        let mut command =
+            command.map_err(|e| format!("cannot be started: {e}; is it installed and on PATH?"))?;
         command.args(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // A Ctrl-C at the terminal is for deaddrop alone.

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Passed, Surroundings, Way};
+use crate::program::Programs;
 
 /// What became of a file that was to be copied.
 pub type Told = (PathBuf, Result<Way, Vec<Passed>>);
@@ -21,11 +22,11 @@ pub struct Copier {
 impl Copier {
     /// Starts it. `wake` is called, from its thread, whenever there is something to tell. None where
     /// there is no thread for it.
-    pub fn start(wake: impl Fn() + Send + 'static) -> Option<Self> {
+    pub fn start(programs: Programs, wake: impl Fn() + Send + 'static) -> Option<Self> {
         let (files, asked) = mpsc::channel::<PathBuf>();
         let (tell, told) = mpsc::channel();
         let work = move || {
-            let at = Surroundings::here();
+            let at = Surroundings::here(programs);
             while let Ok(first) = asked.recv() {
                 let files: Vec<PathBuf> = std::iter::once(first).chain(asked.try_iter()).collect();
                 let Some((newest, older)) = files.split_last() else { continue };
@@ -69,7 +70,7 @@ impl Copier {
 }
 
 fn copy(path: &Path, at: &Surroundings) -> Result<Way, Vec<Passed>> {
-    match std::fs::read_to_string(path) {
+    match crate::atomic::read_own_text(path) {
         Ok(text) => super::copy(&text, at),
         Err(e) => Err(vec![Passed { way: None, why: format!("it cannot be read: {e}") }]),
     }

@@ -15,7 +15,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use super::{Found, LIMIT, Surroundings, Way};
+use super::{Found, LIMIT, Surroundings, Way, tools};
+use crate::program;
 use crate::runner::sandbox::Started;
 
 /// The first argument of a helper; no subcommand is named so.
@@ -46,9 +47,11 @@ pub(super) struct Helper {
 impl Helper {
     /// Starts one, with pipes for its standard input and output.
     pub(super) fn start(verb: &str, way: Way, at: &Surroundings) -> Result<Self, String> {
-        let program = std::env::current_exe().map_err(|e| e.to_string())?;
-        let mut command = Command::new(program);
-        command.args([MARK, verb, way.name()]).env_clear().envs(at.handed_on(way));
+        let helper = program::own().map_err(|e| e.to_string())?;
+        let mut command = Command::new(helper);
+        let program = tools::program(way, verb).map(|name| at.programs.find(name)).transpose();
+        let program = program.map_err(|e| format!("it cannot be started: {e}"))?;
+        command.args([MARK, verb, way.name()]).args(program).env_clear().envs(at.handed_on(way));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         // Commands of replies may run at the same time: it is none of theirs.
         let (child, started) = Started::by(|| command.spawn())

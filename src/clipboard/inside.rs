@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::io::{self, Read, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::display::Display;
@@ -29,10 +30,11 @@ pub fn dispatch() {
     let (verb, way) = (arguments.next(), arguments.next());
     let way = way.and_then(|name| Way::named(name.to_str()?));
     let (Some(verb), Some(way)) = (verb, way) else { std::process::exit(2) };
+    let program = arguments.next().map(PathBuf::from);
     let done = apart().and_then(|()| match verb.to_str() {
-        Some("hold") => hold(way),
-        Some("read") => read(way),
-        Some("watch") => watch(way),
+        Some("hold") => hold(way, program),
+        Some("read") => read(way, program),
+        Some("watch") => watch(way, program),
         _ => std::process::exit(2),
     });
     if let Err(why) = done {
@@ -104,6 +106,7 @@ fn for_a_while() -> Result<(), String> {
     Ok(())
 }
 
+#[expect(clippy::disallowed_methods, reason = "a pipe to whoever started this helper")]
 fn report(kind: u8, rest: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(&[kind])?;
@@ -119,18 +122,18 @@ fn reported() {
     let_go();
 }
 
-fn hold(way: Way) -> Result<(), String> {
+fn hold(way: Way, program: Option<PathBuf>) -> Result<(), String> {
     let mut text = String::new();
     let stdin = io::stdin().take(LIMIT as u64 + 1);
     io::BufReader::new(stdin).read_to_string(&mut text).map_err(|e| e.to_string())?;
-    if tools::program(way).is_none() {
+    let Some(program) = program else {
         return Display::open()?.hold(text, reported);
-    }
+    };
     // What the program leaves in the background comes to this process, and to no other.
     #[cfg(target_os = "linux")]
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|e| e.to_string())?;
-    tools::copy(way, &text)?;
+    tools::copy(way, &program, &text)?;
     drop(text);
     reported();
     #[cfg(unix)]
@@ -141,28 +144,28 @@ fn hold(way: Way) -> Result<(), String> {
 /// What reads the clipboard.
 enum Reader {
     Display(Display),
-    Program(Way),
+    Program(Way, PathBuf),
 }
 
 impl Reader {
-    fn open(way: Way) -> Result<Self, String> {
-        Ok(match tools::program(way) {
+    fn open(way: Way, program: Option<PathBuf>) -> Result<Self, String> {
+        Ok(match program {
             None => Self::Display(Display::open()?),
-            Some(_) => Self::Program(way),
+            Some(program) => Self::Program(way, program),
         })
     }
 
     fn read(&mut self) -> Result<Found, String> {
         match self {
             Self::Display(display) => display.read(),
-            Self::Program(way) => tools::read(*way),
+            Self::Program(way, program) => tools::read(*way, program),
         }
     }
 }
 
-fn read(way: Way) -> Result<(), String> {
+fn read(way: Way, program: Option<PathBuf>) -> Result<(), String> {
     for_a_while()?;
-    let told = match Reader::open(way)?.read()? {
+    let told = match Reader::open(way, program)?.read()? {
         Found::Text(text) => report(TEXT, text.as_bytes()),
         Found::Empty => report(DONE, b""),
     };
@@ -171,10 +174,10 @@ fn read(way: Way) -> Result<(), String> {
 
 /// Reports each text that says which outbox it answers, and that it is at work. All other texts are
 /// looked at here only, and forgotten.
-fn watch(way: Way) -> Result<(), String> {
+fn watch(way: Way, program: Option<PathBuf>) -> Result<(), String> {
     for_a_while()?;
-    let mut reader = Reader::open(way)?;
-    let every = if tools::program(way).is_some() { EVERY_PROGRAM } else { EVERY };
+    let every = if program.is_some() { EVERY_PROGRAM } else { EVERY };
+    let mut reader = Reader::open(way, program)?;
     let (mut last, mut failures) = (None, 0);
     loop {
         match reader.read() {

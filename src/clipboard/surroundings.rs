@@ -1,10 +1,10 @@
 //! What this process can reach a clipboard by: displays, programs, a terminal.
 
 use std::ffi::OsString;
-use std::io::IsTerminal;
 
 use super::{Passed, Way, terminal, tools};
-use crate::machine;
+use crate::program::Programs;
+use crate::terminal::Stream;
 
 /// What helpers get of the environment: what leads to a display and to programs. Commands of a
 /// session may be able to look at a helper, and keys of the person stand in the environment.
@@ -14,6 +14,8 @@ const HANDED_ON: [&str; 7] =
 /// What there is around this process.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
+    /// Where the programs among the ways may be taken from.
+    pub(super) programs: Programs,
     /// The variables that helpers get.
     variables: Vec<(&'static str, OsString)>,
     /// Whether standard output or standard error is a terminal.
@@ -27,8 +29,8 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// Those of this process.
-    pub fn here() -> Self {
+    /// Those of this process, with programs from there.
+    pub fn here(programs: Programs) -> Self {
         let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let is_set = |name| variable(name).is_some();
         Self {
@@ -41,10 +43,13 @@ impl Surroundings {
                         Ok(path) => (name, path.into()),
                         Err(_) => (name, value),
                     },
+                    // What a program starts in turn it finds there.
+                    "PATH" => (name, programs.folders(&value)),
                     _ => (name, value),
                 })
                 .collect(),
-            terminal: std::io::stdout().is_terminal() || std::io::stderr().is_terminal(),
+            programs,
+            terminal: Stream::Out.is_terminal() || Stream::Err.is_terminal(),
             term: variable("TERM").unwrap_or_default().to_string_lossy().into_owned(),
             tmux: is_set("TMUX"),
             screen: is_set("STY") && !is_set("TMUX"),
@@ -59,7 +64,7 @@ impl Surroundings {
     pub fn ways(&self) -> Vec<Way> {
         let (wayland, x11) = (self.has("WAYLAND_DISPLAY"), self.has("DISPLAY"));
         let system = cfg!(any(target_os = "macos", windows));
-        let tool = |way| tools::program(way).is_some_and(|name| self.finds(name));
+        let tool = |way| tools::program(way, "hold").is_some_and(|name| self.finds(name));
         [
             (Way::System, system),
             (Way::Wayland, wayland && !system),
@@ -110,16 +115,18 @@ impl Surroundings {
         variables.map(|(name, value)| (*name, value))
     }
 
-    /// Whether a program is on the path.
+    /// Whether a program is there.
     fn finds(&self, name: &str) -> bool {
-        let path = self.variables.iter().find(|(known, _)| *known == "PATH");
-        path.is_some_and(|(_, path)| machine::find(name, path, &|_| true).is_some())
+        self.programs.find(name).is_ok()
     }
 
     /// With these variables only, and no terminal.
     #[cfg(test)]
     pub(super) fn of(variables: &[(&'static str, &str)]) -> Self {
         Self {
+            programs: Programs::in_folders(std::ffi::OsStr::new(
+                variables.iter().find(|(name, _)| *name == "PATH").map_or("", |(_, path)| path),
+            )),
             variables: variables.iter().map(|(name, value)| (*name, value.into())).collect(),
             terminal: false,
             term: String::new(),
@@ -136,7 +143,9 @@ mod tests {
     #[test]
     fn ways_are_tried_in_their_order_and_each_sees_its_own_display_only() {
         use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().unwrap();
+        // Not where everybody can write, as in `/tmp`.
+        let program = std::env::current_exe().unwrap();
+        let folder = tempfile::tempdir_in(program.parent().unwrap()).unwrap();
         for (name, mode) in [("xclip", 0o755), ("wl-copy", 0o755), ("xsel", 0o644)] {
             let path = folder.path().join(name);
             std::fs::write(&path, "").unwrap();

@@ -1,10 +1,8 @@
 //! OSC 52: an escape sequence by which a terminal takes a text for the clipboard of the machine that
 //! it is shown on, wherever this program runs. Nobody says whether it did.
 
-use std::fs::File;
 use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use base64::Engine;
@@ -12,12 +10,12 @@ use base64::engine::general_purpose::STANDARD;
 use wait_timeout::ChildExt;
 
 use super::{Surroundings, Way};
+use crate::program::{self, Programs};
+use crate::terminal::{self, TERMINAL};
 
 /// The longest text that is sent, in bytes: 100,000 characters of base64, which is as much as several
 /// terminals take of one sequence.
 const LIMIT: usize = 74_994;
-/// The terminal of this process.
-const TERMINAL: &str = "/dev/tty";
 /// How long tmux may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -34,13 +32,9 @@ pub(super) fn copy(text: &str, at: &Surroundings) -> Result<Way, String> {
         ));
     }
     if way == Way::Tmux {
-        return to_tmux(text).map(|()| way);
+        return to_tmux(text, &at.programs).map(|()| way);
     }
-    let sequence = sequence(text, at.tmux);
-    let terminal = File::options().write(true).open(Path::new(TERMINAL));
-    terminal
-        // One call, so that nothing else that is written there comes between.
-        .and_then(|mut terminal| terminal.write_all(sequence.as_bytes()))
+    terminal::copy(&STANDARD.encode(text), at.tmux)
         .map_err(|e| format!("{TERMINAL} cannot be written: {e}"))?;
     Ok(way)
 }
@@ -59,39 +53,21 @@ pub(super) fn way(at: &Surroundings) -> Result<Way, String> {
     if at.screen {
         return Err("GNU screen passes no long text on to its terminal".to_owned());
     }
-    Ok(if at.tmux && !tmux_passes_on() { Way::Tmux } else { Way::Terminal })
-}
-
-/// What makes a terminal take a text; within tmux what makes tmux pass that on.
-fn sequence(text: &str, tmux: bool) -> String {
-    let plain = format!("\x1b]52;c;{}\x07", STANDARD.encode(text));
-    if tmux { format!("\x1bPtmux;{}\x1b\\", plain.replace('\x1b', "\x1b\x1b")) } else { plain }
+    Ok(if at.tmux && !tmux_passes_on(&at.programs) { Way::Tmux } else { Way::Terminal })
 }
 
 /// Whether the tmux around this process passes sequences on to its terminal.
-fn tmux_passes_on() -> bool {
-    let mut asking = Command::new("tmux");
+fn tmux_passes_on(programs: &Programs) -> bool {
+    let Ok(mut asking) = programs.command("tmux") else { return true };
     asking.args(["show-options", "-pAqv", "allow-passthrough"]);
-    asking.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let Ok(mut child) = asking.spawn() else { return true };
-    match child.wait_timeout(PATIENCE) {
-        // Its answer is a word, which a pipe holds.
-        Ok(Some(_)) => {
-            let said = child.wait_with_output().map(|output| output.stdout).unwrap_or_default();
-            matches!(said.trim_ascii(), b"on" | b"all")
-        }
-        _ => {
-            let _ = child.kill();
-            let _ = child.wait();
-            true
-        }
-    }
+    program::output(asking, PATIENCE)
+        .map_or(true, |output| matches!(output.stdout.trim_ascii(), b"on" | b"all"))
 }
 
 /// Gives tmux a text, to keep and to give to its terminal.
-fn to_tmux(text: &str) -> Result<(), String> {
+fn to_tmux(text: &str, programs: &Programs) -> Result<(), String> {
     const ADVICE: &str = "`tmux set -g allow-passthrough on` has it pass texts on";
-    let mut loading = Command::new("tmux");
+    let mut loading = programs.command("tmux").map_err(|e| format!("tmux: {e}; {ADVICE}"))?;
     loading.args(["load-buffer", "-w", "-"]);
     loading.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = loading.spawn().map_err(|e| format!("tmux: {e}; {ADVICE}"))?;
@@ -119,9 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_is_what_terminals_know_and_within_tmux_what_it_passes_on() {
-        assert_eq!(sequence("hé\n", false), "\x1b]52;c;aMOpCg==\x07");
-        assert_eq!(sequence("hé\n", true), "\x1bPtmux;\x1b\x1b]52;c;aMOpCg==\x07\x1b\\");
+    fn the_longest_text_fits_into_what_terminals_take() {
         assert!(STANDARD.encode("x".repeat(LIMIT)).len() <= 100_000);
     }
 

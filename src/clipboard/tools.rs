@@ -1,6 +1,7 @@
 //! Programs that reach a clipboard where this one does not: wl-copy and wl-paste, xclip, xsel.
 
 use std::io::{Read, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::{Found, LIMIT, Way};
@@ -9,10 +10,11 @@ use super::{Found, LIMIT, Way};
 const NOTHING: [&str; 5] =
     ["Nothing is copied", "No selection", "No suitable type", "target ", "There is no owner for"];
 
-/// The program that goes this way, if one does.
-pub(super) fn program(way: Way) -> Option<&'static str> {
+/// The program that goes this way, if one does: to hold a text, or else to read what is there.
+pub(super) fn program(way: Way, verb: &str) -> Option<&'static str> {
     match way {
-        Way::WlCopy => Some("wl-copy"),
+        Way::WlCopy if verb == "hold" => Some("wl-copy"),
+        Way::WlCopy => Some("wl-paste"),
         Way::Xclip => Some("xclip"),
         Way::Xsel => Some("xsel"),
         _ => None,
@@ -20,24 +22,24 @@ pub(super) fn program(way: Way) -> Option<&'static str> {
 }
 
 /// How a text is given to it.
-fn copying(way: Way) -> Option<Command> {
+fn copying(way: Way, program: &Path) -> Option<Command> {
     let arguments: &[&str] = match way {
         Way::WlCopy => &["--type", "text/plain"],
         Way::Xclip => &["-selection", "clipboard", "-in"],
         Way::Xsel => &["--clipboard", "--input"],
         _ => return None,
     };
-    let mut command = Command::new(program(way)?);
+    let mut command = Command::new(program);
     command.args(arguments);
     Some(command)
 }
 
 /// How a text is taken from it.
-fn reading(way: Way) -> Option<Command> {
-    let (program, arguments): (_, &[&str]) = match way {
-        Way::WlCopy => ("wl-paste", &["--no-newline", "--type", "text"]),
-        Way::Xclip => ("xclip", &["-selection", "clipboard", "-out"]),
-        Way::Xsel => ("xsel", &["--clipboard", "--output"]),
+fn reading(way: Way, program: &Path) -> Option<Command> {
+    let arguments: &[&str] = match way {
+        Way::WlCopy => &["--no-newline", "--type", "text"],
+        Way::Xclip => &["-selection", "clipboard", "-out"],
+        Way::Xsel => &["--clipboard", "--output"],
         _ => return None,
     };
     let mut command = Command::new(program);
@@ -49,8 +51,8 @@ fn reading(way: Way) -> Option<Command> {
 ///
 /// # Errors
 /// It cannot be started, or says that it failed.
-pub(super) fn copy(way: Way, text: &str) -> Result<(), String> {
-    let mut command = copying(way).ok_or("no program goes this way")?;
+pub(super) fn copy(way: Way, program: &Path, text: &str) -> Result<(), String> {
+    let mut command = copying(way, program).ok_or("no program goes this way")?;
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|e| format!("it cannot be started: {e}"))?;
     let written = child.stdin.take().map(|mut input| input.write_all(text.as_bytes()));
@@ -66,8 +68,8 @@ pub(super) fn copy(way: Way, text: &str) -> Result<(), String> {
 ///
 /// # Errors
 /// It cannot be started, failed, or gave what is no text or more than [`LIMIT`].
-pub(super) fn read(way: Way) -> Result<Found, String> {
-    let mut command = reading(way).ok_or("no program goes this way")?;
+pub(super) fn read(way: Way, program: &Path) -> Result<Found, String> {
+    let mut command = reading(way, program).ok_or("no program goes this way")?;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|e| format!("it cannot be started: {e}"))?;
     let mut bytes = Vec::new();

@@ -254,17 +254,12 @@ impl Consent {
     fn noted(&self) -> Result<Option<String>, String> {
         let path = self.path()?;
         let wrong = |why: String| format!("{}: {why}", path.display());
-        match fs::metadata(&path) {
+        let text = match atomic::read_own_within(&path, LIMIT) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(wrong(e.to_string())),
-            Ok(found) if !found.is_file() || found.len() > LIMIT => {
-                return Err(wrong("it is no note of deaddrop's; move it away".to_owned()));
-            }
-            Ok(_) => {}
-        }
-        let text = fs::read_to_string(&path).map_err(|e| wrong(e.to_string()))?;
+            text => text.map_err(|e| wrong(e.to_string()))?,
+        };
         // One that was cut off says nothing.
-        Ok(serde_json::from_str::<Note>(&text).ok().map(|note| note.settings))
+        Ok(serde_json::from_slice::<Note>(&text).ok().map(|note| note.settings))
     }
 }
 

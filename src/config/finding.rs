@@ -124,8 +124,10 @@ fn unwritten(base: &Path) -> Result<()> {
     let by_file = |above: &Config| Config::of_file(&above.base).is_ok_and(|own| own.works_in(base));
     let works_here = |above: &Config| above.works_in(base) || by_file(above);
     let found = above(base).map(|above| above.into_iter().find(works_here));
-    let found =
-        found.map(|above| above.map(|above| above.base).or_else(|| whose_replies_write(base)));
+    let found = match found {
+        Ok(None) => Ok(whose_replies_write(base)?),
+        found => found.map(|above| above.map(|above| above.base)),
+    };
     let why = match found {
         Ok(None) => return Ok(()),
         Ok(Some(other)) => {

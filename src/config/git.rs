@@ -1,33 +1,57 @@
-//! git, asked about a folder that may be anybody's: nothing that a repository's settings name is started
-//! for it, and a repository without a folder of work, as can stand among the files of another, is none.
+//! git, asked about a folder that may be anybody's: nothing that settings name is started for it, and a repository without a folder of work, as can stand among the files of another, is none.
 
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::git_settings::named_by_git;
+use crate::program::{self, Programs};
+
+/// What a repository's settings could have git start, and where git asks nobody; each goes over theirs.
+const SETTINGS: [&str; 12] = [
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.pager=cat",
+    "core.editor=false",
+    "core.askPass=false",
+    "core.sshCommand=false",
+    "core.gitProxy=none",
+    "core.alternateRefsCommand=false",
+    "credential.helper=",
+    "diff.external=",
+    "safe.bareRepository=explicit",
+    "safe.directory=*",
+];
+/// How long it may take: a repository can lead it to read what never ends.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What git prints, asked in a folder; None where there is none.
 ///
 /// # Errors
-/// It fails; the first line of what it says.
+/// It fails, or takes too long; the first line of what it says.
 pub fn ask_git<T: AsRef<OsStr>>(
+    programs: &Programs,
     folder: &Path,
     arguments: impl IntoIterator<Item = T>,
 ) -> Result<Option<Vec<u8>>, String> {
-    let settings = ["core.fsmonitor=false", "safe.bareRepository=explicit", "safe.directory=*"];
-    let output = Command::new("git")
-        .args(settings.into_iter().flat_map(|setting| ["-c", setting]))
-        .arg("--no-optional-locks")
-        .args(arguments)
-        .current_dir(folder)
+    // Git would wait for a FIFO in the place of a file of its own.
+    let tree = folder.ancestors().find(|above| above.join(".git").exists());
+    let trees: Vec<PathBuf> = tree.into_iter().map(Path::to_owned).collect();
+    if let Some(odd) = named_by_git(&trees).1 {
+        return Err(format!("{} is not a regular file", odd.display()));
+    }
+    let output = programs.command("git").and_then(|mut git| {
+        git.args(SETTINGS.into_iter().flat_map(|setting| ["-c", setting]));
+        git.args(["--no-optional-locks", "--no-pager", "-C"]).arg(folder).args(arguments);
         // What it lacks it does not get from elsewhere, which can be by a program.
-        .env("GIT_NO_LAZY_FETCH", "1")
-        .env("GIT_ALLOW_PROTOCOL", "")
-        .env_remove("GIT_DIR")
-        .env_remove("GIT_WORK_TREE")
-        .env_remove("GIT_INDEX_FILE")
-        .stdin(Stdio::null())
-        .output();
+        git.envs([
+            ("GIT_NO_LAZY_FETCH", "1"),
+            ("GIT_ALLOW_PROTOCOL", ""),
+            ("GIT_TERMINAL_PROMPT", "0"),
+        ]);
+        program::output(git, PATIENCE)
+    });
     match output {
         Ok(output) if output.status.success() => Ok(Some(output.stdout)),
         Ok(output) => {
@@ -69,6 +93,12 @@ const PARTS: [&str; 12] = [
     "worktrees",
 ];
 
+/// Whether git could take a folder for a repository, by what it `has`: a `HEAD`, and `objects` and `refs` or, as
+/// in a worktree's, `commondir`, which says where those are. What these hold is not asked: it can change.
+pub(crate) fn is_repository(has: impl Fn(&str) -> bool) -> bool {
+    has("HEAD") && (has("objects") && has("refs") || has("commondir"))
+}
+
 /// The git directory that a folder is or is a part of, by its canonical path: a `.git`, or a bare
 /// repository. What stands there git runs and obeys. None within a folder of work, wherever that lies.
 pub fn git_directory(folder: &Path) -> Option<PathBuf> {
@@ -79,8 +109,7 @@ pub fn git_directory(folder: &Path) -> Option<PathBuf> {
             return None;
         }
         let name = place.file_name();
-        let has = |name: &str| place.join(name).symlink_metadata().is_ok();
-        let is_one = || has("HEAD") && (has("objects") && has("refs") || has("commondir"));
+        let is_one = || is_repository(|name| place.join(name).symlink_metadata().is_ok());
         let is_part = part.is_none_or(|part| PARTS.iter().any(|known| part == *known));
         if name.is_some_and(|name| name.eq_ignore_ascii_case(".git")) || (is_part && is_one()) {
             return Some(place.to_owned());

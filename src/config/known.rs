@@ -5,11 +5,11 @@
 //! And which folders deaddrop has kept its own files in: what lies in any other came with it, and is
 //! nothing that the person has made there.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::noted::{Folder, MOST, Used, change, file, folder_of, is_there, read};
+use super::noted::{Folder, MOST, Used, change, file, folder_of, is_there, look, read, unreadable};
 use super::{Config, FILE, git_directory, real};
 use crate::atomic;
 use crate::error::{Error, Result};
@@ -27,12 +27,17 @@ pub(super) struct Known {
     noted: Option<Used>,
     /// Which folders deaddrop has kept its own files in, of whatever base directory.
     folders: HashSet<Folder>,
+    /// Why nothing is known, where what is noted cannot be read.
+    problem: Option<String>,
 }
 
 impl Known {
-    /// Looks at what is noted, for a base directory with these settings. What cannot be read is not known.
+    /// Looks at what is noted, for a base directory with these settings.
     pub(super) fn of(config: &Config) -> Self {
-        let Ok(all) = read() else { return Self::default() };
+        let all = match look() {
+            Ok(all) => all,
+            Err(problem) => return Self { problem: Some(problem), ..Self::default() },
+        };
         let (written, mut known) = (written(config), Self::default());
         let (workspace, mut led) = (&written[0], Led::default());
         let inside = |place: &Path| written.iter().any(|in_it| place.starts_with(in_it));
@@ -187,12 +192,21 @@ impl Config {
         [(b's', sessions), (b'i', inbox), (b'a', approvals), (b'o', outbox)]
     }
 
+    /// Lets those pass for whom what is noted of base directories can be read.
+    ///
+    /// # Errors
+    /// It cannot: nobody knows which folders are the person's, and what is to be kept from replies.
+    pub fn knows_others(&self) -> Result<()> {
+        self.known.problem.as_ref().map_or(Ok(()), |why| Err(unreadable(why)))
+    }
+
     /// Lets those pass whose workspace is not what another base directory keeps its own files in, and not
     /// git's.
     ///
     /// # Errors
-    /// It is: replies could answer and approve there, or make hooks that git runs.
+    /// It is, or that is not known: replies could answer and approve there, or make hooks that git runs.
     pub fn holds_no_others(&self) -> Result<()> {
+        self.knows_others()?;
         if let Some(git) = git_directory(&real(&self.workspace)) {
             let problem = format!(
                 "it cannot be the workspace: it is a git directory, or lies in one ({}), and git runs what replies would write there, its hooks. Choose another workspace_dir: the folder that holds the project's files",
@@ -235,23 +249,37 @@ impl Config {
 ///
 /// One that is gone takes no more replies, and is forgotten with the next that is noted. No reply makes
 /// one gone, since its own files are out of reach; and what it may have left here opens nothing unasked.
-pub fn whose_replies_write(folder: &Path) -> Option<PathBuf> {
-    let all = read().ok()?;
+///
+/// # Errors
+/// What is noted cannot be read.
+pub fn whose_replies_write(folder: &Path) -> Result<Option<PathBuf>> {
+    let all = read()?;
     if all.iter().any(|used| used.base == folder) {
-        return None;
+        return Ok(None);
     }
     let writes =
         |used: &&Used| used.written.iter().any(|place| folder.starts_with(place)) && used.lives();
-    all.iter().find(writes).map(|used| used.base.clone())
+    Ok(all.iter().find(writes).map(|used| used.base.clone()))
+}
+
+/// Where replies of base directories write that the person has used.
+///
+/// # Errors
+/// What is noted cannot be read.
+pub fn written_by_replies() -> Result<BTreeSet<PathBuf>> {
+    Ok(read()?.into_iter().flat_map(|used| used.written).collect())
 }
 
 /// What lies in a folder, by its canonical path, of base directories that the person has used.
-pub fn known_within(folder: &Path) -> Vec<PathBuf> {
-    let all = read().unwrap_or_default().into_iter();
+///
+/// # Errors
+/// What is noted cannot be read.
+pub fn known_within(folder: &Path) -> Result<Vec<PathBuf>> {
+    let all = read()?.into_iter();
     let is_within = |place: &PathBuf| place.starts_with(folder) && place != folder;
     let all = all.filter(Used::lives);
     let own = all.map(|used| used.own.into_iter().filter(is_within).collect::<Vec<_>>());
-    own.filter(|own| own.iter().any(|place| is_there(place))).flatten().collect()
+    Ok(own.filter(|own| own.iter().any(|place| is_there(place))).flatten().collect())
 }
 
 /// Where its replies write: the workspace, and what its commands may change beside it.

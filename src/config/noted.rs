@@ -4,6 +4,7 @@
 //! is which folder it was, `w` a place where its replies write, `o` one of its own, `f` what one was for
 //! (a letter), which folder that was, and its place.
 
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -110,11 +111,10 @@ pub(super) fn change(change: impl FnOnce(&mut Vec<Used>)) -> Result<bool> {
     let home = home()?;
     make_folder(&home).map_err(|e| Error::io("make the folder", &home, e))?;
     let lock = home.join(LOCK);
-    let held = File::options().create(true).append(true).open(&lock);
+    let held = atomic::open_own(File::options().create(true).append(true), &lock);
     let held = held.and_then(|file| file.lock().map(|()| file));
     let _held = held.map_err(|e| Error::io("lock", &lock, e))?;
-    // One that cannot be read is begun anew: it would keep others from being noted for ever.
-    let mut all = read().unwrap_or_default();
+    let mut all = read()?;
     let before = all.clone();
     change(&mut all);
     let is_changed = all != before;
@@ -158,29 +158,48 @@ pub(super) fn file() -> Result<PathBuf> {
     Ok(home()?.join(NOTED))
 }
 
-/// All that are noted, the oldest first.
+/// All that are noted, the oldest first; none before the first is, or where nobody knows where that would be.
+///
+/// # Errors
+/// The file cannot be read, or is not as deaddrop writes it. Nothing is known then, so nothing is safe.
 pub(super) fn read() -> Result<Vec<Used>> {
-    let path = file()?;
-    match fs::metadata(&path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Ok(found) if found.is_file() && found.len() <= LIMIT => {}
-        Ok(_) => {
-            let problem = "it is none of the notes that deaddrop writes; move it away";
-            return Err(Error::config(path.display().to_string(), problem));
-        }
-        Err(e) => return Err(Error::io("look at", &path, e)),
-    }
-    fs::read(&path).map(|bytes| parsed(&bytes)).map_err(|e| Error::io("read", &path, e))
+    look().map_err(unreadable)
 }
 
-/// What a file of notes says; what has no meaning is passed over.
-fn parsed(bytes: &[u8]) -> Vec<Used> {
+/// The same; or why it cannot be read, for [`unreadable`].
+pub(super) fn look() -> Result<Vec<Used>, String> {
+    let Ok(path) = file() else { return Ok(Vec::new()) };
+    let why = match atomic::read_own_within(&path, LIMIT) {
+        Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        Err(e) => e.to_string(),
+        Ok(bytes) => match parsed(&bytes) {
+            Some(all) => return Ok(all),
+            None => "it is damaged".to_owned(),
+        },
+    };
+    Err(why)
+}
+
+/// The list cannot be read.
+pub(super) fn unreadable(why: impl Display) -> Error {
+    let problem = format!(
+        "deaddrop keeps its list of your base directories there, and cannot read it: {why}. Restore it, or move it away: deaddrop then begins a new one, and asks you about each base directory once more"
+    );
+    let path = file().unwrap_or_default();
+    Error::config(path.display().to_string(), problem)
+}
+
+/// What a file of notes says; None where that is not what deaddrop writes.
+fn parsed(bytes: &[u8]) -> Option<Vec<Used>> {
     let mut all: Vec<Used> = Vec::new();
-    for field in bytes.split(|byte| *byte == 0) {
-        let Some((letter, path)) = field.split_first() else { continue };
+    let fields = bytes.strip_suffix(b"\0")?;
+    for field in fields.split(|byte| *byte == 0) {
+        let (letter, path) = field.split_first()?;
         let path = of_bytes(path);
         match (letter, all.last_mut()) {
-            (b'b', _) => all.push(Used {
+            (b'b', _) if path.is_absolute() => all.push(Used {
                 base: path,
                 folder: String::new(),
                 written: Vec::new(),
@@ -190,12 +209,11 @@ fn parsed(bytes: &[u8]) -> Vec<Used> {
             (b'i', Some(last)) => last.folder = path.to_string_lossy().into_owned(),
             (b'w', Some(last)) => last.written.push(path),
             (b'o', Some(last)) => last.own.push(path),
-            (b'f', Some(last)) => last.folders.extend(folder(&field[1..])),
-            _ => {}
+            (b'f', Some(last)) => last.folders.push(folder(&field[1..])?),
+            _ => return None,
         }
     }
-    all.retain(|used| used.base.is_absolute());
-    all
+    Some(all)
 }
 
 /// Its role, which one it is, a blank, and its place.
@@ -258,25 +276,34 @@ mod tests {
             ],
         };
         let all = [used(&odd), used("/home/me".as_ref())];
-        assert_eq!(parsed(&written(&all)), all);
-        assert_eq!(parsed(b""), []);
-        assert_eq!(
-            parsed(b"o/before\0brelative\0o/x\0b/cut"),
-            [Used {
-                base: "/cut".into(),
-                folder: String::new(),
-                written: vec![],
-                own: vec![],
-                folders: vec![]
-            }]
+        assert_eq!(parsed(&written(&all)).unwrap(), all);
+    }
+
+    #[test]
+    fn what_is_damaged_says_nothing() {
+        let good = b"b/a\0w/a/w\0";
+        assert_eq!(parsed(good).unwrap().len(), 1);
+        assert!(
+            (0..good.len()).all(|n| parsed(&good[..n]).is_none_or(|all| n == 4 && all.len() == 1))
         );
+        for bad in [
+            &b""[..],
+            b"\0",
+            b"o/before\0",
+            b"brelative\0",
+            b"b/a\0\0",
+            b"b/a\0x/a\0",
+            b"b/a\0fi\0",
+        ] {
+            assert!(parsed(bad).is_none(), "{}", bad.escape_ascii());
+        }
     }
 
     proptest! {
         #[test]
         fn any_bytes_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let all = parsed(&bytes);
-            prop_assert_eq!(parsed(&written(&all)), all);
+            let Some(all) = parsed(&bytes) else { return Ok(()) };
+            prop_assert_eq!(parsed(&written(&all)), Some(all));
         }
     }
 }

@@ -9,6 +9,7 @@ use super::found::is_keeper;
 use super::git::ask_git;
 use super::opening::Opening;
 use super::{Config, real};
+use crate::program::Programs;
 
 /// What that is called among what opens something.
 pub(super) const TRACKED: &str = "tracked by git";
@@ -27,8 +28,10 @@ pub(super) fn tracked(config: &Config) -> Option<Opening> {
     // One may lie in another, which tracks what it does not.
     let around: BTreeSet<&Path> = folders.iter().flat_map(|folder| folder.ancestors()).collect();
     let repositories = around.into_iter().filter(|folder| folder.join(".git").exists());
-    let all: Vec<(String, String)> =
-        repositories.flat_map(|repository| of(repository, &folders, &config.base)).collect();
+    let programs = Programs::of(config);
+    let all: Vec<(String, String)> = repositories
+        .flat_map(|repository| of(&programs, repository, &folders, &config.base))
+        .collect();
     let names: Vec<&str> = all.iter().map(|(_, name)| name.as_str()).collect();
     (!names.is_empty()).then(|| Opening {
         name: TRACKED.to_owned(),
@@ -42,14 +45,19 @@ pub(super) fn tracked(config: &Config) -> Option<Opening> {
 /// What a repository tracks of these folders: what each file is, and its path in the base directory; or why
 /// that is not known.
 /// It is asked at its root: further down, what lies there could pass for another.
-fn of(repository: &Path, folders: &[&Path], base: &Path) -> Vec<(String, String)> {
+fn of(
+    programs: &Programs,
+    repository: &Path,
+    folders: &[&Path],
+    base: &Path,
+) -> Vec<(String, String)> {
     let within = folders.iter().filter_map(|folder| folder.strip_prefix(repository).ok());
     let within = within.map(|folder| match folder.as_os_str() {
         whole if whole.is_empty() => OsStr::new("."),
         folder => folder,
     });
     let asked = ["--literal-pathspecs", "ls-files", "-s", "-z", "--"].map(OsStr::new);
-    let listed = match ask_git(repository, asked.into_iter().chain(within)) {
+    let listed = match ask_git(programs, repository, asked.into_iter().chain(within)) {
         Ok(Some(listed)) => listed,
         Ok(None) => return Vec::new(),
         Err(why) => {

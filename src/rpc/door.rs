@@ -4,16 +4,17 @@
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::Mode;
 
 use super::steps::is_at;
+use crate::atomic;
 use crate::error::{Error, Result};
 
 /// So long another starter is waited for, and whoever may listen.
@@ -137,15 +138,10 @@ impl Turn {
         let path = socket.with_file_name(name);
         let begun = Instant::now();
         loop {
-            let file = File::options()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .mode(0o600)
-                .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
-                .open(&path)
-                .map_err(|e| Error::io("lock", &path, e))?;
+            let mut options = File::options();
+            options.read(true).write(true).create(true).truncate(false);
+            let file =
+                atomic::open_own(&mut options, &path).map_err(|e| Error::io("lock", &path, e))?;
             match file.try_lock() {
                 // Who had it before may have removed it meanwhile.
                 Ok(()) if is_at(&file, &path).unwrap_or(false) => {

@@ -38,7 +38,7 @@ impl Served {
             (_, Some(false)) => "off: nothing can be fetched or installed",
         };
         let workspace = &self.serving.workspace;
-        let tools = || self.tools.get_or_init(|| machine::tools(&|path| runner.shows(path)));
+        let tools = || self.tools.get_or_init(|| runner.tools(&self.serving.own));
         Ok(About {
             version: VERSION,
             program: format!("deaddrop {}", env!("CARGO_PKG_VERSION")),

@@ -32,9 +32,7 @@ pub(super) fn identity(folder: &Path, make: impl FnOnce() -> Result<()>) -> Resu
 fn read_or_make(path: &Path, folder: &Path) -> io::Result<String> {
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
+    let mut file = atomic::open_own(&mut options, path)?;
     // Whoever has it makes it in no time.
     file.lock()?;
     let mut name = String::new();

@@ -22,6 +22,7 @@ use super::door::Door;
 use super::outlet::Outlet;
 use super::queue::Queue;
 use crate::error::{Error, Result};
+use crate::terminal::Stream;
 use crate::watch::Stop;
 
 /// So many are served at once, where there are open files enough; others wait to be accepted.
@@ -112,7 +113,7 @@ impl Listening {
                 // What std gives would gather bytes besides, and look for the ends of lines.
                 let own = |fd: io::Result<OwnedFd>| fd.map(|fd| Arc::new(File::from(fd)));
                 let input = own(io::stdin().as_fd().try_clone_to_owned()).map_err(fail)?;
-                let output = own(io::stdout().as_fd().try_clone_to_owned()).map_err(fail)?;
+                let output = own(Stream::Out.with(|fd| fd.try_clone_to_owned())).map_err(fail)?;
                 hall.admit(input, output, || ()).map_err(fail)?;
             }
             Some(socket) => {

@@ -118,14 +118,11 @@ impl Steps {
         let fail = |e| Error::io("open", &path, e);
         let mut options = File::options();
         options.read(true).write(true).create(make);
-        // It holds commands, and what files held.
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         loop {
-            let file = match options.open(&path) {
+            let file = match atomic::open_own(&mut options, &path) {
                 Err(e) if e.kind() == io::ErrorKind::NotFound && make => {
                     self.make_folder()?;
-                    options.open(&path).map_err(fail)?
+                    atomic::open_own(&mut options, &path).map_err(fail)?
                 }
                 Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Taken::Missing),
                 other => other.map_err(fail)?,
@@ -157,7 +154,7 @@ impl Steps {
     /// the same moment.
     pub(super) fn has_ended(&self, key: &str) -> Result<bool> {
         let path = self.lock_of(key);
-        let file = match File::options().write(true).open(&path) {
+        let file = match atomic::open_own(File::options().write(true), &path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(true),
             other => other.map_err(|e| Error::io("open", &path, e))?,
         };
@@ -194,7 +191,7 @@ impl Steps {
     pub(super) fn kept_guard(&self, key: &str) -> Result<Option<Snapshot>> {
         let path = self.guard_of(key);
         let fail = |e| Error::io("read", &path, e);
-        match fs::read(&path) {
+        match atomic::read_own(&path) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(fail(e)),
             Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|e| fail(e.into())),

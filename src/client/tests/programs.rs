@@ -2,9 +2,10 @@
 #![cfg(unix)]
 
 use super::*;
+use crate::program::Programs;
 
 fn sh(script: &str) -> Client {
-    Client::spawn(&["sh", "-c", script].map(str::to_owned)).unwrap()
+    Client::spawn(&["sh", "-c", script].map(str::to_owned), &Programs::default()).unwrap()
 }
 
 /// Whether any process of that group is left.
@@ -97,10 +98,18 @@ fn who_dies_is_told_with_its_last_words_and_stays_dead() {
 
 #[test]
 fn what_cannot_be_started_is_told() {
-    let gone = Client::spawn(&["/nowhere/ssh".to_owned(), "box".to_owned()]).err().unwrap();
+    let gone = Client::spawn(&["/nowhere/ssh".to_owned(), "box".to_owned()], &Programs::default())
+        .err()
+        .unwrap();
     assert!(gone.reason.starts_with("'/nowhere/ssh box' cannot be started: "), "{gone}");
     assert!(!gone.sent);
-    assert!(Client::spawn(&[]).err().unwrap().reason.contains("no program is named"));
+    assert!(
+        Client::spawn(&[], &Programs::default())
+            .err()
+            .unwrap()
+            .reason
+            .contains("no program is named")
+    );
 }
 
 #[test]

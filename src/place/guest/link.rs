@@ -283,7 +283,7 @@ impl Guest {
         let begun = Instant::now();
         loop {
             let tried = match &self.settings.way {
-                Way::Command(command) => Client::spawn(command),
+                Way::Command(command) => Client::spawn(command, &self.programs),
                 Way::Socket { path, port } => Client::connect(path, Some(*port), HANDSHAKE),
             };
             let answered = tried.and_then(|mut client| client.ping(HELLO).map(|_| client));

@@ -20,6 +20,7 @@ use super::Place;
 use crate::client::Client;
 use crate::config;
 use crate::error::Result;
+use crate::program::Programs;
 use crate::protocol::rpc::{About, ContentsOf, ReadOf};
 use crate::protocol::{Failure, Part, RelPath};
 use crate::workspace::walk::Walk;
@@ -37,6 +38,7 @@ const AGAIN: Duration = Duration::from_millis(200);
 /// A guest, whether it can be reached or not.
 pub struct Guest {
     settings: config::Guest,
+    programs: Programs,
     link: RefCell<Option<Client>>,
     kind: RefCell<Option<Kind>>,
     /// Whether it was there once.
@@ -86,10 +88,11 @@ pub struct Terms<'a> {
 }
 
 impl Guest {
-    /// The guest of these settings. Nothing is done yet.
-    pub fn new(settings: config::Guest) -> Self {
+    /// The guest of these settings, reached by a program from there. Nothing is done yet.
+    pub fn new(settings: config::Guest, programs: Programs) -> Self {
         Self {
             settings,
+            programs,
             link: RefCell::default(),
             kind: RefCell::default(),
             has_answered: Cell::default(),

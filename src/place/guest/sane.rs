@@ -3,8 +3,8 @@
 
 use crate::protocol::rpc::{About, LeftOutFolder, STREAM_LIMIT, Walked, WalkedFile};
 use crate::protocol::{
-    Capture, Change, Detail, Ending, Excerpt, Failure, FailureKind, Lines, Operation, Output, Part,
-    Revision, Streams, Warning, WarningSort,
+    Capture, Change, Detail, Ending, Excerpt, Failure, FailureKind, Hit, Lines, Operation, Output,
+    Part, Revision, Streams, Warning, WarningSort,
 };
 use crate::text::{count, visible_line};
 use crate::workspace::edit::count_lines;
@@ -100,6 +100,18 @@ fn lines_shown(shown: &str) -> String {
     kept
 }
 
+/// The same of lines that a search found.
+fn hits(hits: Vec<Hit>) -> Vec<Hit> {
+    let mut bytes = 0;
+    let hits = hits.into_iter().take(SHOWN_LINES).filter(|hit| is_path(&hit.path));
+    let hits = hits.map(|hit| Hit { text: line(&hit.text), ..hit });
+    hits.take_while(|hit| {
+        bytes += hit.path.len() + hit.text.len();
+        bytes <= SHOWN_BYTES
+    })
+    .collect()
+}
+
 /// What a command wrote, as much as is kept of that here.
 fn output(mut output: Output, streams: Streams, limit: usize) -> Output {
     let counted = |capture: &mut Capture| capture.left_out = size(capture.left_out);
@@ -187,9 +199,8 @@ pub(super) fn detail(detail: Detail, operation: &Operation, output_limit: usize)
         (Operation::List { .. }, Detail::Listed { path, files, shown }) => {
             Detail::Listed { path, files, shown: lines_shown(&shown) }
         }
-        (Operation::Search { pattern, .. }, Detail::Found { lines, files, cut, shown, .. }) => {
-            let (pattern, shown) = (pattern.clone(), lines_shown(&shown));
-            Detail::Found { pattern, lines, files, cut, shown }
+        (Operation::Search { pattern, .. }, Detail::Found { lines, files, cut, hits, .. }) => {
+            Detail::Found { pattern: pattern.clone(), lines, files, cut, hits: self::hits(hits) }
         }
         (Operation::Run(run), Detail::Ran(mut execution)) => {
             execution.command.clone_from(&run.command);

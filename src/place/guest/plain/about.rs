@@ -2,31 +2,18 @@
 
 use super::super::{Guest, sane};
 use crate::error::{Error, Result};
-use crate::machine::{TOOLS, version_in};
+use crate::machine;
 use crate::protocol::rpc::{About, ExecResult};
 
-/// The script, to be begun in the root. Each line that it writes begins with what it is. Where there is
-/// no `timeout`, tools are named without their versions: one of them could take for ever.
+/// The script, to be begun in the root. Each line that it writes begins with what it is.
 fn script(root: &str) -> String {
-    let tools = TOOLS.map(|(name, flag)| format!("ask {name} {flag} &\n")).concat();
+    let tools = machine::script();
     format!(
-        "exec </dev/null
-cd {root} || exit 1
+        "cd {root} || exit 1
 printf 'root %s\\n' \"$(pwd)\"
 printf 'system %s\\n' \"$(sed -n 's/^PRETTY_NAME=//p' /etc/os-release 2>/dev/null | tr -d '\"')\"
 printf 'kernel %s\\n' \"$(uname -srm)\"
-cd /
-limit=
-timeout -k 1 1 true 2>/dev/null && limit='timeout -k 1 3'
-ask() {{
-  command -v \"$1\" >/dev/null 2>&1 || return
-  said=
-  test -n \"$limit\" && {{ said=$($limit \"$@\" 2>&1) || said=; }}
-  printf 'tool %s %s\\n' \"$1\" \"$(printf %s \"$said\" | head -n 3 | tr '\\n' ' ')\"
-}}
-{tools}wait
-exit 0
-"
+{tools}"
     )
 }
 
@@ -58,14 +45,6 @@ pub(super) fn read(said: &str) -> About {
     let one = |what: &str| all(what).first().copied().unwrap_or_default().to_owned();
     let system = [one("system"), one("kernel")];
     let system = system.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
-    let found = all("tool");
-    let told = |name: &str| {
-        let said = found.iter().find(|told| told.split(' ').next() == Some(name))?;
-        Some(match version_in(said.strip_prefix(name).unwrap_or_default()) {
-            Some(version) => format!("{name} {version}"),
-            None => name.to_owned(),
-        })
-    };
     About {
         version: 0,
         program: "an agent that is no deaddrop".to_owned(),
@@ -77,7 +56,7 @@ pub(super) fn read(said: &str) -> About {
         guarded: false,
         protected: Vec::new(),
         offline: false,
-        tools: TOOLS.iter().filter_map(|(name, _)| told(name)).collect(),
+        tools: machine::tools_in(said),
         root: one("root"),
         state: String::new(),
     }

@@ -31,6 +31,7 @@ use crate::protocol::{
 };
 use crate::text::shell_word;
 use crate::workspace::protected::Protected;
+use crate::workspace::repository::repository_around;
 use crate::workspace::{self, Contents, Look};
 
 pub(super) use about::about;
@@ -90,6 +91,28 @@ impl<'a> InPlain<'a> {
     pub(super) fn new(guest: &'a Guest, terms: Terms<'a>) -> Self {
         let protected = Protected::new(terms.protected);
         Self { guest, terms, protected, noticed: Vec::new() }
+    }
+
+    /// Whether what is written there lies in a folder that git takes for a repository, or would then.
+    fn completes_repository(&self, path: &RelPath) -> Result<bool> {
+        if self.protected.name_of(".git").is_none() {
+            return Ok(false);
+        }
+        let names: Vec<&str> = path.components().collect();
+        let mut listed = Vec::new();
+        for n in 0..names.len() {
+            match files::list(self.guest, &names[..n].join("/"))? {
+                Ok(entries) => listed.push(entries),
+                Err(_) => break,
+            }
+        }
+        let stands = |n: usize, name: &str| {
+            let mut entries = listed.get(n).into_iter().flatten();
+            entries.any(|entry| {
+                entry.name.eq_ignore_ascii_case(name) && (name != "HEAD" || !entry.is_dir)
+            })
+        };
+        Ok(repository_around(&names, stands).is_some())
     }
 
     fn run(
@@ -199,7 +222,14 @@ impl Place for InPlain<'_> {
         let (mut protected, mut moved) = (self.protected.name_in(path).is_some(), None);
         if let Operation::Move { to, .. } = operation {
             protected |= self.protected.name_in(to).is_some();
+            protected = protected || self.completes_repository(to)?;
             moved = Some(Box::new(MoveLook { to: Some(to.clone()), files: Vec::new() }));
+        }
+        if !matches!(
+            operation,
+            Operation::Read { .. } | Operation::List { .. } | Operation::Search { .. }
+        ) {
+            protected = protected || self.completes_repository(path)?;
         }
         let size = size.map(|found| found.size);
         Ok(Some(Look { real: Some(path.clone()), size, protected, moved }))

@@ -1,0 +1,274 @@
+//! The programs that deaddrop starts with the person's rights. Each is resolved to an absolute path without
+//! links. It is not started from where replies, commands or everybody can write.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+use wait_timeout::ChildExt;
+
+use crate::config::{Config, written_by_replies};
+use crate::links::follow;
+
+/// What a program that deaddrop chooses gets of the environment, beside `LC_*`. Nothing in it names a
+/// program, a library or a module.
+const KEPT: [&str; 15] = [
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TERM",
+    "TMUX",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "XDG_RUNTIME_DIR",
+    "XDG_SESSION_TYPE",
+    "XDG_CURRENT_DESKTOP",
+    "DESKTOP_SESSION",
+    "DBUS_SESSION_BUS_ADDRESS",
+];
+/// Lists of folders in which it may look for programs and settings: those of them that may be used are kept.
+const FOLDERS: [&str; 5] = ["PATH", "HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_DIRS"];
+/// No more bytes of each of its outputs are read.
+const MOST: u64 = 64 << 20;
+/// How long the last of an output is waited for when its program has ended.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Where programs may be taken from.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    /// The folders that are looked through for a name, as `PATH` lists them.
+    path: OsString,
+    /// The folders that replies and commands can write.
+    writable: BTreeSet<Id>,
+    /// Those of other base directories, by their canonical paths: there may be many, and none is looked at.
+    /// None if they are not known, so that no folder is safe.
+    others: Option<BTreeSet<PathBuf>>,
+}
+
+impl Default for Programs {
+    /// Those that only other users could write are left out.
+    fn default() -> Self {
+        Self {
+            path: env::var_os("PATH").unwrap_or_default(),
+            writable: BTreeSet::new(),
+            others: Some(BTreeSet::new()),
+        }
+    }
+}
+
+impl Programs {
+    /// Those that replies and commands of a base directory cannot write, nor of any other that was used.
+    pub fn of(config: &Config) -> Self {
+        let folders = config.sandbox.writable.iter().chain([&config.workspace]);
+        let known = |folder: &PathBuf| Some(id(folder, &fs::metadata(folder).ok()?));
+        Self {
+            writable: folders.filter_map(known).collect(),
+            others: written_by_replies().ok(),
+            ..Self::default()
+        }
+    }
+
+    /// The program of this name, as a path that neither links nor `PATH` have a say in any more. Relative
+    /// entries of `PATH` are passed over.
+    ///
+    /// # Errors
+    /// There is none, or each of that name is one that somebody else could have put there.
+    pub fn find(&self, name: impl AsRef<OsStr>) -> io::Result<PathBuf> {
+        let name = Path::new(name.as_ref());
+        let places = if name.components().count() == 1 && !name.is_absolute() {
+            let folders = env::split_paths(&self.path).filter(|folder| folder.is_absolute());
+            let file = format!("{}{}", name.display(), env::consts::EXE_SUFFIX);
+            folders.map(|folder| folder.join(&file)).collect()
+        } else {
+            vec![std::path::absolute(name)?]
+        };
+        let mut refused = io::ErrorKind::NotFound.into();
+        for place in places.iter().filter(|place| place.is_file()) {
+            match self.trusted(place) {
+                Ok(program) if is_executable(&program) => return Ok(program),
+                Ok(_) => {}
+                Err(e) => refused = e,
+            }
+        }
+        Err(refused)
+    }
+
+    /// From these folders instead of those of `PATH`.
+    #[cfg(test)]
+    pub(crate) fn in_folders(path: &OsStr) -> Self {
+        Self { path: path.to_owned(), ..Self::default() }
+    }
+
+    /// A command line of a program that deaddrop chooses: it starts in `/`, with little of the environment.
+    ///
+    /// # Errors
+    /// As for [`find`](Self::find).
+    pub fn command(&self, name: &str) -> io::Result<Command> {
+        let mut command = self.named(name)?;
+        command.env_clear().envs(self.environment()).current_dir("/");
+        Ok(command)
+    }
+
+    /// A command line of a program that the person names: it gets all of the environment.
+    ///
+    /// # Errors
+    /// As for [`find`](Self::find).
+    pub fn named(&self, name: impl AsRef<OsStr>) -> io::Result<Command> {
+        let mut command = Command::new(self.find(&name)?);
+        // Some programs are several, by the name that they are called.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::arg0(&mut command, &name);
+        Ok(command)
+    }
+
+    /// What such a program gets of this process's environment.
+    fn environment(&self) -> Vec<(OsString, OsString)> {
+        let kept = env::vars_os().filter_map(|(name, value)| {
+            let is = name.to_str()?;
+            if FOLDERS.contains(&is) {
+                return Some((name, self.folders(&value)));
+            }
+            (KEPT.contains(&is) || is.starts_with("LC_") || cfg!(windows)).then_some((name, value))
+        });
+        kept.filter(|(_, value)| !value.is_empty()).collect()
+    }
+
+    /// Those of a list of folders that programs may be taken from.
+    pub fn folders(&self, list: &OsStr) -> OsString {
+        let folders = env::split_paths(list).filter(|folder| self.trusted(folder).is_ok());
+        env::join_paths(folders).unwrap_or_default()
+    }
+
+    /// Where a path leads, if nobody else can change that, or what stands there.
+    fn trusted(&self, path: &Path) -> io::Result<PathBuf> {
+        if !path.is_absolute() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let (links, real) = follow(path);
+        let folders = links.iter().filter_map(|link| link.at.parent()).chain([&*real]);
+        for place in folders.flat_map(Path::ancestors) {
+            self.check(place, &fs::symlink_metadata(place)?)?;
+        }
+        Ok(real)
+    }
+
+    /// Lets a file or folder pass that only the person, and those whom they trust, can write.
+    fn check(&self, path: &Path, found: &fs::Metadata) -> io::Result<()> {
+        let is_of_others = || self.others.as_ref().is_none_or(|others| others.contains(path));
+        let who = if self.writable.contains(&id(path, found)) || is_of_others() {
+            "replies and commands"
+        } else if is_open_to_all(found) {
+            "everybody on this machine"
+        } else {
+            return Ok(());
+        };
+        let why = format!("deaddrop does not start it: {who} can write to {}", path.display());
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
+    }
+}
+
+/// The program that runs now, also when another one was put in its place since it was started.
+///
+/// # Errors
+/// The system does not say which it is.
+pub fn own() -> io::Result<PathBuf> {
+    // Whoever starts it is still this program then, with the same file.
+    if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { env::current_exe() }
+}
+
+/// Runs a program to its end, with no input; one that takes longer is ended with all in its group.
+///
+/// # Errors
+/// It cannot be started, or takes too long.
+pub fn output(mut command: Command, patience: Duration) -> io::Result<Output> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = command.spawn()?;
+    let (stdout, stderr) = (read(child.stdout.take()), read(child.stderr.take()));
+    let status = child.wait_timeout(patience);
+    let Ok(Some(status)) = status else {
+        end(&mut child);
+        let why = format!("no answer within {} seconds", patience.as_secs());
+        return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+    };
+    // What it left behind may hold its outputs for ever.
+    let said = |output: Receiver<Vec<u8>>| {
+        let endless = |_| io::Error::new(io::ErrorKind::TimedOut, "its output does not end");
+        output.recv_timeout(GRACE).map_err(endless)
+    };
+    Ok(Output { status, stdout: said(stdout)?, stderr: said(stderr)? })
+}
+
+/// Reads an output to its end in a thread of its own, so that nobody has to wait for it.
+fn read(output: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+    let (tell, told) = mpsc::channel();
+    let read = move || {
+        let mut bytes = Vec::new();
+        if let Some(output) = output {
+            let _ = output.take(MOST).read_to_end(&mut bytes);
+        }
+        let _ = tell.send(bytes);
+    };
+    drop(thread::Builder::new().name("output".to_owned()).spawn(read));
+    told
+}
+
+/// Ends a program that leads a group of its own, and all in that.
+fn end(child: &mut Child) {
+    #[cfg(unix)]
+    let _ = rustix::process::kill_process_group(
+        rustix::process::Pid::from_child(child),
+        rustix::process::Signal::KILL,
+    );
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// What a folder is known by, whatever its path is.
+#[cfg(unix)]
+type Id = (u64, u64);
+#[cfg(not(unix))]
+type Id = PathBuf;
+
+#[cfg(unix)]
+fn id(_: &Path, found: &fs::Metadata) -> Id {
+    use std::os::unix::fs::MetadataExt;
+    (found.dev(), found.ino())
+}
+
+#[cfg(not(unix))]
+fn id(path: &Path, _: &fs::Metadata) -> Id {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+#[cfg(unix)]
+fn is_open_to_all(found: &fs::Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    found.permissions().mode() & 0o002 != 0
+}
+
+#[cfg(unix)]
+fn is_executable(program: &Path) -> bool {
+    rustix::fs::access(program, rustix::fs::Access::EXEC_OK).is_ok()
+}
+
+#[cfg(not(unix))]
+fn is_open_to_all(_: &fs::Metadata) -> bool {
+    false
+}
+
+#[cfg(not(unix))]
+fn is_executable(_: &Path) -> bool {
+    true
+}
