@@ -1,4 +1,5 @@
 //! Parsing of replies: an ordinary one, and ones made to be slow.
+#![allow(clippy::disallowed_macros, clippy::disallowed_methods, reason = "clippy.toml is for src")]
 
 use deaddrop::protocol::tags;
 use divan::counter::BytesCount;

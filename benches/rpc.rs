@@ -1,5 +1,6 @@
 //! `deaddrop rpc` as a client meets it, one request at a time and 64 in flight, over pipes and a Unix
 //! socket; and, as the least it could cost, a bare `serde_json` loop on the same sorts of connection.
+#![allow(clippy::disallowed_macros, clippy::disallowed_methods, reason = "clippy.toml is for src")]
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write, pipe};

@@ -1,5 +1,6 @@
 //! A whole turn as the person feels it: from the reply closed in the inbox to the next outbox under
 //! its name, everything synced, by a daemon that already runs.
+#![allow(clippy::disallowed_macros, clippy::disallowed_methods, reason = "clippy.toml is for src")]
 
 use std::fs::{self, File};
 use std::hint;

@@ -21,6 +21,27 @@ pub fn may_write_in(folder: &Path) -> bool {
     folder.metadata().is_ok_and(|found| !found.permissions().readonly())
 }
 
+/// All of a regular file of at most `limit` bytes; a link is followed. Never blocks, whatever is there.
+///
+/// # Errors
+/// It cannot be read, is longer, or is no regular file.
+pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        libc::O_NONBLOCK | libc::O_NOCTTY,
+    );
+    let file = options.open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(bytes) }
+}
+
 /// Writes `bytes` to `path`: temporary name beside it, sync, rename, sync of the folder.
 /// A file that stood there is replaced. Everybody may read it.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
@@ -65,7 +86,7 @@ fn write_temporary(path: &Path, bytes: &[u8], mode: u32, sync: bool) -> Result<P
 /// `name` with `-2`, `-3`… before its extension. Never overwrites. Returns the path it got.
 /// Both must be on one file system.
 pub fn move_into(from: &Path, folder: &Path, name: &OsStr) -> Result<PathBuf> {
-    free_name(folder, name, |to| rename_new(from, to)).map_err(|e| Error::io("move", from, e))
+    free_name(folder, name, |to| rename_new_path(from, to)).map_err(|e| Error::io("move", from, e))
 }
 
 /// Writes a new file `name` into `folder`, with a suffix where the name is taken.
@@ -102,23 +123,67 @@ pub fn shortened(name: &str, limit: usize) -> &str {
     &name[..name.floor_char_boundary(limit)]
 }
 
-/// Renames without replacing: `AlreadyExists` where `to` is taken.
-#[cfg(target_os = "linux")]
-fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    use rustix::fs::{CWD, RenameFlags, renameat_with};
-    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Some file systems (NFS, 9p) lack the flag.
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => link_new(from, to),
-        other => Ok(other?),
+/// Renames `name` in one folder to `new` in another, and replaces nothing: `AlreadyExists` where that is
+/// taken.
+///
+/// # Errors
+/// It is not renamed.
+#[cfg(unix)]
+pub fn rename_new<F: std::os::fd::AsFd, T: std::os::fd::AsFd>(
+    from: F,
+    name: &OsStr,
+    to: T,
+    new: &OsStr,
+) -> io::Result<()> {
+    use rustix::fs::{AtFlags, linkat, renameat, statat, unlinkat};
+    use rustix::io::Errno;
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{RenameFlags, renameat_with};
+        match renameat_with(&from, name, &to, new, RenameFlags::NOREPLACE) {
+            // Some file systems (NFS, 9p) lack the flag.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
+            done => return Ok(done?),
+        }
+    }
+    match linkat(&from, name, &to, new, AtFlags::empty()) {
+        Ok(()) => Ok(unlinkat(&from, name, AtFlags::empty())?),
+        Err(Errno::EXIST) => Err(Errno::EXIST.into()),
+        // A folder, or a file system without hard links: no other call does it in one step.
+        Err(_) => match statat(&to, new, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(_) => Err(Errno::EXIST.into()),
+            Err(Errno::NOENT) => Ok(renameat(&from, name, &to, new)?),
+            Err(e) => Err(e.into()),
+        },
     }
 }
 
-#[cfg(not(target_os = "linux"))]
-fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    link_new(from, to)
+/// Renames `name` in one folder to `new` in another, and replaces nothing.
+///
+/// # Errors
+/// It is not renamed.
+#[cfg(not(unix))]
+pub fn rename_new(
+    from: &cap_std::fs::Dir,
+    name: &OsStr,
+    to: &cap_std::fs::Dir,
+    new: &OsStr,
+) -> io::Result<()> {
+    match to.symlink_metadata(new) {
+        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => from.rename(name, to, new),
+        Err(e) => Err(e),
+    }
 }
 
-fn link_new(from: &Path, to: &Path) -> io::Result<()> {
+#[cfg(unix)]
+fn rename_new_path(from: &Path, to: &Path) -> io::Result<()> {
+    use rustix::fs::CWD;
+    rename_new(CWD, from.as_os_str(), CWD, to.as_os_str())
+}
+
+#[cfg(not(unix))]
+fn rename_new_path(from: &Path, to: &Path) -> io::Result<()> {
     fs::hard_link(from, to)?;
     fs::remove_file(from)
 }
@@ -192,23 +257,24 @@ fn is_local(_: &File) -> bool {
 }
 
 /// Opens a file of deaddrop's own: a regular one, and none that a link leads to, which would be somebody
-/// else's.
+/// else's. One that is made is the user's alone.
 ///
 /// # Errors
 /// It is something else, or cannot be opened.
 pub fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(
-        options,
-        libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY,
-    );
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
+    }
     let other = || {
         io::Error::other(
-            "it is a link or no regular file, which deaddrop's own are not; look at it, and move it away",
+            "it is not a regular file, as deaddrop's own are; check it, then move it away",
         )
     };
+    let is_other = || path.symlink_metadata().is_ok_and(|found| !found.is_file());
     // What can be opened there, as a device, is not looked at before that.
-    let file = options.open(path).map_err(|e| if path.is_symlink() { other() } else { e })?;
+    let file = options.open(path).map_err(|e| if is_other() { other() } else { e })?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(other()) }
 }
 
@@ -217,9 +283,72 @@ pub fn open_own(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
 /// # Errors
 /// As there.
 pub fn read_own(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open_own(File::options().read(true), path)?.read_to_end(&mut bytes)?;
+    read_own_within(path, u64::MAX)
+}
+
+/// The same of one that has no more than `limit` bytes.
+///
+/// # Errors
+/// As there, or it is larger.
+pub fn read_own_within(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let file = open_own(File::options().read(true), path)?;
+    // One read is enough for most.
+    let length = file.metadata()?.len().min(limit).saturating_add(1);
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(io::Error::other("it is larger than any file that deaddrop writes here"));
+    }
     Ok(bytes)
+}
+
+/// The same of one that is text.
+///
+/// # Errors
+/// As there, or it is not UTF-8.
+pub fn read_own_text(path: &Path) -> io::Result<String> {
+    String::from_utf8(read_own(path)?).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
+}
+
+/// Takes from everybody else what they may do with a folder of deaddrop's own and with the files in it.
+/// With `passable` others may still go through it.
+///
+/// # Errors
+/// It cannot be done, though the folder is this user's and on a file system with permissions.
+#[cfg(unix)]
+pub fn keep_private(folder: &Path, passable: bool) -> io::Result<()> {
+    use rustix::io::Errno;
+    use std::os::unix::fs::PermissionsExt;
+    let narrow = |file: &File, keep: u32| {
+        let mode = file.metadata()?.permissions().mode() & 0o7777;
+        if mode & 0o077 & !keep == 0 {
+            return Ok(());
+        }
+        let unsupported = [Errno::PERM, Errno::NOTSUP, Errno::NOSYS, Errno::ROFS];
+        let done = file.set_permissions(fs::Permissions::from_mode(mode & keep));
+        done.or_else(|e| match e.raw_os_error() {
+            Some(code) if unsupported.contains(&Errno::from_raw_os_error(code)) => Ok(()),
+            _ => Err(e),
+        })
+    };
+    let opened = File::open(folder)?;
+    // Nobody else reaches what is in a private folder.
+    if !passable && opened.metadata()?.permissions().mode() & 0o7077 == 0 {
+        return Ok(());
+    }
+    for entry in fs::read_dir(folder)? {
+        if let Ok(file) = open_own(File::options().read(true), &entry?.path()) {
+            narrow(&file, 0o700)?;
+        }
+    }
+    // Last, so that a start that was interrupted is made up for.
+    narrow(&opened, if passable { 0o711 } else { 0o700 })
+}
+
+/// Here nothing says who may do what.
+#[cfg(not(unix))]
+pub fn keep_private(_: &Path, _: bool) -> io::Result<()> {
+    Ok(())
 }
 
 /// Makes a folder and those above it; gives what was made, the innermost first.

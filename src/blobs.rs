@@ -181,7 +181,7 @@ impl Blobs {
         } else {
             self.place(id)
         };
-        match fs::read(&path) {
+        match atomic::read_own(&path) {
             Ok(bytes) => Ok((BlobId::of(&bytes) == *id).then_some(bytes)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(e) => Err(Error::io("read", &path, e)),
@@ -221,11 +221,7 @@ impl Blobs {
 
 /// A new file that only the user may read.
 fn private(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    atomic::open_own(File::options().write(true).create(true).truncate(true), path)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! it ends.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -31,9 +31,9 @@ impl Lock {
     pub fn take(config: &Config) -> Result<Self> {
         let path = config.sessions.join(".lock");
         let fail = |e| Error::io("lock", &path, e);
-        for folder in [&config.sessions, &config.inbox] {
-            fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
-        }
+        fs::create_dir_all(&config.inbox)
+            .map_err(|e| Error::io("make the folder", &config.inbox, e))?;
+        make_private(config)?;
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
         let mut file = atomic::open_own(&mut options, &path).map_err(fail)?;
@@ -83,7 +83,7 @@ impl Lock {
             Err(TryLockError::WouldBlock) => {
                 let path = config.sessions.join(".lock");
                 // What stands in it is old where nobody holds it.
-                let (pid, serves) = if is_locked(&path) { holder(&path) } else { (None, false) };
+                let (pid, serves) = if is_taken(&path) { holder(&path) } else { (None, false) };
                 Err(Error::locked(&config.base, pid, serves))
             }
             Err(TryLockError::Error(e)) => Err(fail(e)),
@@ -92,13 +92,13 @@ impl Lock {
 
     /// Whether some process holds the lock of a base directory.
     pub fn is_held(config: &Config) -> bool {
-        is_locked(&config.sessions.join(".lock"))
+        is_taken(&config.sessions.join(".lock"))
     }
 
     /// Whether some process holds the lock of a base directory, or has borrowed it, as the folder itself
     /// tells: its settings, which may be anybody's, are not looked at.
     pub fn is_at_work_in(base: &Path) -> bool {
-        is_locked(base)
+        is_locked(File::open(base))
     }
 
     /// Whether nobody holds the lock of a base directory, but somebody has borrowed it.
@@ -110,6 +110,31 @@ impl Lock {
     pub fn holder_serves(config: &Config) -> bool {
         Self::is_held(config) && holder(&config.sessions.join(".lock")).1
     }
+}
+
+/// Makes the folder of sessions for the person alone, and narrows what a former version left wider: what lies
+/// there quotes files and the output of commands.
+///
+/// # Errors
+/// It cannot be made, or made private.
+pub fn make_private(config: &Config) -> Result<()> {
+    let folder = &config.sessions;
+    fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
+    // Commands run as the workspace's owner, and what they have for themselves lies in it.
+    atomic::keep_private(folder, commands_are_others(&config.workspace))
+        .map_err(|e| Error::io("make private", folder, e))
+}
+
+#[cfg(unix)]
+fn commands_are_others(workspace: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let is_root = rustix::process::geteuid().is_root();
+    is_root && fs::metadata(workspace).is_ok_and(|found| found.uid() != 0)
+}
+
+#[cfg(not(unix))]
+fn commands_are_others(_: &Path) -> bool {
+    false
 }
 
 /// The right to be the only one at work in a base directory, for as long as this value lives (see
@@ -130,14 +155,17 @@ fn try_for(file: &File) -> Result<(), TryLockError> {
     file.try_lock()
 }
 
-fn is_locked(path: &Path) -> bool {
-    let file = File::open(path);
+fn is_taken(path: &Path) -> bool {
+    is_locked(atomic::open_own(File::options().read(true), path))
+}
+
+fn is_locked(file: io::Result<File>) -> bool {
     file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 fn holder(path: &Path) -> (Option<u32>, bool) {
     let mut text = String::new();
-    if let Ok(file) = File::open(path) {
+    if let Ok(file) = atomic::open_own(File::options().read(true), path) {
         let _ = file.take(40).read_to_string(&mut text);
     }
     let (pid, rest) = text.split_once(' ').unwrap_or((&text, ""));

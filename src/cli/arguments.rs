@@ -34,7 +34,13 @@ Examples:
 /// Lets any chat window be a coding agent: paste the outbox into a chat, save the reply into the
 /// inbox, and deaddrop carries it out in the workspace.
 #[derive(Debug, Parser)]
-#[command(name = "deaddrop", version, propagate_version = true, disable_help_subcommand = true)]
+#[command(
+    name = "deaddrop",
+    bin_name = "deaddrop",
+    version,
+    propagate_version = true,
+    disable_help_subcommand = true
+)]
 #[command(after_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"))]
 pub(crate) struct Cli {
     #[command(flatten)]

@@ -22,6 +22,7 @@ use crate::protocol::{
 };
 use crate::session::Session;
 use crate::session::store::Store;
+use crate::terminal::Styled;
 use crate::text::{count, visible_line};
 use crate::turn::{self, Asking, Carried, Course};
 use crate::workspace::Workspace;
@@ -67,7 +68,7 @@ pub(super) fn check(context: &Context, arguments: &Check) -> Result<ExitCode> {
         };
         if files.len() > 1 && !context.json {
             let heading = context.talk.for_results().bold(&format!("{named}:"));
-            talk::result(&format!("{}{heading}", if n == 0 { "" } else { "\n" }));
+            talk::result(Styled::from(if n == 0 { "" } else { "\n" }) + heading);
         }
         let is_right = match replies::read(*file) {
             Ok((text, _)) => surroundings.look_at(&text)?.tell(context, &named),
@@ -218,22 +219,22 @@ impl Looked {
 
     fn tell_person(&self, context: &Context, errors: usize) {
         if let Some(why) = &self.held {
-            talk::prose(&format!("Would be held: {why}"));
+            talk::prose(format!("Would be held: {why}"));
         }
-        self.outcomes.iter().for_each(|outcome| talk::prose(&located(context, outcome)));
+        self.outcomes.iter().for_each(|outcome| talk::prose(located(context, outcome)));
         for file in &self.rewritten {
             let talk = context.talk.for_results();
-            talk::result(&format!("\n{}", coloured(&talk, &diff(file))));
+            talk::result(Styled::from("\n") + coloured(&talk, &diff(file)));
         }
         for told in &self.withheld {
-            talk::prose(&format!("Would be {told}"));
+            talk::prose(format!("Would be {told}"));
         }
         let changed = if self.is_in_guest {
             String::new()
         } else {
             format!(", {} would change", count(self.rewritten.len(), "file"))
         };
-        context.talk.say(&format!(
+        context.talk.say(format!(
             "\n{}, {}, {}{changed}. Nothing was done.",
             count(self.outcomes.len(), "command"),
             count(errors, "error"),
@@ -327,6 +328,7 @@ fn word(sort: impl Serialize) -> String {
     }
 }
 
-fn located(context: &Context, outcome: &Outcome) -> String {
-    format!("{:>5}  {}", outcome.line, context.talk.for_results().foretold(outcome))
+fn located(context: &Context, outcome: &Outcome) -> Styled {
+    let line = Styled::from(format!("{:>5}  ", outcome.line));
+    line + context.talk.for_results().foretold(outcome)
 }

@@ -87,7 +87,7 @@ pub(super) fn checkpoints(context: &Context, arguments: &Checkpoints) -> Result<
                         size(after.saturating_sub(present))
                     )
                 };
-                context.talk.say(&format!(
+                context.talk.say(format!(
                     "{} removed. Kept: {} (before: {}). {rest}",
                     count(removed, "checkpoint"),
                     size(after),
@@ -127,7 +127,7 @@ fn list(context: &Context) -> Result<ExitCode> {
             (0, folders) if folders > 0 => count(folders, "folder"),
             (files, _) => count(files, "file"),
         };
-        talk::prose(&format!(
+        talk::prose(format!(
             "{}  {:>4}  {}  {:>9}  {:>12}{state}",
             kept.session,
             kept.sequence,
@@ -138,7 +138,7 @@ fn list(context: &Context) -> Result<ExitCode> {
     }
     if !context.json {
         let limit = context.config.checkpoint_max_bytes;
-        context.talk.say(&format!("Kept in all: {}, of at most {}.", size(bytes), size(limit)));
+        context.talk.say(format!("Kept in all: {}, of at most {}.", size(bytes), size(limit)));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,5 @@
 //! `copy`, `paste` and `next`: one turn by way of the clipboard; and what is told of it elsewhere.
 
-use std::fs;
-use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -9,15 +7,18 @@ use clap::Args;
 use serde_json::json;
 
 use super::{Context, pasting, replies, sessions, show, talk};
+use crate::atomic;
 use crate::base::Turn;
 use crate::clipboard::{self, Found, Passed, Surroundings, Way};
 use crate::control::Given;
 use crate::daemon::{Clip, Clipped};
 use crate::error::{Error, Result};
 use crate::outbox::{holds_outbox, parts};
+use crate::program::Programs;
 use crate::protocol::{self, Dialect};
 use crate::session::store::Store;
 use crate::session::{Session, outbox_name};
+use crate::terminal::Stream;
 use crate::tokens;
 use crate::watch::Stop;
 
@@ -186,14 +187,14 @@ fn take(context: &Context, reply: &Reply) -> Result<(Turn, Stop)> {
 fn from_clipboard(context: &Context) -> Result<(String, String)> {
     let fail = |name: &str, why: String| Err(Error::no_reply(Path::new(name), why));
     let waits = |way: Way| {
-        if io::stderr().is_terminal() {
-            context.talk.say(&format!(
+        if Stream::Err.is_terminal() {
+            context.talk.say(format!(
                 "Waiting for the program that holds the clipboard ({}) to give the text …",
                 way.name()
             ));
         }
     };
-    match clipboard::read(&Surroundings::here(), &waits) {
+    match clipboard::read(&Surroundings::here(Programs::of(&context.config)), &waits) {
         Ok((way, Found::Text(text))) => Ok((text, format!("the clipboard ({})", way.name()))),
         Ok((way, Found::Empty)) => fail(
             &format!("the clipboard ({})", way.name()),
@@ -242,7 +243,7 @@ enum Put {
 /// Puts an outbox of a session on the clipboard, or a part of it, and says what is next.
 fn put(context: &Context, session: &Session, sequence: u32, how: &Put) -> Result<()> {
     let path = context.config.outbox.join(outbox_name(&session.id, sequence));
-    let whole = fs::read_to_string(&path).map_err(|e| Error::io("read the outbox", &path, e))?;
+    let whole = atomic::read_own_text(&path).map_err(|e| Error::io("read the outbox", &path, e))?;
     let asked = match how {
         Put::Part { asked, named } => Some((*asked, *named)),
         Put::Whole | Put::Again => None,
@@ -251,7 +252,7 @@ fn put(context: &Context, session: &Session, sequence: u32, how: &Put) -> Result
         None => parts::Part { text: whole, part: 1, of: 1 },
         Some((asked, _)) => show::cut(context, &whole, asked)?,
     };
-    let done = clipboard::copy(&text, &Surroundings::here());
+    let done = clipboard::copy(&text, &Surroundings::here(Programs::of(&context.config)));
     let tokens = tokens::about(&text, context.config.max_tokens);
     let next = asked.filter(|_| part < of).map(|(asked, named)| {
         let named = match (named, sequence == session.sequence) {
@@ -282,7 +283,7 @@ fn put(context: &Context, session: &Session, sequence: u32, how: &Put) -> Result
     };
     let what = format!("{what} ({})", tokens::told(tokens));
     match &done {
-        Ok(way) => context.talk.say(&on_clipboard(&what, *way)),
+        Ok(way) => context.talk.say(on_clipboard(&what, *way)),
         Err(passed) => {
             context.talk.warning(&not_copied(passed));
             context.talk.hint(&match (how, of) {
@@ -294,7 +295,7 @@ fn put(context: &Context, session: &Session, sequence: u32, how: &Put) -> Result
                 ),
             });
             if !context.json && !matches!(how, Put::Again) {
-                talk::result(&context.display(&path));
+                talk::result(context.display(&path));
             }
         }
     }

@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::prompt::forget_typed;
+use super::Context;
 use super::talk::{self, Talk};
 use crate::config::{Config, Consent, Opening, Raw};
 use crate::error::{Error, Result};
+use crate::terminal::Styled;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -52,13 +53,13 @@ pub(super) fn require(consent: &Consent, talk: &Talk) -> Result<()> {
     }
     let lines: String = consent.lines().iter().map(|line| format!("  {line}\n")).collect();
     let question = format!(
-        "{} opens what is closed else, and somebody else may have written that:\n{lines}{} [y/N] ",
+        "{} opens what is closed else, and somebody else may have written that:\n{lines}",
         consent.whose(),
-        talk.bold("Do you agree to this, here and as it stands?"),
     );
-    // What was pasted with the command answers nothing.
-    forget_typed();
-    match talk.agreement(&question) {
+    let question = Styled::from(question)
+        + talk.bold("Do you agree to this, here and as it stands?")
+        + " [y/N] ";
+    match talk.agreement(question) {
         Some(true) => consent.allow()?,
         // They have just read what it is.
         Some(false) => {
@@ -78,9 +79,9 @@ pub(super) fn allow(base: &std::path::Path, talk: &Talk, json: bool) -> Result<E
     let (_, consent) = Config::look(base, Raw::default())?;
     for opening in consent.openings().iter().chain(consent.found()) {
         if json {
-            talk::result(&to_json(opening).to_string());
+            Context::print_json(&to_json(opening));
         } else {
-            talk::prose(&opening.line());
+            talk::prose(opening.line());
         }
     }
     if consent.openings().is_empty() && consent.found().is_none() {

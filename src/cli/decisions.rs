@@ -140,7 +140,7 @@ fn one(
     }
     if let Some(question) = session.question() {
         let id = visible_line(&question.id);
-        talk.say(&format!("{verb} {id} of session {}.", session.id));
+        talk.say(format!("{verb} {id} of session {}.", session.id));
     }
     context.conclude(turn, asks_on, stop)
 }

@@ -2,7 +2,7 @@
 //! only the replies are written beforehand. Each step is explained.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader, IsTerminal, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -14,14 +14,15 @@ mod scenes;
 use clap::Args;
 use serde_json::json;
 
-use super::rows;
 use super::talk::{self, Talk};
+use super::{Context, rows};
 use crate::config::{Config, FOLDER};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
+use crate::program;
 use crate::session::Session;
 use crate::session::store::Store;
-use crate::text::visible;
+use crate::terminal::{Stream, Styled};
 use crate::watch::Stop;
 use scenes::SCENES;
 
@@ -64,11 +65,11 @@ pub(super) fn demo(arguments: &Demo, talk: &Talk, json: bool) -> Result<ExitCode
     stage.play()?;
     drop(folder);
     if arguments.keep {
-        talk::result(&if json {
-            json!({ "kept": path.display().to_string() }).to_string()
+        if json {
+            Context::print_json(&json!({ "kept": path.display().to_string() }));
         } else {
-            format!("\nAll of it lies in {}", path.display())
-        });
+            talk::result(format!("\nAll of it lies in {}", path.display()));
+        }
     } else {
         stage.tell("\nNothing of it is left. In a project of yours: `deaddrop init`, then `deaddrop new \"what is to be done\"`.");
     }
@@ -135,13 +136,13 @@ impl Stage<'_> {
                 next = self.turned(&mut serving, &store, &next, before)?;
             }
             if self.json {
-                talk::result(&json!({
+                Context::print_json(&json!({
                     "step": number,
                     "reply": reply,
                     "sequence": next.sequence,
                     "isComplete": next.is_complete,
                     "results": next.last_results.iter().map(talk::outcome_json).collect::<Vec<_>>(),
-                }).to_string());
+                }));
             }
             let name = next.outbox_name();
             self.relay(&serving, |line| line.contains(&name));
@@ -150,7 +151,7 @@ impl Stage<'_> {
                 self.step(number + 1, "Second thoughts: look at a turn, and take it back", "You can see what each turn changed, take it back, and have it again; the next outbox tells the model so.", "deaddrop diff")?;
                 self.run_shown(&project, &["diff"])?;
                 for command in ["undo", "redo"] {
-                    self.tell(&format!("\n$ deaddrop {command}"));
+                    self.tell(format!("\n$ deaddrop {command}"));
                     self.tell("");
                     self.run(&project, &["--quiet", command])?;
                     session = store.load(&session.id)?;
@@ -178,16 +179,14 @@ impl Stage<'_> {
         if number > 1 {
             self.pause()?;
         }
-        self.tell(&format!(
-            "\n{}\n{why}\n\n$ {how}",
-            self.talk.for_results().bold(&format!("{number}. {title}"))
-        ));
+        let title = self.talk.for_results().bold(&format!("{number}. {title}"));
+        self.tell(Styled::from("\n") + title + format!("\n{why}\n\n$ {how}"));
         Ok(())
     }
 
     /// Gives a person who watches the time to look.
     fn pause(&self) -> Result<()> {
-        if self.json || self.talk.quiet || !io::stdout().is_terminal() {
+        if self.json || self.talk.quiet || !Stream::Out.is_terminal() {
             return Ok(());
         }
         let begun = Instant::now();
@@ -200,7 +199,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    fn tell(&self, text: &str) {
+    fn tell(&self, text: impl Into<Styled>) {
         if !self.json && !self.talk.quiet {
             talk::prose(text);
         }
@@ -208,8 +207,8 @@ impl Stage<'_> {
 
     /// Shows a text that is not this command's own.
     fn show(&self, text: &str) {
-        for row in talk::rows_of(&visible(text.trim_end()), BAR).lines() {
-            self.tell(&format!("{BAR}{row}"));
+        for row in talk::rows_of(text.trim_end(), BAR).as_str().lines() {
+            self.tell(format!("{BAR}{row}"));
         }
     }
 
@@ -232,8 +231,8 @@ impl Stage<'_> {
 
     /// A command line of this program, without the person's own settings.
     fn command(&self, folder: &Path, arguments: &[&str]) -> Result<Command> {
-        let program = std::env::current_exe()
-            .map_err(|e| Error::io("find", "deaddrop's own program".as_ref(), e))?;
+        let program =
+            program::own().map_err(|e| Error::io("find", "deaddrop's own program".as_ref(), e))?;
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("DEADDROP_") {

@@ -92,7 +92,7 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
                 (side(change.before.as_ref(), before), side(change.after.as_ref(), after));
             let name = unescaped(&change.path);
             let patch = patch(name.as_encoded_bytes(), before.as_ref(), after.as_ref());
-            talk::exact(&[beside(change).as_bytes(), &patch].concat());
+            talk::data(&[beside(change).as_bytes(), &patch].concat());
             continue;
         }
         let binary = [before.as_ref(), after.as_ref()].into_iter().flatten().any(is_binary);
@@ -121,7 +121,7 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
             }));
         } else {
             let text = format!("{}{text}", beside(change));
-            talk::result(&coloured(&talk, &text));
+            talk::result(coloured(&talk, &text));
         }
     }
     if context.json {
@@ -142,13 +142,13 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
     if let (Some(ignored), true) =
         (&ignored, !shown.changes.is_empty() || shown.first != shown.last)
     {
-        context.talk.say(&format!(
+        context.talk.say(format!(
             "What rules such as .gitignore leave out changed too, and is not kept: {}",
             ignored.told()
         ));
     }
     if arguments.stat {
-        stat::lines(&told).iter().for_each(|line| talk::result(line));
+        stat::lines(&told).iter().for_each(talk::result);
     }
     Ok(ExitCode::SUCCESS)
 }

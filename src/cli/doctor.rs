@@ -21,6 +21,7 @@ use crate::config::{self, Config, Consent};
 use crate::error::advice;
 use crate::lock::Lock;
 use crate::place::Guest;
+use crate::program::Programs;
 use crate::protocol::rpc::About;
 #[cfg(unix)]
 use crate::runner::space::{self, more_files};
@@ -28,7 +29,7 @@ use crate::session::Session;
 use crate::session::journal;
 use crate::session::record::History;
 use crate::session::store::Store;
-use crate::text::count;
+use crate::text::{count, visible_line};
 pub(super) use amiss::Amiss;
 
 /// Less room than this is worth a word, on a disk or in memory, in bytes.
@@ -100,14 +101,16 @@ pub(super) fn doctor(context: &Context, consent: &Consent, amiss: &Amiss) -> Exi
             let told = format!("{} was not asked: what is wrong above comes first", guest.label());
             findings.push(Finding { spare: true, ..finding("guest", Err(told)) });
         }
-        Some(guest) if consent.lacks().is_empty() => findings.extend(asked(guest)),
+        Some(guest) if consent.lacks().is_empty() => {
+            findings.extend(asked(guest, Programs::of(&context.config)));
+        }
         Some(guest) => {
             let told = format!("{} was not asked: you have not agreed to it", guest.label());
             findings.push(Finding { spare: true, ..finding("guest", Err(told)) });
         }
         None => findings.extend(walls::findings(context)),
     }
-    findings.extend(around::clipboard());
+    findings.extend(around::clipboard(&context.config));
     findings.push(around::git(config));
     findings.push(finding("watching", watching(&config.inbox)));
     findings.push(Finding { spare: true, ..finding("checkpoints", around::checkpoints(config)) });
@@ -125,7 +128,7 @@ pub(super) fn doctor(context: &Context, consent: &Consent, amiss: &Amiss) -> Exi
                 (false, true) => "--",
                 (false, false) => "NO",
             };
-            talk::prose(&format!("{mark}  {what:<15}  {told}"));
+            talk::prose(format!("{mark}  {what:<15}  {}", visible_line(&told)));
         }
     }
     let well = findings.iter().all(|finding| finding.well || finding.spare);
@@ -133,8 +136,8 @@ pub(super) fn doctor(context: &Context, consent: &Consent, amiss: &Amiss) -> Exi
 }
 
 /// What a guest tells of itself.
-fn asked(guest: &config::Guest) -> Vec<Finding> {
-    let about = match Guest::new(guest.clone()).about() {
+fn asked(guest: &config::Guest, programs: Programs) -> Vec<Finding> {
+    let about = match Guest::new(guest.clone(), programs).about() {
         Ok(about) => about,
         Err(e) => return vec![finding("guest", Err(e.to_string()))],
     };

@@ -94,7 +94,7 @@ impl Context {
                 };
                 match base.settle() {
                     // Who is told that it failed would say it again.
-                    Err(e) if says => self.talk.say(&format!(
+                    Err(e) if says => self.talk.say(format!(
                         "{e}. What you said is kept all the same; the next start goes on from the journal."
                     )),
                     settled => settled?,
@@ -142,7 +142,7 @@ impl Context {
             let late = entry.at > asked;
             if elsewhere || late {
                 let late = if late { ", which was being carried out when you asked" } else { "" };
-                self.talk.say(&format!(
+                self.talk.say(format!(
                     "Turn {} was the reply {} ({}){late}",
                     entry.sequence,
                     visible_line(&entry.reply),
@@ -187,7 +187,7 @@ impl Context {
         if self.json {
             return Ok(None);
         }
-        let Some(prompt) = Prompt::put(&self.talk, &question::line(session, false)) else {
+        let Some(prompt) = Prompt::put(&self.talk, question::line(session, false)) else {
             return Ok(None);
         };
         let store = Store::new(&self.config.sessions);

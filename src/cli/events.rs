@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::summary::Mark;
-use super::talk::{outcome_json, result, turn_json};
+use super::talk::{outcome_json, turn_json};
 use super::{Context, question};
 use crate::base::Turn;
 use crate::clipboard::Way;
@@ -31,7 +31,7 @@ impl Events {
     pub(super) fn session(context: &Context, turn: &Turn) {
         let mut value = turn_json(context, turn);
         value["event"] = "session".into();
-        result(&value.to_string());
+        Context::print_json(&value);
     }
 
     /// A turn begins, or goes on, with the reply of that name.
@@ -120,7 +120,7 @@ impl Events {
     fn put(&self, event: &str, mut value: Value) {
         if self.on {
             value["event"] = event.into();
-            result(&value.to_string());
+            Context::print_json(&value);
         }
     }
 }

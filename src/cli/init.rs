@@ -19,6 +19,7 @@ use super::{Clock, Context, wide};
 use crate::atomic;
 use crate::config::{self, Config, Draft, FILE, FOLDER, Raw};
 use crate::error::{Error, Result};
+use crate::program::Programs;
 use crate::runner::sandbox::{Confinement, Tier};
 use crate::session::store::Store;
 use crate::text::{count, shell_word};
@@ -82,7 +83,7 @@ pub(super) fn init(arguments: &Init, global: &Global, talk: Talk) -> Result<Exit
         fs::create_dir_all(own).map_err(|e| Error::io("make the folder", own, e))?;
     }
     draft.iter().try_for_each(Draft::write)?;
-    let (made, in_git) = (draft.is_some(), unseen_by_git(&folder));
+    let (made, in_git) = (draft.is_some(), unseen_by_git(&folder, &Programs::of(&config)));
     let here = Some(here);
     let clock = Clock(global.now);
     let context = Context { config, clock, talk, json: global.json, here, by: By::Name };
@@ -134,7 +135,7 @@ fn refuse(folder: &Path, force: bool) -> Result<()> {
             ));
         }
     }
-    if let Some(other) = config::whose_replies_write(folder).filter(|_| !force) {
+    if let Some(other) = config::whose_replies_write(folder)?.filter(|_| !force) {
         return no(format!(
             "the replies of the base directory {} write here; --force makes one here all the same, and each command has to name it with -C until its first session has begun",
             other.display()
@@ -284,27 +285,27 @@ fn tell(context: &Context, made: bool, had_lost: bool, in_git: &InGit) {
             "next": next,
         }));
     } else {
-        talk::result(&context.display(&file));
+        talk::result(context.display(&file));
     }
     let verb = match (made, had_lost) {
         (true, true) => "is a base directory again",
         (true, false) => "is a base directory now",
         (false, _) => "is a base directory already",
     };
-    talk.say(&talk.bold(&format!("{} {verb}.", config.base.display())));
+    talk.say(talk.bold(&format!("{} {verb}.", config.base.display())));
     if had_lost {
         let kept = Store::new(&config.sessions).ids().unwrap_or_default().len();
-        talk.say(&format!(
+        talk.say(format!(
             "{FILE} was gone, and is written anew; {} in {FOLDER}/ {} as before. What you had set in it besides is to be set again.",
             count(kept, "session"),
             if kept == 1 { "stands" } else { "stand" }
         ));
     }
-    talk.say(&format!(
+    talk.say(format!(
         "Replies to its sessions read and change what is in {}.",
         config.workspace.canonicalize().unwrap_or_else(|_| config.workspace.clone()).display()
     ));
-    talk.say(&format!(
+    talk.say(format!(
         "{FOLDER}/ holds inbox, outbox, sessions and approvals. git ignores it; replies and commands reach nothing of it, and cannot change {FILE}."
     ));
     if let [other, more @ ..] = config.others() {
@@ -316,7 +317,7 @@ fn tell(context: &Context, made: bool, had_lost: bool, in_git: &InGit) {
     }
     match in_git {
         InGit::No => {}
-        InGit::Unseen(exclude) => talk.say(&format!(
+        InGit::Unseen(exclude) => talk.say(format!(
             "git ignores {FILE}{}, so `git add -A` and `git stash -u` leave it alone; `git clean -x` removes it, and with -d also {FOLDER}/ and the sessions in it.",
             match exclude {
                 Some(file) => format!(" (a line in {})", context.display(file)),
@@ -324,29 +325,29 @@ fn tell(context: &Context, made: bool, had_lost: bool, in_git: &InGit) {
             }
         )),
         InGit::Seen(why) => talk
-            .say(&format!("git sees {FILE} ({why}); commands can read it, and cannot change it.")),
+            .say(format!("git sees {FILE} ({why}); commands can read it, and cannot change it.")),
     }
     match confinement {
         Err(e) => talk.warning(&format!("what confines commands here could not be found out: {e}")),
         Ok(found) if found.tier == Tier::None => {
             talk.warning("no sandbox is to be had here, so commands in replies are refused; files can be changed all the same");
-            found.why().iter().for_each(|reason| talk.say(&format!("  {reason}")));
+            found.why().iter().for_each(|reason| talk.say(format!("  {reason}")));
             talk.hint("`deaddrop doctor` says what to do about each.");
             if is_within {
-                talk.say(&format!(
+                talk.say(format!(
                     "Where Landlock is all there is, it helps to keep deaddrop's files out of the project: remove {FILE} and {FOLDER}/, then `deaddrop init DIR --workspace-dir {}` makes a base directory elsewhere.",
                     shell_word(&config.workspace.canonicalize().unwrap_or_default().display().to_string())
                 ));
             }
         }
-        Ok(found) => talk.say(&format!("Commands: {}.", found.line())),
+        Ok(found) => talk.say(format!("Commands: {}.", found.line())),
     }
     if !is_here {
         talk.warning(
             "here deaddrop has to be told each time which base directory is meant, with -C",
         );
     }
-    talk.say(&format!(
+    talk.say(format!(
         "Next: {next}\nthen paste the file that it names into a chat, and save the reply as a .txt file in {}/.",
         context.display(&config.inbox)
     ));

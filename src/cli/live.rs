@@ -4,7 +4,7 @@
 //! The cursor rests at the begin of the line. So what the terminal or a shell writes next begins a
 //! line of its own, and where a narrower terminal wraps the line, all of it is below and goes.
 
-use std::io::{self, Write};
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,6 +13,7 @@ use anstyle::Style;
 
 use super::{columns, rows};
 use crate::runner::{Glimpse, LastLine};
+use crate::terminal::{Stream, Styled};
 use crate::watch::Stop;
 
 /// How often the line is drawn anew while something runs.
@@ -155,7 +156,7 @@ pub(super) fn nothing() {
 pub(super) fn ring() {
     let mut screen = lock();
     if screen.on {
-        screen.write("\u{7}");
+        screen.note(&Stream::Err.ring());
     }
 }
 
@@ -222,23 +223,24 @@ impl Screen {
         if self.drawn.as_ref().is_some_and(|(drawn, at)| *drawn == text && *at == width) {
             return;
         }
-        let style = if self.color { Style::new().dimmed() } else { Style::new() };
-        // What is wider than it seems is cut off, and not wrapped.
-        self.write(&format!("\r\x1b[?7l{style}{text}{style:#}\x1b[J\x1b[?7h\r"));
+        let line = if self.color {
+            Styled::new(Style::new().dimmed(), &text)
+        } else {
+            Styled::from(&text)
+        };
+        self.note(&Stream::Err.draw(&line));
         self.drawn = Some((text, width));
     }
 
     /// Leaves nothing of the line. What stands there while others have the terminal is theirs.
     fn wipe(&mut self) {
         if self.drawn.take().is_some() && is_in_front() {
-            self.write("\r\x1b[J");
+            self.note(&Stream::Err.wipe());
         }
     }
 
     /// A terminal that is gone is drawn on no more.
-    fn write(&mut self, bytes: &str) {
-        let mut err = io::stderr().lock();
-        let written = err.write_all(bytes.as_bytes()).and_then(|()| err.flush());
+    fn note(&mut self, written: &io::Result<()>) {
         self.on &= written.is_ok();
     }
 }
@@ -295,7 +297,7 @@ fn told(time: Duration) -> String {
 /// Whether the terminal is ours: what is in the background does not draw over what others write.
 #[cfg(unix)]
 fn is_in_front() -> bool {
-    let front = rustix::termios::tcgetpgrp(io::stderr());
+    let front = Stream::Err.with(|fd| rustix::termios::tcgetpgrp(fd));
     front.map_or(true, |group| group == rustix::process::getpgrp())
 }
 

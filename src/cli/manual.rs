@@ -2,7 +2,6 @@
 //! needs a base directory.
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -11,7 +10,7 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use serde_json::json;
 
-use super::{completing, help, talk};
+use super::{Context, completing, help, talk};
 use crate::error::{Error, Result};
 use crate::text::{nearest, visible_line};
 
@@ -66,15 +65,13 @@ pub(super) fn answer(command: &Command, json: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a text; as JSON where it is given by what its name and it itself go there. A reader that has
-/// gone away has seen enough.
+/// Prints a text; as JSON where it is given by what its name and it itself go there.
 fn print(text: &[u8], as_json: Option<(&str, String, &str)>) {
     if let Some((what, name, itself)) = as_json {
         let text = String::from_utf8_lossy(text);
-        return talk::result(&json!({ what: name, itself: text }).to_string());
+        return Context::print_json(&json!({ what: name, itself: text }));
     }
-    let mut out = io::stdout().lock();
-    let _ = out.write_all(text).and_then(|()| out.flush());
+    talk::data(text);
 }
 
 /// The whole command line, with what every command takes in each.
@@ -155,7 +152,11 @@ fn write_all(folder: &Path, json: bool) -> Result<()> {
         let path = folder.join(format!("{name}.1"));
         fs::write(&path, page(&command)?).map_err(|e| Error::io("write", &path, e))?;
         let path = path.display().to_string();
-        talk::result(&if json { json!({ "page": name, "path": path }).to_string() } else { path });
+        if json {
+            Context::print_json(&json!({ "page": name, "path": path }));
+        } else {
+            talk::result(path);
+        }
     }
     Ok(())
 }

@@ -109,11 +109,11 @@ fn validate(arguments: &Validate, talk: &Talk, json: bool) -> Result<ExitCode> {
         Err(why) => Verdict::unreadable(why),
     };
     if json {
-        talk::result(&verdict.json().to_string());
+        talk::json(&verdict.json().to_string());
     } else {
-        verdict.faults.iter().for_each(|fault| talk::result(&fault.to_string()));
+        verdict.faults.iter().for_each(|fault| talk::result(fault.to_string()));
     }
-    talk.say(&verdict.summary());
+    talk.say(verdict.summary());
     if verdict.more > 0 {
         let more = count(verdict.more, "more fault");
         talk.warning(&format!("{more} not told; put these right first, then validate it again"));
@@ -205,7 +205,7 @@ fn print(arguments: &Print, json: bool) -> ExitCode {
     });
     // It is JSON either way; on one line where results are to be an object a line.
     match serde_json::from_str::<Value>(text) {
-        Ok(schema) if json => talk::result(&schema.to_string()),
+        Ok(schema) if json => talk::json(&schema.to_string()),
         _ => talk::result(text.trim_end()),
     }
     ExitCode::SUCCESS

@@ -23,6 +23,7 @@ mod help;
 mod hints;
 mod init;
 mod input;
+mod keyboard;
 mod live;
 mod manual;
 mod messages;
@@ -61,9 +62,11 @@ use clap::{FromArgMatches, Subcommand};
 use crate::base::{Base, Clock};
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::program;
 use crate::runner::Runner;
 use crate::runner::sandbox::Confinement;
 use crate::session::Session;
+use crate::terminal;
 use crate::tokens;
 use crate::watch::Stop;
 use arguments::{Cli, Global};
@@ -182,7 +185,7 @@ impl Context {
 
     /// What confines commands here, found out anew; needs nothing to be there, and leaves nothing.
     fn confinement(&self) -> Result<Confinement, String> {
-        let helper = std::env::current_exe().map_err(|e| e.to_string())?;
+        let helper = program::own().map_err(|e| e.to_string())?;
         let own = tempfile::tempdir().map_err(|e| e.to_string())?;
         let workspace = self.config.workspace.canonicalize();
         let workspace = workspace.unwrap_or_else(|_| own.path().to_owned());
@@ -218,12 +221,13 @@ impl Context {
 
     /// Prints a result as one line of JSON.
     fn print_json(value: &serde_json::Value) {
-        talk::result(&value.to_string());
+        talk::json(&value.to_string());
     }
 }
 
 /// Does what the arguments say. They are the process's own, the program's name first.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    terminal::report_panics();
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     // As with git and cargo.
     if arguments.get(1).is_some_and(|first| first == "help") {
@@ -238,8 +242,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let cli = match parsed {
         Ok(cli) => cli,
         Err(e) => {
-            // To standard output for --help and --version, else to standard error.
-            let _ = e.print();
+            talk::usage(&e);
             return ExitCode::from(u8::from(e.use_stderr()) * 2);
         }
     };
@@ -301,13 +304,16 @@ fn answer(cli: Cli, talk: Talk) -> Result<ExitCode> {
     if by == By::Nothing && command.needs_sessions() && !config.sessions.exists() {
         return Err(Error::no_base(&config.base));
     }
+    if !is_doctor {
+        config.knows_others()?;
+    }
     if !command.only_looks() {
         // What cannot be, nobody is asked about.
         config.holds_no_others()?;
         consent::require(&consent, &talk)?;
     }
     if by == By::Search && command.makes_base() {
-        talk.say(&format!("In the base directory {}:", config.base.display()));
+        talk.say(format!("In the base directory {}:", config.base.display()));
     }
     let context = Context { config, clock: Clock(now), talk, json, here, by };
     if command.goes_on() && !context.has_begun() {

@@ -2,7 +2,7 @@
 //! a message on their desktop.
 
 use std::io;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use super::talk::Talk;
 use super::{Context, live};
 use crate::base::Turn;
 use crate::config::Notify;
+use crate::program::Programs;
 use crate::session::Session;
 use crate::text::visible_line;
 
@@ -51,18 +52,17 @@ fn tell(context: &Context, text: &str) {
     match context.config.notify {
         Notify::Off => {}
         Notify::Bell => live::ring(),
-        Notify::Desktop => show(&context.talk, text),
+        Notify::Desktop => show(context, text),
     }
 }
 
 /// Has the message shown, and waits for nothing.
-fn show(talk: &Talk, text: &str) {
-    let child = Command::new(PROGRAM)
-        .args(["--app-name=deaddrop", "--", "deaddrop", &plain(text)])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
+fn show(context: &Context, text: &str) {
+    let talk = &context.talk;
+    let child = Programs::of(&context.config).command(PROGRAM).and_then(|mut command| {
+        command.args(["--app-name=deaddrop", "--", "deaddrop", &plain(text)]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+    });
     let mut child = match child {
         Ok(child) => child,
         Err(e) if e.kind() == io::ErrorKind::NotFound => {

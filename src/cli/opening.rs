@@ -1,15 +1,19 @@
 //! `open`: an outbox in the person's editor, or its folder in their file manager.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
+use wait_timeout::ChildExt;
 
 use super::{Context, sessions, talk};
 use crate::error::{Error, Result};
+use crate::program::Programs;
+use crate::terminal::Stream;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -27,6 +31,9 @@ pub(super) struct Open {
     #[arg(long, conflicts_with = "id")]
     folder: bool,
 }
+
+/// How long the desktop is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What opens a file.
 enum Opener {
@@ -49,8 +56,8 @@ pub(super) fn open(context: &Context, arguments: &Open) -> Result<ExitCode> {
     }
     let opener = if arguments.folder { Opener::Desktop } else { Opener::choose() };
     let shown = context.display(&path);
-    context.talk.say(&format!("Opening {shown} with {}", opener.name()));
-    opener.open(&path)?;
+    context.talk.say(format!("Opening {shown} with {}", opener.name()));
+    opener.open(&path, &Programs::of(&context.config))?;
     if context.json {
         Context::print_json(&json!({ "opened": shown, "with": opener.name() }));
     } else {
@@ -63,7 +70,7 @@ impl Opener {
     fn choose() -> Self {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         // An editor in a terminal is of no use where there is none.
-        let is_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+        let is_terminal = io::stdin().is_terminal() && Stream::Out.is_terminal();
         let editor = set("VISUAL").or_else(|| set("EDITOR")).filter(|_| is_terminal);
         editor.map_or(Self::Desktop, Self::Editor)
     }
@@ -75,23 +82,24 @@ impl Opener {
         }
     }
 
-    /// Opens a file or folder, and waits until the editor has ended or the desktop has taken it.
-    fn open(&self, path: &Path) -> Result<()> {
-        let mut command = match self {
-            // It may hold arguments, as `code --wait` does; a shell reads it, as git has it.
-            Self::Editor(editor) => {
-                let mut line = editor.clone();
-                line.push(" \"$@\"");
-                let mut command = Command::new("/bin/sh");
-                command.args([OsStr::new("-c"), &line, OsStr::new("editor")]);
-                command
-            }
-            Self::Desktop => {
-                let mut command = Command::new(desktop());
-                command.stdin(Stdio::null()).stdout(Stdio::null());
-                command
-            }
+    /// The command line that opens something.
+    fn command(&self, programs: &Programs) -> io::Result<Command> {
+        let Self::Editor(line) = self else {
+            let mut command = programs.command(desktop())?;
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            return Ok(command);
         };
+        let (name, arguments) = line.to_str().and_then(first_word).ok_or_else(|| {
+            io::Error::other("its first word is no name of a program that can be told")
+        })?;
+        // Its arguments are read by a shell, as git has it; which program it is, is not.
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", &format!("exec \"$0\" {arguments} \"$@\"")]).arg(programs.find(name)?);
+        Ok(command)
+    }
+
+    /// Opens a file or folder, and waits until the editor has ended or the desktop has taken it.
+    fn open(&self, path: &Path, programs: &Programs) -> Result<()> {
         let failed = |why: String| {
             let name = self.name();
             let otherwise = match self {
@@ -102,12 +110,34 @@ impl Opener {
             };
             Error::usage(format!("{name} could not open {}: {why}; {otherwise}", path.display()))
         };
-        match command.arg(path).status() {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(failed(status.to_string())),
+        match self.started(programs, path) {
+            Ok(Some(status)) if !status.success() => Err(failed(status.to_string())),
+            Ok(_) => Ok(()),
             Err(e) => Err(failed(e.to_string())),
         }
     }
+
+    /// How the program ended; None where it still runs, and nobody has to wait for it.
+    fn started(&self, programs: &Programs, path: &Path) -> io::Result<Option<ExitStatus>> {
+        let mut child = self.command(programs)?.arg(path).spawn()?;
+        match self {
+            Self::Editor(_) => child.wait().map(Some),
+            Self::Desktop => child.wait_timeout(PATIENCE),
+        }
+    }
+}
+
+/// The first word of a shell's line, and the rest; None where only a shell could tell it.
+fn first_word(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim();
+    let quote = line.chars().next().filter(|c| matches!(c, '"' | '\''));
+    let (word, rest) = match quote {
+        Some(quote) => line[1..].split_once(quote)?,
+        None => line.split_once(char::is_whitespace).unwrap_or((line, "")),
+    };
+    let is_plain = |c: char| !"\"'\\$`=;&|<>(){}[]*?~#!".contains(c);
+    let ends = rest.is_empty() || quote.is_none() || rest.starts_with(char::is_whitespace);
+    (ends && word.chars().all(is_plain)).then_some((word, rest))
 }
 
 fn desktop() -> &'static str {

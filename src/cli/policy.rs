@@ -59,7 +59,7 @@ pub(super) fn policy(context: &Context, arguments: &Policies) -> Result<ExitCode
             if context.json {
                 Context::print_json(&json!(policy));
             } else {
-                talk::result(policy.to_toml().trim_end());
+                talk::data((policy.to_toml().trim_end().to_owned() + "\n").as_bytes());
             }
         }
         What::List => {
@@ -68,7 +68,7 @@ pub(super) fn policy(context: &Context, arguments: &Policies) -> Result<ExitCode
                     Context::print_json(&json!({ "name": name, "inForce": name == in_force }));
                 } else {
                     let mark = if name == in_force { '*' } else { ' ' };
-                    talk::result(&format!("{mark} {name}"));
+                    talk::result(format!("{mark} {name}"));
                 }
             }
         }
@@ -94,16 +94,12 @@ fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
         whole["unreadable"] = json!(explained.unreadable);
         Context::print_json(&whole);
     } else {
-        talk::result(&format!(
-            "{} under '{}'{}",
-            context.talk.bold(verb(decision)),
-            policy.name,
-            why(decision)
-        ));
+        let told = context.talk.bold(verb(decision));
+        talk::result(told + format!(" under '{}'{}", policy.name, why(decision)));
         if let Decision::Deny(denial) = decision
             && let Some(suggestion) = &denial.suggestion
         {
-            talk::result(&format!("  {}", visible_line(suggestion)));
+            talk::result(format!("  {}", visible_line(suggestion)));
         }
         for (simple, decision) in &explained.commands {
             let text = simple.text();
@@ -112,7 +108,7 @@ fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
             } else {
                 ""
             };
-            talk::result(&format!(
+            talk::result(format!(
                 "  {:<5}  {}{note}{}",
                 verb(decision),
                 visible_line(&text),
@@ -120,7 +116,7 @@ fn check(context: &Context, in_force: &str, command: &str) -> Result<ExitCode> {
             ));
         }
         for why in &explained.unreadable {
-            talk::result(&format!("  not told by the text: {}", visible_line(why)));
+            talk::result(format!("  not told by the text: {}", visible_line(why)));
         }
     }
     Ok(match decision {

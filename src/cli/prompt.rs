@@ -1,18 +1,25 @@
 //! A question at the terminal that does not keep anything waiting: a thread listens for the answer,
-//! and stops to when somebody else has decided.
+//! and stops to when somebody else has decided. Only what is typed by hand after it was shown answers it.
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
+use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::live;
-use super::talk::Talk;
+use rustix::process::{Signal, kill_current_process_group};
 
-/// How soon the thread sees that nobody waits for it any more.
-const SOON: Duration = Duration::from_millis(50);
+use super::keyboard::{CTRL_C, CTRL_D, Heard, Key, Keyboard, QUIET, TypedBefore, is_in_front};
+use super::talk::Talk;
+use super::{columns, live};
+use crate::terminal::{Stream, Styled};
+
+const CTRL_U: u8 = 0x15;
+const CTRL_Z: u8 = 0x1a;
+const CTRL_BACKSLASH: u8 = 0x1c;
+/// Where input does not pause within so many reads, nobody is asked.
+const MOST_BEFORE: usize = 100;
 
 /// What a person said to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,19 +41,30 @@ pub(super) struct Prompt {
 
 impl Prompt {
     /// Puts a question; None where there is nobody at a terminal.
-    pub(super) fn put(talk: &Talk, question: &str) -> Option<Self> {
-        if !io::stdin().is_terminal() || !io::stderr().is_terminal() || !is_in_front() {
+    pub(super) fn put(talk: &Talk, question: impl Into<Styled>) -> Option<Self> {
+        let is_terminal = io::stdin().is_terminal() && Stream::Err.is_terminal();
+        if talk.quiet || !is_terminal || !is_in_front() {
             return None;
         }
-        // What was typed before it was meant for something else.
-        forget_typed();
-        if !talk.prompt(question) {
+        // What was typed before it was meant for something else, and so is the rest of a paste.
+        let mut keyboard = Keyboard::open(TypedBefore::Forgotten).ok()?;
+        let is_quiet = (0..MOST_BEFORE).find_map(|_| match keyboard.read(QUIET / 2) {
+            Ok(Heard::Keys(_)) => None,
+            heard => Some(matches!(heard, Ok(Heard::Quiet))),
+        });
+        if is_quiet != Some(true) || !talk.prompt(question) {
             return None;
         }
         let (sender, answers) = mpsc::channel();
         let over = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&over);
-        let listen = move || listen(&told, &sender);
+        let listen = move || {
+            let said = listen(&mut keyboard, &told);
+            // A signal takes effect now.
+            drop(keyboard);
+            // Nobody listens where the question is over.
+            let _ = said.map(|said| sender.send(said));
+        };
         let Ok(listener) = thread::Builder::new().name("answer".into()).spawn(listen) else {
             live::release();
             return None;
@@ -56,20 +74,17 @@ impl Prompt {
 
     /// What was said so far, if anything.
     pub(super) fn said(&self) -> Option<Said> {
-        match self.answers.try_recv() {
-            Ok(said) => Some(said),
-            Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => Some(Said::Nothing),
-        }
+        self.answers.try_recv().ok()
     }
 
     /// What is said within this time, if anything.
     pub(super) fn wait(&self, time: Duration) -> Option<Said> {
-        match self.answers.recv_timeout(time) {
-            Ok(said) => Some(said),
-            Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => Some(Said::Nothing),
-        }
+        self.answers.recv_timeout(time).ok()
+    }
+
+    /// What is said in the end; nothing where a signal comes first.
+    pub(super) fn answer(self) -> Said {
+        self.answers.recv().unwrap_or(Said::Nothing)
     }
 }
 
@@ -90,64 +105,77 @@ fn meaning(line: &str) -> Said {
     if yes { Said::Yes } else { Said::No }
 }
 
-/// Whether the terminal is ours: a program in the background that reads from it is stopped.
-#[cfg(unix)]
-fn is_in_front() -> bool {
-    rustix::termios::tcgetpgrp(io::stdin()).is_ok_and(|group| group == rustix::process::getpgrp())
-}
-
-#[cfg(unix)]
-pub(super) fn forget_typed() {
-    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
-}
-
-/// Reads one line, looking up between.
-#[cfg(unix)]
-fn listen(over: &AtomicBool, answer: &Sender<Said>) {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use rustix::io::Errno;
-
-    let patience = Timespec::try_from(SOON).ok();
-    let stdin = io::stdin();
-    let mut line = Vec::new();
+/// Listens for a line that is typed; None where the question is over, or a signal came.
+fn listen(keyboard: &mut Keyboard, over: &AtomicBool) -> Option<Said> {
+    let (mut line, mut keys) = (String::new(), Vec::new());
     while !over.load(Ordering::Relaxed) {
-        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], patience.as_ref()) {
-            Ok(0) | Err(Errno::INTR) => continue,
-            Ok(_) if !is_in_front() => {
-                thread::sleep(SOON);
-                continue;
+        match keyboard.read(QUIET) {
+            Ok(Heard::Keys(heard)) => {
+                for key in heard {
+                    match key {
+                        Key::Typed(byte) => keys.push(byte),
+                        Key::Pasted(_) => {}
+                        // A terminal that does not mark it ends there, too.
+                        Key::PasteEnds => keys.clear(),
+                    }
+                }
             }
-            Ok(_) => {}
-            Err(_) => break,
-        }
-        let mut bytes = [0; 256];
-        // Not through std's buffer, which might keep what follows.
-        match rustix::io::read(&stdin, &mut bytes) {
-            Ok(0) => break,
-            Ok(n) => line.extend_from_slice(&bytes[..n]),
-            Err(Errno::INTR | Errno::AGAIN) => continue,
-            Err(_) => break,
-        }
-        if let Some(end) = line.iter().position(|b| *b == b'\n') {
-            // Nobody listens where the question is over.
-            let _ = answer.send(meaning(&String::from_utf8_lossy(&line[..end])));
-            return;
+            Ok(Heard::Quiet) => {
+                if let Some(said) = typed(&std::mem::take(&mut keys), &mut line) {
+                    return Some(said);
+                }
+            }
+            Ok(Heard::Signal) => return None,
+            Ok(Heard::Gone) | Err(_) => return Some(Said::Nothing),
         }
     }
-    let _ = answer.send(Said::Nothing);
+    None
 }
 
-#[cfg(not(unix))]
-fn is_in_front() -> bool {
-    false
-}
-
-#[cfg(not(unix))]
-pub(super) fn forget_typed() {}
-
-#[cfg(not(unix))]
-fn listen(_: &AtomicBool, answer: &Sender<Said>) {
-    let _ = answer.send(Said::Nothing);
+/// Takes keys that came without a pause between them into the line; gives what it says when it ends.
+/// Several lines at once, or a control character among others, were not typed, and count for nothing.
+fn typed(keys: &[u8], line: &mut String) -> Option<Said> {
+    let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+    if let [key, same @ ..] = keys
+        && same.iter().all(|other| other == key)
+    {
+        let signal = match *key {
+            CTRL_C => Some(Signal::INT),
+            CTRL_BACKSLASH => Some(Signal::QUIT),
+            CTRL_Z => Some(Signal::TSTP),
+            CTRL_D if line.is_empty() => return Some(Said::Nothing),
+            _ => None,
+        };
+        if let Some(signal) = signal {
+            let _ = kill_current_process_group(signal);
+            return None;
+        }
+    }
+    let (text, ends) = match keys {
+        [text @ .., last] if is_end(last) => (text, true),
+        text => (text, false),
+    };
+    let is_typed = |byte: &u8| !byte.is_ascii_control() || matches!(byte, 8 | 0x7f | &CTRL_U);
+    if !text.iter().all(is_typed) {
+        return None;
+    }
+    for c in String::from_utf8_lossy(text).chars() {
+        let erased = match c {
+            '\u{8}' | '\u{7f}' => line.pop().map(String::from).unwrap_or_default(),
+            '\u{15}' => std::mem::take(line),
+            c => {
+                line.push(c);
+                let _ = Stream::Err.text(&Styled::from(c.to_string()));
+                continue;
+            }
+        };
+        Stream::Err.erase(columns::wide(&erased));
+    }
+    if !ends {
+        return None;
+    }
+    let _ = Stream::Err.line(&Styled::default());
+    Some(meaning(line))
 }
 
 #[cfg(test)]
@@ -161,6 +189,28 @@ mod tests {
         }
         for line in ["", "n", "no", "yy", "ye", "y n", "yes!", "approved", "да"] {
             assert_eq!(meaning(line), Said::No, "{line}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_typed_by_hand_is_an_answer() {
+        for (bursts, said) in [
+            (&["y\n"][..], Some(Said::Yes)),
+            (&["y", "e", "s", "\r"], Some(Said::Yes)),
+            (&["n", "\u{7f}", "y", "\n"], Some(Said::Yes)),
+            (&["no\u{15}yes\n"], Some(Said::Yes)),
+            (&["\n"], Some(Said::No)),
+            (&["\u{4}"], Some(Said::Nothing)),
+            (&["y"], None),
+            (&["y\ny\n"], None),
+            (&["text\ny\n"], None),
+            (&["text\u{4}y\n"], None),
+            (&["\u{1b}[Ay\n"], None),
+            (&["x", "\u{4}"], None),
+        ] {
+            let mut line = String::new();
+            let heard = bursts.iter().find_map(|burst| typed(burst.as_bytes(), &mut line));
+            assert_eq!(heard, said, "{bursts:?}");
         }
     }
 }

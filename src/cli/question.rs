@@ -11,48 +11,49 @@ use crate::policy::Opens;
 use crate::protocol::{Asks, Change, Dialect, Kind, Operation, RelPath, Replacement, ShellCommand};
 use crate::session::store::Store;
 use crate::session::{Question, Session};
+use crate::terminal::Styled;
 use crate::text::{count, named, shell_word, visible, visible_line};
 
 /// All that the person should know before they decide: what would be done, why it is asked, and how
 /// to decide.
-pub(super) fn told(talk: &Talk, session: &Session, changes: &[Rewritten], how: &str) -> String {
-    let Some(question) = session.question() else { return String::new() };
+pub(super) fn told(talk: &Talk, session: &Session, changes: &[Rewritten], how: &str) -> Styled {
+    let Some(question) = session.question() else { return Styled::default() };
     let id = visible_line(&question.id);
     let what = kind(session, question.kind);
     let mut text =
         talk.bold(&format!("{} waits for your decision about {id}: {what}", who(session)));
-    text.push('\n');
+    text.push("\n");
     let width = width();
     match operation(session) {
-        Some(Operation::Run(run)) => text.push_str(&command(run, width)),
+        Some(Operation::Run(run)) => text.push(command(run, width)),
         Some(operation) => {
             if let Some(path) = operation.path() {
-                push(&mut text, &barred(&visible_line(path.as_str()), width));
+                push(&mut text, barred(&visible_line(path.as_str()), width));
             }
             for file in changes {
-                push(&mut text, &diff_rows(talk, &diff(file), width));
+                push(&mut text, diff_rows(talk, &diff(file), width));
             }
             if changes.is_empty() {
-                push(&mut text, &written(operation, width));
+                push(&mut text, written(operation, width));
             }
         }
         None => {}
     }
     let ask = &question.ask;
     let why = format!("{} ({})", visible_line(&ask.reason), ask.policy);
-    text.push_str(&field("Why", &why, width));
+    text.push(field("Why", &why, width));
     if let Some(opens) = opens(ask.opens) {
-        text.push_str(&field("Opens", &opens, width));
+        text.push(field("Opens", &opens, width));
     }
-    text.push_str(&begin(session, width));
-    text.push_str(&format!("  Decide: {how}"));
+    text.push(begin(session, width));
+    text.push(format!("  Decide: {how}"));
     text
 }
 
-fn push(text: &mut String, rows: &[String]) {
+fn push<T: Into<Styled>>(text: &mut Styled, rows: Vec<T>) {
     for row in rows {
-        text.push_str(row);
-        text.push('\n');
+        text.push(row);
+        text.push("\n");
     }
 }
 
@@ -127,19 +128,19 @@ pub(super) fn line(session: &Session, with_id: bool) -> String {
 }
 
 /// A command in full, and all else that is said of it.
-fn command(run: &ShellCommand, width: usize) -> String {
-    let mut text = String::new();
-    push(&mut text, &barred(visible(&run.command).trim_end_matches('\n'), width));
+fn command(run: &ShellCommand, width: usize) -> Styled {
+    let mut text = Styled::default();
+    push(&mut text, barred(visible(&run.command).trim_end_matches('\n'), width));
     if let Some(cwd) = &run.cwd {
-        text.push_str(&field("In", &visible_line(cwd.as_str()), width));
+        text.push(field("In", &visible_line(cwd.as_str()), width));
     }
     for (name, value) in &run.env {
         let set = format!("{}={}", visible_line(name), visible_line(value));
-        text.push_str(&field("With", &set, width));
+        text.push(field("With", &set, width));
     }
     if let Some(timeout) = run.timeout {
         let asked = format!("asks for a timeout of {} s", timeout.as_secs_f64());
-        text.push_str(&field("Time", &asked, width));
+        text.push(field("Time", &asked, width));
     }
     text
 }

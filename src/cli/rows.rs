@@ -1,6 +1,8 @@
 //! Text of an LLM's in rows of the terminal's width: none of it begins a row of its own, and nothing
 //! of it is pushed out of sight by blanks.
 
+use crate::terminal::Stream;
+
 /// What every row of an LLM's text begins with.
 pub(super) const BAR: &str = "  | ";
 /// As many blanks in a row are shown as they are.
@@ -32,8 +34,8 @@ pub(super) fn terminal() -> Option<usize> {
     use rustix::termios::tcgetwinsize;
 
     let sizes = [
-        tcgetwinsize(std::io::stderr()),
-        tcgetwinsize(std::io::stdout()),
+        Stream::Err.with(|fd| tcgetwinsize(fd)),
+        Stream::Out.with(|fd| tcgetwinsize(fd)),
         tcgetwinsize(std::io::stdin()),
     ];
     let widths = sizes.into_iter().flatten().map(|size| usize::from(size.ws_col));

@@ -12,6 +12,7 @@ use super::Context;
 use crate::config::{Config, Mode, known_within, no_place_in_git, state_home};
 use crate::error::{Error, Result};
 use crate::lock::Lock;
+use crate::program;
 use crate::rpc::{At, Bases, Listening, Own, Served, Serving};
 use crate::runner::Runner;
 use crate::runner::sandbox;
@@ -103,8 +104,8 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
     let timeout = if flags.timeout { config.command_timeout } else { seconds };
     let at = arguments.place.at();
     let is_stdio = at == At::Stdio;
-    let helper = std::env::current_exe()
-        .map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
+    let helper =
+        program::own().map_err(|e| Error::io("find", Path::new("deaddrop's own program"), e))?;
 
     let bases = root.bases(config)?;
     // Whoever stops it from the moment on that it can be reached finds it going on to its end.
@@ -122,7 +123,7 @@ pub(super) fn rpc(context: &Context, arguments: Rpc, flags: Flags) -> Result<Exi
     bases.told.iter().for_each(|told| context.talk.warning(told));
     sandbox::close_to_commands();
     root.make()?;
-    let hidden = root.hidden(config, bases.state);
+    let hidden = root.hidden(config, bases.state)?;
     // Under a root that holds `/proc`, this process's own memory and environment are there to be read.
     let own = ["/proc/self".to_owned(), format!("/proc/{}", std::process::id())];
     let state: Vec<PathBuf> =
@@ -216,9 +217,9 @@ impl Root {
 
     /// What neither paths nor commands reach: also not what is kept for other roots, which this one
     /// may hold, nor what `others` have for themselves.
-    fn hidden(&self, config: &Config, others: Vec<PathBuf>) -> Vec<PathBuf> {
-        let own = config.state().into_iter().chain(known_within(&self.path));
-        own.chain(others).collect()
+    fn hidden(&self, config: &Config, others: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
+        let own = config.state().into_iter().chain(known_within(&self.path)?);
+        Ok(own.chain(others).collect())
     }
 }
 

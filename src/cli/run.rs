@@ -136,7 +136,7 @@ fn tell(context: &Context, run: &Session) -> ExitCode {
     } else {
         serde_json::to_string_pretty(&events)
     };
-    talk::result(&text.expect("texts and numbers become JSON"));
+    talk::json(&text.expect("texts and numbers become JSON"));
     match events.status {
         Status::Completed => ExitCode::SUCCESS,
         Status::AwaitingApproval => ExitCode::from(WAITS),

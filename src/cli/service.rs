@@ -4,10 +4,10 @@ mod installing;
 mod logs;
 mod unit;
 
-use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use etcetera::BaseStrategy;
@@ -19,6 +19,7 @@ use super::talk::Talk;
 use super::whereabouts::By;
 use super::{Context, talk};
 use crate::error::{Error, Result};
+use crate::program::{self, Programs};
 use crate::text::visible_line;
 
 #[derive(Debug, Args)]
@@ -104,6 +105,8 @@ impl Daemon {
 
 /// What to do where nobody answers for the person's services.
 const NO_MANAGER: &str = "no systemd of your own answers: log in at the desktop or by SSH (not by su or sudo), or have one always run with `sudo loginctl enable-linger $USER`; until then `deaddrop watch` serves the base directory at a terminal";
+/// How long systemd may take: a service may take a minute and a half to start.
+const PATIENCE: Duration = Duration::from_mins(3);
 const NO_SYSTEMD: &str = "is not on this machine, so it has no services of that kind; `deaddrop watch` serves the base directory at a terminal";
 
 /// Does what is asked; `given` says whether settings were given as flags.
@@ -167,11 +170,11 @@ impl<'a> Service<'a> {
 
     fn change(&self, verb: &str, done: &str) -> Result<ExitCode> {
         self.needs_unit()?;
-        systemctl(&[verb, &self.name]).map_err(|e| {
+        self.systemctl(&[verb, &self.name]).map_err(|e| {
             let more = "; `deaddrop daemon logs` shows what it said";
             if e.is_of_the_service { Error::usage(format!("{e}{more}")) } else { e.into() }
         })?;
-        self.context.talk.say(&format!("{} {done}.", self.name));
+        self.context.talk.say(format!("{} {done}.", self.name));
         Ok(ExitCode::SUCCESS)
     }
 
@@ -183,7 +186,7 @@ impl<'a> Service<'a> {
             let asked = ["ActiveState", "SubState", "MainPID", "UnitFileState"]
                 .map(|p| format!("--property={p}"));
             let asked: Vec<&str> = asked.iter().map(String::as_str).collect();
-            let told = systemctl(&[&["show", &self.name], &*asked].concat())?;
+            let told = self.systemctl(&[&["show", &self.name], &*asked].concat())?;
             for (name, value) in told.lines().filter_map(|line| line.split_once('=')) {
                 match name {
                     "ActiveState" => value.clone_into(&mut state),
@@ -205,7 +208,7 @@ impl<'a> Service<'a> {
             }));
         } else if !installed {
             let does = self.context.talk.in_base("`deaddrop daemon install` does that");
-            talk::result(&format!("{}: not installed; {does}", self.name));
+            talk::result(format!("{}: not installed; {does}", self.name));
         } else {
             let process = process.map_or_else(String::new, |pid| format!(", process {pid}"));
             let begins = if enabled { self.begins() } else { "does not start by itself" };
@@ -217,7 +220,7 @@ impl<'a> Service<'a> {
             let next = self.context.talk.in_base(next);
             let sub = visible_line(&sub).into_owned();
             let state = visible_line(&state).into_owned();
-            talk::result(&format!("{}: {state} ({sub}){process}, {begins}{next}", self.name));
+            talk::result(format!("{}: {state} ({sub}){process}, {begins}{next}", self.name));
         }
         Ok(if runs { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
@@ -230,6 +233,26 @@ impl<'a> Service<'a> {
             "{} is not there; `deaddrop daemon install` writes it",
             self.path.display()
         )))
+    }
+
+    /// Has the person's systemd do something; gives what it says.
+    fn systemctl(&self, arguments: &[&str]) -> Result<String, Refused> {
+        let output =
+            Programs::of(&self.context.config).command("systemctl").and_then(|mut asking| {
+                asking.args(["--user", "--no-pager"]).args(arguments);
+                program::output(asking, PATIENCE)
+            });
+        let output = output.map_err(|e| missing("systemctl", &e))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = visible_line(said.trim()).into_owned();
+        // Its words for a bus that is not there, and for a machine that another system has started.
+        let is_away = said.contains("connect to") || said.contains("not been booted with systemd");
+        let told =
+            if is_away { format!("{NO_MANAGER} ({said})") } else { format!("systemctl: {said}") };
+        Err(Refused { told, is_of_the_service: !is_away })
     }
 }
 
@@ -255,22 +278,4 @@ fn missing(program: &str, e: &io::Error) -> Refused {
         format!("{program} cannot be run: {e}")
     };
     Refused { told, is_of_the_service: false }
-}
-
-/// Has the person's systemd do something; gives what it says.
-fn systemctl(arguments: &[&str]) -> Result<String, Refused> {
-    let arguments: Vec<OsString> =
-        ["--user", "--no-pager"].iter().chain(arguments).map(Into::into).collect();
-    let output = Command::new("systemctl").args(&arguments).stdin(Stdio::null()).output();
-    let output = output.map_err(|e| missing("systemctl", &e))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said = visible_line(said.trim()).into_owned();
-    // Its words for a bus that is not there, and for a machine that another system has started.
-    let is_away = said.contains("connect to") || said.contains("not been booted with systemd");
-    let told =
-        if is_away { format!("{NO_MANAGER} ({said})") } else { format!("systemctl: {said}") };
-    Err(Refused { told, is_of_the_service: !is_away })
 }

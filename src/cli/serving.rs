@@ -222,11 +222,11 @@ pub(super) fn watch(context: &Context, arguments: &WatchAll) -> Result<ExitCode>
         if !waits {
             base.restore_outbox(&session)?;
         }
-        context.talk.say(&format!("Session {}: {}", session.id, first_line(&session.task)));
+        context.talk.say(format!("Session {}: {}", session.id, first_line(&session.task)));
         let outbox = (!waits).then(|| base.outbox_path(&session));
         match &outbox {
             _ if context.json => Events::session(context, &Turn { session, outbox }),
-            Some(path) => talk::result(&context.display(path)),
+            Some(path) => talk::result(context.display(path)),
             None => {}
         }
     }
@@ -241,7 +241,7 @@ fn serve(
     stop: &Stop,
 ) -> Result<ExitCode> {
     if let Some(guest) = base.guest_label() {
-        context.talk.say(&format!("Everything is carried out in the guest '{guest}'."));
+        context.talk.say(format!("Everything is carried out in the guest '{guest}'."));
     }
     let mut teller = Teller::that_serves(context);
     live::heed(stop);
@@ -288,7 +288,7 @@ fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
     let task = first_line(&turn.session.task);
     let begins = context.talk.bold(&format!("Session {id} {verb}: {task}"));
     let Some(path) = &turn.outbox else {
-        context.talk.say(&begins);
+        context.talk.say(begins);
         if context.json {
             Events::session(context, turn);
         }
@@ -300,8 +300,8 @@ fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
         0 | 1 => "a .txt file".to_owned(),
         _ => format!("{id}_reply.txt (other sessions are open, so its name says which)"),
     };
-    context.talk.say(&begins);
-    context.talk.say(&format!(
+    context.talk.say(begins);
+    context.talk.say(format!(
         "Paste this file into a chat window{}, and save the reply as {name} in {}/:",
         context.weighed(&turn.session),
         context.display(&context.config.inbox)
@@ -309,7 +309,7 @@ fn announce(context: &Context, turn: &Turn, verb: &str) -> Result<()> {
     if context.json {
         Events::session(context, turn);
     } else {
-        talk::result(&context.display(path));
+        talk::result(context.display(path));
     }
     Ok(())
 }
@@ -328,7 +328,7 @@ fn may_run_unconfined(context: &Context, base: &Base) -> bool {
     let talk = &context.talk;
     talk.warning("no sandbox is to be had on this machine, so commands in replies are refused");
     for reason in confinement.why() {
-        talk.say(&format!("  {}", visible_line(&reason)));
+        talk.say(format!("  {}", visible_line(&reason)));
     }
     let yes = talk.agrees(
         "Let the commands of this session run with all your rights? They could read your files, change them and use the network [y/N] ",

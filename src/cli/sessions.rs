@@ -1,7 +1,6 @@
 //! `sessions`, `status`, `log`, `show` and `say`: what there is, and words for the model.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -11,6 +10,7 @@ use super::serving::first_line;
 use super::whereabouts::By;
 use super::{Context, held, question, stat, talk};
 
+use crate::atomic;
 use crate::base::{Turn, Turns, Which};
 use crate::config::Config;
 use crate::control::Wish;
@@ -145,7 +145,8 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
     let outcomes = talk::outcomes(&session);
     if !outcomes.is_empty() {
         lines.push("Last reply:".to_owned());
-        lines.extend(outcomes.iter().map(|outcome| talk.outcome(outcome)));
+        lines.drain(..).for_each(talk::prose);
+        outcomes.iter().for_each(|outcome| talk::prose(talk.outcome(outcome)));
     }
     // What was added may have come after the outbox was pasted.
     for words in session.words_added() {
@@ -155,11 +156,11 @@ pub(super) fn status(context: &Context, arguments: &Status) -> Result<ExitCode> 
         lines.push(format!("To say:   {}", first_line(words)));
     }
     lines.extend(held::line(context));
+    lines.drain(..).for_each(talk::prose);
     if session.question().is_some() {
         let how = question::how(context, &session);
-        lines.push(question::told(&talk, &session, &context.foretell(&session), &how));
+        talk::prose(question::told(&talk, &session, &context.foretell(&session), &how));
     }
-    talk::prose(&lines.join("\n"));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -170,7 +171,7 @@ fn is_cut_off(context: &Context, session: &Session) -> bool {
     if Lock::is_held(&context.config) {
         return false;
     }
-    let Ok(bytes) = fs::read(sessions.join("journal")) else { return false };
+    let Ok(bytes) = atomic::read_own(&sessions.join("journal")) else { return false };
     let Ok(contents) = journal::read(&bytes) else { return false };
     let payloads: Vec<String> = contents.payloads.iter().map(|text| (*text).to_owned()).collect();
     let history = History::read(&payloads).unwrap_or_default();
@@ -218,7 +219,7 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
     let mut turns: Vec<(Entry, bool)> = entries.into_iter().map(|entry| (entry, false)).collect();
     turns.extend(begun(&session).map(|entry| (entry, true)));
     if turns.is_empty() {
-        context.talk.say(&format!("No reply to session {} was carried out yet.", session.stem()));
+        context.talk.say(format!("No reply to session {} was carried out yet.", session.stem()));
     }
     for (entry, waits) in turns {
         let is_undone = undone.contains(&entry.sequence);
@@ -257,13 +258,13 @@ pub(super) fn log(context: &Context, arguments: &Log) -> Result<ExitCode> {
         if waits {
             line.push_str(&format!(" so far, {}", how()));
         }
-        talk::prose(&format!("{line}  ({})", visible_line(&reply)));
+        talk::prose(format!("{line}  ({})", visible_line(&reply)));
         if context.talk.verbose {
             match files(sequence) {
-                Ok(files) => files.iter().for_each(|file| talk::result(&format!("        {file}"))),
-                Err(why) => talk::prose(&format!("        {why}")),
+                Ok(files) => files.iter().for_each(|file| talk::result(format!("        {file}"))),
+                Err(why) => talk::prose(format!("        {why}")),
             }
-            beside.iter().for_each(|line| talk::result(&format!("        {line}")));
+            beside.iter().for_each(|line| talk::result(format!("        {line}")));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -306,9 +307,9 @@ pub(super) fn say(context: &Context, arguments: &Say) -> Result<ExitCode> {
         value["saysIt"] = turn.outbox.is_some().into();
         Context::print_json(&value);
     }
-    context.talk.say(&said(context, &turn));
+    context.talk.say(said(context, &turn));
     if let (Some(path), false) = (&turn.outbox, context.json) {
-        talk::result(&context.display(path));
+        talk::result(context.display(path));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -343,7 +344,7 @@ pub(super) fn named_or_newest(context: &Context, id: Option<&str>) -> Result<Ses
     let open = || sessions.iter().filter(|session| !session.is_complete);
     let newest = open().next().or(sessions.first());
     if let (Some(newest), 2..) = (newest, open().count()) {
-        context.talk.say(&format!(
+        context.talk.say(format!(
             "{} sessions are open, and none was named: this is about the newest, {} (`deaddrop sessions` lists them)",
             open().count(),
             newest.id

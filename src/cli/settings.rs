@@ -135,13 +135,13 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
             let name = if key == "sandbox.mode" { "sandbox" } else { &key };
             let settings = in_force(&place.base, raw)?;
             let Some(found) = settings.iter().find(|setting| setting.name == name) else {
-                talk.say(&format!("{key} is not set"));
+                talk.say(format!("{key} is not set"));
                 return Ok(ExitCode::FAILURE);
             };
             if json {
-                talk::result(&to_json(found).to_string());
+                talk::json(&to_json(found).to_string());
             } else {
-                bare(&found.value).iter().for_each(|line| talk::result(line));
+                bare(&found.value).iter().for_each(talk::result);
             }
         }
         Asked::Path { whose } => {
@@ -153,9 +153,9 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
                 file.ok_or_else(|| Error::usage("HOME does not say where your own settings are"))?;
             if json {
                 let told = json!({ "path": file.display().to_string(), "exists": file.exists() });
-                talk::result(&told.to_string());
+                talk::json(&told.to_string());
             } else {
-                talk::result(&file.display().to_string());
+                talk::result(file.display().to_string());
             }
             if !file.exists() {
                 talk.hint("It is not there yet; `deaddrop config set` makes it.");
@@ -188,7 +188,7 @@ pub(super) fn settings(arguments: Settings, global: Global, talk: &Talk) -> Resu
                     changed(base.as_deref(), &key, &file, talk, json);
                     follow(base.as_deref(), before.as_ref(), &key, talk)?;
                 }
-                None => talk.say(&format!("{key} is not set there; nothing is changed.")),
+                None => talk.say(format!("{key} is not set there; nothing is changed.")),
             }
         }
     }
@@ -244,7 +244,7 @@ fn show(settings: &[InForce], talk: &Talk, json: bool) {
     let width = settings.iter().map(|setting| setting.name.len()).max().unwrap_or_default();
     for setting in settings {
         if json {
-            talk::result(&to_json(setting).to_string());
+            talk::json(&to_json(setting).to_string());
             continue;
         }
         let InForce { name, origin, about, source, allowed, .. } = setting;
@@ -252,9 +252,9 @@ fn show(settings: &[InForce], talk: &Talk, json: bool) {
         let waits = if *allowed { "" } else { ", not allowed yet" };
         let line = format!("{name:<width$} = {}  ({origin}{waits})", setting.toml());
         // Somebody else may have written it.
-        talk::prose(&visible_line(&line));
+        talk::prose(&*visible_line(&line));
         if talk.verbose && !about.is_empty() {
-            talk::prose(&format!("{:width$}   {about}", ""));
+            talk::prose(format!("{:width$}   {about}", ""));
         }
     }
 }
@@ -282,9 +282,9 @@ fn bare(value: &Value) -> Vec<String> {
 /// Says what was changed, and who does not know of it yet.
 fn changed(base: Option<&Path>, key: &str, file: &Path, talk: &Talk, json: bool) {
     if json {
-        talk::result(&json!({ "name": key, "path": file.display().to_string() }).to_string());
+        talk::json(&json!({ "name": key, "path": file.display().to_string() }).to_string());
     }
-    talk.say(&format!("{} is changed.", file.display()));
+    talk.say(format!("{} is changed.", file.display()));
     let Some(base) = base else { return };
     let raw = config::Raw::default();
     if let Ok(settings) = in_force(base, raw)

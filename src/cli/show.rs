@@ -1,7 +1,6 @@
 //! `show`: prints an outbox, or a part of it.
 
-use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -9,7 +8,8 @@ use clap::Args;
 use serde_json::json;
 
 use super::sessions::named_or_newest;
-use super::{Context, question};
+use super::{Context, question, talk};
+use crate::atomic;
 use crate::error::{Error, Result};
 use crate::outbox::parts;
 use crate::session::outbox_name;
@@ -48,7 +48,7 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
     }
     let sequence = arguments.sequence.unwrap_or(session.sequence);
     let path = context.config.outbox.join(outbox_name(&session.id, sequence));
-    let text = fs::read(&path).map_err(|e| Error::io("read the outbox", &path, e))?;
+    let text = atomic::read_own(&path).map_err(|e| Error::io("read the outbox", &path, e))?;
     if session.pending.is_some() && sequence == session.sequence {
         let how = match session.question() {
             Some(_) => format!(
@@ -57,7 +57,7 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
             ),
             None => "the next one comes when its turn is done".to_owned(),
         };
-        context.talk.say(&format!("Outbox {sequence} was answered, and its turn waits; {how}."));
+        context.talk.say(format!("Outbox {sequence} was answered, and its turn waits; {how}."));
     }
     let text = match arguments.part {
         None => text,
@@ -74,8 +74,7 @@ pub(super) fn show(context: &Context, arguments: &Show) -> Result<ExitCode> {
         }));
         return Ok(ExitCode::SUCCESS);
     }
-    // A reader that has gone away has seen enough.
-    let _ = io::stdout().write_all(&text);
+    talk::data(&text);
     Ok(ExitCode::SUCCESS)
 }
 

@@ -7,6 +7,7 @@ use super::columns;
 use super::talk::{Talk, not_counted};
 use crate::protocol::{Detail, Execution, FailureKind, Outcome, tags};
 use crate::runner::last_line;
+use crate::terminal::Styled;
 use crate::text::{count, visible_line};
 
 /// So many rows tell what failed, was refused or was not run.
@@ -54,24 +55,24 @@ impl Mark {
 /// [`Talk::say`] breaks where there is room to read it; nothing where there is
 /// nothing to tell that is not seen at once. `recorded`: which files changed is told by somebody who
 /// knows it of commands too, which outcomes do not tell.
-pub(super) fn rows(talk: &Talk, outcomes: &[Outcome], recorded: bool, width: usize) -> Vec<String> {
+pub(super) fn rows(talk: &Talk, outcomes: &[Outcome], recorded: bool, width: usize) -> Vec<Styled> {
     let work: Vec<&Outcome> = outcomes.iter().filter(|outcome| outcome.is_work()).collect();
     if work.is_empty() {
         return Vec::new();
     }
     let room = width.saturating_sub(LABEL).max(8);
-    let mut rows = vec![row(&talk.bold("Ran"), "Ran", &ran(&work, room), room)];
+    let mut rows = vec![row(talk.bold("Ran"), &ran(&work, room), room)];
     for (mark, label) in [(Mark::Failed, "Failed"), (Mark::Refused, "Refused")] {
         let of_mark: Vec<_> = work.iter().filter(|outcome| Mark::of(outcome) == mark).collect();
         for outcome in of_mark.iter().take(MOST_ROWS) {
             let told = with_end(&tags::summary(outcome), outcome, room);
-            rows.push(row(&talk.red(label), label, &told, room));
+            rows.push(row(talk.red(label), &told, room));
             if let Some(last) = last_of(outcome) {
-                rows.push(row("", "", &last, room));
+                rows.push(row("".into(), &last, room));
             }
         }
         if let Some(more @ 1..) = of_mark.len().checked_sub(MOST_ROWS) {
-            rows.push(row("", "", &format!("and {more} more, see above"), room));
+            rows.push(row("".into(), &format!("and {more} more, see above"), room));
         }
     }
     let warnings: Vec<_> = work
@@ -80,26 +81,26 @@ pub(super) fn rows(talk: &Talk, outcomes: &[Outcome], recorded: bool, width: usi
         .flat_map(|outcome| &outcome.warnings)
         .collect();
     if let Some(first) = warnings.first() {
-        rows.push(row(&talk.yellow("Warned"), "Warned", first, room));
+        rows.push(row(talk.yellow("Warned"), first, room));
         if warnings.len() > 1 {
             let more = format!("and {} more, see above", warnings.len() - 1);
-            rows.push(row("", "", &more, room));
+            rows.push(row("".into(), &more, room));
         }
     }
     let changed = if recorded { Vec::new() } else { changed(&work) };
     if !changed.is_empty() {
         for (n, line) in listed(&changed, room).iter().enumerate() {
             let label = if n == 0 { "Changed" } else { "" };
-            rows.push(row(&talk.bold(label), label, line, room));
+            rows.push(row(talk.bold(label), line, room));
         }
     }
     rows
 }
 
-/// `  Failed     what`, cut to its row. `label` is the painted one of `plain`.
-fn row(label: &str, plain: &str, text: &str, room: usize) -> String {
-    let gap = " ".repeat(LABEL - 2 - plain.len());
-    format!("  {label}{gap}{}", columns::begin(text, room))
+/// `  Failed     what`, cut to its row.
+fn row(label: Styled, text: &str, room: usize) -> Styled {
+    let gap = " ".repeat(LABEL - 2 - label.as_str().len());
+    Styled::from("  ") + label + gap + columns::begin(text, room)
 }
 
 /// What is told of a command, its middle left out where it does not fit: how it ended stands last.
@@ -221,7 +222,8 @@ mod tests {
     }
 
     fn told(outcomes: &[Outcome], width: usize) -> String {
-        rows(&Talk::plain(), outcomes, false, width).join("\n")
+        let rows = rows(&Talk::plain(), outcomes, false, width);
+        rows.iter().map(Styled::as_str).collect::<Vec<_>>().join("\n")
     }
 
     #[test]

@@ -2,18 +2,19 @@
 //! where that is wanted. Nothing is drawn in place but on a terminal that can, by [`live`].
 
 use std::borrow::Cow;
-use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 
 use super::arguments::{Color, Global};
+use super::prompt::{Prompt, Said};
 use super::rows::cut;
 use super::summary::{Mark, last_of};
 use super::{Context, flow, hints, live, question, rows};
 use crate::base::Turn;
 use crate::protocol::{Detail, Kind, Outcome, Warning, WarningSort, tags};
 use crate::session::Session;
-use crate::text::{byte_count, count, indented, visible, visible_line};
+use crate::terminal::{Stream, Styled};
+use crate::text::{byte_count, count, indented, visible_line};
 
 /// So many characters of the last line of an output are shown.
 const LAST_LINE: usize = 160;
@@ -31,35 +32,52 @@ pub(super) struct Talk {
 }
 
 /// Prints a result. A reader that has gone away has seen enough.
-pub(super) fn result(text: &str) {
-    live::above(|| {
-        let mut out = io::stdout().lock();
-        let _ = writeln!(out, "{text}").and_then(|()| out.flush());
-    });
+pub(super) fn result(text: impl Into<Styled>) {
+    let text = text.into();
+    live::above(|| drop(Stream::Out.line(&text)));
 }
 
 /// Prints a result that is prose: on a terminal its rows end between words.
-pub(super) fn prose(text: &str) {
-    result(&in_rows(text, &io::stdout(), 0));
+pub(super) fn prose(text: impl Into<Styled>) {
+    result(in_rows(text.into(), Stream::Out, 0));
 }
 
 /// The rows of a text that is to be printed behind `bar`, as a result.
-pub(super) fn rows_of(text: &str, bar: &str) -> String {
-    in_rows(text, &io::stdout(), bar.chars().count())
+pub(super) fn rows_of(text: &str, bar: &str) -> Styled {
+    in_rows(text.into(), Stream::Out, bar.chars().count())
 }
 
 /// A text as it is written there, `less` columns in: in rows where that is a terminal that says how
 /// wide it is.
-fn in_rows(text: &str, to: &impl IsTerminal, less: usize) -> String {
-    let width = to.is_terminal().then(rows::terminal).flatten();
-    width.map_or_else(|| text.to_owned(), |width| flow::flowed(text, width.saturating_sub(less)))
+fn in_rows(text: Styled, to: Stream, less: usize) -> Styled {
+    let Some(width) = to.is_terminal().then(rows::terminal).flatten() else { return text };
+    let rows = flow::flowed(text.as_str(), width.saturating_sub(less));
+    text.in_rows(rows)
 }
 
-/// Prints a result byte for byte, with no line feed of its own.
-pub(super) fn exact(bytes: &[u8]) {
-    live::above(|| {
-        let mut out = io::stdout().lock();
-        let _ = out.write_all(bytes).and_then(|()| out.flush());
+/// Prints a result for a program: byte for byte where it goes to one, with no line feed of its own.
+pub(super) fn data(bytes: &[u8]) {
+    live::above(|| drop(Stream::Out.data(bytes)));
+}
+
+/// Prints a result as JSON.
+pub(super) fn json(text: &str) {
+    live::above(|| drop(Stream::Out.json(text)));
+}
+
+/// Prints the help, or what is wrong with the command line, which may quote it.
+pub(super) fn usage(error: &clap::Error) {
+    let (text, refused) =
+        (error.render(), std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty()));
+    let is_colored = |to: Stream| to.is_terminal() && can_draw() && !refused;
+    if !error.use_stderr() {
+        let _ = Stream::Out.help(&text, is_colored(Stream::Out));
+        return;
+    }
+    let (text, style) = (text.to_string(), AnsiColor::Red.on_default().bold());
+    let _ = Stream::Err.text(&match text.strip_prefix("error:") {
+        Some(rest) if is_colored(Stream::Err) => Styled::new(style, "error:") + rest,
+        _ => Styled::from(text),
     });
 }
 
@@ -77,22 +95,22 @@ impl Talk {
             Color::Never => false,
             Color::Auto => is_terminal && !refused(),
         };
-        let color = colored(io::stderr().is_terminal());
-        if !global.quiet && !global.json && io::stderr().is_terminal() && can_draw() {
+        let color = colored(Stream::Err.is_terminal());
+        if !global.quiet && !global.json && Stream::Err.is_terminal() && can_draw() {
             live::begin(color);
         }
         Self {
             quiet: global.quiet,
             verbose: global.verbose,
             color,
-            result_color: colored(io::stdout().is_terminal()),
+            result_color: colored(Stream::Out.is_terminal()),
             base: global.base.as_deref().map(hints::typed),
         }
     }
 
     /// Whether results go to a program and not to a reader: no terminal, and no colours wanted.
     pub(super) fn results_are_piped(&self) -> bool {
-        !self.result_color && !io::stdout().is_terminal()
+        !self.result_color && !Stream::Out.is_terminal()
     }
 
     /// Talks in the colours of standard output.
@@ -101,7 +119,7 @@ impl Talk {
     }
 
     /// Says something that `--quiet` silences.
-    pub(super) fn say(&self, text: &str) {
+    pub(super) fn say(&self, text: impl Into<Styled>) {
         if !self.quiet {
             Self::put(text);
         }
@@ -109,7 +127,7 @@ impl Talk {
 
     /// The same of words of deaddrop's own that name commands to be typed.
     pub(super) fn hint(&self, text: &str) {
-        self.say(&self.in_base(text));
+        self.say(&*self.in_base(text));
     }
 
     /// A text with what `-C` says in each command that it names in backquotes.
@@ -125,24 +143,12 @@ impl Talk {
     /// Says what went wrong.
     pub(super) fn error(&self, text: &str) {
         let text = self.in_base(text);
-        Self::put(&format!("{} {}", self.red("error:"), visible(&text)));
-    }
-
-    /// Asks the person at the terminal; None where there is none.
-    pub(super) fn ask(&self, question: &str) -> Option<String> {
-        if !io::stdin().is_terminal() || !io::stderr().is_terminal() || !self.prompt(question) {
-            return None;
-        }
-        let mut answer = String::new();
-        let read = io::stdin().read_line(&mut answer);
-        live::release();
-        read.ok().map(|_| answer)
+        Self::put(self.red("error:") + " " + &*text);
     }
 
     /// Asks whether the person agrees; None where there is no terminal.
-    pub(super) fn agreement(&self, question: &str) -> Option<bool> {
-        let answer = self.ask(question)?;
-        Some(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
+    pub(super) fn agreement(&self, question: impl Into<Styled>) -> Option<bool> {
+        Prompt::put(self, question).map(|prompt| prompt.answer() == Said::Yes)
     }
 
     /// The same where nobody to ask means no.
@@ -152,65 +158,58 @@ impl Talk {
 
     /// Writes a question, and leaves the cursor behind it: nothing is drawn in place until
     /// [`live::release`]. Returns whether that could be done.
-    pub(super) fn prompt(&self, question: &str) -> bool {
-        !self.quiet
-            && live::hold(|| {
-                // An answer has room behind it.
-                let question = in_rows(question, &io::stderr(), 2);
-                let mut err = io::stderr().lock();
-                write!(err, "{question}").and_then(|()| err.flush()).is_ok()
-            })
+    pub(super) fn prompt(&self, question: impl Into<Styled>) -> bool {
+        // An answer has room behind it.
+        let question = in_rows(question.into(), Stream::Err, 2);
+        !self.quiet && live::hold(|| Stream::Err.text(&question).is_ok())
     }
 
     /// Says what the person should look at.
     pub(super) fn warning(&self, text: &str) {
         let text = self.in_base(text);
-        Self::put(&format!("{} {}", self.yellow("warning:"), visible(&text)));
+        Self::put(self.yellow("warning:") + " " + &*text);
     }
 
-    pub(super) fn put(text: &str) {
-        let text = in_rows(text, &io::stderr(), 0);
-        live::above(|| {
-            let mut err = io::stderr().lock();
-            let _ = writeln!(err, "{text}");
-        });
+    pub(super) fn put(text: impl Into<Styled>) {
+        let text = in_rows(text.into(), Stream::Err, 0);
+        live::above(|| drop(Stream::Err.line(&text)));
     }
 
-    pub(super) fn red(&self, text: &str) -> String {
+    pub(super) fn red(&self, text: &str) -> Styled {
         self.paint(text, AnsiColor::Red.on_default().bold())
     }
 
-    pub(super) fn green(&self, text: &str) -> String {
+    pub(super) fn green(&self, text: &str) -> Styled {
         self.paint(text, AnsiColor::Green.on_default())
     }
 
-    pub(super) fn yellow(&self, text: &str) -> String {
+    pub(super) fn yellow(&self, text: &str) -> Styled {
         self.paint(text, AnsiColor::Yellow.on_default())
     }
 
-    pub(super) fn bold(&self, text: &str) -> String {
+    pub(super) fn bold(&self, text: &str) -> Styled {
         self.paint(text, Style::new().bold())
     }
 
-    fn paint(&self, text: &str, style: Style) -> String {
-        if self.color { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    fn paint(&self, text: &str, style: Style) -> Styled {
+        if self.color { Styled::new(style, text) } else { Styled::from(text) }
     }
 
     /// An outcome in a line, with what belongs to it below.
-    pub(super) fn outcome(&self, outcome: &Outcome) -> String {
+    pub(super) fn outcome(&self, outcome: &Outcome) -> Styled {
         self.line(outcome, "  ok  ", &tags::summary(outcome))
     }
 
     /// The same of what was not done, but would be.
-    pub(super) fn foretold(&self, outcome: &Outcome) -> String {
+    pub(super) fn foretold(&self, outcome: &Outcome) -> Styled {
         self.line(outcome, "would ", &foretold(outcome))
     }
 
     /// An outcome in a line with this mark and summary.
-    fn line(&self, outcome: &Outcome, done: &str, summary: &str) -> String {
+    fn line(&self, outcome: &Outcome, done: &str, summary: &str) -> Styled {
         let not_counted = not_counted(outcome);
         let mark = match &outcome.detail {
-            Detail::Unknown { .. } => "  ?     ".to_owned(),
+            Detail::Unknown { .. } => "  ?     ".into(),
             _ if not_counted.is_some() => self.yellow("  --  ") + "  ",
             _ => match Mark::of(outcome) {
                 Mark::Done => self.green(&format!("{done}  ")),
@@ -225,22 +224,19 @@ impl Talk {
             _ => format!("  {summary}"),
         };
         let mut text = if told.starts_with(' ') {
-            format!("{mark}{name:<11}{told}")
+            mark + format!("{name:<11}{told}")
         } else {
-            format!("{mark}{name}{told}")
+            mark + name + told
         };
         // All of it is shown where the person asked for that, and on a terminal a summary has it.
         let failed = !outcome.success() && !self.verbose && !live::is_on();
         if let Some(last) = failed.then(|| last_of(outcome)).flatten() {
-            text.push_str(&format!("\n          {}", cut(&visible_line(&last), LAST_LINE)));
+            text.push(format!("\n          {}", cut(&visible_line(&last), LAST_LINE)));
         }
         let beside = |warning: &&Warning| warning.sort != WarningSort::Done;
         for warning in outcome.warnings.iter().filter(beside) {
-            text.push_str(&format!(
-                "\n        {} {}",
-                self.yellow("warning:"),
-                visible_line(warning)
-            ));
+            text.push("\n        ");
+            text.push(self.yellow("warning:") + " " + &*visible_line(warning));
         }
         text
     }
@@ -248,8 +244,8 @@ impl Talk {
     /// What a complete session came to: the summary, and what failed beside it.
     pub(super) fn completed(&self, session: &Session) {
         let summary = session.summary.as_deref().unwrap_or_default();
-        self.say(&format!("{} Session {} is complete.", self.green("Done."), session.id));
-        self.say(indented(&visible(summary)).trim_end());
+        self.say(self.green("Done.") + format!(" Session {} is complete.", session.id));
+        self.say(indented(summary).trim_end());
         let failed = session.last_results.iter().filter(|outcome| !outcome.success()).count();
         if failed > 0 {
             let was = if failed == 1 { "was" } else { "were" };
@@ -317,9 +313,7 @@ fn foretold(outcome: &Outcome) -> String {
 
 /// A text below the line that it belongs to.
 pub(super) fn below(text: &str) -> String {
-    let lines = visible(text);
-    let lines = lines.trim_end().lines();
-    lines.fold(String::new(), |all, line| {
+    text.trim_end().lines().fold(String::new(), |all, line| {
         format!("{all}\n          {line}").trim_end_matches(' ').to_owned()
     })
 }

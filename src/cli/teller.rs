@@ -17,6 +17,7 @@ use crate::place::Rewritten;
 use crate::protocol::{Asks, Detail, Kind, Operation, Outcome, Step, tags};
 use crate::runner::Glimpse;
 use crate::session::{Question, Session};
+use crate::terminal::Styled;
 use crate::text::{named, visible_line};
 use crate::turn::Observer;
 
@@ -97,7 +98,7 @@ impl<'a> Teller<'a> {
             talk.warning(&format!("a decision is awaited: {}", question::summary(session)));
         } else {
             let how = question::how(self.context, session);
-            talk.say(&format!("\n{}", question::told(talk, session, changes, &how)));
+            talk.say(Styled::from("\n") + question::told(talk, session, changes, &how));
         }
     }
 
@@ -165,7 +166,7 @@ impl Observer for Teller<'_> {
             live::running(name, &what, &self.seen);
         } else if let Operation::Run(run) = operation {
             // Only a command can take a while.
-            self.context.talk.say(&format!("   ..   {name:<11}  {}", named(&run.command)));
+            self.context.talk.say(format!("   ..   {name:<11}  {}", named(&run.command)));
         }
     }
 
@@ -176,9 +177,9 @@ impl Observer for Teller<'_> {
         let minds = outcome.kind == Kind::Run && !outcome.warnings.is_empty()
             || not_counted(outcome).is_some();
         if outcome.success() && !minds {
-            talk.say(&talk.outcome(outcome));
+            talk.say(talk.outcome(outcome));
         } else {
-            Talk::put(&talk.outcome(outcome));
+            Talk::put(talk.outcome(outcome));
         }
         match &outcome.detail {
             Detail::Ran(execution) if talk.verbose => {
@@ -207,7 +208,7 @@ impl Listener for Teller<'_> {
         let name = name.to_string_lossy();
         // Beside others it stands apart from them.
         let gap = if self.serves { "\n" } else { "" };
-        talk.say(&talk.bold(&format!(
+        talk.say(talk.bold(&format!(
             "{gap}{}, the reply to outbox {} of session {}:",
             visible_line(&name),
             session.sequence,
@@ -238,12 +239,12 @@ impl Listener for Teller<'_> {
                 let begins = format!("Next outbox, to paste into the chat{weighed}");
                 if live::is_on() {
                     let inbox = context.display(&context.config.inbox);
-                    context.talk.say(&format!("{begins}; the reply goes to {inbox}/:"));
+                    context.talk.say(format!("{begins}; the reply goes to {inbox}/:"));
                 } else {
-                    context.talk.say(&format!("{begins}:"));
+                    context.talk.say(format!("{begins}:"));
                 }
                 if !context.json {
-                    result(&context.display(path));
+                    result(context.display(path));
                 }
             }
         }
@@ -291,7 +292,7 @@ impl Listener for Teller<'_> {
 
     fn waits(&mut self, name: &OsStr, session: &Session) {
         let name = name.to_string_lossy();
-        self.context.talk.say(&format!(
+        self.context.talk.say(format!(
             "{} waits: session {} goes on with it when you have decided.",
             visible_line(&name),
             session.id
@@ -342,12 +343,12 @@ impl Listener for Teller<'_> {
             Wish::Decide { .. } if turn.session.run.is_none() => self.turned(turn),
             Wish::Decide { .. } => {}
             Wish::Run { .. } | Wish::ResumeRun { .. } if turn.session.pending.is_some() => {
-                talk.say(&format!("Run {} waits for a decision.", turn.session.stem()));
+                talk.say(format!("Run {} waits for a decision.", turn.session.stem()));
             }
             Wish::Run { .. } | Wish::ResumeRun { .. } => {
-                talk.say(&format!("Run {} was carried out.", turn.session.stem()));
+                talk.say(format!("Run {} was carried out.", turn.session.stem()));
             }
-            Wish::New(_) => talk.say(&format!("Session {} was added.", turn.session.id)),
+            Wish::New(_) => talk.say(format!("Session {} was added.", turn.session.id)),
         }
     }
 
@@ -377,7 +378,7 @@ impl Teller<'_> {
                 turn.session.changed.as_deref().and_then(stat::line).is_some(),
                 rows::own_width(),
             );
-            rows.iter().for_each(|row| talk.say(row));
+            rows.into_iter().for_each(|row| talk.say(row));
         }
     }
 

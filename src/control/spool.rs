@@ -112,7 +112,7 @@ fn answer_to(config: &Config, handed: &Handed<'_>, stop: &Stop) -> Result<Option
     let text = serde_json::to_vec(handed).expect("strings become JSON");
     let _held = ask(&folder, &asked, &text).map_err(|e| Error::io("write", &asked, e))?;
     loop {
-        if let Ok(text) = fs::read(&answered) {
+        if let Ok(text) = atomic::read_own(&answered) {
             let _ = fs::remove_file(&answered);
             let answer: Answer = serde_json::from_slice(&text)
                 .map_err(|e| Error::relayed(format!("an answer that makes no sense: {e}"), 1))?;
@@ -177,7 +177,7 @@ pub fn answer_all(
         if fs::rename(&path, &taken).is_err() {
             continue;
         }
-        let handed = fs::read(&taken).ok();
+        let handed = atomic::read_own(&taken).ok();
         let handed = handed.and_then(|text| serde_json::from_slice::<Handed<'_>>(&text).ok());
         let answer = match handed {
             None => Err(Error::relayed(STRANGE.to_owned(), 1)),
@@ -243,7 +243,8 @@ impl Observer for Both<'_> {
 
 /// Whether nobody waits for a wish any more.
 fn is_abandoned(path: &Path) -> bool {
-    File::open(path).is_ok_and(|file| file.try_lock_shared().is_ok())
+    atomic::open_own(File::options().read(true), path)
+        .is_ok_and(|file| file.try_lock_shared().is_ok())
 }
 
 /// Removes what was left of wishes when somebody was stopped hard.

@@ -13,6 +13,7 @@ use crate::base::Base;
 use crate::clipboard::{Copier, Heard, Passed, Surroundings, Told, Watcher, Way};
 use crate::error::Result;
 use crate::outbox::holds_outbox;
+use crate::program::Programs;
 use crate::protocol::{Address, Letter};
 use crate::session::Session;
 
@@ -69,6 +70,7 @@ impl Desk {
         sessions: &Sessions,
         wake: impl Fn() + Send + Clone + 'static,
     ) -> Self {
+        let programs = Programs::of(&base.config);
         let known = sessions.known.values().map(|known| (known.id.clone(), version(known)));
         let mut desk = Self {
             copier: None,
@@ -78,12 +80,12 @@ impl Desk {
             seen: HashSet::new(),
         };
         if clip.copies {
-            desk.copier = Copier::start(wake.clone());
+            desk.copier = Copier::start(programs.clone(), wake.clone());
             let id = to_paste(serve, sessions);
             desk.first = id.and_then(|id| Some((id.clone(), *desk.copied.get(&id)?)));
         }
         if clip.takes {
-            desk.watcher = Watcher::start(Surroundings::here(), wake);
+            desk.watcher = Watcher::start(Surroundings::here(programs), wake);
         }
         if desk.watcher.is_none() {
             desk.copy_first(base, sessions);

@@ -12,15 +12,15 @@ use crate::workspace::Contents;
 pub struct Held {
     /// Where it stood.
     pub path: RelPath,
-    /// Its whole text.
+    /// Its whole text, with U+FFFD for what is none in UTF-8.
     pub text: String,
 }
 
 impl Held {
-    /// That of a file which was read whole; None where it is no text.
-    pub fn of(file: &Contents) -> Option<Self> {
-        let text = std::str::from_utf8(&file.bytes).ok()?.to_owned();
-        Some(Self { path: file.path.clone(), text })
+    /// That of a file which was read whole.
+    pub fn of(file: &Contents) -> Self {
+        let text = String::from_utf8_lossy(&file.bytes).into_owned();
+        Self { path: file.path.clone(), text }
     }
 
     /// The file as it would have been read.

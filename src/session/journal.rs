@@ -72,9 +72,6 @@ impl Journal {
         let fail = |e| Error::io("open the journal", path, e);
         let mut options = File::options();
         options.read(true).write(true).create(true).truncate(false);
-        // It holds what a session keeps to itself, and contents of files that may be private.
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let mut file = atomic::open_own(&mut options, path).map_err(fail)?;
         let left = Times::of(&file);
         let mut bytes = Vec::new();

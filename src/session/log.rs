@@ -230,7 +230,7 @@ pub fn put_right(folder: &Path, id: &str, turns: Vec<Entry>) -> Result<usize> {
     if missing > 0 {
         let text: Vec<u8> =
             lines.into_iter().flat_map(|(_, line)| [line, b"\n".to_vec()].concat()).collect();
-        atomic::write(&path, &text)?;
+        atomic::write_private(&path, &text)?;
     }
     Ok(missing)
 }
@@ -245,7 +245,7 @@ fn is_json(line: &[u8]) -> bool {
 /// It cannot be.
 pub fn sync(folder: &Path, id: &str) -> Result<()> {
     let path = path(folder, id);
-    match File::open(&path).and_then(|log| log.sync_all()) {
+    match atomic::open_own(File::options().read(true), &path).and_then(|log| log.sync_all()) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("sync", &path, e)),
         _ => Ok(()),
     }

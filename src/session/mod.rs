@@ -8,6 +8,7 @@ mod pending;
 mod ranges;
 pub mod record;
 mod repeat;
+mod results;
 mod seen;
 pub mod store;
 mod words;
@@ -28,11 +29,13 @@ use crate::text::visible_line;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Session {
-    /// Eight hexadecimal digits.
+    /// Eight hexadecimal digits. Journals of former versions call it `id`.
+    #[serde(rename = "sessionId", alias = "id")]
     pub id: String,
     /// The person's task, of one or more lines.
     pub task: String,
-    /// The number of the newest outbox, from 1.
+    /// The number of the newest outbox, from 1. Journals of former versions call it `sequence`.
+    #[serde(rename = "sequenceNumber", alias = "sequence")]
     pub sequence: u32,
     /// Whether the LLM has said `[DONE]`.
     pub is_complete: bool,
@@ -41,8 +44,10 @@ pub struct Session {
     /// When it last went on.
     pub updated_at: Timestamp,
     /// What came of the newest reply.
+    #[serde(with = "results")]
     pub last_results: Vec<Outcome>,
     /// What the newest outbox says on the person's behalf.
+    #[serde(default)]
     pub said: Vec<String>,
     /// So many of the first of these were said by an outbox before it, and may have been read.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -54,21 +59,25 @@ pub struct Session {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to_repeat: Vec<String>,
     /// What the next outbox will say on the person's behalf.
+    #[serde(default)]
     pub to_say: Vec<String>,
     /// The LLM's summary, once complete.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// What identifies the text of the newest reply: the same again is likely a mistake.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_reply: Option<Digest>,
     /// The tools of this machine, asked once: `python3 3.11.7`.
+    #[serde(default)]
     pub tools: Vec<String>,
     /// Whether the person allowed commands with their own rights where no sandbox is to be had.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub unconfined: bool,
     /// What its first outbox shows of the workspace's contents unasked; None for nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offer: Option<Offer>,
     /// What its outboxes teach, and how they tell results.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub dialect: Dialect,
     /// The name of its policy.
     #[serde(default = "workspace_policy")]

@@ -4,15 +4,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::{
-    Changed, Held, Offer, Pending, Run, SeenFiles, Session, is_default, is_id, run_id, run_stem,
-};
+use super::{Session, is_id, run_id, run_stem};
 use crate::atomic;
-use crate::clock::Timestamp;
 use crate::error::{Error, Result};
-use crate::protocol::{Dialect, Digest, Outcome, RelPath, tags};
+use crate::protocol::RelPath;
 
 /// The folder of sessions.
 #[derive(Debug, Clone)]
@@ -179,157 +176,36 @@ impl Store {
     }
 }
 
-/// A session as its file has it: the specification's fields first.
-#[derive(Serialize, Deserialize)]
+/// A session's file: the session, and the paths that the tag protocol's "Session Management" names.
+#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Record {
-    session_id: String,
-    task: String,
-    sequence_number: u32,
-    is_complete: bool,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-    last_results: Vec<ResultRecord>,
-    read_file_requests: Vec<RelPath>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    summary: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    last_reply: Option<Digest>,
-    #[serde(default)]
-    said: Vec<String>,
-    #[serde(default, skip_serializing_if = "is_default")]
-    said_before: usize,
-    #[serde(default, skip_serializing_if = "is_default")]
-    added: usize,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    to_repeat: Vec<String>,
-    #[serde(default)]
-    to_say: Vec<String>,
-    #[serde(default)]
-    tools: Vec<String>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    unconfined: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    offer: Option<Offer>,
-    #[serde(default, skip_serializing_if = "is_default")]
-    dialect: Dialect,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    run: Option<Run>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    asked: Vec<String>,
-    #[serde(default, skip_serializing_if = "SeenFiles::is_empty")]
-    seen: SeenFiles,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    withheld: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    tokens: Option<usize>,
-    #[serde(default = "super::workspace_policy")]
-    policy: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    workspace: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pending: Option<Box<Pending>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    changed: Option<Box<Changed>>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    held: Vec<Held>,
-    secret: String,
-}
-
-/// A result: what a person would want to see of it, and all of it.
-#[derive(Serialize, Deserialize)]
-struct ResultRecord {
-    command: String,
-    success: bool,
-    summary: String,
-    outcome: Outcome,
+struct SessionFile<'a> {
+    #[serde(flatten)]
+    session: &'a Session,
+    read_file_requests: Vec<&'a RelPath>,
 }
 
 fn write(session: &Session) -> Vec<u8> {
-    let results = session.last_results.iter().map(|outcome| ResultRecord {
-        command: tags::name(outcome.kind).to_owned(),
-        success: outcome.success(),
-        summary: tags::summary(outcome),
-        outcome: outcome.clone(),
-    });
-    let record = Record {
-        session_id: session.id.clone(),
-        task: session.task.clone(),
-        sequence_number: session.sequence,
-        is_complete: session.is_complete,
-        created_at: session.created_at,
-        updated_at: session.updated_at,
-        last_results: results.collect(),
-        read_file_requests: session.read_requests().map(|(path, _)| path.clone()).collect(),
-        summary: session.summary.clone(),
-        last_reply: session.last_reply.clone(),
-        said: session.said.clone(),
-        said_before: session.said_before,
-        added: session.added,
-        to_repeat: session.to_repeat.clone(),
-        to_say: session.to_say.clone(),
-        tools: session.tools.clone(),
-        unconfined: session.unconfined,
-        offer: session.offer.clone(),
-        dialect: session.dialect,
-        run: session.run.clone(),
-        asked: session.asked.clone(),
-        seen: session.seen.clone(),
-        withheld: session.withheld.clone(),
-        tokens: session.tokens,
-        policy: session.policy.clone(),
-        workspace: session.workspace.clone(),
-        pending: session.pending.clone(),
-        changed: session.changed.clone(),
-        held: session.held.clone(),
-        secret: session.secret.clone(),
-    };
-    let mut bytes = serde_json::to_vec_pretty(&record).expect("strings and numbers become JSON");
+    let read_file_requests = session.read_requests().map(|(path, _)| path).collect();
+    let file = SessionFile { session, read_file_requests };
+    let mut bytes = serde_json::to_vec_pretty(&file).expect("strings and numbers become JSON");
     bytes.push(b'\n');
     bytes
 }
 
 fn read(bytes: &[u8], id: &str) -> Result<Session, String> {
-    let record: Record = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
-    if record.session_id != id {
-        return Err(format!("it says that it is session '{}'", record.session_id));
+    let session: Session = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
+    if session.id != id {
+        return Err(format!("it says that it is session '{}'", session.id));
     }
-    Ok(Session {
-        id: record.session_id,
-        task: record.task,
-        sequence: record.sequence_number,
-        is_complete: record.is_complete,
-        created_at: record.created_at,
-        updated_at: record.updated_at,
-        last_results: record.last_results.into_iter().map(|result| result.outcome).collect(),
-        said: record.said,
-        said_before: record.said_before,
-        added: record.added,
-        to_repeat: record.to_repeat,
-        to_say: record.to_say,
-        summary: record.summary,
-        last_reply: record.last_reply,
-        tools: record.tools,
-        unconfined: record.unconfined,
-        offer: record.offer,
-        dialect: record.dialect,
-        run: record.run,
-        asked: record.asked,
-        seen: record.seen,
-        withheld: record.withheld,
-        tokens: record.tokens,
-        policy: record.policy,
-        workspace: record.workspace,
-        pending: record.pending,
-        changed: record.changed,
-        held: record.held,
-        secret: record.secret,
-    })
+    Ok(session)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::Timestamp;
+    use crate::protocol::{Detail, Outcome, tags};
 
     #[test]
     fn a_session_comes_back_as_it_was_and_its_file_has_the_specified_fields() {
@@ -341,7 +217,7 @@ mod tests {
         let path = RelPath::parse("src/Calculator.cs").unwrap();
         let read = Outcome::of(
             &reply.steps[0],
-            crate::protocol::Detail::ReadLater { path, part: crate::protocol::Part::default() },
+            Detail::ReadLater { path, part: crate::protocol::Part::default() },
         );
         session.advance(vec![read], now);
         session.workspace = Some("workspace".to_owned());
@@ -363,6 +239,22 @@ mod tests {
             let found = dir.path().join("a1b2c3d4.json").metadata().unwrap();
             assert_eq!(found.permissions().mode() & 0o777, 0o600);
         }
+    }
+
+    #[test]
+    fn a_session_in_a_journal_of_a_former_version_is_read() {
+        let now: Timestamp = "2025-01-15T10:30:00Z".parse().unwrap();
+        let mut session = Session::new("a1b2c3d4".into(), "x", vec![], now);
+        let reply = tags::parse("[DELETE_FILE path=\"a\"]\n");
+        let path = RelPath::parse("a").unwrap();
+        session.advance(vec![Outcome::of(&reply.steps[0], Detail::Deleted { path })], now);
+        let mut former = serde_json::to_value(&session).unwrap();
+        for (name, former_name) in [("sessionId", "id"), ("sequenceNumber", "sequence")] {
+            let value = former.as_object_mut().unwrap().remove(name).unwrap();
+            former[former_name] = value;
+        }
+        former["lastResults"] = serde_json::to_value(&session.last_results).unwrap();
+        assert_eq!(serde_json::from_value::<Session>(former).unwrap(), session);
     }
 
     #[test]

@@ -122,7 +122,7 @@ fn of_move(policy: &Policy, path: &RelPath, to: &RelPath, look: &Look) -> Decisi
     }
     if look.protected {
         let reason = format!(
-            "Moving '{path}' to '{to}' changes names that only the user may write, since others act on such files"
+            "Moving '{path}' to '{to}' changes what only the user may write, since others act on it"
         );
         return strictest.stricter(asks(reason));
     }
@@ -144,9 +144,7 @@ fn size_after(change: &Change, size: u64) -> u64 {
 
 fn protected(path: &RelPath, real: Option<&RelPath>) -> Decision {
     let real = real.map_or(String::new(), |real| format!(" leads to '{real}', which"));
-    asks(format!(
-        "'{path}'{real} has a name that only the user may write, since others act on such files"
-    ))
+    asks(format!("'{path}'{real} is for the user alone to write, since others act on such files"))
 }
 
 fn asks(reason: String) -> Decision {

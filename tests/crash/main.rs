@@ -1,5 +1,6 @@
 //! The program stopped at each of its system calls, met by errors at each of them, and watched for
 //! the order of its syncs. A sample is tried in each run, all of it with `CRASH=all`.
+#![allow(clippy::disallowed_macros, clippy::disallowed_methods, reason = "clippy.toml is for src")]
 #![cfg(target_os = "linux")]
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 

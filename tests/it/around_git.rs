@@ -87,7 +87,10 @@ fn at_a_terminal_new_in_a_project_without_init_asks_before_it_makes_anything() {
     tmux.types("");
     tmux.shows("nothing was made; `deaddrop init`");
     assert_eq!(base.names("project"), [".git"]);
-    tmux.types("clear; deaddrop new --no-watch A task");
+    // What is typed before a question is shown answers nothing.
+    tmux.types("clear");
+    tmux.wait_for("an empty screen", |screen| screen == PROMPT);
+    tmux.types("deaddrop new --no-watch A task");
     tmux.shows("all the same? [y/N]");
     tmux.types("y");
     tmux.shows("Paste this file into a chat window");

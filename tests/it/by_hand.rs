@@ -220,10 +220,7 @@ fn settings_the_doctor_and_an_editor() {
     for columns in WIDTHS {
         let base = Base::with_session();
         base.write("deaddrop.toml", "# Mine.\n");
-        base.program(
-            "editor",
-            "#!/bin/sh\necho \"editing ${1##*/}\"; read line; echo \"typed $line\"\n",
-        );
+        base.installs("editor", "echo \"editing ${1##*/}\"; read line; echo \"typed $line\"");
         let Some(person) = Person::sits_down(&base, columns) else { return };
         assert_eq!(person.does("deaddrop config get max_tokens", 0), "24000\n");
         holds(
@@ -251,9 +248,10 @@ fn settings_the_doctor_and_an_editor() {
             assert!(found, "{what}: {all}");
         }
 
-        person.begins("EDITOR=./editor deaddrop open");
+        base.write("path", base.path_with_programs());
+        person.begins("PATH=$(cat path):$PATH EDITOR=editor deaddrop open");
         let screen = person.tmux.shows("editing ");
-        holds(&screen, &["Opening outbox/a1b2c3d4_seq0001.txt with ./editor\n"]);
+        holds(&screen, &["Opening outbox/a1b2c3d4_seq0001.txt with editor\n"]);
         person.tmux.types("words");
         holds(&person.sees(0), &["typed words\n", "outbox/a1b2c3d4_seq0001.txt\n"]);
     }

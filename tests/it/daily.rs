@@ -11,16 +11,6 @@ use serde_json::Value;
 use crate::support::{Base, ID, Run, has_full_sandbox, has_git, wait_until};
 use crate::tmux::Tmux;
 
-/// Puts a program of that name into `bin/`, a shell script.
-fn program(base: &Base, name: &str, script: &str) {
-    base.program(&format!("bin/{name}"), format!("#!/bin/sh\n{script}\n"));
-}
-
-/// PATH with `bin/` first.
-fn path(base: &Base) -> String {
-    format!("{}:{}", base.at("bin").display(), std::env::var("PATH").unwrap())
-}
-
 fn lines(run: &Run) -> Vec<Value> {
     run.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -205,12 +195,15 @@ fn the_manual_and_completions_need_no_base_directory() {
 #[test]
 fn an_outbox_is_opened_by_the_desktop_or_in_an_editor() {
     let base = Base::with_session();
-    program(&base, "xdg-open", "echo \"desktop $1\" >> opened");
-    program(&base, "my-editor", "echo \"editor $1 $2\" >> opened");
+    let opened = base.at("opened");
+    base.installs("xdg-open", &format!("echo \"desktop $1\" >> '{}'", opened.display()));
+    base.installs("my-editor", "echo \"editor $1 $2\" >> opened");
     let outbox = format!("outbox/{ID}_seq0001.txt");
     let run = |arguments: &[&str]| {
         Run::of(
-            base.command(arguments).env("PATH", path(&base)).env("EDITOR", "my-editor --wait"),
+            base.command(arguments)
+                .env("PATH", base.path_with_programs())
+                .env("EDITOR", "my-editor --wait"),
             "",
         )
     };
@@ -224,7 +217,7 @@ fn an_outbox_is_opened_by_the_desktop_or_in_an_editor() {
     assert!(base.read("opened").ends_with(&format!("desktop {}\n", full.join("outbox").display())));
     run(&["open", "00ff00ff"]).with_code(5);
 
-    program(&base, "xdg-open", "exit 3");
+    base.installs("xdg-open", "exit 3");
     let failed = run(&["open", ID]).with_code(2);
     assert!(
         failed.stderr.contains("xdg-open could not open") && failed.stderr.contains("set EDITOR"),
@@ -238,8 +231,11 @@ fn an_outbox_is_opened_by_the_desktop_or_in_an_editor() {
 fn at_a_terminal_it_is_the_editor() {
     let base = Base::with_session();
     let Some(tmux) = Tmux::start(&base, 80) else { return };
-    program(&base, "my-editor", "echo \"editor $1 $2\" > opened");
-    tmux.types("PATH=\"$PWD/bin:$PATH\" EDITOR='my-editor --wait' deaddrop open; echo $? > ended");
+    base.installs("my-editor", "echo \"editor $1 $2\" > opened");
+    let bin = base.programs().display();
+    tmux.types(&format!(
+        "PATH=\"{bin}:$PATH\" EDITOR='my-editor --wait' deaddrop open; echo $? > ended"
+    ));
     wait_until("the end of the editor", || {
         fs::read_to_string(base.at("ended")).is_ok_and(|text| text.ends_with('\n'))
     });

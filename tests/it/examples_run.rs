@@ -328,7 +328,7 @@ fn each_example_does_what_help_shows() {
         ("pbpaste", "cat ~/clipboard"),
         ("xdg-open", "[ -e \"$1\" ] && echo \"$1\" >> ~/opened"),
     ] {
-        base.program(&format!("bin/{name}"), format!("#!/bin/sh\n{script}\n"));
+        base.installs(name, &script.replace('~', &base.path().to_string_lossy()));
     }
     for folder in [
         "project",
@@ -342,7 +342,7 @@ fn each_example_does_what_help_shows() {
     }
     let folder = program().parent().unwrap().display();
     let path = std::env::var("PATH").unwrap_or_default();
-    let path = format!("{}:{folder}:{path}", base.at("bin").display());
+    let path = format!("{}:{folder}:{path}", base.programs().display());
     let run = |line: &str| {
         let mut shell = Command::new("/bin/bash");
         // Each command of a line has to succeed.

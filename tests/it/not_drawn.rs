@@ -157,11 +157,8 @@ fn a_reader_that_goes_away_stops_nothing() {
 
 /// A folder with a `notify-send` that notes what it was given.
 fn notifier(base: &Base) -> String {
-    base.program(
-        "bin/notify-send",
-        "#!/bin/sh\nprintf '[%s]' \"$@\" >> \"$0.log\"; echo >> \"$0.log\"\n",
-    );
-    format!("{}:{}", base.at("bin").display(), std::env::var("PATH").unwrap_or_default())
+    base.installs("notify-send", "printf '[%s]' \"$@\" >> \"$0.log\"; echo >> \"$0.log\"");
+    base.path_with_programs()
 }
 
 #[test]
@@ -172,7 +169,7 @@ fn the_end_of_a_turn_is_shown_on_the_desktop_if_that_is_wanted() {
     base.write("inbox/r.txt", crate::approvals::ASKS);
     let mut resume = base.command(&["resume", "--no-watch", "--quiet"]);
     assert_eq!(resume.env("PATH", &path).output().unwrap().status.code(), Some(3));
-    let told = || fs::read_to_string(base.at("bin/notify-send.log")).unwrap_or_default();
+    let told = || fs::read_to_string(base.programs().join("notify-send.log")).unwrap_or_default();
     let id = base.waiting(ID)["operation"].as_str().unwrap().to_owned();
     wait_until("a message", || told().ends_with('\n'));
     let asks =

@@ -15,20 +15,21 @@ use crate::support::{Base, ID, PATIENCE, Run, program, wait_until};
 /// Programs in the place of systemd's, which note what they are asked for.
 fn systemd(base: &Base, systemctl: &str) {
     for (name, script) in [("systemctl", systemctl), ("journalctl", "echo a line of the log")] {
-        let script = format!("#!/bin/sh\necho \"{name} $*\" >> \"$NOTES\"\n{script}\n");
-        base.program(&format!("bin/{name}"), script);
+        let notes = base.at("notes");
+        let script = format!("echo \"{name} $*\" >> '{}'\n{script}", notes.display());
+        base.installs(name, &script);
     }
 }
 
 fn run(base: &Base, arguments: &[&str]) -> Run {
     let mut command = base.command(arguments);
-    let path = format!("{}:/usr/bin:/bin", base.at("bin").display());
-    Run::of(command.env("PATH", path).env("NOTES", base.at("notes")), "")
+    let path = format!("{}:/usr/bin:/bin", base.programs().display());
+    Run::of(command.env("PATH", path), "")
 }
 
 /// The same where nothing is installed but what is in the place of systemd's programs.
 fn run_without(base: &Base, arguments: &[&str]) -> Run {
-    Run::of(base.command(arguments).env("PATH", base.at("bin")), "")
+    Run::of(base.command(arguments).env("PATH", base.programs()), "")
 }
 
 /// What systemd was asked for since this was asked last, without the unit's name.
@@ -156,7 +157,8 @@ fn what_keeps_a_service_from_being_had_is_told() {
     let told = run(&base, &["daemon", "install", "--sandbox", "off"]).with_code(2);
     assert!(told.stderr.contains("flags have no say"), "{told:?}");
 
-    base.sh("rm bin/systemctl; rm -r .no-config");
+    fs::remove_file(base.programs().join("systemctl")).unwrap();
+    base.sh("rm -r .no-config");
     let told = run_without(&base, &["daemon", "install"]).with_code(1);
     assert!(told.stderr.contains("systemctl is not on this machine"), "{told:?}");
 }
@@ -169,7 +171,7 @@ fn where_there_is_no_log_the_cause_is_said_and_what_to_read_instead() {
     run(&base, &["daemon", "install"]).ok();
     let told = |systemctl: &str, journalctl: &str, arguments: &[&str]| {
         systemd(&base, systemctl);
-        base.write("bin/journalctl", format!("#!/bin/sh\n{journalctl}\n"));
+        base.installs("journalctl", journalctl);
         let told = run(&base, &[&["daemon", "logs"], arguments].concat()).with_code(1);
         assert!(told.stdout.is_empty(), "{told:?}");
         for part in ["there is no log to show: ", "sessions (`deaddrop log`)", "`deaddrop doctor`"]
@@ -189,13 +191,15 @@ fn where_there_is_no_log_the_cause_is_said_and_what_to_read_instead() {
     assert!(failed.contains("(journalctl: No journal files were found.)"), "{failed}");
     assert!(told("", "exit 0", &[]).contains("it has not run"));
     // Who follows a service that has yet to say something waits for it.
-    base.write("bin/journalctl", "#!/bin/sh\ncase \"$*\" in *follow) echo the first;; esac\n");
+    base.installs("journalctl", "case \"$*\" in *follow) echo the first;; esac");
     let logs = run(&base, &["daemon", "logs", "--follow"]).ok();
     assert!(
         logs.stdout == "the first\n" && logs.stderr.contains("has said nothing yet"),
         "{logs:?}"
     );
-    base.sh("rm bin/journalctl bin/systemctl");
+    for name in ["journalctl", "systemctl"] {
+        fs::remove_file(base.programs().join(name)).unwrap();
+    }
     let told = run_without(&base, &["daemon", "logs"]).with_code(1);
     assert!(told.stderr.contains("journalctl is not on this machine"), "{told:?}");
 }
@@ -249,7 +253,7 @@ fn systemd_reads_the_unit_as_it_is_meant() {
     let folder = "50% \"off\" \\x41 %h $HOME ${X} ; é";
     base.write(&format!("{folder}/deaddrop.toml"), "");
     systemd(&base, "");
-    let odd = base.at("50% %h $HOME ${X} ; é/deaddrop");
+    let odd = base.programs().join("50% %h $HOME ${X} ; é/deaddrop");
     fs::create_dir(odd.parent().unwrap()).unwrap();
     put("program", program(), &odd);
     let install = |program: &Path| {
@@ -258,8 +262,8 @@ fn systemd_reads_the_unit_as_it_is_meant() {
         let mut odd = Command::new(program);
         odd.args(arguments).current_dir(base.path());
         with_environment(&mut odd, &command);
-        let path = format!("{}:/usr/bin:/bin", base.at("bin").display());
-        let run = Run::of(odd.env("PATH", path).env("NOTES", base.at("notes")), "").ok();
+        let path = format!("{}:/usr/bin:/bin", base.programs().display());
+        let run = Run::of(odd.env("PATH", path), "").ok();
         base.at(run.stdout.trim())
     };
     let unit = install(&odd);

@@ -42,6 +42,8 @@ pub fn program() -> &'static Path {
 /// A base directory of its own, removed at the end. All events in it must be as they should then.
 pub struct Base {
     folder: tempfile::TempDir,
+    /// Of programs; made when it is asked for.
+    programs: OnceLock<tempfile::TempDir>,
     agreed: agreed::Agreed,
 }
 
@@ -55,7 +57,11 @@ pub struct Run {
 
 impl Base {
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), agreed: agreed::Agreed::new() }
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            programs: OnceLock::new(),
+            agreed: agreed::Agreed::new(),
+        }
     }
 
     /// With an open session [`ID`] at its first outbox.
@@ -119,6 +125,23 @@ impl Base {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         apart::write_program(&path, text);
         path
+    }
+
+    /// A folder that programs may be taken from: not below one that everybody can write, as the base directory is.
+    pub fn programs(&self) -> &Path {
+        let make = || tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        self.programs.get_or_init(make).path()
+    }
+
+    /// Puts a program there: a shell script.
+    #[track_caller]
+    pub fn installs(&self, name: &str, script: &str) {
+        apart::write_program(&self.programs().join(name), format!("#!/bin/sh\n{script}\n"));
+    }
+
+    /// `PATH` with these programs first.
+    pub fn path_with_programs(&self) -> String {
+        format!("{}:{}", self.programs().display(), std::env::var("PATH").unwrap_or_default())
     }
 
     /// Waits until what is written from now on has a later time than what was written before.

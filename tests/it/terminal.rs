@@ -88,6 +88,10 @@ impl AtTerminal {
         self.keyboard.write_all(text.as_bytes()).unwrap();
     }
 
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Its exit status, once all that it wrote is on the screen. Nothing of it may keep the terminal.
     #[track_caller]
     pub fn ends(&mut self) -> Option<i32> {

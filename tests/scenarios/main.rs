@@ -38,6 +38,7 @@
 //!
 //! `SCENARIOS=overwrite cargo test --test scenarios` writes anew what is expected. Read every line
 //! of what changed: a golden file says what is right, not what the program does.
+#![allow(clippy::disallowed_macros, clippy::disallowed_methods, reason = "clippy.toml is for src")]
 
 mod portable;
 #[path = "../it/support.rs"]

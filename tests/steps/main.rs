@@ -1,6 +1,6 @@
 //! A step that a guest carries out for a host, stopped anywhere: the host asks again, and is told what
 //! the step came to, or it is done now; never twice.
-
+#![allow(clippy::disallowed_macros, clippy::disallowed_methods, reason = "clippy.toml is for src")]
 #![allow(unreachable_pub, reason = "a test binary has no outside")]
 
 #[cfg(target_os = "linux")]

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use super::{Finding, finding};
+use crate::atomic::read_regular;
 use crate::base::kept;
 use crate::clipboard::Surroundings;
-use crate::config::{Config, Consent, FOLDER, state_home};
+use crate::config::{Config, Consent, FOLDER, ask_git, state_home};
+use crate::program::Programs;
 #[cfg(unix)]
 use crate::text::shell_word;
 use crate::text::{count, size};
@@ -111,8 +112,8 @@ pub(super) fn notes(rights: &impl Fn(&Path) -> Result<String, String>) -> Result
 }
 
 /// The ways to the clipboard, as `copy` would try them here, and what would add to them.
-pub(super) fn clipboard() -> Vec<Finding> {
-    let at = Surroundings::here();
+pub(super) fn clipboard(config: &Config) -> Vec<Finding> {
+    let at = Surroundings::here(Programs::of(config));
     let ways: Vec<String> = at.ways().iter().map(ToString::to_string).collect();
     let told = match ways.as_slice() {
         [] => Err(format!(
@@ -142,12 +143,10 @@ pub(super) fn clipboard() -> Vec<Finding> {
 pub(super) fn git(config: &Config) -> Finding {
     let spare = |told| Finding { spare: true, ..finding("git", told) };
     // Not in the workspace, whose settings may name programs.
-    let asked = Command::new("git").arg("--version").current_dir("/").stdin(Stdio::null()).output();
-    let version = match asked {
-        Ok(output) if output.status.success() => {
-            String::from_utf8_lossy(&output.stdout).trim().replace("git version ", "git ")
-        }
-        _ => {
+    let version = match ask_git(&Programs::of(config), Path::new("/"), ["--version"]) {
+        Ok(Some(told)) => String::from_utf8_lossy(&told).trim().replace("git version ", "git "),
+        Err(why) => return spare(Err(format!("git does not answer: {why}"))),
+        Ok(None) => {
             return spare(Err(
                 "git is not there; deaddrop does without, but commands in replies may want it"
                     .to_owned(),
@@ -181,6 +180,7 @@ fn unignored(config: &Config, repository: &Path) -> Option<PathBuf> {
         return None;
     }
     let ignore = own.join(".gitignore");
-    let rules = fs::read_to_string(&ignore).unwrap_or_default();
+    let rules = read_regular(&ignore, 1 << 20).unwrap_or_default();
+    let rules = String::from_utf8_lossy(&rules);
     (!rules.lines().any(|rule| rule.trim() == "*")).then_some(ignore)
 }

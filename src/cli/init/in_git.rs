@@ -1,10 +1,12 @@
 //! What git makes of the settings that `init` writes.
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::atomic::read_regular;
 use crate::config::{self, FILE};
+use crate::program::Programs;
 
 /// What git makes of the settings of a project.
 pub(super) enum InGit {
@@ -18,9 +20,9 @@ pub(super) enum InGit {
 
 /// Has git ignore the settings, in this clone alone, unless it tracks them: they are this machine's, and a
 /// command's `git add -A` would take them along.
-pub(super) fn unseen_by_git(folder: &Path) -> InGit {
+pub(super) fn unseen_by_git(folder: &Path, programs: &Programs) -> InGit {
     let git = |arguments: &[&str]| {
-        let told = config::ask_git(folder, arguments).ok()??;
+        let told = config::ask_git(programs, folder, arguments).ok()??;
         Some(String::from_utf8_lossy(&told).trim_end_matches('\n').to_owned())
     };
     let (Some(exclude), Some(prefix), Some(repository)) = (
@@ -49,7 +51,11 @@ pub(super) fn unseen_by_git(folder: &Path) -> InGit {
     if config::real(&exclude) != config::real(&folder.join(repository)).join("info/exclude") {
         return InGit::Seen(format!("{} is a link", exclude.display()));
     }
-    let text = fs::read_to_string(&exclude).unwrap_or_default();
+    let text = match read_regular(&exclude, 1 << 20) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(e) => return InGit::Seen(format!("{} cannot be read ({e})", exclude.display())),
+    };
     let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     let written = exclude.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
         let mut file = fs::File::options().append(true).create(true).open(&exclude)?;

@@ -9,10 +9,11 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::unit::{self, Unit};
-use super::{Context, Service, systemctl, talk};
+use super::{Context, Service, talk};
 use crate::atomic;
 use crate::error::{Error, Result};
 use crate::lock::Lock;
+use crate::program::Programs;
 
 impl Service<'_> {
     /// Writes the unit of a `watch` with these flags, and has it started at the next login; now, too, if
@@ -20,6 +21,9 @@ impl Service<'_> {
     pub(super) fn install(&self, start: bool, flags: &[&str]) -> Result<ExitCode> {
         let program = std::env::current_exe()
             .map_err(|e| Error::io("find", "deaddrop's own program".as_ref(), e))?;
+        Programs::of(&self.context.config).find(&program).map_err(|e| {
+            Error::usage(format!("no unit is written for {}: {e}", program.display()))
+        })?;
         let base = &self.context.config.base;
         let (path, state) = (std::env::var_os("PATH"), std::env::var_os("XDG_STATE_HOME"));
         let (path, state) = (path.as_deref(), state.as_deref());
@@ -30,15 +34,15 @@ impl Service<'_> {
         let made = self.path.parent().map(atomic::make_folders).transpose()?.unwrap_or_default();
         atomic::write(&self.path, text.as_bytes())?;
         let enable: &[&str] = if start { &["enable", "--now"] } else { &["enable"] };
-        let done = systemctl(&["daemon-reload"]).and_then(|_| {
+        let done = self.systemctl(&["daemon-reload"]).and_then(|_| {
             // It may have been wanted at another time before.
             self.forget(|target| target != unit::target(flags));
-            systemctl(&[enable, &[self.name.as_str()]].concat())
+            self.systemctl(&[enable, &[self.name.as_str()]].concat())
         });
         let stays = done.as_ref().err().is_none_or(|e| e.is_of_the_service);
         let talk = &self.context.talk;
         if stays {
-            talk.say(&format!("{} says:\n\n{}", self.path.display(), text.trim_end()));
+            talk.say(format!("{} says:\n\n{}", self.path.display(), text.trim_end()));
         } else {
             self.take_back(before.as_deref(), &made)?;
         }
@@ -50,7 +54,7 @@ impl Service<'_> {
                 "started": start && done.is_ok(),
             }));
         } else if stays {
-            talk::result(&self.path.display().to_string());
+            talk::result(self.path.display().to_string());
         }
         match done {
             Ok(_) => {}
@@ -74,19 +78,19 @@ impl Service<'_> {
     pub(super) fn uninstall(&self) -> Result<ExitCode> {
         let talk = &self.context.talk;
         if !self.path.exists() {
-            talk.say(&format!("{} is not there; nothing is removed.", self.path.display()));
+            talk.say(format!("{} is not there; nothing is removed.", self.path.display()));
             return Ok(ExitCode::SUCCESS);
         }
         // While it stands there: what is removed cannot be stopped by its name any more.
-        let away = match systemctl(&["disable", "--now", &self.name]) {
+        let away = match self.systemctl(&["disable", "--now", &self.name]) {
             Ok(_) => None,
             Err(e) if e.is_of_the_service => return Err(e.into()),
             Err(e) => Some(e),
         };
         fs::remove_file(&self.path).map_err(|e| Error::io("remove", &self.path, e))?;
         let Some(away) = away else {
-            systemctl(&["daemon-reload"])?;
-            talk.say(&format!("{} is stopped and removed.", self.name));
+            self.systemctl(&["daemon-reload"])?;
+            talk.say(format!("{} is stopped and removed.", self.name));
             return Ok(ExitCode::SUCCESS);
         };
         self.forget(|_| true);
@@ -95,7 +99,7 @@ impl Service<'_> {
         } else {
             ""
         };
-        talk.say(&format!(
+        talk.say(format!(
             "{} is removed, and starts no more. It was not stopped{serves}: {away}",
             self.path.display()
         ));

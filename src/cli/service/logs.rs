@@ -1,17 +1,20 @@
 //! `daemon logs`: what the service has said, as its journal has it; else why there is nothing.
 
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader};
 use std::process::{Command, ExitCode, Output, Stdio};
 
-use super::{Service, missing, systemctl};
+use super::{PATIENCE, Service, missing};
 use crate::error::{Error, Result};
+use crate::program::{self, Programs};
+use crate::terminal::{Stream, Styled};
 use crate::text::visible_line;
 
 impl Service<'_> {
     pub(super) fn logs(&self, lines: u32, follow: bool) -> Result<ExitCode> {
         self.needs_unit()?;
         // Who follows would wait in vain, too.
-        let told = self.journal(if follow { 1 } else { lines }).output();
+        let told = self.journal(if follow { 1 } else { lines });
+        let told = told.and_then(|asking| program::output(asking, PATIENCE));
         let told = told.map_err(|e| missing("journalctl", &e))?;
         if !told.status.success() || told.stdout.is_empty() && lines > 0 {
             let why = self.without_log(&told, follow);
@@ -20,8 +23,8 @@ impl Service<'_> {
         if follow {
             return self.follow(lines);
         }
-        let mut out = io::stdout().lock();
-        match out.write_all(&told.stdout).and_then(|()| out.flush()) {
+        let told = String::from_utf8_lossy(&told.stdout);
+        match Stream::Out.text(&Styled::from(&*told)) {
             Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
                 Err(Error::io("write to", "standard output".as_ref(), e))
             }
@@ -30,15 +33,30 @@ impl Service<'_> {
     }
 
     /// Asks for so many of the newest lines.
-    fn journal(&self, lines: u32) -> Command {
-        let mut command = Command::new("journalctl");
+    fn journal(&self, lines: u32) -> io::Result<Command> {
+        let mut command = Programs::of(&self.context.config).command("journalctl")?;
         command.args(["--user", "--no-pager", "--quiet", "--output=cat", "--lines"]);
         command.args([&lines.to_string(), "--unit", &self.name]).stdin(Stdio::null());
-        command
+        Ok(command)
     }
 
     fn follow(&self, lines: u32) -> Result<ExitCode> {
-        match self.journal(lines).arg("--follow").status() {
+        let follow = || {
+            let (reader, writer) = io::pipe()?;
+            let mut journal = self.journal(lines)?;
+            journal.arg("--follow").stdout(writer.try_clone()?).stderr(writer);
+            let mut child = journal.spawn()?;
+            // Its ends of the pipe are the child's alone then.
+            drop(journal);
+            for line in BufReader::new(reader).split(b'\n') {
+                let line = String::from_utf8_lossy(&line?).into_owned();
+                if Stream::Out.line(&Styled::from(line)).is_err() {
+                    child.kill()?;
+                }
+            }
+            child.wait()
+        };
+        match follow() {
             Ok(status) if status.success() => Ok(ExitCode::SUCCESS),
             Ok(status) => {
                 let told = format!("journalctl has failed ({status}); what it said stands above");
@@ -53,11 +71,11 @@ impl Service<'_> {
         let said = String::from_utf8_lossy(&told.stderr);
         let said = visible_line(said.trim()).into_owned();
         let name = &self.name;
-        let cause = match systemctl(&["show", name, "--property=ActiveState"]) {
+        let cause = match self.systemctl(&["show", name, "--property=ActiveState"]) {
             Err(refused) if !refused.is_of_the_service => refused.told,
             _ if !told.status.success() => format!("journalctl has failed ({})", told.status),
             _ if follow => {
-                self.context.talk.say(&format!("{name} has said nothing yet; Ctrl-C ends this."));
+                self.context.talk.say(format!("{name} has said nothing yet; Ctrl-C ends this."));
                 return None;
             }
             _ => format!(

@@ -130,7 +130,7 @@ cat "$XDG_RUNTIME_DIR/clipboard""#;
 fn where_no_display_is_reached_a_program_is_and_what_it_leaves_holds_nothing_of_ours() {
     let base = Base::with_session();
     let own = tempfile::tempdir().unwrap();
-    let path = programs(&base.at("bin"), &[("wl-copy", WL_COPY), ("wl-paste", WL_PASTE)]);
+    let path = programs(base.programs(), &[("wl-copy", WL_COPY), ("wl-paste", WL_PASTE)]);
     let socket = own.path().join("wayland-none");
     let command = |arguments: &[&str]| {
         let mut command = base.command(arguments);
@@ -171,7 +171,7 @@ fn what_is_too_long_is_no_reply_and_no_trouble() {
     let base = Base::with_session();
     let own = tempfile::tempdir().unwrap();
     // It copies nothing, so that nothing stays behind.
-    let path = programs(&base.at("bin"), &[("wl-copy", "exit 1"), ("wl-paste", WL_PASTE)]);
+    let path = programs(base.programs(), &[("wl-copy", "exit 1"), ("wl-paste", WL_PASTE)]);
     let command = |arguments: &[&str]| {
         let mut command = base.command(arguments);
         without_clipboard(&mut command).env("WAYLAND_DISPLAY", own.path().join("wayland-none"));
@@ -206,7 +206,7 @@ fn what_is_too_long_is_no_reply_and_no_trouble() {
 #[test]
 fn where_a_program_fails_too_the_path_is_left_and_all_is_told() {
     let base = Base::with_session();
-    let path = programs(&base.at("bin"), &[("xclip", "exit 3"), ("xsel", "exit 4")]);
+    let path = programs(base.programs(), &[("xclip", "exit 3"), ("xsel", "exit 4")]);
     let mut command = base.command(&["copy"]);
     without_clipboard(&mut command).env("DISPLAY", ":7654").env("PATH", path);
     let run = Run::of(&mut command, "").ok();

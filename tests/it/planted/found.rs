@@ -225,7 +225,7 @@ fn a_server_of_operations_takes_nothing_up_either() {
         base.run(&["-C", ".", "config", "allow"]).ok();
         for arguments in [&["rpc"][..], &["new", "--no-watch", "A task"]] {
             let run = base.run(arguments).with_code(1);
-            assert!(run.stderr.contains("it is a link or no regular file"), "{run:?}");
+            assert!(run.stderr.contains("it is not a regular file"), "{run:?}");
         }
         assert_eq!(base.read("a-file"), "mine");
         assert!(!base.exists("nothing-there"));
@@ -242,7 +242,7 @@ fn files_and_folders_of_sessions_are_no_links() {
     base.sh(&format!("mkdir private; touch log; ln -s ../log sessions/{ID}.log"));
     let reply = "[CREATE_FILE path=\"x\"]\nx\n[/CREATE_FILE]\n";
     let run = base.run_with(&["apply", "-"], reply).with_code(1);
-    assert!(run.stderr.contains("it is a link or no regular file"), "{run:?}");
+    assert!(run.stderr.contains("it is not a regular file"), "{run:?}");
     assert_eq!(base.read("log"), "");
 
     let base = Base::with_session();
@@ -263,7 +263,7 @@ fn files_and_folders_of_sessions_are_no_links() {
         "mkdir sessions; ln -s /dev/zero sessions/journal; ln -s /dev/zero sessions/a1b2c3d4.json",
     );
     let told = base.run(&["-C", ".", "doctor"]).with_code(1).stdout;
-    assert_eq!(told.matches("it is a link or no regular file").count(), 2, "{told}");
+    assert_eq!(told.matches("it is not a regular file").count(), 2, "{told}");
 }
 
 #[test]

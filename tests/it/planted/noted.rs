@@ -107,11 +107,13 @@ fn base_directories_are_noted_at_their_first_session() {
         base.run(&["-C", folder, "new", "--no-watch", "A task"]).ok();
     }
     assert_eq!(noted(), ["/a", "/b"]);
-    // One that is gone is forgotten, and so is what cannot be read.
+    // One that is gone is forgotten; what cannot be read stops it.
     base.sh("rm -r a; mkdir c d");
     base.run(&["-C", "c", "new", "--no-watch", "A task"]).ok();
     assert_eq!(noted(), ["/b", "/c"]);
     fs::write(base.state().join("deaddrop/bases"), "\u{1}nonsense").unwrap();
+    base.run(&["-C", "d", "new", "--no-watch", "A task"]).with_code(2);
+    fs::remove_file(base.state().join("deaddrop/bases")).unwrap();
     base.run(&["-C", "d", "new", "--no-watch", "A task"]).ok();
     assert_eq!(noted(), ["/d"]);
 

@@ -8,6 +8,7 @@ use deaddrop::protocol::rpc::{ExecResult, Fault, FileEntry, Pong};
 
 use super::client::Server;
 use crate::support::{Base, PATIENCE, program};
+use deaddrop::program::Programs;
 
 /// Has a client call each method, with what it gives and with what it cannot do.
 fn call_all(client: &mut Client) {
@@ -48,7 +49,7 @@ fn every_method_of_the_client_is_answered_over_standard_streams() {
     let at = base.path().to_str().unwrap();
     let sandbox = if has { "auto" } else { "off" };
     let line = [program, "rpc", "-C", at, "--sandbox", sandbox, "--command-timeout", "3"];
-    let mut client = Client::spawn(&line.map(str::to_owned)).unwrap();
+    let mut client = Client::spawn(&line.map(str::to_owned), &Programs::default()).unwrap();
     call_all(&mut client);
     assert_eq!(base.read("workspace/sub/ü.txt"), "é\r\n");
     // An answer that came too late is of nobody's next request.

@@ -1,0 +1,268 @@
+//! The only writer to standard output, standard error and the terminal. Text passes as [`Styled`], in
+//! which every character is visible; what acts on a terminal is written only by the methods here.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::ops::{Add, Range};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use anstyle::Style;
+
+use crate::text::{is_hazard, visible};
+
+/// The terminal of this process.
+pub(crate) const TERMINAL: &str = "/dev/tty";
+
+/// Text for a person. Its styles are ranges and not escape sequences, so that none can come from outside.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Styled {
+    text: String,
+    /// In their order, none within another.
+    styles: Vec<(Range<usize>, Style)>,
+}
+
+impl Styled {
+    pub(crate) fn new(style: Style, text: &str) -> Self {
+        let text = visible(text).into_owned();
+        Self { styles: vec![(0..text.len(), style)], text }
+    }
+
+    /// The text without its styles.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn push(&mut self, other: impl Into<Self>) {
+        let (other, at) = (other.into(), self.text.len());
+        self.text.push_str(&other.text);
+        let moved = |(range, style): (Range<usize>, _)| (range.start + at..range.end + at, style);
+        self.styles.extend(other.styles.into_iter().map(moved));
+    }
+
+    /// The same text broken into rows, which differ from it only in blanks and line feeds.
+    pub(crate) fn in_rows(self, rows: String) -> Self {
+        if self.styles.is_empty() || rows == self.text {
+            return Self { text: rows, ..self };
+        }
+        let ink = |text: &str| -> Vec<Range<usize>> {
+            let inked = text.char_indices().filter(|(_, c)| !matches!(c, ' ' | '\n'));
+            inked.map(|(at, c)| at..at + c.len_utf8()).collect()
+        };
+        let (before, after) = (ink(&self.text), ink(&rows));
+        let moved = |(range, style): (Range<usize>, Style)| {
+            let first = before.partition_point(|c| c.start < range.start);
+            let end = before.partition_point(|c| c.start < range.end);
+            let last = after.get(end.checked_sub(1)?)?;
+            (first < end).then(|| (after[first].start..last.end, style))
+        };
+        Self { styles: self.styles.into_iter().filter_map(moved).collect(), text: rows }
+    }
+
+    /// With escape sequences for the styles.
+    fn escaped(&self) -> String {
+        let (mut out, mut at) = (String::with_capacity(self.text.len()), 0);
+        for (range, style) in &self.styles {
+            out.push_str(&self.text[at..range.start]);
+            out.push_str(&format!("{style}{}{style:#}", &self.text[range.clone()]));
+            at = range.end;
+        }
+        out + &self.text[at..]
+    }
+}
+
+impl From<&str> for Styled {
+    fn from(text: &str) -> Self {
+        Self { text: visible(text).into_owned(), styles: Vec::new() }
+    }
+}
+
+impl From<String> for Styled {
+    fn from(text: String) -> Self {
+        Self::from(&*text)
+    }
+}
+
+impl From<&String> for Styled {
+    fn from(text: &String) -> Self {
+        Self::from(&**text)
+    }
+}
+
+impl<T: Into<Self>> Add<T> for Styled {
+    type Output = Self;
+
+    fn add(mut self, other: T) -> Self {
+        self.push(other);
+        self
+    }
+}
+
+/// JSON text with every character that [`visible`] would replace written as `\uXXXX`: the same value
+/// for a program, and harmless on a terminal.
+pub(crate) fn ascii_controls(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_hazard(c) {
+            c.encode_utf16(&mut [0; 2])
+                .iter()
+                .for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// One of the two standard streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stream {
+    Out,
+    Err,
+}
+
+impl Stream {
+    pub(crate) fn is_terminal(self) -> bool {
+        self.with(|fd| fd.is_terminal())
+    }
+
+    /// Asks something of the stream itself, such as the size of its terminal.
+    #[expect(clippy::disallowed_methods, reason = "the only place that writes to them")]
+    pub(crate) fn with<T>(self, ask: impl FnOnce(BorrowedFd<'_>) -> T) -> T {
+        match self {
+            Self::Out => ask(io::stdout().as_fd()),
+            Self::Err => ask(io::stderr().as_fd()),
+        }
+    }
+
+    /// Writes text for a person.
+    pub(crate) fn text(self, text: &Styled) -> io::Result<()> {
+        self.write(text.escaped().as_bytes())
+    }
+
+    /// Writes text for a person, and ends the line.
+    pub(crate) fn line(self, text: &Styled) -> io::Result<()> {
+        self.write((text.escaped() + "\n").as_bytes())
+    }
+
+    /// Writes JSON in which every control character is escaped, and ends the line.
+    pub(crate) fn json(self, json: &str) -> io::Result<()> {
+        self.write((ascii_controls(json) + "\n").as_bytes())
+    }
+
+    /// Writes data: byte for byte to a pipe or a file, made visible on a terminal.
+    pub(crate) fn data(self, data: &[u8]) -> io::Result<()> {
+        if self.is_terminal() {
+            return self.text(&Styled::from(&*String::from_utf8_lossy(data)));
+        }
+        self.write(data)
+    }
+
+    /// Writes the help, which is a part of this program, in its own styles.
+    pub(crate) fn help(self, help: &clap::builder::StyledStr, color: bool) -> io::Result<()> {
+        if color {
+            return self.write(help.ansi().to_string().as_bytes());
+        }
+        self.text(&Styled::from(help.to_string()))
+    }
+
+    /// Draws one line in place of the last one, and leaves the cursor at its begin. What is wider than
+    /// it seems is cut off, and not wrapped.
+    pub(crate) fn draw(self, line: &Styled) -> io::Result<()> {
+        self.write(format!("\r\x1b[?7l{}\x1b[J\x1b[?7h\r", line.escaped()).as_bytes())
+    }
+
+    /// Removes the line that was drawn.
+    pub(crate) fn wipe(self) -> io::Result<()> {
+        self.write(b"\r\x1b[J")
+    }
+
+    /// Removes so many columns before the cursor.
+    pub(crate) fn erase(self, columns: usize) {
+        let _ = self.write("\u{8} \u{8}".repeat(columns).as_bytes());
+    }
+
+    /// Rings the bell.
+    pub(crate) fn ring(self) -> io::Result<()> {
+        self.write(b"\x07")
+    }
+
+    /// Asks the terminal to mark the begin and the end of what is pasted, or not to.
+    pub(crate) fn mark_pastes(self, on: bool) {
+        let _ = self.write(if on { b"\x1b[?2004h" } else { b"\x1b[?2004l" });
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the only place that writes to them")]
+    fn write(self, bytes: &[u8]) -> io::Result<()> {
+        let write = |out: &mut dyn Write| out.write_all(bytes).and_then(|()| out.flush());
+        match self {
+            Self::Out => write(&mut io::stdout().lock()),
+            Self::Err => write(&mut io::stderr().lock()),
+        }
+    }
+}
+
+/// Sends a text, as base64, to the clipboard of the terminal; within tmux so that tmux passes it on.
+pub(crate) fn copy(base64: &str, tmux: bool) -> io::Result<()> {
+    let mut terminal = File::options().write(true).open(TERMINAL)?;
+    // One call, so that nothing else that is written there comes between.
+    terminal.write_all(clipboard_sequence(base64, tmux).as_bytes())
+}
+
+/// OSC 52.
+fn clipboard_sequence(base64: &str, tmux: bool) -> String {
+    let plain = format!("\x1b]52;c;{base64}\x07");
+    if tmux { format!("\x1bPtmux;{}\x1b\\", plain.replace('\x1b', "\x1b\x1b")) } else { plain }
+}
+
+/// Has a panic reported here too: its message can quote anything.
+pub(crate) fn report_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        let trace = std::backtrace::Backtrace::capture();
+        let trace = match trace.status() {
+            std::backtrace::BacktraceStatus::Captured => format!("\n{trace}"),
+            _ => String::new(),
+        };
+        let _ = Stream::Err.line(&Styled::from(format!("{panic}{trace}")));
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use anstyle::AnsiColor;
+
+    use super::*;
+
+    const RED: Style = AnsiColor::Red.on_default();
+
+    #[test]
+    fn only_own_styles_are_escape_sequences() {
+        let text =
+            Styled::new(RED, "a\x1b[2J") + " \x1b[1mb\u{9b}c\u{202e}" + Styled::new(RED, "d");
+        assert_eq!(text.as_str(), "a␛[2J ␛[1mb<U+009B>c<U+202E>d");
+        assert_eq!(text.escaped(), "\x1b[31ma␛[2J\x1b[0m ␛[1mb<U+009B>c<U+202E>\x1b[31md\x1b[0m");
+    }
+
+    #[test]
+    fn styles_stay_on_their_words_when_rows_are_broken() {
+        let text = Styled::from("see ") + Styled::new(RED, "this or  that") + " too";
+        let rows = text.in_rows("see\n  this or\n  that\n  too".to_owned());
+        assert_eq!(rows.escaped(), "see\n  \x1b[31mthis or\n  that\x1b[0m\n  too");
+    }
+
+    #[test]
+    fn json_stays_the_same_value() {
+        let value = serde_json::json!({ "a": "\x1b\u{7f}\u{9b}\u{202e}\u{e0041}ï\"\\" });
+        let told = ascii_controls(&value.to_string());
+        assert_eq!(told, r#"{"a":"\u001b\u007f\u009b\u202e\udb40\udc41ï\"\\"}"#);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&told).unwrap(), value);
+    }
+
+    #[test]
+    fn a_sequence_is_what_terminals_know_and_within_tmux_what_it_passes_on() {
+        assert_eq!(clipboard_sequence("aMOpCg==", false), "\x1b]52;c;aMOpCg==\x07");
+        assert_eq!(
+            clipboard_sequence("aMOpCg==", true),
+            "\x1bPtmux;\x1b\x1b]52;c;aMOpCg==\x07\x1b\\"
+        );
+    }
+}
