@@ -10,10 +10,10 @@
 //!
 //! In a reply `\u{200B}` stands for that character, `\r` for a carriage return, and a last line that
 //! is `\c` for none, so that the reply ends without a newline. What it is read as is a line for each
-//! block: its number, `+` and what it asks for (a body as a string with `\n`), or `!` and the reason
-//! that it is refused for, `!!` where nothing after it is read, and `, held` behind what does not end the
-//! session since a tag was read as words; then, indented, a line `~` for each warning. `REPLIES=overwrite cargo test --test replies` writes anew what they are read as: read
-//! every line of what changed.
+//! block: its line, `+` and what it asks for (a body as a string with `\n`), or `!` with the code of the
+//! error, `!!` if nothing after it is read, and `, held` if it does not end the session because a tag was
+//! read as prose; then, indented, `~` with the code of each warning. Sentences are tested by the scenarios.
+//! `REPLIES=overwrite cargo test --test replies` writes the readings anew: read every line that changed.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods, reason = "clippy.toml is for src")]
 
 use std::fs;
@@ -116,10 +116,13 @@ fn shown(step: &Step) -> String {
         Asks::Invalid(invalid) => {
             let mark = if step.ends { "!!" } else { "!" };
             let sort = if invalid.rejected { " rejected" } else { "" };
-            format!("{} {mark}{sort} {:?}: {}\n", step.line, invalid.kind, invalid.reason)
+            let code = json!(invalid.sort);
+            format!("{} {mark}{sort} {:?} {}\n", step.line, invalid.kind, code.as_str().unwrap())
         }
     };
-    step.warnings.iter().for_each(|warning| out.push_str(&format!("    ~ {}\n", warning.text)));
+    for warning in &step.warnings {
+        out.push_str(&format!("    ~ {}\n", json!(warning.sort).as_str().unwrap()));
+    }
     out
 }
 
