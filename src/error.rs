@@ -79,7 +79,7 @@ enum ErrorKind {
     #[error("something listens at {0} already; stop it first, or choose another place")]
     Listens(String),
     #[error("{message}")]
-    Relayed { message: String, code: u8 },
+    Relayed { message: String, code: String, status: u8 },
     #[error("{0}")]
     Usage(String),
     #[error("interrupted")]
@@ -273,18 +273,53 @@ impl Error {
         ErrorKind::Listens(place.into()).into()
     }
 
-    /// What another process said of a wish, and its exit code.
-    pub fn relayed(message: String, code: u8) -> Self {
-        ErrorKind::Relayed { message, code }.into()
+    /// An error of another process, with its own code and exit status.
+    pub fn relayed(message: String, code: impl Into<String>, status: u8) -> Self {
+        ErrorKind::Relayed { message, code: code.into(), status }.into()
+    }
+
+    /// A failure of something outside of deaddrop, described in a sentence.
+    pub fn failed(message: String) -> Self {
+        Self::relayed(message, "failed", 1)
     }
 
     /// The exit code of `deaddrop` for this error, as `--help` lists them.
     pub fn exit_code(&self) -> ExitCode {
-        ExitCode::from(self.code())
+        ExitCode::from(self.exit_status())
     }
 
-    /// The same as a number.
-    pub fn code(&self) -> u8 {
+    /// A stable name for programs, as `--json` prints it. The message may change, this does not.
+    pub fn code(&self) -> &str {
+        match &*self.0 {
+            ErrorKind::Io { .. } if self.is_of_a_full_disk() => "disk-full",
+            ErrorKind::Io { .. } => "io",
+            ErrorKind::Full { .. } => "disk-full",
+            ErrorKind::InDoubt(_) => "in-doubt",
+            ErrorKind::Config { .. } => "invalid-setting",
+            ErrorKind::Locked { .. } => "locked",
+            ErrorKind::NoSession { .. } => "no-session",
+            ErrorKind::NoRun { .. } => "no-run",
+            ErrorKind::NoOpenSession { .. } => "no-open-session",
+            ErrorKind::NoBase(_) => "no-project",
+            ErrorKind::SeveralSessions(_) => "several-sessions",
+            ErrorKind::DamagedSession { .. } => "damaged-session",
+            ErrorKind::DamagedJournal { .. } => "damaged-journal",
+            ErrorKind::StrangeJournal { .. } => "unknown-journal",
+            ErrorKind::CommandRuns(_) => "command-still-running",
+            ErrorKind::Guest { .. } => "guest-unavailable",
+            ErrorKind::NoReply { .. } => "unreadable-reply",
+            ErrorKind::NothingPending { .. } => "nothing-pending",
+            ErrorKind::Waits(_) => "decision-needed",
+            ErrorKind::Undo(_) => "cannot-undo",
+            ErrorKind::Listens(_) => "address-in-use",
+            ErrorKind::Relayed { code, .. } => code,
+            ErrorKind::Usage(_) => "usage",
+            ErrorKind::Interrupted => "interrupted",
+        }
+    }
+
+    /// The exit status as a number.
+    pub fn exit_status(&self) -> u8 {
         match *self.0 {
             ErrorKind::Usage(_) | ErrorKind::SeveralSessions(_) | ErrorKind::Config { .. } => 2,
             ErrorKind::Waits(_) => 3,
@@ -295,7 +330,7 @@ impl Error {
             | ErrorKind::NoBase(_)
             | ErrorKind::NothingPending { .. } => 5,
             ErrorKind::Interrupted => 130,
-            ErrorKind::Relayed { code, .. } => code,
+            ErrorKind::Relayed { status, .. } => status,
             _ => 1,
         }
     }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use serde::Serialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -17,9 +16,7 @@ use crate::control;
 use crate::error::{Error, Result};
 use crate::outbox::{self, Files, Requested};
 use crate::place::{Place, Preview, Rewritten, Unseen};
-use crate::protocol::{
-    Detail, Dialect, Failure, FailureKind, Kind, Letter, Outcome, Part, Reply, Step,
-};
+use crate::protocol::{Detail, Dialect, Kind, Letter, Outcome, Part, Reply, Step, code};
 use crate::session::Session;
 use crate::session::store::Store;
 use crate::terminal::Styled;
@@ -246,11 +243,7 @@ impl Looked {
         let in_operations = self.reply.dialect == Some(Dialect::Operations);
         let steps = self.reply.steps.iter();
         let blocks = steps.map(Step::kind).filter(|kind| *kind != Kind::Reply);
-        let commands = self.outcomes.iter().map(|outcome| {
-            let mut told = talk::foretold_json(outcome);
-            told["error"] = error(outcome).into();
-            told
-        });
+        let commands = self.outcomes.iter().map(talk::foretold_json);
         let warnings = self.outcomes.iter().flat_map(|outcome| &outcome.warnings);
         let files = self.rewritten.iter().map(
             |file| json!({ "path": file.path.as_str(), "change": change(file), "diff": diff(file) }),
@@ -262,9 +255,9 @@ impl Looked {
             "dialect": self.reply.dialect,
             "blocks": tally(blocks.map(|kind| talk::name(kind, in_operations).to_owned())),
             "errors": errors,
-            "errorsByKind": tally(self.outcomes.iter().filter_map(error)),
+            "errorsByKind": tally(self.outcomes.iter().filter_map(Outcome::code)),
             "warnings": self.warnings(),
-            "warningsByKind": tally(warnings.map(|warning| word(warning.sort))),
+            "warningsByKind": tally(warnings.map(|warning| code(warning.sort))),
             "endsEarly": self.reply.unclosed,
             "commands": commands.collect::<Vec<_>>(),
             "withheld": self.withheld,
@@ -293,39 +286,12 @@ fn requested(outcomes: &[Outcome], place: &dyn Place) -> Result<Files> {
     Ok(files)
 }
 
-/// What sort of error an outcome is, in a word that stays what it is; None where it is none.
-fn error(outcome: &Outcome) -> Option<String> {
-    if outcome.success() {
-        return None;
-    }
-    Some(match &outcome.detail {
-        Detail::Failed(Failure { mistake: Some(mistake), .. }) => word(mistake),
-        Detail::Failed(failure) => match failure.kind {
-            FailureKind::Invalid | FailureKind::CutOff | FailureKind::Execution => "failed",
-            FailureKind::Rejected => "rejected",
-            FailureKind::NotRun => "not-run",
-            FailureKind::Denied => "denied",
-            FailureKind::System => "system",
-        }
-        .to_owned(),
-        _ => "failed".to_owned(),
-    })
-}
-
 /// How often each is there.
 fn tally(words: impl Iterator<Item = String>) -> BTreeMap<String, usize> {
     words.fold(BTreeMap::new(), |mut all, word| {
         *all.entry(word).or_default() += 1;
         all
     })
-}
-
-/// A sort as it is written down.
-fn word(sort: impl Serialize) -> String {
-    match serde_json::to_value(sort) {
-        Ok(Value::String(word)) => word,
-        other => unreachable!("a sort is a word: {other:?}"),
-    }
 }
 
 fn located(context: &Context, outcome: &Outcome) -> Styled {

@@ -246,14 +246,18 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(u8::from(e.use_stderr()) * 2);
         }
     };
-    let talk = Talk::new(&cli.global);
+    let (talk, json) = (Talk::new(&cli.global), cli.global.json);
     let answered = answer(cli, talk.clone());
     live::nothing();
     match answered {
         Ok(code) => code,
         Err(error) => {
             if !error.is_interrupted() {
-                talk.error(&error.to_string());
+                if json {
+                    talk::json_error(&error);
+                } else {
+                    talk.error(&error.to_string());
+                }
             }
             error.exit_code()
         }

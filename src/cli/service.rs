@@ -267,7 +267,7 @@ struct Refused {
 
 impl From<Refused> for Error {
     fn from(refused: Refused) -> Self {
-        Self::relayed(refused.told, 1)
+        Self::failed(refused.told)
     }
 }
 

@@ -11,6 +11,7 @@ use super::rows::cut;
 use super::summary::{Mark, last_of};
 use super::{Context, flow, hints, live, question, rows};
 use crate::base::Turn;
+use crate::error::Error;
 use crate::protocol::{Detail, Kind, Outcome, Warning, WarningSort, tags};
 use crate::session::Session;
 use crate::terminal::{Stream, Styled};
@@ -63,6 +64,13 @@ pub(super) fn data(bytes: &[u8]) {
 /// Prints a result as JSON.
 pub(super) fn json(text: &str) {
     live::above(|| drop(Stream::Out.json(text)));
+}
+
+/// Prints an error as JSON, with its stable code.
+pub(super) fn json_error(error: &Error) {
+    let value =
+        serde_json::json!({ "error": { "code": error.code(), "message": error.to_string() } });
+    live::above(|| drop(Stream::Err.json(&value.to_string())));
 }
 
 /// Prints the help, or what is wrong with the command line, which may quote it.
@@ -348,6 +356,10 @@ pub(super) fn foretold_json(outcome: &Outcome) -> serde_json::Value {
 }
 
 /// An outcome as `--json` gives it.
+fn warning_json(warning: &Warning) -> serde_json::Value {
+    serde_json::json!({ "code": warning.sort, "message": warning.text })
+}
+
 pub(super) fn outcome_json(outcome: &Outcome) -> serde_json::Value {
     let output = match &outcome.detail {
         Detail::Ran(execution) => Some(tags::output(&execution.output)),
@@ -358,8 +370,9 @@ pub(super) fn outcome_json(outcome: &Outcome) -> serde_json::Value {
         "line": outcome.line,
         "command": tags::name(outcome.kind),
         "success": outcome.success(),
+        "code": outcome.code(),
         "summary": tags::summary(outcome),
         "output": output,
-        "warnings": outcome.warnings.iter().map(|warning| &**warning).collect::<Vec<_>>(),
+        "warnings": outcome.warnings.iter().map(warning_json).collect::<Vec<_>>(),
     })
 }

@@ -266,7 +266,7 @@ mod tests {
         fs::write(project.join(FILE), "workspace_dir = '.'").unwrap();
         fs::write(project.join("a").join(FILE), "").unwrap();
         let told = find(&project.join("a/b")).unwrap_err();
-        assert_eq!(told.code(), 2);
+        assert_eq!(told.exit_status(), 2);
         let told = told.to_string();
         assert!(told.starts_with(&project.join("a").display().to_string()), "{told}");
         assert!(told.contains(&format!("the workspace of {}", project.display())), "{told}");
@@ -291,7 +291,7 @@ mod tests {
         let settings = path.join("p").join(FILE);
         let refused = || {
             let told = find(&path.join("p/a")).unwrap_err();
-            assert_eq!(told.code(), 2);
+            assert_eq!(told.exit_status(), 2);
             assert!(told.to_string().contains("belongs to another user (60123)"), "{told}");
             assert!(told.to_string().contains("-C "), "{told}");
         };

@@ -40,8 +40,8 @@ struct Answer {
     /// What was noticed meanwhile, a sentence each.
     #[serde(default)]
     told: Vec<String>,
-    /// Else what is said to the person, and the exit code.
-    failed: Option<(String, u8)>,
+    /// Otherwise the error: its message, its code, and its exit status.
+    failed: Option<(String, String, u8)>,
 }
 
 /// What is handed over.
@@ -96,7 +96,7 @@ pub fn hand_over_prune(
 }
 
 fn empty() -> Error {
-    Error::relayed("an empty answer".to_owned(), 1)
+    Error::failed("an empty answer".to_owned())
 }
 
 /// The answer to what is handed over, as [`hand_over`] has it.
@@ -115,9 +115,9 @@ fn answer_to(config: &Config, handed: &Handed<'_>, stop: &Stop) -> Result<Option
         if let Ok(text) = atomic::read_own(&answered) {
             let _ = fs::remove_file(&answered);
             let answer: Answer = serde_json::from_slice(&text)
-                .map_err(|e| Error::relayed(format!("an answer that makes no sense: {e}"), 1))?;
+                .map_err(|e| Error::failed(format!("an answer that makes no sense: {e}")))?;
             return match answer.failed {
-                Some((why, code)) => Err(Error::relayed(why, code)),
+                Some((why, code, status)) => Err(Error::relayed(why, code, status)),
                 None => Ok(Some(answer)),
             };
         }
@@ -131,9 +131,8 @@ fn answer_to(config: &Config, handed: &Handed<'_>, stop: &Stop) -> Result<Option
                 return Ok(None);
             }
             if !answered.exists() && !Lock::is_held(config) {
-                return Err(Error::relayed(
+                return Err(Error::failed(
                     "the deaddrop that had taken this over ended before it answered; `deaddrop resume` finishes what it began, and `deaddrop log` tells".to_owned(),
-                    1,
                 ));
             }
         }
@@ -180,7 +179,7 @@ pub fn answer_all(
         let handed = atomic::read_own(&taken).ok();
         let handed = handed.and_then(|text| serde_json::from_slice::<Handed<'_>>(&text).ok());
         let answer = match handed {
-            None => Err(Error::relayed(STRANGE.to_owned(), 1)),
+            None => Err(Error::failed(STRANGE.to_owned())),
             Some(Handed::Upkeep(Upkeep::Prune { max_bytes })) => {
                 let pruned = base.prune(max_bytes);
                 pruned.map(|pruned| Answer { pruned: Some(pruned), ..Answer::default() })
@@ -198,7 +197,10 @@ pub fn answer_all(
             Ok(answer) => answer,
             // What is wrong with the base directory itself stops its process.
             Err(e) if base.is_within_turn() || e.is_of_the_disk() => return Err(e),
-            Err(e) => Answer { failed: Some((e.to_string(), e.code())), ..Answer::default() },
+            Err(e) => Answer {
+                failed: Some((e.to_string(), e.code().to_owned(), e.exit_status())),
+                ..Answer::default()
+            },
         };
         let text = serde_json::to_vec(&answer).expect("strings and numbers become JSON");
         atomic::write_private(&path.with_extension("answer"), &text)?;

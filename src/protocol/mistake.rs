@@ -140,6 +140,12 @@ pub enum Mistake {
     TextNotOnce,
 }
 
+/// The stable name of a [`Mistake`] or a [`WarningSort`](super::WarningSort), as programs see it.
+pub fn code(sort: impl Serialize) -> String {
+    let value = serde_json::to_value(sort).ok();
+    value.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -32,7 +32,7 @@ pub use content::Content;
 pub use effect::{Digest, Effect, FileEffect, MoveEffect, MoveLook};
 pub use letter::{Letter, parsed};
 pub use lines::Lines;
-pub use mistake::{Invalid, Mistake};
+pub use mistake::{Invalid, Mistake, code};
 pub use outcome::{Detail, Ending, Execution, Failure, FailureKind, Hit, Outcome};
 pub use output::{Capture, Output};
 pub use path::{PathFault, RelPath};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::operations::{Encoding, UtcTime};
 use super::{
     Asked, Asks, Excerpt, Fresh, Invalid, Kind, Mistake, Operation, Output, Part, RelPath,
-    Revision, Step, Warning,
+    Revision, Step, Warning, code,
 };
 use crate::text::{count, visible_line};
 
@@ -305,6 +305,32 @@ impl Outcome {
             asked: step.asked.clone(),
             at: None,
         }
+    }
+
+    /// A stable name for programs of why it did not succeed, such as `file-not-found`; None if it did.
+    pub fn code(&self) -> Option<String> {
+        let word = match &self.detail {
+            _ if self.success() => return None,
+            Detail::Failed(Failure { mistake: Some(mistake), .. }) => return Some(code(mistake)),
+            Detail::Failed(failure) => match failure.kind {
+                FailureKind::Invalid | FailureKind::CutOff | FailureKind::Execution => "failed",
+                FailureKind::Rejected => "rejected",
+                FailureKind::NotRun => "not-run",
+                FailureKind::Denied => "denied",
+                FailureKind::System => "system",
+            },
+            Detail::Ran(execution) => match execution.ending {
+                Ending::Exited(_) => "exit-status",
+                Ending::Signalled(_) => "killed",
+                Ending::TimedOut(_) => "timed-out",
+                Ending::Interrupted => "interrupted",
+                Ending::Lost => "lost",
+                Ending::Stopped(_) => "stopped",
+                Ending::NotStarted(_) => "not-started",
+            },
+            _ => "failed",
+        };
+        Some(word.to_owned())
     }
 
     /// Whether it is of work on files or a command: neither words nor an end of the session.

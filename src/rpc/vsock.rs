@@ -55,8 +55,5 @@ fn told(port: u32, error: rustix::io::Errno) -> Error {
         Errno::PERM => "; whatever confines this process does not let it have one",
         _ => "",
     };
-    Error::relayed(
-        format!("cannot listen at vsock port {port}: {}{advice}", io::Error::from(error)),
-        1,
-    )
+    Error::failed(format!("cannot listen at vsock port {port}: {}{advice}", io::Error::from(error)))
 }

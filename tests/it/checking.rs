@@ -60,8 +60,8 @@ fn a_folder_of_replies_gives_a_table() {
     );
     assert_eq!((&told[1]["errors"], &told[1]["warnings"]), (&json!(4), &json!(4)));
     assert_eq!(told[1]["endsEarly"], true);
-    assert_eq!(told[1]["commands"][4]["error"], "file-not-found");
-    assert_eq!(told[1]["commands"][0]["error"], nothing);
+    assert_eq!(told[1]["commands"][4]["code"], "file-not-found");
+    assert_eq!(told[1]["commands"][0]["code"], nothing);
     for (n, why) in [(2, "UTF-8"), (3, "none")] {
         assert!(told[n]["unreadable"].as_str().unwrap().contains(why), "{:?}", told[n]);
         assert_eq!(told[n]["errors"], nothing);

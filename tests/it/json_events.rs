@@ -61,9 +61,9 @@ fn each_event_of_a_turn_is_a_line() {
         }
         value
     };
-    let created = json!({ "line": 1, "command": "CREATE_FILE", "success": true, "summary": "Created 'a'", "output": null, "warnings": ["line 1: the attribute mode is unknown to CREATE_FILE and was ignored"] });
-    let ran = json!({ "line": 4, "command": "RUN_COMMAND", "success": false, "summary": "Ran 'echo no; exit 3' (exit code 3)", "output": "no", "warnings": [] });
-    let refused = json!({ "line": 7, "command": "CREATE_FILE", "success": false, "summary": "REJECTED: Path is outside workspace: '../b' (line 7, `[CREATE_FILE path=\"../b\"]`). Correct form: [CREATE_FILE path=\"relative/path\"], the whole content on the lines below, then [/CREATE_FILE] alone on a line", "output": null, "warnings": [] });
+    let created = json!({ "line": 1, "command": "CREATE_FILE", "success": true, "code": null, "summary": "Created 'a'", "output": null, "warnings": [{ "code": "unknown-attribute", "message": "line 1: the attribute mode is unknown to CREATE_FILE and was ignored" }] });
+    let ran = json!({ "line": 4, "command": "RUN_COMMAND", "success": false, "code": "exit-status", "summary": "Ran 'echo no; exit 3' (exit code 3)", "output": "no", "warnings": [] });
+    let refused = json!({ "line": 7, "command": "CREATE_FILE", "success": false, "code": "path-refused", "summary": "REJECTED: Path is outside workspace: '../b' (line 7, `[CREATE_FILE path=\"../b\"]`). Correct form: [CREATE_FILE path=\"relative/path\"], the whole content on the lines below, then [/CREATE_FILE] alone on a line", "output": null, "warnings": [] });
     let operation = |of: &Value, mark: &str| {
         with(with(of.clone(), session(1)), json!({ "event": "operation", "mark": mark }))
     };

@@ -20,6 +20,8 @@ mod checking;
 mod cli;
 #[cfg(target_os = "linux")]
 mod clipboard;
+#[cfg(unix)]
+mod codes;
 #[cfg(target_os = "linux")]
 mod commands;
 #[cfg(target_os = "linux")]

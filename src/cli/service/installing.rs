@@ -62,7 +62,7 @@ impl Service<'_> {
             Err(e) => {
                 let left =
                     if before.is_some() { "the unit is as it was" } else { "no unit is left" };
-                return Err(Error::relayed(format!("{e}; {left}"), 1));
+                return Err(Error::failed(format!("{e}; {left}")));
             }
         }
         talk.hint(&format!(

@@ -60,7 +60,7 @@ impl Service<'_> {
             Ok(status) if status.success() => Ok(ExitCode::SUCCESS),
             Ok(status) => {
                 let told = format!("journalctl has failed ({status}); what it said stands above");
-                Err(Error::relayed(told, 1))
+                Err(Error::failed(told))
             }
             Err(e) => Err(missing("journalctl", &e).into()),
         }
@@ -90,6 +90,6 @@ impl Service<'_> {
             "there is no log to show: {why}. The service's words go to the journal of your own systemd and nowhere else; what its turns did stands in {} (`deaddrop log`), and `deaddrop doctor` looks at the rest",
             self.context.config.sessions.display()
         );
-        Error::relayed(told, 1)
+        Error::failed(told)
     }
 }

@@ -58,7 +58,7 @@ fn what_is_new_goes_where_it_belongs() {
     assert_eq!(text, TEXT.replace("sandbox = \"off\" # for now\n", table));
     let text = with("# A note.\n", "sandbox.readable", &["/a", "~/b"]).unwrap();
     assert_eq!(text, "[sandbox]\nreadable = [\"/a\", \"~/b\"]\n# A note.\n");
-    assert_eq!(with("# A note.\n", "policy", &["x"]).unwrap_err().code(), 2);
+    assert_eq!(with("# A note.\n", "policy", &["x"]).unwrap_err().exit_status(), 2);
     let text = with("# A note.\n", "max_tokens", &["5000"]).unwrap();
     assert_eq!(text, "# A note.\nmax_tokens = 5000\n");
     let text = with("", "policies.mine.preset", &["standard"]).unwrap();
@@ -102,7 +102,7 @@ fn what_would_not_be_taken_is_not_written() {
         ("policies.x.fils.read_only", &["true"], "unknown setting 'policies.x.fils"),
     ] {
         let told_now = with(TEXT, name, words).expect_err(name);
-        assert_eq!(told_now.code(), 2, "{name}");
+        assert_eq!(told_now.exit_status(), 2, "{name}");
         assert!(told_now.to_string().contains(told), "{name}: {told_now}");
     }
     let told = with("max_tokens = \n", "policy", &["standard"]).unwrap_err().to_string();
