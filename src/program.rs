@@ -119,12 +119,14 @@ impl Programs {
         Ok(command)
     }
 
-    /// A command line of a program that the person names: it gets all of the environment.
+    /// A command line of a program that the person names: it gets all of the environment, but of `PATH` only
+    /// what programs may be taken from, since it may start others by name.
     ///
     /// # Errors
     /// As for [`find`](Self::find).
     pub fn named(&self, name: impl AsRef<OsStr>) -> io::Result<Command> {
         let mut command = Command::new(self.find(&name)?);
+        command.env("PATH", self.folders(&self.path));
         // Some programs are several, by the name that they are called.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::arg0(&mut command, &name);
@@ -154,18 +156,29 @@ impl Programs {
         if !path.is_absolute() {
             return Err(io::ErrorKind::NotFound.into());
         }
-        let (links, real) = follow(path);
-        let folders = links.iter().filter_map(|link| link.at.parent()).chain([&*real]);
-        for place in folders.flat_map(Path::ancestors) {
-            self.check(place, &fs::symlink_metadata(place)?)?;
+        let (places, real) = places_of(path);
+        for place in places {
+            self.check(&place, &fs::symlink_metadata(&place)?)?;
         }
         Ok(real)
     }
 
+    /// Whether replies or commands decide what is found at a path: they can write a folder that it, or a link on
+    /// its way, lies in.
+    pub fn are_written_at(&self, path: &Path) -> bool {
+        places_of(path).0.iter().any(|place| {
+            fs::symlink_metadata(place).is_ok_and(|found| self.is_written(place, &found))
+        })
+    }
+
+    fn is_written(&self, path: &Path, found: &fs::Metadata) -> bool {
+        let is_of_others = || self.others.as_ref().is_none_or(|others| others.contains(path));
+        self.writable.contains(&id(path, found)) || is_of_others()
+    }
+
     /// Lets a file or folder pass that only the person, and those whom they trust, can write.
     fn check(&self, path: &Path, found: &fs::Metadata) -> io::Result<()> {
-        let is_of_others = || self.others.as_ref().is_none_or(|others| others.contains(path));
-        let who = if self.writable.contains(&id(path, found)) || is_of_others() {
+        let who = if self.is_written(path, found) {
             "replies and commands"
         } else if is_open_to_all(found) {
             "everybody on this machine"
@@ -175,6 +188,13 @@ impl Programs {
         let why = format!("deaddrop does not start it: {who} can write to {}", path.display());
         Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
     }
+}
+
+/// The folders and files whose writers decide what is found at a path, and where it leads.
+fn places_of(path: &Path) -> (Vec<PathBuf>, PathBuf) {
+    let (links, real) = follow(path);
+    let ends = links.iter().filter_map(|link| link.at.parent()).chain([&*real]);
+    (ends.flat_map(Path::ancestors).map(Path::to_owned).collect(), real)
 }
 
 /// The program that runs now, also when another one was put in its place since it was started.

@@ -186,9 +186,12 @@ impl Stream {
         self.write(b"\x07")
     }
 
+    /// What asks a terminal to mark pastes no more.
+    pub(crate) const PASTES_UNMARKED: &[u8] = b"\x1b[?2004l";
+
     /// Asks the terminal to mark the begin and the end of what is pasted, or not to.
     pub(crate) fn mark_pastes(self, on: bool) {
-        let _ = self.write(if on { b"\x1b[?2004h" } else { b"\x1b[?2004l" });
+        let _ = self.write(if on { b"\x1b[?2004h" } else { Self::PASTES_UNMARKED });
     }
 
     #[expect(clippy::disallowed_methods, reason = "the only place that writes to them")]
@@ -215,8 +218,9 @@ fn clipboard_sequence(base64: &str, tmux: bool) -> String {
 }
 
 /// Has a panic reported here too: its message can quote anything.
-pub(crate) fn report_panics() {
-    std::panic::set_hook(Box::new(|panic| {
+pub(crate) fn report_panics(restore: fn()) {
+    std::panic::set_hook(Box::new(move |panic| {
+        restore();
         let trace = std::backtrace::Backtrace::capture();
         let trace = match trace.status() {
             std::backtrace::BacktraceStatus::Captured => format!("\n{trace}"),

@@ -52,18 +52,20 @@ pub fn visible_line(text: &str) -> Cow<'_, str> {
         .into()
 }
 
-/// Whether `c` steers a terminal, reorders text, or cannot be seen at all. The joiners that emoji
+/// Whether `c` steers a terminal, reorders text, or cannot be seen at all (Unicode's
+/// Default_Ignorable_Code_Point, and controls of lines and hieroglyphs). The joiners that emoji
 /// and several scripts are written with (U+200C, U+200D) are not among them, nor what says whether a
 /// sign is an emoji (U+FE0E, U+FE0F).
 pub fn is_hazard(c: char) -> bool {
     let steers = c < '\u{20}' && !matches!(c, '\t' | '\n');
     steers
         || matches!(c,
-            '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{115f}'..='\u{1160}'
+            '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}'
             | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'
             | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
             | '\u{3164}' | '\u{fe00}'..='\u{fe0d}' | '\u{feff}' | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+            | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 fn picture(c: char) -> char {

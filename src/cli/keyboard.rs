@@ -29,12 +29,24 @@ pub(super) const CTRL_D: u8 = 4;
 /// What a terminal sends around a paste that it was asked to mark; `0~` follows, or `1~`.
 const MARK: &[u8] = b"\x1b[20";
 const MARK_LENGTH: usize = 6;
-/// Those that would leave the terminal as it is now.
-const SIGNALS: [i32; 5] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGTSTP];
+/// Those that would end or stop the program, and leave the terminal as it is now.
+const SIGNALS: [i32; 11] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGTSTP,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGVTALRM,
+    libc::SIGPROF,
+    libc::SIGXCPU,
+];
 
 /// The signal that came and has not taken effect, or 0.
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
-/// How the terminal was, for a second signal.
+/// How the terminal was, for [`restore`].
 static BEFORE: AtomicPtr<Termios> = AtomicPtr::new(std::ptr::null_mut());
 
 /// A byte that came.
@@ -263,14 +275,21 @@ extern "C" fn note(signal: libc::c_int) {
     if SIGNAL.swap(signal, Ordering::SeqCst) == 0 {
         return;
     }
-    // SAFETY: what it leads to is never freed.
-    if let Some(before) = unsafe { BEFORE.load(Ordering::SeqCst).as_ref() } {
-        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, before);
-    }
+    restore();
     // SAFETY: system calls on integers, which a handler may make.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         libc::raise(signal);
+    }
+}
+
+/// Leaves the terminal as it was before a [`Keyboard`] was opened. It makes system calls only, so that a
+/// signal's handler may call it, and a panic, which runs no destructors.
+pub(super) fn restore() {
+    // SAFETY: what it leads to is never freed.
+    if let Some(before) = unsafe { BEFORE.load(Ordering::SeqCst).as_ref() } {
+        let _ = rustix::io::write(rustix::stdio::stderr(), Stream::PASTES_UNMARKED);
+        let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Flush, before);
     }
 }
 

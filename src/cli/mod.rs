@@ -227,7 +227,7 @@ impl Context {
 
 /// Does what the arguments say. They are the process's own, the program's name first.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    terminal::report_panics();
+    terminal::report_panics(keyboard::restore);
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     // As with git and cargo.
     if arguments.get(1).is_some_and(|first| first == "help") {

@@ -95,6 +95,8 @@ impl Opener {
         // Its arguments are read by a shell, as git has it; which program it is, is not.
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &format!("exec \"$0\" {arguments} \"$@\"")]).arg(programs.find(name)?);
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        command.env("PATH", programs.folders(&path));
         Ok(command)
     }
 

@@ -11,7 +11,7 @@ use crate::inbox;
 use crate::terminal::Stream;
 
 /// A key that ends what was pasted without marks counts when nothing follows it for so long.
-const PAUSE: Duration = Duration::from_millis(300);
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Whether standard input is a terminal that one can paste into.
 pub(super) fn is_possible() -> bool {

@@ -10,9 +10,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::noted::{Folder, MOST, Used, change, file, folder_of, is_there, look, read, unreadable};
-use super::{Config, FILE, git_directory, real};
+use super::{Config, FILE, git_directory, own_file, real};
 use crate::atomic;
 use crate::error::{Error, Result};
+use crate::program::Programs;
 
 /// What is known of others, for one base directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -207,6 +208,14 @@ impl Config {
     /// It is, or that is not known: replies could answer and approve there, or make hooks that git runs.
     pub fn holds_no_others(&self) -> Result<()> {
         self.knows_others()?;
+        // A file in the folder of settings is out of reach with it, wherever the folder is.
+        let is_link = |own: &PathBuf| own.is_symlink();
+        if let Some(own) = own_file().filter(is_link)
+            && Programs::of(self).are_written_at(&own)
+        {
+            let problem = "it is a link, and leads to where replies and commands can write: they could change your own settings. Put the file itself in its place";
+            return Err(Error::config(own.display().to_string(), problem));
+        }
         if let Some(git) = git_directory(&real(&self.workspace)) {
             let problem = format!(
                 "it cannot be the workspace: it is a git directory, or lies in one ({}), and git runs what replies would write there, its hooks. Choose another workspace_dir: the folder that holds the project's files",

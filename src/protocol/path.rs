@@ -27,7 +27,7 @@ pub enum PathFault {
     #[error("Path names no file: '{}'", visible_line(.0))]
     NoFile(String),
     /// Holds a character that no file name should: control, invisible or text-reordering.
-    #[error("Path holds the character U+{:04X}: '{}'", u32::from(*.0), visible_line(.1))]
+    #[error("Path holds the character U+{:04X}: '{}'", u32::from(*.0), shown(*.0, .1))]
     Character(char, String),
     /// Longer than any file system takes.
     #[error("Path is too long: at most {COMPONENT_LIMIT} bytes a name and {PATH_LIMIT} in all")]
@@ -122,6 +122,12 @@ impl From<RelPath> for String {
 /// Whether Windows would take the path to begin with a drive.
 fn is_on_drive(path: &str) -> bool {
     matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
+}
+
+/// A path without a character that cannot be seen.
+fn shown(c: char, path: &str) -> String {
+    let named = if is_hazard(c) { c.to_string() } else { format!("<U+{:04X}>", u32::from(c)) };
+    visible_line(&path.replace(c, &named)).into_owned()
 }
 
 fn is_forbidden(c: char) -> bool {

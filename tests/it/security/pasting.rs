@@ -13,10 +13,11 @@ use crate::terminal::AtTerminal;
 const QUESTION: &str = "do it? [y/N] ";
 /// The terminal is asked to mark pastes.
 const READY: &str = "\u{1b}[?2004h";
+const UNMARKED: &str = "\u{1b}[?2004l";
 const BEGIN: &str = "\u{1b}[200~";
 const END: &str = "\u{1b}[201~";
 /// Longer than any pause within what is pasted, so that what follows is typed.
-const PAUSE: Duration = Duration::from_millis(500);
+const PAUSE: Duration = Duration::from_millis(1500);
 
 /// A shell at a terminal that runs the program, and then notes its exit code, the modes of the terminal
 /// before and after, and what it left to be read.
@@ -285,6 +286,25 @@ fn signals_leave_the_terminal_as_it_was_and_nothing_for_the_shell() {
         let code = if name == "TERM" { 130 } else { code };
         assert_eq!(person.code(name), code, "{}", person.terminal.shown());
         assert!(person.base.exists("workspace/temp/a"), "{name}");
+    }
+}
+
+#[test]
+fn any_signal_and_a_second_one_leave_the_terminal_as_it_was() {
+    for (name, code) in [("USR1", 138), ("USR2", 140), ("ALRM", 142), ("TERM", 143), ("HUP", 129)] {
+        let Some(mut person) = Person::runs(scene(), "paste -") else { return };
+        person.terminal.wait_for(READY, 1);
+        person.terminal.types(&format!("{BEGIN}x"));
+        sleep(Duration::from_millis(50));
+        person.signal(name);
+        person.signal(name);
+        assert_eq!(person.code(name), code, "{}", person.terminal.shown());
+        let shown = person.terminal.shown();
+        assert_eq!(
+            shown.matches(UNMARKED).count(),
+            shown.matches(READY).count(),
+            "{name}: {shown}"
+        );
     }
 }
 

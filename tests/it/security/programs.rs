@@ -410,6 +410,10 @@ fn an_editor_from_the_workspace_is_not_started() {
         "A=1 my-editor".to_owned(),
         "`my-editor`".to_owned(),
         ";my-editor".to_owned(),
+        // Programs of the person's that start others by name.
+        "env my-editor".to_owned(),
+        "nice my-editor -x".to_owned(),
+        "sh -c my-editor".to_owned(),
     ]
     .iter()
     .enumerate()
@@ -438,9 +442,15 @@ fn a_program_that_speaks_for_a_guest_is_not_taken_from_the_workspace() {
     symlink(bin.join("my-ssh"), trusted.join("linked")).unwrap();
     let environment = scene.with_path(&bin.display().to_string());
     let [full, linked] = [bin.join("my-ssh"), trusted.join("linked")];
-    for command in
-        ["my-ssh", "workspace/bin/my-ssh", full.to_str().unwrap(), linked.to_str().unwrap()]
-    {
+    for command in [
+        "my-ssh",
+        "workspace/bin/my-ssh",
+        full.to_str().unwrap(),
+        linked.to_str().unwrap(),
+        "env\", \"my-ssh",
+        "nice\", \"my-ssh",
+        "sh\", \"-c\", \"exec my-ssh",
+    ] {
         scene.sets(&format!("[guest]\ncommand = [\"{command}\", \"box\"]\n"));
 
         for arguments in [&["doctor"][..], &["new", "--no-watch", "A task"]] {

@@ -139,6 +139,38 @@ fn a_list_of_base_directories_that_cannot_be_read_stops_everything() {
 }
 
 #[test]
+fn the_persons_settings_are_no_link_into_a_workspace() {
+    let base = Base::with_session();
+    base.sh("mkdir other");
+    base.run(&["-C", "other", "new", "--no-watch", "Another task"]).ok();
+    // Another base directory's workspace counts, and links in the middle of the way do.
+    for (what, target) in [
+        ("own", base.at("workspace/dot")),
+        ("other", base.at("other/workspace/dot")),
+        ("linked", base.at("workspace/link/dot")),
+    ] {
+        let settings = base.at(&format!("{what}/deaddrop"));
+        fs::create_dir_all(&settings).unwrap();
+        base.sh("mkdir -p elsewhere; ln -sfn ../elsewhere workspace/link");
+        fs::write(&target, "max_tokens = 20000\n").unwrap();
+        symlink(&target, settings.join("config.toml")).unwrap();
+        for arguments in [&["new", "--no-watch", "A task"][..], &["apply", "-"], &["resume"]] {
+            let mut command = base.command(&[arguments, &["--json"]].concat());
+            let run = Run::of(command.env("XDG_CONFIG_HOME", settings.parent().unwrap()), "");
+            assert!(run.stderr.contains(r#""code":"invalid-setting""#), "{what}: {run:?}");
+            run.with_code(2);
+        }
+        // A link to where no reply writes is the person's own matter.
+        fs::remove_file(settings.join("config.toml")).unwrap();
+        fs::write(base.at("mine.toml"), "max_tokens = 20000\n").unwrap();
+        symlink(base.at("mine.toml"), settings.join("config.toml")).unwrap();
+        let mut command = base.command(&["apply", "-"]);
+        command.env("XDG_CONFIG_HOME", settings.parent().unwrap());
+        Run::of(&mut command, "[MESSAGE]\nhi\n[/MESSAGE]\n").ok();
+    }
+}
+
+#[test]
 fn what_belongs_to_another_base_directory_stays_so_without_a_list() {
     let base = Base::that_nobody_agrees_to();
     base.sh("mkdir -p workspace/inner");

@@ -242,7 +242,9 @@ impl Found {
             }
         }
         for at in tool.cache.iter().map(|part| join(folder, part)) {
-            let from = held(&at).filter(|from| from.is_folder);
+            // A cache is never a link, wherever it is: programs make what links they like there.
+            let from = Some(&at).filter(|at| !at.is_symlink()).and_then(|at| held(at));
+            let from = from.filter(|from| from.is_folder);
             from.map(|from| self.mount(Mount::Overlay { from, at }));
         }
     }
