@@ -57,9 +57,35 @@ pub struct Capture {
     pub left_out: u64,
     /// The last characters; empty where nothing was left out.
     pub tail: String,
+    /// What followed `head`, at most [`Self::MARGIN`] bytes. It helps to recognise a secret that was cut, and is
+    /// never shown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub after_head: String,
+    /// What preceded `tail`, likewise.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub before_tail: String,
 }
 
 impl Capture {
+    /// How many bytes beyond a cut are kept at most: a private key of 4,096 bits has fewer.
+    pub const MARGIN: usize = 4 << 10;
+
+    /// Cuts a text that is known on both sides of the gap: `head` and `tail` are shown, and `after_head` and
+    /// `before_tail`, which may overlap them, are what surrounds the gap.
+    pub fn cut(head: &str, after_head: &str, left_out: u64, before_tail: &str, tail: &str) -> Self {
+        let after_head = &after_head[..after_head.floor_char_boundary(Self::MARGIN)];
+        let margin = before_tail.len().saturating_sub(Self::MARGIN);
+        let before_tail = &before_tail[before_tail.ceil_char_boundary(margin)..];
+        let [head, after_head, before_tail, tail] =
+            [head, after_head, before_tail, tail].map(str::to_owned);
+        Self { head, left_out, tail, after_head, before_tail }
+    }
+
+    /// Removes what lies beyond the cut: what followed the head, and what preceded the tail.
+    pub fn take_margins(&mut self) -> (String, String) {
+        (std::mem::take(&mut self.after_head), std::mem::take(&mut self.before_tail))
+    }
+
     /// What was written, with a line between head and tail that counts what was left out.
     pub fn to_text(&self) -> String {
         self.text_of(&self.head, &self.tail)
@@ -83,21 +109,34 @@ impl Capture {
     pub fn within(&self, limit: usize) -> Self {
         let (head, tail) = (self.head.chars().count(), self.tail.chars().count());
         if head + tail <= limit {
-            return self.clone();
+            let Self { head, left_out, tail, after_head, before_tail } = self;
+            return Self::cut(head, after_head, *left_out, before_tail, tail);
         }
         // Where head or tail is shorter than its half, the other has its room.
         let first = match self.left_out {
             0 => limit.div_ceil(2),
             _ => limit.div_ceil(2).max(limit.saturating_sub(tail)).min(head),
         };
-        let all = || self.head.chars().chain(self.tail.chars());
-        let rest = limit - first;
-        Self {
-            head: all().take(first).collect(),
-            left_out: self.left_out + (head + tail - limit) as u64,
-            tail: all().skip(head + tail - rest).collect(),
-        }
+        let last = limit - first;
+        let left_out = self.left_out + (head + tail - limit) as u64;
+        // What is known on either side of the gap. Without one, that is the same.
+        let (before, after) = match self.left_out {
+            0 => ([&*self.head, &self.tail].concat(), [&*self.head, &self.tail].concat()),
+            _ => (
+                [&*self.head, &self.after_head].concat(),
+                [&*self.before_tail, &self.tail].concat(),
+            ),
+        };
+        let (before, after_head) = before.split_at(char_offset(&before, first));
+        let skipped = after.chars().count() - last;
+        let (before_tail, after) = after.split_at(char_offset(&after, skipped));
+        Self::cut(before, after_head, left_out, before_tail, after)
     }
+}
+
+/// Where the character with this number begins, or the end.
+fn char_offset(text: &str, number: usize) -> usize {
+    text.char_indices().nth(number).map_or(text.len(), |(at, _)| at)
 }
 
 #[cfg(test)]
@@ -105,8 +144,8 @@ mod tests {
     use super::*;
 
     fn within(head: &str, left_out: u64, tail: &str, limit: usize) -> (String, u64, String) {
-        let capture = Capture { head: head.into(), left_out, tail: tail.into() };
-        let Capture { head, left_out, tail } = capture.within(limit);
+        let capture = Capture::cut(head, "", left_out, "", tail);
+        let Capture { head, left_out, tail, .. } = capture.within(limit);
         (head, left_out, tail)
     }
 
@@ -123,10 +162,26 @@ mod tests {
     }
 
     #[test]
+    fn what_lies_beyond_a_cut_is_kept_up_to_a_margin() {
+        let whole = Capture { head: "äbcdefgh".into(), ..Capture::default() };
+        let capture = whole.within(5);
+        assert_eq!((&*capture.after_head, &*capture.before_tail), ("defgh", "äbcdef"));
+        let capture = Capture::cut("abcd", "ef", 9, "uv", "wxyz").within(4);
+        assert_eq!((&*capture.head, &*capture.after_head), ("ab", "cdef"));
+        assert_eq!((&*capture.before_tail, &*capture.tail), ("uvwx", "yz"));
+        let long = "€".repeat(Capture::MARGIN);
+        for capture in [
+            Capture { head: long.clone(), ..Capture::default() }.within(4),
+            Capture { after_head: long.clone(), before_tail: long, ..capture }.within(4),
+        ] {
+            assert_eq!(capture.after_head.len(), Capture::MARGIN / 3 * 3);
+            assert_eq!(capture.before_tail.len(), Capture::MARGIN / 3 * 3);
+        }
+    }
+
+    #[test]
     fn what_was_left_out_is_counted_on_a_line_of_its_own() {
-        let text = |head: &str, left_out| {
-            Capture { head: head.into(), left_out, tail: "z".into() }.to_text()
-        };
+        let text = |head: &str, left_out| Capture::cut(head, "", left_out, "", "z").to_text();
         assert_eq!(text("a", 2), "a\n[... 2 characters left out ...]\nz");
         assert_eq!(text("a\n", 1), "a\n[... 1 character left out ...]\nz");
         assert_eq!(Capture { head: "a".into(), ..Capture::default() }.to_text(), "a");

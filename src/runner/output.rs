@@ -88,13 +88,13 @@ impl Bounded {
         self.characters += count_characters(bytes);
         self.bytes += bytes.len() as u64;
         if !self.full {
-            let most = self.head_limit * self.unit.widest();
+            let most = self.head_limit * self.unit.widest() + Capture::MARGIN;
             let taken = (most - self.head.len()).min(bytes.len());
             self.head.extend_from_slice(&bytes[..taken]);
             self.full = self.head.len() == most;
             bytes = &bytes[taken..];
         }
-        let keep = self.tail_limit * self.unit.widest();
+        let keep = self.tail_limit * self.unit.widest() + Capture::MARGIN;
         let bytes = &bytes[bytes.len().saturating_sub(keep)..];
         let excess = (self.tail.len() + bytes.len()).saturating_sub(keep);
         self.tail.drain(..excess.min(self.tail.len()));
@@ -107,21 +107,21 @@ impl Bounded {
         let dropped = self.bytes - (self.head.len() + self.tail.len()) as u64;
         let tail = self.tail.make_contiguous();
         // What is not UTF-8 is counted as it is shown, so that no cut goes unmarked.
-        let (head, tail, written) = if dropped == 0 {
+        let (begin, end, written) = if dropped == 0 {
             let all = text(&[self.head.as_slice(), tail].concat());
             if self.unit.count(&all) <= limit {
-                return Capture { head: all, left_out: 0, tail: String::new() };
+                return Capture { head: all, ..Capture::default() };
             }
-            let written = all.chars().count() as u64;
-            (all.clone(), all, written)
+            (all.clone(), all.clone(), all.chars().count() as u64)
         } else {
             (text(whole_end(&self.head)), text(whole_beginning(tail)), self.characters)
         };
-        let head = self.unit.first(&head, self.head_limit);
-        let tail = self.unit.last(&tail, self.tail_limit);
+        let head = self.unit.first(&begin, self.head_limit);
+        let tail = self.unit.last(&end, self.tail_limit);
         let shown = (head.chars().count() + tail.chars().count()) as u64;
         let left_out = written.saturating_sub(shown).max(dropped.div_ceil(WIDEST as u64));
-        Capture { head: head.to_owned(), left_out, tail: tail.to_owned() }
+        let before_tail = &end[..end.len() - tail.len()];
+        Capture::cut(head, &begin[head.len()..], left_out, before_tail, tail)
     }
 }
 
@@ -229,7 +229,7 @@ mod tests {
                 let mut bounded = Bounded::new(limit, Unit::Bytes);
                 bounded.push(&text.as_bytes()[..cut]);
                 bounded.push(&text.as_bytes()[cut..]);
-                let Capture { head, left_out, tail } = bounded.finish();
+                let Capture { head, left_out, tail, .. } = bounded.finish();
                 if limit >= text.len() {
                     assert_eq!((&*head, left_out, &*tail), (&*text, 0, ""));
                     continue;
@@ -247,7 +247,7 @@ mod tests {
         for length in [10, 11, 40, 1000] {
             let mut bounded = Bounded::new(10, Unit::Bytes);
             bounded.push(&vec![0xFF; length]);
-            let Capture { head, left_out, tail } = bounded.finish();
+            let Capture { head, left_out, tail, .. } = bounded.finish();
             assert!(head.len() <= 5 && tail.len() <= 5 && left_out > 0, "{length}");
         }
     }
@@ -257,7 +257,7 @@ mod tests {
         let first = |limit: usize, pieces: &[&[u8]]| {
             let mut bounded = Bounded::first(limit, Unit::Bytes);
             pieces.iter().for_each(|piece| bounded.push(piece));
-            let Capture { head, left_out, tail } = bounded.finish();
+            let Capture { head, left_out, tail, .. } = bounded.finish();
             assert_eq!(tail, "");
             assert!(head.len() <= limit, "{head:?}");
             (head, left_out)

@@ -1,190 +1,128 @@
-//! The secrets that certain files of a workspace hold, to be found again where a command prints them:
-//! values of `.env` and its like, passwords of `.netrc`, lines of private keys.
+//! The secrets in certain files of a workspace, so that they are found again where a command prints them: values
+//! of `.env` and similar files, passwords of `.netrc`, lines of private keys.
 //!
-//! Such a text has no form of its own, so it must be long and mixed enough to be nothing else; beside the
-//! name of its variable it may be any.
+//! Such a value has no format of its own, so it must be long and mixed enough to be nothing else. Next to the name
+//! of its variable it may be anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::ends::Cut;
-use super::files;
-use super::shape::{Mix, entropy, looks_random};
-use super::values::{is_harmless, is_stand_in};
-use super::{MARK, Rank, Sort, Span, settled, spans};
+use super::files::{file_name, holds_secrets, is_env, secret_variables};
+use super::heuristics::{Mix, entropy, is_harmless, is_placeholder, looks_random};
+use super::rules::FILES;
+use super::{Certainty, Context, MARK, SecretKind, Span, find_spans, merge};
 
-/// As many are looked for at most, and as many bytes of them in all.
+/// How many values are looked for at most, and how many bytes of them.
 const MOST: usize = 500;
 const MOST_BYTES: usize = 32 << 10;
-/// Shorter ones, and longer ones, are not looked for, in bytes.
+/// The lengths of values that are looked for, in bytes, and the shortest line of a private key.
 const SHORTEST: usize = 8;
 const LONGEST: usize = 1024;
-/// The same of a line of a key.
 const SHORTEST_LINE: usize = 16;
-/// Of one that was cut off, fewer characters tell too little.
-const SHORTEST_CUT: usize = 6;
+/// No mark is longer.
+const LONGEST_MARK: usize = 64;
 
-/// Secrets that are known from files, to be left out wherever they stand.
-///
-/// # Examples
-/// ```
-/// use deaddrop::secrets::Known;
-/// let known = Known::of([(".env", "DB_PASSWORD=plain-but-mine\nPORT=8080\n")]);
-/// assert_eq!(known.len(), 1);
-/// assert_eq!(Known::of([("README.md", "DB_PASSWORD=plain-but-mine\n")]).len(), 0);
-/// ```
+/// Secrets that are known from files and withheld wherever they occur.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
-    /// The longest first: where several begin, it counts.
-    all: Vec<(String, Sort)>,
-    /// Where one of them stands; None where there are none.
-    found: Option<Regex>,
-    /// The values that variables have in files such as `.env`, by their names, be they weak or short: beside
-    /// its name each is found.
-    pub(super) pairs: BTreeMap<String, BTreeSet<String>>,
-    /// Where such a name stands with what leads to its value.
-    leads: Option<Regex>,
+pub struct SecretSnapshot {
+    /// The values and what they are.
+    pub(super) kinds: BTreeMap<String, SecretKind>,
+    /// Matches any of the values, the longest first; None if there are none.
+    values: Option<Regex>,
+    /// Matches the name of a variable with one of its values, also weak and short ones.
+    pub(super) variables: Option<Regex>,
 }
 
-impl Known {
-    /// Those of files, each with its path (with `/`) and its whole text.
+impl SecretSnapshot {
+    /// Collects the secrets of these files, each a path (with `/`) and its whole text.
     pub fn of<'a, T: AsRef<str>>(files: impl IntoIterator<Item = (&'a str, T)>) -> Self {
-        let (mut found, mut bytes) = (BTreeMap::new(), 0);
-        let mut pairs: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        let mut paired = 0;
-        for (path, text) in files.into_iter().filter(|(path, _)| files::holds_secrets(path)) {
+        let (mut kinds, mut bytes) = (BTreeMap::new(), 0);
+        let mut variables: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut variable_bytes = 0;
+        for (path, text) in files.into_iter().filter(|(path, _)| holds_secrets(path)) {
             let text = text.as_ref();
-            for span in settled(spans(text, &super::Look::at(Some(path)))) {
-                if let Some((name, value)) = files::variable(text, &span)
-                    && paired + name.len() + value.len() <= MOST_BYTES
-                {
-                    paired += name.len() + value.len();
-                    pairs.entry(name.to_owned()).or_default().insert(value.to_owned());
+            let found = secret_variables(text.as_bytes()).filter(|_| is_env(&file_name(path)));
+            for (name, value) in found.map(|(name, value)| (&text[name], text[value].trim())) {
+                variable_bytes += name.len() + value.len();
+                if variable_bytes <= MOST_BYTES && !value.contains('\n') {
+                    variables.entry(name.to_owned()).or_default().insert(value.to_owned());
                 }
-                for (value, is_one) in values(text, &span) {
-                    if is_one && found.len() < MOST && bytes + value.len() <= MOST_BYTES {
-                        found.entry(value.to_owned()).or_insert_with(|| {
-                            bytes += value.len();
-                            span.sort
-                        });
+            }
+            let context = Context { file: Some(path), ..Context::default() };
+            for span in merge(find_spans(text, &context)) {
+                for value in distinct_values(text, &span) {
+                    let has_room = kinds.len() < MOST && bytes + value.len() <= MOST_BYTES;
+                    if has_room && !kinds.contains_key(value) {
+                        bytes += value.len();
+                        kinds.insert(value.to_owned(), span.kind);
                     }
                 }
             }
         }
-        let mut all: Vec<(String, Sort)> = found.into_iter().collect();
-        all.sort_by_key(|(value, _)| std::cmp::Reverse(value.len()));
-        let pattern: Vec<String> = all.iter().map(|(value, _)| regex::escape(value)).collect();
-        // Bounded as they are, they are far from where a pattern would be too large.
-        let found = (!all.is_empty())
-            .then(|| RegexBuilder::new(&pattern.join("|")).unicode(false).build().ok())
-            .flatten();
-        let names: Vec<String> = pairs.keys().map(|name| regex::escape(name)).collect();
-        let leads = format!(r#"\b(?:{})\\*["']?[ \t]*(?:=>|[=:])[ \t]*\\*["'`]?"#, names.join("|"));
-        let leads = (!pairs.is_empty())
-            .then(|| RegexBuilder::new(&leads).unicode(false).build().ok())
-            .flatten();
-        Self { all, found, pairs, leads }
+        let sign = r#"\\*["']?[ \t]*(?:=>|[=:])[ \t]*\\*["'`]?"#;
+        let variables = variables.iter().map(|(name, values)| {
+            format!(r"\b{}{sign}({})\b{{end-half}}", regex::escape(name), any_of(values))
+        });
+        let variables = regex(&variables.collect::<Vec<_>>().join("|"));
+        Self { values: regex(&any_of(kinds.keys())), kinds, variables }
     }
 
-    /// The values of variables where they stand beside their names.
-    fn find_pairs(&self, text: &str, cut: Cut, spans: &mut Vec<Span>) {
-        let Some(leads) = &self.leads else { return };
-        for hit in leads.find_iter(text.as_bytes()) {
-            let shown = String::from_utf8_lossy(hit.as_bytes());
-            let name = shown.trim_end_matches(['"', '\'', '`', '\\', ' ', '\t', '=', ':', '>']);
-            let rest = &text.as_bytes()[hit.end()..];
-            let values = self.pairs.get(name).into_iter().flatten();
-            let lengths = values.filter_map(|value| {
-                let value = value.as_bytes();
-                let goes_on = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-                let is_whole =
-                    rest.starts_with(value) && !rest.get(value.len()).is_some_and(goes_on);
-                let is_cut = cut.end && !rest.is_empty() && value.starts_with(rest);
-                (is_whole || is_cut).then_some(value.len().min(rest.len()))
-            });
-            let longest = lengths.max();
+    pub(super) fn find(&self, text: &str, spans: &mut Vec<Span>) {
+        for hit in self.variables.iter().flat_map(|names| names.captures_iter(text.as_bytes())) {
+            let value = hit.iter().skip(1).flatten().next();
             spans.extend(
-                longest.map(|n| Span::new(hit.end()..hit.end() + n, files::ENV, Rank::File)),
+                value.map(|value| Span::new(value.range(), SecretKind::ENV, Certainty::File)),
             );
         }
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.all.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-
-    pub(super) fn find(&self, text: &str, cut: Cut, spans: &mut Vec<Span>) {
-        self.find_pairs(text, cut, spans);
-        let Some(regex) = &self.found else { return };
-        for hit in regex.find_iter(text.as_bytes()) {
-            if is_within_mark(&text[..hit.start()]) {
-                continue;
+        for hit in self.values.iter().flat_map(|values| values.find_iter(text.as_bytes())) {
+            let kind = self.kinds.get(&text[hit.range()]);
+            if let Some(kind) = kind.filter(|_| !is_within_mark(&text.as_bytes()[..hit.start()])) {
+                spans.push(Span::new(hit.range(), *kind, Certainty::File));
             }
-            let of = self.all.iter().find(|(value, _)| value.as_bytes() == hit.as_bytes());
-            spans.extend(of.map(|(_, sort)| Span::new(hit.range(), *sort, Rank::File)));
-        }
-        // Of what was cut the longest counts.
-        if cut.end {
-            let left =
-                |value: &str| longest(value, |n| text.ends_with(value.get(..n)?).then_some(n));
-            let best = self.all.iter().filter_map(|(value, sort)| Some((left(value)?, *sort)));
-            spans.extend(
-                best.max_by_key(|(n, _)| *n)
-                    .map(|(n, sort)| Span::new(text.len() - n..text.len(), sort, Rank::File)),
-            );
-        }
-        if cut.beginning {
-            let left = |value: &str| {
-                longest(value, |n| text.starts_with(value.get(value.len() - n..)?).then_some(n))
-            };
-            let best = self.all.iter().filter_map(|(value, sort)| Some((left(value)?, *sort)));
-            let best = best.max_by_key(|(n, _)| *n);
-            spans.extend(best.map(|(n, sort)| Span::new(0..n, sort, Rank::File)));
         }
     }
 }
 
-/// The most bytes of a value, but not all, of which something holds.
-fn longest(value: &str, holds: impl Fn(usize) -> Option<usize>) -> Option<usize> {
-    (SHORTEST_CUT..value.len()).rev().find_map(holds)
+/// A pattern for any of these words, the longest first.
+fn any_of<'a>(words: impl IntoIterator<Item = &'a String>) -> String {
+    let mut words: Vec<&String> = words.into_iter().collect();
+    words.sort_by_key(|word| std::cmp::Reverse(word.len()));
+    words.into_iter().map(|word| regex::escape(word)).collect::<Vec<_>>().join("|")
 }
 
-/// Whether a text ends within what stands in the place of a secret: what that is called may be
-/// somebody's password.
-fn is_within_mark(before: &str) -> bool {
-    let near = before.len().saturating_sub(64);
-    let near = &before.as_bytes()[near..];
+/// Compiles a pattern, which is small enough for that; None for an empty one.
+fn regex(pattern: &str) -> Option<Regex> {
+    let regex = || RegexBuilder::new(pattern).unicode(false).build().ok();
+    (!pattern.is_empty()).then(regex).flatten()
+}
+
+/// Whether a text ends inside a mark: its words may be somebody's password.
+fn is_within_mark(before: &[u8]) -> bool {
+    let near = &before[before.len().saturating_sub(LONGEST_MARK)..];
     memchr::memmem::rfind(near, MARK.as_bytes())
         .is_some_and(|at| memchr::memchr(b']', &near[at..]).is_none())
 }
 
-/// The values in a span, line by line, each with whether it is looked for.
-fn values<'a>(text: &'a str, span: &Span) -> impl Iterator<Item = (&'a str, bool)> {
-    let rank = span.rank;
-    let begin = text[..span.range.start].rfind('\n').map_or(0, |n| n + 1);
-    let name = text[begin..span.range.start].split(['=', ':']).next().unwrap_or_default();
-    let is_named = files::tells_of_secret(name.as_bytes());
-    text[span.range.clone()].lines().map(move |value| {
-        let value = value.trim();
-        let bytes = value.as_bytes();
-        let mix = Mix::of(bytes);
-        let is_one = match rank {
-            Rank::Key => bytes.len() >= SHORTEST_LINE && entropy(bytes) >= 3.0,
-            _ => {
-                bytes.len() >= SHORTEST
-                    && entropy(bytes) >= 2.5
-                    && (span.sort == files::HTPASSWD || !is_stand_in(bytes))
-                    && !is_harmless(bytes)
-                    && (is_named || mix.kinds() > 1 && mix.digits > 0 || looks_random(bytes))
+/// The values in a span, one a line, that cannot be anything else.
+fn distinct_values<'a>(text: &'a str, span: &Span) -> impl Iterator<Item = &'a str> {
+    let (kind, certainty) = (span.kind, span.certainty);
+    let line = text[..span.range.start].rfind('\n').map_or(0, |n| n + 1);
+    let name = text[line..span.range.start].split(['=', ':']).next().unwrap_or_default();
+    let is_named = FILES.secret_variable.is_match(name.as_bytes());
+    text[span.range.clone()].lines().map(str::trim).filter(move |value| {
+        let value = value.as_bytes();
+        let mix = Mix::of(value);
+        let is_distinct = match certainty {
+            Certainty::PrivateKey => value.len() >= SHORTEST_LINE && entropy(value) >= 3.0,
+            Certainty::File | Certainty::Name | Certainty::Format => {
+                value.len() >= SHORTEST
+                    && entropy(value) >= 2.5
+                    && (kind == SecretKind::PASSWORD_HASH || !is_placeholder(value))
+                    && !is_harmless(value)
+                    && (is_named || mix.kinds() > 1 && mix.digits > 0 || looks_random(value))
             }
         };
-        (value, is_one && bytes.len() <= LONGEST)
+        is_distinct && value.len() <= LONGEST
     })
 }

@@ -1,65 +1,60 @@
-//! Secrets in a text that is about to leave this machine: found, and replaced by
-//! `[withheld: AWS key]`. Pure, total and linear: each byte is looked at a bounded number of times.
+//! Finds secrets in a text that is about to leave this machine, and replaces them by `[withheld: AWS key]`.
+//! Pure, total and linear: each byte is looked at a bounded number of times.
 //!
-//! What is found: private keys ([`keys`]), tokens that services have given a form of their own
-//! ([`tokens`], [`composed`]), passwords in addresses ([`urls`]), random values under names such as `password`
-//! ([`assigned`] and [`beside`], by [`names`]), and what files such as `.env` hold by their nature ([`files`]), also
-//! where it stands elsewhere ([`known`]). What stands for a secret (`<your-key>`,
-//! `AKIAIOSFODNN7EXAMPLE`) is none. Where a text was cut, [`ends`] sees what is left of one.
-//! A text is also looked at without a terminal's colours ([`coloured`]).
+//! [`private_key`] finds private keys by their markers, [`tokens`] tokens with a format of their own, [`files`] what
+//! files such as `.env` contain by their nature, [`known`] the values of such files elsewhere, and [`heuristics`]
+//! random values whose name suggests a secret, and passwords in URLs. What stands for a secret (`<your-key>`,
+//! `AKIAIOSFODNN7EXAMPLE`) is none. The tables are in [`rules`]. [`invisible`] makes sure that terminal colours hide
+//! nothing.
 //!
-//! Only the secret goes: the name before it stays, and so does every line feed, so that the numbers
-//! of lines hold for edits. Of a private key that fills several lines the first says that it is
-//! withheld and the others are empty; the lines with `BEGIN` and `END` stay.
+//! Only the secret is replaced: the name before it stays, and so does every line feed, so that line numbers
+//! remain valid for edits. Of a private key the first line says that it is withheld, and the others are empty.
 
-mod assigned;
-mod beside;
-mod coloured;
-mod composed;
-mod ends;
 mod files;
-mod forms;
-mod held;
-mod keys;
+mod heuristics;
+mod invisible;
 mod known;
-mod literal;
-mod names;
-mod shape;
+mod private_key;
+mod redactor;
+mod rules;
 #[cfg(test)]
 mod tests;
 mod tokens;
-mod urls;
-mod values;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Range;
 
-use coloured::Uncoloured;
-pub use ends::Cut;
 pub use files::{holds_secrets, is_secret_file};
-pub use held::{Changed, Screen};
-pub use known::Known;
+use invisible::VisibleText;
+pub use known::SecretSnapshot;
+pub use redactor::{Changed, Redactor};
 
-/// How often a text is looked at again: what was replaced may have stood in the way of something.
+/// How often a text is searched again: a secret may have obscured another.
 const ROUNDS: usize = 8;
 
-/// What sort of secret it is, as a person calls it.
+/// The kind of a secret, as a person calls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Sort(&'static str);
+pub struct SecretKind(&'static str);
 
-/// What stands in the place of a secret begins so.
+/// The beginning of what replaces a secret.
 pub const MARK: &str = "[withheld: ";
 
-impl Sort {
-    /// What stands in the place of such a secret.
-    fn withheld(self) -> String {
-        format!("{MARK}{self}]")
-    }
+impl SecretKind {
+    const AWS: Self = Self("AWS key");
+    const CUT_TOKEN: Self = Self("cut-off token");
+    const ENV: Self = Self(".env value");
+    const KUBERNETES: Self = Self("Kubernetes secret");
+    const LOGIN: Self = Self("login");
+    const PASSWORD: Self = Self("password");
+    const PASSWORD_HASH: Self = Self("password hash");
+    const SECRET_FILE: Self = Self("secret file");
+    const PRIVATE_KEY: Self = Self("private key");
+    const URL_PASSWORD: Self = Self("password in an address");
 }
 
-impl fmt::Display for Sort {
+impl fmt::Display for SecretKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0)
     }
@@ -67,184 +62,203 @@ impl fmt::Display for Sort {
 
 /// A secret that was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Found {
+pub struct Finding {
     /// What it is.
-    pub sort: Sort,
-    /// The line that it begins on, from 1.
+    pub kind: SecretKind,
+    /// The line on which it begins, from 1.
     pub line: usize,
 }
 
 /// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Screened<'a> {
-    /// The text, with as many lines as it had.
+pub struct Redacted<'a> {
+    /// The text, with as many lines as before.
     pub text: Cow<'a, str>,
-    /// What was found in it, in the order of the text.
-    pub found: Vec<Found>,
+    /// The secrets that it contained, in the order of the text.
+    pub findings: Vec<Finding>,
 }
 
-impl Screened<'_> {
-    /// The same, whose text is its own.
-    pub fn into_owned(self) -> Screened<'static> {
-        Screened { text: Cow::Owned(self.text.into_owned()), found: self.found }
+impl Redacted<'_> {
+    /// Copies the text if it is borrowed.
+    pub fn into_owned(self) -> Redacted<'static> {
+        Redacted { text: Cow::Owned(self.text.into_owned()), findings: self.findings }
     }
 }
 
-/// Replaces the secrets in a text. `name` is the file that it is the whole content of, a path with
-/// `/`; None for what is no file, such as the output of a command. A part of a file would hide what
-/// its beginning tells of the rest: screen the whole, and cut afterwards.
+/// Replaces the secrets in a text. `file` is the path (with `/`) of the file whose whole content it is; None
+/// for other texts, such as the output of a command. Redact first and cut afterwards: the beginning of a file
+/// may say what the rest is.
 ///
 /// # Examples
 /// ```
 /// let text = format!("AWS_ACCESS_KEY_ID={}{}\n", "AKIA", "Q3EGRAZBXS4JKTPN");
-/// let screened = deaddrop::secrets::screen(&text, None);
-/// assert_eq!(screened.text, "AWS_ACCESS_KEY_ID=[withheld: AWS key]\n");
-/// assert_eq!((screened.found.len(), screened.found[0].line), (1, 1));
+/// let redacted = deaddrop::secrets::redact(&text, None);
+/// assert_eq!(redacted.text, "AWS_ACCESS_KEY_ID=[withheld: AWS key]\n");
+/// assert_eq!((redacted.findings.len(), redacted.findings[0].line), (1, 1));
 /// ```
-pub fn screen<'a>(text: &'a str, name: Option<&str>) -> Screened<'a> {
-    screened(text, &Look::at(name))
+pub fn redact<'a>(text: &'a str, file: Option<&str>) -> Redacted<'a> {
+    redact_part(text, 0..text.len(), &Context { file, ..Context::default() })
 }
 
-/// How a text is looked at.
+/// What is known of a text.
 #[derive(Debug, Clone, Copy, Default)]
-struct Look<'a> {
-    /// The file that it is the whole content of.
-    name: Option<&'a str>,
-    /// What is secret beside what looks like it.
-    known: Option<&'a Known>,
-    /// Which of its ends were cut off.
-    cut: Cut,
-    /// Whether nobody knows what stands around it in its file.
-    alone: bool,
+struct Context<'a> {
+    /// The file whose whole content it is.
+    file: Option<&'a str>,
+    /// Values that are secret whatever they look like.
+    snapshot: Option<&'a SecretSnapshot>,
+    /// If the text is taken from a file that cannot be read as a whole: where it was cut.
+    isolated: Option<Cut>,
+    /// Whether other parts of that file looked like those of a private key.
+    has_key: bool,
 }
 
-impl<'a> Look<'a> {
-    fn at(name: Option<&'a str>) -> Self {
-        Self { name, ..Self::default() }
-    }
-}
-
-fn screened<'a>(text: &'a str, look: &Look) -> Screened<'a> {
-    let mut screened = Screened { text: Cow::Borrowed(text), found: Vec::new() };
+/// Replaces the secrets in a part of a text, which the rest of the text helps to recognise. A secret across the
+/// edge of the part is replaced as a whole. Lines are counted from the beginning of the part.
+fn redact_part<'a>(text: &'a str, part: Range<usize>, context: &Context) -> Redacted<'a> {
+    let (mut text, mut part, mut findings) = (Cow::Borrowed(text), part, Vec::new());
     for _ in 0..ROUNDS {
-        let spans = settled(spans(&screened.text, look));
+        let spans = merge(find_spans(&text, context));
         if spans.is_empty() {
             break;
         }
-        screened.found.extend(located(&screened.text, &spans));
-        screened.text = Cow::Owned(without(&screened.text, &spans));
+        text = Cow::Owned(replace(&text, spans, &mut part, &mut findings));
     }
-    screened.found.sort_by_key(|found| found.line);
-    screened
+    findings.sort_by_key(|finding| finding.line);
+    let text = match text {
+        Cow::Borrowed(text) => Cow::Borrowed(&text[part]),
+        Cow::Owned(text) => Cow::Owned(text[part].to_owned()),
+    };
+    Redacted { text, findings }
 }
 
-/// A part of a text that is to go.
+/// Which ends of a text were cut off.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cut {
+    /// Something preceded it.
+    pub beginning: bool,
+    /// Something followed it.
+    pub end: bool,
+}
+
+/// A part of a text that must be replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Span {
     range: Range<usize>,
-    sort: Sort,
-    /// Whether it says that something is withheld; what goes on from an earlier span does not.
-    says: bool,
-    /// How sure its sort is: of spans that overlap the surest names the whole.
-    rank: Rank,
+    kind: SecretKind,
+    /// Whether a mark takes its place; the further lines of a private key become empty.
+    is_announced: bool,
+    certainty: Certainty,
 }
 
-/// How much is known of a secret, by how it was found.
+/// How certain the kind of a secret is. Of spans that overlap, the most certain names the whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
-    /// By the file that it stands in, or a name beside it.
+enum Certainty {
+    /// Known from the file that contains it.
     File,
-    /// By the name that it has.
+    /// Known from its name.
     Name,
-    /// By its own form.
-    Form,
-    Key,
+    /// Known from its format.
+    Format,
+    PrivateKey,
 }
 
 impl Span {
-    fn new(range: Range<usize>, sort: Sort, rank: Rank) -> Self {
-        Self { range, sort, says: true, rank }
+    fn new(range: Range<usize>, kind: SecretKind, certainty: Certainty) -> Self {
+        Self { range, kind, is_announced: true, certainty }
     }
 }
 
-fn spans(text: &str, look: &Look) -> Vec<Span> {
-    let mut spans = spans_as_it_is(text, look);
-    if let Some(plain) = Uncoloured::of(text) {
-        spans.extend(spans_as_it_is(&plain.text, look).into_iter().map(|span| plain.back(&span)));
-    }
-    spans
-}
-
-fn spans_as_it_is(text: &str, look: &Look) -> Vec<Span> {
-    let name = look.name;
+fn find_spans(text: &str, context: &Context) -> Vec<Span> {
     let mut spans = Vec::new();
-    keys::find(text, look.cut.beginning, &mut spans);
-    tokens::find(text, &mut spans);
-    composed::find(text, &mut spans);
-    urls::find(text, &mut spans);
-    files::find(text, name, &mut spans);
-    assigned::find(text, name, &mut spans);
-    ends::find(text, look.cut, &mut spans);
-    if look.alone {
-        let runs = keys::alone(text).into_iter();
-        spans.extend(runs.map(|run| Span::new(run, keys::KEY, Rank::Key)));
-    }
-    if let Some(known) = look.known {
-        known.find(text, look.cut, &mut spans);
+    find_in(text, context, &mut spans);
+    if let Some(visible) = VisibleText::of(text) {
+        let mut found = Vec::new();
+        find_in(&visible.text, context, &mut found);
+        spans.extend(found.iter().map(|span| visible.original(span)));
     }
     spans
 }
 
-/// In the order of the text, and none overlapping another.
-fn settled(mut spans: Vec<Span>) -> Vec<Span> {
+fn find_in(text: &str, context: &Context, spans: &mut Vec<Span>) {
+    private_key::find(text, spans);
+    tokens::find(text, spans);
+    heuristics::find_url_passwords(text, spans);
+    files::find(text, context.file, spans);
+    heuristics::find_named(text, context.file, spans);
+    if let Some(cut) = context.isolated {
+        tokens::find_pieces(text, cut, spans);
+        private_key::find_isolated(text, context.has_key, spans);
+    }
+    if let Some(snapshot) = context.snapshot {
+        snapshot.find(text, spans);
+    }
+}
+
+/// Sorts the spans and merges those that overlap.
+fn merge(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by_key(|span| (span.range.start, span.range.end));
-    let mut settled: Vec<Span> = Vec::new();
+    let mut merged: Vec<Span> = Vec::new();
     for span in spans {
-        match settled.last_mut().filter(|last| span.range.start < last.range.end) {
-            Some(last) => {
-                let is_within = span.range.end <= last.range.end;
-                let is_around =
-                    span.range.start == last.range.start && !is_within || span.range == last.range;
-                // A line that goes on with something says nothing, whatever else is known of it.
-                last.says = match span.rank.cmp(&last.rank) {
-                    Ordering::Greater if is_around => span.says,
-                    Ordering::Less if is_within => last.says,
-                    _ => last.says | span.says,
-                };
-                last.range.end = last.range.end.max(span.range.end);
-                if span.rank > last.rank {
-                    (last.rank, last.sort) = (span.rank, span.sort);
-                }
-            }
-            None => settled.push(span),
+        let Some(last) = merged.last_mut().filter(|last| span.range.start < last.range.end) else {
+            merged.push(span);
+            continue;
+        };
+        let is_within = span.range.end <= last.range.end;
+        let is_around = span.range.start == last.range.start && !is_within;
+        // A further line of a key stays empty, whatever else is found in it.
+        last.is_announced = match span.certainty.cmp(&last.certainty) {
+            Ordering::Greater if is_around || span.range == last.range => span.is_announced,
+            Ordering::Less if is_within => last.is_announced,
+            _ => last.is_announced | span.is_announced,
+        };
+        last.range.end = last.range.end.max(span.range.end);
+        if span.certainty > last.certainty {
+            (last.certainty, last.kind) = (span.certainty, span.kind);
         }
     }
-    settled
+    merged
 }
 
-fn located(text: &str, spans: &[Span]) -> Vec<Found> {
-    let (mut at, mut line) = (0, 1);
-    let mut found = Vec::new();
-    for span in spans.iter().filter(|span| span.says) {
-        line += memchr::memchr_iter(b'\n', &text.as_bytes()[at..span.range.start]).count();
-        at = span.range.start;
-        found.push(Found { sort: span.sort, line });
-    }
-    found
-}
-
-/// The text without these spans. No span ends within a character, and line feeds stay.
-fn without(text: &str, spans: &[Span]) -> String {
+/// The text without these spans. Line feeds stay. Moves the part with its text, and adds what is found in it.
+fn replace(
+    text: &str,
+    spans: Vec<Span>,
+    part: &mut Range<usize>,
+    findings: &mut Vec<Finding>,
+) -> String {
+    let line_feeds = |range: Range<usize>| memchr::memchr_iter(b'\n', &text.as_bytes()[range]);
     let mut out = String::with_capacity(text.len());
-    let mut at = 0;
-    for span in spans {
-        out.push_str(&text[at..span.range.start]);
-        if span.says {
-            out.push_str(&span.sort.withheld());
+    let (mut at, mut line, mut counted, old) = (0, 1, part.start, part.clone());
+    let mut is_continued = old.start > 0;
+    for Span { range, kind, mut is_announced, .. } in spans {
+        out.push_str(&text[at..range.start]);
+        let start = out.len();
+        if range.end > old.start && range.start < old.end {
+            // Of a private key that begins before the part, the first line inside says what it is.
+            is_announced |= std::mem::take(&mut is_continued);
+            let begin = range.start.max(counted);
+            line += line_feeds(counted..begin).count();
+            counted = begin;
+            if is_announced {
+                findings.push(Finding { kind, line });
+            }
         }
-        let lines = &text.as_bytes()[span.range.clone()];
-        out.extend(memchr::memchr_iter(b'\n', lines).map(|_| '\n'));
-        at = span.range.end;
+        if is_announced {
+            out.extend([MARK, kind.0, "]"]);
+        }
+        out.extend(line_feeds(range.clone()).map(|_| '\n'));
+        // The part grows by the rest of a secret across its edge.
+        for (edge, old, inside) in
+            [(&mut part.start, old.start, start), (&mut part.end, old.end, out.len())]
+        {
+            if old >= range.end {
+                *edge = out.len() + (old - range.end);
+            } else if old > range.start {
+                *edge = inside;
+            }
+        }
+        at = range.end;
     }
     out.push_str(&text[at..]);
     out

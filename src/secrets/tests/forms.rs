@@ -1,34 +1,68 @@
 //! Tokens of the well-known services.
 
 use super::*;
-use crate::secrets::forms::{Alphabet, FORMS, Form, OF_TELEGRAM};
+use crate::secrets::rules::{TOKENS, TokenFormat};
 
-pub(super) fn letters(alphabet: Alphabet) -> &'static [u8] {
-    match alphabet {
-        Alphabet::Hex => HEX,
-        Alphabet::Base32 => BASE32,
-        Alphabet::Base62 | Alphabet::Word | Alphabet::Url | Alphabet::Wide => BASE62,
-        Alphabet::Base64 => BASE64,
+/// A format of tokens with one of its prefixes.
+#[derive(Clone, Copy)]
+pub(super) struct Form {
+    pub(super) prefix: &'static str,
+    format: &'static TokenFormat,
+}
+
+impl std::ops::Deref for Form {
+    type Target = TokenFormat;
+
+    fn deref(&self) -> &TokenFormat {
+        self.format
+    }
+}
+
+impl Form {
+    pub(super) fn all() -> Vec<Self> {
+        let all = TOKENS
+            .formats
+            .iter()
+            .flat_map(|format| format.prefixes.iter().map(move |prefix| Self { prefix, format }));
+        all.collect()
+    }
+
+    fn has(self, byte: u8) -> bool {
+        self.alphabet.is_match(&[byte])
+    }
+
+    /// Of what letters tokens are drawn here.
+    pub(super) fn letters(self) -> Vec<u8> {
+        let of = if self.has(b'%') { BASE64 } else { BASE62 };
+        of.iter().copied().filter(|byte| self.has(*byte)).collect()
+    }
+
+    /// Whether a token of it is one also behind a letter.
+    fn is_distinct(self) -> bool {
+        self.prefix.len() >= 4 && !matches!(self.prefix, "key-" | "1//0")
     }
 }
 
 fn token(form: &Form, seed: u64) -> (String, String) {
-    let of = letters(form.alphabet);
+    let of = &form.letters();
     let before = drawn(of, form.before, seed + 1_000);
-    let body = format!("{}{}", form.prefix, drawn(of, form.least, seed));
-    let secret =
-        if form.shows { body[form.prefix.len()..].to_owned() } else { format!("{before}{body}") };
+    let body = format!("{}{}", form.prefix, drawn(of, form.length.0, seed));
+    let secret = if form.keep_prefix {
+        body[form.prefix.len()..].to_owned()
+    } else {
+        format!("{before}{body}")
+    };
     (format!("{before}{body}"), secret)
 }
 
 #[test]
 fn every_drawn_token_of_every_form_is_found() {
     let (mut missed, mut all) = (0, 0);
-    for form in &FORMS {
+    for form in Form::all() {
         let mut missed_here = 0;
         for seed in 0..200 {
-            let (token, _) = token(form, seed * 7 + 1);
-            missed_here += u32::from(sorts(&token, None) != [form.sort.to_string()]);
+            let (token, _) = token(&form, seed * 7 + 1);
+            missed_here += u32::from(sorts(&token, None) != [form.kind.to_string()]);
         }
         (missed, all) = (missed + missed_here, all + 200);
     }
@@ -57,9 +91,9 @@ fn tokens_of_several_parts_are_found() {
 
 #[test]
 fn a_token_is_found_wherever_it_stands() {
-    for form in &FORMS {
-        let (token, secret) = token(form, 5);
-        let sort = form.sort.to_string();
+    for form in Form::all() {
+        let (token, secret) = token(&form, 5);
+        let sort = form.kind.to_string();
         for (before, after) in [
             ("x = \"", "\""),
             ("line one\nthen ", " and more\nline three\n"),
@@ -77,36 +111,36 @@ fn a_token_is_found_wherever_it_stands() {
             withheld(&format!("{before}{token}{after}"), Some("src/main.rs"), &secret, &sort);
         }
         // The end of a word, where its prefix can be one.
-        if !form.shows && !form.stands_out() {
+        if !form.keep_prefix && !form.is_distinct() {
             shown(&format!("q{token}"), None);
         }
         // Too short for one.
-        shown(&token[..token.len() - form.least + 8], Some("a.rs"));
+        shown(&token[..token.len() - form.length.0 + 8], Some("a.rs"));
     }
 }
 
 #[test]
 fn a_token_is_found_directly_behind_a_word() {
-    let of_note = || FORMS.iter().filter(|form| form.stands_out() && form.before == 0);
+    let of_note = || Form::all().into_iter().filter(|form| form.is_distinct() && form.before == 0);
     for form in of_note() {
-        let (token, secret) = token(form, 5);
+        let (token, secret) = token(&form, 5);
         for before in ["tok_", "pre_", "1", "x1_"] {
-            withheld(&format!("a {before}{token} b"), None, &secret, &form.sort.to_string());
+            withheld(&format!("a {before}{token} b"), None, &secret, &form.kind.to_string());
         }
     }
     // And before what somebody put behind it, where it cannot be a part of it.
-    for form in of_note().filter(|form| !form.shows && !form.alphabet.has(b'_')) {
-        let (token, secret) = token(form, 5);
+    for form in of_note().filter(|form| !form.keep_prefix && !form.has(b'_')) {
+        let (token, secret) = token(&form, 5);
         for behind in ["_", "_old", "_2"] {
-            withheld(&format!("a {token}{behind} b"), None, &secret, &form.sort.to_string());
+            withheld(&format!("a {token}{behind} b"), None, &secret, &form.kind.to_string());
         }
     }
     // Behind a letter what follows must be no word, which few are that were drawn.
     let (mut missed, mut all) = (0, 0);
     for form in of_note() {
         for seed in 0..50 {
-            let (token, _) = token(form, seed * 7 + 1);
-            missed += u32::from(sorts(&format!("x{token}"), None) != [form.sort.to_string()]);
+            let (token, _) = token(&form, seed * 7 + 1);
+            missed += u32::from(sorts(&format!("x{token}"), None) != [form.kind.to_string()]);
             all += 1;
         }
     }
@@ -124,9 +158,9 @@ fn a_token_is_found_directly_behind_a_word() {
 
 #[test]
 fn what_stands_for_a_token_is_shown() {
-    for form in &FORMS {
+    for form in Form::all() {
         for stand_in in ["x", "ab", "0", "your-token-here-", "EXAMPLE", "1234567890abcdef"] {
-            let body = &stand_in.repeat(form.least)[..form.least];
+            let body = &stand_in.repeat(form.length.0)[..form.length.0];
             shown(&format!("{}{body}", form.prefix), Some("README.md"));
         }
     }
@@ -150,9 +184,9 @@ fn the_secret_beside_an_aws_key_goes_with_it() {
         format!("{id}\n{secret}\n"),
         format!("(\"{id}\", \"{secret}\")"),
     ] {
-        let screened = screen(&text, None);
-        assert_eq!(screened.found.len(), 2, "{text}");
-        assert!(!screened.text.contains(&secret) && !screened.text.contains(&id));
+        let redacted = redact(&text, None);
+        assert_eq!(redacted.findings.len(), 2, "{text}");
+        assert!(!redacted.text.contains(&secret) && !redacted.text.contains(&id));
     }
     for name in ["aws_secret_access_key", "AWS_SECRET_ACCESS_KEY", "secretAccessKey"] {
         withheld(&format!("{name} = {secret}\n"), None, &secret, "AWS key");
@@ -162,7 +196,7 @@ fn the_secret_beside_an_aws_key_goes_with_it() {
 
 #[test]
 fn a_bot_of_telegram_keeps_its_number() {
-    let secret = format!("AA{}", drawn(BASE62, OF_TELEGRAM.least, 4));
+    let secret = format!("AA{}", drawn(BASE62, 33, 4));
     withheld(&format!("bot 123456789:{secret}!"), None, &secret, "Telegram bot token");
     shown(&format!("12:{secret}"), None);
 }

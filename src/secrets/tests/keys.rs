@@ -29,11 +29,11 @@ fn the_body_of_a_key_goes_and_its_lines_stay() {
             let mut lines = vec!["before".to_owned(), begin(kind)];
             lines.extend(body.clone());
             lines.extend([end(kind), "after".to_owned()]);
-            let screened = screen(&lines.join(line_end), None).text.into_owned();
+            let redacted = redact(&lines.join(line_end), None).text.into_owned();
             let mut expected = vec!["before".to_owned(), begin(kind), MARKER.to_owned()];
             expected.extend(vec![String::new(); body.len() - 1]);
             expected.extend([end(kind), "after".to_owned()]);
-            assert_eq!(screened, expected.join(line_end));
+            assert_eq!(redacted, expected.join(line_end));
         }
     }
 }
@@ -53,8 +53,8 @@ fn what_stands_around_the_lines_of_a_key_stays() {
         let lines: Vec<String> =
             [begin("RSA ")].into_iter().chain(body(64)).chain([end("RSA ")]).collect();
         let text: String = lines.iter().map(|line| format!("{before}{line}{after}")).collect();
-        let Screened { text: shown, found } = screen(&text, Some("key.py"));
-        assert_eq!((found.len(), found[0].line), (1, 2), "{text}");
+        let Redacted { text: shown, findings } = redact(&text, Some("key.py"));
+        assert_eq!((findings.len(), findings[0].line), (1, 2), "{text}");
         for line in body(64).iter().filter(|line| line.len() > 8) {
             assert!(!shown.contains(line.as_str()), "{before}: {shown}");
         }
@@ -74,11 +74,22 @@ fn a_key_on_one_line_is_found() {
         body(64).join("\\n"),
         end("")
     );
-    let screened = screen(&text, Some("account.json")).text.into_owned();
-    assert!(screened.contains(&format!("{}\\n{MARKER}\\n", begin(""))), "{screened}");
-    assert!(body(64).iter().take(4).all(|line| !screened.contains(line.as_str())));
+    let redacted = redact(&text, Some("account.json")).text.into_owned();
+    assert!(redacted.contains(&format!("{}\\n{MARKER}\\n", begin(""))), "{redacted}");
+    assert!(body(64).iter().take(4).all(|line| !redacted.contains(line.as_str())));
     let text = format!("K=\"{}{}{}\"", begin(""), body(64).concat(), end(""));
-    assert_eq!(screen(&text, None).text, format!("K=\"{}{MARKER}{}\"", begin(""), end("")));
+    assert_eq!(redact(&text, None).text, format!("K=\"{}{MARKER}{}\"", begin(""), end("")));
+}
+
+#[test]
+fn a_marker_may_have_other_blanks_and_letters() {
+    for (from, to) in [("RSA PRIVATE", "RSA  PRIVATE"), (" ", "\u{a0}"), (" ", "\t")] {
+        let marker = |text: String| text.replace(from, to);
+        let text =
+            format!("{}\n{}\n{}\n", marker(begin("RSA ")), body(64).concat(), marker(end("RSA ")));
+        assert_eq!(sorts(&text, None), ["private key"], "{text}");
+        assert_eq!(sorts(&text.replace("BEGIN", "Begin"), None), ["private key"], "{text}");
+    }
 }
 
 #[test]
@@ -86,11 +97,11 @@ fn half_a_key_is_enough() {
     let lines = body(64);
     let text = format!("{}\n{}\n[… 3 lines left out …]\n", begin("RSA "), lines[..2].join("\n"));
     assert_eq!(
-        screen(&text, None).text,
+        redact(&text, None).text,
         format!("{}\n{MARKER}\n\n[… 3 lines left out …]\n", begin("RSA "))
     );
     let text = format!("left out\n{}\n{}\nnext\n", lines[2..].join("\n"), end("RSA "));
-    let shown = screen(&text, None).text.into_owned();
+    let shown = redact(&text, None).text.into_owned();
     assert_eq!(
         shown,
         format!("left out\n{MARKER}{}{}\nnext\n", "\n".repeat(lines.len() - 2), end("RSA "))
@@ -105,13 +116,13 @@ fn headers_and_other_kinds_are_known() {
         begin("RSA "),
         end("RSA ")
     );
-    let shown = screen(&text, None).text.into_owned();
+    let shown = redact(&text, None).text.into_owned();
     assert!(shown.contains("DEK-Info: AES-128-CBC,00FF\n\n[withheld: private key]\n\n"), "{shown}");
     let dashes = "-".repeat(5);
     let text = format!(
         "{dashes}BEGIN PGP PRIVATE KEY BLOCK{dashes}\nVersion: 1\n\n{body}\n=aB3x\n{dashes}END PGP PRIVATE KEY BLOCK{dashes}\n"
     );
-    let shown = screen(&text, None).text.into_owned();
+    let shown = redact(&text, None).text.into_owned();
     assert!(
         shown.contains(MARKER) && !shown.contains("MIIE") && !shown.contains("aB3x"),
         "{shown}"
@@ -119,7 +130,7 @@ fn headers_and_other_kinds_are_known() {
     let text = format!(
         "PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 4\n{body}\nPrivate-MAC: 00aa\n"
     );
-    let shown = screen(&text, Some("id.ppk")).text.into_owned();
+    let shown = redact(&text, Some("id.ppk")).text.into_owned();
     assert!(
         shown.contains(&format!("Private-Lines: 4\n{MARKER}\n\n"))
             && shown.ends_with("Private-MAC: 00aa\n"),
@@ -153,6 +164,9 @@ fn what_is_no_private_key_is_shown() {
         ),
         format!("{begin}\n{}\n{end}\n", "x".repeat(64)),
         "The PRIVATE KEY is not here.".to_owned(),
+        format!(
+            "<match type=\"string\" value=\"{begin}\" offset=\"0\"/>\n<match type=\"big16\" value=\"0x9501\" offset=\"0\"/>\n<match type=\"big16\" value=\"0x9500\" offset=\"0\"/>\n"
+        ),
     ] {
         shown(&text, None);
     }
@@ -171,7 +185,7 @@ fn a_key_that_was_made_just_now_is_found() {
         return;
     }
     let text = std::fs::read_to_string(&path).unwrap();
-    let shown = screen(&text, Some("id")).text.into_owned();
+    let shown = redact(&text, Some("id")).text.into_owned();
     let lines: Vec<&str> = text.lines().collect();
     for line in &lines[1..lines.len() - 1] {
         assert!(!shown.contains(line), "{shown}");
@@ -181,4 +195,113 @@ fn a_key_that_was_made_just_now_is_found() {
         (shown.lines().next(), shown.lines().last()),
         (Some(lines[0]), lines.last().copied())
     );
+}
+
+/// The lines of a key as wide as `width`, each as `around` writes it, and their text.
+fn framed(width: usize, around: &str) -> (Vec<String>, String) {
+    let all = drawn(BASE64, 64 * 5 + 9, 31 + width as u64);
+    let body: Vec<String> =
+        all.as_bytes().chunks(width).map(|line| String::from_utf8_lossy(line).into()).collect();
+    let lines = [begin("RSA ")].into_iter().chain(body.clone()).chain([end("RSA ")]).zip(1..);
+    let text = lines
+        .map(|(line, n)| around.replace("{n}", &format!("{n}")).replace("{}", &line))
+        .collect();
+    (body, text)
+}
+
+#[track_caller]
+fn withholds_all(body: &[String], text: &str) {
+    let shown = redact(text, None).text;
+    let piece = body.iter().filter(|line| line.len() >= 8).find(|line| shown.contains(&line[..8]));
+    assert_eq!(piece, None, "{text}\n{shown}");
+    assert!(shown.contains(MARKER), "{shown}");
+}
+
+#[test]
+fn a_key_is_withheld_among_more_words_than_it_has_characters() {
+    for width in [64, 32, 16, 12, 8] {
+        for around in [
+            "echo {} >> /etc/ssl/private/server.key\n",
+            "{\"n\":{n},\"text\":\"{}\",\"source\":\"kubernetes/secret/server\",\"checked\":true}\n",
+            "| {n} | {} | the text of the line as it was found in the file |\n",
+            "    keyMaterial.append(\"{}\"); // part {n} of the service account key\n",
+            "2026-01-02T03:04:0{n}Z INFO com.example.KeyLoader [main] {} (loaded by the worker)\n",
+            "  SERVICE_ACCOUNT_KEY_LINE_{n}: \"{}\"\n",
+            "{}\nIt is a long established fact that a reader will be distracted by the page\n",
+        ] {
+            let (body, text) = framed(width, around);
+            withholds_all(&body, &text);
+        }
+    }
+    // Also if only the lines of the key have something around them.
+    let lines: Vec<String> = (0..20).map(|n| drawn(BASE64, 16, n)).collect();
+    let commands: String =
+        lines.iter().map(|line| format!("echo {line} >> /etc/ssl/private/server.key\n")).collect();
+    let text = format!("{}\n{commands}{}\n", begin("RSA "), end("RSA "));
+    withholds_all(&lines, &text);
+    assert!(redact(&text, None).text.contains(">> "));
+}
+
+#[test]
+fn every_half_of_a_narrow_key_is_withheld() {
+    for width in [8, 12, 16, 24, 64] {
+        for around in ["{}\n", "<p>{}</p>\n", "log: {}\n"] {
+            let (body, text) = framed(width, around);
+            let lines: Vec<&str> = text.split_inclusive('\n').collect();
+            for count in 3..lines.len() - 1 {
+                withholds_all(&body, &lines[..count].concat());
+                withholds_all(&body, &lines[lines.len() - count..].concat());
+            }
+            for at in [100, 150, 200] {
+                withholds_all(&body, &text[..at]);
+                withholds_all(&body, &text[text.len() - at..]);
+            }
+            let reversed: String = lines.iter().rev().copied().collect();
+            withholds_all(&body, &reversed);
+        }
+    }
+}
+
+#[test]
+fn what_begins_a_key_of_rsa_does_not_look_random_and_is_withheld() {
+    // The first characters of each such key in PKCS #8.
+    let all = format!("MIIEuwIBADANBgkqhkiG9w0BAQEFAASCBKUwggSh{}", drawn(BASE64, 400, 5));
+    for width in [12, 16] {
+        let lines: Vec<String> =
+            all.as_bytes().chunks(width).map(|line| String::from_utf8_lossy(line).into()).collect();
+        for count in 5..9 {
+            let text = format!("{}\n{}\n", begin(""), lines[..count].join("\n"));
+            withholds_all(&lines, &text);
+        }
+        withholds_all(&lines, &format!("{}\n{}\n{}\n", begin(""), lines.join("\n"), end("")));
+    }
+}
+
+#[test]
+fn empty_lines_of_a_frame_and_headers_do_not_end_a_key() {
+    let body = body(64);
+    let head =
+        [&*begin("RSA "), "Proc-Type: 4,ENCRYPTED", "DEK-Info: AES-128-CBC,A66627C24B10", ""];
+    let lines = head.into_iter().chain(body.iter().map(String::as_str));
+    let text: String = lines.map(|line| format!("<p>{line}</p>\n")).collect();
+    withholds_all(&body, &text);
+    assert!(redact(&text, None).text.contains("<p>DEK-Info: AES-128-CBC,A66627C24B10</p>"));
+}
+
+#[test]
+fn what_stands_between_two_keys_is_shown() {
+    let dashes = "-".repeat(5);
+    let key = format!("{}\n{}\n{}\n", begin(""), body(64).join("\n"), end(""));
+    let certificate = format!("{dashes}BEGIN CERTIFICATE{dashes}\n{}\n", drawn(BASE64, 64, 3))
+        + &format!("{dashes}END CERTIFICATE{dashes}\n");
+    let shown = redact(&format!("{key}{certificate}{key}"), None).text.into_owned();
+    assert!(shown.contains(&certificate), "{shown}");
+    // Nor is what follows a marker that is only mentioned, or precedes one.
+    stays(&format!("A file that has {} first.\n{certificate}", begin("")));
+    stays(&format!("{certificate}It ends with\n{}\n", end("")));
+}
+
+#[track_caller]
+fn stays(text: &str) {
+    super::shown(text, None);
 }

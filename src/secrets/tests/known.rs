@@ -1,19 +1,27 @@
 //! Secrets of files, found again elsewhere.
 
 use super::*;
-use crate::secrets::{Cut, Known, Look, holds_secrets, screened};
+use crate::secrets::{Context, SecretSnapshot, holds_secrets, redact_part};
 
 const ENV: &str = "PORT=8080\nDEBUG=true\nAPP_NAME=internal thing\nDB_PASSWORD=\"plain but mine\"\n\
     HOOK=https://hooks.corp/T7/b81\nPIN=1234\nADMIN_PASSWORD=password\nEDITOR_KEY=private key\n";
 
-fn shown_with(known: &Known, text: &str, cut: Cut) -> String {
-    screened(text, &Look { known: Some(known), cut, ..Look::default() }).text.into_owned()
+fn shown_with(snapshot: &SecretSnapshot, text: &str) -> String {
+    part_shown_with(snapshot, "", text, "")
+}
+
+/// What is shown of the middle of a text.
+fn part_shown_with(snapshot: &SecretSnapshot, before: &str, text: &str, after: &str) -> String {
+    let context = Context { snapshot: Some(snapshot), ..Context::default() };
+    let whole = [before, text, after].concat();
+    let part = before.len()..before.len() + text.len();
+    redact_part(&whole, part, &context).text.into_owned()
 }
 
 #[test]
 fn values_of_an_environment_are_found_wherever_they_stand() {
-    let known = Known::of([("app/.env", ENV)]);
-    assert_eq!(known.len(), 3, "{known:?}");
+    let snapshot = SecretSnapshot::of([("app/.env", ENV)]);
+    assert_eq!(snapshot.kinds.len(), 3, "{snapshot:?}");
     let output = "DB_PASSWORD=plain but mine\nPORT=8080\nAPP_NAME=internal thing\nADMIN_PASSWORD=password\n\
         connecting with \"plain but mine\"; posted to https://hooks.corp/T7/b81?x=1\n1234 tests\n";
     let expected = output
@@ -21,19 +29,21 @@ fn values_of_an_environment_are_found_wherever_they_stand() {
         .replace("APP_NAME=internal thing", "APP_NAME=[withheld: .env value]")
         .replace("ADMIN_PASSWORD=password", "ADMIN_PASSWORD=[withheld: .env value]")
         .replace("https://hooks.corp/T7/b81", "[withheld: .env value]");
-    assert_eq!(shown_with(&known, output, Cut::default()), expected);
+    assert_eq!(shown_with(&snapshot, output), expected);
     // A password that is what stands for others does not stand for itself.
     let key = "a private key here: [withheld: private key]\n";
     let expected = "a [withheld: .env value] here: [withheld: private key]\n";
-    assert_eq!(shown_with(&known, key, Cut::default()), expected);
-    assert_eq!(shown_with(&known, expected, Cut::default()), expected);
-    assert!(Known::of([(".env.example", ENV), ("README.md", ENV)]).is_empty());
+    assert_eq!(shown_with(&snapshot, key), expected);
+    assert_eq!(shown_with(&snapshot, expected), expected);
+    assert!(SecretSnapshot::of([(".env.example", ENV), ("README.md", ENV)]).kinds.is_empty());
 }
 
 #[test]
 fn a_weak_value_is_found_beside_its_name() {
-    let known =
-        Known::of([(".env", "DB_PASSWORD=hunter22\nexport PIN='12'\nPIN=12345\nOFF=false\n")]);
+    let snapshot = SecretSnapshot::of([(
+        ".env",
+        "DB_PASSWORD=hunter22\nexport PIN='12'\nPIN=12345\nOFF=false\n",
+    )]);
     let mark = "[withheld: .env value]";
     for (text, shown) in [
         ("DB_PASSWORD=hunter22\n", "DB_PASSWORD=§\n"),
@@ -49,23 +59,25 @@ fn a_weak_value_is_found_beside_its_name() {
         ("PIN=123 PIN=1 SPIN=12 PIN==12 PIN\n=12", "PIN=123 PIN=1 SPIN=12 PIN==12 PIN\n=12"),
         ("DB_PASSWORD=other hunter2, OFF=false", "DB_PASSWORD=other hunter2, OFF=false"),
     ] {
-        assert_eq!(shown_with(&known, text, Cut::default()), shown.replace('§', mark));
+        assert_eq!(shown_with(&snapshot, text), shown.replace('§', mark));
     }
-    let end = Cut { beginning: false, end: true };
-    assert_eq!(shown_with(&known, "x DB_PASSWORD=hunt", end), format!("x DB_PASSWORD={mark}"));
-    assert_eq!(shown_with(&known, "x DB_PASSWORD=", end), "x DB_PASSWORD=");
-    assert!(Known::of([("README.md", "DB_PASSWORD=hunter22\n")]).pairs.is_empty());
+    let cut = |text: &str, after: &str| part_shown_with(&snapshot, "", text, after);
+    assert_eq!(cut("x DB_PASSWORD=hunt", "er22\n"), format!("x DB_PASSWORD={mark}"));
+    assert_eq!(cut("x DB_PASSWORD=h", "unter22\n"), format!("x DB_PASSWORD={mark}"));
+    assert_eq!(cut("x DB_PASSWORD=", "hunter22\n"), "x DB_PASSWORD=");
+    assert!(SecretSnapshot::of([("README.md", "DB_PASSWORD=hunter22\n")]).variables.is_none());
 }
 
 #[test]
 fn what_was_cut_of_a_value_is_found_too() {
-    let known = Known::of([(".env", ENV)]);
-    let (end, beginning) =
-        (Cut { beginning: false, end: true }, Cut { beginning: true, end: false });
-    assert_eq!(shown_with(&known, "with plain but", end), "with [withheld: .env value]");
-    assert_eq!(shown_with(&known, "but mine\nnext", beginning), "[withheld: .env value]\nnext");
-    assert_eq!(shown_with(&known, "with plain but", Cut::default()), "with plain but");
-    assert_eq!(shown_with(&known, "in plain", end), "in plain");
+    let snapshot = SecretSnapshot::of([(".env", ENV)]);
+    let shown = |before, text, after| part_shown_with(&snapshot, before, text, after);
+    let mark = "[withheld: .env value]";
+    assert_eq!(shown("", "with plain but", " mine\n"), format!("with {mark}"));
+    assert_eq!(shown("x plain ", "but mine\nnext", ""), format!("{mark}\nnext"));
+    assert_eq!(shown("x plain ", "but", " mine\n"), mark);
+    assert_eq!(shown("", "with plain but", " other\n"), "with plain but");
+    assert_eq!(shown("", "in p", "lain but mine"), format!("in {mark}"));
 }
 
 #[test]
@@ -76,16 +88,16 @@ fn lines_of_a_key_are_found_in_any_order() {
         "{dashes}BEGIN PRIVATE KEY{dashes}\n{}\n{dashes}END PRIVATE KEY{dashes}\n",
         lines.join("\n")
     );
-    let known = Known::of([("certs/server.key", &*key)]);
-    assert_eq!(known.len(), 5);
+    let snapshot = SecretSnapshot::of([("certs/server.key", &*key)]);
+    assert_eq!(snapshot.kinds.len(), 5);
     let output = format!("{}\n{}\n", lines[3], lines[1]);
     let mark = "[withheld: private key]";
     // Of a whole key still only the first line says so.
     let expected = format!(
         "{dashes}BEGIN PRIVATE KEY{dashes}\n{mark}\n\n\n\n\n{dashes}END PRIVATE KEY{dashes}\n"
     );
-    assert_eq!(shown_with(&known, &key, Cut::default()), expected);
-    assert_eq!(shown_with(&known, &output, Cut::default()), format!("{mark}\n{mark}\n"));
+    assert_eq!(shown_with(&snapshot, &key), expected);
+    assert_eq!(shown_with(&snapshot, &output), format!("{mark}\n{mark}\n"));
 }
 
 #[test]
@@ -114,10 +126,10 @@ fn files_that_hold_secrets_are_told_by_their_names() {
 #[test]
 fn what_is_looked_for_is_bounded() {
     let many: String = (0..2_000).map(|n| format!("K{n}_KEY={}\n", drawn(BASE62, 40, n))).collect();
-    let known = Known::of([(".env", &*many)]);
-    assert_eq!(known.len(), 500);
+    let snapshot = SecretSnapshot::of([(".env", &*many)]);
+    assert_eq!(snapshot.kinds.len(), 500);
     let long = format!("A_KEY={}\nB_KEY={}\n", drawn(BASE62, 2_000, 1), drawn(BASE62, 40, 2));
-    assert_eq!(Known::of([(".env", &*long)]).len(), 1);
+    assert_eq!(SecretSnapshot::of([(".env", &*long)]).kinds.len(), 1);
 }
 
 #[test]
@@ -128,5 +140,5 @@ fn a_value_that_stands_in_many_files_takes_room_once() {
     let files: Vec<String> = (0..200).map(|n| format!("{n}/.env")).collect();
     let mut all: Vec<(&str, &str)> = files.iter().map(|path| (&**path, &*same)).collect();
     all.push(("z/.env", &last));
-    assert_eq!(Known::of(all).len(), 2);
+    assert_eq!(SecretSnapshot::of(all).kinds.len(), 2);
 }

@@ -1,16 +1,16 @@
-//! What is a secret and what is none. No sample stands here as it would be found: all are put
+//! What is a secret and what is none. No sample stands here as it would be findings: all are put
 //! together as the tests run.
 
 mod cut;
 mod forms;
-mod held;
 mod keys;
 mod known;
 mod named;
 mod properties;
+mod redactor;
 
-use super::shape::is_word;
-use super::{Screened, screen};
+use super::heuristics::is_word;
+use super::{Redacted, redact};
 
 pub(super) const BASE62: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 pub(super) const BASE64: &[u8] =
@@ -32,27 +32,27 @@ pub(super) fn drawn(of: &[u8], length: usize, seed: u64) -> String {
         .collect()
 }
 
-/// What was found in a text, by name.
+/// What was findings in a text, by name.
 pub(super) fn sorts(text: &str, name: Option<&str>) -> Vec<String> {
-    screen(text, name).found.iter().map(|found| found.sort.to_string()).collect()
+    redact(text, name).findings.iter().map(|finding| finding.kind.to_string()).collect()
 }
 
 /// Screens a text that holds `secret` once: it goes, and all else stays.
 #[track_caller]
 pub(super) fn withheld(text: &str, name: Option<&str>, secret: &str, sort: &str) {
-    let Screened { text: shown, found } = screen(text, name);
+    let Redacted { text: shown, findings } = redact(text, name);
     assert_eq!(shown, text.replace(secret, &format!("[withheld: {sort}]")), "in {text}");
-    assert_eq!(found.len(), 1, "{found:?} in {text}");
+    assert_eq!(findings.len(), 1, "{findings:?} in {text}");
     let before = &text[..text.find(secret).unwrap()];
-    assert_eq!(found[0].line, before.matches('\n').count() + 1, "{text}");
-    assert_eq!(screen(&shown, name).text, shown);
+    assert_eq!(findings[0].line, before.matches('\n').count() + 1, "{text}");
+    assert_eq!(redact(&shown, name).text, shown);
 }
 
 #[track_caller]
 pub(super) fn shown(text: &str, name: Option<&str>) {
-    let screened = screen(text, name);
-    assert_eq!(screened.text, text, "{:?}", screened.found);
-    assert!(screened.found.is_empty());
+    let redacted = redact(text, name);
+    assert_eq!(redacted.text, text, "{:?}", redacted.findings);
+    assert!(redacted.findings.is_empty());
 }
 
 #[test]

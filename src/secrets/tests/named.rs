@@ -153,9 +153,9 @@ fn the_values_of_an_environment_go_and_the_harmless_stay() {
         PASSWORD_MIN_LENGTH=8\nMULTI=\"@\n\n\"\nLAST=@"
         .replace('@', "[withheld: .env value]");
     for name in [".env", "app/.env.local", ".env.production", "prod.env", ".ENV", ".envrc"] {
-        let screened = screen(text, Some(name));
-        assert_eq!(screened.text, expected, "{name}");
-        assert_eq!(screen(&expected, Some(name)).text, expected);
+        let redacted = redact(text, Some(name));
+        assert_eq!(redacted.text, expected, "{name}");
+        assert_eq!(redact(&expected, Some(name)).text, expected);
     }
     for name in [".env.example", ".env.sample", ".env.local.template", ".env.dist", "env", "env.py"]
     {
@@ -260,7 +260,7 @@ fn files_that_hold_passwords_are_known() {
 #[test]
 fn the_entries_of_a_secret_of_kubernetes_go() {
     let text = "kind: ConfigMap\ndata:\n  a: plain\n---\napiVersion: v1\nkind: Secret\nmetadata:\n  name: x\ndata:\n  user: YWRtaW4=\n  pw: \"MWYyZDFlMmU2N2Rm\"\nstringData:\n  conf: |\n    one\n    two\n  tpl: {{ .Values.pw }}\ntype: Opaque\n";
-    let shown_text = screen(text, Some("secret.yaml")).text.into_owned();
+    let shown_text = redact(text, Some("secret.yaml")).text.into_owned();
     let mark = "[withheld: Kubernetes secret]";
     let expected = text
         .replace("YWRtaW4=", mark)
@@ -279,7 +279,7 @@ fn long_values_of_letters_alone_go() {
         ("password = \"OKrsheEOEfwZeAjbsBXAhcMN\"", "password"),
         ("api_key = \"3f2a9c1e-77b4-4d0a-9e11-0b6c5a2d8f47\"", "API key"),
     ] {
-        let shown = screen(text, Some("a.ini")).text;
+        let shown = redact(text, Some("a.ini")).text;
         assert!(shown.contains(&format!("[withheld: {sort}]")), "{shown}");
     }
     for text in [
@@ -287,6 +287,6 @@ fn long_values_of_letters_alone_go() {
         "id = \"3f2a9c1e-77b4-4d0a-9e11-0b6c5a2d8f47\"",
         "name = \"ybmwskriqhbjacdtrbgnjtiewbkklemm\"",
     ] {
-        assert_eq!(screen(text, Some("a.ini")).text, text);
+        assert_eq!(redact(text, Some("a.ini")).text, text);
     }
 }

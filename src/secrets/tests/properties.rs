@@ -94,19 +94,19 @@ proptest! {
 
     #[test]
     fn lines_stay_and_twice_is_once(text in pieces(), name in names()) {
-        let once = screen(&text, name);
+        let once = redact(&text, name);
         prop_assert_eq!(once.text.matches('\n').count(), text.matches('\n').count());
-        let twice = screen(&once.text, name);
+        let twice = redact(&once.text, name);
         prop_assert_eq!(&twice.text, &once.text);
-        prop_assert!(twice.found.is_empty());
-        prop_assert_eq!(once.found.is_empty(), once.text == text);
+        prop_assert!(twice.findings.is_empty());
+        prop_assert_eq!(once.findings.is_empty(), once.text == text);
         let lines = text.matches('\n').count() + 1;
-        prop_assert!(once.found.iter().all(|found| (1..=lines).contains(&found.line)));
+        prop_assert!(once.findings.iter().all(|findings| (1..=lines).contains(&findings.line)));
     }
 
     #[test]
     fn any_text_is_taken(text in any::<String>(), name in names()) {
-        screen(&text, name);
+        redact(&text, name);
     }
 
     #[test]
@@ -114,6 +114,6 @@ proptest! {
         let token = format!("ghp_{}", drawn(BASE62, 36, seed + 100));
         prop_assume!(!sorts(&token, None).is_empty());
         let text = format!("{before}\n{token}\n{after}");
-        prop_assert!(!screen(&text, name).text.contains(&token));
+        prop_assert!(!redact(&text, name).text.contains(&token));
     }
 }

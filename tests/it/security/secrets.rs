@@ -86,7 +86,7 @@ fn hidden(keys: &[(String, Key)], text: &str) {
 }
 
 /// What may stand around a line of a key.
-const AROUND: [&str; 32] = [
+const AROUND: [&str; 37] = [
     "{}\n",
     "file:{}\n",
     "server.pem:{n}:{}\n",
@@ -119,6 +119,11 @@ const AROUND: [&str; 32] = [
     "key[{n}] = \"{}\";\n",
     "{}\n\n",
     "{}\r\n",
+    "echo {} >> /etc/ssl/private/server.key\n",
+    "{\"n\":{n},\"text\":\"{}\",\"source\":\"kubernetes/secret/server\",\"checked\":true}\n",
+    "| {n} | {} | the text of the line as it was found in the file |\n",
+    "    keyMaterial.append(\"{}\"); // part {n} of the service account key\n",
+    "2026-01-02T03:04:0{n}Z INFO com.example.KeyLoader [main] {} (loaded by the worker)\n",
 ];
 
 /// Keys in files of their own, by what stands around them.
@@ -142,7 +147,7 @@ fn keys(base: &Base) -> Vec<(String, Key)> {
         put(between, key, format!("{{\"name\": \"x\", \"private_key\": \"{text}\"}}\n"));
     }
     for (n, width) in [4, 9, 16].into_iter().enumerate() {
-        for around in ["{}\n", "part: {}\n", "\"{}\" +\n"] {
+        for around in ["{}\n", "part: {}\n", "\"{}\" +\n", "echo {} >> /etc/ssl/private/a.key\n"] {
             let key = Key::new(60 + n);
             let all = key.body.concat();
             let pieces =
@@ -238,6 +243,86 @@ fn half_a_key_in_what_a_command_writes_is_withheld() {
         hidden(&keys[..lines], &outbox);
         assert!(outbox.contains("[withheld: private key]"), "{command}: {outbox}");
     }
+}
+
+/// The same key in lines of this width.
+fn narrow(key: &mut Key, width: usize) {
+    let all = key.body.concat();
+    let lines = all.as_bytes().chunks(width);
+    key.body = lines.map(|line| String::from_utf8_lossy(line).into()).collect();
+}
+
+#[test]
+fn half_a_narrow_key_is_withheld() {
+    let base = Base::new();
+    let mut keys = Vec::new();
+    for (n, (width, around)) in
+        [(8, "{}\n"), (12, "{}\n"), (16, "{}\n"), (16, "<p>{}</p>\n")].into_iter().enumerate()
+    {
+        let mut key = Key::new(120 + n);
+        narrow(&mut key, width);
+        base.write(&format!("workspace/f{n:02}.txt"), key.framed(around));
+        keys.push((format!("{width}: {around}"), key));
+    }
+    begin(&base, &["--no-contents"]);
+    for command in ["head -n 6", "tail -n 6", "head -n 3", "tail -n 3", "tail -c 100", "tac"] {
+        let run = format!(
+            "[RUN_COMMAND]\nfor f in f??.txt; do {command} $f; echo; echo ==; done\n[/RUN_COMMAND]\n"
+        );
+        hidden(&keys, &base.apply(&run));
+    }
+}
+
+#[test]
+fn files_that_are_not_looked_into_show_nothing_of_a_key() {
+    let base = Base::new();
+    let mut keys = Vec::new();
+    for n in 0..72 {
+        let mut key = Key::new(200 + n);
+        narrow(&mut key, 16);
+        base.write(&format!("workspace/f{n:02}.txt"), key.text());
+        keys.push((format!("f{n:02}.txt"), key));
+    }
+    let mut key = Key::new(300);
+    narrow(&mut key, 16);
+    base.write("workspace/long.txt", "q\n".repeat(2_200_000) + &key.text());
+    keys.push(("long.txt".to_owned(), key));
+    begin(&base, &["--no-contents"]);
+    let ranges = each(&keys[..72], |name| {
+        format!("[READ_FILE path=\"{name}\" start_line=\"3\" end_line=\"6\"]\n")
+    });
+    hidden(&keys, &base.apply(&ranges));
+    let searches = each(&keys[..72], |name| format!("[SEARCH pattern=\".\" path=\"{name}\"]\n"));
+    hidden(&keys, &base.apply(&searches));
+    let outbox = base.apply(
+        "[SEARCH pattern=\"^.{9,16}$\" path=\"long.txt\"]\n\
+         [READ_FILE path=\"long.txt\" start_line=\"2200001\" end_line=\"2200009\"]\n",
+    );
+    hidden(&keys, &outbox);
+    assert!(outbox.contains("[withheld: private key]"), "{outbox}");
+}
+
+#[test]
+fn bytes_of_a_secret_file_are_shown_only_if_it_is_released() {
+    let base = Base::new();
+    let bytes: Vec<u8> = (0..=255).cycle().take(900).collect();
+    for name in ["server.key", "store.p12"] {
+        base.write(&format!("workspace/{name}"), &bytes);
+    }
+    begin(&base, &["--dialect", "operations", "--no-contents"]);
+    let read = |name: &str| {
+        format!(
+            r#"{{"protocolVersion": "1.0", "operations": [{{"type": "readFile", "path": "{name}", "encoding": "base64"}}]}}"#
+        )
+    };
+    let encoded = STANDARD.encode(&bytes);
+    for name in ["server.key", "store.p12"] {
+        let outbox = base.apply(&read(name));
+        assert!(!outbox.contains(&encoded[..40]), "{outbox}");
+        assert!(outbox.contains(&format!("'{name}' is not shown")), "{outbox}");
+    }
+    base.write("deaddrop.toml", "secrets_allow = [\"server.key\"]\n");
+    assert!(base.apply(&read("server.key")).contains(&encoded));
 }
 
 #[test]
@@ -404,11 +489,25 @@ fn files_of_secrets_are_the_same_for_all_who_ask() {
     let base = Base::new();
     let value = "plain but mine";
     let env = format!("DB_PASSWORD=\"{value}\"\n");
-    let hidden = ["prod.env", ".env-prod", ".envrc", "sub/.ENV.local"];
+    let hidden = [
+        "prod.env",
+        ".env-prod",
+        ".envrc",
+        "sub/.ENV.local",
+        ".env~",
+        ".env.bak",
+        "prod.env.old",
+        ".flaskenv",
+        ".dev.vars",
+        "env.local",
+    ];
     for name in hidden {
         base.write(&format!("workspace/{name}"), &env);
     }
     let passwords = ["h:1:d:u:quite-secret-7", "u:$apr1$x9$TdY8mZQ2wE"];
+    base.write("workspace/.pgpass.bak", "h:1:d:u:quite-secret-8\n");
+    base.write("workspace/users.htpasswd", "u:$apr1$x9$TdY8mZQ2wX\n");
+    base.write("workspace/.my.cnf", "[client]\npassword=quite-secret-9\n");
     base.write("workspace/.pgpass", format!("{}\n", passwords[0]));
     base.write("workspace/.htpasswd", format!("{}\n", passwords[1]));
     let key = Key::new(11);
@@ -429,9 +528,9 @@ fn files_of_secrets_are_the_same_for_all_who_ask() {
     assert_eq!(blocks.len(), 1, "{blocks:?}");
     assert!(first.contains("stands-for-one"), "{first}");
     let outbox = base.apply(
-        "[RUN_COMMAND]\ncat prod.env .env-prod .envrc sub/.ENV.local | sed 's/.*=//'; cut -d: -f5 .pgpass; cut -d: -f2 .htpasswd; sed -n 3,5p k.ppk\n[/RUN_COMMAND]\n",
+        "[RUN_COMMAND]\ncat prod.env .env-prod .envrc sub/.ENV.local | sed 's/.*=//'; cut -d: -f5 .pgpass; cut -d: -f2 .htpasswd; cut -d: -f5 .pgpass.bak; cut -d: -f2 users.htpasswd; sed 's/.*=//' .my.cnf; sed -n 3,5p k.ppk\n[/RUN_COMMAND]\n",
     );
-    for secret in [value, "quite-secret-7", "TdY8mZQ2wE"] {
+    for secret in [value, "quite-secret-", "TdY8mZQ2w"] {
         assert!(!outbox.contains(secret), "{secret}: {outbox}");
     }
     assert_eq!(key.piece_in(&outbox), None, "{outbox}");

@@ -1,0 +1,519 @@
+//! Values without a format of their own: the general recognition of names and their values, passwords in URLs, and the
+//! judgement whether a value looks like a secret.
+//!
+//! `password = "…"`, `api_key: …`, `Authorization: Bearer …`: first comes a word in a name ([`NAME_WORDS`]), then one of
+//! the ways in which a value follows its name ([`WAYS`]), then the judgement: how the characters of the value are mixed,
+//! whether words can be read in it, and whether it only stands for a secret.
+
+use std::ops::Range;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use memchr::memmem;
+
+use super::rules::{NAME_WORDS, NAMES, PATTERNS, STAND_INS, WAYS};
+use super::tokens::is_random;
+use super::{Certainty, MARK, SecretKind, Span};
+
+/// The longest name on either side of the word in it.
+const LONGEST_NAME: usize = 48;
+/// How far before and after a name the patterns of [`WAYS`] see.
+const BEFORE: usize = 320;
+const AFTER: usize = 5_000;
+/// The entropy of an AWS secret, in bits per character, and its length.
+const AWS_ENTROPY: f64 = 4.2;
+const AWS_LENGTH: usize = 40;
+
+/// Finds secrets under a name that suggests one.
+pub(super) fn find_named(text: &str, file: Option<&str>, spans: &mut Vec<Span>) {
+    let text = text.as_bytes();
+    let in_source = is_source(file);
+    let words = NAME_WORDS.find_iter(text);
+    spans.extend(words.filter_map(|word| secret_of(text, word.range(), in_source)));
+}
+
+/// Whether a file is the source of a program, where a value without quotes is an expression.
+pub(super) fn is_source(file: Option<&str>) -> bool {
+    let name = file.and_then(|path| path.rsplit('/').next());
+    let extension = name.and_then(|name| name.rsplit_once('.')).map(|(_, end)| end.to_lowercase());
+    extension.is_some_and(|extension| NAMES.source_extensions.contains(&extension))
+}
+
+/// Whether it is a user and a password in base64.
+pub(super) fn is_login(value: &[u8]) -> bool {
+    if !(12..=400).contains(&value.len()) {
+        return false;
+    }
+    let Ok(decoded) = STANDARD.decode(value) else { return false };
+    let Some(colon) = memchr::memchr(b':', &decoded) else { return false };
+    let (user, password) = (&decoded[..colon], &decoded[colon + 1..]);
+    decoded.iter().all(|byte| matches!(byte, b' '..=b'~'))
+        && password.len() >= 5
+        && user != password
+        // The example of the specification.
+        && user != b"Aladdin"
+        && !is_sample(user)
+        && !is_placeholder(password)
+        && !is_sample(password)
+}
+
+/// The value of the name that contains this word, if it is a secret.
+fn secret_of(text: &[u8], word: Range<usize>, in_source: bool) -> Option<Span> {
+    let is_name = |byte: &&u8| is_word(**byte) || **byte == b'-';
+    let before = &text[word.start.saturating_sub(LONGEST_NAME)..word.start];
+    let before = before.iter().rev().take_while(is_name).count();
+    let after = text[word.end..].iter().take(LONGEST_NAME).take_while(is_name).count();
+    let range = word.start - before..word.end + after;
+    if before.max(after) == LONGEST_NAME || !suggests_secret(text, &range, &word) {
+        return None;
+    }
+    let name = &text[range.clone()];
+    let before = &text[range.start.saturating_sub(BEFORE)..range.start];
+    let after = &text[range.end..text.len().min(range.end + AFTER)];
+    WAYS.set.matches(after).into_iter().find_map(|n| {
+        let way = &WAYS.all[n];
+        if way.in_source.is_some_and(|wanted| wanted != in_source)
+            || way.name.as_ref().is_some_and(|pattern| !pattern.is_match(name))
+            || way.before.as_ref().is_some_and(|pattern| !pattern.is_match(before))
+        {
+            return None;
+        }
+        let value = WAYS.values[n].captures(after)?.iter().skip(1).flatten().next()?;
+        let kind = secret_kind(name, value.as_bytes())?;
+        let value = range.end + value.start()..range.end + value.end();
+        Some(Span::new(value, kind, Certainty::Name))
+    })
+}
+
+/// Whether a name suggests a secret by this word in it.
+fn suggests_secret(text: &[u8], name: &Range<usize>, word: &Range<usize>) -> bool {
+    let lower = text[name.clone()].to_ascii_lowercase();
+    let (start, end) = (word.start - name.start, word.end - name.start);
+    let (word, rest) = (&lower[start..end], &lower[end..]);
+    let last_word = rest.rsplit(|byte| matches!(byte, b'_' | b'-')).next().unwrap_or_default();
+    let is_about_a_secret = NAMES.about_a_secret.iter().any(|end| end.as_bytes() == last_word)
+        // `tokenizer`, `tokenEndpoint`, `passwordless`, `secretary`
+        || rest.first().is_some_and(u8::is_ascii_lowercase)
+            && !(rest == b"s" || rest.starts_with(b"key") || rest.starts_with(b"value"));
+    // `DB_PASS`, `dbPass`, not `compass`
+    let is_last_word_only = NAMES.last_words.iter().any(|(last, _)| last.as_bytes() == word);
+    let original = &text[name.start..=name.start + start];
+    let begins_word = match original {
+        [.., before, first] => {
+            !before.is_ascii_alphabetic()
+                || first.is_ascii_uppercase() && before.is_ascii_lowercase()
+        }
+        _ => true,
+    };
+    !NAMES.of_a_list.is_match(&lower)
+        && !is_about_a_secret
+        && (!is_last_word_only || rest.is_empty() && begins_word)
+}
+
+/// The kind of secret that a value is under this name, if it is one.
+fn secret_kind(name: &[u8], value: &[u8]) -> Option<SecretKind> {
+    if value.len() < 8 || is_placeholder(value) || is_url_or_path(value) {
+        return None;
+    }
+    let name: Vec<u8> =
+        name.iter().filter(|byte| !b"_-. ".contains(byte)).map(u8::to_ascii_lowercase).collect();
+    let contains = |word: &str| memmem::find(&name, word.replace('_', "").as_bytes()).is_some();
+    let by_word = NAMES.words.iter().rev().find(|(word, _)| contains(word));
+    let by_last = || NAMES.last_words.iter().find(|(word, _)| name.ends_with(word.as_bytes()));
+    let kind = by_word.or_else(by_last).map(|(_, kind)| *kind)?;
+    if is_login(value) {
+        return Some(SecretKind::LOGIN);
+    }
+    if PATTERNS.uuid.is_match(value) {
+        let keys = ["_authtoken", "heroku_token", "codecov_token", "api_key"];
+        let is_key = keys.into_iter().any(contains) && !is_sample(value);
+        return is_key.then_some(kind);
+    }
+    let is_secret = kind != SecretKind::LOGIN && looks_random(value)
+        || kind == SecretKind::PASSWORD && is_strong_password(value)
+        || kind == SecretKind::AWS && value.len() == AWS_LENGTH && is_random(value, AWS_ENTROPY)
+        || has_random_letters(value);
+    // A digest under the name of what it is a digest of.
+    let is_digest = is_hex(value) && contains("sha") && !contains("shared");
+    (is_secret && !is_digest).then_some(kind)
+}
+
+/// Whether it says where something is.
+fn is_url_or_path(value: &[u8]) -> bool {
+    let dotted = value
+        .split(|byte| matches!(byte, b'.' | b':' | b'/'))
+        .filter(|part| part.len() > 1 && Mix::of(part).digits == 0);
+    PATTERNS.location.is_match(value) || dotted.count() > 2
+}
+
+/// The longest user, password and host of a URL, and the longest scheme.
+const LONGEST_AUTHORITY: usize = 400;
+const LONGEST_SCHEME: usize = 24;
+
+/// Finds passwords in URLs: `postgres://user:password@host`.
+pub(super) fn find_url_passwords(text: &str, spans: &mut Vec<Span>) {
+    let text = text.as_bytes();
+    for at in memmem::find_iter(text, "://") {
+        let is_scheme = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+.-".contains(byte);
+        let length = text[..at].iter().rev().take(LONGEST_SCHEME).take_while(is_scheme).count();
+        let (scheme, from) = (&text[at - length..at], at + 3);
+        let is_part = |byte: &&u8| byte.is_ascii_graphic() && !b"/?\"'`\\<>,)".contains(byte);
+        let length = text[from..].iter().take(LONGEST_AUTHORITY).take_while(is_part).count();
+        let authority = &text[from..from + length];
+        let Some(host) = memchr::memrchr(b'@', authority) else { continue };
+        let Some(colon) = memchr::memchr(b':', &authority[..host]) else { continue };
+        let (user, password) = (&authority[..colon], &authority[colon + 1..host]);
+        if scheme.len() > 1 && is_url_password(scheme, user, password, &authority[host + 1..]) {
+            let range = from + colon + 1..from + host;
+            spans.push(Span::new(range, SecretKind::URL_PASSWORD, Certainty::Format));
+        }
+    }
+}
+
+fn is_url_password(scheme: &[u8], user: &[u8], password: &[u8], host: &[u8]) -> bool {
+    if host.is_empty() || password.len() < 5 || is_placeholder(password) || user == password {
+        return false;
+    }
+    let name = host.split(|byte| *byte == b':').next().unwrap_or_default();
+    let mix = Mix::of(password);
+    if looks_random(password) || is_strong_password(password) {
+        true
+    } else if PATTERNS.example_host.is_match(name) || PATTERNS.local_address.is_match(host) {
+        false
+    } else if name.contains(&b'.') {
+        password.len() >= 8 && !password.iter().all(u8::is_ascii_lowercase)
+    } else {
+        // A host without a dot is one of a document as often as one in a network of containers.
+        PATTERNS.service.is_match(scheme)
+            && password.len() >= 10
+            && mix.digits >= 2
+            && mix.changes >= 4
+            && has_inner_digit(password)
+            && !is_sample(password)
+    }
+}
+
+/// 66 of the 676 pairs of letters: more than half of those in English texts, a tenth of those in random ones.
+const PAIRS: &[u8] = b"thheineranreonatenndtiesorteofedisitalarsttontngsehaasouiolevecome\
+    dehiriroicneearaceliochllbemmururtctetelssgekeypeidusrdwopwacnsunp";
+
+/// No escape or terminal colour is longer, in bytes.
+const LONGEST_ESCAPE: usize = 24;
+
+/// How the characters of a text are mixed.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Mix {
+    pub(super) digits: usize,
+    pub(super) upper: usize,
+    pub(super) lower: usize,
+    pub(super) other: usize,
+    /// How many characters are of another kind than the one before.
+    pub(super) changes: usize,
+}
+
+impl Mix {
+    pub(super) fn of(text: &[u8]) -> Self {
+        let mut counts = [0; 4];
+        let (mut changes, mut last) = (0, None);
+        for byte in text {
+            let kind = match byte {
+                b'0'..=b'9' => 0,
+                b'A'..=b'Z' => 1,
+                b'a'..=b'z' => 2,
+                _ => 3,
+            };
+            counts[kind] += 1;
+            changes += usize::from(last.is_some_and(|last| last != kind));
+            last = Some(kind);
+        }
+        let [digits, upper, lower, other] = counts;
+        Self { digits, upper, lower, other, changes }
+    }
+
+    /// How many of the four kinds occur.
+    pub(super) fn kinds(self) -> usize {
+        [self.digits, self.upper, self.lower, self.other].iter().filter(|n| **n > 0).count()
+    }
+}
+
+/// The entropy of a text in bits per character.
+pub(super) fn entropy(text: &[u8]) -> f64 {
+    let number = |n: usize| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
+    let mut counts = [0_u32; 256];
+    for byte in text {
+        counts[usize::from(*byte)] += 1;
+    }
+    let all = number(text.len());
+    let bits = |count: u32| f64::from(count) / all * (all / f64::from(count)).log2();
+    counts.into_iter().filter(|count| *count > 0).map(bits).sum()
+}
+
+/// Whether a text of at least 16 characters can hardly be anything but random.
+pub(super) fn looks_random(text: &[u8]) -> bool {
+    if text.len() < 16
+        || is_sample(text)
+        || is_readable(text)
+        || PATTERNS.composed.is_match(text)
+        || encodes_words(text)
+    {
+        return false;
+    }
+    let (mix, bits) = (Mix::of(text), entropy(text));
+    if is_hex(text) {
+        // Shorter ones are commits, colours and addresses.
+        return text.len() >= 32 && mix.digits > 3 && mix.digits < text.len() - 3 && bits >= 3.0;
+    }
+    let is_mixed = if mix.upper > 0 && mix.lower > 0 {
+        mix.digits >= 1 && mix.changes * 100 >= text.len() * 33
+    } else {
+        mix.digits >= 3 && mix.changes * 100 >= text.len() * 25 && mix.digits < text.len() - 3
+    };
+    let least = if text.len() < 24 { 3.2 } else { 3.5 };
+    is_mixed && mix.other * 5 <= text.len() && bits >= least
+}
+
+/// Whether a text of letters alone can hardly be anything but random: long, with pairs of letters as no
+/// language has them, and mixed if both cases occur.
+pub(super) fn has_random_letters(text: &[u8]) -> bool {
+    let mix = Mix::of(text);
+    let is_mixed = mix.upper.min(mix.lower) == 0 || mix.changes * 100 >= text.len() * 33;
+    (24..=64).contains(&text.len())
+        && mix.upper + mix.lower == text.len()
+        && is_mixed
+        && entropy(text) >= 3.4
+        && common_pairs(text).is_some_and(|(common, all)| common * 100 <= all * 24)
+        && !is_sample(text)
+        && !encodes_words(text)
+}
+
+/// Whether somebody took pains with a password: eight characters or more, mixed, and no word.
+pub(super) fn is_strong_password(text: &[u8]) -> bool {
+    let (mix, bits) = (Mix::of(text), entropy(text));
+    (8..=64).contains(&text.len())
+        && mix.kinds() >= 3
+        && mix.digits >= 1
+        && mix.upper + mix.lower >= 2
+        && mix.other <= 4
+        && (mix.changes >= 3 || text.len() >= 12 && bits >= 3.2)
+        && bits >= 2.75
+        && !is_placeholder(text)
+        && !is_sample(text)
+        && !is_readable(text)
+        && !encodes_words(text)
+}
+
+/// Whether words can be read in a text: too many pairs of letters are those of a language.
+pub(super) fn is_readable(text: &[u8]) -> bool {
+    common_pairs(text).is_some_and(|(common, all)| common * 100 > all * 36)
+}
+
+/// How many pairs of letters are those of a language, and how many there are; None for too few.
+fn common_pairs(text: &[u8]) -> Option<(usize, usize)> {
+    let (mut common, mut all) = (0_usize, 0_usize);
+    for pair in text.windows(2).filter(|pair| pair.iter().all(u8::is_ascii_alphabetic)) {
+        let pair = [pair[0].to_ascii_lowercase(), pair[1].to_ascii_lowercase()];
+        all += 1;
+        common += usize::from(PAIRS.chunks(2).any(|other| other == pair));
+    }
+    (all >= 4).then_some((common, all))
+}
+
+/// Whether it is base64 of something readable, such as a stand-in or a position in a list.
+fn encodes_words(text: &[u8]) -> bool {
+    STANDARD.decode(text).is_ok_and(|decoded| {
+        decoded.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n'))
+            && (is_sample(&decoded) || is_readable(&decoded))
+    })
+}
+
+/// Whether a text contains a word that says so, is a published example, or has characters in a row or repeated.
+pub(super) fn is_sample(text: &[u8]) -> bool {
+    let lower = text.to_ascii_lowercase();
+    let contains = |word: &String| memmem::find(&lower, word.as_bytes()).is_some();
+    STAND_INS.words.iter().chain(&STAND_INS.published).any(contains)
+        || has_run(&lower)
+        || is_repeated(&lower)
+}
+
+/// `abcdef`, `987654` or `aaaaaa`.
+fn has_run(text: &[u8]) -> bool {
+    [1, 0, 255].into_iter().any(|step| {
+        let mut length = 1;
+        text.windows(2).any(|pair| {
+            length = if pair[1] == pair[0].wrapping_add(step) { length + 1 } else { 1 };
+            length >= 6
+        })
+    })
+}
+
+/// Whether it is one piece at least three times.
+fn is_repeated(text: &[u8]) -> bool {
+    let longest = (text.len() / 3).min(24);
+    (1..=longest).any(|n| text.iter().skip(n).zip(text).all(|(one, other)| one == other))
+}
+
+/// Whether a value is written where a secret belongs: a place to fill in, a variable, a usual word.
+pub(super) fn is_placeholder(value: &[u8]) -> bool {
+    if PATTERNS.template.is_match(value) {
+        return true;
+    }
+    let plain = undisguised(value);
+    STAND_INS.values.iter().any(|word| word.as_bytes() == plain)
+        || STAND_INS.values[..3].iter().any(|word| memmem::find(&plain, word.as_bytes()).is_some())
+            && !is_disguised(value, &plain)
+}
+
+/// Whether the usual words in a password are all disguised, and there is more that nobody writes in a
+/// document: in `S3cr3tP4ssn19q` that is `n19q`.
+fn is_disguised(value: &[u8], plain: &[u8]) -> bool {
+    let mut rest = value.to_vec();
+    for word in &STAND_INS.disguised {
+        for at in memmem::find_iter(plain, word.as_bytes()) {
+            let found = at..at + word.len();
+            if value[found.clone()].eq_ignore_ascii_case(word.as_bytes()) {
+                return false;
+            }
+            rest[found].fill(0);
+        }
+    }
+    rest.retain(|byte| *byte != 0);
+    rest.len() >= 4 && has_inner_digit(&rest)
+}
+
+/// Whether a digit comes before a letter, so that it is no number behind a word.
+fn has_inner_digit(text: &[u8]) -> bool {
+    let digit = text.iter().position(u8::is_ascii_digit);
+    let letter = text.iter().rposition(u8::is_ascii_alphabetic);
+    digit.zip(letter).is_some_and(|(digit, letter)| digit < letter)
+}
+
+/// A word without what people write instead of letters and after it: `P@ssw0rd1!` is `password`.
+fn undisguised(value: &[u8]) -> Vec<u8> {
+    let is_letter =
+        |byte: &u8| !matches!(byte, b'0'..=b'9' | b'!' | b'.' | b'?' | b'*' | b'#' | b' ');
+    let end = value.iter().rposition(is_letter).map_or(0, |last| last + 1);
+    let letter = |byte: &u8| match byte.to_ascii_lowercase() {
+        b'0' => b'o',
+        b'1' => b'l',
+        b'3' => b'e',
+        b'4' | b'@' => b'a',
+        b'5' | b'$' => b's',
+        other => other,
+    };
+    value[..end].iter().map(letter).collect()
+}
+
+/// Whether nobody would hide a value: a number, a switch, a path, a variable, or the name of a machine without a
+/// password.
+pub(super) fn is_harmless(value: &[u8]) -> bool {
+    // A path with a long random part is rather base64 that begins with `/`.
+    let mut parts = value.split(|byte| matches!(byte, b'/' | b'.' | b'-' | b'_'));
+    let mut is_base64 = || parts.any(|part| part.len() >= 20) && !is_readable(value);
+    PATTERNS.harmless.is_match(value)
+        || PATTERNS.variable.is_match(value)
+        || PATTERNS.path.is_match(value) && !is_base64()
+        || PATTERNS.local_address.is_match(value)
+        || is_mark(value)
+}
+
+/// Whether a secret was already replaced by it.
+pub(super) fn is_mark(value: &[u8]) -> bool {
+    value.starts_with(MARK.as_bytes()) && value.ends_with(b"]")
+}
+
+/// Whether all are hexadecimal digits, and not in both cases.
+pub(super) fn is_hex(text: &[u8]) -> bool {
+    let is_digit = |byte: &u8| byte.is_ascii_hexdigit();
+    text.iter().all(is_digit)
+        && !(text.iter().any(u8::is_ascii_lowercase) && text.iter().any(u8::is_ascii_uppercase))
+}
+
+/// A letter, a digit or `_`.
+pub(super) fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Whether a word may begin at `at`: not inside a word, but after an escape or the colour of a terminal.
+pub(super) fn begins_word(text: &[u8], at: usize) -> bool {
+    let before = &text[at.saturating_sub(LONGEST_ESCAPE)..at];
+    !before.last().is_some_and(|last| is_word(*last)) || PATTERNS.escape.is_match(before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_texts_are_told_from_words() {
+        for random in
+            ["kP3vXq9ZtB7mWc2L", "9f8a3c1e7b2d4f6089ac13be57d2f4a6", "8g2kd93jf0s8q4mzn5b7"]
+        {
+            assert!(looks_random(random.as_bytes()), "{random}");
+        }
+        for other in [
+            "getPasswordResetToken2Now",
+            "my_secret_token_v2_final",
+            "abcdefghijklmnop1234",
+            "1234567890abcdef1234567890abcdef",
+            "AKIAIOSFODNN7EXAMPLE",
+            "aB3aB3aB3aB3aB3aB3aB3aB3",
+            "application/x-www-form-urlencoded",
+            "short1A",
+        ] {
+            assert!(!looks_random(other.as_bytes()), "{other}");
+        }
+    }
+
+    #[test]
+    fn letters_alone_are_told_from_words() {
+        for drawn in [
+            "ybmwskriqhbjacdtrbgnjtiewbkklemm",
+            "SUEBUUKOLVLTWIXPASBVALIUOJSTKFLF",
+            "OKrsheEOEfwZeAjbsBXAhcMN",
+        ] {
+            assert!(has_random_letters(drawn.as_bytes()), "{drawn}");
+        }
+        for other in [
+            "resetPasswordConfirmationKey",
+            "thequickbrownfoxjumpsover",
+            "org.apache.kafka.clients.plain",
+            "PasswordAuthenticationProvider",
+            "bcdfghjklmnpqrstvwxyz",
+            "KP3vXq9ZtB7mWc2LKP3vXq9Z",
+        ] {
+            assert!(!has_random_letters(other.as_bytes()), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_word_begins_after_an_escape() {
+        let begins = |before: &str| begins_word(before.as_bytes(), before.len());
+        for before in [
+            "",
+            " ",
+            "\"",
+            "\\n",
+            "%3D",
+            "=",
+            "\\u0022",
+            "\\x22",
+            "\x1b[1;31m",
+            "␛[m",
+            "é",
+            "\\033[0m",
+        ] {
+            assert!(begins(before), "{before:?}");
+        }
+        for before in ["a", "_", "9", "nn", "3D", "u0022", "1m", "[1m"] {
+            assert!(!begins(before), "{before:?}");
+        }
+    }
+
+    #[test]
+    fn entropy_is_in_bits() {
+        assert!(entropy(b"aaaa") < 1e-9);
+        assert!((entropy(b"abab") - 1.0).abs() < 1e-9);
+        assert!((entropy(b"abcdefgh") - 3.0).abs() < 1e-9);
+        assert!(entropy(b"") < 1e-9);
+    }
+}

@@ -1,0 +1,276 @@
+//! Redacts what goes into one outbox, and collects what the person is told about it.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    Context, Cut, Finding, MARK, Redacted, SecretKind, SecretSnapshot, is_secret_file, redact_part,
+};
+use crate::config::{Secrets, SecretsMode};
+use crate::text::{count, visible_line};
+
+/// How many findings are described. The others are counted.
+const MOST_DESCRIBED: usize = 20;
+/// How many lines of a finding are named.
+const MOST_LINES: usize = 5;
+
+/// Redacts the texts of an outbox by the settings, and remembers what it found.
+#[derive(Debug, Clone)]
+pub struct Redactor {
+    settings: Secrets,
+    snapshot: SecretSnapshot,
+    found: Vec<(Place, SecretKind, Vec<usize>)>,
+    /// Files whose stray lines look like those of a private key.
+    with_keys: BTreeSet<String>,
+}
+
+/// A line that must not be shown as it is. Neither text has a line end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// The line in the file.
+    pub text: String,
+    /// The line as it may be shown.
+    pub shown: String,
+    kind: SecretKind,
+}
+
+/// Where a secret was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    File(String),
+    Output(String),
+    Name(String),
+    /// The person's own words.
+    Words(&'static str),
+}
+
+impl Redactor {
+    /// A redactor that has found nothing yet.
+    pub fn new(settings: &Secrets) -> Self {
+        let snapshot = SecretSnapshot::default();
+        Self { settings: settings.clone(), snapshot, found: Vec::new(), with_keys: BTreeSet::new() }
+    }
+
+    /// The same, which also finds the values in these files (each a path with `/`, and its whole text), except for
+    /// released files.
+    pub fn knowing<'a>(
+        settings: &Secrets,
+        files: impl IntoIterator<Item = (&'a str, Cow<'a, str>)>,
+    ) -> Self {
+        let files = files.into_iter().filter(|(path, _)| !settings.releases(path));
+        Self { snapshot: SecretSnapshot::of(files), ..Self::new(settings) }
+    }
+
+    /// The whole content of a file (a relative path with `/`), as it may be shown. It has as many lines as before;
+    /// cut it afterwards.
+    pub fn contents<'a>(&mut self, path: &str, text: &'a str) -> Cow<'a, str> {
+        let Some(mut redacted) = self.look(path, text) else { return Cow::Borrowed(text) };
+        // Nothing can be found in bytes such as those of a key in DER.
+        let is_binary = text.contains(['\0', '\u{fffd}']);
+        if is_binary && redacted.findings.is_empty() && is_secret_file(path) {
+            let kind = SecretKind::SECRET_FILE;
+            let lines = text.matches('\n');
+            redacted.text = [format!("{MARK}{kind}]").as_str()].into_iter().chain(lines).collect();
+            redacted.findings.push(Finding { kind, line: 1 });
+        }
+        self.keep(&Place::File(path.to_owned()), redacted, text)
+    }
+
+    /// Lines of a file that cannot be read as a whole, from line `first` on. What could be a part of a private key
+    /// or token is withheld as well, and more of it once the file is known to have a key. `path` is None for an
+    /// unknown file.
+    pub fn stray<'a>(
+        &mut self,
+        path: Option<&str>,
+        first: usize,
+        text: &'a str,
+        cut: Cut,
+    ) -> Cow<'a, str> {
+        if path.is_some_and(|path| self.settings.releases(path)) {
+            return Cow::Borrowed(text);
+        }
+        let has_key = path.is_some_and(|path| self.with_keys.contains(path));
+        let snapshot = Some(&self.snapshot);
+        let context = Context { file: path, isolated: Some(cut), snapshot, has_key };
+        let mut redacted = redact_part(text, 0..text.len(), &context);
+        if redacted.findings.iter().any(|finding| finding.kind == SecretKind::PRIVATE_KEY) {
+            self.with_keys.extend(path.map(str::to_owned));
+        }
+        let more = first.saturating_sub(1);
+        redacted.findings.iter_mut().for_each(|finding| finding.line += more);
+        let unknown = || Place::Output("a result".to_owned());
+        let place = path.map_or_else(unknown, |path| Place::File(path.to_owned()));
+        self.keep(&place, redacted, text)
+    }
+
+    /// Redacts a whole file once for all that is shown of it by [`Self::part`] and [`Self::changed`]; None for a
+    /// released file.
+    pub fn look<'a>(&self, path: &str, text: &'a str) -> Option<Redacted<'a>> {
+        (!self.settings.releases(path)).then(|| self.redact(text, Some(path)))
+    }
+
+    /// The lines `first` to `last` (from 1, both included) of a redacted file. Only what is found in them counts.
+    pub fn part(&mut self, path: &str, whole: &Redacted, first: usize, last: usize) -> String {
+        let is_within = |finding: &&Finding| (first..=last).contains(&finding.line);
+        let findings: Vec<Finding> = whole.findings.iter().filter(is_within).copied().collect();
+        self.note(&Place::File(path.to_owned()), &findings);
+        let lines = whole.text.split_inclusive('\n').skip(first.saturating_sub(1));
+        lines.take((last + 1).saturating_sub(first)).collect()
+    }
+
+    /// The lines of a redacted file that differ from the file, by number.
+    pub fn changed(text: &str, whole: &Redacted) -> BTreeMap<usize, Changed> {
+        let Some(first) = whole.findings.first() else { return BTreeMap::new() };
+        let (mut kind, mut findings) = (first.kind, whole.findings.iter().peekable());
+        let mut changed = BTreeMap::new();
+        for (number, (text, shown)) in (1..).zip(text.lines().zip(whole.text.lines())) {
+            while let Some(next) = findings.next_if(|finding| finding.line <= number) {
+                kind = next.kind;
+            }
+            if text != shown {
+                let line = Changed { text: text.to_owned(), shown: shown.to_owned(), kind };
+                changed.insert(number, line);
+            }
+        }
+        changed
+    }
+
+    /// Notes that such a line is shown, and returns whether it must be redacted.
+    pub fn takes(&mut self, path: &str, number: usize, changed: &Changed) -> bool {
+        let finding = Finding { kind: changed.kind, line: number };
+        self.note(&Place::File(path.to_owned()), &[finding]);
+        self.withholds()
+    }
+
+    /// A listing of files: a name on each line, perhaps with a remark in brackets behind it.
+    pub fn listing<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
+        // Few listings contain anything.
+        if self.redact(text, None).findings.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let mut shown = String::with_capacity(text.len());
+        for line in text.split_inclusive('\n') {
+            let begin = line.len() - line.trim_start().len();
+            let end = line.rfind(" (").unwrap_or(line.trim_end().len()).max(begin);
+            shown.push_str(&line[..begin]);
+            shown.push_str(&self.name(&line[begin..end]));
+            shown.push_str(&line[end..]);
+        }
+        Cow::Owned(shown)
+    }
+
+    /// The output of a command, as it may be shown. `command` tells the person which.
+    pub fn output<'a>(&mut self, command: &str, text: &'a str) -> Cow<'a, str> {
+        let redacted = self.redact(text, None);
+        self.keep(&Place::Output(command.to_owned()), redacted, text)
+    }
+
+    /// What an operation says about a file, which may be released.
+    pub fn output_of<'a>(&mut self, name: &str, path: Option<&str>, text: &'a str) -> Cow<'a, str> {
+        let is_released = path.is_some_and(|path| self.settings.releases(path));
+        if is_released { Cow::Borrowed(text) } else { self.output(name, text) }
+    }
+
+    /// A part of the output of a command, given what precedes and follows it.
+    pub fn output_part(&mut self, command: &str, before: &str, text: &str, after: &str) -> String {
+        let whole = [before, text, after].concat();
+        let part = before.len()..before.len() + text.len();
+        let context = Context { snapshot: Some(&self.snapshot), ..Context::default() };
+        let redacted = redact_part(&whole, part, &context).into_owned();
+        self.keep(&Place::Output(command.to_owned()), redacted, text).into_owned()
+    }
+
+    /// The name of a file. A released file has a released name.
+    pub fn name<'a>(&mut self, path: &'a str) -> Cow<'a, str> {
+        if self.settings.releases(path) {
+            return Cow::Borrowed(path);
+        }
+        let redacted = self.redact(path, None);
+        // The place must not name the secret.
+        self.keep(&Place::Name(redacted.text.clone().into_owned()), redacted, path)
+    }
+
+    /// Notes the secrets in the person's own words (`what` names them), which are shown as they are.
+    pub fn words(&mut self, what: &'static str, text: &str) {
+        let redacted = self.redact(text, None);
+        self.note(&Place::Words(what), &redacted.findings);
+    }
+
+    /// Whether secrets are withheld, and not only reported.
+    pub fn withholds(&self) -> bool {
+        self.settings.mode == SecretsMode::Withhold
+    }
+
+    fn redact<'a>(&self, text: &'a str, file: Option<&str>) -> Redacted<'a> {
+        let context = Context { file, snapshot: Some(&self.snapshot), ..Context::default() };
+        redact_part(text, 0..text.len(), &context)
+    }
+
+    /// Notes the findings, and returns the text that is shown.
+    fn keep<'a>(&mut self, place: &Place, redacted: Redacted<'a>, text: &'a str) -> Cow<'a, str> {
+        self.note(place, &redacted.findings);
+        if self.withholds() { redacted.text } else { Cow::Borrowed(text) }
+    }
+
+    fn note(&mut self, place: &Place, findings: &[Finding]) {
+        for Finding { kind, line } in findings {
+            let mut found = self.found.iter_mut().rev();
+            match found.find(|(other, of, _)| other == place && of == kind) {
+                Some((.., lines)) if lines.contains(line) => {}
+                Some((.., lines)) => lines.push(*line),
+                None => self.found.push((place.clone(), *kind, vec![*line])),
+            }
+        }
+    }
+
+    /// A sentence for each place and kind, in the order in which they were found.
+    pub fn told(&self) -> Vec<String> {
+        let described = self.found.iter().take(MOST_DESCRIBED);
+        let mut told: Vec<String> =
+            described.map(|(place, kind, lines)| self.describe(place, *kind, lines)).collect();
+        let more = self.found.len().saturating_sub(MOST_DESCRIBED);
+        if more > 0 {
+            told.push(format!("{} secrets in {}", self.action(), count(more, "more place")));
+        }
+        told
+    }
+
+    fn action(&self) -> &'static str {
+        match self.settings.mode {
+            SecretsMode::Withhold => "withheld from the outbox:",
+            SecretsMode::Warn => "shown in the outbox (secrets = \"warn\"):",
+        }
+    }
+
+    fn describe(&self, place: &Place, kind: SecretKind, lines: &[usize]) -> String {
+        let lines = describe_lines(lines);
+        let mut release = "secrets = \"warn\"".to_owned();
+        let place = match place {
+            Place::File(path) => {
+                let path = visible_line(path);
+                let quoted = path.replace('\\', "\\\\").replace('"', "\\\"");
+                release.push_str(&format!(" or secrets_allow = [\"{quoted}\"]"));
+                format!("{path} {lines}")
+            }
+            Place::Output(command) => {
+                let command = visible_line(command);
+                format!("the output of {}, {lines}", self.redact(&command, None).text)
+            }
+            Place::Name(shown) => format!("the name of a file ({})", visible_line(shown)),
+            Place::Words(what) => {
+                return format!("shown in the outbox, as you wrote it: {kind} in {what}, {lines}");
+            }
+        };
+        let told = format!("{} {kind} in {place}", self.action());
+        if self.withholds() { format!("{told} ({release} releases it)") } else { told }
+    }
+}
+
+fn describe_lines(lines: &[usize]) -> String {
+    let named: Vec<String> = lines.iter().take(MOST_LINES).map(usize::to_string).collect();
+    match (lines.len(), lines.len().saturating_sub(MOST_LINES)) {
+        (1, _) => format!("line {}", named[0]),
+        (_, 0) => format!("lines {}", named.join(", ")),
+        (_, more) => format!("lines {} and {more} more", named.join(", ")),
+    }
+}

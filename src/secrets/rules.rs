@@ -1,0 +1,231 @@
+//! The tables in `data/`, each read once. They say what a secret looks like; the other modules apply them.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::LazyLock;
+
+use regex::bytes::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+
+use super::SecretKind;
+
+/// The formats of tokens.
+pub(super) static TOKENS: LazyLock<Tokens> =
+    LazyLock::new(|| load(include_str!("data/tokens.toml")));
+
+/// Where a token may begin.
+pub(super) static TOKEN_PREFIXES: LazyLock<Regex> = LazyLock::new(|| {
+    let prefixes = TOKENS.formats.iter().flat_map(|format| &format.prefixes);
+    let prefixes: Vec<String> = prefixes.map(|prefix| regex::escape(prefix)).collect();
+    pattern(&prefixes.join("|"))
+});
+
+/// The words in names that suggest a secret.
+pub(super) static NAMES: LazyLock<Names> = LazyLock::new(|| load(include_str!("data/names.toml")));
+
+/// A word of [`NAMES`]. Prefixes of other words come last: the first match counts.
+pub(super) static NAME_WORDS: LazyLock<Regex> = LazyLock::new(|| {
+    let words = NAMES.words.iter().map(|(word, _)| word.replace('_', "[_. -]?"));
+    let last = NAMES.last_words.iter().map(|(word, _)| word.clone());
+    pattern(&format!("(?i){}", words.chain(last).collect::<Vec<_>>().join("|")))
+});
+
+/// The ways in which a value follows its name.
+pub(super) static WAYS: LazyLock<Ways> = LazyLock::new(|| {
+    let WayTable { parts, mut ways } = load(include_str!("data/assignments.toml"));
+    for way in &mut ways {
+        // Parts contain parts.
+        for (name, part) in parts.iter().chain(&parts) {
+            way.after = way.after.replace(&format!("{{{name}}}"), part);
+        }
+    }
+    let after: Vec<String> = ways.iter().map(|way| format!(r"\A{}", way.after)).collect();
+    let set = RegexSetBuilder::new(&after).unicode(false).build().expect("patterns of this crate");
+    let values = after.iter().map(|after| pattern(after)).collect();
+    Ways { all: ways, values, set }
+});
+
+/// What stands for a secret.
+pub(super) static STAND_INS: LazyLock<StandIns> =
+    LazyLock::new(|| load(include_str!("data/stand_ins.toml")));
+
+/// The forms of values, markers and escapes.
+pub(super) static PATTERNS: LazyLock<Patterns> =
+    LazyLock::new(|| load(include_str!("data/patterns.toml")));
+
+/// Files that contain secrets by their nature.
+pub(super) static FILES: LazyLock<Files> = LazyLock::new(|| load(include_str!("data/files.toml")));
+
+fn load<T: DeserializeOwned>(table: &str) -> T {
+    toml::from_str(table).expect("a table of this crate")
+}
+
+fn pattern(pattern: &str) -> Regex {
+    RegexBuilder::new(pattern).unicode(false).build().expect("a pattern of this crate")
+}
+
+/// A regex for bytes, read from a table.
+pub(super) struct Pattern(Regex);
+
+impl Deref for Pattern {
+    type Target = Regex;
+
+    fn deref(&self) -> &Regex {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Pattern {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(pattern(&String::deserialize(deserializer)?)))
+    }
+}
+
+impl<'de> Deserialize<'de> for SecretKind {
+    /// Leaks the name: the tables are read once and stay.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(String::leak(String::deserialize(deserializer)?)))
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Tokens {
+    #[serde(rename = "token")]
+    pub(super) formats: Vec<TokenFormat>,
+    #[serde(rename = "pattern")]
+    pub(super) patterns: Vec<TokenPattern>,
+}
+
+/// The format of tokens that differ only in their prefix.
+#[derive(Deserialize)]
+pub(super) struct TokenFormat {
+    pub(super) kind: SecretKind,
+    pub(super) prefixes: Vec<String>,
+    /// Matches the characters that may follow the prefix.
+    pub(super) alphabet: Pattern,
+    /// How many characters follow the prefix, at least and at most.
+    pub(super) length: (usize, usize),
+    /// How many characters of the alphabet precede the prefix and belong to the secret.
+    #[serde(default)]
+    pub(super) before: usize,
+    /// Whether the prefix is part of an address or a setting: it may follow a word, and stays.
+    #[serde(default)]
+    pub(super) keep_prefix: bool,
+    /// The entropy of what follows the prefix, in bits per character; by default it depends on the length.
+    pub(super) entropy: Option<f64>,
+    /// Whether a correct checksum of GitHub's is enough.
+    #[serde(default)]
+    pub(super) checksum: bool,
+}
+
+/// A token of several parts.
+#[derive(Deserialize)]
+pub(super) struct TokenPattern {
+    pub(super) kind: SecretKind,
+    pub(super) regex: Pattern,
+    /// The entropy of the part `drawn`, in bits per character.
+    pub(super) entropy: f64,
+    /// Of these words one must occur in the text, if there are any.
+    #[serde(default)]
+    pub(super) mentions: Vec<String>,
+    /// Whether it may follow a letter.
+    #[serde(default)]
+    pub(super) inside_words: bool,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Names {
+    pub(super) words: Vec<(String, SecretKind)>,
+    pub(super) last_words: Vec<(String, SecretKind)>,
+    pub(super) about_a_secret: Vec<String>,
+    pub(super) of_a_list: Pattern,
+    pub(super) source_extensions: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct WayTable {
+    parts: BTreeMap<String, String>,
+    #[serde(rename = "way")]
+    ways: Vec<Way>,
+}
+
+/// A way in which a value follows its name; see `data/assignments.toml`.
+#[derive(Deserialize)]
+pub(super) struct Way {
+    after: String,
+    pub(super) before: Option<Pattern>,
+    pub(super) name: Option<Pattern>,
+    pub(super) in_source: Option<bool>,
+}
+
+/// All ways, and what follows a name in each of them.
+pub(super) struct Ways {
+    pub(super) all: Vec<Way>,
+    /// Their `after` patterns, whose group that matches is the value.
+    pub(super) values: Vec<Regex>,
+    /// The same patterns, to find those that match.
+    pub(super) set: RegexSet,
+}
+
+/// See `data/stand_ins.toml`.
+#[derive(Deserialize)]
+pub(super) struct StandIns {
+    pub(super) values: Vec<String>,
+    pub(super) words: Vec<String>,
+    pub(super) published: Vec<String>,
+    pub(super) claims: Vec<String>,
+    pub(super) disguised: Vec<String>,
+}
+
+/// See `data/patterns.toml`.
+#[derive(Deserialize)]
+pub(super) struct Patterns {
+    pub(super) template: Pattern,
+    pub(super) harmless: Pattern,
+    pub(super) variable: Pattern,
+    pub(super) path: Pattern,
+    pub(super) location: Pattern,
+    pub(super) local_address: Pattern,
+    pub(super) composed: Pattern,
+    pub(super) uuid: Pattern,
+    pub(super) escape: Pattern,
+    pub(super) example_host: Pattern,
+    pub(super) service: Pattern,
+    pub(super) key_marker: Pattern,
+    pub(super) assignment: Pattern,
+    pub(super) invisible: Pattern,
+}
+
+/// See `data/files.toml`.
+#[derive(Deserialize)]
+pub(super) struct Files {
+    pub(super) backup: Pattern,
+    pub(super) env: Pattern,
+    pub(super) example: Pattern,
+    pub(super) text: Pattern,
+    pub(super) store: Pattern,
+    pub(super) secret_variable: Pattern,
+    pub(super) switch: Pattern,
+    pub(super) entry: Vec<FileEntry>,
+}
+
+/// The form of a secret in a file.
+#[derive(Deserialize)]
+pub(super) struct FileEntry {
+    pub(super) kind: SecretKind,
+    /// Ends of the names of the files in which it is looked for; by default all.
+    #[serde(default)]
+    pub(super) files: Vec<String>,
+    pub(super) regex: Pattern,
+    pub(super) check: EntryCheck,
+}
+
+/// What must be true of the value of a [`FileEntry`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum EntryCheck {
+    Any,
+    Password,
+    Login,
+}
