@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Coming, Left, Place, fault_of, told};
+use super::{Left, Place, WriteAhead, fault_of, told};
 use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{
@@ -102,7 +102,7 @@ impl<'a> Here<'a> {
         &mut self,
         run: &ShellCommand,
         opens: Opens,
-        before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
+        before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         let folder = match &run.cwd {
             Some(folder) => self.workspace.folder(folder),
@@ -117,20 +117,20 @@ impl<'a> Here<'a> {
         let mut walk = None;
         let recorder = self.recorder.as_mut();
         if let Some((noted, all)) = recorder.and_then(|r| r.before_command(self.workspace)) {
-            before(Coming::Noted(&noted))?;
+            before(WriteAhead::Noted(&noted))?;
             walk = all;
         }
         if self.guarded {
-            let mut keep = |snapshot: &Snapshot| before(Coming::Guard(snapshot));
+            let mut keep = |snapshot: &Snapshot| before(WriteAhead::Guard(snapshot));
             self.guard.begin(self.workspace, walk.as_ref(), &mut keep)?;
         }
-        before(Coming::Effect(&Effect::Command))?;
+        before(WriteAhead::Effect(&Effect::Command))?;
         let kept = self.guard.with(|guard| guard.kept(self.workspace, opens.repository));
         let errand = Errand {
             protected: &kept.places,
             pinned: &kept.pinned,
             open: self.open,
-            timeout: (self.timeout)(run.timeout),
+            timeout: (self.timeout)(run.wanted_timeout()),
             environment: &run.env,
             streams: run.streams,
             output_limit: self.output_limit,
@@ -153,11 +153,11 @@ impl<'a> Here<'a> {
         effect: &Effect,
         execute: impl FnOnce() -> Result<Detail, Failure>,
         opens: Opens,
-        before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
+        before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         // It is kept together with the effect, which it is to be on disk before; see `guard`.
         if opens.protected {
-            let keep = |snapshot: &Snapshot| before(Coming::Guard(snapshot));
+            let keep = |snapshot: &Snapshot| before(WriteAhead::Guard(snapshot));
             let workspace = self.workspace;
             self.guard.with(|guard| guard.expect(workspace, effect).map_or(Ok(()), keep))?;
         }
@@ -168,9 +168,9 @@ impl<'a> Here<'a> {
             _ => None,
         });
         if let Some(noted) = noted {
-            before(Coming::Noted(&noted))?;
+            before(WriteAhead::Noted(&noted))?;
         }
-        before(Coming::Effect(effect))?;
+        before(WriteAhead::Effect(effect))?;
         let detail = execute().unwrap_or_else(Detail::Failed);
         self.guard.with(|guard| guard.settle(self.workspace));
         Ok(detail)
@@ -180,7 +180,7 @@ impl<'a> Here<'a> {
         &mut self,
         plan: MovePlan,
         opens: Opens,
-        before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
+        before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         if opens.protected && plan.is_folder && self.guard.with(|guard| guard.has_begun()) {
             return Ok(Failure::execution(format!(
@@ -199,7 +199,7 @@ impl Place for Here<'_> {
         &mut self,
         operation: &Operation,
         opens: Opens,
-        before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
+        before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         let permit = opens.protected;
         let plan = match operation {

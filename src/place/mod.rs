@@ -28,7 +28,7 @@ pub use unseen::Unseen;
 
 /// What is told of before it is built upon.
 #[derive(Debug, Clone, Copy)]
-pub enum Coming<'a> {
+pub enum WriteAhead<'a> {
     /// Commands will run in this turn, and this is what they must leave as it is.
     Guard(&'a Snapshot),
     /// This is kept of what is about to change.
@@ -56,7 +56,7 @@ pub trait Place {
         &mut self,
         operation: &Operation,
         opens: Opens,
-        before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
+        before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail>;
     /// What was noticed beside the last operation.
     fn noticed(&mut self) -> Vec<Warning> {

@@ -1,7 +1,7 @@
 //! What a reply would do, without doing it: changes go to an overlay in memory. What a command
 //! would change cannot be known, so after the first one whatever depends on files is uncertain.
 
-use super::{Coming, Left, Place, fault_of, told};
+use super::{Left, Place, WriteAhead, fault_of, told};
 use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{
@@ -137,7 +137,7 @@ impl Place for Preview<'_> {
         &mut self,
         operation: &Operation,
         opens: Opens,
-        _: &mut dyn FnMut(Coming<'_>) -> Result<()>,
+        _: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         Ok(match self.attempt(operation, opens) {
             Ok(detail) => detail,

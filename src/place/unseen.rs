@@ -2,7 +2,7 @@
 //! it.
 
 use super::preview::unknown_end;
-use super::{Coming, Left, Place, fault_of, told};
+use super::{Left, Place, WriteAhead, fault_of, told};
 use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{Detail, Digest, Effect, Failure, Operation, Part, Reading, RelPath};
@@ -30,7 +30,7 @@ impl Place for Unseen {
         &mut self,
         operation: &Operation,
         _: Opens,
-        _: &mut dyn FnMut(Coming<'_>) -> Result<()>,
+        _: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         let what = match operation {
             Operation::Run(run) => match fault_of(run) {

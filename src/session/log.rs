@@ -1,4 +1,4 @@
-//! What happened in a session, a line a turn: `sessions/{id}.log`, JSON, made from the journal.
+//! What happened in a session: a line of JSON for each turn in `sessions/{id}.log`, made from the journal.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -13,92 +13,102 @@ use crate::atomic;
 use crate::blobs::BlobId;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
+use crate::protocol::Outcome;
 use crate::text::count;
 
 /// One turn.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
     /// The outbox that was answered.
     pub sequence: u32,
     /// When the turn was decided.
     pub at: Timestamp,
-    /// The name that the reply was dropped under.
+    /// The file name of the reply.
     pub reply: String,
-    /// How many commands of the protocol it held.
+    /// How many commands of the protocol the reply contained.
     pub commands: usize,
-    /// How many of them were work: neither words nor an end of the session. None of an older turn.
+    /// How many of them were neither messages nor `[DONE]`; None in entries of early versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<usize>,
-    /// How many of these ran a command of the shell.
+    /// How many of these ran a shell command.
     #[serde(default)]
     pub ran: usize,
-    /// How many of them failed, were not run, or may have run in part.
+    /// How many of the commands did not succeed.
     pub failed: usize,
-    /// How many of those failed because deaddrop was stopped hard while they ran.
+    /// How many of those were running when deaddrop was killed.
     #[serde(default)]
     pub interrupted: usize,
-    /// Whether it completed the session.
+    /// Whether the turn completed the session.
     pub is_complete: bool,
-    /// Whether deaddrop was stopped hard in the middle, and took the turn up again.
+    /// Whether the turn was continued after deaddrop had been killed.
     pub recovered: bool,
-    /// How many files and links it changed; None where that is not known.
+    /// How many files and links it changed; None where that is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<usize>,
-    /// Where all that it changed is recorded.
+    /// The checkpoint records of these changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub records: Vec<BlobId>,
-    /// What changed beside that and is not kept, since rules leave it out; as far as that is known.
+    /// Changes of ignored files, as far as they are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignored: Option<Ignored>,
-    /// The turns that it took back, by their sequences, where it was an undo.
+    /// The turns that an undo took back, by their sequence numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undid: Vec<u32>,
-    /// The undo that it took back, by its sequence, where it was a redo.
+    /// The undo that a redo took back, by its sequence number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redid: Option<u32>,
-    /// The summary of the session that it took up again, where it was an undo.
+    /// The summary of the session that an undo reopened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reopened: Option<String>,
 }
 
 impl Entry {
-    /// That of a turn that came to this session; None where the turn has none: it waits for the person, or
-    /// is of a run.
+    /// The entry of a turn after which the session is `session`. A turn that waits for the person has none
+    /// yet, and a run has no log.
     pub fn of(begin: &Begin, session: &Session, recovered: bool) -> Option<Self> {
         if session.pending.is_some() || session.run.is_some() {
             return None;
         }
-        let outcomes = || session.last_results.iter();
-        let changed = session.changed.as_ref();
-        let (turns, redid) = begin
-            .undoing
-            .as_ref()
-            .map_or_else(Default::default, |undoing| (undoing.turns.clone(), undoing.redid));
-        Some(Self {
+        let mut entry = Self {
             sequence: begin.session.sequence,
             at: session.updated_at,
             reply: begin.reply().0.to_owned(),
-            commands: session.last_results.len(),
-            operations: Some(outcomes().filter(|outcome| outcome.is_work()).count()),
-            ran: outcomes().filter(|outcome| outcome.ran()).count(),
-            failed: outcomes().filter(|outcome| !outcome.success()).count(),
-            interrupted: outcomes().filter(|outcome| outcome.is_lost()).count(),
             is_complete: session.is_complete,
             recovered,
-            changed: changed.filter(|changed| changed.not_kept.is_none()).map(|c| c.files),
-            records: changed.map(|changed| changed.records.clone()).unwrap_or_default(),
-            ignored: changed.and_then(|changed| changed.ignored.clone()),
-            undid: if redid.is_none() { turns } else { Vec::new() },
-            redid,
-            reopened: begin.undoing.as_ref().and_then(|undoing| undoing.reopened.clone()),
-        })
+            ..Self::counting(&session.last_results)
+        };
+        if let Some(changed) = &session.changed {
+            entry.changed = changed.not_kept.is_none().then_some(changed.files);
+            entry.records.clone_from(&changed.records);
+            entry.ignored.clone_from(&changed.ignored);
+        }
+        if let Some(undoing) = &begin.undoing {
+            entry.redid = undoing.redid;
+            if undoing.redid.is_none() {
+                entry.undid.clone_from(&undoing.turns);
+            }
+            entry.reopened.clone_from(&undoing.reopened);
+        }
+        Some(entry)
     }
 
-    /// What the turn came to, in a few words: `3 operations (1 command)`.
+    /// The numbers of an entry for these outcomes.
+    pub fn counting(outcomes: &[Outcome]) -> Self {
+        let count = |test: fn(&Outcome) -> bool| outcomes.iter().filter(|one| test(one)).count();
+        Self {
+            commands: outcomes.len(),
+            operations: Some(count(Outcome::is_work)),
+            ran: count(Outcome::ran),
+            failed: count(|outcome| !outcome.success()),
+            interrupted: count(Outcome::is_lost),
+            ..Self::default()
+        }
+    }
+
+    /// What the turn did, in a few words: `3 operations (1 command)`.
     pub fn work(&self) -> String {
         match (self.operations, self.ran) {
-            // Nobody counted them apart.
             (None, _) => count(self.commands, "command"),
             (Some(0), _) => "no operation".to_owned(),
             (Some(n), 0) => count(n, "operation"),
@@ -106,7 +116,7 @@ impl Entry {
         }
     }
 
-    /// What was taken back, or done again, where the turn was that: a phrase.
+    /// What an undo or a redo took back, as a phrase; None for other turns.
     pub fn back(&self) -> Option<String> {
         match (self.redid, self.undid.as_slice()) {
             (Some(undo), _) => Some(format!("took undo {undo} back")),
@@ -119,32 +129,32 @@ impl Entry {
     }
 }
 
-/// What these turns changed that rules leave out, as far as that is known.
+/// The changes of ignored files in these turns, as far as they are known.
 pub fn ignored(entries: &[Entry], turns: &[u32]) -> Option<Ignored> {
     let entries = entries.iter().filter(|entry| turns.contains(&entry.sequence));
     entries.filter_map(|entry| entry.ignored.clone()).reduce(Ignored::and)
 }
 
-/// The turns that were taken back and are not put back, by their sequences.
+/// The turns that are undone, by their sequence numbers.
 pub fn undone(entries: &[Entry]) -> BTreeSet<u32> {
     let stands: BTreeSet<u32> = standing(entries).done.iter().map(|done| done.sequence).collect();
     let turns = entries.iter().filter(|entry| entry.back().is_none());
     turns.map(|entry| entry.sequence).filter(|sequence| !stands.contains(sequence)).collect()
 }
 
-/// Which turns of a session stand.
+/// Which turns of a session are done and which are undone.
 #[derive(Debug, Default)]
 pub struct Standing<'a> {
-    /// Those whose changes stand, in order.
+    /// The turns whose changes are in effect, in order.
     pub done: Vec<&'a Entry>,
-    /// The undos that a redo could take back, the last one last; each with the turns that it took back.
+    /// The undos that a redo can take back, in order, each with the turns that it took back.
     pub undone: Vec<(&'a Entry, Vec<&'a Entry>)>,
-    /// Those that later turns have made final, so that only a redo which names them takes them back.
+    /// Undos before a later turn: only a redo that names them takes them back.
     pub final_undos: Vec<(&'a Entry, Vec<&'a Entry>)>,
 }
 
-/// Tells from the turns of a session which of them stand. A turn after an undo makes it final, since what a
-/// redo brings back is no more what stood there last; unless that turn is known to have changed nothing.
+/// Finds out which turns are done and which are undone. A turn makes the undos before it final, since a
+/// redo would restore what it did not build on; unless it is known to have changed nothing.
 pub fn standing(entries: &[Entry]) -> Standing<'_> {
     let mut standing = Standing::default();
     for entry in entries {
@@ -170,79 +180,47 @@ pub fn standing(entries: &[Entry]) -> Standing<'_> {
     standing
 }
 
-/// Adds a turn, unless it stands there already.
-///
-/// # Panics
-/// Never: strings and numbers always become JSON.
+/// Appends a turn, unless it is there already.
 pub fn add(folder: &Path, id: &str, entry: &Entry) -> Result<()> {
-    let path = path(folder, id);
-    let mut line = serde_json::to_string(entry).expect("strings and numbers become JSON");
-    line.push('\n');
-    let fail = |e| Error::io("write", &path, e);
     if entry.recovered && read(folder, id)?.iter().any(|known| known.sequence == entry.sequence) {
         return Ok(());
     }
+    let path = path(folder, id);
+    let fail = |e| Error::io("write", &path, e);
     let mut file = atomic::open_own(File::options().read(true).append(true).create(true), &path)
         .map_err(fail)?;
-    // What is torn must not swallow what follows.
+    let mut line = to_line(entry);
+    // A torn line must not swallow this one.
     let mut last = [b'\n'];
     if file.seek(SeekFrom::End(-1)).is_ok() {
         file.read_exact(&mut last).map_err(fail)?;
     }
     if last != [b'\n'] {
-        line.insert(0, '\n');
+        line.insert(0, b'\n');
     }
-    file.write_all(line.as_bytes()).map_err(fail)
+    file.write_all(&line).map_err(fail)
 }
 
-/// Gives a log those of these turns that it lacks, each in its place, and takes out what is torn. Gives how
-/// many there were. All of it is on disk then.
-///
-/// # Errors
-/// It cannot be read or written.
-///
-/// # Panics
-/// Never: strings and numbers always become JSON.
-pub fn put_right(folder: &Path, id: &str, turns: Vec<Entry>) -> Result<usize> {
-    let path = path(folder, id);
-    let bytes = match atomic::read_own(&path) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
-        bytes => bytes.map_err(|e| Error::io("read", &path, e))?,
-    };
-    let lines = bytes.split(|byte| *byte == b'\n').filter(|line| is_json(line));
-    let mut lines: Vec<(Option<u32>, Vec<u8>)> = lines
-        .map(|line| {
-            let entry = serde_json::from_slice(line).ok();
-            (entry.map(|entry: Entry| entry.sequence), line.to_owned())
-        })
-        .collect();
-    let mut missing = 0;
+/// Adds those of these turns that a log lacks, each in its place, and returns how many there were. If there
+/// were any, the whole log is on disk afterwards, without torn lines.
+pub fn restore(folder: &Path, id: &str, turns: Vec<Entry>) -> Result<usize> {
+    let mut entries = read(folder, id)?;
+    let known = entries.len();
     for turn in turns {
-        let sequence = Some(turn.sequence);
-        if lines.iter().any(|(known, _)| *known == sequence) {
-            continue;
+        if entries.iter().all(|entry| entry.sequence != turn.sequence) {
+            let later = entries.iter().position(|entry| entry.sequence > turn.sequence);
+            entries.insert(later.unwrap_or(entries.len()), turn);
         }
-        let at = lines.iter().position(|(known, _)| *known > sequence).unwrap_or(lines.len());
-        let line = serde_json::to_vec(&turn).expect("strings and numbers become JSON");
-        lines.insert(at, (sequence, line));
-        missing += 1;
     }
+    let missing = entries.len() - known;
     if missing > 0 {
-        let text: Vec<u8> =
-            lines.into_iter().flat_map(|(_, line)| [line, b"\n".to_vec()].concat()).collect();
-        atomic::write_private(&path, &text)?;
+        let text: Vec<u8> = entries.iter().flat_map(to_line).collect();
+        atomic::write_private(&path(folder, id), &text)?;
     }
     Ok(missing)
 }
 
-fn is_json(line: &[u8]) -> bool {
-    serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()
-}
-
-/// Brings a log to disk, if there is one.
-///
-/// # Errors
-/// It cannot be.
+/// Syncs a log to disk, if there is one.
 pub fn sync(folder: &Path, id: &str) -> Result<()> {
     let path = path(folder, id);
     match atomic::open_own(File::options().read(true), &path).and_then(|log| log.sync_all()) {
@@ -251,17 +229,23 @@ pub fn sync(folder: &Path, id: &str) -> Result<()> {
     }
 }
 
-/// The turns of a session, in order. What a power loss has torn is left out.
+/// The turns of a session, in order, without lines that a power loss tore.
 pub fn read(folder: &Path, id: &str) -> Result<Vec<Entry>> {
     let path = path(folder, id);
     match atomic::read_own(&path) {
-        Ok(text) => Ok(text
-            .split(|byte| *byte == b'\n')
-            .filter_map(|line| serde_json::from_slice(line).ok())
-            .collect()),
+        Ok(text) => {
+            let lines = text.split(|byte| *byte == b'\n');
+            Ok(lines.filter_map(|line| serde_json::from_slice(line).ok()).collect())
+        }
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(e) => Err(Error::io("read", &path, e)),
     }
+}
+
+fn to_line(entry: &Entry) -> Vec<u8> {
+    let mut line = serde_json::to_vec(entry).expect("strings and numbers become JSON");
+    line.push(b'\n');
+    line
 }
 
 fn path(folder: &Path, id: &str) -> PathBuf {

@@ -1,22 +1,17 @@
-//! What the journal says: a turn from its beginning to its end, as records.
+//! The records of the journal: each turn from its beginning to its end.
 //!
 //! ```text
 //! turn = Begin { Noted | Guard | Intent Result | Result } Commit End
 //! undo = Begin { Restoring } Restored Commit End
 //! ```
 //!
-//! A turn that stops to ask the person is two of these: the Commit of the first holds the question
-//! (in the session), and the Begin of the second what was decided.
+//! A turn that stops to ask the person is two of these: the session in the first Commit contains the
+//! question, and the second Begin the decision. `State` is between turns, where the person changed a
+//! session. Only the last turn can be unfinished, since there is one writer.
 //!
-//! `Noted` stands before the Intents of what it is about, and says what is kept of that. An undo or a redo
-//! goes by a plan, which is on disk before its Begin; every Restoring is before the first of them is
-//! carried out.
-//!
-//! `Guard` stands before the Intent of the first command. A Result can be told anew, with what was
-//! noticed later.
-//!
-//! `State` stands between turns, where the person changed a session. Only the last turn can be
-//! unfinished, since there is one writer.
+//! `Noted` precedes the Intents that it protects, and `Guard` the Intent of the first command. The plan of
+//! an undo or a redo is on disk before its Begin, and every Restoring before the first change. A later
+//! Result of the same step replaces the earlier one.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,54 +19,37 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::log::Entry;
-use super::{Ignored, Session, Verdict, is_id};
+use super::{Ignored, Session, Verdict};
 use crate::blobs::BlobId;
 use crate::config::Policy;
 use crate::protocol::{Detail, Digest, Effect, Outcome, Step};
 use crate::workspace::checkpoint::Noted;
 use crate::workspace::guard::Snapshot;
 
-/// One record of the journal.
+/// One record of the journal. Steps and changes are counted from 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the fields are named after their types")]
 pub enum Record {
     /// A session as the person made or changed it.
     State(Box<Session>),
-    /// A reply is ours, and is carried out from here on.
+    /// A reply is claimed, and is executed from here on.
     Begin(Box<Begin>),
-    /// This step of it is about to do that.
-    Intent {
-        /// Which step, counted from 0.
-        step: usize,
-        /// What.
-        effect: Effect,
-    },
-    /// Commands will run in it, and this is what stood under protected names before the first.
+    /// A step is about to have this effect.
+    Intent { step: usize, effect: Effect },
+    /// What was under protected names before the first command.
     Guard(Box<Snapshot>),
-    /// This is kept of what is about to change in it.
+    /// What is stored of the places that are about to change.
     Noted(Box<Noted>),
-    /// This place is about to be put back, as the plan of the turn has it.
-    Restoring {
-        /// Which change of the plan, counted from 0.
-        change: usize,
-        /// Where.
-        path: String,
-    },
-    /// That was done with all of them but these.
-    Restored {
-        /// What could not be put back, and why.
-        left: Vec<(String, String)>,
-    },
-    /// This step of it came to that.
-    Result {
-        /// Which step, counted from 0.
-        step: usize,
-        /// What.
-        outcome: Box<Outcome>,
-    },
-    /// The turn is decided: all that follows can be done again.
+    /// A change of the undo plan is about to be made at this path.
+    Restoring { change: usize, path: String },
+    /// The undo plan was carried out, except for these paths, each with the reason.
+    Restored { left: Vec<(String, String)> },
+    /// A step has this outcome.
+    Result { step: usize, outcome: Box<Outcome> },
+    /// The turn is decided: all that follows can be repeated.
     Commit(Box<Commit>),
-    /// All that follows from the turn was done.
+    /// All that follows from the turn is done.
     End,
 }
 
@@ -79,33 +57,32 @@ pub enum Record {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Begin {
-    /// Whose turn it is, as it is before it.
+    /// The session before the turn.
     pub session: Session,
-    /// The name that the reply was dropped under.
+    /// The file name of the reply.
     pub name: String,
-    /// Its name among the claimed.
+    /// Its file name once claimed.
     pub claim: String,
-    /// Which file it was.
+    /// Identifies the file.
     pub file: FileId,
-    /// Its text, whole.
+    /// The text of the file.
     pub text: String,
-    /// Its steps, as the program that began the turn read them; none where the turn goes on that
-    /// waited, since the session has them.
+    /// The steps, as the program that began the turn parsed them. A turn that continues after a question
+    /// has none, since they are in the session.
     pub steps: Vec<Step>,
-    /// The policy that it is carried out under.
+    /// The policy of the turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
-    /// Where the file is that began it.
+    /// The folder of the file.
     #[serde(default)]
     pub folder: Folder,
-    /// The guest that it is carried out in; None for this machine.
+    /// The guest that executes the turn; None for this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<String>,
-    /// What the person decided, where the turn goes on that waited for it. Then the file, if there is
-    /// one, and its text are what they said it with.
+    /// The decision after which the turn continues; then the file and its text, if any, are its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
-    /// What is taken back, where that is all that the turn does.
+    /// Present if the turn is an undo or a redo.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoing: Option<Undoing>,
 }
@@ -114,35 +91,35 @@ pub struct Begin {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Undoing {
-    /// The plan: which places become what.
+    /// The plan: the new state of each place.
     pub plan: BlobId,
-    /// The turns that are taken back, or done again, by their sequences.
+    /// The turns that are undone or redone, by their sequence numbers.
     pub turns: Vec<u32>,
-    /// The undo that is taken back, if it is a redo.
+    /// The undo that a redo takes back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redid: Option<u32>,
-    /// Why, in the person's words.
+    /// The person's reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The summary of the session that was complete and is taken up again by it.
+    /// The summary of a complete session that this reopens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reopened: Option<String>,
-    /// The summary of the session that is complete again after it.
+    /// The summary of a session that this completes again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completes: Option<String>,
-    /// What the turns changed that rules leave out, which stays as it is.
+    /// Changes of ignored files in these turns, which stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignored: Option<Ignored>,
 }
 
-/// Where a file was dropped.
+/// The folder of a file that began a turn.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Folder {
-    /// Among the replies.
+    /// The inbox.
     #[default]
     Inbox,
-    /// Among the approvals.
+    /// The folder of approvals.
     Approvals,
     /// There is no file.
     Nowhere,
@@ -157,16 +134,14 @@ impl Begin {
         }
     }
 
-    /// What was known when it began: where a turn goes on that waited, what it had come to.
+    /// The outcomes from before the question, by step. Files to show are read again at the end.
     pub fn known(&self) -> BTreeMap<usize, Outcome> {
         let earlier = self.session.pending.iter().flat_map(|pending| &pending.outcomes);
-        // What is to be shown is shown as it is in the end.
-        let done =
-            |(_, outcome): &(usize, &Outcome)| !matches!(outcome.detail, Detail::ReadLater { .. });
-        earlier.enumerate().filter(done).map(|(n, outcome)| (n, outcome.clone())).collect()
+        let is_final = |outcome: &Outcome| !matches!(outcome.detail, Detail::ReadLater { .. });
+        earlier.cloned().enumerate().filter(|(_, outcome)| is_final(outcome)).collect()
     }
 
-    /// Whether it only notes what was decided about a run, which is taken up later.
+    /// Whether it only records the decision about a run, which is resumed later.
     pub fn is_decision_alone(&self) -> bool {
         let pending = self.session.pending.as_ref();
         self.session.run.is_some()
@@ -174,7 +149,7 @@ impl Begin {
             && pending.is_some_and(|pending| pending.decision.is_none())
     }
 
-    /// The name that the reply was dropped under, and what identifies its text.
+    /// The file name of the reply, and what identifies its text.
     pub fn reply(&self) -> (&str, Digest) {
         match &self.session.pending {
             Some(pending) => (&pending.reply, pending.text.clone()),
@@ -183,18 +158,17 @@ impl Begin {
     }
 }
 
-/// Which file a reply was, whatever it is called now.
+/// Identifies a file in the inbox, whatever its name is.
 ///
-/// It is looked for in the inbox alone, so its device is no part of it: devices are numbered anew at
-/// every start of a machine, and a file that came back would pass for a new one.
+/// Its device is no part of this, since devices may get new numbers when the machine starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileId {
-    /// Its number on its file system.
+    /// The inode number.
     pub inode: u64,
-    /// When it was last written, in nanoseconds since 1970.
+    /// The time of the last write, in nanoseconds since 1970.
     pub written: i128,
-    /// Its length in bytes.
+    /// The length in bytes.
     pub length: u64,
 }
 
@@ -202,16 +176,16 @@ pub struct FileId {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Commit {
-    /// The session after it.
+    /// The session after the turn.
     pub session: Session,
-    /// The outbox that was rendered; None where the session is complete, or waits for the person.
+    /// The next outbox; None where the session is complete or waits for the person.
     pub outbox: Option<Rendered>,
-    /// Whether the turn was taken up again after deaddrop had been stopped hard.
+    /// Whether the turn was continued after deaddrop had been killed.
     pub recovered: bool,
 }
 
 impl Commit {
-    /// Whether the outbox has the name that the session gives it, and lies under a plain one until then.
+    /// Whether the outbox gets the name that belongs to the session, from a plain temporary name.
     fn is_named_right(&self) -> bool {
         self.outbox.as_ref().is_none_or(|outbox| {
             let temporary = Path::new(&outbox.temporary);
@@ -221,50 +195,55 @@ impl Commit {
     }
 }
 
-/// An outbox that is written, and not yet under its name.
+/// An outbox that is written under a temporary name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rendered {
-    /// Its name.
+    /// The name that it gets.
     pub name: String,
-    /// The name that it is written under first.
+    /// The temporary name.
     pub temporary: String,
-    /// Its content.
+    /// Identifies the content.
     pub digest: Digest,
 }
 
-/// What the records of a journal come to.
+/// What the records of a journal say.
 #[derive(Debug, Default)]
 pub struct History {
-    /// The newest state of each session that the journal knows of.
+    /// The newest state of each session in the journal.
     pub states: BTreeMap<String, Session>,
-    /// The files that were carried out, or are being carried out.
+    /// The files that began a turn.
     pub files: Vec<FileId>,
-    /// What the logs say of the turns that have an end, in order, by session.
+    /// The log entries of all finished turns, by session.
     pub logged: BTreeMap<String, Vec<Entry>>,
-    /// The turn that has no end.
+    /// The turn that has no End.
     pub unfinished: Option<Unfinished>,
 }
 
-/// A turn that deaddrop was stopped in.
+/// A turn in which deaddrop was killed.
 #[derive(Debug)]
 pub struct Unfinished {
     /// How it began.
     pub begin: Begin,
-    /// What was about to be done, by step.
+    /// The intended effects, by step.
     pub intents: BTreeMap<usize, Effect>,
-    /// What stood under protected names before its first command.
+    /// What was under protected names before the first command.
     pub guard: Option<Snapshot>,
-    /// What is kept of what it was about to change.
+    /// What is stored of the places that were about to change.
     pub noted: Vec<Noted>,
-    /// What is known to have come of it, by step.
+    /// The known outcomes, by step.
     pub results: BTreeMap<usize, Outcome>,
     /// How it was decided, if it was.
     pub commit: Option<Commit>,
 }
 
 impl Unfinished {
-    /// Whether a command may have run in it.
+    fn new(begin: Begin) -> Self {
+        let (intents, results) = (BTreeMap::new(), BTreeMap::new());
+        Self { begin, intents, guard: None, noted: Vec::new(), results, commit: None }
+    }
+
+    /// Whether a command may have run.
     pub fn has_begun_command(&self) -> bool {
         self.intents.values().any(|effect| *effect == Effect::Command)
     }
@@ -274,7 +253,7 @@ impl History {
     /// Reads the records of a journal.
     ///
     /// # Errors
-    /// The number of the first record that does not fit the grammar, counted from 0.
+    /// The number of the first record that violates the grammar, counted from 0.
     pub fn read(payloads: &[String]) -> Result<Self, usize> {
         let mut history = Self::default();
         for (n, payload) in payloads.iter().enumerate() {
@@ -285,58 +264,47 @@ impl History {
     }
 
     fn add(&mut self, record: Record) -> Option<()> {
-        // Files are named by these, and a journal is believed.
-        let is_named = match &record {
-            Record::State(session) => is_id(&session.id),
-            Record::Begin(begin) => is_id(&begin.session.id),
-            Record::Commit(commit) => is_id(&commit.session.id) && commit.is_named_right(),
+        // Names of files come from these sessions.
+        let is_valid = match &record {
+            Record::State(session) => session.is_valid(),
+            Record::Begin(begin) => begin.session.is_valid(),
+            Record::Commit(commit) => commit.session.is_valid() && commit.is_named_right(),
             _ => true,
         };
-        if !is_named {
+        if !is_valid {
             return None;
         }
-        match (record, &mut self.unfinished) {
-            (Record::State(session), None) => {
-                self.states.insert(session.id.clone(), *session);
+        let Some(turn) = &mut self.unfinished else {
+            match record {
+                Record::State(session) => drop(self.states.insert(session.id.clone(), *session)),
+                Record::Begin(begin) => {
+                    self.files.push(begin.file);
+                    self.unfinished = Some(Unfinished::new(*begin));
+                }
+                _ => return None,
             }
-            (Record::Begin(begin), None) => {
-                self.files.push(begin.file);
-                self.unfinished = Some(Unfinished {
-                    begin: *begin,
-                    intents: BTreeMap::new(),
-                    guard: None,
-                    noted: Vec::new(),
-                    results: BTreeMap::new(),
-                    commit: None,
-                });
+            return Some(());
+        };
+        match (record, &turn.commit) {
+            (Record::End, Some(Commit { session, recovered, .. })) => {
+                if let Some(entry) = Entry::of(&turn.begin, session, *recovered) {
+                    self.logged.entry(session.id.clone()).or_default().push(entry);
+                }
+                self.unfinished = None;
             }
-            (Record::Intent { step, effect }, Some(turn)) if turn.commit.is_none() => {
-                turn.intents.insert(step, effect);
-            }
-            (Record::Guard(snapshot), Some(turn)) if turn.commit.is_none() => {
-                turn.guard = Some(*snapshot);
-            }
-            (Record::Noted(noted), Some(turn)) if turn.commit.is_none() => turn.noted.push(*noted),
-            // What stands in each place tells more.
-            (Record::Restoring { .. } | Record::Restored { .. }, Some(turn))
-                if turn.commit.is_none() && turn.begin.undoing.is_some() => {}
-            (Record::Result { step, outcome }, Some(turn)) if turn.commit.is_none() => {
-                turn.results.insert(step, *outcome);
-            }
-            (Record::Commit(commit), Some(turn)) => {
+            (Record::Commit(commit), _) => {
                 self.states.insert(commit.session.id.clone(), commit.session.clone());
                 turn.commit = Some(*commit);
             }
-            (Record::End, unfinished)
-                if unfinished.as_ref().is_some_and(|t| t.commit.is_some()) =>
-            {
-                let turn = unfinished.take();
-                if let Some(Unfinished { begin, commit: Some(commit), .. }) = turn
-                    && let Some(entry) = Entry::of(&begin, &commit.session, commit.recovered)
-                {
-                    self.logged.entry(commit.session.id).or_default().push(entry);
-                }
+            (Record::Intent { step, effect }, None) => drop(turn.intents.insert(step, effect)),
+            (Record::Guard(snapshot), None) => turn.guard = Some(*snapshot),
+            (Record::Noted(noted), None) => turn.noted.push(*noted),
+            (Record::Result { step, outcome }, None) => {
+                turn.results.insert(step, super::state::upgrade(*outcome));
             }
+            // The places themselves say more.
+            (Record::Restoring { .. } | Record::Restored { .. }, None)
+                if turn.begin.undoing.is_some() => {}
             _ => return None,
         }
         Some(())

@@ -1,4 +1,4 @@
-//! Sessions on disk: one readable JSON file each, `sessions/{id}.json`, written whole.
+//! Sessions on disk: a readable JSON file each, `sessions/{id}.json`, written atomically.
 
 use std::fs;
 use std::io;
@@ -25,19 +25,13 @@ impl Store {
 
     /// The session with this id.
     pub fn load(&self, id: &str) -> Result<Session> {
-        if !is_id(id) {
-            return Err(Error::no_session(id, &self.folder));
-        }
-        self.load_stem(id)
+        if is_id(id) { self.load_stem(id) } else { Err(Error::no_session(id, &self.folder)) }
     }
 
-    /// The session, or the run, whose files have this name.
+    /// The session, or the run, with this stem of its file names.
     pub fn load_stem(&self, stem: &str) -> Result<Session> {
-        let id = match run_id(stem) {
-            Some(id) => id,
-            None if is_id(stem) => stem,
-            None => return Err(Error::no_session(stem, &self.folder)),
-        };
+        let id = run_id(stem).or(Some(stem).filter(|id| is_id(id)));
+        let id = id.ok_or_else(|| Error::no_session(stem, &self.folder))?;
         let path = self.path(stem);
         match atomic::read_own(&path) {
             Ok(bytes) => read(&bytes, id).map_err(|problem| Error::damaged_session(&path, problem)),
@@ -48,17 +42,17 @@ impl Store {
         }
     }
 
-    /// Whether nothing has that id yet.
+    /// Whether no session and no run has this id.
     pub fn is_free(&self, id: &str) -> bool {
         !self.path(id).exists() && !self.path(&run_stem(id)).exists()
     }
 
-    /// Writes a session, over what stood there of it. Its secret is nobody else's business.
+    /// Writes a session to disk, readable only by its owner since it contains the secret key.
     pub fn save(&self, session: &Session) -> Result<()> {
         atomic::write_private(&self.path(&session.stem()), &write(session))
     }
 
-    /// Writes a session that the journal holds, too: so it need not be on disk at once.
+    /// Writes a session without a sync, where the journal has it, too.
     pub fn save_soon(&self, session: &Session) -> Result<()> {
         atomic::write_soon(&self.path(&session.stem()), &write(session))
     }
@@ -68,54 +62,49 @@ impl Store {
         Ok(self.stems()?.into_iter().filter(|stem| is_id(stem)).collect())
     }
 
-    /// The names of all runs, in no order.
+    /// The stems of all runs, in no order.
     pub fn runs(&self) -> Result<Vec<String>> {
-        Ok(self.stems()?.into_iter().filter(|stem| run_id(stem).is_some()).collect())
+        Ok(self.stems()?.into_iter().filter(|stem| !is_id(stem)).collect())
     }
 
-    /// All sessions and runs that wait for the person to approve something, the longest first.
+    /// All sessions and runs that wait for an approval, the longest waiting first.
     pub fn pending(&self) -> Result<Vec<Session>> {
-        let mut pending: Vec<Session> = Vec::new();
-        for stem in self.stems()? {
-            if let Ok(session) = self.load_stem(&stem)
-                && session.pending.is_some()
-            {
-                pending.push(session);
-            }
-        }
+        let stems = self.stems()?;
+        let loaded = stems.iter().filter_map(|stem| self.load_stem(stem).ok());
+        let mut pending: Vec<Session> =
+            loaded.filter(|session| session.pending.is_some()).collect();
         pending.sort_by_key(|session| (session.updated_at, session.id.clone()));
         Ok(pending)
     }
 
-    /// Removes what is left of a run.
+    /// Removes the file of a run.
     pub fn remove(&self, stem: &str) -> Result<()> {
         let path = self.path(stem);
         fs::remove_file(&path).map_err(|e| Error::io("remove", &path, e))
     }
 
-    /// What the files of sessions and runs are named by.
+    /// The stems of all sessions and runs.
     fn stems(&self) -> Result<Vec<String>> {
+        let fail = |e| Error::io("list", &self.folder, e);
+        let entries = match fs::read_dir(&self.folder) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(fail)?,
+        };
         let mut stems = Vec::new();
-        for entry in walkdir::WalkDir::new(&self.folder).min_depth(1).max_depth(1) {
-            let entry = match entry {
-                Ok(entry) => entry,
-                Err(e) if e.io_error().is_some_and(|e| e.kind() == io::ErrorKind::NotFound) => {
-                    break;
-                }
-                Err(e) => return Err(Error::io("list", &self.folder, e.into())),
-            };
-            let name = entry.file_name().to_string_lossy();
-            let known = |stem: &&str| is_id(stem) || run_id(stem).is_some();
-            stems.extend(name.strip_suffix(".json").filter(known).map(str::to_owned));
+        for entry in entries {
+            let name = entry.map_err(fail)?.file_name();
+            let stem = name.to_str().and_then(|name| name.strip_suffix(".json"));
+            let stem = stem.filter(|stem| is_id(stem) || run_id(stem).is_some());
+            stems.extend(stem.map(str::to_owned));
         }
         Ok(stems)
     }
 
-    /// All sessions, the newest first; with them those whose files are damaged.
+    /// All sessions, the newest first, and the errors of those whose files are damaged.
     pub fn list(&self) -> Result<(Vec<Session>, Vec<Error>)> {
         let (mut found, mut damaged) = (Vec::new(), Vec::new());
         for id in self.ids()? {
-            // Sessions' own times are whole seconds; the file's tells more.
+            // The time of the file is more precise than the session's whole seconds.
             let written = fs::metadata(self.path(&id)).and_then(|found| found.modified()).ok();
             match self.load(&id) {
                 Ok(session) => found.push((written, session)),
@@ -129,39 +118,30 @@ impl Store {
         Ok((found.into_iter().map(|(_, session)| session).collect(), damaged))
     }
 
-    /// The named session, or the only open one.
+    /// The session with this id, or without one the only open session. It must not be complete.
     pub fn choose(&self, id: Option<&str>) -> Result<Session> {
-        let session = match id {
-            Some(id) => self.load(id)?,
-            None => {
-                let (sessions, mut damaged) = self.list()?;
-                let newest = sessions.first().map(|session| session.id.clone());
-                let mut open: Vec<Session> =
-                    sessions.into_iter().filter(|session| !session.is_complete).collect();
-                match (open.len(), damaged.len()) {
-                    (0, 0) => return Err(Error::no_open_session(&self.folder, newest)),
-                    (0, _) => return Err(damaged.remove(0)),
-                    (1, 0) => open.remove(0),
-                    // A damaged one may be open, too.
-                    _ => {
-                        let mut ids: Vec<String> =
-                            open.into_iter().map(|session| session.id).collect();
-                        if !damaged.is_empty() {
-                            ids.push("and a damaged one, see `deaddrop sessions`".to_owned());
-                        }
-                        return Err(Error::several_sessions(ids));
-                    }
-                }
-            }
-        };
-        if session.is_complete {
-            return Err(Error::complete(&session.id));
+        if let Some(id) = id {
+            let session = self.load(id)?;
+            return if session.is_complete { Err(Error::complete(id)) } else { Ok(session) };
         }
-        Ok(session)
+        let (mut sessions, mut damaged) = self.list()?;
+        let newest = sessions.first().map(|session| session.id.clone());
+        sessions.retain(|session| !session.is_complete);
+        match (sessions.len(), damaged.len()) {
+            (0, 0) => Err(Error::no_open_session(&self.folder, newest)),
+            (0, _) => Err(damaged.remove(0)),
+            (1, 0) => Ok(sessions.remove(0)),
+            // A damaged one may be open, too.
+            _ => {
+                let mut ids: Vec<String> = sessions.into_iter().map(|session| session.id).collect();
+                let hint = "and a damaged one, see `deaddrop sessions`".to_owned();
+                ids.extend((!damaged.is_empty()).then_some(hint));
+                Err(Error::several_sessions(ids))
+            }
+        }
     }
 
-    /// The incomplete sessions, the newest first. Where there is none, but a damaged file that may
-    /// be one, that is an error.
+    /// The open sessions, the newest first. Fails if there is none but a damaged file, which may be one.
     pub fn open_sessions(&self) -> Result<Vec<Session>> {
         let (mut sessions, damaged) = self.list()?;
         sessions.retain(|session| !session.is_complete);
@@ -176,7 +156,8 @@ impl Store {
     }
 }
 
-/// A session's file: the session, and the paths that the tag protocol's "Session Management" names.
+/// The content of a session's file: the session, and the paths that the tag protocol's "Session
+/// Management" names.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SessionFile<'a> {
@@ -197,6 +178,9 @@ fn read(bytes: &[u8], id: &str) -> Result<Session, String> {
     let session: Session = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
     if session.id != id {
         return Err(format!("it says that it is session '{}'", session.id));
+    }
+    if !session.is_valid() {
+        return Err("it has no secret key".to_owned());
     }
     Ok(session)
 }

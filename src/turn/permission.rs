@@ -1,84 +1,87 @@
-//! Whether an operation may be tried: by the policy, and by what the person decided about it.
+//! Whether an operation may be executed: what the policy says about it, and what the person decided.
 
-use super::{Asking, Course};
+use super::{Asking, TurnInput};
+use crate::config::Policy;
 use crate::error::Result;
 use crate::place::Place;
-use crate::policy::{Ask, Decision, Denial, Opens};
-use crate::protocol::{Digest, Failure, FailureKind, Operation, Step};
+use crate::policy::{self, Access, Ask, Decision, Denial, Opens};
+use crate::protocol::{
+    Change, Digest, Failure, FailureKind, Operation, Part, Reading, RelPath, ShellCommand, Step,
+};
 use crate::session::{Question, Verdict};
 use crate::text::named;
+use crate::workspace::Look;
 
-/// What came of seeking it.
-pub(super) enum Sought {
-    /// It may, and that is open to it; with what is to be told of it.
-    Given(Opens, Option<String>),
+/// Whether an operation may be executed.
+pub(super) enum Permission {
+    /// It may, with these rights; perhaps with a warning.
+    Granted(Opens, Option<String>),
     /// It may not.
-    Refused(Failure),
+    Denied(Failure),
     /// The person is asked first.
     Asked(Box<Question>),
 }
 
-/// Seeks it for step `n`.
+/// Seeks permission for step `n`. An approval is valid for the operation and the state of what it changes.
 pub(super) fn seek(
-    course: &Course,
+    input: &TurnInput,
     n: usize,
     step: &Step,
     operation: &Operation,
     place: &dyn Place,
-) -> Result<Sought> {
-    let verdict = course.verdict.filter(|verdict| verdict.question.step == n);
+) -> Result<Permission> {
+    let verdict = input.verdict.filter(|verdict| verdict.question.step == n);
     if let Some(verdict) = verdict.filter(|verdict| !verdict.approved) {
-        return Ok(Sought::Refused(denied_by_person(verdict, operation)));
+        return Ok(Permission::Denied(denied_by_person(verdict, operation)));
     }
-    let ask = match (course.judge)(operation, place)? {
-        Decision::Allow => return Ok(Sought::Given(Opens::default(), None)),
-        Decision::Deny(denial) => return Ok(Sought::Refused(denied(denial))),
+    let ask = match (input.judge)(operation, place)? {
+        Decision::Allow => return Ok(Permission::Granted(Opens::default(), None)),
+        Decision::Deny(Denial { reason, suggestion, .. }) => {
+            let failure = Failure::new(FailureKind::Denied, reason);
+            return Ok(Permission::Denied(Failure { suggestion, ..failure }));
+        }
         Decision::Ask(ask) => ask,
     };
     let digest = binding(operation, place)?;
-    let name = match (course.asking, verdict) {
+    let name = match (input.asking, verdict) {
         (Asking::Foretells, _) => {
             let told = format!("the user is asked before this: {}", ask.reason);
-            return Ok(Sought::Given(ask.opens, Some(told)));
+            return Ok(Permission::Granted(ask.opens, Some(told)));
         }
         (_, Some(Verdict { question, .. }))
             if question.digest == digest && question.ask.opens == ask.opens =>
         {
-            return Ok(Sought::Given(ask.opens, None));
+            return Ok(Permission::Granted(ask.opens, None));
         }
         (Asking::Stops(name), _) => name,
     };
-    // What was approved stands no more as it stood then.
     let reason = match verdict {
-        Some(_) => format!("{CHANGED}: {}", ask.reason),
+        // The approval was for another state.
+        Some(_) => format!("It has changed since it was approved: {}", ask.reason),
         None => ask.reason,
     };
-    Ok(Sought::Asked(Box::new(Question {
+    Ok(Permission::Asked(Box::new(Question {
         step: n,
         id: name(n),
         kind: step.kind(),
         ask: Ask { reason, ..ask },
         digest,
-        at: (course.now)(),
+        at: (input.now)(),
     })))
 }
 
-/// Said before the reason where an approval came too late.
-const CHANGED: &str = "It has changed since it was approved";
-
-/// What an approval is bound to: the operation, and what it would change as it stands now.
+/// Identifies the operation and the present state of what it would change.
 ///
 /// # Panics
 /// Never: texts and numbers always become JSON.
 fn binding(operation: &Operation, place: &dyn Place) -> Result<Digest> {
     let mut bytes = serde_json::to_vec(operation).expect("texts and numbers become JSON");
     bytes.push(0);
-    // Which file or folder that is: links may lead elsewhere by then.
+    // Links may lead elsewhere later.
     if let Some(real) = place.place_of(operation)? {
         bytes.extend_from_slice(real.as_str().as_bytes());
     }
     bytes.push(0);
-    // And where to.
     if let Operation::Move { .. } = operation
         && let Some(to) = place.look(operation)?.and_then(|look| look.moved?.to)
     {
@@ -91,11 +94,6 @@ fn binding(operation: &Operation, place: &dyn Place) -> Result<Digest> {
     Ok(Digest::of(&bytes))
 }
 
-fn denied(denial: Denial) -> Failure {
-    let Denial { reason, suggestion, .. } = denial;
-    Failure { suggestion, ..Failure::new(FailureKind::Denied, reason) }
-}
-
 fn denied_by_person(verdict: &Verdict, operation: &Operation) -> Failure {
     let what = match (operation, operation.path()) {
         (Operation::Run(run), _) => named(&run.command),
@@ -104,4 +102,137 @@ fn denied_by_person(verdict: &Verdict, operation: &Operation) -> Failure {
     };
     let why = verdict.reason.as_ref().map_or(String::new(), |reason| format!(": {reason}"));
     Failure::new(FailureKind::Denied, format!("The user denied {what}{why}"))
+}
+
+/// The decision of `policy` about an operation in `place`: about the path as written, about the file that
+/// links lead to, and about protected names. `guarded` says whether commands cannot change protected names.
+pub fn judge(
+    policy: &Policy,
+    guarded: bool,
+    operation: &Operation,
+    place: &dyn Place,
+) -> Result<Decision> {
+    if let Operation::Run(run) = operation {
+        let decision = policy::run(policy, run, guarded);
+        let denied = new_repository(&decision, run, place)?;
+        return Ok(denied.map_or(decision, Decision::Deny));
+    }
+    let access = match operation {
+        Operation::Message { .. } | Operation::Done { .. } | Operation::Run(_) => {
+            return Ok(Decision::Allow);
+        }
+        Operation::List { path: None } | Operation::Search { path: None, .. } => {
+            return Ok(policy::folder(policy, None));
+        }
+        Operation::Create { .. } | Operation::Edit { .. } | Operation::Move { .. } => Access::Write,
+        Operation::Delete { .. } => Access::Delete,
+        Operation::Read { .. } | Operation::List { .. } | Operation::Search { .. } => Access::Read,
+    };
+    let (Some(path), Some(look)) = (operation.path(), place.look(operation)?) else {
+        return Ok(Decision::Allow);
+    };
+    let size = match operation {
+        Operation::Create { content, .. } => Some(content.as_bytes().len() as u64),
+        Operation::Edit { change, .. } => look.size.map(|size| size_after(change, size)),
+        _ => look.size,
+    };
+    let judge_path = |path: &RelPath| match operation {
+        // Only a file has a size.
+        Operation::List { .. } | Operation::Search { .. } if size.is_none() => {
+            policy::folder(policy, Some(path))
+        }
+        _ => policy::path(policy, access, path, size),
+    };
+    let real = look.real.as_ref().filter(|real| *real != path);
+    let decision = match operation {
+        Operation::Move { path, to } => of_move(policy, path, to, &look),
+        _ => real.map(judge_path).into_iter().fold(judge_path(path), Decision::stricter),
+    };
+    if !look.protected || access == Access::Read {
+        return Ok(decision);
+    }
+    let leads = real.map_or(String::new(), |real| format!(" leads to '{real}', which"));
+    Ok(decision.stricter(Decision::Ask(Ask {
+        reason: match operation {
+            Operation::Move { path, to } => format!(
+                "Moving '{path}' to '{to}' changes what only the user may write, since others act on it"
+            ),
+            _ => format!(
+                "'{path}'{leads} is for the user alone to write, since others act on such files"
+            ),
+        },
+        policy: "files.protected".to_owned(),
+        opens: Opens { protected: true, repository: false },
+    })))
+}
+
+/// The denial of a command that would make a new repository in the workspace. An approval would be of no
+/// use, since the repository would be removed after the command.
+fn new_repository(
+    decision: &Decision,
+    run: &ShellCommand,
+    place: &dyn Place,
+) -> Result<Option<Denial>> {
+    let Decision::Ask(Ask { opens: Opens { repository: true, .. }, .. }) = decision else {
+        return Ok(None);
+    };
+    let cwd = run.cwd.as_ref().map_or(".", |cwd| cwd.as_str());
+    let Some(made) = policy::git::inits(&run.command) else { return Ok(None) };
+    for part in [".git", ".git/HEAD"] {
+        let Ok(path) = RelPath::parse(&format!("{cwd}/{made}/{part}")) else { return Ok(None) };
+        let read = Operation::Read { path, reading: Reading::Later(Part::default()) };
+        // Otherwise there is a repository, a worktree or a submodule, or nobody knows.
+        let is_new = place
+            .look(&read)?
+            .is_some_and(|look| look.protected && look.real.is_some() && look.size.is_none());
+        if !is_new {
+            return Ok(None);
+        }
+    }
+    Ok(Some(Denial {
+        reason: "Making a repository in the workspace is for the user: one that a command makes is put away after it"
+            .to_owned(),
+        policy: policy::REPOSITORY.to_owned(),
+        suggestion: Some(
+            "Leave git init out, and ask the user to run it where a repository is wanted; once it is there, git add and git commit are asked about"
+                .to_owned(),
+        ),
+    }))
+}
+
+/// The decision about a move: each file is deleted in its old place and written in the new one.
+fn of_move(policy: &Policy, path: &RelPath, to: &RelPath, look: &Look) -> Decision {
+    let moved = look.moved.as_deref();
+    let froms = [Some(path), look.real.as_ref()];
+    let tos = [Some(to), moved.and_then(|moved| moved.to.as_ref())];
+    let mut strictest = Decision::Allow;
+    for (access, ends) in [(Access::Delete, froms), (Access::Write, tos)] {
+        let mut ends: Vec<&RelPath> = ends.into_iter().flatten().collect();
+        ends.dedup();
+        for end in ends {
+            strictest = strictest.stricter(policy::path(policy, access, end, look.size));
+            for (rest, size) in moved.iter().flat_map(|moved| &moved.files) {
+                // A path that is not valid cannot be moved to.
+                let Ok(file) = RelPath::parse(&format!("{end}/{rest}")) else { continue };
+                strictest = strictest.stricter(policy::path(policy, access, &file, Some(*size)));
+                if matches!(strictest, Decision::Deny(_)) {
+                    return strictest;
+                }
+            }
+        }
+    }
+    strictest
+}
+
+/// The least size of a file after an edit.
+fn size_after(change: &Change, size: u64) -> u64 {
+    match change {
+        // The size of the old lines is unknown without reading them.
+        Change::Lines { with, .. } => with.len() as u64,
+        Change::First(replacements) | Change::Once(replacements) => {
+            replacements.iter().fold(size, |size, replacement| {
+                (size + replacement.new.len() as u64).saturating_sub(replacement.old.len() as u64)
+            })
+        }
+    }
 }

@@ -144,7 +144,7 @@ fn an_end_on_condition_counts_as_the_last_of_its_reply_only() {
         let base = Base::with_session();
         let outbox = base.apply(&format!("{END}{behind}"));
         let told = format!(
-            "[FAILED] DONE: not counted: 1 operation stands behind it ({named} of the reply), so the session goes on"
+            "[FAILED] DONE: not counted: 1 operation comes after it ({named} of the reply), so the session goes on"
         );
         assert!(outbox.contains(&told), "{outbox}");
         assert_eq!(outbox.contains("send again from block 2"), !made, "{outbox}");
@@ -162,4 +162,43 @@ fn an_end_on_condition_counts_as_the_last_of_its_reply_only() {
     let done = base.run_with(&["apply"], format!("{end}{run}")).ok();
     assert!(done.stderr.contains("is complete"), "{done:?}");
     assert!(!base.at("workspace/a").exists());
+}
+
+#[test]
+fn an_end_that_does_not_count_is_the_same_in_outbox_session_file_and_log() {
+    let base = Base::with_session();
+    let reply = "[RUN_COMMAND]\nexit 3\n[/RUN_COMMAND]\n[DONE if=\"ok\"]\nAll is well.\n[/DONE]\n";
+    let turn = base.run_with(&["apply", "--json"], reply).ok();
+    let why = "not counted: 1 operation before it failed (RUN_COMMAND on line 1 of the reply), so the session goes on";
+    let results = |value: &serde_json::Value, name: &str| -> Vec<(String, bool, String)> {
+        let of = |result: &serde_json::Value| {
+            let text = |field: &str| result[field].as_str().unwrap().to_owned();
+            (text("command"), result["success"].as_bool().unwrap(), text("summary"))
+        };
+        value[name].as_array().unwrap().iter().map(of).collect()
+    };
+    let expected = [
+        ("RUN_COMMAND".to_owned(), false, "Ran 'exit 3' (exit code 3)".to_owned()),
+        ("DONE".to_owned(), false, why.to_owned()),
+    ];
+    let last = turn.stdout.lines().last().unwrap();
+    assert_eq!(results(&serde_json::from_str(last).unwrap(), "results"), expected);
+    assert!(base.outbox(2).contains(&format!("\n[FAILED] DONE: {why}\n")), "{}", base.outbox(2));
+    let session = base.read(&format!("sessions/{ID}.json"));
+    let session: serde_json::Value = serde_json::from_str(&session).unwrap();
+    assert_eq!(results(&session, "lastResults"), expected);
+    let ineffective = &session["lastResults"][1]["outcome"];
+    let detail = serde_json::json!({"ineffective": {"summary": "All is well.", "reason": why}});
+    assert_eq!(
+        (&ineffective["detail"], &ineffective["warnings"]),
+        (&detail, &serde_json::Value::Null)
+    );
+    assert_eq!((&session["isComplete"], &session["sequenceNumber"]), (&false.into(), &2.into()));
+    let log = base.run(&["log", "--json"]).ok().stdout;
+    let entry: serde_json::Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();
+    let numbers = ["commands", "operations", "failed"].map(|name| entry[name].as_u64().unwrap());
+    assert_eq!((numbers, &entry["isComplete"]), ([2, 1, 2], &false.into()));
+    // The same text once more is a duplicate.
+    let again = base.run_with(&["apply"], reply).with_code(1);
+    assert!(again.stderr.contains("same text"), "{again:?}");
 }

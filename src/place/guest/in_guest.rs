@@ -5,9 +5,9 @@ use std::cell::RefCell;
 use super::{AGAIN, GRACE, Guest, PATIENCE, Terms, sane};
 use crate::config::Files;
 use crate::error::{Error, Result};
-use crate::place::{Coming, Left, Place, fault_of, lost, shorter_than_asked, told};
+use crate::place::{Left, Place, WriteAhead, fault_of, lost, shorter_than_asked, told};
 use crate::policy::Opens;
-use crate::protocol::rpc::{
+use crate::protocol::jsonrpc::{
     Fault, FindAsked, FoundThere, LookAt, LookedAt, READ_LIMIT, Readable, ResultOf, State,
     StepAsked, without_content,
 };
@@ -61,10 +61,10 @@ impl<'a> InGuest<'a> {
         &mut self,
         operation: &Operation,
         opens: Opens,
-        before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
+        before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Option<Detail>> {
         let (key, state) = (self.key(), self.guest.state());
-        before(Coming::Effect(&Effect::Guest { key: key.clone(), state: state.clone() }))?;
+        before(WriteAhead::Effect(&Effect::Guest { key: key.clone(), state: state.clone() }))?;
         self.carry_out(operation, opens, &key, state)
     }
 
@@ -80,7 +80,7 @@ impl<'a> InGuest<'a> {
         let mut operation = operation.clone();
         let mut patience = PATIENCE;
         if let Operation::Run(run) = &mut operation {
-            let given = (self.terms.timeout)(run.timeout);
+            let given = (self.terms.timeout)(run.wanted_timeout());
             run.timeout = Some(given);
             patience = given + GRACE;
         }
@@ -147,7 +147,7 @@ impl Place for InGuest<'_> {
         &mut self,
         operation: &Operation,
         opens: Opens,
-        before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
+        before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         self.looked.take();
         match operation {

@@ -12,7 +12,7 @@ use super::{AGAIN, GRACE, Guest, Kind, PATIENCE, plain, sane};
 use crate::client::{Client, Gone};
 use crate::config::Way;
 use crate::error::{Error, Result};
-use crate::protocol::rpc::{
+use crate::protocol::jsonrpc::{
     About, AboutAsked, Fault, FindAsked, FoundThere, Key, Pong, State, StepAsked, VERSION, Written,
 };
 
@@ -234,7 +234,7 @@ impl Guest {
             // Said again: the first may overtake what it is to end.
             let tell = self.is_interrupted() && told.is_none_or(|told| told.elapsed() >= AGAIN);
             told = if tell { Some(Instant::now()) } else { told };
-            tell.then(|| crate::protocol::rpc::request(None, "interrupt", &key))
+            tell.then(|| crate::protocol::jsonrpc::request(None, "interrupt", &key))
         })
     }
 

@@ -21,7 +21,7 @@ use crate::client::Client;
 use crate::config;
 use crate::error::Result;
 use crate::program::Programs;
-use crate::protocol::rpc::{About, ContentsOf, ReadOf};
+use crate::protocol::jsonrpc::{About, ContentsOf, ReadOf};
 use crate::protocol::{Failure, Part, RelPath};
 use crate::workspace::walk::Walk;
 use crate::workspace::{self, Contents};

@@ -1,7 +1,7 @@
 //! What a guest says, as far as it can be believed: of the sort that was asked for, no longer than it
 //! may be, and without characters that would mislead a reader.
 
-use crate::protocol::rpc::{About, LeftOutFolder, STREAM_LIMIT, Walked, WalkedFile};
+use crate::protocol::jsonrpc::{About, LeftOutFolder, STREAM_LIMIT, Walked, WalkedFile};
 use crate::protocol::{
     Capture, Change, Detail, Ending, Excerpt, Failure, FailureKind, Hit, Lines, Operation, Output,
     Part, Revision, Streams, Warning, WarningSort,
@@ -104,10 +104,10 @@ fn lines_shown(shown: &str) -> String {
 fn hits(hits: Vec<Hit>) -> Vec<Hit> {
     let mut bytes = 0;
     let hits = hits.into_iter().take(SHOWN_LINES).filter(|hit| is_path(&hit.path));
-    let hits = hits.map(|hit| Hit { text: line(&hit.text), ..hit });
+    let hits = hits.map(|hit| Hit { text: line(&hit.text), start: hit.start.min(LINE), ..hit });
     hits.take_while(|hit| {
         bytes += hit.path.len() + hit.text.len();
-        bytes <= SHOWN_BYTES
+        bytes <= 4 * SHOWN_BYTES
     })
     .collect()
 }

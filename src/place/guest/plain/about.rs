@@ -3,7 +3,7 @@
 use super::super::{Guest, sane};
 use crate::error::{Error, Result};
 use crate::machine;
-use crate::protocol::rpc::{About, ExecResult};
+use crate::protocol::jsonrpc::{About, ExecResult};
 
 /// The script, to be begun in the root. Each line that it writes begins with what it is.
 fn script(root: &str) -> String {

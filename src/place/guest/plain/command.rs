@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::sane;
-use crate::protocol::rpc::{ExecResult, STREAM_LIMIT, TRUNCATED};
+use crate::protocol::jsonrpc::{ExecResult, STREAM_LIMIT, TRUNCATED};
 use crate::protocol::{
     Capture, Ending, Execution, Output, ShellCommand, Streams, Warning, WarningSort,
 };
@@ -124,5 +124,5 @@ fn first(mut text: String, limit: usize) -> Capture {
     };
     let left_out = text[end..].chars().count() as u64;
     text.truncate(end);
-    Capture { head: text, left_out, tail: String::new() }
+    Capture { head: text, left_out, ..Capture::default() }
 }

@@ -3,7 +3,7 @@
 use super::super::{Guest, PATIENCE, sane};
 use super::answer;
 use crate::error::Result;
-use crate::protocol::rpc::{
+use crate::protocol::jsonrpc::{
     Entries, ExecResult, Fault, FileContent, FileEntry, ListDir, ReadFile, WriteFile, Written,
 };
 use crate::protocol::{Detail, Digest, Existing, Failure, FileEffect, Operation, RelPath};

@@ -22,9 +22,9 @@ use std::time::Instant;
 use super::{GRACE, Guest, PATIENCE, Terms, sane};
 use crate::error::Result;
 use crate::place::here::left_by;
-use crate::place::{Coming, Left, Place, fault_of, told};
+use crate::place::{Left, Place, WriteAhead, fault_of, told};
 use crate::policy::Opens;
-use crate::protocol::rpc::{Exec, ExecResult, Fault, READ_LIMIT};
+use crate::protocol::jsonrpc::{Exec, ExecResult, Fault, READ_LIMIT};
 use crate::protocol::{
     Detail, Digest, Effect, Failure, MoveLook, Operation, Part, Reading, RelPath, ShellCommand,
     Warning,
@@ -118,7 +118,7 @@ impl<'a> InPlain<'a> {
     fn run(
         &mut self,
         run: &ShellCommand,
-        before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
+        before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         if let Some(fault) = fault_of(run).or_else(|| command::fault_of_names(run)) {
             return Ok(Failure::execution(fault).into());
@@ -128,12 +128,12 @@ impl<'a> InPlain<'a> {
         {
             return Ok(failure.into());
         }
-        let given = (self.terms.timeout)(run.timeout);
+        let given = (self.terms.timeout)(run.wanted_timeout());
         let folder = run.cwd.as_ref().map_or("", RelPath::as_str);
         let cmd = command::script(run, &self.guest.word_of(folder), given);
         // What cannot be asked for is not begun: it would be told as interrupted.
         self.guest.meet()?;
-        before(Coming::Effect(&Effect::Command))?;
+        before(WriteAhead::Effect(&Effect::Command))?;
         let patience = (given + 2 * GRACE).max(command::LEAST);
         let begun = Instant::now();
         let ran = self.guest.once::<ExecResult>("exec", &Exec { cmd }, patience)?;
@@ -155,7 +155,7 @@ impl Place for InPlain<'_> {
         &mut self,
         operation: &Operation,
         opens: Opens,
-        before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
+        before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         let path = match operation {
             Operation::Run(run) => return self.run(run, before),
@@ -197,7 +197,7 @@ impl Place for InPlain<'_> {
         Ok(match files::plan(self.guest, operation, path)? {
             Ok(plan) => {
                 self.guest.meet()?;
-                before(Coming::Effect(&Effect::File(Box::new(plan.effect.clone()))))?;
+                before(WriteAhead::Effect(&Effect::File(Box::new(plan.effect.clone()))))?;
                 plan.execute(self.guest)?
             }
             Err(failure) => failure.into(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::command::execution;
 use super::walk::{Bounds, Which, within};
 use super::{about, command};
-use crate::protocol::rpc::{ExecResult, FileEntry};
+use crate::protocol::jsonrpc::{ExecResult, FileEntry};
 use crate::protocol::{Ending, Output, ShellCommand, Streams};
 use crate::workspace::walk::Count;
 

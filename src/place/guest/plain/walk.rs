@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::super::Guest;
 use super::files::{content, entry, list};
 use crate::error::Result;
-use crate::protocol::rpc::FileEntry;
+use crate::protocol::jsonrpc::FileEntry;
 use crate::protocol::{Detail, RelPath, Warning, WarningSort};
 use crate::text::{count, visible_line};
 use crate::workspace::products::is_named_product;

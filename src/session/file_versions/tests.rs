@@ -1,5 +1,7 @@
 //! What is known of files after replies and outboxes.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::protocol::{Change, Existing, Failure, Fresh, Revision};
 
@@ -11,21 +13,21 @@ fn whole(text: &str) -> Seen {
     Seen::whole(text.as_bytes())
 }
 
-fn seen(files: &[(&str, &str)]) -> SeenFiles {
-    let mut all = SeenFiles::default();
-    files.iter().for_each(|(at, text)| all.see(path(at), whole(text)));
+fn seen(files: &[(&str, &str)]) -> FileVersions {
+    let mut all = FileVersions::default();
+    files.iter().for_each(|(at, text)| all.record(path(at), whole(text)));
     all
 }
 
 /// `a`, seen whole as `old` and then in these lines as `new`.
-fn seen_in_part(lines: &[Range]) -> SeenFiles {
+fn seen_in_part(lines: &[Range]) -> FileVersions {
     let mut all = seen(&[("a", "old")]);
-    all.see_lines(&path("a"), whole("new"), lines);
+    all.record_lines(&path("a"), whole("new"), lines);
     all
 }
 
 /// In which state each line of `a` counts as seen: `o` old, `n` new, `l` later.
-fn states(all: &SeenFiles, lines: usize) -> String {
+fn states(all: &FileVersions, lines: usize) -> String {
     let state = |n| match all.get(&path("a"), (n, n)) {
         Some(seen) if *seen == whole("old") => 'o',
         Some(seen) if *seen == whole("new") => 'n',
@@ -86,10 +88,10 @@ fn step((operation, detail): (Operation, Detail)) -> (Step, Outcome) {
 }
 
 /// What is known after a reply, once it is told what came of it.
-fn after(mut all: SeenFiles, came_to: Vec<(Operation, Detail)>) -> SeenFiles {
+fn after(mut all: FileVersions, came_to: Vec<(Operation, Detail)>) -> FileVersions {
     for (step, outcome) in came_to.into_iter().map(step) {
-        all.take_in(&step, &outcome);
-        all.take_in_shown(&outcome);
+        all.apply(&step, &outcome);
+        all.record_excerpt(&outcome);
     }
     all
 }
@@ -131,35 +133,35 @@ fn a_part_of_a_file_that_changed_makes_only_that_part_known() {
     for across in [(2, 3), (5, 6), (1, 7), (5, 4)] {
         assert_eq!(all.get(&path("a"), across), Some(&whole("old")), "{across:?}");
     }
-    all.see_lines(&path("a"), whole("new"), &[(6, 6), (1, 1)]);
+    all.record_lines(&path("a"), whole("new"), &[(6, 6), (1, 1)]);
     assert_eq!(states(&all, 7), "nonnnno");
     assert_eq!(all.get(&path("a"), (4, 6)), Some(&whole("new")));
     // A third state: what was seen of the second is of no use.
-    all.see_lines(&path("a"), whole("later"), &[(2, 3)]);
+    all.record_lines(&path("a"), whole("later"), &[(2, 3)]);
     assert_eq!(states(&all, 7), "olloooo");
-    all.see(path("a"), whole("later"));
+    all.record(path("a"), whole("later"));
     assert_eq!(states(&all, 7), "lllllll");
 }
 
 #[test]
 fn a_part_of_a_file_that_did_not_change_changes_nothing() {
     let mut all = seen(&[("a", "old")]);
-    all.see_lines(&path("a"), whole("old"), &[(3, 5)]);
+    all.record_lines(&path("a"), whole("old"), &[(3, 5)]);
     assert_eq!(states(&all, 7), "ooooooo");
-    let mut part = SeenFiles::default();
-    part.see_lines(&path("a"), whole("old"), &[(3, 5)]);
+    let mut part = FileVersions::default();
+    part.record_lines(&path("a"), whole("old"), &[(3, 5)]);
     assert_eq!(states(&part, 7), "ooooooo");
     // It is as it was again, and these lines are shown so.
     let mut all = seen_in_part(&[(3, 5)]);
-    all.see_lines(&path("a"), whole("old"), &[(4, 7)]);
+    all.record_lines(&path("a"), whole("old"), &[(4, 7)]);
     assert_eq!(states(&all, 7), "oonoooo");
-    all.see_lines(&path("a"), whole("old"), &[(1, 3)]);
+    all.record_lines(&path("a"), whole("old"), &[(1, 3)]);
     assert_eq!(all.0[&path("a")].newer, None);
     // The beginning of a large file that may be what an edit made of it.
     let mut large = seen(&[("a", "old")]);
-    large.see_lines(&path("a"), Seen::of(b"ol", 3), &[(1, 1)]);
+    large.record_lines(&path("a"), Seen::of(b"ol", 3), &[(1, 1)]);
     assert_eq!(states(&large, 2), "oo");
-    large.see_lines(&path("a"), Seen::of(b"ol", 4), &[(1, 1)]);
+    large.record_lines(&path("a"), Seen::of(b"ol", 4), &[(1, 1)]);
     assert_eq!(states(&large, 2), "?o");
 }
 
@@ -185,7 +187,7 @@ fn fresh_lines_count_when_they_are_told_and_go_with_what_came_after_them() {
     // Nobody was told yet.
     let mut within = old();
     let (step, outcome) = step(refused("new", (1, 1)));
-    within.take_in(&step, &outcome);
+    within.apply(&step, &outcome);
     assert_eq!(within, old());
 }
 
@@ -193,7 +195,7 @@ fn fresh_lines_count_when_they_are_told_and_go_with_what_came_after_them() {
 fn an_edit_by_lines_moves_the_lines_that_are_known() {
     let mut all = seen_in_part(&[(2, 3), (6, 7)]);
     let (step, outcome) = step(edit_lines("new", "later", (2, 2), 3));
-    all.take_in(&step, &outcome);
+    all.apply(&step, &outcome);
     assert_eq!(states(&all, 10), "olllloollo");
     // What is seen as it stands is seen after it.
     let all = after(seen(&[("a", "old")]), vec![edit_lines("old", "new", (2, 2), 3)]);
@@ -201,7 +203,7 @@ fn an_edit_by_lines_moves_the_lines_that_are_known() {
     // It is as it was at first again: what was seen of the state between is of no use.
     let mut all = seen_in_part(&[(2, 3)]);
     let (step, outcome) = self::step(edit("old", "later"));
-    all.take_in(&step, &outcome);
+    all.apply(&step, &outcome);
     assert_eq!(states(&all, 4), "lnnl");
     // Another edit of a state that nobody saw tells of itself.
     let all = after(seen_in_part(&[(2, 3)]), vec![search("x", "later", excerpt(5..=6, 0))]);
@@ -214,32 +216,32 @@ fn what_was_not_shown_after_all_is_forgotten() {
     let outcomes: Vec<Outcome> = came_to.iter().cloned().map(|both| step(both).1).collect();
     let mut all = after(seen(&[("a", "old")]), came_to);
     assert_eq!(states(&all, 4), "lllo");
-    all.forget_shown(&outcomes);
+    all.forget_excerpts(&outcomes);
     assert_eq!(states(&all, 4), "oooo");
 }
 
 #[test]
 fn what_is_moved_is_still_seen() {
     let mut all = seen(&[("f/a", "1"), ("f/b/c", "2"), ("fa", "3"), ("g/a", "old")]);
-    all.carry_over(&path("f"), &path("g"));
+    all.rename(&path("f"), &path("g"));
     let paths: Vec<&str> = all.0.keys().map(RelPath::as_str).collect();
     assert_eq!(paths, ["fa", "g/a", "g/b/c"]);
     assert_eq!(all.get(&path("g/a"), (1, 1)), Some(&whole("1")));
-    all.carry_over(&path("fa"), &path("x"));
+    all.rename(&path("fa"), &path("x"));
     assert!(all.get(&path("fa"), (1, 1)).is_none() && all.get(&path("x"), (1, 1)).is_some());
     let mut part = seen_in_part(&[(2, 2)]);
-    part.carry_over(&path("a"), &path("b"));
+    part.rename(&path("a"), &path("b"));
     assert_eq!(part.get(&path("b"), (2, 2)), Some(&whole("new")));
 }
 
 #[test]
 fn the_oldest_is_forgotten() {
-    let mut all = SeenFiles::default();
-    for n in 0..REMEMBERED + 2 {
-        all.see(path(&format!("{n}")), Seen::whole(b""));
-        all.see_lines(&path("0"), Seen::whole(b""), &[(1, 1)]);
+    let mut all = FileVersions::default();
+    for n in 0..MAX_FILES + 2 {
+        all.record(path(&format!("{n}")), Seen::whole(b""));
+        all.record_lines(&path("0"), Seen::whole(b""), &[(1, 1)]);
     }
-    assert_eq!(all.0.len(), REMEMBERED);
+    assert_eq!(all.0.len(), MAX_FILES);
     assert!(all.get(&path("0"), (1, 1)).is_some() && all.get(&path("1"), (1, 1)).is_none());
 }
 
@@ -247,11 +249,11 @@ fn the_oldest_is_forgotten() {
 fn it_is_kept_as_json_and_that_of_the_version_before_is_read() {
     for all in [seen(&[("a", "old"), ("b", "1")]), seen_in_part(&[(2, 3), (7, 7)])] {
         let json = serde_json::to_string(&all).unwrap();
-        assert_eq!(serde_json::from_str::<SeenFiles>(&json).unwrap(), all);
+        assert_eq!(serde_json::from_str::<FileVersions>(&json).unwrap(), all);
     }
     let digest = serde_json::to_value(whole("old")).unwrap()["digest"].clone();
     let older = format!(r#"{{"a":{{"digest":{digest},"size":3,"at":4}}}}"#);
-    let read: SeenFiles = serde_json::from_str(&older).unwrap();
+    let read: FileVersions = serde_json::from_str(&older).unwrap();
     assert_eq!(states(&read, 2), "oo");
     assert_eq!(serde_json::to_string(&read).unwrap(), older);
     let part = serde_json::to_value(seen_in_part(&[(2, 3)])).unwrap();
@@ -261,30 +263,103 @@ fn it_is_kept_as_json_and_that_of_the_version_before_is_read() {
 #[test]
 fn what_is_in_doubt_is_like_nothing_that_stands_there() {
     let mut all = seen(&[("a", "1"), ("b", "2")]);
-    all.see_lines(&path("a"), Seen::whole(b"3"), &[(1, 1)]);
-    let many = (0..REMEMBERED).map(|n| path(&format!("n{n}")));
-    all.doubt(many.chain([path("a")]));
+    all.record_lines(&path("a"), Seen::whole(b"3"), &[(1, 1)]);
+    let many = (0..MAX_FILES).map(|n| path(&format!("n{n}")));
+    all.mark_outdated(many.chain([path("a")]));
     let a = all.get(&path("a"), (1, 1)).unwrap();
     assert!(!a.is(b"1") && !a.is(b"3") && !a.is(b"") && !a.fits(&Seen::whole(b"1")));
     assert!(all.get(&path("b"), (1, 1)).unwrap().is(b"2"));
-    assert!(all.get(&path("n0"), (1, 1)).is_some() && all.0.len() == REMEMBERED);
-    assert!(all.get(&path(&format!("n{}", REMEMBERED - 3)), (1, 1)).is_some());
-    assert!(all.get(&path(&format!("n{}", REMEMBERED - 2)), (1, 1)).is_none());
+    assert!(all.get(&path("n0"), (1, 1)).is_some() && all.0.len() == MAX_FILES);
+    assert!(all.get(&path(&format!("n{}", MAX_FILES - 3)), (1, 1)).is_some());
+    assert!(all.get(&path(&format!("n{}", MAX_FILES - 2)), (1, 1)).is_none());
 }
 
 #[test]
 fn what_is_in_doubt_and_was_seen_is_not_forgotten_for_what_was_not() {
-    let outdated = |all: &SeenFiles| all.get(&path("f"), (1, 1)) == Some(&Seen::outdated());
-    for (first, others) in [(true, 140), (false, 140), (true, REMEMBERED), (false, REMEMBERED)] {
+    let outdated = |all: &FileVersions| all.get(&path("f"), (1, 1)) == Some(&Seen::outdated());
+    for (first, others) in [(true, 140), (false, 140), (true, MAX_FILES), (false, MAX_FILES)] {
         let mut all = seen(&[("f", "1")]);
-        (0..200).for_each(|n| all.see(path(&format!("seen{n}")), whole("x")));
+        (0..200).for_each(|n| all.record(path(&format!("seen{n}")), whole("x")));
         let unseen: Vec<_> = (0..others).map(|n| path(&format!("unseen{n}"))).collect();
         let (before, after) = unseen.split_at(if first { 0 } else { others });
-        all.doubt([before, &[path("f")], after].concat().into_iter());
-        assert!(outdated(&all) && all.0.len() == REMEMBERED, "{first}, {others}");
+        all.mark_outdated([before, &[path("f")], after].concat().into_iter());
+        assert!(outdated(&all) && all.0.len() == MAX_FILES, "{first}, {others}");
         assert!((0..200).all(|n| all.get(&path(&format!("seen{n}")), (1, 1)).is_some()));
         // Of all that is there it is forgotten last.
-        (1..REMEMBERED).for_each(|n| all.see(path(&format!("later{n}")), whole("x")));
+        (1..MAX_FILES).for_each(|n| all.record(path(&format!("later{n}")), whole("x")));
         assert!(outdated(&all), "{first}, {others}");
+    }
+}
+
+#[test]
+fn ranges_that_touch_are_one() {
+    let all = |ranges: &[Range]| ranges.iter().copied().collect::<LineRanges>().0;
+    assert_eq!(all(&[(1, 3), (5, 6)]), [(1, 3), (5, 6)]);
+    assert_eq!(all(&[(1, 3), (5, 6), (4, 4)]), [(1, 6)]);
+    assert_eq!(all(&[(5, 6), (1, 3), (2, 9)]), [(1, 9)]);
+    assert_eq!(all(&[(5, 4), (0, 0), (0, 3)]), []);
+    let ranges = LineRanges::from_iter([(5, 9), (20, 20)]);
+    assert!(ranges.contain((5, 9)) && ranges.contain((20, 20)) && ranges.contain((6, 6)));
+    assert!(!ranges.contain((4, 5)) && !ranges.contain((9, 20)) && !ranges.contain((9, 8)));
+}
+
+#[test]
+fn the_first_of_many_is_forgotten_and_never_the_newest() {
+    let many: Vec<Range> =
+        (1..=MAX_RANGES + 2).map(|n| (10_000 - 10 * n, 10_000 - 10 * n)).collect();
+    let ranges = many.iter().copied().collect::<LineRanges>();
+    assert_eq!(ranges.0, many[2..]);
+}
+
+#[test]
+fn an_edit_moves_what_stands_behind_it() {
+    let after = |edit: Range, inserted: usize| {
+        let mut ranges = LineRanges::from_iter([(2, 4), (10, 12), (20, 20)]);
+        ranges.replace(edit, inserted);
+        ranges.0
+    };
+    assert_eq!(after((11, 11), 1), [(2, 4), (10, 12), (20, 20)]);
+    assert_eq!(after((11, 11), 3), [(2, 4), (10, 14), (22, 22)]);
+    assert_eq!(after((10, 12), 0), [(2, 4), (17, 17)]);
+    assert_eq!(after((4, 10), 2), [(2, 7), (15, 15)]);
+    assert_eq!(after((30, 40), 0), [(2, 4), (10, 12), (20, 20)]);
+    assert_eq!(after((1, 30), 0), []);
+}
+
+/// Each line as a name of its own, and which of them are in the ranges.
+fn held(ranges: &LineRanges, file: &[usize]) -> Vec<usize> {
+    let is_held = |(n, _): &(usize, &usize)| ranges.contain((n + 1, n + 1));
+    file.iter().enumerate().filter(is_held).map(|(_, name)| *name).collect()
+}
+
+proptest! {
+    #[test]
+    fn lines_are_held_as_a_list_of_them_would_hold_them(
+        given in prop::collection::vec((1usize..40, 0usize..8), 0..8),
+        (first, length, inserted) in (1usize..40, 1usize..8, 0usize..5),
+    ) {
+        let given: Vec<Range> = given.into_iter().map(|(n, length)| (n, n + length)).collect();
+        let ranges = given.iter().copied().collect::<LineRanges>();
+        let file: Vec<usize> = (1..=60).collect();
+        let wanted: Vec<usize> = file.iter().copied()
+            .filter(|n| given.iter().any(|(begin, end)| (begin..=end).contains(&n)))
+            .collect();
+        prop_assert_eq!(held(&ranges, &file), &wanted[..]);
+
+        let edit = (first, first + length - 1);
+        let mut without = ranges.clone();
+        without.remove(edit);
+        let outside = |n: &usize| !(edit.0..=edit.1).contains(n);
+        let rest: Vec<usize> = wanted.iter().copied().filter(outside).collect();
+        prop_assert_eq!(held(&without, &file), &rest[..]);
+
+        // The lines put in have names beyond 100, and are known where the edit met a range.
+        let mut edited = file.clone();
+        edited.splice(edit.0 - 1..edit.1, 101..101 + inserted);
+        let mut after = ranges;
+        after.replace(edit, inserted);
+        let kept: Vec<usize> =
+            held(&after, &edited).into_iter().filter(|name| *name <= 100).collect();
+        prop_assert_eq!(kept, rest);
     }
 }

@@ -1,0 +1,263 @@
+//! What a turn changed in the workspace, as far as the session reports it. The checkpoint records are
+//! complete (see `workspace::checkpoint`).
+
+use serde::{Deserialize, Serialize};
+
+use crate::blobs::BlobId;
+use crate::text::count;
+
+/// How many changes are named one by one.
+pub const NAMED: usize = 40;
+/// How many names one sentence contains.
+const SHORT: usize = 6;
+
+/// What a turn changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Changed {
+    /// The checkpoint records: one for each part of a turn that stopped to ask.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub records: Vec<BlobId>,
+    /// How many files and links were changed.
+    pub files: usize,
+    /// The first of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub named: Vec<FileChange>,
+    /// How many of them commands changed.
+    pub by_commands: usize,
+    /// Changes of folders without a changed file.
+    #[serde(skip_serializing_if = "Several::is_empty")]
+    pub folders: Several,
+    /// What cannot be undone, and why.
+    #[serde(skip_serializing_if = "Several::is_empty")]
+    pub unrestorable: Several,
+    /// Changes of ignored files, as far as they are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ignored: Option<Ignored>,
+    /// The ignore rules for the rest of a turn that stopped to ask.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rules: Option<BlobId>,
+    /// Why the changes are unknown and cannot be undone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_kept: Option<String>,
+    /// Present if the turn is an undo or a redo.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub back: Option<Box<Back>>,
+}
+
+/// A number of things, the first of them named.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Several {
+    /// How many there are.
+    pub count: usize,
+    /// The first of them, a phrase each.
+    pub named: Vec<String>,
+}
+
+impl Several {
+    /// Adds one.
+    pub fn add(&mut self, phrase: impl FnOnce() -> String) {
+        self.count += 1;
+        if self.named.len() < NAMED {
+            self.named.push(phrase());
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Adds others; what both name counts once.
+    fn merge(&mut self, others: Self) {
+        let known = self.named.len();
+        self.count += others.count;
+        for name in others.named {
+            if self.named[..known].contains(&name) {
+                self.count -= 1;
+            } else {
+                self.named.push(name);
+            }
+        }
+        self.named.truncate(NAMED);
+    }
+}
+
+/// Changes of ignored files while commands ran; their contents are not stored.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ignored {
+    /// How many files and whole folders.
+    pub places: usize,
+    /// The first of them, for people: lost ones first, build products last; folders end with a `/`.
+    pub named: Vec<String>,
+    /// Whether all of them are build products such as `target/`, which nobody wants to undo.
+    pub only_products: bool,
+    /// What existed before and was, or may have been, deleted or overwritten, without build products.
+    #[serde(default, skip_serializing_if = "Several::is_empty")]
+    pub lost: Several,
+    /// How many build products were deleted. Each build makes new ones, so those are not counted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub products_lost: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
+impl Ignored {
+    /// The changes of two parts of a turn together. Those of a part that is a mere build are named last.
+    #[must_use]
+    pub fn and(self, later: Self) -> Self {
+        if self.only_products && !later.only_products {
+            return later.and(self);
+        }
+        let mut places = Several { count: self.places, named: self.named };
+        places.merge(Several { count: later.places, named: later.named });
+        let mut lost = self.lost;
+        lost.merge(later.lost);
+        Self {
+            places: places.count,
+            named: places.named,
+            only_products: self.only_products && later.only_products,
+            lost,
+            products_lost: self.products_lost + later.products_lost,
+        }
+    }
+
+    /// `deleted .env, x.log and 3 more (ignored), 2 ignored build products`: what is, or may be, lost.
+    pub fn describe_lost(&self) -> Option<String> {
+        let lost = (self.lost.count > 0)
+            .then(|| format!("{} (ignored)", shortened(&self.lost.named, self.lost.count)));
+        let products =
+            (self.products_lost > 0).then(|| count(self.products_lost, "ignored build product"));
+        let parts: Vec<String> = lost.into_iter().chain(products).collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
+    /// Whether an undo should mention it; a build alone is not worth mentioning.
+    pub fn matters(&self) -> bool {
+        !self.only_products || self.products_lost > 0
+    }
+
+    /// `x.log, data/ and 3 more`.
+    pub fn describe(&self) -> String {
+        shortened(&self.named, self.places)
+    }
+}
+
+/// The first of `all` names: `a, b and 3 more`.
+fn shortened(named: &[String], all: usize) -> String {
+    let first = &named[..named.len().min(SHORT)];
+    let more = match all.saturating_sub(first.len()) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    format!("{}{more}", first.join(", "))
+}
+
+/// How one file was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileChange {
+    /// The file's path, for people.
+    pub path: String,
+    /// The kind of change.
+    pub how: ChangeKind,
+    /// How many lines were added and removed, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<(usize, usize)>,
+    /// Whether a command changed it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_command: bool,
+}
+
+/// The kinds of change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ChangeKind {
+    /// The file is new.
+    New,
+    /// The contents, the type or the target of a link changed.
+    Changed,
+    /// Only the permissions changed.
+    Mode,
+    /// The file is gone.
+    Deleted,
+    /// The file can no longer be read.
+    Unreadable,
+}
+
+impl FileChange {
+    /// `new src/a.py`, `src/a.py`, `deleted src/a.py`.
+    pub fn describe(&self) -> String {
+        match self.how {
+            ChangeKind::New => format!("new {}", self.path),
+            ChangeKind::Deleted => format!("deleted {}", self.path),
+            ChangeKind::Changed => self.path.clone(),
+            ChangeKind::Mode => format!("{} (permissions)", self.path),
+            ChangeKind::Unreadable => format!("{} (cannot be read since)", self.path),
+        }
+    }
+
+    /// The same with the numbers of added and removed lines: `src/a.py (+3 −1)`.
+    pub fn describe_with_lines(&self) -> String {
+        let text = self.describe();
+        match (self.how, self.lines) {
+            (ChangeKind::New, Some((added, _))) => format!("{text} (+{added})"),
+            (ChangeKind::Deleted, Some((_, removed))) => format!("{text} (−{removed})"),
+            (ChangeKind::Changed, Some((added, removed))) => {
+                format!("{text} (+{added} −{removed})")
+            }
+            _ => text,
+        }
+    }
+}
+
+/// What an undo or a redo did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Back {
+    /// The turns that were undone or redone, by the outboxes that they answered.
+    pub turns: Vec<u32>,
+    /// The undo that a redo took back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redid: Option<u32>,
+    /// The places that could not be restored, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<(String, String)>,
+    /// Changes of ignored files in these turns, which stay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ignored: Option<Ignored>,
+    /// Restored files that contain a change which somebody else made in between.
+    #[serde(skip_serializing_if = "Several::is_empty")]
+    pub others: Several,
+}
+
+impl Back {
+    /// What was not restored, a sentence each.
+    pub fn describe_unrestored(&self) -> impl Iterator<Item = String> {
+        let left = self.left.iter().map(|(path, why)| format!("'{path}' is left as it is: {why}"));
+        let ignored = self.ignored.iter().filter(|ignored| ignored.matters()).map(|ignored| {
+            format!(
+                "what rules such as .gitignore leave out is not kept, and stays as the turn left it: {}",
+                ignored.describe()
+            )
+        });
+        let than = match self.redid {
+            Some(_) => "as what was undone had left it",
+            None => "as it was before what is undone",
+        };
+        let others = self.others.named.iter();
+        let others = others
+            .map(move |path| format!("'{path}' is not {than}: what had changed it since is there"));
+        let more = self.others.count.saturating_sub(self.others.named.len());
+        let more = (more > 0).then(|| format!("{more} more files are not so, either"));
+        left.chain(others).chain(more).chain(ignored)
+    }
+
+    /// How many places were not restored.
+    pub fn missing(&self) -> usize {
+        self.left.len() + self.others.count
+    }
+}

@@ -1,0 +1,252 @@
+//! How a session advances: replies, the person's words, and which of them a reply takes into account.
+//!
+//! Words are added to the newest outbox while it may still be copied, and each addition changes the key
+//! in the line that a reply begins with. So the key of a reply tells which words were in the text that
+//! it answers; the next outbox says the others.
+
+use super::{Changed, Pending, Session};
+use crate::clock::Timestamp;
+use crate::protocol::tags::is_button;
+use crate::protocol::{Address, Detail, Digest, Ending, Failure, FailureKind, Kind, Outcome};
+use crate::text::visible_line;
+
+impl Session {
+    /// Advances to the next outbox with the outcomes of a reply, or completes the session.
+    pub fn advance(&mut self, outcomes: Vec<Outcome>, now: Timestamp) {
+        self.summary = outcomes.iter().find_map(|outcome| match &outcome.detail {
+            Detail::Completed { summary } => Some(summary.clone()),
+            _ => None,
+        });
+        self.last_results = outcomes;
+        self.updated_at = now;
+        self.pending = None;
+        self.is_complete = self.summary.is_some() || self.run.is_some();
+        if !self.is_complete {
+            self.next_outbox();
+        }
+    }
+
+    /// Stops the turn until the person has decided.
+    pub fn pause(&mut self, pending: Pending, now: Timestamp) {
+        if !self.asked.contains(&pending.question.id) {
+            self.asked.push(pending.question.id.clone());
+        }
+        self.pending = Some(Box::new(pending));
+        self.updated_at = now;
+    }
+
+    /// Advances to an outbox that reports an undo or a redo with the person's `reason`, or completes the
+    /// session again with the summary in `completes`. The next outbox repeats the words of the newest
+    /// one, since nobody may have pasted that.
+    pub fn record_undo(
+        &mut self,
+        changed: Changed,
+        reason: Option<String>,
+        completes: Option<String>,
+        now: Timestamp,
+    ) {
+        self.last_results = Vec::new();
+        self.changed = Some(Box::new(changed));
+        self.updated_at = now;
+        self.is_complete = completes.is_some();
+        self.summary = completes;
+        if self.is_complete {
+            return;
+        }
+        self.to_repeat.splice(0..0, std::mem::take(&mut self.said));
+        self.to_say.extend(reason);
+        self.next_outbox();
+    }
+
+    /// Reopens a completed session with the person's words for the next outbox.
+    pub fn reopen(&mut self, text: &str, now: Timestamp) {
+        self.is_complete = false;
+        self.say(text, now);
+        self.next_outbox();
+    }
+
+    fn next_outbox(&mut self) {
+        self.sequence += 1;
+        self.said = std::mem::take(&mut self.to_repeat);
+        (self.said_before, self.added) = (self.said.len(), 0);
+        self.said.append(&mut self.to_say);
+    }
+
+    /// Adds the person's words to the next outbox.
+    pub fn say(&mut self, text: &str, now: Timestamp) {
+        self.to_say.push(text.to_owned());
+        self.updated_at = now;
+    }
+
+    /// Adds the person's words to the newest outbox, which is already written.
+    pub fn add(&mut self, text: &str) {
+        self.said.push(text.to_owned());
+        self.added += 1;
+    }
+
+    /// The words that were in the newest outbox when it was written.
+    pub fn words_written(&self) -> &[String] {
+        &self.said[..self.said.len().saturating_sub(self.added)]
+    }
+
+    /// The words that were added to the newest outbox afterwards.
+    pub fn words_added(&self) -> &[String] {
+        &self.said[self.words_written().len()..]
+    }
+
+    /// The words for the next outbox; those that the model may have read come first.
+    pub fn words_to_say(&self) -> impl Iterator<Item = &String> {
+        self.to_repeat.iter().chain(&self.to_say)
+    }
+
+    /// Whether the person has said something that the newest reply may not take into account, so that the
+    /// reply cannot complete the session.
+    pub fn has_unread_words(&self) -> bool {
+        self.words_to_say().next().is_some()
+    }
+
+    /// Whether no reply has answered something that the person said since the session was reopened.
+    pub fn has_unanswered_words(&self) -> bool {
+        self.has_unread_words() || !self.said.is_empty()
+    }
+
+    /// A reply that answers `answers` has arrived: the next outbox says the added words that were not in
+    /// the answered text, and repeats those of which that is not known.
+    pub fn keep_unread_words(&mut self, answers: Option<&Address>) {
+        let from = self.words_written().len();
+        let newest = answers.filter(|it| it.session == self.id && it.sequence == self.sequence);
+        let read = newest.and_then(|it| self.read_up_to(it.key.as_deref()?));
+        let unread = self.said.split_off(from + read.unwrap_or_default());
+        match read {
+            Some(_) => drop(self.to_say.splice(0..0, unread)),
+            None => self.to_repeat.extend(unread),
+        }
+        self.added = 0;
+    }
+
+    /// The key of the newest outbox, eight hexadecimal digits: only its readers can know it.
+    pub fn key(&self) -> String {
+        self.key_with(self.added)
+    }
+
+    /// The key that the newest outbox had when `added` words had been added to it.
+    pub fn key_with(&self, added: usize) -> String {
+        let mut words = format!("{}\n{}\n{}", self.secret, self.id, self.sequence);
+        if added > 0 {
+            words.push_str(&format!("\n{added}"));
+        }
+        let key = blake3::derive_key("deaddrop reply key", words.as_bytes());
+        blake3::Hash::from_bytes(key).to_hex()[..8].to_owned()
+    }
+
+    /// How many of the added words the newest outbox contained when it had this key; None if it never
+    /// had it.
+    fn read_up_to(&self, key: &str) -> Option<usize> {
+        (0..=self.added).rev().find(|added| key.eq_ignore_ascii_case(&self.key_with(*added)))
+    }
+
+    /// Why a reply that answers `answers` does not answer the newest outbox; None if it does.
+    pub fn mismatch(&self, answers: &Address) -> Option<String> {
+        let (id, newest) = (&self.id, self.sequence);
+        let Address { session, sequence, key } = answers;
+        if session != id {
+            Some(format!("it says that it answers session {}", visible_line(session)))
+        } else if *sequence < newest {
+            Some(format!(
+                "it answers message {sequence} of session {id}, and the newest is {newest}, so it may be based on outdated files"
+            ))
+        } else if *sequence > newest {
+            Some(format!(
+                "it says that it answers message {sequence} of session {id}, and the newest is {newest}"
+            ))
+        } else if key.as_ref().is_some_and(|key| self.read_up_to(key).is_none()) {
+            Some(format!("its key is not that of message {newest} of session {id}"))
+        } else {
+            None
+        }
+    }
+
+    /// Whether a reply that answers `answers` has the key of the newest outbox, and the session awaits it:
+    /// only somebody who has read that outbox can have written it.
+    pub fn is_authentic(&self, answers: &Address) -> bool {
+        self.awaits_reply() && answers.key.is_some() && self.mismatch(answers).is_none()
+    }
+
+    /// Identifies the text of a reply.
+    pub(super) fn identity(reply: &str) -> Digest {
+        Digest::of(normalize(reply).as_bytes())
+    }
+
+    /// Whether this text is the previous reply again, most likely pasted twice; `written` is when its
+    /// file was last written, in nanoseconds since 1970.
+    ///
+    /// Where something of the previous reply failed and nothing was done, the model was asked to send the
+    /// same again: then only a file that was written before anybody could read that is a duplicate.
+    pub fn is_duplicate(&self, reply: &str, written: Option<i128>) -> bool {
+        // Sessions of early versions identify a text by all of its bytes.
+        let is_same = self.last_reply.as_ref().is_some_and(|last| {
+            *last == Self::identity(reply) || *last == Digest::of(reply.as_bytes())
+        });
+        let results = &self.last_results;
+        let asks_again = results.iter().any(Outcome::failed) && !results.iter().any(may_have_acted);
+        // The time of the results is known to the second.
+        let reported = i128::from(self.updated_at.seconds() + 1) * 1_000_000_000;
+        is_same && (!asks_again || written.is_some_and(|written| written < reported))
+    }
+}
+
+/// Whether executing the operation once more may have an effect once more.
+fn may_have_acted(outcome: &Outcome) -> bool {
+    match &outcome.detail {
+        Detail::Shown { .. }
+        | Detail::Ineffective { .. }
+        | Detail::Listed { .. }
+        | Detail::Found { .. }
+        | Detail::ReadLater { .. }
+        | Detail::Read { .. } => false,
+        Detail::Ran(execution) => !matches!(execution.ending, Ending::NotStarted(_)),
+        // A disk or a guest may fail when a part is done.
+        Detail::Failed(Failure { kind, mistake, .. }) => {
+            let may_be = matches!(kind, FailureKind::Execution | FailureKind::System);
+            let changes = matches!(
+                outcome.kind,
+                Kind::Create | Kind::Edit | Kind::Delete | Kind::Move | Kind::Run
+            );
+            may_be && mistake.is_none() && changes
+        }
+        Detail::Created { .. }
+        | Detail::Edited { .. }
+        | Detail::Replaced { .. }
+        | Detail::Deleted { .. }
+        | Detail::Moved { .. }
+        | Detail::Completed { .. }
+        | Detail::Unknown { .. } => true,
+    }
+}
+
+/// A reply without what copying it from a chat changes: line endings, white space at the ends of lines,
+/// and blank lines, fences and buttons of the page around it.
+fn normalize(reply: &str) -> String {
+    let lines: Vec<&str> =
+        reply.trim_start_matches('\u{feff}').lines().map(str::trim_end).collect();
+    let is_inside = |line: &&str| !is_furniture(line);
+    let first = lines.iter().position(is_inside).unwrap_or(lines.len());
+    let end = lines.iter().rposition(is_inside).map_or(first, |last| last + 1);
+    // A selection may begin within the indentation of the first line.
+    lines[first..end].join("\n").trim_start().to_owned()
+}
+
+/// Whether a line around a reply does not belong to it: blank, a fence, or a button of the page.
+fn is_furniture(line: &str) -> bool {
+    let line = line.trim();
+    // A reply ends with a tag or with words, but a fence is followed by one word at most.
+    let is_fence = ["```", "~~~"].iter().any(|fence| {
+        line.strip_prefix(fence)
+            .is_some_and(|rest| !rest.contains(char::is_whitespace) && !rest.contains('['))
+    });
+    let word = line.to_lowercase();
+    line.is_empty() || is_fence || is_button(&word) || word == "code"
+}
+
+#[cfg(test)]
+mod tests;

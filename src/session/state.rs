@@ -1,0 +1,316 @@
+//! What is known about one task and its conversation, as it stands in the session's file.
+
+use serde::ser::Serializer;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{Changed, FileVersions, is_id, run_stem};
+use crate::clock::Timestamp;
+use crate::config::{Policy, SESSION_POLICY};
+use crate::policy::Ask;
+use crate::protocol::{
+    Detail, Dialect, Digest, Kind, Outcome, Part, RelPath, Step, WarningSort, tags,
+};
+use crate::workspace::Contents;
+
+/// Where the conversation about one task stands (tag protocol, "Session Management").
+///
+/// What files of earlier versions lack has its default value.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Session {
+    /// Eight hexadecimal digits.
+    #[serde(rename = "sessionId", alias = "id")]
+    pub id: String,
+    /// The person's task, of one or more lines.
+    pub task: String,
+    /// The number of the newest outbox, from 1.
+    #[serde(rename = "sequenceNumber", alias = "sequence")]
+    pub sequence: u32,
+    /// Whether the model has said `[DONE]`.
+    pub is_complete: bool,
+    /// When the session began.
+    pub created_at: Timestamp,
+    /// When it last advanced.
+    pub updated_at: Timestamp,
+    /// The results of the newest reply.
+    #[serde(serialize_with = "write_results", deserialize_with = "read_results")]
+    pub last_results: Vec<Outcome>,
+    /// The person's words in the newest outbox.
+    pub said: Vec<String>,
+    /// How many of these, from the first, an earlier outbox contained, too.
+    #[serde(skip_serializing_if = "is_default")]
+    pub said_before: usize,
+    /// How many of these, from the last, were added to the outbox after it was written.
+    #[serde(skip_serializing_if = "is_default")]
+    pub added: usize,
+    /// Words that the model may not have read yet, so that the next outbox repeats them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub to_repeat: Vec<String>,
+    /// The person's new words for the next outbox.
+    pub to_say: Vec<String>,
+    /// The model's summary, once the session is complete.
+    #[serde(skip_serializing_if = "is_default")]
+    pub summary: Option<String>,
+    /// Identifies the text of the newest reply, to recognise it when it comes twice.
+    #[serde(skip_serializing_if = "is_default")]
+    pub last_reply: Option<Digest>,
+    /// The tools of this machine, such as `python3 3.11.7`.
+    pub tools: Vec<String>,
+    /// Whether the person allowed commands to run unconfined where there is no sandbox.
+    #[serde(skip_serializing_if = "is_default")]
+    pub unconfined: bool,
+    /// Which file contents the first outbox shows unasked; None for none.
+    #[serde(skip_serializing_if = "is_default")]
+    pub offer: Option<Offer>,
+    /// The dialect that the outboxes teach.
+    #[serde(skip_serializing_if = "is_default")]
+    pub dialect: Dialect,
+    /// The name of the policy.
+    #[serde(default = "default_policy")]
+    pub policy: String,
+    /// What identifies the workspace (see `Config::workspace_name`); None in a guest.
+    #[serde(skip_serializing_if = "is_default")]
+    pub workspace: Option<String>,
+    /// Present if this is a run of a single message, which has no outboxes.
+    #[serde(skip_serializing_if = "is_default")]
+    pub run: Option<Run>,
+    /// The names of all operations that the person was asked about; none is used twice.
+    #[serde(skip_serializing_if = "is_default")]
+    pub asked: Vec<String>,
+    /// The versions of files that the model last saw.
+    #[serde(skip_serializing_if = "FileVersions::is_empty")]
+    pub seen: FileVersions,
+    /// The turn that waits for the person to approve an operation.
+    #[serde(skip_serializing_if = "is_default")]
+    pub pending: Option<Box<Pending>>,
+    /// What the newest turn, or its part up to a question, changed in the workspace.
+    #[serde(skip_serializing_if = "is_default")]
+    pub changed: Option<Box<Changed>>,
+    /// Secret files as they were before a turn changed them.
+    #[serde(skip_serializing_if = "is_default")]
+    pub held: Vec<Held>,
+    /// What the newest outbox withholds, or shows in spite of its being secret, as sentences.
+    #[serde(skip_serializing_if = "is_default")]
+    pub withheld: Vec<String>,
+    /// The approximate size of the newest outbox in tokens, where it is known.
+    #[serde(skip_serializing_if = "is_default")]
+    pub tokens: Option<usize>,
+    /// The key that boundaries and reply keys are derived from; never shown.
+    pub secret: String,
+}
+
+/// The first outbox shows files of the workspace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Offer {
+    /// Patterns, as in a `.gitignore`, of the files to show first.
+    #[serde(skip_serializing_if = "is_default")]
+    pub include: Vec<String>,
+}
+
+/// One message executed without a conversation (agent-spaces-protocol, "Events Message").
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Run {
+    /// The policy that it began with, and keeps.
+    pub policy: Policy,
+    /// How many of its outcomes were reported before it was resumed.
+    pub told: usize,
+}
+
+/// A turn that waits for the person to decide about one of its operations.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pending {
+    /// The file name of the reply.
+    pub reply: String,
+    /// Identifies the text of the reply.
+    pub text: Digest,
+    /// All steps of the turn.
+    pub steps: Vec<Step>,
+    /// The outcomes of the steps before the one in question.
+    #[serde(deserialize_with = "read_results")]
+    pub outcomes: Vec<Outcome>,
+    /// The question.
+    pub question: Question,
+    /// The guest that executes the turn; None for this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<String>,
+    /// The person's decision, until somebody continues the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Verdict>,
+}
+
+/// What the person is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Question {
+    /// The step in question, counted from 0.
+    pub step: usize,
+    /// The operation's name: the model's, or a made-up one.
+    pub id: String,
+    /// The operation's kind.
+    pub kind: Kind,
+    /// Why the person is asked, and what an approval permits.
+    pub ask: Ask,
+    /// Identifies the operation and the present state of what it would change; an approval is valid for
+    /// nothing else.
+    pub digest: Digest,
+    /// When the question was asked.
+    pub at: Timestamp,
+}
+
+/// The person's answer to a [`Question`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Verdict {
+    /// The question as it was at the time of the decision.
+    pub question: Question,
+    /// Whether the operation may be executed.
+    pub approved: bool,
+    /// The reason, in the person's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A secret file as it was before a turn: what a command printed of it stays secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Held {
+    /// The file's path.
+    pub path: RelPath,
+    /// Its whole text, with U+FFFD for bytes that are not UTF-8.
+    pub text: String,
+}
+
+impl Held {
+    /// Keeps a file that was read whole.
+    pub fn of(file: &Contents) -> Self {
+        let text = String::from_utf8_lossy(&file.bytes).into_owned();
+        Self { path: file.path.clone(), text }
+    }
+
+    /// The file as it would have been read.
+    pub fn contents(&self) -> Contents {
+        let (bytes, size) = (self.text.clone().into_bytes(), self.text.len() as u64);
+        Contents { path: self.path.clone(), bytes, size, lines: None }
+    }
+}
+
+impl Session {
+    /// A new session, at its first outbox.
+    pub fn new(id: String, task: &str, tools: Vec<String>, now: Timestamp) -> Self {
+        Self {
+            id,
+            task: task.trim_matches(['\n', '\r']).trim_end().to_owned(),
+            sequence: 1,
+            created_at: now,
+            updated_at: now,
+            tools,
+            policy: default_policy(),
+            secret: uuid::Uuid::new_v4().simple().to_string(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether a stored session has what its file names and keys are derived from.
+    pub(super) fn is_valid(&self) -> bool {
+        is_id(&self.id) && !self.secret.is_empty()
+    }
+
+    /// Whether the session is at its newest outbox: not complete, and without an open question.
+    pub fn awaits_reply(&self) -> bool {
+        !self.is_complete && self.pending.is_none()
+    }
+
+    /// The question that the person has not decided yet.
+    pub fn question(&self) -> Option<&Question> {
+        let pending = self.pending.as_ref().filter(|pending| pending.decision.is_none());
+        pending.map(|pending| &pending.question)
+    }
+
+    /// The files whose contents the newest outbox shows, in the order of the requests.
+    pub fn read_requests(&self) -> impl Iterator<Item = (&RelPath, Part)> {
+        self.last_results.iter().filter_map(|outcome| match &outcome.detail {
+            Detail::ReadLater { path, part } => Some((path, *part)),
+            _ => None,
+        })
+    }
+
+    /// The stem of the session's file names: its id, with `run_` before that of a run.
+    pub fn stem(&self) -> String {
+        if self.run.is_some() { run_stem(&self.id) } else { self.id.clone() }
+    }
+
+    /// The file name of the newest outbox.
+    pub fn outbox_name(&self) -> String {
+        super::outbox_name(&self.id, self.sequence)
+    }
+
+    /// The name of the file that contains the newest results as events, unshortened. Where the turn
+    /// waits or was the last, it is named after the outbox that would have followed.
+    pub fn events_name(&self) -> String {
+        if self.run.is_some() {
+            return format!("{}.events.json", self.stem());
+        }
+        let waits = self.pending.is_some() && !self.is_complete;
+        super::events_name(&self.id, self.answered() + 1 + u32::from(waits))
+    }
+
+    /// The number of the outbox that the newest results answer; 0 where there are none yet.
+    pub fn answered(&self) -> u32 {
+        if self.is_complete { self.sequence } else { self.sequence.saturating_sub(1) }
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+fn default_policy() -> String {
+    SESSION_POLICY.to_owned()
+}
+
+/// A result with the fields that the tag protocol's "Session Management" shows.
+#[derive(Serialize)]
+struct WrittenResult<'a> {
+    command: &'a str,
+    success: bool,
+    summary: String,
+    outcome: &'a Outcome,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum StoredResult {
+    Shown { outcome: Outcome },
+    Bare(Outcome),
+}
+
+fn write_results<S: Serializer>(outcomes: &[Outcome], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(outcomes.iter().map(|outcome| WrittenResult {
+        command: tags::name(outcome.kind),
+        success: outcome.success(),
+        summary: tags::summary(outcome),
+        outcome,
+    }))
+}
+
+fn read_results<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Outcome>, D::Error> {
+    let outcome = |stored| match stored {
+        StoredResult::Shown { outcome } | StoredResult::Bare(outcome) => upgrade(outcome),
+    };
+    Ok(Vec::<StoredResult>::deserialize(from)?.into_iter().map(outcome).collect())
+}
+
+/// Earlier versions stored a `[DONE]` without effect as a message with a warning.
+pub(super) fn upgrade(mut outcome: Outcome) -> Outcome {
+    let is_reason = |warning: &crate::protocol::Warning| warning.sort == WarningSort::Done;
+    if let (Kind::Done, Detail::Shown { text }) = (outcome.kind, &outcome.detail)
+        && let Some(at) = outcome.warnings.iter().position(is_reason)
+    {
+        let summary = text.clone();
+        outcome.detail = Detail::Ineffective { summary, reason: outcome.warnings.remove(at).text };
+    }
+    outcome
+}
