@@ -272,15 +272,12 @@ pub fn foretell(workspace: &Workspace, session: &Session) -> Vec<Rewritten> {
     preview.rewritten()
 }
 
-/// Whether a name can be typed into a shell as it is.
-fn is_plain(id: &str) -> bool {
-    let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
-    (1..=64).contains(&id.len()) && !id.starts_with('-') && id.bytes().all(fits)
-}
+/// Longer IDs are not repeated to the person, in bytes.
+const ID_LIMIT: usize = 1_000;
 
-/// What an operation is called that the person is asked about: by the LLM's name, if that can be
-/// typed and they were asked about nothing under it before; else by one that cannot be had twice.
-/// So a decision about one is about no other.
+/// The ID of an operation that the person is asked about: its own, unless they were asked about
+/// something under that ID before; otherwise one that cannot occur twice. So a decision about one
+/// operation is about no other.
 pub(super) fn name(begin: &Begin, step: usize) -> String {
     let Begin { session, .. } = begin;
     // Asked again, since it changed: then it is the same operation.
@@ -290,7 +287,7 @@ pub(super) fn name(begin: &Begin, step: usize) -> String {
     }
     let asked = begin.steps().get(step).and_then(|step| step.asked.as_ref());
     if let Some(id) = asked.and_then(|asked| asked.id.as_ref())
-        && is_plain(id)
+        && id.len() <= ID_LIMIT
         && !session.asked.contains(id)
     {
         return id.clone();

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::outbox::{self, Files, Requested};
 use crate::place::{Guest, Terms};
 use crate::program::Programs;
-use crate::protocol::rpc::About;
+use crate::protocol::jsonrpc::About;
 use crate::protocol::{Asks, Digest, Failure, Operation, RelPath};
 use crate::session::record::Begin;
 use crate::session::{Held, Session};
@@ -39,7 +39,7 @@ impl Base {
         let policy = begin.policy.clone().map_or_else(|| self.policy_of(&begin.session), Ok)?;
         let given = timeout(&policy, self.runner.timeout);
         let longest = begin.steps().iter().filter_map(|step| match &step.asks {
-            Asks::Operation(Operation::Run(run)) => Some(given(run.timeout)),
+            Asks::Operation(Operation::Run(run)) => Some(given(run.wanted_timeout())),
             _ => None,
         });
         guest.be_patient(longest.max().unwrap_or_default());
@@ -96,7 +96,7 @@ impl Base {
             }
             requested.push(Requested { contents });
         }
-        for path in outbox::looked_into(session) {
+        for path in outbox::files_with_lines(session) {
             self.add_whole(&mut wholes, &path)?;
         }
         let mut walk = walk.map_or_else(|| self.walk(), Ok)?;

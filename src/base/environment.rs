@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::machine;
 use crate::outbox::Environment;
 use crate::policy::{self, Access, Decision};
-use crate::protocol::RelPath;
+use crate::protocol::operations::DEFAULT_TIMEOUT;
+use crate::protocol::{Dialect, RelPath};
 use crate::runner::sandbox::{Confinement, Tier};
 use crate::session::Session;
 
@@ -80,8 +81,9 @@ impl Base {
         let policy = self.policy_of(session)?;
         let shell = &policy.shell;
         let default = self.config.command_timeout;
+        let usual = (session.dialect == Dialect::Operations).then_some(DEFAULT_TIMEOUT);
         let (timeout, longest) = (
-            shell.timeout(None, default).as_secs(),
+            shell.timeout(usual, default).as_secs(),
             shell.timeout(Some(Duration::MAX), default).as_secs(),
         );
         let guarded = self.is_guarded(session)?;

@@ -145,6 +145,6 @@ pub(super) fn passed_over(turns: &[&Entry]) -> Option<String> {
     Some(format!(
         "turn{s} {} changed only what rules such as .gitignore leave out, which is not kept: {}",
         which.join(", "),
-        ignored.told()
+        ignored.describe()
     ))
 }

@@ -56,7 +56,7 @@ impl Base {
     ) -> Result<Vec<String>> {
         let mut told = Vec::new();
         for (id, entries) in logged {
-            let missing = log::put_right(&self.config.sessions, &id, entries)?;
+            let missing = log::restore(&self.config.sessions, &id, entries)?;
             if missing > 0 {
                 told.push(format!(
                     "the log of session {id} lacked {}, and has {} again from the journal",

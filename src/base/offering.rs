@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::outbox::{self, Offered};
 use crate::policy::{self, Access, Decision};
 use crate::protocol::RelPath;
-use crate::secrets::Screen;
+use crate::secrets::Redactor;
 use crate::session::{Offer, Session};
 use crate::workspace::READ_LIMIT;
 use crate::workspace::picture::Picture;
@@ -44,7 +44,7 @@ impl Base {
             // What a reply may not read is not shown unasked either, nor what has a secret for a name,
             // which would stand around it.
             let secrets = &self.config.secrets;
-            if !may_read(&path, file.size) || Screen::new(secrets).name(file.path) != file.path {
+            if !may_read(&path, file.size) || Redactor::new(secrets).name(file.path) != file.path {
                 continue;
             }
             // What is gone, or may not be read, is not offered.

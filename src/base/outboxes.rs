@@ -100,7 +100,7 @@ impl Base {
         let outbox = outbox::with_words(&outbox, &session)?;
         let tokens = tokens::about(&outbox, self.config.max_tokens);
         session.tokens = Some(tokens);
-        session.withheld.extend(outbox::told_of_words(text, &self.config.secrets));
+        session.withheld.extend(outbox::words_messages(text, &self.config.secrets));
         (tokens <= self.config.max_tokens).then_some((session, outbox))
     }
 
@@ -121,18 +121,18 @@ impl Base {
     pub(super) fn note_shown(session: &mut Session, rendered: outbox::Rendered) -> String {
         (session.withheld, session.tokens) = (rendered.withheld, Some(rendered.tokens));
         if !rendered.excerpts {
-            session.seen.forget_shown(&session.last_results);
+            session.seen.forget_excerpts(&session.last_results);
         }
         // What is known of the lines around those that were withheld is noted anew with what is shown.
         rendered.withheld_from.iter().for_each(|path| session.seen.forget_newer(path));
-        for outbox::Lone { path, seen, lines } in rendered.lone {
-            session.seen.see_lone(&path, seen, &lines);
+        for outbox::SearchLines { path, seen, lines } in rendered.search_lines {
+            session.seen.record_search(&path, seen, &lines);
         }
         for outbox::Shown { path, whole, lines, seen } in rendered.shown {
             // A part of which the whole is not known tells nothing of how that is now.
             match (seen, lines) {
-                (Some(seen), _) if whole => session.seen.see(path, seen),
-                (Some(seen), Some(lines)) => session.seen.see_lines(&path, seen, &[lines]),
+                (Some(seen), _) if whole => session.seen.record(path, seen),
+                (Some(seen), Some(lines)) => session.seen.record_lines(&path, seen, &[lines]),
                 _ => {}
             }
         }

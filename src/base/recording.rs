@@ -10,7 +10,7 @@ use super::Base;
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::session::record::Begin;
-use crate::session::{Changed, FileChange, How, Ignored, NAMED, Session, Several};
+use crate::session::{ChangeKind, Changed, FileChange, Ignored, NAMED, Session, Several};
 use crate::turn::Observer;
 use crate::workspace::checkpoint::{
     Change, KeptRules, LeftAside, Loss, Noted, Recorded, Recorder, Store, What, Why, composed,
@@ -174,7 +174,7 @@ pub(super) fn folders(changes: &[Change]) -> Several {
 }
 
 /// How a file or a link changed; None where it is a folder alone.
-fn how(change: &Change) -> Option<How> {
+fn how(change: &Change) -> Option<ChangeKind> {
     // A repository goes with its folder.
     let file = |what: &Option<What>| {
         let is_none = |what: &What| {
@@ -184,16 +184,16 @@ fn how(change: &Change) -> Option<How> {
     };
     Some(match (file(&change.before), file(&change.after)) {
         (false, false) => return None,
-        (false, true) => How::New,
-        (true, false) => How::Deleted,
+        (false, true) => ChangeKind::New,
+        (true, false) => ChangeKind::Deleted,
         (true, true) => match (&change.before, &change.after) {
             (Some(What::File { blob, .. }), Some(What::File { blob: same, .. }))
                 if blob == same =>
             {
-                How::Mode
+                ChangeKind::Mode
             }
-            (_, Some(after)) if after.is_unreadable() => How::Unreadable,
-            _ => How::Changed,
+            (_, Some(after)) if after.is_unreadable() => ChangeKind::Unreadable,
+            _ => ChangeKind::Changed,
         },
     })
 }

@@ -15,7 +15,7 @@ use crate::protocol::{Detail, Effect, Outcome};
 use crate::session::Session;
 use crate::session::record::{History, Record, Unfinished};
 use crate::text::count;
-use crate::turn::{Observer, recover};
+use crate::turn::{Observer, known_outcomes};
 use crate::workspace::guard::{Guard, Snapshot};
 
 /// How long the command of a deaddrop that was killed may take to die.
@@ -106,15 +106,15 @@ impl Base {
         let mut known = match &self.guest {
             Some(guest) if turn.begin.guest == self.guest_label() => {
                 let terms = elsewhere::terms_to_ask(&turn.begin, &self.config);
-                recover::known(&turn, &mut *guest.place(terms)?)?
+                known_outcomes(&turn, &mut *guest.place(terms)?)?
             }
             // Of what was begun in a guest that is none any more, nothing here can tell.
-            _ if turn.begin.guest.is_some() => recover::known(&turn, &mut Unseen::new(&[]))?,
+            _ if turn.begin.guest.is_some() => known_outcomes(&turn, &mut Unseen::new(&[]))?,
             _ => {
                 let own = self.own_folder(&turn.begin.session);
                 let (workspace, runner) = (&self.workspace, &self.runner);
                 let mut here = Here::new(workspace, runner, &own, false, &interrupted);
-                recover::known(&turn, &mut here)?
+                known_outcomes(&turn, &mut here)?
             }
         };
         let snapshot = turn.guard.take().filter(|_| turn.has_begun_command());

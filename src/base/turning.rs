@@ -18,7 +18,7 @@ use crate::place::{Here, Place, Terms};
 use crate::protocol::{Digest, Kind, Operation, Outcome, Step};
 use crate::session::record::{Begin, Commit, FileId, Folder, Record, Rendered};
 use crate::session::{Pending, Session, Verdict, log};
-use crate::turn::{self, Asking, Course, Observer};
+use crate::turn::{self, Asking, Observer, TurnInput};
 use crate::workspace::checkpoint::Noted;
 use crate::workspace::guard::Guard;
 use crate::workspace::walk::Walk;
@@ -72,10 +72,10 @@ impl Base {
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
         self.stand_firm()?;
-        session.hear(claimed.letter.answers());
-        let steps = claimed.letter.read(session.dialect).steps;
-        let begin = Begin::of(session, steps, None, Some((Folder::Inbox, claimed)));
-        self.begin_turn(begin, observer)
+        session.keep_unread_words(claimed.letter.answers());
+        let workspace = self.guest.is_none().then(|| self.workspace.path());
+        let steps = claimed.letter.read_in(session.dialect, workspace).steps;
+        self.begin_turn(Begin::of(session, steps, None, Some((Folder::Inbox, claimed))), observer)
     }
 
     /// Carries out one message for a run that begins with it.
@@ -171,7 +171,7 @@ impl Base {
         let own = self.own_folder(&begin.session);
         let records = self.records(begin);
         let mut notes = Notes(&mut self.journal);
-        let course = Course {
+        let input = TurnInput {
             steps: begin.steps(),
             known: &known,
             verdict: begin.verdict.as_ref(),
@@ -179,7 +179,7 @@ impl Base {
             judge: &judge,
             asking: Asking::Stops(&|step| asking::name(begin, step)),
             stopped: stopped.as_deref(),
-            unheard: begin.session.is_unheard(),
+            has_unread_words: begin.session.has_unread_words(),
             halts: begin.session.run.is_some(),
             now: &|| clock.now(),
         };
@@ -195,7 +195,7 @@ impl Base {
                 files: Some(policy.files.clone()),
                 protected: &self.config.protected_names,
             })?;
-            (turn::carry_out(&course, &mut *place, &mut notes, observer)?, None, None)
+            (turn::run(&input, &mut *place, &mut notes, observer)?, None, None)
         } else {
             let open = begin.session.unconfined;
             let place = Here::new(&self.workspace, &self.runner, &own, open, &interrupted);
@@ -210,7 +210,7 @@ impl Base {
             place.seen = observer.looks_on();
             place.recorder = records
                 .then(|| super::recording::begin(&mut self.checkpoints, &begin.session, noted));
-            let carried = turn::carry_out(&course, &mut place, &mut notes, observer)?;
+            let carried = turn::run(&input, &mut place, &mut notes, observer)?;
             let (walk, recorder) = place.into_parts();
             (carried, walk, recorder.map(|recorder| recorder.finish(&self.workspace)))
         };

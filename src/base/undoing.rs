@@ -119,7 +119,7 @@ impl Base {
         }
         // Who has something to say wants it to be read: all that was said since the session was taken up
         // again, since no reply came after that.
-        let completes = completes.filter(|_| reason.is_none() && !session.is_unanswered());
+        let completes = completes.filter(|_| reason.is_none() && !session.has_unanswered_words());
         let mut reopened = None;
         if session.is_complete {
             // It is taken up again: its last outbox was answered.
@@ -192,7 +192,7 @@ impl Base {
         for path in self.not_so(&begin.session.id, undoing, &back.left, recovered)? {
             back.others.add(|| path);
         }
-        back.told().for_each(|told| observer.noticed(&told));
+        back.describe_unrestored().for_each(|told| observer.noticed(&told));
         self.journal.append(&Record::Restored { left: back.left.clone() }.to_line())?;
         // What was put back before a stop and is another now, the person has changed since. It counts as
         // put back, so that a redo names it.
@@ -207,7 +207,7 @@ impl Base {
         changed.back = Some(Box::new(back));
         let mut session = begin.session.clone();
         self.doubt(&mut session, &done);
-        session.go_back(changed, undoing.reason.clone(), undoing.completes.clone(), self.now());
+        session.record_undo(changed, undoing.reason.clone(), undoing.completes.clone(), self.now());
         let outbox = if session.is_complete {
             None
         } else {
@@ -232,7 +232,7 @@ impl Base {
             let reading = Reading::Later(Part::default());
             self.workspace.place_of(&Operation::Read { path: path.clone(), reading }).or(Some(path))
         });
-        session.seen.doubt(places);
+        session.seen.mark_outdated(places);
     }
 }
 

@@ -1,4 +1,5 @@
-//! Boundaries: what keeps a file's contents from posing as something else.
+//! Boundaries: what keeps a file's contents from posing as something else, and an outbox from being
+//! taken for a reply.
 //!
 //! A block is marked as the specification has it, unless its content holds a line that could be
 //! taken for a marker. Then its markers carry a word that no one can have written into the content
@@ -99,10 +100,35 @@ pub(super) fn word(content: &str, mut key: String) -> String {
     }
 }
 
+/// Whether a text is an outbox, a part of one, or holds one, as a chat page does that is copied whole. On
+/// a clipboard it is easily taken for a reply, and its examples for commands.
+///
+/// # Examples
+/// ```
+/// use deaddrop::outbox::holds_outbox;
+/// assert!(holds_outbox("=== HEADER ===\nSession: a1b2c3d4\nSequence: 1\n"));
+/// assert!(!holds_outbox("[REPLY session=\"a1b2c3d4\" sequence=\"1\" key=\"0f0f0f0f\"]\n[DONE]\n"));
+/// ```
+pub fn holds_outbox(text: &str) -> bool {
+    let mut is_headed = false;
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).any(|line| {
+        let begins = is_headed && line.starts_with("Session: ");
+        is_headed = line == "=== HEADER ===";
+        let part = line.strip_suffix(" ===").filter(|line| line.contains("answer"));
+        let is_part = part.is_some_and(|line| {
+            line.starts_with("=== PART ") || line.starts_with("=== END OF PART ")
+        });
+        let gives_key =
+            line.starts_with("First line of your reply") && line.contains("[REPLY session=");
+        begins || is_part || gives_key
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::clock::Timestamp;
+    use crate::outbox::parts;
 
     #[test]
     fn lines_that_could_be_markers_are_known() {
@@ -163,6 +189,32 @@ mod tests {
             let word = boundary(&session, "a", &content).unwrap();
             assert!(!content.contains(&word), "{word}");
             content.push_str(&format!("{word}\n"));
+        }
+    }
+
+    #[test]
+    fn an_outbox_is_known_in_each_of_its_parts_and_within_a_page() {
+        let mut outbox = "=== HEADER ===\nSession: a1b2c3d4\n".to_owned();
+        outbox.push_str(&"some line of it\n".repeat(200));
+        assert!(holds_outbox(&outbox));
+        for part in ["1/3", "2/3", "3/3"] {
+            let part = parts::part(&outbox, part.parse().unwrap(), 0).unwrap();
+            assert!(holds_outbox(&part.text), "{}", part.text);
+        }
+        assert!(holds_outbox(&format!("A chat\nYou said:\n  {outbox}\nIt said:\n[DONE]\n")));
+        let line = "First line of your reply, in its code block: [REPLY session=\"a1b2c3d4\"]";
+        assert!(holds_outbox(line));
+    }
+
+    #[test]
+    fn a_reply_is_no_outbox_whatever_it_says_about_them() {
+        for reply in [
+            "",
+            "[REPLY session=\"a1b2c3d4\" sequence=\"1\" key=\"0f0f0f0f\"]\n[DONE]\n",
+            "[CREATE_FILE path=\"x\"]\n=== HEADER ===\nTitle: x\n=== PART 1 ===\n[/CREATE_FILE]\n",
+            "The first line of your reply was odd.\nSession: a\n",
+        ] {
+            assert!(!holds_outbox(reply), "{reply}");
         }
     }
 }

@@ -1,77 +1,91 @@
-//! How the room of an outbox is shared out, in tokens. Pure.
+//! How the room of an outbox is shared out, in tokens, and how a text is shortened to fit. Pure.
 
 use std::cell::RefCell;
 
+use crate::protocol::{Detail, Outcome};
 use crate::text::count;
 use crate::tokens;
 
 /// About so many characters are a token, for a first guess.
 pub(super) const CHARS_PER_TOKEN: usize = 4;
 /// So many lines the command shows that is proposed for the rest of a file.
-pub(super) const NEXT: usize = 400;
-/// As often room that some cannot use is shared out among the others.
-const ROUNDS: usize = 3;
+pub(super) const NEXT_LINES: usize = 400;
+/// How often a limit is tried, each time a lower one.
+const GUESSES: usize = 6;
 /// A text is first cut to so many bytes for each token there is room for: few texts have more.
 const BYTES_PER_TOKEN: usize = 16;
 
-/// What each of these sizes gets of `room`: None for all that it needs. Small ones come first, in the
-/// order of their sizes, and those that are larger than an even share of what is left have that.
-pub(super) fn shares(sizes: &[usize], room: usize) -> Vec<Option<usize>> {
+/// The indexes of sizes, the smallest first.
+fn ascending(sizes: &[usize]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     order.sort_by_key(|&n| sizes[n]);
-    let (mut shares, mut left) = (vec![None; sizes.len()], room);
+    order
+}
+
+/// The length to which texts of these lengths are cut, so that all together are within `room`.
+fn level(lengths: &[usize], room: usize) -> usize {
+    let (order, mut left) = (ascending(lengths), room);
     for (place, &n) in order.iter().enumerate() {
         let even = left / (order.len() - place);
-        if sizes[n] <= even {
-            left -= sizes[n];
-        } else {
-            for &large in &order[place..] {
-                shares[large] = Some(even);
-            }
-            break;
+        if lengths[n] > even {
+            return even;
         }
+        left -= lengths[n];
     }
-    shares
+    usize::MAX
 }
 
-/// The level up to which texts of these lengths are kept, so that all together are within `room`.
-pub(super) fn level(lengths: &[usize], room: usize) -> usize {
-    shares(lengths, room).into_iter().flatten().next().unwrap_or(usize::MAX)
-}
-
-/// Cuts texts so that all together are about `room` tokens: small ones are whole, large ones share what
-/// is left, and what one of them cannot use of its share, since its next line is too long for that, goes
-/// to the others. `sizes` are what they are whole; `cut` gives text `n` that many tokens at most, and says
-/// how many of them it uses. Nothing is cut shorter than it was before in the same call.
+/// Cuts texts so that all together are about `room` tokens: small ones stay whole, and large ones share
+/// what is left evenly. What one of them cannot use, since its next line is too long for that, goes to the
+/// others. `sizes` are those of whole texts; `cut` gives text `n` that many tokens at most, and returns how
+/// many it uses.
 pub(super) fn share_out(sizes: &[usize], room: usize, cut: &mut dyn FnMut(usize, usize) -> usize) {
-    let mut sizes = sizes.to_vec();
-    let mut used: Vec<Option<usize>> = vec![None; sizes.len()];
-    for _ in 0..ROUNDS {
-        let mut leaves_some = false;
-        for (n, share) in shares(&sizes, room).into_iter().enumerate() {
-            let Some(share) = share else { continue };
-            let taken_now = cut(n, share);
-            used[n] = Some(taken_now);
-            // Others make more of it.
-            if taken_now + share / 16 < share {
-                sizes[n] = taken_now;
-                leaves_some = true;
-            }
-        }
-        if !leaves_some {
-            break;
+    let (order, mut left, mut shortened) = (ascending(sizes), room, Vec::new());
+    for (place, &n) in order.iter().enumerate() {
+        let even = left / (order.len() - place);
+        let used = if sizes[n] <= even {
+            sizes[n]
+        } else {
+            let used = cut(n, even);
+            shortened.push((n, used));
+            used
+        };
+        left = left.saturating_sub(used);
+    }
+    // If the last ones have no use for it, it may be enough for a long line of one before them.
+    for (n, before) in shortened {
+        if left > 0 {
+            let used = cut(n, before + left);
+            left = left.saturating_sub(used.saturating_sub(before));
         }
     }
-    // Where no other has use for it, it may be enough for a long line of one.
-    let of = |n: usize, size: usize| used[n].unwrap_or(size);
-    let taken: usize = sizes.iter().enumerate().map(|(n, &size)| of(n, size)).sum();
-    let mut left = room.saturating_sub(taken);
-    for (n, before) in used.into_iter().enumerate() {
-        if let Some(before) = before.filter(|_| left > 0) {
-            let taken_now = cut(n, before + left);
-            left = left.saturating_sub(taken_now.saturating_sub(before));
+}
+
+/// Keeps the first of these results that take `room` tokens at most, all if there is no limit: failures
+/// before successes, which each of them says first. Returns them in their order, and how many failures and
+/// how many successes are left out.
+pub(super) fn keep<T>(
+    results: Vec<(bool, T)>,
+    room: Option<usize>,
+    size: impl Fn(&T) -> usize,
+) -> (Vec<T>, [usize; 2]) {
+    let mut order: Vec<usize> = (0..results.len()).collect();
+    order.sort_by_key(|&n| results[n].0);
+    let (mut kept, mut left) = (vec![false; results.len()], room.unwrap_or_default());
+    for n in order {
+        let size = if room.is_none() { 0 } else { size(&results[n].1) };
+        let Some(less) = left.checked_sub(size) else { break };
+        (kept[n], left) = (true, less);
+    }
+    let (mut shown, mut left_out) = (Vec::new(), [0, 0]);
+    for ((success, result), is_kept) in results.into_iter().zip(kept) {
+        if is_kept {
+            shown.push(result);
+        } else {
+            left_out[usize::from(success)] += 1;
         }
     }
+    (shown, left_out)
 }
 
 /// How many tokens the lines of a text are, from the first on: each is counted once, when that is asked
@@ -100,22 +114,14 @@ impl LineTokens {
     }
 }
 
-/// The first whole lines of `text` that are `room` tokens at most.
-pub(super) fn lines_within(text: &str, room: usize) -> &str {
-    LineTokens::default().within(text, room).0
-}
-
 /// The first characters of `text` that are `room` tokens at most: whole lines, if there is one.
 pub(super) fn chars_within(text: &str, room: usize) -> &str {
     let long = text.floor_char_boundary(room.saturating_mul(BYTES_PER_TOKEN).min(text.len()));
     if long == text.len() && tokens::count(text) <= room {
         return text;
     }
-    let lines = lines_within(&text[..long], room);
-    let whole = match lines.rfind('\n') {
-        Some(n) => &lines[..=n],
-        None => "",
-    };
+    let (lines, _) = LineTokens::default().within(&text[..long], room);
+    let whole = &lines[..lines.rfind('\n').map_or(0, |n| n + 1)];
     if !whole.trim().is_empty() {
         return whole;
     }
@@ -126,19 +132,22 @@ pub(super) fn chars_within(text: &str, room: usize) -> &str {
     part
 }
 
-/// A text of one line that is shortened to so many characters, with a word on the rest.
+/// The first `limit` characters of a text, and how many more it has; None if it has no more.
+pub(super) fn cut(text: &str, limit: usize) -> Option<(&str, usize)> {
+    let (at, _) = text.char_indices().nth(limit)?;
+    Some((&text[..at], text[at..].chars().count()))
+}
+
+/// A text of one line that is shortened to so many characters, and says so.
 pub(super) fn clipped(line: &str, limit: usize) -> String {
-    match line.char_indices().nth(limit) {
+    match cut(line, limit) {
         None => line.to_owned(),
-        Some((cut, _)) => {
-            let more = line[cut..].chars().count();
-            format!("{}… ({} left out)", &line[..cut], count(more, "more character"))
-        }
+        Some((first, more)) => format!("{first}… ({} left out)", count(more, "more character")),
     }
 }
 
 /// The first whole lines of `text` that are so many characters at most, with a line that counts the
-/// rest, where that is shorter.
+/// rest, if that is shorter.
 pub(super) fn first_lines(text: &str, limit: usize) -> String {
     let (mut end, mut left) = (0, limit);
     for line in text.split_inclusive('\n') {
@@ -146,45 +155,63 @@ pub(super) fn first_lines(text: &str, limit: usize) -> String {
         (end, left) = (end + line.len(), less);
     }
     let more = text[end..].lines().count();
-    let told = format!("[... {} left out for room ...]\n", count(more, "more line"));
-    if text[end..].chars().count() <= told.len() {
+    let notice = format!("[... {} left out for room ...]\n", count(more, "more line"));
+    if text[end..].chars().count() <= notice.len() {
         return text.to_owned();
     }
-    text[..end].to_owned() + &told
+    text[..end].to_owned() + &notice
 }
 
-/// Looks for the greatest limit, up to `first`, with which what `render` gives is `room` tokens at most;
-/// None where that is so with none. A few guesses are made, each nearer: the last that fits counts.
-pub(super) fn greatest(
-    first: usize,
+/// The lengths in characters of what can be shortened of results.
+fn lengths(results: &[Outcome]) -> Vec<usize> {
+    let mut lengths = Vec::new();
+    for outcome in results {
+        if let Some(excerpt) = outcome.detail.excerpt() {
+            lengths.push(excerpt.lines.iter().map(|(_, line)| line.chars().count()).sum());
+        }
+        match &outcome.detail {
+            Detail::Ran(execution) => {
+                let captures = execution.output.captures().into_iter();
+                lengths.extend(captures.map(|c| c.head.chars().count() + c.tail.chars().count()));
+            }
+            Detail::Read { content, .. } => lengths.push(content.chars().count()),
+            detail => lengths.extend(detail.listing().map(|lines| lines.chars().count())),
+        }
+    }
+    lengths
+}
+
+/// Finds how many characters each output, file and list of lines of these results may have, so that what
+/// `render` makes of them takes `room` tokens at most; None if it takes more even without them.
+/// `usize::MAX` stands for all.
+pub(super) fn limit(
+    results: &[Outcome],
     room: usize,
     render: &dyn Fn(usize) -> String,
 ) -> Option<usize> {
+    let lengths = &lengths(results);
+    let longest = lengths.iter().copied().max().unwrap_or_default();
+    let first = level(lengths, room.saturating_mul(CHARS_PER_TOKEN)).min(longest);
+    let limit = greatest(first, room, render)?;
+    Some(if limit >= longest { usize::MAX } else { limit })
+}
+
+/// Finds a limit, as great as possible and up to `first`, with which what `render` gives takes `room` tokens
+/// at most; None if it takes more even with 0.
+fn greatest(first: usize, room: usize, render: &dyn Fn(usize) -> String) -> Option<usize> {
     let least = tokens::count(&render(0));
-    if least > room {
-        return None;
-    }
-    let (mut best, mut limit) = (0, first);
-    for _ in 0..6 {
+    let left = room.checked_sub(least)?;
+    let mut limit = first;
+    for _ in 0..GUESSES {
         let tokens = tokens::count(&render(limit));
         if tokens <= room {
-            best = best.max(limit);
-            // Near enough.
-            if limit >= first || tokens.saturating_sub(least) >= (room - least) / 10 * 8 {
-                break;
-            }
+            return Some(limit);
         }
-        // What is left out is told, which may be longer than what is.
-        let wants = tokens.saturating_sub(least).max(1);
-        let (has, wants) = ((room - least) as u128, wants as u128);
-        let next = usize::try_from(limit as u128 * has * 95 / (wants * 100)).unwrap_or(first);
-        // What did not fit once need not be tried again.
-        limit = if tokens > room { next.min(limit / 10 * 9) } else { next.min(first) };
-        if limit <= best {
-            break;
-        }
+        let next = limit as u128 * left as u128 * 95 / ((tokens - least) as u128 * 100);
+        // What is left out is counted in words, which may be longer than what is.
+        limit = usize::try_from(next).unwrap_or(first).min(limit / 10 * 9);
     }
-    Some(best)
+    Some(0)
 }
 
 #[cfg(test)]
@@ -193,13 +220,28 @@ mod tests {
 
     #[test]
     fn small_ones_are_whole_and_large_ones_share_what_is_left() {
-        assert_eq!(shares(&[10, 500, 20, 900], 130), [None, Some(50), None, Some(50)]);
-        assert_eq!(shares(&[10, 20], 30), [None, None]);
-        assert_eq!(shares(&[10, 20], 29), [None, Some(19)]);
-        assert_eq!(shares(&[10, 20], 0), [Some(0), Some(0)]);
-        assert_eq!(shares(&[0], 0), [None]);
-        assert_eq!(shares(&[], 5), []);
+        let shared = |sizes: &[usize], room: usize| {
+            let mut cuts = vec![None; sizes.len()];
+            share_out(sizes, room, &mut |n, share| *cuts[n].insert(share));
+            cuts
+        };
+        assert_eq!(shared(&[10, 500, 20, 900], 130), [None, Some(50), None, Some(50)]);
+        assert_eq!(shared(&[10, 20], 30), [None, None]);
+        assert_eq!(shared(&[10, 20], 29), [None, Some(19)]);
+        assert_eq!(shared(&[10, 20], 0), [Some(0), Some(0)]);
+        assert_eq!(shared(&[0], 0), [None]);
+        assert_eq!(shared(&[], 5), []);
         assert_eq!((level(&[1, 2], 5), level(&[9, 9, 1], 7)), (usize::MAX, 3));
+    }
+
+    #[test]
+    fn failures_are_kept_before_successes() {
+        let results = [(true, 5), (false, 6), (false, 90), (false, 7), (true, 1)];
+        let kept = |room| keep(results.to_vec(), room, |size| *size);
+        assert_eq!(kept(None), (vec![5, 6, 90, 7, 1], [0, 0]));
+        assert_eq!(kept(Some(109)), (vec![5, 6, 90, 7, 1], [0, 0]));
+        assert_eq!(kept(Some(104)), (vec![6, 90, 7], [0, 2]));
+        assert_eq!(kept(Some(60)), (vec![6], [2, 2]));
     }
 
     #[test]
@@ -236,11 +278,11 @@ mod tests {
     fn texts_are_cut_at_the_ends_of_lines() {
         let text = "one two three\nfour\n\nlast line of it";
         for room in 0..12 {
-            let shown = lines_within(text, room);
+            let shown = LineTokens::default().within(text, room).0;
             assert!(shown.is_empty() || shown.ends_with('\n') || shown == text, "{shown:?}");
             assert!(tokens::count(shown) <= room, "{room}: {shown:?}");
         }
-        assert_eq!(lines_within(text, 12), text);
+        assert_eq!(LineTokens::default().within(text, 12).0, text);
         // Of a single line some is better than nothing, where it is words for the model.
         let line = "word ".repeat(1000);
         let shown = chars_within(&line, 100);

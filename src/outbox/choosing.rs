@@ -1,9 +1,9 @@
 //! Which files the first outbox shows unasked, the most wanted first. Pure.
 //!
-//! Those that the person named come first, then those that words of the task name, then what says
-//! what the project is, then all others: nearest to the root first, small ones before large ones. What
-//! should not leave the machine unasked is never among them unless the person named it, nor what lies in
-//! a folder whose name begins with a dot.
+//! First those that the person named, then those that words of the task name, then what says what the
+//! project is, then all others: nearest to the root first, small ones before large ones. What should not
+//! leave the machine unasked is never among them unless the person named it, nor what is in a folder whose
+//! name begins with a dot.
 
 use std::collections::HashSet;
 
@@ -15,6 +15,13 @@ use crate::session::Offer;
 /// As many files are tried at most: each is read, perhaps from another machine.
 const TRIED: usize = 300;
 
+/// Names of files that say what a project is.
+const TELLING: &str = "readme cargo.toml package.json pyproject.toml requirements.txt setup.cfg go.mod \
+    makefile cmakelists.txt pom.xml build.gradle gemfile composer.json";
+
+/// Ends of the names of files that package managers write: long, and of little use to a reader.
+const LOCKS: [&str; 3] = [".lock", "-lock.json", "-lock.yaml"];
+
 /// A file to be read, and shown if it is text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate<'a> {
@@ -25,26 +32,6 @@ pub struct Candidate<'a> {
     /// Which pattern of the person's names it, counted from 0.
     pub included: Option<usize>,
 }
-
-/// Names of files that tell what a project is.
-const TELLING: [&str; 13] = [
-    "readme",
-    "cargo.toml",
-    "package.json",
-    "pyproject.toml",
-    "requirements.txt",
-    "setup.cfg",
-    "go.mod",
-    "makefile",
-    "cmakelists.txt",
-    "pom.xml",
-    "build.gradle",
-    "gemfile",
-    "composer.json",
-];
-
-/// Ends of the names of files that package managers write.
-const LOCKS: [&str; 3] = [".lock", "-lock.json", "-lock.yaml"];
 
 /// Whether a pattern of the person's can be read.
 ///
@@ -58,15 +45,15 @@ fn matcher(pattern: &str) -> Result<Gitignore, String> {
     let mut builder = GitignoreBuilder::new("");
     builder.add_line(None, pattern).map_err(|e| e.to_string())?;
     let matcher = builder.build().map_err(|e| e.to_string())?;
-    if matcher.num_ignores() == 0 {
-        return Err("it names nothing".to_owned());
+    match matcher.num_ignores() {
+        0 => Err("it names nothing".to_owned()),
+        _ => Ok(matcher),
     }
-    Ok(matcher)
 }
 
 /// The files of `listed` (paths from the root and sizes in bytes) that the first outbox of a session
-/// with this task may show, the most wanted first; those larger than `limit` bytes only where the
-/// person named them.
+/// with this task may show, the most wanted first; those larger than `limit` bytes only if the person
+/// named them.
 pub fn candidates<'a>(
     listed: impl Iterator<Item = (&'a str, u64)>,
     task: &str,
@@ -82,7 +69,7 @@ pub fn candidates<'a>(
         let names =
             |matcher: &Gitignore| matcher.matched_path_or_any_parents(path, false).is_ignore();
         let included = included.iter().position(names);
-        if included.is_none() && (size > limit || is_left_out(path)) {
+        if included.is_none() && (size > limit || stays(path)) {
             continue;
         }
         let depth = path.matches('/').count();
@@ -90,62 +77,52 @@ pub fn candidates<'a>(
             Some(n) => (0, n),
             None if is_named(path, &words) => (1, 0),
             None if depth == 0 && is_telling(path) => (2, 0),
-            // Long, and of little use to a reader.
             None if LOCKS.iter().any(|end| path.ends_with(end)) => (4, depth),
             None => (3, depth),
         };
-        found.push((rank, depth, size, Candidate { path, size, included }));
+        found.push((rank, depth, size, path, included));
     }
-    let key = |(rank, depth, size, file): &((u8, usize), usize, u64, Candidate<'a>)| {
-        (*rank, *depth, *size, file.path)
-    };
     if found.len() > TRIED {
-        found.select_nth_unstable_by(TRIED, |a, b| key(a).cmp(&key(b)));
+        found.select_nth_unstable(TRIED);
         found.truncate(TRIED);
     }
-    found.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
-    found.into_iter().map(|(.., file)| file).collect()
-}
-
-fn name_of(path: &str) -> &str {
-    path.rsplit_once('/').map_or(path, |(_, name)| name)
+    found.sort_unstable();
+    let candidate = |(_, _, size, path, included)| Candidate { path, size, included };
+    found.into_iter().map(candidate).collect()
 }
 
 /// Whether a file is shown to nobody who did not ask for it.
-fn is_left_out(path: &str) -> bool {
-    let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
+fn stays(path: &str) -> bool {
+    let (folders, _) = path.rsplit_once('/').unwrap_or_default();
     folders.split('/').any(|folder| folder.starts_with('.')) || is_secret_file(path)
 }
 
 fn is_telling(path: &str) -> bool {
-    let name = name_of(path).to_ascii_lowercase();
-    TELLING.contains(&name.as_str()) || stem(&name) == TELLING[0]
+    let (name, stem) = name_and_stem(path);
+    let (name, stem) = (name.to_ascii_lowercase(), stem.to_ascii_lowercase());
+    TELLING.split_whitespace().any(|telling| name == telling) || stem == "readme"
 }
 
-fn stem(name: &str) -> &str {
-    name.rsplit_once('.').map_or(name, |(stem, _)| if stem.is_empty() { name } else { stem })
+/// The name of a file, and the same without its ending.
+fn name_and_stem(path: &str) -> (&str, &str) {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    (name, if stem.is_empty() { name } else { stem })
 }
 
 /// The words of a task, without what is around them.
 fn words(task: &str) -> HashSet<String> {
     let around = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.' | '/' | '-');
-    let mut words = HashSet::new();
-    for word in task.split(|c: char| c.is_whitespace() || around(c)) {
-        // A dot may begin a name, and one at the end ends a sentence.
-        let word = word.trim_end_matches(['.', '/', '-']);
-        let word = word.strip_prefix("./").unwrap_or(word);
-        if !word.is_empty() {
-            words.insert(word.to_lowercase());
-        }
-    }
-    words
+    // A dot may begin a name, and one at the end ends a sentence.
+    let words = task.split(around).map(|word| word.trim_end_matches(['.', '/', '-']));
+    let words = words.map(|word| word.strip_prefix("./").unwrap_or(word));
+    words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
 }
 
 /// Whether a word is the path of a file, its name, or that without its ending.
 fn is_named(path: &str, words: &HashSet<String>) -> bool {
     let path = path.to_lowercase();
-    let name = name_of(&path);
-    let stem = stem(name);
+    let (name, stem) = name_and_stem(&path);
     // A word as short as "a" names no file.
     words.contains(&path) || words.contains(name) || (stem.len() > 2 && words.contains(stem))
 }

@@ -1,4 +1,4 @@
-//! Blocks with the contents of files: those that the LLM asked for, and those that the first outbox
+//! Blocks with the contents of files: those that the model asked for, and those that the first outbox
 //! shows unasked.
 //!
 //! ```text
@@ -8,9 +8,9 @@
 //! ... lines 201-512 are left out for room: [READ_FILE path="src/x.py" start_line="201"] shows them
 //! ```
 //!
-//! The last line stands only where something is left out, and outside of the markers: within them it
-//! would be content. Lines are whole, but for one for which there is no room by itself: of that its
-//! beginning is shown, and how to see more of it, since asking again would show no more.
+//! The last line is there only if something is left out, and outside of the markers: within them it
+//! would be content. A line that is too long for the room by itself is shown in part, with a command that
+//! shows more of it, since asking again would not.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -19,9 +19,7 @@ use memchr::memmem;
 
 use super::Shown;
 use super::boundaries::boundary;
-use super::budget::{LineTokens, NEXT, chars_within, share_out};
-use super::lines;
-use super::screening::Texts;
+use super::budget::{LineTokens, NEXT_LINES, chars_within, share_out};
 use crate::protocol::{self, Dialect, Failure, FailureKind, Lines};
 use crate::session::Session;
 use crate::text::{byte_count, count, is_hazard, shell_word, visible, visible_line};
@@ -29,160 +27,156 @@ use crate::tokens;
 use crate::workspace::Contents;
 use crate::workspace::edit::count_lines;
 
-/// A file that the LLM asked for, and what was found.
+/// A file that the model asked for, and what was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Requested {
     /// The file, or its beginning, or why there is nothing.
     pub contents: Result<Contents, Failure>,
 }
 
-/// So many characters are shown of a line that is too long to be shown whole, and no fewer than that.
-const BEGINNING: usize = 4_000;
-const LEAST: usize = 100;
-
-/// What is shown of a file that was requested.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seen {
-    /// So many of its lines; None for all that was read of it.
-    pub(super) lines: Option<usize>,
-    /// Of the last of these so many characters, where that is not all of it.
-    pub(super) within: Option<usize>,
+/// Files that the first outbox may show, read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Offered {
+    /// Texts, the most wanted first.
+    pub files: Vec<Contents>,
+    /// How many of them, the first, the person named: these may take all the room there is.
+    pub included: usize,
+    /// How many files were looked at and are not text.
+    pub not_text: usize,
+    /// How many files of the workspace's listing are not empty.
+    pub listed: usize,
+    /// How many are empty.
+    pub empty: usize,
 }
 
-impl Requested {
-    /// Whether it is shown, and what the results say of it, where all these were requested; `seen`
-    /// where not all of it may be.
-    pub(super) fn told(&self, beside: &[Self], seen: Option<&Seen>) -> (bool, String) {
-        let contents = match &self.contents {
-            Err(failure) if failure.kind == FailureKind::Rejected => {
-                return (false, format!("REJECTED: {}", visible_line(&failure.reason)));
-            }
-            Err(failure) => return (false, visible_line(&failure.reason).into_owned()),
-            Ok(contents) => contents,
-        };
-        let Contents { path, size, .. } = contents;
-        if let Some(part) = contents.lines.as_ref().filter(|_| is_within_whole(contents, beside)) {
-            return (true, lines::within_whole(path.as_str(), part));
-        }
-        let read = whole_lines(contents);
-        let is_read = read.len() as u64 == *size;
-        let all = count_lines(read);
-        let text = String::from_utf8_lossy(read);
-        let shown = match seen.and_then(|seen| seen.lines).unwrap_or(all) {
-            0 if *size > 0 && !read.is_empty() => {
-                return (
-                    false,
-                    format!(
-                        "'{path}' is not shown ({}): there is no room in this message for its first line; ask for it by itself, or see a part with RUN_COMMAND, as in head -c 2000",
-                        byte_count(*size)
-                    ),
-                );
-            }
-            shown => shown,
-        };
-        let within = match seen {
-            Some(seen) => seen.within,
-            None => within_line(contents).then(|| text.chars().count()),
-        };
-        let is_cut = shown < all || within.is_some() && !within_line(contents);
-        let told = match (&contents.lines, is_cut, is_read) {
-            (Some(part), false, _) => lines::told(path.as_str(), *size, part, within),
-            (Some(part), true, _) => {
-                let length = within.and(length_of_first(contents));
-                let part = Lines { length, ..lines::first(part, shown) };
-                lines::told(path.as_str(), *size, &part, within)
-            }
-            (None, true, _) if let Some(within) = within => {
-                let all = if is_read { format!(" of {all}") } else { String::new() };
-                let line = format!("line {shown}{all}");
-                let told = lines::beginning(&line, length_of_first(contents), within);
-                format!("'{path}' is shown below ({}{told})", byte_count(*size))
-            }
-            (None, false, true) => {
-                format!("'{path}' is shown below ({}, {})", byte_count(*size), count(all, "line"))
-            }
-            (None, true, true) => {
-                format!(
-                    "'{path}' is shown below ({}; only its lines 1-{shown} of {all})",
-                    byte_count(*size)
-                )
-            }
-            (None, _, false) => {
-                format!("'{path}' is shown below ({}; only its lines 1-{shown})", byte_count(*size))
-            }
-        };
-        let mut told = told;
-        let goes_on = is_cut || within.is_some();
-        for (holds, note) in [
-            (
-                !goes_on && !read.is_empty() && !read.ends_with(b"\n"),
-                "its last line has no newline",
-            ),
-            (memmem::find(read, b"\r\n").is_some(), "its lines end in CRLF"),
-            (matches!(text, Cow::Owned(_)), "it is not UTF-8; what is not shows as U+FFFD"),
-            (
-                text.replace("\r\n", "\n").chars().any(is_hazard),
-                "control and invisible characters show as ␛ or <U+202E>",
-            ),
-        ] {
-            if holds {
-                told.push_str(&format!("; {note}"));
-            }
-        }
-        (true, told)
+/// The most and the fewest characters that are shown of a line that is too long to be shown whole.
+pub(super) const BEGINNING: usize = 4_000;
+pub(super) const LEAST: usize = 100;
+
+/// `lines 3-9 of 120`
+fn range(lines: &Lines) -> String {
+    let Lines { first, last, total, uncounted, .. } = lines;
+    let total = if *uncounted { format!("more than {total}") } else { total.to_string() };
+    match (first, last) {
+        (0, _) => "empty".to_owned(),
+        (first, last) if first == last => format!("line {first} of {total}"),
+        (first, last) => format!("lines {first}-{last} of {total}"),
     }
 }
 
-/// A file as it is shown.
+/// A command that shows more of a line that is too long to be shown whole, after its first `shown`
+/// characters.
+pub(super) fn rest_of_line(path: &str, line: usize, shown: usize) -> String {
+    let path = shell_word(path);
+    format!("sed -n '{line}p' {path} | cut -c{}-{}", shown + 1, shown + BEGINNING)
+}
+
+/// A command that shows lines of a file.
+pub(super) fn print_lines(path: &str, first: usize, last: usize) -> String {
+    format!("sed -n '{first},{last}p' {}", shell_word(path))
+}
+
+/// The text of a part, each line behind its number if that was asked for.
+fn numbered<'t>(text: Cow<'t, str>, lines: &Lines) -> Cow<'t, str> {
+    if !lines.numbered {
+        return text;
+    }
+    let number = |(n, line): (usize, &str)| format!("{}| {line}", lines.first + n);
+    text.split_inclusive('\n').enumerate().map(number).collect()
+}
+
+/// The bytes that can be shown: all, or whole lines of a file that is longer.
+pub(super) fn whole_lines(contents: &Contents) -> &[u8] {
+    let bytes = contents.bytes.as_slice();
+    if contents.lines.is_some() || bytes.len() as u64 == contents.size {
+        return bytes;
+    }
+    memchr::memrchr(b'\n', bytes).map_or(b"", |n| &bytes[..=n])
+}
+
+/// Which lines were read; of a file without a range all that are whole.
+fn lines_read(contents: &Contents) -> Lines {
+    contents.lines.unwrap_or_else(|| {
+        let read = whole_lines(contents);
+        let last = count_lines(read);
+        let cut = read.len() as u64 != contents.size;
+        let (within_line, length, numbered) = (false, None, false);
+        Lines { first: 1, last, total: last, uncounted: cut, cut, within_line, length, numbered }
+    })
+}
+
+/// What the results say of the form of a file.
+fn notes(contents: &Contents) -> [&'static str; 4] {
+    let read = whole_lines(contents);
+    let text = String::from_utf8_lossy(read);
+    let note = |holds, note| if holds { note } else { "" };
+    let is_crlf = memmem::find(read, b"\r\n").is_some();
+    let has_hazards = text.replace("\r\n", "\n").chars().any(is_hazard);
+    [
+        note(!read.is_empty() && !read.ends_with(b"\n"), "; its last line has no newline"),
+        note(is_crlf, "; its lines end in CRLF"),
+        note(matches!(text, Cow::Owned(_)), "; it is not UTF-8; what is not shows as U+FFFD"),
+        note(has_hazards, "; control and invisible characters show as ␛ or <U+202E>"),
+    ]
+}
+
+/// A file as it is shown: from its beginning up to the end of a line, or into its first one.
 #[derive(Clone)]
 pub(super) struct Block<'a> {
+    session: &'a Session,
     contents: &'a Contents,
-    dialect: Dialect,
+    read: Lines,
+    /// What the results say of its form, the first of them only if it is shown to its end.
+    notes: [&'static str; 4],
     /// All that was read of it, as it is shown.
     text: Rc<str>,
-    lines: Rc<LineTokens>,
-    /// How much of that is shown: whole lines, or the beginning of the first.
+    tokens: Rc<LineTokens>,
+    /// How many bytes of that are shown.
     end: usize,
 }
 
 impl<'a> Block<'a> {
-    pub(super) fn of(session: &Session, contents: &'a Contents, texts: &Texts) -> Self {
-        let text = texts.of(contents);
-        let mut text = visible(&text).into_owned();
-        if let Some(part) = &contents.lines {
-            text = lines::numbered(&text, part);
-        }
+    /// All of a file, given its text without secrets.
+    pub(super) fn new(session: &'a Session, contents: &'a Contents, text: &str) -> Self {
+        let read = lines_read(contents);
+        let (notes, text) = (notes(contents), numbered(visible(text), &read));
         let end = text.len();
-        Self { contents, dialect: session.dialect, text: text.into(), lines: Rc::default(), end }
+        Self { session, contents, read, notes, text: text.into(), tokens: Rc::default(), end }
     }
 
-    /// What of it is shown, where that is not all.
-    fn seen(&self) -> Seen {
-        let lines = count_lines(&self.text.as_bytes()[..self.end]);
-        let lines = (self.end < self.text.len()).then_some(lines);
-        Seen { lines, within: self.within() }
+    fn is_cut(&self) -> bool {
+        self.end < self.text.len()
     }
 
-    /// So many characters are shown of the last line that is, where that is not all of it.
-    fn within(&self) -> Option<usize> {
+    /// The lines that are shown. Of the last one it may be only a part.
+    fn lines(&self) -> Lines {
+        if !self.is_cut() {
+            return self.read;
+        }
+        let shown = count_lines(&self.text.as_bytes()[..self.end]);
+        let last = (self.read.first + shown).saturating_sub(1);
+        Lines { last, cut: true, within_line: false, length: None, ..self.read }
+    }
+
+    /// How many characters of the last line are shown, unless that is all of it.
+    fn within_line(&self) -> Option<usize> {
         let shown = &self.text[..self.end];
-        let is_cut = if self.end < self.text.len() {
+        let is_within = if self.is_cut() {
             self.end > 0 && !shown.ends_with('\n')
         } else {
-            within_line(self.contents)
+            self.read.within_line
         };
         let line = shown.rsplit('\n').next().unwrap_or_default();
-        let is_numbered = self.contents.lines.is_some_and(|part| part.numbered);
-        let number = line.find("| ").filter(|_| is_numbered).map_or(0, |at| at + 2);
-        is_cut.then(|| line[number..].chars().count())
+        let number = line.find("| ").filter(|_| self.read.numbered).map_or(0, |at| at + 2);
+        is_within.then(|| line[number..].chars().count())
     }
 
-    /// Shows as many of its lines as are `room` tokens at most, with all that belongs to it, and tells
-    /// how many these are.
-    fn cut(&mut self, session: &Session, room: usize) -> usize {
+    /// Shows as many lines as fit into `room` tokens with all that belongs to the block. Returns how many
+    /// tokens that is.
+    fn cut(&mut self, room: usize) -> usize {
         self.end = 0;
-        let frame = tokens::count(&self.render(session)) + 8;
-        let (lines, taken) = self.lines.within(&self.text, room.saturating_sub(frame));
+        let frame = tokens::count(&self.render()) + 8;
+        let (lines, taken) = self.tokens.within(&self.text, room.saturating_sub(frame));
         self.end = lines.len();
         if self.end > 0 {
             return frame + taken;
@@ -190,121 +184,138 @@ impl<'a> Block<'a> {
         let line = self.text.split('\n').next().unwrap_or_default();
         let limit = line.char_indices().nth(BEGINNING).map_or(line.len(), |(at, _)| at);
         self.end = line.floor_char_boundary(LEAST.min(limit));
-        let frame = tokens::count(&self.render(session));
+        let frame = tokens::count(&self.render());
         let shown = chars_within(&line[..limit], room.saturating_sub(frame));
         self.end = if shown.len() < LEAST { 0 } else { shown.len() };
         if self.end == 0 { 0 } else { frame + tokens::count(shown) }
     }
 
-    /// The block; nothing where not even a line of it is to be shown.
-    pub(super) fn render(&self, session: &Session) -> String {
+    /// The block; without any text if there is no room for even a part of a line.
+    pub(super) fn render(&self) -> String {
         let text = &self.text[..self.end];
-        let mut name = self.contents.path.to_string();
-        if let Some(part) = &self.contents.lines {
-            let is_cut = self.end < self.text.len();
-            let shown = count_lines(text.as_bytes());
-            let part = if is_cut { lines::first(part, shown) } else { *part };
-            name = lines::name(&name, &part);
+        let mut mark = self.contents.path.to_string();
+        if self.contents.lines.is_some() {
+            mark.push_str(&format!(" ({})", range(&self.lines())));
         }
-        let mark = match boundary(session, &name, text) {
-            Some(word) => format!("{name} (boundary {word})"),
-            None => name,
-        };
-        let mut out = format!("--- {mark} ---\n{text}");
-        if !text.is_empty() && !text.ends_with('\n') {
-            out.push('\n');
+        if let Some(word) = boundary(self.session, &mark, text) {
+            mark.push_str(&format!(" (boundary {word})"));
         }
-        out.push_str(&format!("--- end {mark} ---\n"));
-        out.push_str(&self.rest().unwrap_or_default());
-        out
+        let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        let rest = self.rest();
+        format!("--- {mark} ---\n{text}{newline}--- end {mark} ---\n{rest}")
     }
 
-    /// The line that says what is left out, and how to ask for it.
-    fn rest(&self) -> Option<String> {
-        let Contents { path, size, lines: part, .. } = self.contents;
-        let read = whole_lines(self.contents);
-        let is_read = match part {
-            Some(part) => !part.cut,
-            None => read.len() as u64 == *size,
-        };
-        let within = self.within();
-        if self.end == self.text.len() && is_read && within.is_none() {
-            return None;
+    /// The line that says what is left out, and how to ask for it; nothing if nothing is.
+    fn rest(&self) -> String {
+        let within = self.within_line();
+        if !self.is_cut() && !self.read.cut && within.is_none() {
+            return String::new();
         }
-        let shown = count_lines(&self.text.as_bytes()[..self.end]);
-        let before = part.map_or(0, |part| part.first.saturating_sub(1));
-        let next = before + shown + 1;
-        let (mut rest, mut ends) = (String::new(), false);
-        if let Some(within) = within {
-            let (search, command) = match self.dialect {
+        let (path, dialect) = (self.contents.path.as_str(), self.session.dialect);
+        let (last, next) = (self.lines().last, self.lines().last + 1);
+        let of_line = within.map(|shown| {
+            let (search, command) = match dialect {
                 Dialect::Tags => ("SEARCH", "RUN_COMMAND"),
                 Dialect::Operations => ("shell with grep -o", "shell"),
             };
-            let cut_out = lines::cut_out(path.as_str(), next - 1, within);
-            rest = format!(
-                "the rest of line {} is left out, since so long a line cannot be shown whole: {search} finds in it, {command} with {cut_out} shows more of it",
-                next - 1
-            );
-            ends = match part {
-                Some(part) => part.total < next && !part.uncounted,
-                None => is_read && count_lines(read) < next,
-            };
-        }
-        if ends {
-            return Some(format!("... {rest}\n"));
-        }
-        if within.is_some() {
-            rest.push_str("; ");
-        }
-        let left = match before + count_lines(read) {
-            last if is_read && last == next => format!("line {next} is"),
-            last if is_read => format!("lines {next}-{last} are"),
-            _ => format!("line {next} and all after it are"),
+            let more = rest_of_line(path, last, shown);
+            format!(
+                "the rest of line {last} is left out, since so long a line cannot be shown whole: {search} finds in it, {command} with {more} shows more of it"
+            )
+        });
+        let is_last = self.read.total <= last && !self.read.uncounted;
+        let of_line = match of_line {
+            Some(told) if is_last => return format!("... {told}\n"),
+            Some(told) => format!("{told}; "),
+            None => String::new(),
         };
-        let by_command =
-            format!("sed -n '{next},{}p' {}", next + NEXT - 1, shell_word(path.as_str()));
-        let how = match self.dialect {
-            // READ_FILE takes no such path.
-            Dialect::Tags if !path.as_str().contains('"') => {
+        let left = match self.read.last {
+            _ if self.read.cut => format!("line {next} and all after it are"),
+            last if last == next => format!("line {next} is"),
+            last => format!("lines {next}-{last} are"),
+        };
+        let print = || print_lines(path, next, next + NEXT_LINES - 1);
+        let how = match dialect {
+            // READ_FILE does not take such a path.
+            Dialect::Tags if !path.contains('"') => {
                 format!("[READ_FILE path=\"{path}\" start_line=\"{next}\"] shows them")
             }
-            Dialect::Tags => format!("RUN_COMMAND with {by_command} shows more"),
-            Dialect::Operations => format!("shell with {by_command} shows more"),
+            Dialect::Tags => format!("RUN_COMMAND with {} shows more", print()),
+            Dialect::Operations => format!("shell with {} shows more", print()),
         };
-        Some(format!("... {rest}{left} left out for room: {how}\n"))
+        format!("... {of_line}{left} left out for room: {how}\n")
     }
 
-    /// What the LLM has seen of it.
-    pub(super) fn shown(&self) -> Shown {
-        let Contents { path, bytes, size, lines: part } = self.contents;
-        let is_read = match part {
-            Some(part) => lines::are_all(part),
-            None => bytes.len() as u64 == *size,
+    /// Whether it is shown, and what the results say of it.
+    fn result(&self) -> (bool, String) {
+        let Contents { path, size, bytes, lines: part } = self.contents;
+        let size = byte_count(*size);
+        if self.end == 0 && !self.text.is_empty() {
+            let told = format!(
+                "'{path}' is not shown ({size}): there is no room in this message for its first line; ask for it by itself, or see a part with RUN_COMMAND, as in head -c 2000"
+            );
+            return (false, told);
+        }
+        let (lines, within, is_part) = (self.lines(), self.within_line(), part.is_some());
+        let Lines { first, last, total, uncounted, cut, numbered, .. } = lines;
+        let of_total = if uncounted || is_part { String::new() } else { format!(" of {total}") };
+        let part = if is_part { format!("; {}", range(&lines)) } else { String::new() };
+        let numbered = if numbered && first > 0 { ", each behind its number and `| `" } else { "" };
+        let extent = match (within, is_part, cut) {
+            (Some(shown), ..) => {
+                let length = if self.read.within_line {
+                    self.read.length
+                } else {
+                    Some(memchr::memchr(b'\n', bytes).unwrap_or(bytes.len()) as u64)
+                };
+                let length = length.map_or("longer than was looked at".to_owned(), byte_count);
+                let shown = count(shown, "character");
+                format!("; of line {last}{of_total} ({length}) only the first {shown}")
+            }
+            (None, true, true) => {
+                format!("; no more fits: for more ask with start_line=\"{}\"", last + 1)
+            }
+            (None, true, false) => String::new(),
+            (None, false, true) => format!("; only its lines 1-{last}{of_total}"),
+            (None, false, false) => format!(", {}", count(last, "line")),
         };
-        let whole = is_read && self.end == self.text.len();
-        let first = part.map_or(1, |part| part.first);
-        // What is shown cut does not count as seen.
-        let cut = usize::from(self.within().is_some());
-        let shown = count_lines(&self.text.as_bytes()[..self.end]) - cut;
-        let lines = (!whole && shown > 0).then(|| (first, first + shown - 1));
+        let is_whole = !self.is_cut() && within.is_none();
+        let newline = if is_whole { self.notes[0] } else { "" };
+        let notes = self.notes[1..].concat();
+        (true, format!("'{path}' is shown below ({size}{part}{numbered}{extent}){newline}{notes}"))
+    }
+
+    /// What the model has seen of the file. A line that is shown in part does not count.
+    fn shown(&self) -> Shown {
+        let Contents { path, bytes, size, lines: part } = self.contents;
+        let Lines { first, last, total, uncounted, cut, .. } = self.lines();
+        let within = self.within_line().is_some();
+        let whole = first <= 1 && last == total && !(uncounted || cut || within);
+        let last = last - usize::from(within);
+        let lines = (!whole && first > 0 && last >= first).then_some((first, last));
         let seen = part.is_none().then(|| protocol::Seen::of(bytes, *size));
         Shown { path: path.clone(), whole, lines, seen }
     }
 }
 
-/// The files that were requested and could be read, each once.
+/// `## Requested File Contents`: the files that were requested and could be read, each once.
 #[derive(Clone)]
-pub(super) struct Blocks<'a> {
-    session: &'a Session,
-    all: Vec<Block<'a>>,
+pub(super) struct RequestedBlocks<'a> {
+    requested: &'a [Requested],
+    blocks: Vec<Block<'a>>,
     /// For each request which of the blocks answers it.
-    of: Rc<[Option<usize>]>,
+    answers: Rc<[Option<usize>]>,
 }
 
-impl<'a> Blocks<'a> {
-    pub(super) fn of(session: &'a Session, requested: &'a [Requested], texts: &Texts) -> Self {
-        let mut all: Vec<Block<'a>> = Vec::new();
-        let of = requested.iter().map(|file| {
+impl<'a> RequestedBlocks<'a> {
+    /// The blocks of all requests, given the text of each.
+    pub(super) fn new(
+        session: &'a Session,
+        requested: &'a [Requested],
+        texts: &[Cow<'_, str>],
+    ) -> Self {
+        let mut blocks: Vec<Block<'a>> = Vec::new();
+        let answers = requested.iter().zip(texts).map(|(file, text)| {
             let contents = file.contents.as_ref().ok()?;
             if is_within_whole(contents, requested) {
                 return None;
@@ -312,50 +323,65 @@ impl<'a> Blocks<'a> {
             let same = |block: &Block<'_>| {
                 (&block.contents.path, block.contents.lines) == (&contents.path, contents.lines)
             };
-            Some(all.iter().position(same).unwrap_or_else(|| {
-                all.push(Block::of(session, contents, texts));
-                all.len() - 1
+            Some(blocks.iter().position(same).unwrap_or_else(|| {
+                blocks.push(Block::new(session, contents, text));
+                blocks.len() - 1
             }))
         });
-        let of = of.collect();
-        Self { session, all, of }
+        let answers = answers.collect();
+        Self { requested, blocks, answers }
     }
 
-    /// How many tokens each is.
+    /// Whether request `n` is answered, and what the results say of that.
+    pub(super) fn result(&self, n: usize) -> (bool, String) {
+        let Some(file) = self.requested.get(n) else {
+            return (false, "the file was not read".to_owned());
+        };
+        match (&file.contents, self.answers[n]) {
+            (_, Some(block)) => self.blocks[block].result(),
+            (Err(failure), _) => {
+                let rejected =
+                    if failure.kind == FailureKind::Rejected { "REJECTED: " } else { "" };
+                (false, format!("{rejected}{}", visible_line(&failure.reason)))
+            }
+            (Ok(contents), _) => {
+                let range = range(&lines_read(contents));
+                let path = &contents.path;
+                (true, format!("'{path}' is shown below as a whole ({range} was asked for)"))
+            }
+        }
+    }
+
+    /// How many tokens each block takes.
     pub(super) fn tokens(&self) -> Vec<usize> {
-        self.all.iter().map(|block| tokens::count(&block.render(self.session))).collect()
+        self.blocks.iter().map(|block| tokens::count(&block.render())).collect()
     }
 
-    /// Cuts what is too large, so that all is `room` tokens at most; `sizes` are what they are whole.
+    /// Cuts what is too large, so that all blocks take at most `room` tokens; `sizes` are those of whole
+    /// blocks.
     pub(super) fn cut(&mut self, sizes: &[usize], room: usize) {
-        share_out(sizes, room, &mut |n, share| self.all[n].cut(self.session, share));
-    }
-
-    /// What is shown for each request.
-    pub(super) fn seen(&self) -> Vec<Seen> {
-        let whole = Seen { lines: None, within: None };
-        self.of.iter().map(|of| of.map_or(whole, |n| self.all[n].seen())).collect()
+        share_out(sizes, room, &mut |n, share| self.blocks[n].cut(share));
     }
 
     /// The blocks of which there is something to show.
     fn visible(&self) -> impl Iterator<Item = &Block<'a>> {
-        self.all.iter().filter(|block| block.end > 0 || block.text.is_empty())
+        self.blocks.iter().filter(|block| block.end > 0 || block.text.is_empty())
     }
 
-    /// What the LLM has seen.
+    /// What the model sees of the files.
     pub(super) fn shown(&self) -> impl Iterator<Item = Shown> {
         self.visible().map(Block::shown)
     }
 
-    /// All of them, with their heading; nothing where there are none.
+    /// The section; nothing if it has no blocks.
     pub(super) fn render(&self) -> String {
-        let blocks: String = self.visible().map(|block| block.render(self.session)).collect();
+        let blocks: String = self.visible().map(Block::render).collect();
         if blocks.is_empty() { blocks } else { format!("\n## Requested File Contents\n{blocks}") }
     }
 }
 
-/// Whether lines of a file stand in the whole of it, which is shown, too. Numbered ones are shown all
-/// the same.
+/// Whether lines of a file were requested, and the whole of it, too. Numbered lines are shown all the
+/// same.
 fn is_within_whole(contents: &Contents, requested: &[Requested]) -> bool {
     let is_whole = |other: &Requested| {
         other.contents.as_ref().is_ok_and(|other| {
@@ -366,22 +392,114 @@ fn is_within_whole(contents: &Contents, requested: &[Requested]) -> bool {
     contents.lines.is_some_and(|lines: Lines| !lines.numbered) && requested.iter().any(is_whole)
 }
 
-/// Whether what was read ends within a line, since that is longer than what is read of a file.
-fn within_line(contents: &Contents) -> bool {
-    contents.lines.is_some_and(|part| part.within_line)
+/// `## Workspace File Contents`: whole files that the first outbox shows unasked.
+#[derive(Clone)]
+pub(super) struct OfferedBlocks<'a> {
+    dialect: Dialect,
+    offered: &'a Offered,
+    /// Each with its text, and whether it is shown.
+    blocks: Vec<(Block<'a>, Rc<str>, bool)>,
 }
 
-/// How many bytes the first line has of what was read; None where nobody knows.
-fn length_of_first(contents: &Contents) -> Option<u64> {
-    let first = || memchr::memchr(b'\n', &contents.bytes).unwrap_or(contents.bytes.len()) as u64;
-    contents.lines.filter(|part| part.within_line).map_or_else(|| Some(first()), |part| part.length)
-}
-
-/// The bytes that can be shown: all, or whole lines of a file that is longer.
-pub(super) fn whole_lines(contents: &Contents) -> &[u8] {
-    let bytes = contents.bytes.as_slice();
-    if contents.lines.is_some() || bytes.len() as u64 == contents.size {
-        return bytes;
+impl<'a> OfferedBlocks<'a> {
+    /// All files, given the text of each.
+    pub(super) fn new(session: &'a Session, offered: &'a Offered, texts: &[Cow<'_, str>]) -> Self {
+        let files = offered.files.iter().zip(texts);
+        let blocks = files.map(|(contents, text)| Block::new(session, contents, text));
+        let blocks = blocks.map(|block| (block.clone(), block.render().into(), true));
+        Self { dialect: session.dialect, offered, blocks: blocks.collect() }
     }
-    memchr::memrchr(b'\n', bytes).map_or(b"", |n| &bytes[..=n])
+
+    /// Shows what fits: of the files that the person named into `room` tokens, of all others into half of
+    /// what is left then. A file that does not fit is skipped. Returns whether all are shown.
+    pub(super) fn fit(&mut self, room: usize, count: impl Fn(&str) -> usize) -> bool {
+        // The heading, and the line below it.
+        let mut left = room.saturating_sub(40);
+        for (n, (_, text, is_shown)) in self.blocks.iter_mut().enumerate() {
+            if n == self.offered.included {
+                left /= 2;
+            }
+            // What is sure to be too long is not counted: no token is longer than 128 bytes.
+            let fits = (text.len() / 128 <= left).then(|| left.checked_sub(count(text))).flatten();
+            *is_shown = fits.is_some();
+            left = fits.unwrap_or(left);
+        }
+        self.blocks.iter().all(|(.., is_shown)| *is_shown)
+    }
+
+    fn visible(&self) -> impl Iterator<Item = &(Block<'a>, Rc<str>, bool)> {
+        self.blocks.iter().filter(|(.., is_shown)| *is_shown)
+    }
+
+    /// What the model sees of the files.
+    pub(super) fn shown(&self) -> impl Iterator<Item = Shown> {
+        self.visible().map(|(block, ..)| block.shown())
+    }
+
+    /// The section; nothing if no file is shown.
+    pub(super) fn render(&self) -> String {
+        let Offered { listed, not_text, empty, .. } = *self.offered;
+        let shown = self.visible().count();
+        if shown == 0 {
+            return String::new();
+        }
+        let verb = if shown == 1 { "holds" } else { "hold" };
+        let nonempty = if empty == 0 { String::new() } else { format!(" that {verb} something") };
+        let what = match (shown, self.dialect) {
+            (1, _) if shown + not_text == listed => format!("The only text file{nonempty}, whole."),
+            (n, _) if n + not_text == listed => format!("All {n} text files{nonempty}, whole."),
+            (n, dialect) => {
+                let read = match dialect {
+                    Dialect::Tags => "READ_FILE",
+                    Dialect::Operations => "readFile",
+                };
+                let all = count(listed, "file");
+                format!("{n} of {all} that hold something, whole; {read} shows others.")
+            }
+        };
+        let blocks: String = self.visible().map(|(_, text, _)| &**text).collect();
+        format!("\n## Workspace File Contents\n{what}\n{blocks}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(first: usize, last: usize, total: usize) -> Lines {
+        let (uncounted, cut, within_line, numbered) = (false, false, false, false);
+        Lines { first, last, total, uncounted, cut, within_line, length: None, numbered }
+    }
+
+    #[test]
+    fn markers_name_the_lines() {
+        assert_eq!(range(&lines(3, 9, 120)), "lines 3-9 of 120");
+        assert_eq!(range(&lines(3, 3, 3)), "line 3 of 3");
+        assert_eq!(range(&lines(0, 0, 0)), "empty");
+        let uncounted = Lines { uncounted: true, ..lines(3, 9, 1000) };
+        assert_eq!(range(&uncounted), "lines 3-9 of more than 1000");
+    }
+
+    #[test]
+    fn a_part_may_be_all() {
+        let session =
+            Session::new("a1b2c3d4".into(), "x", vec![], "2025-01-15T10:30:00Z".parse().unwrap());
+        let is_whole = |lines| {
+            let path = protocol::RelPath::parse("a").unwrap();
+            let contents = Contents { path, bytes: vec![], size: 0, lines: Some(lines) };
+            Block::new(&session, &contents, "").shown().whole
+        };
+        assert!(is_whole(lines(1, 9, 9)) && is_whole(lines(0, 0, 0)));
+        assert!(!is_whole(lines(2, 9, 9)) && !is_whole(lines(1, 8, 9)));
+        assert!(!is_whole(Lines { uncounted: true, ..lines(1, 9, 9) }));
+        assert!(!is_whole(Lines { within_line: true, cut: true, ..lines(1, 1, 1) }));
+    }
+
+    #[test]
+    fn each_line_stands_behind_its_number() {
+        let asked = Lines { numbered: true, ..lines(9, 11, 11) };
+        assert_eq!(numbered("a\n\n--- b ---".into(), &asked), "9| a\n10| \n11| --- b ---");
+        assert_eq!(numbered("".into(), &Lines { numbered: true, ..lines(0, 0, 0) }), "");
+        assert_eq!(numbered("a\n".into(), &lines(1, 1, 1)), "a\n");
+    }
 }

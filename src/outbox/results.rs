@@ -1,166 +1,133 @@
-//! `## Previous Command Results`: a line for each, warnings and output below it; shortened where they
-//! would leave no room for anything else.
+//! `## Previous Command Results`: a line for each, with warnings and output below it, shortened if they
+//! would leave no room for anything else. After them, what changed in the workspace by other hands than
+//! the model's file operations. Names are data; each is within a line of ours.
 
-use super::budget::{CHARS_PER_TOKEN, clipped, first_lines, greatest, level};
-use super::changed;
-use super::contents::{Requested, Seen};
-use crate::protocol::{Capture, Detail, Outcome, Output, Warning, WarningSort, tags};
-use crate::session::Session;
-use crate::text::{indented, visible, visible_line};
+use super::budget::{CHARS_PER_TOKEN, clipped, cut, first_lines, keep, limit};
+use super::contents::RequestedBlocks;
+use super::events;
+use crate::protocol::{Detail, Dialect, Outcome, Output, tags};
+use crate::session::{Back, Changed, FileChange, Session};
+use crate::text::{count, indented, visible, visible_line};
 use crate::tokens;
 
-/// Of results that would not fit otherwise, so many characters of each line are kept.
+/// If results would not fit otherwise, so many characters of each line are kept.
 const LINE: usize = 300;
+/// How many tokens the heading takes, what holds events, and the line that counts what is left out.
+const ENVELOPE: usize = 150;
+/// So many changed files are named, and so many characters of each name shown.
+const NAMED: usize = 30;
+const NAME_LENGTH: usize = 200;
 
-/// How much is told of each result.
-#[derive(Debug, Clone)]
+/// How much is shown of results.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// So many characters of each stream that a command wrote.
-    output: usize,
-    /// So many characters of each line.
-    line: usize,
-    /// So many tokens of lines; of more, failures first.
-    lines: Option<usize>,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { output: usize::MAX, line: usize::MAX, lines: None }
-    }
+    /// How many characters of each stream that a command wrote, and of each list of lines.
+    pub(super) output: usize,
+    /// How many characters, as whole lines, of each file that was read.
+    pub(super) contents: usize,
+    /// How many characters of each line, and in events of what the person said, which PROMPT has whole.
+    pub(super) line: usize,
+    /// How many tokens of results; of more, failures first.
+    pub(super) results: Option<usize>,
 }
 
 impl Limits {
-    /// Whether the lines of files that belong to a result are told whole.
-    pub(super) fn keeps_excerpts(&self) -> bool {
-        self.output == usize::MAX && self.lines.is_none()
+    pub(super) const NONE: Self =
+        Self { output: usize::MAX, contents: usize::MAX, line: usize::MAX, results: None };
+
+    /// Whether the lines of files that belong to a result are shown whole.
+    pub(super) fn keeps_excerpts(&self, dialect: Dialect) -> bool {
+        self.results.is_none() && (dialect == Dialect::Operations || self.output == usize::MAX)
+    }
+
+    /// How many characters are shown of each file that was read.
+    pub(super) fn contents(&self) -> usize {
+        if self.results.is_some() { 0 } else { self.contents }
     }
 }
 
-/// One result, and whether it did what was asked.
-struct Told {
-    success: bool,
-    text: String,
-}
-
-/// What results are rendered of.
+/// What results are rendered from.
 #[derive(Clone, Copy)]
 pub(super) struct Results<'a> {
     pub(super) session: &'a Session,
-    pub(super) requested: &'a [Requested],
-    /// What is shown of each that was requested; nothing where all is.
-    pub(super) seen: &'a [Seen],
+    /// What is shown of the files that were requested.
+    pub(super) requested: &'a RequestedBlocks<'a>,
 }
 
 impl Results<'_> {
-    /// All results, with their heading; nothing where there are none.
+    /// All results, with their heading; nothing if there are none.
     pub(super) fn render(&self, limits: &Limits) -> String {
-        let mut out = String::new();
-        let changed = changed::told(self.session);
-        if self.session.last_results.is_empty() && changed.is_empty() {
-            return out;
+        if self.session.dialect == Dialect::Operations {
+            return events::render(self.session, limits);
         }
-        out.push_str("\n## Previous Command Results\n");
-        let mut told = self.told(limits);
-        let Some(room) = limits.lines else {
-            told.iter().for_each(|told| out.push_str(&told.text));
-            out.push_str(&changed);
-            return out;
-        };
-        let kept = kept(&told, room);
-        let mut dropped = [0, 0];
-        let mut kept = kept.into_iter();
-        told.retain(|told| {
-            let keeps = kept.next().unwrap_or_default();
-            dropped[usize::from(told.success)] += usize::from(!keeps);
-            keeps
-        });
-        told.iter().for_each(|told| out.push_str(&told.text));
-        // Flush left, as nothing stands that anybody else wrote.
-        let [failed, ok] = dropped;
+        let changes = changes(self.session);
+        if self.session.last_results.is_empty() && changes.is_empty() {
+            return String::new();
+        }
+        let size = |text: &String| tokens::count(text);
+        let (results, [failed, ok]) = keep(self.each(limits), limits.results, size);
+        let mut out = format!("\n## Previous Command Results\n{}", results.concat());
         if failed + ok > 0 {
+            // Flush left, as nothing is that anybody else wrote.
             out.push_str(&format!(
                 "[... more results are left out for room: {ok} OK, {failed} FAILED ...]\n"
             ));
         }
-        out.push_str(&changed);
-        out
+        out + &changes
     }
 
-    /// How much can be told so that all is `room` tokens at most, if that can be at all.
-    pub(super) fn within(&self, room: usize) -> Limits {
-        let (mut lengths, mut excerpts) = (Vec::new(), tags::EXCERPT_LINES);
-        for outcome in &self.session.last_results {
-            if let Some(excerpt) = outcome.detail.excerpt() {
-                lengths.push(tags::excerpt(excerpt, &mut excerpts).chars().count());
-            }
-            match &outcome.detail {
-                Detail::Ran(execution) => {
-                    let captures = execution.output.captures().into_iter();
-                    let length = |c: &Capture| c.head.chars().count() + c.tail.chars().count();
-                    lengths.extend(captures.map(length));
-                }
-                detail => lengths.extend(detail.listing().map(|shown| shown.chars().count())),
-            }
+    /// How much can be shown so that all takes `room` tokens at most, if that is possible at all; no more
+    /// than with the limits `most`.
+    pub(super) fn within(&self, most: Limits, room: usize) -> Limits {
+        let line = match self.session.dialect {
+            Dialect::Tags => usize::MAX,
+            Dialect::Operations => room * CHARS_PER_TOKEN / 16,
+        };
+        let shortened =
+            |limit| Limits { output: most.output.min(limit), contents: limit, line, results: None };
+        let render = |limit| self.render(&shortened(limit));
+        if let Some(output) = limit(&self.session.last_results, room, &render) {
+            return shortened(output);
         }
-        let longest = lengths.iter().copied().max().unwrap_or_default();
-        // More than a few guesses would take long where there is much.
-        let first = level(&lengths, room.saturating_mul(CHARS_PER_TOKEN)).min(longest);
-        let shortened = |output| self.render(&Limits { output, ..Limits::default() });
-        if let Some(output) = greatest(first, room, &shortened) {
-            // What is as long as the longest is whole.
-            let output = if output >= longest { usize::MAX } else { output };
-            return Limits { output, ..Limits::default() };
+        let short = Limits { line: LINE.min(line), ..shortened(0) };
+        if tokens::count(&self.render(&short)) <= room {
+            return short;
         }
-        let short = Limits { output: 0, line: LINE, lines: None };
-        match tokens::count(&self.render(&short)) {
-            all if all <= room => short,
-            // The heading, the line that counts what is left out, and that of changed files.
-            _ => {
-                let beside = 40 + tokens::count(&changed::told(self.session));
-                Limits { lines: Some(room.saturating_sub(beside)), ..short }
-            }
-        }
+        let beside = ENVELOPE + tokens::count(&changes(self.session));
+        Limits { results: Some(room.saturating_sub(beside)), ..short }
     }
 
-    fn told(&self, limits: &Limits) -> Vec<Told> {
-        let mut reads =
-            self.requested.iter().zip(self.seen.iter().map(Some).chain(std::iter::repeat(None)));
-        let mut excerpts = tags::EXCERPT_LINES;
+    /// Each result with whether it is a success.
+    fn each(&self, limits: &Limits) -> Vec<(bool, String)> {
+        let (mut reads, mut excerpt_room) = (0.., tags::EXCERPT_LINES);
         let line = |text: &str| clipped(text, limits.line);
-        let told = |outcome: &Outcome| {
+        let result = |outcome: &Outcome| {
             let (success, summary) = match &outcome.detail {
-                Detail::ReadLater { .. } => match reads.next() {
-                    Some((file, seen)) => file.told(self.requested, seen),
-                    None => (false, "the file was not read".to_owned()),
-                },
-                _ => match not_ended(outcome) {
-                    Some(why) => (false, visible_line(why).into_owned()),
-                    None => (outcome.success(), tags::summary(outcome) + &ran_from(outcome)),
-                },
+                Detail::ReadLater { .. } => self.requested.result(reads.next().unwrap_or_default()),
+                _ => (outcome.success(), tags::summary(outcome) + &reply_line(outcome)),
             };
             let mark = if success { "[OK]" } else { "[FAILED]" };
             let mut text = format!("{mark} {}: {}\n", tags::name(outcome.kind), line(&summary));
-            let beside = |warning: &&Warning| warning.sort != WarningSort::Done;
-            for warning in outcome.warnings.iter().filter(beside) {
+            for warning in &outcome.warnings {
                 text.push_str(&format!("  Warning: {}\n", line(&visible_line(warning))));
             }
             if let Some(excerpt) = outcome.detail.excerpt() {
-                let shown = tags::excerpt(excerpt, &mut excerpts);
-                text.push_str(&indented(&first_lines(&shown, limits.output)));
+                let lines = tags::excerpt(excerpt, &mut excerpt_room);
+                text.push_str(&indented(&first_lines(&lines, limits.output)));
             }
-            if let Some(shown) = outcome.detail.listing() {
-                text.push_str(&indented(&first_lines(&visible(&shown), limits.output)));
+            if let Some(lines) = outcome.detail.listing() {
+                text.push_str(&indented(&first_lines(&visible(&lines), limits.output)));
             }
             if let Detail::Ran(execution) = &outcome.detail {
                 push_output(&output_within(&execution.output, limits.output), &mut text);
             }
-            Told { success, text }
+            (success, text)
         };
-        self.session.last_results.iter().map(told).collect()
+        self.session.last_results.iter().map(result).collect()
     }
 }
 
-/// What a command wrote, cut to so many characters of each stream, where that is shorter.
+/// What a command wrote, cut to so many characters of each stream if that is shorter.
 fn output_within(output: &Output, limit: usize) -> String {
     let all = tags::output(output);
     if limit == usize::MAX {
@@ -170,19 +137,13 @@ fn output_within(output: &Output, limit: usize) -> String {
     if part.chars().count() < all.chars().count() { part } else { all }
 }
 
-/// Which line of the reply a command that failed stands on: of several alike nobody could say it else.
-fn ran_from(outcome: &Outcome) -> String {
+/// The line of the reply with a command that failed: of several alike nothing else tells which one.
+fn reply_line(outcome: &Outcome) -> String {
     if outcome.ran() && !outcome.success() && outcome.line > 0 {
         format!(", line {} of the reply", outcome.line)
     } else {
         String::new()
     }
-}
-
-/// Why the end of a session does not count, where that is what it came to.
-fn not_ended(outcome: &Outcome) -> Option<&str> {
-    let found = outcome.warnings.iter().find(|warning| warning.sort == WarningSort::Done);
-    found.map(|warning| &**warning)
 }
 
 fn push_output(output: &str, text: &mut String) {
@@ -195,24 +156,89 @@ fn push_output(output: &str, text: &mut String) {
     }
 }
 
-/// Which results are told in `room` tokens: failures before what succeeded, the first before the last.
-fn kept(told: &[Told], room: usize) -> Vec<bool> {
-    let (mut kept, mut left) = (vec![false; told.len()], room);
-    for success in [false, true] {
-        for (n, told) in told.iter().enumerate().filter(|(_, told)| told.success == success) {
-            let Some(less) = left.checked_sub(tokens::count(&told.text)) else { break };
-            (kept[n], left) = (true, less);
-        }
+/// What the newest turn is said to have changed beside its results, in whole lines; mostly nothing.
+pub(super) fn changes(session: &Session) -> String {
+    let Some(changed) = session.changed.as_deref() else { return String::new() };
+    if let Some(back) = &changed.back {
+        return undone(changed, back);
     }
-    kept
+    let mut told = String::new();
+    if changed.by_commands > 0 {
+        let by_commands = changed.named.iter().filter(|change| change.by_command);
+        told = format!(
+            "Commands changed {}: {}\n",
+            count(changed.by_commands, "file"),
+            names(by_commands.map(FileChange::describe), changed.by_commands)
+        );
+    }
+    // A build is nothing to tell, nor what is new: it takes nothing from anybody.
+    if let Some(ignored) = changed.ignored.as_ref().filter(|ignored| ignored.lost.count > 0) {
+        told.push_str(&format!(
+            "Commands deleted or overwrote ignored files, which the user cannot undo: {}\n",
+            names(&ignored.lost.named, ignored.lost.count)
+        ));
+    }
+    told
 }
 
-/// Whether each of the first `count` results did what was asked.
-pub(super) fn successes(session: &Session, requested: &[Requested], count: usize) -> Vec<bool> {
-    let mut reads = requested.iter();
-    let success = |outcome: &Outcome| match &outcome.detail {
-        Detail::ReadLater { .. } => reads.next().is_some_and(|file| file.told(requested, None).0),
-        _ => outcome.success(),
+/// What the person undid, or did again.
+fn undone(changed: &Changed, back: &Back) -> String {
+    let turns: Vec<String> = back.turns.iter().map(u32::to_string).collect();
+    let turns = match turns.as_slice() {
+        [one] => format!("what your reply to message {one} changed"),
+        _ => format!("what your replies to messages {} changed", turns.join(", ")),
     };
-    session.last_results.iter().take(count).map(success).collect()
+    let but = match (back.left.len(), back.others.count) {
+        (0, 0) => "",
+        (_, 0) => ", but for those that were left",
+        _ => ", but for those that are named below",
+    };
+    let (what, otherwise, beside) = match back.redid {
+        Some(_) => (
+            format!("The user has put back {turns}, which they had undone: it stands again{but}"),
+            "Not as you left them",
+            "No command was run again for that.",
+        ),
+        None => (
+            format!("The user has undone {turns}: files are as they were before{but}"),
+            "Not as they were before",
+            "Only files of the workspace were put back: what commands did beside them stands, such as commits, ignored files and all that is outside the workspace.",
+        ),
+    };
+    let mut told = match changed.files {
+        0 => format!("{what}.\n"),
+        n => {
+            let named = names(changed.named.iter().map(FileChange::describe), n);
+            format!("{what}. {} changed by that: {named}\n", count(n, "file"))
+        }
+    };
+    if !back.left.is_empty() {
+        let left = names(back.left.iter().map(|(path, _)| path), back.left.len());
+        told.push_str(&format!("Left as they are: {left}\n"));
+    }
+    if let Some(ignored) = back.ignored.as_ref().filter(|ignored| ignored.matters()) {
+        let left = names(&ignored.named, ignored.places);
+        told.push_str(&format!("Ignored files were not put back: {left}\n"));
+    }
+    if back.others.count > 0 {
+        let others = names(&back.others.named, back.others.count);
+        told.push_str(&format!("{otherwise}, but as somebody else changed them since: {others}\n"));
+    }
+    told + beside
+        + " Go by these files as they are now, and look at them again before you edit lines of them by number.\n"
+}
+
+/// The first of these names, and how many of `all` are not among them.
+fn names(named: impl IntoIterator<Item = impl AsRef<str>>, all: usize) -> String {
+    let short = |name: &str| match cut(name, NAME_LENGTH) {
+        Some((first, _)) => format!("{first}…"),
+        None => name.to_owned(),
+    };
+    let shown: Vec<String> =
+        named.into_iter().take(NAMED).map(|name| short(name.as_ref())).collect();
+    let more = match all.saturating_sub(shown.len()) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    shown.join(", ") + &more
 }

@@ -9,9 +9,7 @@ use crate::workspace::walk::{Count, LeftOut, Walk};
 const ROOM: usize = 32 << 10;
 
 fn listed(walk: &Walk, touched: &[&str], room: usize) -> String {
-    let mut out = String::new();
-    render(&Picture::of(walk, touched), Dialect::Tags, touched, room, &mut out);
-    out
+    render(&Picture::of(walk, touched), Dialect::Tags, touched, room)
 }
 
 fn walk_of(paths: &[String]) -> Walk {
@@ -170,4 +168,50 @@ proptest! {
         let within = |path: &&String| path.starts_with("node_modules/") && **path != touched[0];
         prop_assert!(paths.iter().filter(within).all(|path| picture.find(path).is_none()));
     }
+}
+
+#[test]
+fn words_name_files_and_folders() {
+    let walk = Walk::of([("a/b/parser.rs", 1), ("src/x.rs", 1), ("src/deep/y.rs", 1)]);
+    let picture = Picture::of(&walk, &[]);
+    let of = |text| named(std::iter::once(text), &picture);
+    assert_eq!(
+        of("Fix `parser.rs`, (src/x.rs) and ./src/deep/."),
+        ["src/x.rs", "src/deep", "a/b/parser.rs"]
+    );
+    assert_eq!(of("a b x.r parser y.rss"), [""; 0]);
+}
+
+#[test]
+fn numbers_are_grouped_and_sizes_rounded_down() {
+    for (n, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (4_812_000, "4,812,000")] {
+        assert_eq!(grouped(n), text);
+    }
+    for (n, text) in [
+        (0, "0 bytes"),
+        (1, "1 byte"),
+        (9_999, "9,999 bytes"),
+        (10_999, "10 kB"),
+        (999_999, "999 kB"),
+        (1_990_000, "1.9 MB"),
+        (56_700_000, "56 MB"),
+        (7_000_000_000, "7.0 GB"),
+        (u64::MAX, "18,446,744,073 GB"),
+    ] {
+        assert_eq!(size(n), text);
+    }
+}
+
+#[test]
+fn what_was_not_counted_is_not_given_as_a_number() {
+    let count = |files, bytes, is_whole| Count { files, bytes, is_whole };
+    assert_eq!(products(count(1234, 56_000_000, true)), "build products: 1,234 files, 56 MB");
+    assert_eq!(products(Count::UNKNOWN), "build products, not counted");
+    assert_eq!(products(count(1, 2, false)), "build products: more than 1 file, 2 bytes");
+    assert_eq!(ignored(Count::NONE), None);
+    assert_eq!(ignored(count(1, 1, true)).unwrap(), "1 ignored file (1 byte) is");
+    assert_eq!(ignored(count(2, 1234, true)).unwrap(), "2 ignored files (1,234 bytes) are");
+    assert_eq!(ignored(Count::UNKNOWN).unwrap(), "ignored folders, not counted, are");
+    let both = folded(count(1, 2, true), Some(count(3, 4, true)), true);
+    assert_eq!(both, "1 more file, 2 bytes; build products: 3 files, 4 bytes");
 }

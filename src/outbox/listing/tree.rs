@@ -1,48 +1,45 @@
-//! A tree with counts: each folder is listed in full, or stands as one line for all that is in it.
-//! Folders are opened one after another as long as there is room, first those on the way to what was
-//! touched, then the nearest to it.
+//! A tree with counts: each folder is listed in full, or one line stands for all that is in it. Folders
+//! are opened one after another as long as there is room, first those on the way to what was touched, in
+//! part if need be, then the nearest to it.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::ops::Range;
 
-use super::{line, spelled};
+use super::{folded, line};
 use crate::text::visible_line;
 use crate::workspace::picture::{Picture, Row};
 use crate::workspace::walk::Count;
 
-/// Where a line stands: by its first row, and among lines of the same row outer folders first, then
-/// the row itself, then what ends a folder, inner ones first.
+/// The order of lines: by the first row, and of the same row outer folders first, then the row itself,
+/// then the line that ends a folder, inner ones first.
 type Key = (usize, usize);
 
 const OF_ROW: usize = usize::MAX / 2;
-/// How far the root is where nothing was touched.
+/// The distance of the root if nothing was touched.
 const FAR: usize = 1 << 20;
-/// By so many bytes at most a line for what more is in a folder is longer than one for all of it: for
-/// the word itself, and since `9,999 bytes` is longer than `10 kB`.
+/// How many bytes a line for the rest of a folder is longer at most than one for all of it: for the word
+/// `more`, and since `9,999 bytes` is longer than `10 kB`.
 const LONGER: usize = 16;
 
 pub(super) struct Tree<'p, 'w> {
     picture: &'p Picture<'w>,
-    /// The size of all files before a row that stand for themselves.
+    /// For each row the size of all files before it.
     bytes_before: Vec<u64>,
     /// The rows that are build products.
     products: Vec<(usize, Count)>,
     lines: BTreeMap<Key, String>,
-    /// The folders on the way to what was touched, until they are filled.
-    opened: BTreeMap<Key, Opened>,
-    /// Of all lines together.
+    /// The length of all lines.
     bytes: usize,
-    /// Bytes and lines that there may be.
-    room: (usize, usize),
+    /// Folders that are listed in part.
+    opened: BTreeMap<Key, Opened>,
 }
 
+/// A folder with its rows. Its path ends with a `/`; the root's is empty.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Folder<'w> {
-    /// Its first row.
     start: usize,
     end: usize,
-    /// With a `/` at the end; empty for the root.
     path: &'w str,
 }
 
@@ -51,65 +48,57 @@ enum Child<'w> {
     Folder(Folder<'w>),
 }
 
-/// What is shown of a folder in part.
-#[derive(Default)]
+/// A folder of which some is listed: the keys of that, and what the rest counts for.
 struct Opened {
     keys: BTreeSet<Key>,
-    shown: Counted,
+    rest: Counted,
 }
 
 /// What rows count for.
 #[derive(Debug, Default)]
 struct Counted {
-    /// Files that stand for themselves.
     files: u64,
     bytes: u64,
-    /// Folders of build products.
+    /// Folders of build products, and those that were not counted to their end.
     folders: usize,
-    /// Those that were not counted to their end.
     uncounted: usize,
     /// What is in them.
     built: Count,
 }
 
 impl Counted {
-    fn add(&mut self, other: &Self) {
-        self.files += other.files;
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.folders += other.folders;
-        self.uncounted += other.uncounted;
-        self.built.add(other.built);
-    }
-
-    fn without(self, other: &Self) -> Self {
-        let uncounted = self.uncounted.saturating_sub(other.uncounted);
-        Self {
-            files: self.files.saturating_sub(other.files),
-            bytes: self.bytes.saturating_sub(other.bytes),
-            folders: self.folders.saturating_sub(other.folders),
-            uncounted,
-            built: Count {
-                files: self.built.files.saturating_sub(other.built.files),
-                bytes: self.built.bytes.saturating_sub(other.built.bytes),
-                is_whole: uncounted == 0,
-            },
-        }
-    }
-
-    /// In words, of what there is `more`. None where that is nothing.
-    fn told(&self, more: bool) -> Option<String> {
-        let files = Count { files: self.files, bytes: self.bytes, is_whole: true };
-        let built = (self.folders > 0).then_some(self.built);
-        (self.files > 0 || self.folders > 0).then(|| spelled::folded(files, built, more))
+    fn remove(&mut self, part: &Self) {
+        self.files = self.files.saturating_sub(part.files);
+        self.bytes = self.bytes.saturating_sub(part.bytes);
+        self.folders = self.folders.saturating_sub(part.folders);
+        self.uncounted = self.uncounted.saturating_sub(part.uncounted);
+        self.built.files = self.built.files.saturating_sub(part.built.files);
+        self.built.bytes = self.built.bytes.saturating_sub(part.built.bytes);
+        self.built.is_whole = self.uncounted == 0;
     }
 }
 
-impl Child<'_> {
+impl Folder<'_> {
     fn rows(&self) -> Range<usize> {
-        match self {
-            Self::Row(n) => *n..n + 1,
-            Self::Folder(folder) => folder.rows(),
-        }
+        self.start..self.end
+    }
+
+    /// The key of the line for all that is in it.
+    fn key(&self) -> Key {
+        (self.start, self.path.len())
+    }
+
+    /// The key of the line for the rest of it.
+    fn rest_key(&self) -> Key {
+        (self.end - 1, usize::MAX - self.path.len())
+    }
+
+    /// A line that stands for what is in it, or for what `more` is.
+    fn line(&self, counted: &Counted, more: bool) -> String {
+        let path = if self.path.is_empty() { "./".into() } else { visible_line(self.path) };
+        let files = Count { files: counted.files, bytes: counted.bytes, is_whole: true };
+        let built = (counted.folders > 0).then_some(counted.built);
+        format!("  {path} ({})\n", folded(files, built, more))
     }
 }
 
@@ -119,44 +108,23 @@ fn parent(path: &str) -> &str {
     &path[..memchr::memrchr(b'/', path.as_bytes()).map_or(0, |n| n + 1)]
 }
 
-impl Folder<'_> {
-    fn rows(&self) -> Range<usize> {
-        self.start..self.end
-    }
-
-    fn key(&self) -> Key {
-        (self.start, self.path.len())
-    }
-
-    /// Where stands what more is in it.
-    fn end_key(&self) -> Key {
-        (self.end - 1, usize::MAX - self.path.len())
-    }
-
-    fn shown(&self) -> String {
-        if self.path.is_empty() { "./".to_owned() } else { visible_line(self.path).into_owned() }
-    }
-}
-
 impl<'p, 'w> Tree<'p, 'w> {
     /// The root as one line. There is at least one row.
     pub(super) fn new(picture: &'p Picture<'w>) -> Self {
-        let (mut before, mut sum, mut products) = (Vec::new(), 0_u64, Vec::new());
-        before.reserve_exact(picture.len() + 1);
-        before.push(0);
+        let (mut bytes_before, mut sum, mut products) = (Vec::new(), 0_u64, Vec::new());
+        bytes_before.reserve_exact(picture.len() + 1);
+        bytes_before.push(0);
         for n in 0..picture.len() {
             match picture.row(n) {
                 Row::File(file) => sum = sum.saturating_add(file.size),
                 Row::Product(product) => products.push((n, product.count)),
             }
-            before.push(sum);
+            bytes_before.push(sum);
         }
-        let (lines, room) = (BTreeMap::new(), (usize::MAX, usize::MAX));
-        let opened = BTreeMap::new();
-        let mut tree =
-            Self { picture, bytes_before: before, products, lines, opened, bytes: 0, room };
-        let all = tree.root();
-        tree.add(all.key(), tree.folded(&all));
+        let (lines, opened) = (BTreeMap::new(), BTreeMap::new());
+        let mut tree = Self { picture, bytes_before, products, lines, bytes: 0, opened };
+        let (key, line) = tree.line(&Child::Folder(tree.root()));
+        tree.add(key, line);
         tree
     }
 
@@ -164,36 +132,44 @@ impl<'p, 'w> Tree<'p, 'w> {
         Folder { start: 0, end: self.picture.len(), path: "" }
     }
 
-    /// The length of what [`write`](Self::write) gives.
+    /// The length of the whole text.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    pub(super) fn write(&self, out: &mut String) {
-        self.lines.values().for_each(|line| out.push_str(line));
+    /// The lines as a text.
+    pub(super) fn into_text(self) -> String {
+        self.lines.into_values().collect()
     }
 
     /// Opens folders up to so many bytes and lines.
-    pub(super) fn grow(&mut self, touched: &[&str], bytes: usize, lines: usize) {
-        self.room = (bytes, lines);
+    pub(super) fn grow(&mut self, touched: &[&str], room: (usize, usize)) {
         let ways = self.ways(touched);
         let mut needed: BTreeMap<&str, Vec<Child<'w>>> = BTreeMap::new();
         for (folder, _) in ways.values().filter(|(folder, _)| !folder.path.is_empty()) {
             needed.entry(parent(folder.path)).or_default().push(Child::Folder(folder.clone()));
         }
-        for n in touched.iter().filter_map(|path| self.picture.find(path)) {
+        let rows = touched.iter().filter_map(|path| self.picture.find(path));
+        for n in rows.collect::<BTreeSet<usize>>() {
             needed.entry(parent(self.picture.path(n))).or_default().push(Child::Row(n));
         }
-        // Those above come first, and of each only what leads on.
+        // First only what leads to what was touched, outer folders first.
         for (path, (folder, _)) in &ways {
-            self.begin(folder, needed.remove(path).unwrap_or_default());
+            self.open(folder, needed.remove(path).unwrap_or_default(), room, true);
         }
-        let mut heap: BinaryHeap<_> =
-            ways.into_values().map(|(folder, distance)| Reverse((distance, folder))).collect();
+        let distances =
+            ways.values().map(|(folder, distance)| Reverse((*distance, folder.clone())));
+        let mut heap: BinaryHeap<_> = distances.collect();
         while let Some(Reverse((distance, folder))) = heap.pop() {
-            for child in self.fill(&folder) {
-                heap.push(Reverse((distance + 1, child)));
+            let mut inner = self.open(&folder, children(self.picture, &folder), room, false);
+            if inner.is_none() && ways.contains_key(folder.path) {
+                // As much of it as half of the room can hold.
+                let half = |used: usize, all: usize| used + all.saturating_sub(used) / 2;
+                let room = (half(self.bytes + LONGER, room.0), half(self.lines.len(), room.1));
+                inner = self.open(&folder, children(self.picture, &folder), room, true);
             }
+            let inner = inner.into_iter().flatten();
+            heap.extend(inner.map(|folder| Reverse((distance + 1, folder))));
         }
     }
 
@@ -219,89 +195,57 @@ impl<'p, 'w> Tree<'p, 'w> {
         ways
     }
 
-    /// Lists of a folder only what is `needed`, if there is room, and how much more there is.
-    fn begin(&mut self, folder: &Folder<'w>, needed: Vec<Child<'w>>) {
-        if !self.lines.contains_key(&folder.key()) {
-            return;
-        }
-        let (mut bytes, mut lines) = (self.bytes + LONGER, self.lines.len());
-        let (mut opened, mut added) = (Opened::default(), Vec::new());
-        for child in needed {
-            let (key, text) = self.told(&child);
-            if opened.keys.contains(&key)
-                || bytes + text.len() > self.room.0
-                || lines + 1 > self.room.1
-            {
-                continue;
-            }
-            (bytes, lines) = (bytes + text.len(), lines + 1);
-            opened.keys.insert(key);
-            opened.shown.add(&self.counts(&child.rows()));
-            added.push((key, text));
-        }
-        if !added.is_empty() {
-            self.remove(folder.key());
-            added.into_iter().for_each(|(key, text)| self.add(key, text));
-            self.tell_more(folder, &opened);
-        }
-        self.opened.insert(folder.key(), opened);
-    }
-
-    /// Lists a folder in full, if there is room; one on the way to what was touched also in part, as
-    /// much of it as half of the room can hold. Returns the folders in it that stand as a line now.
-    fn fill(&mut self, folder: &Folder<'w>) -> Vec<Folder<'w>> {
-        let is_way = self.opened.contains_key(&folder.key());
-        let opened = self.opened.remove(&folder.key()).unwrap_or_default();
-        let old = if opened.keys.is_empty() { folder.key() } else { folder.end_key() };
-        let Some(own) = self.lines.get(&old).map(String::len) else { return Vec::new() };
-        let (bytes, lines) = (self.bytes - own, self.lines.len() - 1);
-        let (added, is_all) = self.fitting(folder, &opened, self.room, (bytes, lines));
-        if is_all {
-            return self.replace(old, added);
-        }
-        if !is_way {
-            return Vec::new();
-        }
-        let (bytes, lines) = (self.bytes + LONGER, self.lines.len());
-        let half = |used: usize, all: usize| used + all.saturating_sub(used) / 2;
-        let room = (half(bytes, self.room.0), half(lines, self.room.1));
-        let (added, _) = self.fitting(folder, &opened, room, (bytes, lines));
-        if added.is_empty() {
-            return Vec::new();
-        }
-        let mut opened = opened;
-        added.iter().for_each(|(child, ..)| opened.shown.add(&self.counts(&child.rows())));
-        let folders = self.replace(old, added);
-        self.tell_more(folder, &opened);
-        folders
-    }
-
-    /// What of a folder is not shown yet and fits beside the bytes and lines that are `used`, and
-    /// whether that is all.
-    fn fitting(
-        &self,
+    /// Lists children of a folder that are not listed yet: all of them, or if it may be `in_part` the first
+    /// ones, as many as there is room for beside a line for the rest. Returns the folders among them; None
+    /// if there is no room.
+    fn open(
+        &mut self,
         folder: &Folder<'w>,
-        opened: &Opened,
+        children: impl IntoIterator<Item = Child<'w>>,
         room: (usize, usize),
-        (mut bytes, mut lines): (usize, usize),
-    ) -> (Vec<(Child<'w>, Key, String)>, bool) {
+        in_part: bool,
+    ) -> Option<Vec<Folder<'w>>> {
+        let opened = self.opened.get(&folder.key());
+        let old = if opened.is_some() { folder.rest_key() } else { folder.key() };
+        let Some(line) = self.lines.get(&old) else { return Some(Vec::new()) };
+        let (mut bytes, mut lines) = if in_part {
+            (self.bytes + LONGER, self.lines.len())
+        } else {
+            (self.bytes - line.len(), self.lines.len() - 1)
+        };
         let mut added = Vec::new();
-        for child in self.children(folder) {
-            let (key, text) = self.told(&child);
-            if opened.keys.contains(&key) {
+        for child in children {
+            let (key, text) = self.line(&child);
+            if opened.is_some_and(|opened| opened.keys.contains(&key)) {
                 continue;
             }
             (bytes, lines) = (bytes + text.len(), lines + 1);
             if bytes > room.0 || lines > room.1 {
-                return (added, false);
+                if in_part && !added.is_empty() {
+                    break;
+                }
+                return None;
             }
             added.push((child, key, text));
         }
-        (added, true)
-    }
-
-    fn replace(&mut self, old: Key, added: Vec<(Child<'w>, Key, String)>) -> Vec<Folder<'w>> {
+        if added.is_empty() {
+            return Some(Vec::new());
+        }
         self.remove(old);
+        if in_part {
+            let mut opened = self.opened.remove(&folder.key()).unwrap_or_else(|| {
+                let rest = self.counted(&folder.rows());
+                Opened { keys: BTreeSet::new(), rest }
+            });
+            for (child, key, _) in &added {
+                opened.keys.insert(*key);
+                opened.rest.remove(&self.counted(&child.rows()));
+            }
+            if opened.rest.files > 0 || opened.rest.folders > 0 {
+                self.add(folder.rest_key(), folder.line(&opened.rest, true));
+            }
+            self.opened.insert(folder.key(), opened);
+        }
         let mut folders = Vec::new();
         for (child, key, text) in added {
             self.add(key, text);
@@ -309,15 +253,7 @@ impl<'p, 'w> Tree<'p, 'w> {
                 folders.push(folder);
             }
         }
-        folders
-    }
-
-    /// Ends what is shown of a folder with a line for the rest of it, if there is one.
-    fn tell_more(&mut self, folder: &Folder<'w>, opened: &Opened) {
-        let left = self.counts(&folder.rows()).without(&opened.shown);
-        if let Some(told) = left.told(true) {
-            self.add(folder.end_key(), format!("  {} ({told})\n", folder.shown()));
-        }
+        Some(folders)
     }
 
     fn add(&mut self, key: Key, text: String) {
@@ -326,24 +262,19 @@ impl<'p, 'w> Tree<'p, 'w> {
     }
 
     fn remove(&mut self, key: Key) {
-        if let Some(text) = self.lines.remove(&key) {
-            self.bytes -= text.len();
-        }
+        self.bytes -= self.lines.remove(&key).map_or(0, |text| text.len());
     }
 
-    fn told(&self, child: &Child<'w>) -> (Key, String) {
+    fn line(&self, child: &Child<'w>) -> (Key, String) {
         match child {
             Child::Row(n) => ((*n, OF_ROW), line(self.picture.row(*n))),
-            Child::Folder(folder) => (folder.key(), self.folded(folder)),
+            Child::Folder(folder) => {
+                (folder.key(), folder.line(&self.counted(&folder.rows()), false))
+            }
         }
     }
 
-    fn folded(&self, folder: &Folder<'_>) -> String {
-        let told = self.counts(&folder.rows()).told(false).unwrap_or_default();
-        format!("  {} ({told})\n", folder.shown())
-    }
-
-    fn counts(&self, rows: &Range<usize>) -> Counted {
+    fn counted(&self, rows: &Range<usize>) -> Counted {
         let from = self.products.partition_point(|(n, _)| *n < rows.start);
         let within = self.products[from..].iter().take_while(|(n, _)| *n < rows.end);
         let mut counted = Counted::default();
@@ -356,22 +287,30 @@ impl<'p, 'w> Tree<'p, 'w> {
         counted.bytes = self.bytes_before[rows.end] - self.bytes_before[rows.start];
         counted
     }
+}
 
-    /// What stands in a folder, in order.
-    fn children(&self, folder: &Folder<'w>) -> impl Iterator<Item = Child<'w>> + use<'p, 'w> {
-        let (picture, skipped) = (self.picture, folder.path.len());
-        let mut rest = folder.rows();
-        std::iter::from_fn(move || {
-            let n = rest.next()?;
-            let path = picture.path(n);
-            let slash = memchr::memchr(b'/', &path.as_bytes()[skipped..]);
-            let Some(slash) = slash.filter(|slash| skipped + slash + 1 < path.len()) else {
-                return Some(Child::Row(n));
-            };
-            let inner = &path[..=skipped + slash];
-            let rows = picture.end_of(inner, n..rest.end);
-            rest.start = rows.end;
-            Some(Child::Folder(Folder { start: rows.start, end: rows.end, path: inner }))
-        })
+impl Child<'_> {
+    fn rows(&self) -> Range<usize> {
+        match self {
+            Self::Row(n) => *n..n + 1,
+            Self::Folder(folder) => folder.rows(),
+        }
     }
+}
+
+/// What is directly in a folder, in order.
+fn children<'w>(picture: &Picture<'w>, folder: &Folder<'w>) -> impl Iterator<Item = Child<'w>> {
+    let (mut rest, skipped) = (folder.rows(), folder.path.len());
+    std::iter::from_fn(move || {
+        let n = rest.next()?;
+        let path = picture.path(n);
+        let slash = memchr::memchr(b'/', &path.as_bytes()[skipped..]);
+        let Some(slash) = slash.filter(|slash| skipped + slash + 1 < path.len()) else {
+            return Some(Child::Row(n));
+        };
+        let path = &path[..=skipped + slash];
+        let rows = picture.end_of(path, n..rest.end);
+        rest.start = rows.end;
+        Some(Child::Folder(Folder { start: rows.start, end: rows.end, path }))
+    })
 }

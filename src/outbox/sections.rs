@@ -1,0 +1,191 @@
+//! The sections that do not depend on what was found: HEADER, `## Environment` and PROMPT. Of these only
+//! the task in HEADER is ever shortened.
+
+use super::boundaries::{could_be_events, could_be_marker};
+use super::budget::chars_within;
+use super::{Environment, Requested, results};
+use crate::protocol::{Detail, Dialect, Outcome};
+use crate::session::Session;
+use crate::text::{count, indented, visible, visible_line};
+
+/// What PROMPT asks for from the second outbox on.
+const CONTINUE: &str = "Continue working on the task based on the results above. If the task is complete, send [DONE] with a summary.";
+/// The same in a session of operations.
+const CONTINUE_EVENTS: &str = "Continue working on the task based on the events above. If the task is complete, send a message operation with the id \"done\" and a summary.";
+/// No more runs of blocks are named by their numbers.
+const NAMED: usize = 10;
+
+/// HEADER. Of a task that takes more than `room` tokens, its beginning; the line before it says so.
+pub(super) fn header(session: &Session, room: Option<usize>) -> String {
+    let Session { id, sequence, task, .. } = session;
+    let task = visible(task);
+    let shown = room.map_or(&*task, |room| chars_within(&task, room));
+    let task = if shown.len() < task.len() {
+        let all = task.chars().count();
+        let rest = match sequence {
+            1 => "PROMPT has all of it",
+            _ => "the first message had it all",
+        };
+        let first = shown.chars().count();
+        format!(" (its first {first} of {all} characters; {rest}):\n{}", indented(shown))
+    } else if task.contains('\n') {
+        format!(":\n{}", indented(&task))
+    } else {
+        format!(": {task}\n")
+    };
+    format!("=== HEADER ===\nSession: {id}\nSequence: {sequence}\nTask{task}")
+}
+
+/// `## Environment`.
+pub(super) fn environment(session: &Session, environment: &Environment) -> String {
+    let Environment { timeout, longest, output_limit, .. } = environment;
+    let longer = match session.dialect {
+        Dialect::Operations if longest > timeout => {
+            format!(", or its timeout up to {longest} s")
+        }
+        _ => String::new(),
+    };
+    let output = match session.dialect {
+        Dialect::Tags => "its output",
+        Dialect::Operations => "its stdout and of its stderr",
+    };
+    let kept = count(*output_limit, "character");
+    let limits = format!("{timeout} s a command{longer}, {kept} of {output}");
+    let tools = match session.tools.join(", ") {
+        tools if tools.is_empty() => "none of the usual ones were found".to_owned(),
+        tools => tools,
+    };
+    let facts = [
+        ("System", &environment.system),
+        ("Shell", &environment.shell),
+        ("Tools", &tools),
+        ("Sandbox", &environment.sandbox),
+        ("Network", &environment.network),
+        ("Protected", &environment.protected),
+        ("Limits", &limits),
+    ];
+    let policy = environment.policy.iter().map(|policy| ("Policy", policy));
+    let facts = facts.into_iter().chain(policy);
+    let lines = facts.map(|(name, value)| format!("  {name}: {}\n", visible_line(value)));
+    format!("## Environment\n{}", lines.collect::<String>())
+}
+
+/// PROMPT, without its marker: what is asked of the model.
+pub(super) fn prompt(session: &Session, requested: &[Requested]) -> String {
+    let mut out = String::new();
+    let is_first = session.sequence == 1;
+    if is_first {
+        let task = visible(&session.task);
+        let could_pose = |line: &str| {
+            could_be_marker(line) || session.dialect == Dialect::Operations && could_be_events(line)
+        };
+        if task.lines().any(could_pose) {
+            out.push_str(&indented(&task));
+        } else {
+            out.push_str(&task);
+            out.push('\n');
+        }
+    }
+    let written = session.words_written();
+    let (before, said) = written.split_at(session.said_before.min(written.len()));
+    out.push_str(&words("The user has said, and you may have read it already:", before));
+    out.push_str(&words("The user says:", said));
+    if !is_first && session.dialect == Dialect::Operations {
+        // Among the events nothing else can be told.
+        out.push_str(&results::changes(session));
+    }
+    if !is_first {
+        out.push_str(&cut_off(session, requested));
+        out.push_str(match session.dialect {
+            Dialect::Tags => CONTINUE,
+            Dialect::Operations => CONTINUE_EVENTS,
+        });
+        out.push('\n');
+    }
+    out + &end(session, session.added)
+}
+
+/// If the newest reply was cut off: what of it was carried out, and from where it is to be sent again.
+fn cut_off(session: &Session, requested: &[Requested]) -> String {
+    let results = &session.last_results;
+    let Some(block) = results.iter().position(Outcome::is_cut_off) else { return String::new() };
+    let mut reads = requested.iter();
+    let mut success = |outcome: &Outcome| match &outcome.detail {
+        Detail::ReadLater { .. } => reads.next().is_some_and(|file| file.contents.is_ok()),
+        _ => outcome.success(),
+    };
+    let (mut ok, mut failed) = (Vec::new(), Vec::new());
+    for (outcome, number) in results[..block].iter().zip(1..) {
+        if success(outcome) { &mut ok } else { &mut failed }.push(number);
+    }
+    let applied = if ok.is_empty() { "none".to_owned() } else { runs(&ok) };
+    let (failed, before) = match runs(&failed) {
+        failed if failed.is_empty() => (failed, ", and nothing before it"),
+        failed => (
+            format!("; failed: {failed}"),
+            ", and before that what failed (see above), corrected; all else stands",
+        ),
+    };
+    format!(
+        "Your reply could not be read to its end: applied: {applied}{failed}; send again from block {} (line {} of your reply) on{before}.\n",
+        block + 1,
+        results[block].line
+    )
+}
+
+/// Ascending numbers, as `1–3, 5`.
+fn runs(numbers: &[usize]) -> String {
+    let runs: Vec<&[usize]> = numbers.chunk_by(|a, b| a + 1 == *b).collect();
+    let named = |run: &&[usize]| match run {
+        [first, .., last] => format!("{first}–{last}"),
+        _ => run[0].to_string(),
+    };
+    let mut told: Vec<String> = runs.iter().take(NAMED).map(named).collect();
+    if runs.len() > NAMED {
+        told.push("…".to_owned());
+    }
+    told.join(", ")
+}
+
+/// The end of PROMPT with the first `added` of the words that the person added after it was written.
+fn end(session: &Session, added: usize) -> String {
+    let all = session.words_added();
+    let words = words("The user adds:", &all[..added.min(all.len())]);
+    let place = match session.dialect {
+        Dialect::Tags => "First line of your reply, in its code block",
+        Dialect::Operations => "First line of your reply, in its code block, before the JSON",
+    };
+    let (id, sequence, key) = (&session.id, session.sequence, session.key_with(added));
+    format!("\n{words}{place}: [REPLY session=\"{id}\" sequence=\"{sequence}\" key=\"{key}\"]\n")
+}
+
+/// The newest outbox of a session, with all words that were added to it, made of the text that it had
+/// when there were fewer: all before them stays to the byte. None if this is no such text.
+pub fn with_words(text: &str, session: &Session) -> Option<String> {
+    let rest =
+        (0..=session.added).rev().find_map(|added| text.strip_suffix(&*end(session, added)))?;
+    Some(format!("{rest}{}", end(session, session.added)))
+}
+
+/// What the person says, below a line that introduces it; nothing if that is nothing.
+fn words(introduction: &str, words: &[String]) -> String {
+    if words.is_empty() {
+        return String::new();
+    }
+    let words: String = words.iter().map(|words| indented(&visible(words))).collect();
+    format!("{introduction}\n{words}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_a_row_are_told_as_one() {
+        assert_eq!(runs(&[]), "");
+        assert_eq!(runs(&[4]), "4");
+        assert_eq!(runs(&[1, 2, 3, 5, 7, 8]), "1–3, 5, 7–8");
+        let many: Vec<usize> = (0..40).map(|n| 2 * n + 1).collect();
+        assert_eq!(runs(&many), "1, 3, 5, 7, 9, 11, 13, 15, 17, 19, …");
+    }
+}
