@@ -7,7 +7,7 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::protocol::rpc::Method;
+use crate::protocol::jsonrpc::Method;
 
 /// So many bytes of lines that are longer than [`FREE`] are held at once: six of the longest.
 const LINES: usize = 192 << 20;

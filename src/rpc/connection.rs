@@ -10,7 +10,7 @@ use super::desk::{Answers, Desk, Way, may_wait, quick};
 use super::line::{Line, Lines};
 use super::queue::Queue;
 use super::{Given, Service};
-use crate::protocol::rpc::{self, Fault, LINE_LIMIT, Method, connected, connects_to, is_blank};
+use crate::protocol::jsonrpc::{self, Fault, LINE_LIMIT, Method, connected, connects_to, is_blank};
 
 /// An interrupt that overtakes is no longer, in bytes: nobody looks through long lines twice. A
 /// longer one comes in its order.
@@ -69,7 +69,7 @@ fn interrupts(line: &[u8]) -> Option<String> {
     if line.len() > INTERRUPT_LIMIT || memchr::memmem::find(line, INTERRUPT).is_none() {
         return None;
     }
-    let request = rpc::read(line).ok().filter(|request| request.id.is_none())?;
+    let request = jsonrpc::read(line).ok().filter(|request| request.id.is_none())?;
     match Method::of(request) {
         Ok(Method::Interrupt(key)) => Some(key.key),
         _ => None,
@@ -168,7 +168,7 @@ fn answer(
     within: &dyn Fn(bool),
     budget: &Arc<Budget>,
 ) -> Option<(Vec<u8>, Option<Share>)> {
-    let request = match rpc::read(&line) {
+    let request = match jsonrpc::read(&line) {
         Ok(request) => request,
         Err(refused) if refused.is_notification() => return None,
         Err(refused) => {
@@ -191,7 +191,7 @@ fn answer(
     if let Need::After(bytes) = need {
         share = Some(budget.take(bytes));
     }
-    let answer = rpc::answer(id, given.as_ref()).into_bytes();
+    let answer = jsonrpc::answer(id, given.as_ref()).into_bytes();
     if let Some(share) = &mut share {
         share.keep(answer.len());
     }
@@ -199,7 +199,7 @@ fn answer(
 }
 
 fn refusal(id: Option<u64>, fault: &Fault) -> String {
-    rpc::answer::<Given>(id, Err(fault))
+    jsonrpc::answer::<Given>(id, Err(fault))
 }
 
 #[cfg(test)]
@@ -210,7 +210,7 @@ mod tests {
 
     use super::super::budget::Budgets;
     use super::*;
-    use crate::protocol::rpc::{FileContent, Pong, Written};
+    use crate::protocol::jsonrpc::{FileContent, Pong, Written};
 
     /// So long somebody waits for what must happen.
     const LONG: Duration = Duration::from_secs(20);

@@ -10,7 +10,7 @@ use super::budget::{Need, Share, need};
 use super::outlet::Outlet;
 use super::queue::{Queue, Turn};
 use super::{Given, Service};
-use crate::protocol::rpc::{self, Fault, Method};
+use crate::protocol::jsonrpc::{self, Fault, Method};
 
 /// So many bytes of answers are handed out though more are to come.
 const ENOUGH: usize = 64 << 10;
@@ -39,7 +39,7 @@ pub(super) struct Answers {
 impl Answers {
     /// Adds what a request came to.
     pub(super) fn add(&mut self, id: u64, given: Result<&Given, &Fault>) {
-        rpc::answer_after(&mut self.lines, Some(id), given);
+        jsonrpc::answer_after(&mut self.lines, Some(id), given);
         self.since.get_or_insert_with(Instant::now);
     }
 
@@ -173,7 +173,7 @@ impl<'a> Desk<'a> {
 /// A request that takes no longer than its file does: everything that may run, wait or walk, and all
 /// that is not plain to see, is for the other thread.
 pub(super) fn quick(line: &[u8]) -> Option<(u64, Method)> {
-    rpc::quick(line).filter(|(_, method)| {
+    jsonrpc::quick(line).filter(|(_, method)| {
         matches!(
             method,
             Method::Ping | Method::ReadFile(_) | Method::WriteFile(_) | Method::ListDir(_)
@@ -196,7 +196,7 @@ mod tests {
 
     use super::super::line::Line;
     use super::*;
-    use crate::protocol::rpc::{Pong, Written};
+    use crate::protocol::jsonrpc::{Pong, Written};
 
     const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     const PONG: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"pong\":true}}\n";

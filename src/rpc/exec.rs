@@ -3,7 +3,7 @@
 use super::Served;
 use crate::place::Place;
 use crate::policy::Opens;
-use crate::protocol::rpc::{ExecCode, ExecResult, Interpreter, TRUNCATED, interpreter, shortened};
+use crate::protocol::jsonrpc::{self, ExecCode, ExecResult, Interpreter, TRUNCATED, interpreter};
 use crate::protocol::{
     Capture, Detail, Ending, Execution, Operation, Output, ShellCommand, Streams,
 };
@@ -57,7 +57,7 @@ impl Served {
     pub(super) fn exec_code(&self, code: &ExecCode) -> ExecResult {
         let ExecCode { lang, code } = code;
         let Some(Interpreter { program, flag }) = interpreter(lang) else {
-            let stderr = shortened(format!("unsupported language: {lang}"));
+            let stderr = jsonrpc::shortened(format!("unsupported language: {lang}"));
             return ExecResult { exit_code: NO_CODE, stdout: String::new(), stderr };
         };
         if code.contains('\0') {
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_cut_stream_ends_in_the_mark_and_lines_of_ours_come_after_it() {
-        let cut = Capture { head: "x".to_owned(), left_out: 1, tail: String::new() };
+        let cut = Capture { head: "x".to_owned(), left_out: 1, ..Capture::default() };
         assert_eq!(text(cut.clone()), "x\n... [output truncated]");
         let output = Output::Apart { stdout: cut.clone(), stderr: cut };
         let (command, ending) = (String::new(), Ending::Signalled(15));

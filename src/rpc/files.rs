@@ -4,10 +4,10 @@ use super::Served;
 use super::named::{Named, failed, named, named_file, with_path};
 use crate::place::Place;
 use crate::policy::Opens;
-use crate::protocol::operations::Encoding;
-use crate::protocol::rpc::{
+use crate::protocol::jsonrpc::{
     Entries, Fault, FileContent, FileEntry, READ_LIMIT, WriteFile, Written,
 };
+use crate::protocol::operations::Encoding;
 use crate::protocol::{Detail, Existing, Operation, Reading, RelPath};
 use crate::text::{byte_count, visible_line};
 use crate::workspace::Contents;

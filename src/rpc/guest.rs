@@ -14,14 +14,14 @@ use super::{Served, homes};
 use crate::config::Files;
 use crate::error::Error;
 use crate::machine;
-use crate::place::{Coming, Place, find};
+use crate::place::{Place, WriteAhead, find};
 use crate::policy::{self, Opens};
-use crate::protocol::operations::Encoding;
-use crate::protocol::rpc::{
+use crate::protocol::jsonrpc::{
     About, AboutAsked, ContentsOf, Fault, FindAsked, FoundThere, LeftOut, LeftOutFolder, LookAt,
     LookedAt, READ_LIMIT, ReadOf, Readable, ResultOf, STREAM_LIMIT, State, StepAsked, VERSION,
     Walked, WalkedFile,
 };
+use crate::protocol::operations::Encoding;
 use crate::protocol::{Digest, Operation, Reading, RelPath, Warning, WarningSort};
 use crate::runner::sandbox::Tier;
 use crate::workspace::Terms;
@@ -252,16 +252,16 @@ impl Served {
             Some(failure) => failure.into(),
             None => {
                 place.perform(&asked.operation, opens, &mut |coming| match coming {
-                    Coming::Guard(snapshot) if begun.command.is_some() => {
+                    WriteAhead::Guard(snapshot) if begun.command.is_some() => {
                         watched = Some(self.steps.watch(key));
                         begun.guard = Some(snapshot.clone());
                         Ok(())
                     }
                     // It is those commands' that run meanwhile.
-                    Coming::Guard(snapshot) => self.steps.keep_guard(snapshot),
+                    WriteAhead::Guard(snapshot) => self.steps.keep_guard(snapshot),
                     // A host keeps nothing of its guest's files.
-                    Coming::Noted(_) => Ok(()),
-                    Coming::Effect(effect) => {
+                    WriteAhead::Noted(_) => Ok(()),
+                    WriteAhead::Effect(effect) => {
                         begun.effect = Some(effect.clone());
                         held.begin(&begun)
                     }

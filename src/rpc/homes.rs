@@ -13,7 +13,7 @@ use super::steps::{is_at, is_key};
 use super::{Given, Served};
 use crate::error::{Error, Result};
 use crate::protocol::Operation;
-use crate::protocol::rpc::{Fault, StepAsked, Written};
+use crate::protocol::jsonrpc::{Fault, StepAsked, Written};
 use crate::runner::aside::put_aside;
 
 /// What their names begin with.

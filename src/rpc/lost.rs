@@ -14,7 +14,7 @@ use super::record::{Begun, Done, Held};
 use super::steps::SLICE;
 use crate::error::Result;
 use crate::place::{Left, left_on_disk, lost_command};
-use crate::protocol::rpc::Fault;
+use crate::protocol::jsonrpc::Fault;
 use crate::protocol::{Effect, Warning};
 use crate::workspace::guard::{Guard, Snapshot};
 

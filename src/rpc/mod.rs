@@ -28,7 +28,7 @@ mod vsock;
 
 use serde::Serialize;
 
-use crate::protocol::rpc::{
+use crate::protocol::jsonrpc::{
     About, ContentsOf, Entries, ExecResult, Fault, FileContent, FoundThere, LookedAt, Method, Pong,
     State, Walked, Written,
 };

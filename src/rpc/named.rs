@@ -6,7 +6,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::protocol::rpc::Fault;
+use crate::protocol::jsonrpc::Fault;
 use crate::protocol::{Failure, PathFault, RelPath};
 use crate::text::visible_line;
 

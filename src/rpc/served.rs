@@ -12,7 +12,7 @@ use crate::config::Policy;
 use crate::error::{self, Error};
 use crate::place::{Here, Place};
 use crate::policy::{Ask, Decision, Denial, Opens};
-use crate::protocol::rpc::{Exec, Fault, Key, ListDir, Method, Pong, ReadFile, Written};
+use crate::protocol::jsonrpc::{Exec, Fault, Key, ListDir, Method, Pong, ReadFile, Written};
 use crate::protocol::{Failure, FailureKind, Operation};
 use crate::runner::Runner;
 use crate::runner::sandbox::Tier;

@@ -1,27 +1,19 @@
 //! What a user decides about an operation that waits ("User Provides Approval Decision").
 //!
-//! Such a text counts only where it comes from the user: one in a reply is an agent's, and decides
+//! Such a text counts only if it comes from the user. One in a reply is the agent's and decides
 //! nothing.
 
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Deserializer, Serialize, de};
 
-use super::fault::{At, Faults, brief};
-use super::fields::{Fields, Read, owned, text};
-use super::receive::parsed;
-
-const APPROVAL: &str = r#"{"approval": {"operationId": "shell-1", "decision": "approved"}}"#;
-const INNER: &str = r#""approval": {"operationId": "shell-1", "decision": "approved"}"#;
-const ID: &str = r#""operationId": "shell-1""#;
-const DECISION: &str = r#""decision": "approved" or "denied""#;
-const REASON: &str = r#""reason": "why" (a text), or no reason at all"#;
-const CONTENT: &str = r#""content": "approved" or "denied""#;
+use super::Faults;
+use super::receive::parse;
+use super::validate::validate_approval;
 
 /// A user's decision about an operation (agent-spaces-protocol, "User Provides Approval Decision").
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
-    /// Which operation; None in the form of a `userMessage`, which means the only one that waits.
+    /// The operation; None in the form of a `userMessage`, which means the only one that waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation_id: Option<String>,
     /// What was decided.
@@ -37,8 +29,18 @@ pub struct Approval {
 pub enum Decision {
     /// The operation is carried out.
     Approved,
-    /// It is not; `policyDenied` is told.
+    /// It is not, and a `policyDenied` event says so.
     Denied,
+}
+
+impl<'de> Deserialize<'de> for Decision {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match String::deserialize(deserializer)?.trim() {
+            "approved" => Ok(Self::Approved),
+            "denied" => Ok(Self::Denied),
+            _ => Err(de::Error::custom("a decision is \"approved\" or \"denied\"")),
+        }
+    }
 }
 
 /// Reads a decision in either of its forms: `{"approval": …}`, or a `userMessage` whose content is
@@ -59,39 +61,8 @@ pub enum Decision {
 /// assert!(parse_approval(r#"{"type": "userMessage", "content": "approved?"}"#).is_err());
 /// ```
 pub fn parse_approval(text: &str) -> Result<Approval, Faults> {
-    parsed(text, APPROVAL, validate_approval)
+    parse(text, "ApprovalMessage", validate_approval)
 }
-
-fn validate_approval(value: &Value) -> Result<Approval, Faults> {
-    let mut faults = Faults::default();
-    let approval = approval(value, &mut faults);
-    faults.or(approval)
-}
-
-fn approval(value: &Value, faults: &mut Faults) -> Option<Approval> {
-    let said = value.get("type").is_some_and(|kind| kind == "userMessage");
-    let fields = &mut Fields::of(value, &At::Root, faults, APPROVAL)?;
-    // A text that says two things says nothing.
-    if said && value.get("approval").is_none() {
-        let decision = fields.required("content", CONTENT, decision)?;
-        return Some(Approval { operation_id: None, decision, reason: None });
-    }
-    fields.inner("approval", INNER, |fields| {
-        let operation_id = fields.required("operationId", ID, owned);
-        let decision = fields.required("decision", DECISION, decision);
-        let reason = fields.optional("reason", REASON, owned);
-        Some(Approval { operation_id: Some(operation_id?), decision: decision?, reason })
-    })
-}
-
-fn decision(value: &Value) -> Read<Decision> {
-    match text(value)?.trim() {
-        "approved" => Ok(Decision::Approved),
-        "denied" => Ok(Decision::Denied),
-        other => Err(format!("\"{}\" is no decision", brief(other))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,28 +88,31 @@ mod tests {
     fn what_is_no_decision_is_refused() {
         for (text, told) in [
             ("approved", "$: it cannot be read as JSON"),
-            ("[]", "$: it is a list, not an object"),
+            ("[]", "$: [] is not of type object"),
             ("{}", "$.approval: it is missing"),
             (r#"{"type": "userMessage"}"#, "$.content: it is missing"),
             (
                 r#"{"type": "userMessage", "content": "not approved"}"#,
-                "$.content: \"not approved\"",
+                "$.content: \"not approved\" is not allowed",
             ),
-            (r#"{"type": "userMessage", "content": "Approved"}"#, "$.content: \"Approved\""),
+            (
+                r#"{"type": "userMessage", "content": "Approved"}"#,
+                "$.content: \"Approved\" is not allowed",
+            ),
             (r#"{"type": "message", "content": "approved"}"#, "$.approval: it is missing"),
             (r#"{"approval": {"decision": "approved"}}"#, "$.approval.operationId: it is missing"),
             (r#"{"approval": {"operationId": "a"}}"#, "$.approval.decision: it is missing"),
             (
                 r#"{"approval": {"operationId": "a", "decision": true}}"#,
-                "$.approval.decision: it is true, not a text",
+                "$.approval.decision: true is not of type string",
             ),
             (
                 r#"{"approval": {"operationId": "a", "decision": "approved", "reason": null}}"#,
-                "$.approval.reason: it is null",
+                "$.approval.reason: null is not of type string",
             ),
             (
                 r#"{"type": "userMessage", "content": "approved", "approval": {"operationId": "a", "decision": "no"}}"#,
-                "$.approval.decision: \"no\" is no decision",
+                "$.approval.decision: \"no\" is not allowed",
             ),
         ] {
             let faults = parse_approval(text).unwrap_err().to_string();

@@ -1,29 +1,37 @@
-//! File contents as JSON texts: as they are, or in base64 ("Content Encoding").
+//! File contents as JSON strings: as they are, or in base64 ("Content Encoding").
 
 use std::borrow::Cow;
 
-use base64::{DecodeError, Engine, engine::general_purpose::STANDARD};
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use base64::{DecodeError, Engine};
 use serde::{Deserialize, Serialize};
 
-/// How a file's content stands in a message (agent-spaces-protocol, "Content Encoding").
+/// The standard alphabet of RFC 4648. It writes padding, and reads with or without.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// How a file's content is encoded in a message (agent-spaces-protocol, "Content Encoding").
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Encoding {
     /// The text itself: the default.
     #[default]
     #[serde(rename = "utf-8")]
     Utf8,
-    /// RFC 4648, the standard alphabet, with padding and without line breaks: for binary files.
+    /// Base64 of the standard alphabet, for binary files.
     #[serde(rename = "base64")]
     Base64,
 }
 
 /// Why a text is not base64.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the content is not base64: {0}")]
-pub struct BadBase64(String);
+#[error("the content is not base64: {}", .0.to_string().trim_end_matches('.'))]
+pub struct BadBase64(DecodeError);
 
 impl Encoding {
-    /// Its name in messages.
+    /// Returns its name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Utf8 => "utf-8",
@@ -31,34 +39,37 @@ impl Encoding {
         }
     }
 
-    /// The encoding of that name.
+    /// Returns the encoding of that name.
     pub fn named(name: &str) -> Option<Self> {
         [Self::Utf8, Self::Base64].into_iter().find(|encoding| encoding.name() == name)
     }
 
-    /// The bytes that `content` stands for.
+    /// Decodes `content`. The specification says no more than `base64`, so what its usual writers
+    /// produce is accepted: lines may be wrapped, and padding may be left out.
     ///
     /// # Errors
-    /// What is not base64 to the letter, in that encoding: what was cut off or wrapped would else
-    /// become a broken file.
+    /// `content` is not in that encoding.
     ///
     /// # Examples
     /// ```
     /// use deaddrop::protocol::operations::Encoding;
     /// assert_eq!(&*Encoding::Base64.decode("AP8=").unwrap(), [0, 255]);
+    /// assert_eq!(&*Encoding::Base64.decode("AP\n8").unwrap(), [0, 255]);
     /// assert_eq!(&*Encoding::Utf8.decode("AP8=").unwrap(), b"AP8=");
-    /// assert!(Encoding::Base64.decode("AP8").is_err());
+    /// assert!(Encoding::Base64.decode("AP_8").is_err());
     /// ```
     pub fn decode(self, content: &str) -> Result<Cow<'_, [u8]>, BadBase64> {
         match self {
             Self::Utf8 => Ok(Cow::Borrowed(content.as_bytes())),
             Self::Base64 => {
-                STANDARD.decode(content).map(Cow::Owned).map_err(|e| BadBase64(in_words(&e)))
+                let digits: Vec<u8> =
+                    content.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
+                BASE64.decode(digits).map(Cow::Owned).map_err(BadBase64)
             }
         }
     }
 
-    /// The text that stands for `bytes`; None where they are not UTF-8 and should be.
+    /// Encodes `bytes`; None if they are not UTF-8 and should be.
     ///
     /// # Examples
     /// ```
@@ -70,25 +81,7 @@ impl Encoding {
     pub fn encode(self, bytes: &[u8]) -> Option<String> {
         match self {
             Self::Utf8 => std::str::from_utf8(bytes).ok().map(str::to_owned),
-            Self::Base64 => Some(STANDARD.encode(bytes)),
-        }
-    }
-}
-
-fn in_words(error: &DecodeError) -> String {
-    match error {
-        DecodeError::InvalidByte(at, b'=') => {
-            format!("`=` stands at byte {}, before the end", at + 1)
-        }
-        DecodeError::InvalidByte(at, _) => {
-            format!("byte {} is none of A-Z, a-z, 0-9, `+` and `/`", at + 1)
-        }
-        DecodeError::InvalidLength(length) => {
-            format!("its length, {length}, is one that base64 never has")
-        }
-        DecodeError::InvalidLastSymbol(..) => "its last character holds bits too many".to_owned(),
-        DecodeError::InvalidPadding => {
-            "its end is not padded with `=` to a multiple of four characters".to_owned()
+            Self::Base64 => Some(BASE64.encode(bytes)),
         }
     }
 }
@@ -107,20 +100,32 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_base64_is_refused_in_words() {
-        for (text, words) in [
-            ("AP8", "padded"),
-            ("AP8=\n", "byte 5 is none of"),
-            ("AP 8", "byte 3 is none of"),
-            ("A-_8", "byte 2 is none of"),
-            ("é", "byte 1 is none of"),
-            ("A=B=", "before the end"),
-            ("A", "length"),
-            ("AP9=", "bits too many"),
-            ("not base64!!", "none of"),
+    fn lines_may_be_wrapped_and_padding_left_out() {
+        for text in ["AP8=", "AP8", "AP8=\n", "AP\r\n8=", "\nAP\n8\n=\n", "AP8\n"] {
+            assert_eq!(&*Encoding::Base64.decode(text).unwrap(), [0, 255], "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_base64_is_refused() {
+        for text in [
+            "A-_8",
+            "é",
+            "AP 8",
+            "\tAP8=",
+            "AP8\u{a0}",
+            "AP\u{b}8",
+            "A=B=",
+            "AP8==",
+            "AP8=A",
+            "A",
+            "AAAAA",
+            "AP9=",
+            "AP9",
+            "not base64!!",
         ] {
             let error = Encoding::Base64.decode(text).unwrap_err().to_string();
-            assert!(error.contains(words), "{text:?}: {error}");
+            assert!(error.starts_with("the content is not base64: "), "{text:?}: {error}");
         }
     }
 

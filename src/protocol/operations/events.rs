@@ -1,373 +1,423 @@
-//! What an agent is told: the events and the message that holds them ("Event Types").
+//! Reports outcomes as events ("Event Types", "Error Handling"): one event for each operation.
+//!
+//! A warning about an operation is part of its event: it is in `error` beside a success, and after the
+//! reason of a failure. Only a `message` event has no field for that, so the warning is an `error`
+//! event with the same ID. So is what an outbox has no room for, and, without an ID, what concerns the reply as a whole.
+//!
+//! Where the specification is silent:
+//!
+//! - A command that was ended by a signal has exit code 128 + its number, as shells report it, and
+//!   `error` says so.
+//! - A command of which nobody knows how it ended has no exit code, and `error` says so.
+//! - What was never begun is an `error` of category `execution`; a failure of the machine is one of
+//!   category `system`, which makes the run's status `error`; a message that is rejected as a whole is
+//!   one of category `validation`, with that status.
+//! - A command that ran has both streams, even if they are empty.
+
+use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
 
-use super::{Encoding, Faults, UtcTime, Version};
+use super::{
+    ApprovalDetails, ApprovalRequiredEvent, ErrorCategory, ErrorEvent, Event, EventsMessage,
+    FileEvent, MessageEvent, OperationType, PolicyDeniedEvent, ShellEvent, Status,
+    UserMessageEvent, UtcTime,
+};
+use crate::protocol::{
+    Asks, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake, Operation, Outcome,
+    Output, Step, Warning, WarningSort, tags,
+};
+use crate::text::{is_hazard, visible_line};
 
-/// What an agent is told of a run (agent-spaces-protocol, "Events Message").
-///
-/// Reading one through serde validates it, as [`validate_events_message`] does.
+/// The guide's words for a command that the policy does not list; the program's name may follow.
+pub const NOT_ALLOWED: &str = "Command not in allowed list";
+
+/// Reports an outcome: the event of its operation, and those of warnings that have no other place.
+/// `now` is the time if the outcome has none.
 ///
 /// # Examples
 /// ```
-/// use deaddrop::protocol::operations::{EventsMessage, RunId, Status};
-/// let id = RunId::new("abc123").unwrap();
-/// let message = EventsMessage::new(&id, Status::Completed, vec![]);
+/// use deaddrop::protocol::operations::{UtcTime, events_of};
+/// use deaddrop::protocol::{Detail, Dialect, Outcome, read};
+/// let message = r#"{"protocolVersion": "1.0", "operations": [
+///     {"type": "message", "id": "msg-1", "content": "Hello"}
+/// ]}"#;
+/// let step = &read(message, Dialect::Operations).steps[0];
+/// let outcome = Outcome::of(step, Detail::Shown { text: "Hello".into() });
+/// let now = UtcTime::parse("2025-01-15T10:30:00Z").unwrap();
 /// assert_eq!(
-///     serde_json::to_string(&message).unwrap(),
-///     r#"{"protocolVersion":"1.0","runId":"run_abc123","status":"completed","events":[]}"#
+///     serde_json::to_string(&events_of(&outcome, &now)).unwrap(),
+///     r#"[{"type":"message","operationId":"msg-1","timestamp":"2025-01-15T10:30:00Z","success":true}]"#
 /// );
 /// ```
-///
-/// [`validate_events_message`]: super::validate_events_message
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct EventsMessage {
-    /// Always `"1.0"`.
-    pub protocol_version: Version,
-    /// Which run it tells of. deaddrop's own are [`RunId`]s; the protocol takes any text.
-    pub run_id: String,
-    /// Where the run stands.
-    pub status: Status,
-    /// What came of the operations, in their order.
-    pub events: Vec<Event>,
-}
-
-impl EventsMessage {
-    /// What is told of the run of that id.
-    pub fn new(run_id: &RunId, status: Status, events: Vec<Event>) -> Self {
-        let run_id = run_id.as_str().to_owned();
-        Self { protocol_version: Version, run_id, status, events }
-    }
-}
-
-/// The name of a run: `run_` and up to 64 letters, digits, `-` and `_`, so that it can be typed and
-/// be part of a file's name.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct RunId(String);
-
-impl RunId {
-    /// `run_` before something that no other run has.
-    pub fn new(unique: &str) -> Option<Self> {
-        Self::parse(&format!("run_{unique}"))
-    }
-
-    /// Reads an id as a person or a file gives it.
-    pub fn parse(text: &str) -> Option<Self> {
-        let rest = text.strip_prefix("run_")?;
-        let fits = (1..=64).contains(&rest.len())
-            && rest.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
-        fits.then(|| Self(text.to_owned()))
-    }
-
-    /// The id, with its `run_`.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// Where a run stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// All operations were tried.
-    Completed,
-    /// It goes on once the user has decided.
-    AwaitingApproval,
-    /// It was refused as a whole, or halted by a failure of the system.
-    Error,
-}
-
-/// What came of an operation, or was said by the user: the nine types of "Event Types", and the
-/// `error` of "Error Response Format".
-///
-/// Reading one through serde validates it, as [`validate_event`](super::validate_event) does.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "type", rename_all = "camelCase")]
-pub enum Event {
-    /// The user said something.
-    UserMessage(UserMessageEvent),
-    /// A message was shown.
-    Message(MessageEvent),
-    /// What came of `createFile`.
-    CreateFile(CreateFileEvent),
-    /// What came of `readFile`.
-    ReadFile(ReadFileEvent),
-    /// What came of `editFile`.
-    EditFile(EditFileEvent),
-    /// What came of `deleteFile`.
-    DeleteFile(DeleteFileEvent),
-    /// What came of `shell`.
-    Shell(ShellEvent),
-    /// The run waits for the user to approve an operation.
-    ApprovalRequired(ApprovalRequiredEvent),
-    /// A policy, or the user, denied an operation.
-    PolicyDenied(PolicyDeniedEvent),
-    /// Something failed that is told in no other event.
-    Error(ErrorEvent),
-}
-
-/// `userMessage`: what the user said, first or later.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct UserMessageEvent {
-    /// When.
-    pub timestamp: UtcTime,
-    /// What.
-    pub content: String,
-}
-
-/// `message`: the acknowledgment of a message. It always says `success: true`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct MessageEvent {
-    /// Which operation, where it has an id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub operation_id: Option<String>,
-    /// When.
-    pub timestamp: UtcTime,
-    /// Always `true`.
-    pub success: Succeeded,
-}
-
-/// The value `true`: what cannot fail has succeeded.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Succeeded;
-
-impl Serialize for Succeeded {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bool(true)
-    }
-}
-
-/// `createFile`: what came of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CreateFileEvent {
-    /// Which operation, where it has an id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub operation_id: Option<String>,
-    /// When.
-    pub timestamp: UtcTime,
-    /// The path as the operation has it.
-    pub path: String,
-    /// Whether the file was made.
-    pub success: bool,
-    /// Why not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// How long the file is, if it was made.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bytes_written: Option<u64>,
-}
-
-/// `readFile`: what came of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ReadFileEvent {
-    /// Which operation, where it has an id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub operation_id: Option<String>,
-    /// When.
-    pub timestamp: UtcTime,
-    /// The path as the operation has it.
-    pub path: String,
-    /// Whether it was read.
-    pub success: bool,
-    /// The content in `encoding`, if it was read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub content: Option<String>,
-    /// How `content` is written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub encoding: Option<Encoding>,
-    /// How long the file is, in bytes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub size: Option<u64>,
-    /// Why it was not read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-}
-
-/// `editFile`: what came of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct EditFileEvent {
-    /// Which operation, where it has an id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub operation_id: Option<String>,
-    /// When.
-    pub timestamp: UtcTime,
-    /// The path as the operation has it.
-    pub path: String,
-    /// Whether all edits were applied.
-    pub success: bool,
-    /// How many were.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub edits_applied: Option<u64>,
-    /// Why it failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-}
-
-/// `deleteFile`: what came of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct DeleteFileEvent {
-    /// Which operation, where it has an id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub operation_id: Option<String>,
-    /// When.
-    pub timestamp: UtcTime,
-    /// The path as the operation has it.
-    pub path: String,
-    /// Whether it was removed.
-    pub success: bool,
-    /// Why not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-}
-
-/// `shell`: what came of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ShellEvent {
-    /// Which operation, where it has an id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub operation_id: Option<String>,
-    /// When.
-    pub timestamp: UtcTime,
-    /// The command as the operation has it.
-    pub command: String,
-    /// Whether it ran and ended well.
-    pub success: bool,
-    /// What it ended with; 124 where its time was over.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub exit_code: Option<i64>,
-    /// What it wrote to its standard output.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stdout: Option<String>,
-    /// What it wrote to its standard error.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stderr: Option<String>,
-    /// How long it took, in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub duration_ms: Option<u64>,
-    /// A failure of the system, not of the command.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// True where its time was over.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timed_out: Option<bool>,
-}
-
-/// `approvalRequired`: the run waits for the user.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ApprovalRequiredEvent {
-    /// When.
-    pub timestamp: UtcTime,
-    /// Which operation: here it always has an id.
-    pub operation_id: String,
-    /// Which of the six it is, by its [`name`](super::OperationType::name).
-    pub operation_type: String,
-    /// Why it has to be approved.
-    pub reason: String,
-    /// What it is about.
-    pub details: ApprovalDetails,
-}
-
-/// What an operation that has to be approved is about.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ApprovalDetails {
-    /// The command, of `shell`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
-    /// The path, of operations on files.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    /// Which policy asks, such as `shell.approvalRequired`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub policy: Option<String>,
-}
-
-/// `policyDenied`: an operation was not tried, for a policy or the user denied it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PolicyDeniedEvent {
-    /// Which operation, where it has an id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub operation_id: Option<String>,
-    /// When.
-    pub timestamp: UtcTime,
-    /// Which of the six it is, by its [`name`](super::OperationType::name).
-    pub operation_type: String,
-    /// Why it was denied.
-    pub reason: String,
-    /// What to do instead, if there is something.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub suggestion: Option<String>,
-}
-
-/// `error`: a failure that is told in no other event (agent-spaces-protocol, "Error Response
-/// Format").
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ErrorEvent {
-    /// Which operation, where there is one and it has an id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub operation_id: Option<String>,
-    /// When.
-    pub timestamp: UtcTime,
-    /// What kind of failure.
-    pub category: ErrorCategory,
-    /// What failed.
-    pub message: String,
-    /// More about it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub details: Option<Map<String, Value>>,
-}
-
-impl ErrorEvent {
-    /// What is told of a malformed operation, which is skipped, or of a message that is refused as
-    /// a whole: each fault on its line.
-    pub fn validation(operation_id: Option<String>, timestamp: UtcTime, faults: &Faults) -> Self {
-        let category = ErrorCategory::Validation;
-        Self { operation_id, timestamp, category, message: faults.to_string(), details: None }
-    }
-}
-
-/// The kinds of failure (agent-spaces-protocol, "Error Categories").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum ErrorCategory {
-    /// The operation is malformed.
-    Validation,
-    /// A policy blocks it.
-    Policy,
-    /// It was tried and failed.
-    Execution,
-    /// It took longer than it may.
-    Timeout,
-    /// The machine fails it: no disk, no sandbox.
-    System,
-}
-
-impl Event {
-    /// Whether the operation succeeded, in events that say so.
-    pub fn success(&self) -> Option<bool> {
-        match self {
-            Self::Message(_) => Some(true),
-            Self::CreateFile(event) => Some(event.success),
-            Self::ReadFile(event) => Some(event.success),
-            Self::EditFile(event) => Some(event.success),
-            Self::DeleteFile(event) => Some(event.success),
-            Self::Shell(event) => Some(event.success),
-            Self::UserMessage(_)
-            | Self::ApprovalRequired(_)
-            | Self::PolicyDenied(_)
-            | Self::Error(_) => None,
+pub fn events_of(outcome: &Outcome, now: &UtcTime) -> Vec<Event> {
+    let asked = outcome.asked.as_ref();
+    let report = Report {
+        kind: outcome.kind,
+        id: asked.and_then(|asked| asked.id.clone()),
+        subject: asked.map(|asked| &*asked.about).filter(|about| !about.is_empty()),
+        at: outcome.at.as_ref().unwrap_or(now).clone(),
+    };
+    let mut event = report.event(&outcome.detail);
+    let (of_reply, of_operation): (Vec<_>, Vec<_>) =
+        outcome.warnings.iter().partition(|warning| is_about_reply(warning.sort));
+    let apart = of_operation.into_iter().filter(|warning| !add_warning(&mut event, warning));
+    let apart: Vec<Event> = apart.map(|it| report.warning(report.id.clone(), it)).collect();
+    let of_reply = of_reply.into_iter().map(|warning| report.warning(None, warning));
+    let ineffective = match &outcome.detail {
+        Detail::Ineffective { reason, .. } => {
+            Some(report.error(ErrorCategory::Execution, reason.clone()))
         }
+        _ => None,
+    };
+    [event].into_iter().chain(apart).chain(of_reply).chain(ineffective).collect()
+}
+
+/// Returns how far a run came that has these outcomes and waits for nobody.
+pub fn status_of(outcomes: &[Outcome]) -> Status {
+    let failed = |outcome: &Outcome| match &outcome.detail {
+        Detail::Failed(
+            Failure { mistake: Some(Mistake::TooMany), .. }
+            | Failure { kind: FailureKind::System, .. },
+        ) => true,
+        Detail::Failed(Failure { kind: FailureKind::Invalid | FailureKind::CutOff, .. }) => {
+            outcome.kind == Kind::Reply && outcome.asked.is_none()
+        }
+        _ => false,
+    };
+    if outcomes.iter().any(failed) { Status::Error } else { Status::Completed }
+}
+
+/// Reports that the user has to approve an operation ("Approval Flow"); `id` is its own or a
+/// generated one.
+pub fn approval_required(step: &Step, id: &str, reason: &str, policy: &str, at: UtcTime) -> Event {
+    let subject = |lowered: &str| match &step.asked {
+        Some(asked) if !asked.about.is_empty() => asked.about.clone(),
+        _ => lowered.to_owned(),
+    };
+    let mut details = ApprovalDetails { policy: Some(policy.to_owned()), ..Default::default() };
+    match &step.asks {
+        Asks::Operation(Operation::Run(run)) => details.command = Some(subject(&run.command)),
+        Asks::Operation(operation) => {
+            details.path = operation.path().map(|path| subject(path.as_str()));
+        }
+        Asks::Invalid(_) => {}
+    }
+    Event::ApprovalRequired(ApprovalRequiredEvent {
+        timestamp: at,
+        operation_id: id.to_owned(),
+        operation_type: type_name(step.kind()),
+        reason: reason.to_owned(),
+        details,
+    })
+}
+
+/// Reports what the user said.
+pub fn user_message(text: &str, at: UtcTime) -> Event {
+    Event::UserMessage(UserMessageEvent { timestamp: at, content: text.to_owned() })
+}
+
+/// Prints a message as JSON, each event on an indented line of its own; other lines begin with a
+/// brace or a bracket. Characters that steer a terminal, reorder text or are invisible are escaped, so
+/// the output is the same message without them.
+///
+/// # Examples
+/// ```
+/// use deaddrop::protocol::operations::{EventsMessage, RunId, Status, UtcTime, print, user_message};
+/// let at = UtcTime::parse("2025-01-15T10:30:00Z").unwrap();
+/// let id = RunId::new("a1b2c3d4_0000").unwrap();
+/// let message = EventsMessage::new(&id, Status::Completed, vec![user_message("a\u{202e}b", at)]);
+/// assert_eq!(
+///     print(&message),
+///     r#"{"protocolVersion":"1.0","runId":"run_a1b2c3d4_0000","status":"completed","events":[
+///   {"type":"userMessage","timestamp":"2025-01-15T10:30:00Z","content":"a\u202eb"}
+/// ]}
+/// "#
+/// );
+/// ```
+pub fn print(message: &EventsMessage) -> String {
+    let EventsMessage { protocol_version, run_id, status, events } = message;
+    let lines: Vec<String> = events.iter().map(|event| format!("\n  {}", json(event))).collect();
+    let (version, run_id, status) = (json(protocol_version), json(run_id), json(status));
+    format!(
+        "{{\"protocolVersion\":{version},\"runId\":{run_id},\"status\":{status},\"events\":[{}{}]}}\n",
+        lines.join(","),
+        if events.is_empty() { "" } else { "\n" }
+    )
+}
+
+/// Writes a value as JSON on one line, hazards escaped. They are in strings only, since the rest of
+/// JSON is visible ASCII.
+fn json(value: &impl Serialize) -> String {
+    // Strings, numbers and objects of them can always be written.
+    let json = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
+    if !json.contains(is_hazard) {
+        return json;
+    }
+    let mut escaped = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if is_hazard(c) {
+            let units = c.encode_utf16(&mut [0; 2]).to_vec();
+            escaped.extend(units.iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
+fn type_name(kind: Kind) -> String {
+    kind.operation_type().unwrap_or(OperationType::Message).name().to_owned()
+}
+
+/// Whether a warning is about the reply as a whole, not about the operation beside which it is kept.
+fn is_about_reply(sort: WarningSort) -> bool {
+    use WarningSort::{
+        InventedResult, OtherDialect, ReplyLineUnreadable, TagsInElement, TagsInThoughts,
+    };
+    matches!(
+        sort,
+        InventedResult | OtherDialect | ReplyLineUnreadable | TagsInElement | TagsInThoughts
+    )
+}
+
+/// Adds a warning to the event of its operation, if that has a field for it. What an outbox has no room
+/// for is not the operation's.
+fn add_warning(event: &mut Event, Warning { sort, text }: &Warning) -> bool {
+    if *sort == WarningSort::Room {
+        return false;
+    }
+    let error = match event {
+        Event::CreateFile(event)
+        | Event::ReadFile(event)
+        | Event::EditFile(event)
+        | Event::DeleteFile(event) => &mut event.error,
+        Event::Shell(event) => &mut event.error,
+        Event::PolicyDenied(PolicyDeniedEvent { reason, .. }) => {
+            reason.push_str(&format!("\n{text}"));
+            return true;
+        }
+        Event::Error(ErrorEvent { message, .. }) => {
+            message.push_str(&format!("\n{text}"));
+            return true;
+        }
+        Event::Message(_) | Event::UserMessage(_) | Event::ApprovalRequired(_) => return false,
+    };
+    *error = Some(match error.take() {
+        Some(before) => format!("{before}\n{text}"),
+        None => text.clone(),
+    });
+    true
+}
+
+/// What all events about an operation have in common.
+struct Report<'a> {
+    kind: Kind,
+    id: Option<String>,
+    /// The path or the command as it was sent.
+    subject: Option<&'a str>,
+    at: UtcTime,
+}
+
+impl Report<'_> {
+    fn event(&self, detail: &Detail) -> Event {
+        match detail {
+            Detail::Shown { .. } | Detail::Completed { .. } | Detail::Ineffective { .. } => {
+                self.message()
+            }
+            Detail::Created { path, bytes, .. } => {
+                let event = self.file(path.as_str(), None);
+                Event::CreateFile(FileEvent { bytes_written: Some(*bytes), ..event })
+            }
+            Detail::Edited { path, .. } => self.edited(path.as_str(), 1),
+            Detail::Replaced { path, edits, .. } => self.edited(path.as_str(), *edits as u64),
+            Detail::Deleted { path } => Event::DeleteFile(self.file(path.as_str(), None)),
+            Detail::Read { path, content, encoding, size } => Event::ReadFile(FileEvent {
+                content: Some(content.clone()),
+                encoding: Some(*encoding),
+                size: Some(*size),
+                ..self.file(path.as_str(), None)
+            }),
+            Detail::ReadLater { path, .. } => {
+                let error = "it was not read in its place".to_owned();
+                Event::ReadFile(self.file(path.as_str(), Some(error)))
+            }
+            // The protocol has no events for these three: they are reported like a command.
+            Detail::Moved { path, to, .. } => {
+                self.listed(&format!("{path} {to}"), format!("Moved '{path}' to '{to}'"))
+            }
+            Detail::Listed { path, shown, .. } => {
+                let subject = path.as_ref().map_or("", |path| path.as_str());
+                self.listed(subject, shown.clone())
+            }
+            Detail::Found { pattern, .. } => {
+                self.listed(pattern, detail.listing().unwrap_or_default().into_owned())
+            }
+            Detail::Ran(execution) => Event::Shell(self.ran(execution)),
+            Detail::Unknown { reason } => {
+                self.error(ErrorCategory::Execution, format!("not known: {reason}"))
+            }
+            Detail::Failed(failure) => self.failed(failure),
+        }
+    }
+
+    fn failed(&self, failure: &Failure) -> Event {
+        let Failure { kind, reason, suggestion, excerpt, mistake, .. } = failure;
+        match kind {
+            FailureKind::Invalid | FailureKind::CutOff => {
+                self.error(ErrorCategory::Validation, reason.clone())
+            }
+            FailureKind::System => self.error(ErrorCategory::System, reason.clone()),
+            FailureKind::NotRun => self.error(ErrorCategory::Execution, reason.clone()),
+            FailureKind::Denied => Event::PolicyDenied(PolicyDeniedEvent {
+                operation_id: self.id.clone(),
+                timestamp: self.at.clone(),
+                operation_type: type_name(self.kind),
+                reason: match self.not_allowed() {
+                    Some(full) if full == *reason => NOT_ALLOWED.to_owned(),
+                    _ => reason.clone(),
+                },
+                suggestion: suggestion.clone(),
+            }),
+            FailureKind::Rejected => self.own_failure(format!("REJECTED: {reason}")),
+            FailureKind::Execution => {
+                // The words of the specification, for which agents may look.
+                let mut error = match mistake {
+                    Some(Mistake::FileNotFound) => "File not found".to_owned(),
+                    Some(Mistake::FileExists) => "File already exists".to_owned(),
+                    _ => reason.clone(),
+                };
+                if let (Some(Mistake::FileNotFound), Some(suggestion)) = (mistake, suggestion) {
+                    error.push_str(&format!(": {suggestion}"));
+                }
+                if !excerpt.is_empty() {
+                    let lines = tags::excerpt(excerpt, &mut excerpt.lines.len());
+                    error.push_str(&format!(":\n{}", lines.trim_end()));
+                }
+                self.own_failure(error)
+            }
+        }
+    }
+
+    /// The reason of a denial that names the first word of the command, which the event repeats anyway.
+    fn not_allowed(&self) -> Option<String> {
+        let program = self.subject?.split_whitespace().next()?;
+        Some(format!("{NOT_ALLOWED}: {}", visible_line(program)))
+    }
+
+    /// The operation's own event of a failure, if it has one that can fail.
+    fn own_failure(&self, error: String) -> Event {
+        match self.kind {
+            Kind::Create => Event::CreateFile(self.file("", Some(error))),
+            Kind::Read => Event::ReadFile(self.file("", Some(error))),
+            Kind::Edit => Event::EditFile(self.file("", Some(error))),
+            Kind::Delete => Event::DeleteFile(self.file("", Some(error))),
+            Kind::Run => Event::Shell(ShellEvent { error: Some(error), ..self.shell("") }),
+            Kind::List | Kind::Search | Kind::Move => {
+                let command = self.command("");
+                Event::Shell(ShellEvent { command, error: Some(error), ..self.shell("") })
+            }
+            Kind::Message | Kind::Done | Kind::Reply => self.error(ErrorCategory::Execution, error),
+        }
+    }
+
+    // Both name what was sent, and only if that is not known, what it was lowered to.
+
+    fn file(&self, path: &str, error: Option<String>) -> FileEvent {
+        FileEvent {
+            operation_id: self.id.clone(),
+            timestamp: self.at.clone(),
+            path: self.subject.unwrap_or(path).to_owned(),
+            success: error.is_none(),
+            error,
+            ..FileEvent::default()
+        }
+    }
+
+    fn shell(&self, command: &str) -> ShellEvent {
+        ShellEvent {
+            operation_id: self.id.clone(),
+            timestamp: self.at.clone(),
+            command: self.subject.unwrap_or(command).to_owned(),
+            ..ShellEvent::default()
+        }
+    }
+
+    fn edited(&self, path: &str, edits: u64) -> Event {
+        Event::EditFile(FileEvent { edits_applied: Some(edits), ..self.file(path, None) })
+    }
+
+    /// What is reported like a command, as the tag that asks for it.
+    fn command(&self, subject: &str) -> String {
+        let name = tags::name(self.kind);
+        format!("{name} {}", self.subject.unwrap_or(subject)).trim_end().to_owned()
+    }
+
+    fn listed(&self, subject: &str, stdout: String) -> Event {
+        Event::Shell(ShellEvent {
+            command: self.command(subject),
+            success: true,
+            stdout: Some(stdout),
+            ..self.shell("")
+        })
+    }
+
+    fn ran(&self, execution: &Execution) -> ShellEvent {
+        let Execution { command, ending, output, duration } = execution;
+        let (stdout, stderr) = match output {
+            Output::Together(capture) => (capture.to_text(), None),
+            Output::Apart { stdout, stderr } => (stdout.to_text(), Some(stderr.to_text())),
+        };
+        let exit_code = match ending {
+            Ending::Exited(code) => Some(i64::from(*code)),
+            Ending::Signalled(signal) => Some(128 + i64::from(*signal)),
+            // As in the example of the reference, and as `timeout` has it.
+            Ending::TimedOut(_) => Some(124),
+            Ending::Interrupted | Ending::Lost | Ending::Stopped(_) | Ending::NotStarted(_) => None,
+        };
+        // What was never begun wrote nothing, and of what was lost nobody knows.
+        let ran = !matches!(ending, Ending::NotStarted(_) | Ending::Lost);
+        let has_duration = matches!(ending, Ending::Exited(_)) || *duration > Duration::ZERO;
+        let timed_out = matches!(ending, Ending::TimedOut(_));
+        ShellEvent {
+            success: *ending == Ending::Exited(0),
+            exit_code,
+            stdout: Some(stdout).filter(|text| ran || !text.is_empty()),
+            stderr: stderr.filter(|text| ran || !text.is_empty()),
+            duration_ms: has_duration
+                .then(|| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)),
+            error: if timed_out { None } else { ending.in_words() },
+            timed_out: timed_out.then_some(true),
+            ..self.shell(command)
+        }
+    }
+
+    fn message(&self) -> Event {
+        Event::Message(MessageEvent {
+            operation_id: self.id.clone(),
+            timestamp: self.at.clone(),
+            success: true,
+        })
+    }
+
+    fn error(&self, category: ErrorCategory, message: String) -> Event {
+        Event::Error(ErrorEvent {
+            operation_id: self.id.clone(),
+            timestamp: self.at.clone(),
+            category,
+            message,
+            details: None,
+        })
+    }
+
+    /// A warning as an event of its own.
+    fn warning(&self, operation_id: Option<String>, warning: &Warning) -> Event {
+        let category = match warning.sort {
+            WarningSort::Guard | WarningSort::Asking => ErrorCategory::Policy,
+            WarningSort::Timeout => ErrorCategory::Timeout,
+            _ => ErrorCategory::Execution,
+        };
+        let (timestamp, message) = (self.at.clone(), warning.text.clone());
+        Event::Error(ErrorEvent { operation_id, timestamp, category, message, details: None })
     }
 }

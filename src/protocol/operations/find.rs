@@ -1,46 +1,48 @@
-//! Finds the operations message in a reply: bare, or in a code fence, with prose around it.
+//! Finds the operations message in a reply: bare or in a code fence, with prose around it.
 //!
-//! A message begins a line, but for blanks and the marks of a fence. Fences of other languages are
-//! not looked into. Each line is read at most twice: where something that begins like JSON is none,
-//! the search goes on at the line where it ceased to be, and a line that opens a fence can stand in
-//! no JSON.
+//! A message begins a line, apart from white space and the marks of a fence. Fences of other
+//! languages are not searched. Each line is read at most twice: if something that begins like JSON is
+//! none, the search continues at the line where it stopped being JSON, and a line that opens a fence
+//! cannot be inside JSON.
 
 use memchr::{memchr, memchr_iter, memmem, memrchr};
+use serde_json::Error;
 use serde_json::value::RawValue;
 
-use super::check::MESSAGE;
-use super::fault::{At, Faults};
-use super::json::{self, Lines, RawFields};
-use super::receive::{MISSING, Received, receive_part, without_bom};
-use super::{OperationType, Version};
+use super::receive::{
+    Lines, RawFields, Received, elements, error_offset, json_problem, receive_part, without_bom,
+};
+use super::validate::form;
+use super::{Faults, OperationType};
 
-/// The first words of fences that may hold a message.
-const LOOKED_INTO: [&str; 7] = ["", "json", "jsonc", "json5", "text", "txt", "plaintext"];
-/// The key of a message's version.
-const VERSION: &[u8] = b"protocolVersion";
-/// So far behind an error it is looked for the keys that show what was meant.
+/// The languages of fences that may contain a message.
+const LANGUAGES: [&str; 7] = ["", "json", "jsonc", "json5", "text", "txt", "plaintext"];
+/// The keys of a message.
+const VERSION: &str = "protocolVersion";
+const OPERATIONS: &str = "operations";
+/// How many bytes after an error are searched for these keys.
 const AHEAD: usize = 200;
 
-/// A reply that holds a message which cannot be carried out as a whole.
+/// A message that is rejected as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// The line of the reply that the message begins on, counted from 1.
+    /// The line of the reply on which the message begins, counted from 1.
     pub line: usize,
     /// What is wrong with it.
     pub faults: Faults,
-    /// Whether it only lacks its end: the reply may have been cut off, or not be complete yet.
+    /// Whether only its end is missing: the reply may be cut off or incomplete.
     pub unclosed: bool,
 }
 
-/// The operations message of a reply; None where it holds none.
+/// Finds the operations message of a reply; None if there is none.
 ///
 /// It may be bare or in a code fence, with prose, other fences and other JSON around it. What is
-/// not quite a message but is meant as one is refused and not overlooked: one that is no JSON, or
-/// has no version. So are several messages in one reply, since whether the later ones follow or
-/// replace the first would be a guess.
+/// evidently meant as a message but is not one is refused, not overlooked: broken JSON, or a message
+/// without a version. Several messages in one reply are refused as well, since whether the later ones
+/// continue or replace the first would be a guess.
 ///
 /// # Errors
-/// The message is there, and has to be refused as a whole.
+/// There is a message, and it has to be refused as a whole.
 ///
 /// # Examples
 /// ```
@@ -54,175 +56,128 @@ pub struct Refused {
 /// ```
 pub fn find(reply: &str) -> Option<Result<Received, Refused>> {
     let lines = &mut Lines::of(reply);
-    let found = Search::of(without_bom(reply)).found();
-    let mut faults = Faults::default();
-    let line = |lines: &mut Lines, part: &str| lines.line_of(lines.offset_of(part));
-    let messages = if found.messages.is_empty() && found.broken.is_none() {
-        found.likely.as_slice()
-    } else {
-        &found.messages
-    };
-    match (messages, found.broken) {
+    let Found { messages, broken, .. } = search(without_bom(reply));
+    let line = |part: &str, lines: &mut Lines| lines.line_of(lines.offset_of(part));
+    match (&*messages, broken) {
         ([], None) => None,
         ([], Some((part, error))) => {
-            let cut = cut_off(part, &error, lines);
-            let unclosed = cut.is_some();
-            let problem = cut.unwrap_or_else(|| json::in_words(&error, part, lines));
-            faults.add_placed(&At::Root, problem, MESSAGE);
-            if memmem::find(part.as_bytes(), VERSION).is_none() {
-                faults.add(&At::Root.key("protocolVersion"), MISSING, Version::FORM);
-            }
-            let line = line(lines, part);
-            Some(Err(Refused { line, faults, unclosed }))
+            let cut_off = cut_off(part, &error, lines);
+            let unclosed = cut_off.is_some();
+            let problem = cut_off.unwrap_or_else(|| json_problem(&error, part, lines));
+            let faults = Faults::one("$", problem, form("OperationsMessage", &[]));
+            Some(Err(Refused { line: line(part, lines), faults, unclosed }))
         }
-        ([message], _) => Some(receive_part(message, lines).map_err(|faults| {
-            let line = line(lines, message);
-            Refused { line, faults, unclosed: false }
+        ([message], _) => Some(receive_part(message, lines).map_err(|faults| Refused {
+            line: line(message, lines),
+            faults,
+            unclosed: false,
         })),
         ([first, second, ..], _) => {
-            let lines = [line(lines, first), line(lines, second)];
+            let (line, other) = (line(first, lines), line(second, lines));
             let problem = format!(
-                "the reply holds more than one operations message, on lines {} and {}, so none was carried out",
-                lines[0], lines[1]
+                "the reply contains several operations messages, on lines {line} and {other}"
             );
-            faults.add_placed(
-                &At::Root,
-                problem,
-                "one message with all operations, in their order",
-            );
-            Some(Err(Refused { line: lines[0], faults, unclosed: false }))
+            let faults =
+                Faults::one("$", problem, "one message with all operations, in their order");
+            Some(Err(Refused { line, faults, unclosed: false }))
         }
     }
 }
 
-/// Whether a reply ends within something that began as a message may: it may not be complete yet.
+/// Whether a reply ends inside something that began as a message may: it may be incomplete.
 pub(in crate::protocol) fn ends_early(reply: &str) -> bool {
-    Search::of(without_bom(reply)).found().unfinished
+    search(without_bom(reply)).unfinished
 }
 
-/// What a search has come upon.
+/// What a search has found.
 #[derive(Default)]
 struct Found<'a> {
-    /// The first messages; of more than two nobody wants to know.
+    /// The first messages, at most two.
     messages: Vec<&'a str>,
-    /// The first object that has no version, and operations of no known type that look like some. It
-    /// counts where there is nothing else.
-    likely: Option<&'a str>,
-    /// The first text, to the end of the reply, that was meant as a message and is no JSON.
-    broken: Option<(&'a str, serde_json::Error)>,
-    /// Whether an object, of whatever sort, is not closed where the reply ends.
+    /// The first text, to the end of the reply, that was meant as a message and is not JSON.
+    broken: Option<(&'a str, Error)>,
+    /// Whether an object of any kind is not closed when the reply ends.
     unfinished: bool,
 }
 
-struct Search<'a> {
-    text: &'a str,
-    /// Where the next line begins.
-    at: usize,
-    fence: Option<Fence>,
+fn search(text: &str) -> Found<'_> {
+    let (mut found, mut fence) = (Found::default(), None);
+    let line_after = |at: usize| {
+        memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |length| at + length + 1)
+    };
+    let mut next = 0;
+    while next < text.len() && found.messages.len() < 2 {
+        let begin = next;
+        next = line_after(begin);
+        let line = &text[begin..next];
+        if !is_searched(line, &mut fence) {
+            continue;
+        }
+        let Some(start) = object_in(line).map(|start| begin + start) else { continue };
+        let rest = &text[start..];
+        match first_value(rest) {
+            Ok(value) => {
+                found.messages.extend(is_message(value).then_some(value));
+                next = line_after(start + value.len() - 1);
+            }
+            Err(error) => {
+                found.unfinished |= error.is_eof();
+                let stopped = start + error_offset(&error, rest);
+                let seen = &text.as_bytes()[start..(stopped + AHEAD).min(text.len())];
+                if found.broken.is_none() && is_meant(seen) {
+                    found.unfinished |= is_cut(rest, &error);
+                    found.broken = Some((rest, error));
+                }
+                // On from the line that cannot be JSON, which may be a fence; never back.
+                let before = &text.as_bytes()[..stopped];
+                next = next.max(memrchr(b'\n', before).map_or(0, |at| at + 1));
+            }
+        }
+    }
+    found
 }
 
-/// An open code fence: its mark, how often it stands there, and whether to look into it.
+/// An open code fence: its mark, how often that is repeated, and whether the fence is searched.
 struct Fence {
     mark: char,
     length: usize,
-    looked_into: bool,
+    searched: bool,
 }
 
-impl<'a> Search<'a> {
-    fn of(text: &'a str) -> Self {
-        Self { text, at: 0, fence: None }
+/// Whether a message may begin on this line; keeps track of the fences that it opens or closes.
+fn is_searched(line: &str, open: &mut Option<Fence>) -> bool {
+    let Some(fence) = open else {
+        *open = fence_opened(line);
+        return open.as_ref().is_none_or(|fence| fence.searched);
+    };
+    let line = line.trim();
+    let marks = line.len() - line.trim_start_matches(fence.mark).len();
+    let searched = fence.searched;
+    if marks == line.len() && marks >= fence.length {
+        *open = None;
+        return false;
     }
-
-    fn found(mut self) -> Found<'a> {
-        let mut found = Found::default();
-        while self.at < self.text.len() && found.messages.len() < 2 {
-            let begin = self.at;
-            self.at = self.line_after(begin);
-            let line = &self.text[begin..self.at];
-            if !self.is_looked_into(line) {
-                continue;
-            }
-            let Some(start) = json_in(line).map(|start| begin + start) else { continue };
-            let rest = &self.text[start..];
-            match first_value(rest) {
-                Ok(value) => {
-                    match meaning(value) {
-                        Meaning::Message => found.messages.push(value),
-                        Meaning::Likely => _ = found.likely.get_or_insert(value),
-                        Meaning::Other => {}
-                    }
-                    self.at = self.line_after(start + value.len() - 1);
-                }
-                Err(error) => {
-                    found.unfinished |= error.is_eof();
-                    let stopped = start + json::offset(&error, rest);
-                    if found.broken.is_none() && self.is_meant(start, stopped) {
-                        found.unfinished |= is_cut(rest, &error);
-                        found.broken = Some((rest, error));
-                    }
-                    // On from the line that cannot be JSON, which may be a fence; never back.
-                    let before = &self.text.as_bytes()[..stopped];
-                    let line = memrchr(b'\n', before).map_or(0, |n| n + 1);
-                    self.at = self.at.max(line);
-                }
-            }
-        }
-        found
-    }
-
-    /// Where the line after the one that holds this byte begins.
-    fn line_after(&self, at: usize) -> usize {
-        memchr(b'\n', &self.text.as_bytes()[at..]).map_or(self.text.len(), |n| at + n + 1)
-    }
-
-    /// Whether a message may begin on this line; takes note of the fences that it opens or closes.
-    fn is_looked_into(&mut self, line: &str) -> bool {
-        let Some(fence) = &self.fence else {
-            let opened = opened_by(line);
-            let closed_or_looked_into = opened.as_ref().is_none_or(|fence| fence.looked_into);
-            self.fence = opened;
-            return closed_or_looked_into;
-        };
-        let line = line.trim();
-        let marks = line.len() - line.trim_start_matches(fence.mark).len();
-        if marks == line.len() && marks >= fence.length {
-            self.fence = None;
-            return false;
-        }
-        fence.looked_into
-    }
-
-    /// Whether what begins at `start` and was JSON until `stopped` shows the keys of a message.
-    fn is_meant(&self, start: usize, stopped: usize) -> bool {
-        let end = (stopped + AHEAD).min(self.text.len());
-        let seen = &self.text.as_bytes()[start..end];
-        let has = |part: &[u8]| memmem::find(seen, part).is_some();
-        // A `message` may be anything's.
-        let of_an_operation = |kind: &OperationType| {
-            *kind != OperationType::Message && has(format!("\"{kind}\"").as_bytes())
-        };
-        has(b"operations") && (has(VERSION) || OperationType::ALL.iter().any(of_an_operation))
-    }
+    searched
 }
 
 /// The fence that a line opens.
-fn opened_by(line: &str) -> Option<Fence> {
+fn fence_opened(line: &str) -> Option<Fence> {
     let line = line.trim();
     let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let info = line.trim_start_matches(mark);
     let length = line.len() - info.len();
-    // What has its backticks on both sides is a span within a line.
+    // Backticks on both sides make a span within a line.
     if length < 3 || (mark == '`' && info.contains('`')) {
         return None;
     }
     let word = info.split([' ', '\t', '{', ',']).find(|word| !word.is_empty()).unwrap_or_default();
-    let json = info.trim_start().starts_with("{\"");
-    let looked_into = json || LOOKED_INTO.iter().any(|known| word.eq_ignore_ascii_case(known));
-    Some(Fence { mark, length, looked_into })
+    let searched = info.trim_start().starts_with("{\"")
+        || LANGUAGES.iter().any(|known| word.eq_ignore_ascii_case(known));
+    Some(Fence { mark, length, searched })
 }
 
-/// Where an object begins on a line that begins with it, but for blanks and the marks of a fence.
-fn json_in(line: &str) -> Option<usize> {
+/// Where on a line the object begins that begins it, apart from white space and the marks of a fence.
+fn object_in(line: &str) -> Option<usize> {
     let blank = |c: char| c.is_whitespace() || c == '\u{feff}';
     let rest = line.trim_start_matches(blank);
     let mut rest = rest.trim_start_matches(['`', '~']).trim_start_matches(blank);
@@ -234,122 +189,99 @@ fn json_in(line: &str) -> Option<usize> {
     rest.starts_with('{').then(|| line.len() - rest.len())
 }
 
-/// The JSON value that a text begins with.
+/// The JSON value with which a text begins.
 fn first_value(text: &str) -> serde_json::Result<&str> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-    match values.next() {
-        Some(value) => value.map(RawValue::get),
-        // Only where there is nothing but blanks.
-        None => Ok(text),
-    }
+    // There is none only if there is nothing but white space.
+    values.next().map_or(Ok(text), |value| value.map(RawValue::get))
 }
 
-/// What an object is meant as.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Meaning {
-    /// Something else.
-    Other,
-    /// An operations message, most likely.
-    Likely,
-    /// An operations message: it has `operations`, and a version or something among them that is
-    /// one.
-    Message,
-}
-
-fn meaning(object: &str) -> Meaning {
-    let Ok(fields) = serde_json::from_str::<RawFields>(object) else { return Meaning::Other };
-    let Some(operations) = fields.get("operations") else { return Meaning::Other };
-    if fields.contains_key("protocolVersion") {
-        return Meaning::Message;
-    }
-    let mut most = Meaning::Other;
+/// Whether an object has operations, and a version or an operation of a known type.
+fn is_message(object: &str) -> bool {
+    let fields = serde_json::from_str::<RawFields>(object).unwrap_or_default();
+    let Some(operations) = fields.get(OPERATIONS) else { return false };
+    let mut is_message = fields.contains_key(VERSION);
     // What is no list has no elements.
-    let _ = json::elements(operations.get(), |element| {
-        if most < Meaning::Message {
-            most = most.max(meaning_with(element));
-        }
+    let _ = elements(operations.get(), |element| {
+        is_message = is_message || is_operation(element);
     });
-    most
+    is_message
 }
 
-/// What a message is meant as by this element of its operations.
-fn meaning_with(element: &str) -> Meaning {
+fn is_operation(element: &str) -> bool {
     let fields = serde_json::from_str::<RawFields>(element).unwrap_or_default();
     let kind = fields.get("type").and_then(|kind| serde_json::from_str::<String>(kind.get()).ok());
-    match kind {
-        Some(kind) if OperationType::named(&kind).is_some() => Meaning::Message,
-        Some(_) if ["command", "path", "content"].iter().any(|key| fields.contains_key(*key)) => {
-            Meaning::Likely
-        }
-        _ => Meaning::Other,
-    }
+    kind.is_some_and(|kind| OperationType::named(&kind).is_some())
 }
 
-/// Whether a broken message is one that ends too early: with the reply, or at the end of its fence, and
-/// nothing after that place could be its end.
-fn is_cut(part: &str, error: &serde_json::Error) -> bool {
+/// Whether broken JSON has the keys of a message.
+fn is_meant(seen: &[u8]) -> bool {
+    let has = |part: &str| memmem::find(seen, part.as_bytes()).is_some();
+    // A `message` may be anything's.
+    let mut kinds = OperationType::ALL.iter().filter(|kind| **kind != OperationType::Message);
+    has(OPERATIONS) && (has(VERSION) || kinds.any(|kind| has(&format!("\"{kind}\""))))
+}
+
+/// Whether a broken message ends too early, with the reply or at the end of its fence, and nothing
+/// after that place could be its end.
+fn is_cut(part: &str, error: &Error) -> bool {
     if error.is_eof() {
         return true;
     }
-    let rest = &part[part.floor_char_boundary(json::offset(error, part))..];
-    let within_text = error.to_string().starts_with("control character");
+    let rest = &part[part.floor_char_boundary(error_offset(error, part))..];
+    let is_in_string = error.to_string().starts_with("control character");
     let begins = rest.trim_start();
-    let at_fence = begins.starts_with("```") || begins.starts_with("~~~");
-    (within_text || at_fence) && !has_end(rest)
+    let is_at_fence = begins.starts_with("```") || begins.starts_with("~~~");
+    (is_in_string || is_at_fence) && !has_end(rest)
 }
 
-/// Where a message that ends too early does so, and what to do.
-fn cut_off(part: &str, error: &serde_json::Error, lines: &mut Lines) -> Option<String> {
-    if !is_cut(part, error) {
-        return None;
-    }
-    let stopped = part.floor_char_boundary(json::offset(error, part));
-    // Up to there it is JSON.
-    let before = if error.is_eof() { part } else { &part[..stopped] };
-    let ends = match open_operation(before) {
-        (number, Some(begin)) => {
-            let line = lines.line_of(lines.offset_of(part) + begin);
-            format!("the message ends within operation {number} (line {line}): it was cut off")
-        }
-        (0, None) => "the message ends before its first operation: it was cut off".to_owned(),
-        (number, None) => format!(
-            "the message ends behind operation {number}, without the brackets that close it: it was cut off, or lacks them"
-        ),
-    };
-    Some(format!(
-        "{ends}. A message is carried out as a whole or not at all: send all of it again, a long one as several smaller messages, each in a reply of its own"
-    ))
-}
-
-/// Whether a text holds what could be the end of a message: `]}`, or a text and `}`, with blanks
-/// between.
+/// Whether a text contains what could end a message: `]}`, or a string and `}`.
 fn has_end(text: &str) -> bool {
     memchr_iter(b'}', text.as_bytes()).any(|at| text[..at].trim_end().ends_with([']', '"']))
 }
 
-/// How many operations begin in a text that is the beginning of a message, and where the last of them
-/// does if it is not closed there.
+/// Says where a message that ends too early does so, and what to do.
+fn cut_off(part: &str, error: &Error, lines: &mut Lines) -> Option<String> {
+    if !is_cut(part, error) {
+        return None;
+    }
+    let stopped = part.floor_char_boundary(error_offset(error, part));
+    let before = if error.is_eof() { part } else { &part[..stopped] };
+    let ends = match open_operation(before) {
+        (number, Some(begin)) => {
+            let line = lines.line_of(lines.offset_of(part) + begin);
+            format!("the message ends inside operation {number} (line {line})")
+        }
+        (0, None) => "the message ends before its first operation".to_owned(),
+        (number, None) => {
+            format!("the message ends after operation {number}, without the brackets that close it")
+        }
+    };
+    Some(format!(
+        "{ends}: it was cut off. A message is carried out as a whole or not at all: send all of it again, a long one as several smaller messages, each in a reply of its own"
+    ))
+}
+
+/// How many operations begin in the beginning of a message, and where the last one begins if it is
+/// not closed there.
 fn open_operation(text: &str) -> (usize, Option<usize>) {
     let (mut depth, mut number, mut open) = (0_usize, 0, None);
-    let (mut in_text, mut escaped) = (false, false);
+    let (mut in_string, mut escaped) = (false, false);
     for (at, byte) in text.bytes().enumerate() {
         match byte {
             _ if escaped => escaped = false,
-            b'\\' if in_text => escaped = true,
-            b'"' => in_text = !in_text,
-            _ if in_text => {}
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
             b'{' | b'[' => {
                 if depth == 2 && byte == b'{' {
-                    number += 1;
-                    open = Some(at);
+                    (number, open) = (number + 1, Some(at));
                 }
                 depth += 1;
             }
             b'}' | b']' => {
                 depth = depth.saturating_sub(1);
-                if depth == 2 {
-                    open = None;
-                }
+                open = open.filter(|_| depth != 2);
             }
             _ => {}
         }

@@ -1,103 +1,149 @@
-//! From text to operations: strictly, or taking what is well-formed in a message that is not.
+//! From JSON text to messages: strictly, or taking what is well-formed in a message that is not.
+//!
+//! Each operation is read by itself, so one that cannot be read does not take the others with it.
+//! If an object has a key twice, the last one counts, as in `JSON.parse`.
 
-use serde::{Deserialize, Deserializer, de};
-use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
 
-use super::check::{MESSAGE, OPERATIONS, operation, version};
-use super::fault::{At, Faults};
-use super::fields::wrong;
-use super::json::{self, Lines, RawFields};
-use super::{
-    Event, EventsMessage, Operation, OperationType, OperationsMessage, Version, validate_event,
-    validate_events_message, validate_operation, validate_operations_message,
+use memchr::{memchr_iter, memchr2};
+use serde::de::{Deserializer, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Error, Map, Value, json};
+
+use super::validate::{
+    check, form, operation_at, validate_event, validate_events_message, validate_operation,
 };
+use super::{Event, EventsMessage, Faults, Operation, OperationType, OperationsMessage};
 use crate::protocol::bounded;
+use crate::text::visible_line;
 
-/// Said of a key that has to be there.
-pub(super) const MISSING: &str = "it is missing";
-/// So many operations of one message are read; the rest is counted.
+/// The number of operations of one message that are carried out.
 pub const OPERATIONS_LIMIT: usize = 1_000;
+/// A message of more operations is refused as a whole, since each of them gets an event.
+pub const MESSAGE_OPERATIONS_LIMIT: usize = 10_000;
+const MESSAGE: &str = "OperationsMessage";
+/// The number of bytes that are shown on each side of an error.
+const CONTEXT: usize = 24;
 
-/// A message as it was received: what of it can be done, and what cannot.
+/// The fields of an object, their values not read yet.
+pub(super) type RawFields<'a> = BTreeMap<String, &'a RawValue>;
+
+/// A message as it was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received {
-    /// The line of the text that the message begins on, counted from 1.
+    /// The line of the text on which the message begins, counted from 1.
     pub line: usize,
-    /// Its operations in order, at most [`OPERATIONS_LIMIT`].
+    /// Its operations, in order.
     pub entries: Vec<Entry>,
-    /// How many more there are.
-    pub left_out: usize,
-    /// The line that the first of those begins on; 0 where there is none.
-    pub left_out_from: usize,
 }
 
 /// One entry of a message's `operations`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// The line of the text that it begins on, counted from 1.
+    /// The line of the text on which it begins, counted from 1.
     pub line: usize,
-    /// What it asks for.
-    pub asks: Result<Operation, Malformed>,
+    /// What it asks for, or why it is skipped.
+    pub operation: Result<Operation, Skipped>,
 }
 
-/// An operation that is not as it should be: it is skipped, and the others are carried out
-/// (agent-spaces-protocol, "Graceful Degradation").
+/// An operation that is not carried out although others are (agent-spaces-protocol, "Graceful
+/// Degradation").
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Malformed {
-    /// Its id, if it has one.
+pub struct Skipped {
+    /// Its ID, if it has one.
     pub id: Option<String>,
-    /// What it was meant to be, if that can be told.
+    /// Its type, if that is one of the six.
     pub kind: Option<OperationType>,
-    /// What is wrong with it; paths are from the message (`$.operations[2]`).
-    pub faults: Faults,
+    /// Why.
+    pub reason: SkipReason,
 }
 
-/// Reads a message, taking each operation by itself: one that is malformed does not stop the
-/// others. The message is the whole of `text`; for one within a reply see [`find`](super::find).
+/// Why an operation is skipped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SkipReason {
+    /// It is malformed; paths are from the message (`$.operations[2]`).
+    Malformed(Faults),
+    /// It comes after the first [`OPERATIONS_LIMIT`] operations.
+    BeyondLimit,
+}
+
+/// Reads a message, taking each operation by itself: a malformed one does not stop the others. The
+/// message is the whole of `text`; for one within a reply see [`find`](super::find).
 ///
 /// # Errors
-/// What is wrong with the message as a whole: then nothing of it may be carried out. It is not
-/// JSON, has no `operations`, or is of another version than 1.0.
+/// What is wrong with the message as a whole, so that nothing of it may be carried out: it is not
+/// JSON, has no `operations`, has more than [`MESSAGE_OPERATIONS_LIMIT`], or has another version.
 ///
 /// # Examples
 /// ```
-/// use deaddrop::protocol::operations::receive;
+/// use deaddrop::protocol::operations::{SkipReason, receive};
 /// let text = r#"{"protocolVersion": "1.0", "operations": [
 ///     {"type": "message", "content": "Hello"},
 ///     {"type": "sehll", "command": "ls"}
 /// ]}"#;
 /// let received = receive(text).unwrap();
-/// assert!(received.entries[0].asks.is_ok());
-/// let malformed = received.entries[1].asks.as_ref().unwrap_err();
-/// assert!(malformed.faults.to_string().contains("\"sehll\" (\"shell\"?)"));
+/// assert!(received.entries[0].operation.is_ok());
+/// let skipped = received.entries[1].operation.as_ref().unwrap_err();
+/// let SkipReason::Malformed(faults) = &skipped.reason else { panic!() };
+/// assert!(faults.to_string().contains("\"sehll\" (\"shell\"?)"));
 /// assert!(receive(&text.replace("1.0", "2.0")).is_err());
 /// ```
 pub fn receive(text: &str) -> Result<Received, Faults> {
     receive_part(text, &mut Lines::of(text))
 }
 
-/// The same of a part of the text that the lines are counted in.
+/// Receives a message that is a part of the text in which lines are counted.
 pub(super) fn receive_part(part: &str, lines: &mut Lines) -> Result<Received, Faults> {
     let mut faults = Faults::default();
-    let list = envelope(part, lines, &mut faults);
-    let list = faults.or(list)?;
+    let list = operations_of(part, lines, &mut faults);
+    faults.or(())?;
     let line = lines.line_of(lines.offset_of(without_bom(part).trim_start()));
-    let mut received = Received { line, entries: Vec::new(), left_out: 0, left_out_from: 0 };
-    each_operation(list, lines, |n, line, value| {
-        if n >= OPERATIONS_LIMIT {
-            if received.left_out == 0 {
-                received.left_out_from = line;
-            }
-            received.left_out += 1;
-            return;
+    let (mut entries, mut count) = (Vec::new(), 0);
+    each_element(list, |part| {
+        if count < MESSAGE_OPERATIONS_LIMIT {
+            entries.push(entry(count, part, lines));
         }
-        let asks = entry(n, value());
-        received.entries.push(Entry { line, asks });
+        count += 1;
     });
-    Ok(received)
+    if count > MESSAGE_OPERATIONS_LIMIT {
+        let form = format!("at most {MESSAGE_OPERATIONS_LIMIT} operations in a message");
+        return Err(Faults::one("$.operations", format!("there are {count} operations"), form));
+    }
+    Ok(Received { line, entries })
 }
 
-/// Reads and validates a whole message, as [`validate_operations_message`] does.
+fn entry(n: usize, part: &str, lines: &mut Lines) -> Entry {
+    let line = lines.line_of(lines.offset_of(part));
+    let value = value_of(part, lines);
+    let reason = if n >= OPERATIONS_LIMIT {
+        SkipReason::BeyondLimit
+    } else {
+        let mut faults = Faults::default();
+        match operation_of(n, &value, &mut faults) {
+            Some(operation) => return Entry { line, operation: Ok(operation) },
+            None => SkipReason::Malformed(faults),
+        }
+    };
+    let field = |key| value.as_ref().ok()?.get(key)?.as_str();
+    let kind = field("type").and_then(OperationType::named);
+    let skipped = Skipped { id: field("id").map(str::to_owned), kind, reason };
+    Entry { line, operation: Err(skipped) }
+}
+
+/// The operation at that place of a message, unless something is wrong with it.
+fn operation_of(n: usize, value: &Result<Value, String>, faults: &mut Faults) -> Option<Operation> {
+    let path = format!("$.operations[{n}]");
+    match value {
+        Ok(value) => operation_at(value, &path, faults),
+        Err(problem) => {
+            faults.add(&path, problem, form("Operation", &[]));
+            None
+        }
+    }
+}
+
+/// Reads and validates a whole operations message.
 ///
 /// # Errors
 /// Everything that is wrong with it and its operations.
@@ -111,17 +157,17 @@ pub(super) fn receive_part(part: &str, lines: &mut Lines) -> Result<Received, Fa
 /// assert!(faults.to_string().contains("was it cut off?"));
 /// ```
 pub fn parse_operations_message(text: &str) -> Result<OperationsMessage, Faults> {
-    let (mut faults, lines) = (Faults::default(), &mut Lines::of(text));
-    let mut operations = Vec::new();
-    if let Some(list) = envelope(text, lines, &mut faults) {
-        each_operation(list, lines, |n, _, value| {
-            operations.extend(one(n, value(), &mut faults).1);
-        });
-    }
-    faults.or(Some(OperationsMessage { protocol_version: Version, operations }))
+    let lines = &mut Lines::of(text);
+    let (mut faults, mut operations, mut n) = (Faults::default(), Vec::new(), 0);
+    let list = operations_of(text, lines, &mut faults);
+    each_element(list, |part| {
+        operations.extend(operation_of(n, &value_of(part, lines), &mut faults));
+        n += 1;
+    });
+    faults.or(OperationsMessage::new(operations))
 }
 
-/// Reads and validates one operation, as [`validate_operation`] does.
+/// Reads and validates one operation.
 ///
 /// # Errors
 /// Everything that is wrong with it.
@@ -135,139 +181,181 @@ pub fn parse_operations_message(text: &str) -> Result<OperationsMessage, Faults>
 /// assert!(parse_operation("ls").is_err());
 /// ```
 pub fn parse_operation(text: &str) -> Result<Operation, Faults> {
-    parsed(text, super::check::OPERATION, validate_operation)
+    parse(text, "Operation", validate_operation)
 }
 
-/// Reads and validates one event, as [`validate_event`] does.
+/// Reads and validates one event.
 ///
 /// # Errors
 /// Everything that is wrong with it.
 pub fn parse_event(text: &str) -> Result<Event, Faults> {
-    parsed(text, super::check_events::EVENT, validate_event)
+    parse(text, "Event", validate_event)
 }
 
-/// Reads and validates a whole message, as [`validate_events_message`] does.
+/// Reads and validates a whole events message.
 ///
 /// # Errors
 /// Everything that is wrong with it and its events.
 pub fn parse_events_message(text: &str) -> Result<EventsMessage, Faults> {
-    parsed(text, super::check_events::MESSAGE, validate_events_message)
+    parse(text, "EventsMessage", validate_events_message)
 }
 
-pub(super) fn parsed<T>(
+/// Reads a value of this definition and validates it.
+pub(super) fn parse<T>(
     text: &str,
-    form: &str,
+    name: &str,
     validate: impl Fn(&Value) -> Result<T, Faults>,
 ) -> Result<T, Faults> {
-    let value = json::value(without_bom(text), &mut Lines::of(text)).map_err(|problem| {
-        let mut faults = Faults::default();
-        faults.add(&At::Root, problem, form);
-        faults
-    })?;
-    validate(&value)
+    let value = value_of(without_bom(text), &mut Lines::of(text));
+    validate(&value.map_err(|problem| Faults::one("$", problem, form(name, &[])))?)
 }
 
-/// The mark that some editors begin a file with is no part of what it says.
+/// Removes the byte order mark with which some editors begin a file.
 pub(super) fn without_bom(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// What is around the operations: notes what is wrong with it, and gives the text of their list.
-fn envelope<'a>(text: &'a str, lines: &mut Lines, faults: &mut Faults) -> Option<&'a str> {
+/// Validates what is around the operations of a message, and returns the text of their list.
+fn operations_of<'a>(text: &'a str, lines: &mut Lines, faults: &mut Faults) -> &'a str {
+    const NONE: &str = "[]";
     let text = without_bom(text);
     if !text.trim_start().starts_with('{') {
-        let problem =
-            json::value(text, lines).map_or_else(|problem| problem, |v| wrong(&v, "an object"));
-        faults.add(&At::Root, problem, MESSAGE);
-        return None;
+        match value_of(text, lines) {
+            Ok(value) => check(MESSAGE, &value, "$", faults),
+            Err(problem) => faults.add("$", problem, form(MESSAGE, &[])),
+        }
+        return NONE;
     }
     let fields: RawFields = match serde_json::from_str(text) {
         Ok(fields) => fields,
         Err(error) => {
-            faults.add_placed(&At::Root, json::in_words(&error, text, lines), MESSAGE);
-            return None;
+            faults.add("$", json_problem(&error, text, lines), form(MESSAGE, &[]));
+            return NONE;
         }
     };
-    let mut read = |key| match fields.get(key) {
-        None => Err(MISSING.to_owned()),
-        Some(raw) => json::value(raw.get(), lines),
-    };
-    if let Err(problem) = read("protocolVersion").and_then(|value| version(&value)) {
-        faults.add(&At::Root.key("protocolVersion"), problem, Version::FORM);
-    }
-    match fields.get("operations") {
-        Some(list) if list.get().starts_with('[') => Some(list.get()),
-        _ => {
-            let problem = read("operations").map(|value| wrong(&value, "a list"));
-            let problem = problem.unwrap_or_else(|problem| problem);
-            faults.add(&At::Root.key("operations"), problem, OPERATIONS);
-            None
-        }
-    }
-}
-
-/// Calls `each` with the number of each operation, its line, and how to read it.
-fn each_operation(
-    list: &str,
-    lines: &mut Lines,
-    mut each: impl FnMut(usize, usize, &mut dyn FnMut() -> Result<Value, String>),
-) {
-    let mut n = 0;
-    let walked = json::elements(list, |part| {
-        let line = lines.line_of(lines.offset_of(part));
-        each(n, line, &mut || json::value(part, lines));
-        n += 1;
-    });
-    debug_assert!(walked.is_ok(), "the list was read as JSON once");
-}
-
-/// One operation in its place: its value, if it is JSON, and the operation, if it is one.
-fn one(
-    n: usize,
-    value: Result<Value, String>,
-    faults: &mut Faults,
-) -> (Option<Value>, Option<Operation>) {
-    let list = At::Root;
-    let list = list.key("operations");
-    match value {
-        Ok(value) => {
-            let operation = operation(&value, &list.index(n), faults);
-            (Some(value), operation)
-        }
-        Err(problem) => {
-            faults.add_placed(&list.index(n), problem, super::check::OPERATION);
-            (None, None)
-        }
-    }
-}
-
-fn entry(n: usize, value: Result<Value, String>) -> Result<Operation, Malformed> {
-    let mut faults = Faults::default();
-    let (value, operation) = one(n, value, &mut faults);
-    faults.or(operation).map_err(|faults| {
-        let said = |key| value.as_ref().and_then(|value| value.get(key)).and_then(Value::as_str);
-        Malformed {
-            id: said("id").map(str::to_owned),
-            kind: said("type").and_then(OperationType::named),
-            faults,
-        }
-    })
-}
-
-/// Reading through serde is reading a value and validating it.
-macro_rules! validated {
-    ($($kind:ty: $validate:expr;)*) => {$(
-        impl<'de> Deserialize<'de> for $kind {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                $validate(&bounded::value(deserializer)?).map_err(de::Error::custom)
+    let list = fields.get("operations").map(|raw| raw.get()).filter(|raw| raw.starts_with('['));
+    // The elements of the list are read one by one.
+    let mut around = Map::from_iter(list.map(|_| ("operations".to_owned(), json!([]))));
+    for (key, raw) in fields {
+        if key == "protocolVersion" || (key == "operations" && list.is_none()) {
+            match value_of(raw.get(), lines) {
+                Ok(value) => drop(around.insert(key, value)),
+                Err(problem) => {
+                    faults.add(&format!("$.{key}"), problem, form(MESSAGE, &[&key]));
+                    return NONE;
+                }
             }
         }
-    )*};
+    }
+    check(MESSAGE, &Value::Object(around), "$", faults);
+    list.unwrap_or(NONE)
 }
 
-validated! {
-    Operation: validate_operation;
-    OperationsMessage: validate_operations_message;
-    Event: validate_event;
-    EventsMessage: validate_events_message;
+/// Calls `each` with the text of each element of a list that was read as JSON once.
+fn each_element<'a>(list: &'a str, each: impl FnMut(&'a str)) {
+    let walked = elements(list, each);
+    debug_assert!(walked.is_ok(), "{walked:?}");
+}
+
+/// Calls `each` with the text of each element of the list that `list` is.
+pub(super) fn elements<'a>(list: &'a str, each: impl FnMut(&'a str)) -> Result<(), Error> {
+    struct Each<F>(F);
+    impl<'a, F: FnMut(&'a str)> Visitor<'a> for Each<F> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+            f.write_str("a list")
+        }
+
+        fn visit_seq<A: SeqAccess<'a>>(mut self, mut seq: A) -> Result<(), A::Error> {
+            while let Some(element) = seq.next_element::<&RawValue>()? {
+                (self.0)(element.get());
+            }
+            Ok(())
+        }
+    }
+    serde_json::Deserializer::from_str(list).deserialize_seq(Each(each))
+}
+
+/// Reads `part`, a piece of the text in which lines are counted.
+fn value_of(part: &str, lines: &mut Lines) -> Result<Value, String> {
+    bounded::from_str(part).map_err(|error| json_problem(&error, part, lines))
+}
+
+/// Says why `part` is not JSON: what is wrong, on which line, and the text around it.
+pub(super) fn json_problem(error: &Error, part: &str, lines: &mut Lines) -> String {
+    let message = error.to_string();
+    let what = message.rsplit_once(" at line ").map_or(&*message, |(what, _)| what);
+    let at = error_offset(error, part);
+    let what = match what {
+        _ if error.is_eof() => "it ends before it is complete; was it cut off?",
+        w if w.starts_with("control character") => {
+            "a string contains a line break, tab or other control character (write \\n, \\t)"
+        }
+        w if w.starts_with("recursion limit") => "it is nested deeper than 127 levels",
+        w if w.contains("hex escape") || w.contains("surrogate") => {
+            "a \\u escape is no character (surrogates come in pairs)"
+        }
+        w if w.starts_with("invalid escape") => {
+            "a backslash precedes a character that is not escaped (write \\\\ for a backslash)"
+        }
+        w if w.starts_with("number out of range") => "a number is too large",
+        w if w.starts_with("key must be a string") => "a key has no double quotes around it",
+        "trailing comma" => "there is a comma before a closing bracket",
+        "expected value" => match part.as_bytes().get(at) {
+            Some(b']' | b'}') => "there is a comma before a closing bracket",
+            Some(b'/') => "it contains a comment",
+            _ => "a value is missing",
+        },
+        other => other,
+    };
+    let line = lines.line_of(lines.offset_of(part) + at);
+    let from = part.floor_char_boundary(at.saturating_sub(CONTEXT));
+    let to = part.ceil_char_boundary((at + CONTEXT).min(part.len()));
+    let near = visible_line(&part[from..to]);
+    // Words of the chat often follow what was cut off.
+    let is_cut = !error.is_eof()
+        && !what.starts_with("trailing characters")
+        && memchr2(b'}', b']', &part.as_bytes()[at..]).is_none();
+    let cut =
+        if is_cut { "; nothing after that closes it, so it may have been cut off" } else { "" };
+    format!("it cannot be read as JSON: {what} (line {line}, near `{near}`){cut}")
+}
+
+/// The byte of `part` at which reading stopped.
+pub(super) fn error_offset(error: &Error, part: &str) -> usize {
+    let start = match error.line() {
+        0 | 1 => 0,
+        line => memchr_iter(b'\n', part.as_bytes()).nth(line - 2).map_or(part.len(), |n| n + 1),
+    };
+    // Column 0 is the line break before.
+    (start + error.column()).saturating_sub(1).min(part.len())
+}
+
+/// Counts lines. Asked in order, it looks at the text once.
+pub(super) struct Lines<'a> {
+    whole: &'a str,
+    at: usize,
+    line: usize,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn of(whole: &'a str) -> Self {
+        Self { whole, at: 0, line: 1 }
+    }
+
+    /// The byte at which `part`, a piece of the text, begins.
+    pub(super) fn offset_of(&self, part: &str) -> usize {
+        part.as_ptr().addr().saturating_sub(self.whole.as_ptr().addr()).min(self.whole.len())
+    }
+
+    /// The line of that byte, counted from 1.
+    pub(super) fn line_of(&mut self, offset: usize) -> usize {
+        if offset < self.at {
+            (self.at, self.line) = (0, 1);
+        }
+        self.line += memchr_iter(b'\n', &self.whole.as_bytes()[self.at..offset]).count();
+        self.at = offset;
+        self.line
+    }
 }

@@ -4,14 +4,15 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A point in time as the events write it: ISO 8601 in UTC, ending in `Z`, to the second or finer
-/// (agent-spaces-protocol, "Event Types": `timestamp`).
+/// A point in time as events write it: ISO 8601 in UTC, ending in `Z` (agent-spaces-protocol, "Event
+/// Types": `timestamp`). Seconds and their fraction are optional.
 ///
 /// # Examples
 /// ```
 /// use deaddrop::{clock::Timestamp, protocol::operations::UtcTime};
 /// let time = UtcTime::parse("2025-01-15T10:30:00Z").unwrap();
 /// assert_eq!(time.as_str(), "2025-01-15T10:30:00Z");
+/// assert!(UtcTime::parse("2025-01-15T10:30Z").is_some());
 /// assert_eq!(UtcTime::parse("2025-01-15T10:30:00+01:00"), None);
 /// assert!(UtcTime::parse(&Timestamp::now().to_string()).is_some());
 /// ```
@@ -23,34 +24,23 @@ impl TryFrom<String> for UtcTime {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        Self::parse(&text).ok_or_else(|| format!("'{text}' is no time in UTC"))
+        Self::parse(&text).ok_or_else(|| format!("'{text}' is not a time in UTC"))
     }
 }
 
 impl Default for UtcTime {
-    /// The beginning of 1970, for a time that no calendar of four digits has.
+    /// The beginning of 1970, for a time outside the calendar of four-digit years.
     fn default() -> Self {
         Self("1970-01-01T00:00:00Z".to_owned())
     }
 }
 
 impl UtcTime {
-    /// Takes a time such as `2025-01-15T10:30:00Z` or `2025-01-15T10:30:00.123Z`; None for all
-    /// else, days that no calendar has among it.
+    /// Parses a time such as `2025-01-15T10:30Z` or `2025-01-15T10:30:00.123Z`; None for anything
+    /// else, such as days that no calendar has.
     pub fn parse(text: &str) -> Option<Self> {
-        let rest = text.strip_suffix('Z')?;
-        let (whole, fraction) = rest.split_at_checked(19)?;
-        let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-        let fraction_fits = fraction.is_empty() || fraction.strip_prefix('.').is_some_and(digits);
-        let shaped = whole.bytes().zip(*b"0000-00-00T00:00:00").all(|(byte, form)| match form {
-            b'0' => byte.is_ascii_digit(),
-            _ => byte == form,
-        });
-        if !shaped || !fraction_fits {
-            return None;
-        }
-        let number = |from: usize, to: usize| whole[from..to].parse::<u32>().unwrap_or(u32::MAX);
-        let (year, month, day) = (number(0, 4), number(5, 7), number(8, 10));
+        let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
+        let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
         let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
         let days = match month {
             2 => 28 + u32::from(leap),
@@ -58,14 +48,17 @@ impl UtcTime {
             1..=12 => 31,
             _ => return None,
         };
-        let exists = (1..=days).contains(&day)
-            && number(11, 13) < 24
-            && number(14, 16) < 60
-            && number(17, 19) < 60;
-        exists.then(|| Self(text.to_owned()))
+        let (time, fraction) = time.split_once('.').map_or((time, None), |(t, f)| (t, Some(f)));
+        let [hour, minute, second] = match fraction {
+            None if time.len() == 5 => numbers(&format!("{time}:00"), ':', [2, 2, 2])?,
+            _ => numbers(time, ':', [2, 2, 2])?,
+        };
+        let is_fraction = |digits: &str| !digits.is_empty() && is_digits(digits);
+        let exists = (1..=days).contains(&day) && hour < 24 && minute < 60 && second < 60;
+        (exists && fraction.is_none_or(is_fraction)).then(|| Self(text.to_owned()))
     }
 
-    /// The time as text.
+    /// Returns the time as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -75,6 +68,18 @@ impl fmt::Display for UtcTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// Three numbers of these lengths with a separator between them.
+fn numbers(text: &str, separator: char, lengths: [usize; 3]) -> Option<[u32; 3]> {
+    let parts: Vec<&str> = text.split(separator).collect();
+    let fits = parts.iter().zip(lengths).all(|(part, n)| part.len() == n && is_digits(part));
+    let numbers: Vec<u32> = parts.iter().filter_map(|part| part.parse().ok()).collect();
+    numbers.try_into().ok().filter(|_| fits)
+}
+
+fn is_digits(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -89,6 +94,7 @@ mod tests {
             "2024-02-29T23:59:59Z",
             "2000-02-29T00:00:00Z",
             "2025-12-31T00:00:00Z",
+            "2025-01-15T10:30Z",
         ] {
             assert_eq!(UtcTime::parse(text).unwrap().as_str(), text);
         }
@@ -110,6 +116,10 @@ mod tests {
             "2025-01-15T10:30:00,5Z",
             "2025-01-15T10:30:00.5xZ",
             "2025-1-15T10:30:00Z",
+            "2025-01-15T10Z",
+            "2025-01-15T10:3Z",
+            "2025-01-15T10:30.5Z",
+            "2025-01-15T10:30:Z",
             "+025-01-15T10:30:00Z",
             "2025-00-15T10:30:00Z",
             "2025-13-15T10:30:00Z",

@@ -7,6 +7,7 @@ use crate::support::{Base, Run, check_events};
 
 mod bounds;
 mod comparing;
+mod conforming;
 mod examples;
 mod failing;
 

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::super::{
-    OPERATIONS_LIMIT, Operation, find, parse_approval, parse_event, parse_events_message,
-    parse_operation, parse_operations_message, receive,
+    MESSAGE_OPERATIONS_LIMIT, OPERATIONS_LIMIT, SkipReason, Skipped, find, parse_approval,
+    parse_event, parse_events_message, parse_operation, parse_operations_message, receive,
 };
-use super::paths;
+use super::{faults, paths};
 
 fn message(operations: &str) -> String {
     format!("{{\"protocolVersion\": \"1.0\", \"operations\": [{operations}]}}")
@@ -33,10 +33,10 @@ fn depth_is_an_error_and_no_overflow() {
                 "{{\"type\": \"shell\", \"command\": \"ls\", \"x\": {closed}}}, {{\"type\": \"deleteFile\", \"path\": \"a\"}}"
             ));
             let received = receive(&text).unwrap();
-            let malformed = received.entries[0].asks.as_ref().unwrap_err();
-            assert_eq!(paths(&malformed.faults), ["$.operations[0]"]);
-            assert!(malformed.faults.to_string().contains("nested deeper than 127 levels"));
-            assert!(received.entries[1].asks.is_ok());
+            let malformed = received.entries[0].operation.as_ref().unwrap_err();
+            assert_eq!(paths(faults(malformed)), ["$.operations[0]"]);
+            assert!(faults(malformed).to_string().contains("nested deeper than 127 levels"));
+            assert!(received.entries[1].operation.is_ok());
             assert_eq!(find(&text), Some(Ok(received)));
             // Deep beside the operations, where nothing is looked at.
             let beside = message("").replacen('{', &format!("{{\"x\": {closed}, "), 1);
@@ -66,7 +66,6 @@ fn json_hidden_in_a_text_is_a_text() {
     let hidden = format!("{{\"$serde_json::private::RawValue\": \"{inner}\"}}");
     let faults = parse_operation(&hidden).unwrap_err();
     assert_eq!(paths(&faults), ["$.type"]);
-    assert!(serde_json::from_str::<Operation>(&hidden).is_err());
     assert_eq!(parse_operations_message(&message(&hidden)).unwrap_err().count(), 1);
     let approval = hidden.replace(inner, r#"{\"approval\": 1}"#);
     assert_eq!(paths(&parse_approval(&approval).unwrap_err()), ["$.approval"]);
@@ -82,8 +81,8 @@ fn numbers_beyond_all_bounds_spoil_one_operation_at_most() {
         ));
         match receive(&text) {
             Ok(received) => {
-                assert!(received.entries[0].asks.is_err(), "{number}");
-                assert!(received.entries[1].asks.is_ok(), "{number}");
+                assert!(received.entries[0].operation.is_err(), "{number}");
+                assert!(received.entries[1].operation.is_ok(), "{number}");
             }
             Err(_) => assert_eq!(number, "NaN"),
         }
@@ -93,8 +92,16 @@ fn numbers_beyond_all_bounds_spoil_one_operation_at_most() {
 #[test]
 fn hundreds_of_thousands_of_operations_are_counted_and_not_kept() {
     let text = message(&vec!["1"; 200_000].join(","));
-    let received = receive(&text).unwrap();
-    assert_eq!((received.entries.len(), received.left_out), (OPERATIONS_LIMIT, 199_000));
+    assert_eq!(paths(&receive(&text).unwrap_err()), ["$.operations"]);
+    let text_of = |n: usize| message(&vec!["{\"id\": \"x\"}"; n].join(","));
+    assert!(receive(&text_of(MESSAGE_OPERATIONS_LIMIT + 1)).is_err());
+    let received = receive(&text_of(MESSAGE_OPERATIONS_LIMIT)).unwrap();
+    let beyond = received.entries[OPERATIONS_LIMIT..].iter().map(|entry| &entry.operation);
+    let skipped = |id: &str| {
+        let (id, reason) = (Some(id.to_owned()), SkipReason::BeyondLimit);
+        Err(Skipped { id, kind: None, reason })
+    };
+    assert!(beyond.clone().count() == 9_000 && beyond.clone().all(|it| *it == skipped("x")));
     let faults = parse_operations_message(&text).unwrap_err();
     assert_eq!((faults.iter().count(), faults.count()), (100, 200_000));
     let edits = format!(
@@ -111,7 +118,7 @@ fn what_was_sent_is_quoted_briefly_and_visibly() {
     let text = json!({"type": name, "id": {name.clone(): 1}}).to_string();
     let told = parse_operation(&text).unwrap_err().to_string();
     assert!(told.len() < 1000 && told.contains("␛[2J␊<U+202E>xxx"), "{told}");
-    assert_eq!(told.lines().count(), 2);
+    assert_eq!(told.lines().count(), 1);
 }
 
 #[test]

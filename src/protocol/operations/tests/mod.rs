@@ -7,12 +7,20 @@ mod finding;
 mod hostile;
 mod messages;
 mod properties;
+mod reporting;
 mod schemas;
-mod telling;
 
 use serde_json::Value;
 
-use super::Faults;
+use super::{Faults, SkipReason, Skipped};
+
+/// What is wrong with an operation that is malformed.
+fn faults(skipped: &Skipped) -> &Faults {
+    match &skipped.reason {
+        SkipReason::Malformed(faults) => faults,
+        SkipReason::BeyondLimit => panic!("it is beyond the limit"),
+    }
+}
 
 /// The JSON paths of all faults, in order.
 fn paths(faults: &Faults) -> Vec<&str> {

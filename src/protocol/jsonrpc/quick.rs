@@ -1,6 +1,6 @@
-//! Requests of the plainest shape, read in one pass and without a value between: with an id, an object
-//! for parameters, and nothing beside what the six methods know. All others are for [`super::read`],
-//! and what is read here is read there alike.
+//! A fast path for plain requests, read in one pass without an intermediate value: with an ID, an
+//! object for parameters, and nothing that the six methods do not know. All others go to
+//! [`super::read`], which reads these in the same way.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -34,7 +34,7 @@ struct Params {
     content: Option<String>,
 }
 
-/// What is read from an object alone: of a list would be taken what stands in the place of a field.
+/// Reads a value from an object only; serde would also take a list.
 struct Object<T>(T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
@@ -55,7 +55,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// What a line asks for, and its id; None where that is not plain to see, or wrong.
+/// Returns the ID and method of a plain request; None for any other line.
 pub fn quick(line: &[u8]) -> Option<(u64, Method)> {
     let Object(Plain { jsonrpc, id, method, params }) = serde_json::from_slice(line).ok()?;
     if jsonrpc != "2.0" {
@@ -80,7 +80,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::protocol::rpc::read;
+    use crate::protocol::jsonrpc::read;
 
     /// The same by the way that all lines can take.
     fn exactly(line: &[u8]) -> Option<(u64, Method)> {

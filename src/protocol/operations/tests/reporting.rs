@@ -12,8 +12,8 @@ use super::super::{
     validate_event,
 };
 use crate::protocol::{
-    Asked, Asks, Capture, Detail, Ending, Execution, Failure, FailureKind, Kind, Operation,
-    Outcome, Output, RelPath, ShellCommand, Step, Warning, WarningSort,
+    Asked, Asks, Capture, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake,
+    Operation, Outcome, Output, RelPath, ShellCommand, Step, Warning, WarningSort,
 };
 
 fn time(text: &str) -> UtcTime {
@@ -36,7 +36,7 @@ fn failed(kind: Kind, about: &str, sort: FailureKind, reason: &str) -> Outcome {
 /// The one event of an outcome, as JSON without its time.
 fn told(outcome: &Outcome) -> Value {
     let events = events_of(outcome, &now());
-    assert_eq!(events.len(), 1 + outcome.warnings.len());
+    assert_eq!(events.len(), 1);
     let mut event = serde_json::to_value(&events[0]).unwrap();
     assert!(event.as_object_mut().unwrap().remove("timestamp").is_some());
     event
@@ -157,6 +157,7 @@ fn every_example_of_an_event_is_told_as_it_stands() {
                     "encoding",
                     "exitCode",
                     "durationMs",
+                    "stdout",
                     "stderr",
                     "command",
                     "path",
@@ -183,18 +184,25 @@ fn every_example_of_an_event_is_told_as_it_stands() {
 #[test]
 fn failures_are_told_in_the_words_of_the_specification() {
     let failure = |kind, sort, reason| told(&failed(kind, "./a", sort, reason));
+    let mistaken = |kind, mistake, suggestion: Option<&str>| {
+        let failure = Failure::execution("File 'a' …").as_a(mistake);
+        let suggestion = suggestion.map(str::to_owned);
+        told(&outcome(kind, Some("x-1"), "./a", Failure { suggestion, ..failure }.into()))
+    };
     assert_eq!(
-        failure(Kind::Read, FailureKind::Execution, "File 'a' not found"),
+        mistaken(Kind::Read, Mistake::FileNotFound, None),
         json!({"type": "readFile", "operationId": "x-1", "path": "./a", "success": false,
                "error": "File not found"})
     );
     assert_eq!(
-        failure(Kind::Create, FailureKind::Execution, "File 'it's' already exists")["error"],
-        "File already exists"
+        mistaken(Kind::Edit, Mistake::FileNotFound, Some("did you mean 'b'?"))["error"],
+        "File not found: did you mean 'b'?"
     );
+    assert_eq!(mistaken(Kind::Create, Mistake::FileExists, None)["error"], "File already exists");
     assert_eq!(
-        failure(Kind::Create, FailureKind::Execution, "File 'a' already exists (do so)")["error"],
-        "File already exists"
+        failure(Kind::Read, FailureKind::Execution, "File 'a' not found")["error"],
+        "File 'a' not found",
+        "no sentence is read"
     );
     assert_eq!(
         failure(Kind::Delete, FailureKind::Rejected, "Path is outside workspace: 'a'"),
@@ -211,12 +219,10 @@ fn failures_are_told_in_the_words_of_the_specification() {
         (FailureKind::NotRun, "execution"),
         (FailureKind::System, "system"),
     ] {
-        let event = failure(Kind::Run, sort, "Not carried out: x");
+        let event = failure(Kind::Run, sort, "not carried out: x");
         assert_eq!((&event["type"], &event["category"]), (&json!("error"), &json!(category)));
         assert_eq!(event["operationId"], "x-1");
     }
-    let event = failure(Kind::Edit, FailureKind::NotRun, "Not carried out: halted");
-    assert_eq!(event["message"], "not carried out: halted");
 }
 
 #[test]
@@ -234,10 +240,15 @@ fn endings_are_told_each_in_its_way() {
     );
     assert_eq!(
         event(Ending::Signalled(9), 7),
-        command(json!({"exitCode": 137, "durationMs": 7, "error": "ended by signal 9"}))
+        command(
+            json!({"exitCode": 137, "stderr": "", "durationMs": 7, "error": "ended by signal 9"})
+        )
     );
     let timed_out = event(Ending::TimedOut(Duration::from_secs(1)), 1000);
-    assert_eq!(timed_out, command(json!({"exitCode": 124, "durationMs": 1000, "timedOut": true})));
+    assert_eq!(
+        timed_out,
+        command(json!({"exitCode": 124, "stderr": "", "durationMs": 1000, "timedOut": true}))
+    );
     for ending in [
         Ending::Interrupted,
         Ending::Lost,
@@ -248,7 +259,7 @@ fn endings_are_told_each_in_its_way() {
         assert!(event.get("exitCode").is_none() && event.get("durationMs").is_none(), "{event}");
         assert!(event["error"].is_string() && event["success"] == false, "{event}");
     }
-    let together = Output::Together(Capture { head: "a".into(), left_out: 2, tail: "b".into() });
+    let together = Output::Together(Capture::cut("a", "", 2, "", "b"));
     let Detail::Ran(execution) = ran(Ending::Exited(0), "", "", 1) else { panic!() };
     let detail = Detail::Ran(Execution { output: together, ..execution });
     let event = told(&outcome(Kind::Run, None, "", detail));
@@ -257,21 +268,70 @@ fn endings_are_told_each_in_its_way() {
 }
 
 #[test]
-fn warnings_follow_as_errors_of_the_same_operation() {
+fn a_warning_is_part_of_the_event_of_its_operation() {
+    let warnings = |sorts: &[WarningSort]| {
+        sorts.iter().map(|sort| Warning::new(*sort, format!("{sort:?}"))).collect::<Vec<_>>()
+    };
     let mut outcome = outcome(Kind::Run, Some("s"), "ls", ran(Ending::Exited(0), "", "", 1));
-    // What a text says makes no difference: it may quote a path.
-    outcome.warnings = [
-        (WarningSort::Guard, "a"),
-        (WarningSort::Reading, "the path 'protected\\timeout' was read as 'protected/timeout'"),
-        (WarningSort::Timeout, "c"),
-    ]
-    .map(|(sort, text)| Warning::new(sort, text))
-    .to_vec();
+    outcome.warnings = warnings(&[WarningSort::Guard, WarningSort::Timeout]);
+    assert_eq!(
+        (&told(&outcome)["success"], &told(&outcome)["error"]),
+        (&json!(true), &json!("Guard\nTimeout"))
+    );
+    for (detail, field, expected) in [
+        (Failure::execution("x").into(), "error", "x\nGuard\nTimeout"),
+        (Failure::new(FailureKind::Denied, "x").into(), "reason", "x\nGuard\nTimeout"),
+        (Failure::new(FailureKind::System, "x").into(), "message", "x\nGuard\nTimeout"),
+    ] {
+        outcome.detail = detail;
+        assert_eq!(told(&outcome)[field], expected);
+    }
+    // A message event has no field for it, and what is about the reply belongs to no operation.
+    outcome.kind = Kind::Message;
+    outcome.detail = Detail::Shown { text: "x".into() };
+    outcome.warnings = warnings(&[WarningSort::OtherDialect, WarningSort::EndNotLast]);
     let events = serde_json::to_value(events_of(&outcome, &now())).unwrap();
-    assert_eq!(events[0]["success"], true);
-    let categories: Vec<&Value> = (1..4).map(|n| &events[n]["category"]).collect();
-    assert_eq!(categories, ["policy", "execution", "timeout"]);
-    assert_eq!((&events[1]["operationId"], &events[3]["message"]), (&json!("s"), &json!("c")));
+    let told: Vec<_> = events
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| {
+            (
+                event["type"].as_str().unwrap(),
+                event["operationId"].as_str(),
+                event["message"].as_str(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("message", Some("s"), None),
+            ("error", Some("s"), Some("EndNotLast")),
+            ("error", None, Some("OtherDialect")),
+        ]
+    );
+}
+
+#[test]
+fn a_command_that_ran_has_both_streams() {
+    let streams = |ending| {
+        let event = told(&outcome(Kind::Run, None, "", ran(ending, "", "", 1)));
+        [event.get("stdout").cloned(), event.get("stderr").cloned()]
+    };
+    let empty = || [Some(json!("")), Some(json!(""))];
+    for ending in [
+        Ending::Exited(1),
+        Ending::Signalled(9),
+        Ending::TimedOut(Duration::from_secs(1)),
+        Ending::Interrupted,
+        Ending::Stopped("x".into()),
+    ] {
+        assert_eq!(streams(ending), empty());
+    }
+    for ending in [Ending::Lost, Ending::NotStarted("x".into())] {
+        assert_eq!(streams(ending), [None, None]);
+    }
 }
 
 #[test]
@@ -287,6 +347,8 @@ fn the_machine_and_refused_messages_make_a_run_an_error() {
     assert_eq!(status_of(std::slice::from_ref(&refused)), Status::Completed);
     refused.asked = None;
     assert_eq!(status_of(&[refused]), Status::Error);
+    let beyond = Failure::new(FailureKind::Invalid, "x").as_a(Mistake::TooMany);
+    assert_eq!(status_of(&[outcome(Kind::Run, None, "", beyond.into())]), Status::Error);
 }
 
 fn any_outcome() -> impl Strategy<Value = Outcome> {

@@ -1,23 +1,21 @@
-//! JSON-RPC 2.0, one message a line, between a host and an agent in a guest (bouvet-jsonrpc): what
-//! a line asks for, and how it is answered.
+//! JSON-RPC 2.0, one message a line, between a host and an agent in a guest (bouvet-jsonrpc): reads
+//! requests and responses, and writes them. Pure.
 //!
 //! Where the specification is silent:
 //!
-//! - *`id`*: a u64. A request without one is a notification, and is not answered. Any other id, null
-//!   too, makes the line no request.
-//! - *`params`*: an object, or a list of the parameters in their order; null is none. Any other
-//!   value is wrong parameters (-32602), and so is a missing one. What is not asked for is ignored.
-//! - *What is JSON and cannot be held* (nested too deep, 1e400, half a surrogate pair, millions of
-//!   values) makes wrong parameters (-32602) where it stands in them, else no request (-32600), with
-//!   the id where there is one. Only what is no JSON, or no UTF-8, is a parse error.
-//! - *A list of requests* (a batch of JSON-RPC 2.0) is no request.
+//! - *`id`*: a u64. A request without one is a notification and gets no response. Any other ID, null
+//!   included, makes the line an invalid request.
+//! - *`params`*: an object, or a list of the parameters in their order; null means none. Any other
+//!   value is invalid params (-32602), and so is a missing parameter. Unknown ones are ignored.
+//! - *JSON that cannot be represented* (nested too deep, 1e400, half a surrogate pair, millions of
+//!   values) is invalid params (-32602) inside `params`, otherwise an invalid request (-32600), with
+//!   the ID if there is one. Only what is no JSON, or no UTF-8, is a parse error.
+//! - *A list of requests* (a batch of JSON-RPC 2.0) is an invalid request.
 //! - *`error.data`* is never sent.
 
 mod guest;
-mod language;
 mod method;
 mod quick;
-mod results;
 #[cfg(test)]
 mod tests;
 mod unread;
@@ -33,38 +31,39 @@ pub use guest::{
     LookedAt, ReadOf, Readable, ResultOf, State, StepAsked, VERSION, Walked, WalkedFile,
     without_content,
 };
-pub use language::{Interpreter, interpreter};
-pub use method::{Exec, ExecCode, ListDir, Method, ReadFile, WriteFile};
+pub use method::{
+    Entries, Exec, ExecCode, ExecResult, FileContent, FileEntry, Interpreter, ListDir, Method,
+    Pong, ReadFile, TRUNCATED, WriteFile, Written, interpreter,
+};
 pub use quick::quick;
-pub use results::{Entries, ExecResult, FileContent, FileEntry, Pong, TRUNCATED, Written};
 
-/// No line that is received is longer, in bytes, its end not counted.
+/// The longest line that is received, in bytes, without its end.
 pub const LINE_LIMIT: usize = 32 << 20;
-/// No file that is read is longer, in bytes.
+/// The largest file that is read, in bytes.
 pub const READ_LIMIT: u64 = 10 << 20;
-/// So much is given of each stream of a command, in bytes.
+/// How much of each stream of a command is returned, in bytes.
 pub const STREAM_LIMIT: usize = 1_000_000;
-/// So much is told of a fault, in bytes: what is repeated of a request can be as long as its line.
+/// The longest error message, in bytes: it can repeat a part of the request.
 pub const MESSAGE_LIMIT: usize = 64 << 10;
 
 const NO_ID: &str = "id must be a whole number from 0 to 18446744073709551615";
 const NO_VERSION: &str = "jsonrpc must be \"2.0\"";
 const NO_METHOD: &str = "method must be a string";
 
-/// Why a request has no result (bouvet-jsonrpc, "Error Codes").
+/// An error response (bouvet-jsonrpc, "Error Codes").
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} ({code})")]
 pub struct Fault {
-    /// One of those below.
+    /// One of the codes below.
     pub code: i64,
-    /// In words.
+    /// What is wrong.
     pub message: String,
 }
 
 impl Fault {
-    /// The line is no JSON.
+    /// The line is not JSON.
     pub const PARSE: i64 = -32_700;
-    /// It is JSON and no request.
+    /// It is JSON, but not a request.
     pub const REQUEST: i64 = -32_600;
     /// There is no such method.
     pub const METHOD: i64 = -32_601;
@@ -72,32 +71,31 @@ impl Fault {
     pub const PARAMS: i64 = -32_602;
     /// It could not be done.
     pub const INTERNAL: i64 = -32_603;
-    /// Of a step: it cannot be said now whether it was begun, or it was not. Whoever asks again later is
-    /// told.
+    /// Of a step: it is not known now whether it was begun; ask again later.
     pub const LATER: i64 = -32_000;
-    /// Of a step: what is known of steps is not what the host knew of.
+    /// Of a step: the guest has another memory of steps than the host knows.
     pub const OTHER: i64 = -32_001;
 
-    /// A fault of that code; a message longer than [`MESSAGE_LIMIT`] is cut and ends with `…`.
+    /// Creates a fault; a message longer than [`MESSAGE_LIMIT`] is shortened and ends with `…`.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
         Self { code, message: shortened(message.into()) }
     }
 
-    /// The parameters are wrong, in this way.
+    /// Creates a fault of invalid parameters.
     pub fn params(told: impl std::fmt::Display) -> Self {
         Self::new(Self::PARAMS, format!("invalid params: {told}"))
     }
 
-    /// It could not be done, for this reason.
+    /// Creates a fault of a request that could not be done.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(Self::INTERNAL, message)
     }
 }
 
-/// A request as it was sent, its method and parameters not looked at yet.
+/// A request whose method and parameters are not interpreted yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// What its answer repeats; None for a notification, which has no answer.
+    /// The ID that the response repeats; None for a notification, which has no response.
     pub id: Option<u64>,
     /// The name of its method.
     pub method: String,
@@ -105,41 +103,41 @@ pub struct Request {
     pub params: Value,
 }
 
-/// A line that is no request, or one whose parameters cannot be held: what is answered.
+/// The response to a line that is no request, or whose parameters cannot be represented.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// The id of the line, where it has one.
+    /// The ID of the line, if it has one.
     pub id: Option<u64>,
     /// What is wrong with it.
     pub fault: Fault,
 }
 
 impl Refused {
-    /// Whether it was a notification for all that, which is not answered, also if it fails.
+    /// Whether it was a notification, which gets no response even if it fails.
     pub fn is_notification(&self) -> bool {
         self.id.is_none() && [Fault::PARAMS, Fault::METHOD].contains(&self.fault.code)
     }
 }
 
-/// A text of at most [`MESSAGE_LIMIT`] bytes, with `…` where there was more.
+/// Shortens a text to [`MESSAGE_LIMIT`] bytes, with `…` if there was more.
 #[must_use]
 pub fn shortened(mut text: String) -> String {
     if text.len() > MESSAGE_LIMIT {
         text.truncate(text.floor_char_boundary(MESSAGE_LIMIT));
         text.push('…');
-        // What was cut off would stay allocated for as long as nobody reads the answer.
+        // The rest would stay allocated until somebody reads the response.
         text.shrink_to_fit();
     }
     text
 }
 
-/// Whether there is nothing on a line.
+/// Whether a line contains only white space.
 pub fn is_blank(line: &[u8]) -> bool {
     line.iter().all(u8::is_ascii_whitespace)
 }
 
-/// The port that a line asks to be connected with, as a host does first that reaches a microVM's
-/// agent through a socket: `CONNECT 52`. It is answered by [`connected`].
+/// Returns the port of a line such as `CONNECT 52`, with which a host begins that reaches a microVM's
+/// agent through a socket. [`connected`] answers it.
 pub fn connects_to(line: &[u8]) -> Option<u32> {
     let line = std::str::from_utf8(line).ok()?.trim_ascii_end();
     let port = line.strip_prefix("CONNECT ")?;
@@ -147,7 +145,7 @@ pub fn connects_to(line: &[u8]) -> Option<u32> {
     port.bytes().all(|b| b.is_ascii_digit()).then(|| port.parse().ok())?
 }
 
-/// The answer to a line that [`connects_to`] a port, with its end.
+/// Returns the answer to a line that [`connects_to`] a port, with its end.
 pub fn connected(port: u32) -> String {
     format!("OK {port}\n")
 }
@@ -155,7 +153,7 @@ pub fn connected(port: u32) -> String {
 /// Reads a line that is not blank.
 ///
 /// # Errors
-/// It is no JSON, no request, or its parameters cannot be held: what to answer.
+/// The response to send: it is not JSON, not a request, or its parameters cannot be represented.
 pub fn read(line: &[u8]) -> Result<Request, Refused> {
     let refused = |id, code, message: String| Refused { id, fault: Fault::new(code, message) };
     let text = std::str::from_utf8(line)
@@ -192,20 +190,20 @@ pub fn read(line: &[u8]) -> Result<Request, Refused> {
     Ok(Request { id, method, params })
 }
 
-/// The line that answers a request, with its end.
+/// Returns the line that answers a request, with its end.
 ///
 /// # Panics
-/// Never: what is answered always becomes JSON.
+/// Never: every result can be written as JSON.
 pub fn answer<T: Serialize>(id: Option<u64>, result: Result<&T, &Fault>) -> String {
     let mut line = Vec::new();
     answer_after(&mut line, id, result);
     String::from_utf8(line).expect("JSON is UTF-8")
 }
 
-/// Adds the line that answers a request, with its end.
+/// Appends the line that answers a request, with its end.
 ///
 /// # Panics
-/// Never: what is answered always becomes JSON.
+/// Never: every result can be written as JSON.
 pub fn answer_after<T: Serialize>(
     lines: &mut Vec<u8>,
     id: Option<u64>,
@@ -227,10 +225,10 @@ pub fn answer_after<T: Serialize>(
     lines.extend_from_slice(b"}\n");
 }
 
-/// The line that asks for something, with its end; without an id, a notification.
+/// Returns the line of a request, with its end; without an ID it is a notification.
 ///
 /// # Panics
-/// Never: what is asked for always becomes JSON.
+/// Never: all parameters can be written as JSON.
 pub fn request<T: Serialize>(id: Option<u64>, method: &str, params: &T) -> String {
     let id = id.map(|id| format!("\"id\":{id},")).unwrap_or_default();
     let params = serde_json::to_string(params).expect("texts and numbers become JSON");
@@ -240,9 +238,9 @@ pub fn request<T: Serialize>(id: Option<u64>, method: &str, params: &T) -> Strin
 /// Reads the answer to the request `id`.
 ///
 /// # Errors
-/// The line is no answer to that: why. Within it, the fault that was answered.
+/// The line is not a response to that request, and why. Inside, the fault that the server returned.
 pub fn response<T: DeserializeOwned>(line: &[u8], id: u64) -> Result<Result<T, Fault>, String> {
-    /// What is left of an answer until it is known what it holds.
+    /// A response whose result is not interpreted yet.
     #[derive(serde::Deserialize)]
     struct Response<'a> {
         id: Option<u64>,

@@ -1,39 +1,38 @@
-//! Lines that could not be read: no JSON at all, or JSON with something in it that cannot be held here
-//! (nested too deep, a number that is too large, half a surrogate pair, too many values). Of the latter
-//! the id is found all the same, so that whoever asked learns which request it was.
+//! Lines that cannot be read: no JSON at all, or JSON with something that cannot be represented (nested
+//! too deep, a number that is too large, half a surrogate pair, too many values). In the latter case
+//! the ID is found all the same, so that the client learns which request it was.
 
 use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Error;
 use serde_json::value::RawValue;
 
 use super::{Fault, Method, Refused, Request, bounded};
 
-/// What to answer to a text that could not be read, for this reason.
+/// Returns the answer to a text that could not be read, for this reason.
 pub(super) fn refused(text: &str, why: &Error) -> Refused {
-    // Whatever is skipped is not held, however deep or long it is.
+    // What is skipped takes no memory, however deep or long it is.
     if let Err(e) = serde_json::from_str::<IgnoredAny>(text) {
         return Refused { id: None, fault: Fault::new(Fault::PARSE, format!("parse error: {e}")) };
     }
-    let Ok(Outline { id, jsonrpc, method }) = serde_json::from_str(text) else {
-        // An object is all that has an outline.
+    // Only an object has an outline.
+    let Ok(outline) = serde_json::from_str::<Outline>(text) else {
         return invalid(None, &in_words(why));
     };
-    let sent = id.is_some();
-    let id: Option<u64> = read(id);
-    if sent && id.is_none() {
+    let id: Option<u64> = read(outline.id);
+    if outline.id.is_some() && id.is_none() {
         return invalid(None, super::NO_ID);
     }
-    if read::<String>(jsonrpc).as_deref() != Some("2.0") {
+    if read::<String>(outline.jsonrpc).as_deref() != Some("2.0") {
         return invalid(id, super::NO_VERSION);
     }
-    let Some(method) = read::<String>(method) else { return invalid(id, super::NO_METHOD) };
-    let Err(e) = serde_json::from_str::<Params>(text) else {
-        return invalid(id, &in_words(why));
-    };
-    // What is wrong with parameters does not matter where nothing takes them.
+    let Some(method) = read::<String>(outline.method) else { return invalid(id, super::NO_METHOD) };
+    // In brackets it is as deep as in the line.
+    let params = outline.params.map(|params| bounded::from_str(&format!("[{}]", params.get())));
+    let Some(Err(e)) = params else { return invalid(id, &in_words(why)) };
+    // A wrong method is worse than wrong parameters.
     let request = Request { id, method, params: serde_json::json!({}) };
     match Method::of(request) {
         Err(fault) if fault.code == Fault::METHOD => Refused { id, fault },
@@ -41,36 +40,32 @@ pub(super) fn refused(text: &str, why: &Error) -> Refused {
     }
 }
 
-/// Why something cannot be held.
+/// Why something cannot be represented.
 fn in_words(why: &Error) -> String {
     let told = why.to_string();
-    // The line is JSON, so this is all that an escape can lack.
+    // The line is JSON, so nothing else can be wrong with an escape.
     if told.contains("hex escape") {
         return format!("half of a surrogate pair, which no text can hold ({told})");
     }
     told
 }
 
-fn invalid(id: Option<u64>, told: &str) -> Refused {
-    Refused { id, fault: Fault::new(Fault::REQUEST, format!("invalid request: {told}")) }
+fn invalid(id: Option<u64>, problem: &str) -> Refused {
+    Refused { id, fault: Fault::new(Fault::REQUEST, format!("invalid request: {problem}")) }
 }
 
-/// What a field holds, if it is that and nothing else.
+/// The value of a field if it has that type.
 fn read<T: DeserializeOwned>(field: Option<&RawValue>) -> Option<T> {
     serde_json::from_str(field?.get()).ok()
 }
 
-/// A name of a field, as it was written: half a surrogate pair in it hinders nobody.
-fn name(key: &RawValue) -> String {
-    serde_json::from_str(key.get()).unwrap_or_default()
-}
-
-/// What tells a request from what is none, as it was written.
+/// The fields of a request as they were written. If one is there twice, the last one counts.
 #[derive(Default)]
 struct Outline<'a> {
     id: Option<&'a RawValue>,
     jsonrpc: Option<&'a RawValue>,
     method: Option<&'a RawValue>,
+    params: Option<&'a RawValue>,
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Outline<'a> {
@@ -86,11 +81,12 @@ impl<'de: 'a, 'a> Deserialize<'de> for Outline<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Outline<'de>, A::Error> {
                 let mut outline = Outline::default();
                 while let Some((key, value)) = fields.next_entry::<&RawValue, &RawValue>()? {
-                    // Of keys that stand twice the last counts.
-                    match &*name(key) {
+                    // A key that is no text is none of these.
+                    match &*read::<String>(Some(key)).unwrap_or_default() {
                         "id" => outline.id = Some(value),
                         "jsonrpc" => outline.jsonrpc = Some(value),
                         "method" => outline.method = Some(value),
+                        "params" => outline.params = Some(value),
                         _ => {}
                     }
                 }
@@ -98,45 +94,6 @@ impl<'de: 'a, 'a> Deserialize<'de> for Outline<'a> {
             }
         }
         deserializer.deserialize_map(Fields)
-    }
-}
-
-/// The parameters alone, read as they are among all the rest.
-struct Params;
-
-impl<'de> Deserialize<'de> for Params {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields;
-        impl<'de> Visitor<'de> for Fields {
-            type Value = Params;
-
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Params, A::Error> {
-                while let Some(key) = fields.next_key::<&RawValue>()? {
-                    if name(key) == "params" {
-                        fields.next_value_seed(Read)?;
-                    } else {
-                        fields.next_value::<IgnoredAny>()?;
-                    }
-                }
-                Ok(Params)
-            }
-        }
-        deserializer.deserialize_map(Fields)
-    }
-}
-
-/// Reads a value to see whether it can be.
-struct Read;
-
-impl<'de> DeserializeSeed<'de> for Read {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        bounded::value(deserializer).map(drop)
     }
 }
 
