@@ -2,8 +2,8 @@
 //! holds one.
 
 use deaddrop::protocol::operations::{
-    OPERATIONS_LIMIT, Operation, find, parse_events_message, parse_operations_message, print,
-    receive, steps,
+    MESSAGE_OPERATIONS_LIMIT, Operation, SkipReason, find, parse_events_message,
+    parse_operations_message, print, receive, steps,
 };
 use deaddrop::protocol::{Step, read_run};
 
@@ -26,12 +26,11 @@ fn is_found(text: &str) {
             let places = received.entries.iter().map(|entry| entry.line);
             assert!(places.clone().is_sorted());
             assert!(places.clone().all(|line| (received.line..=lines).contains(&line)));
-            assert!(received.entries.len() <= OPERATIONS_LIMIT);
+            assert!(received.entries.len() <= MESSAGE_OPERATIONS_LIMIT);
         }
         Err(refused) => assert!((1..=lines).contains(&refused.line)),
     }
-    let count =
-        found.as_ref().map(|received| received.entries.len() + usize::from(received.left_out > 0));
+    let count = found.as_ref().map(|received| received.entries.len());
     for ends in [true, false] {
         let steps = steps(found.clone(), ends);
         let least = usize::from(ends);
@@ -45,14 +44,17 @@ fn is_found(text: &str) {
 fn is_received(text: &str) {
     let valid = parse_operations_message(text);
     let Ok(received) = receive(text) else {
-        return assert!(valid.is_err(), "{valid:?}");
+        let is_valid = valid.is_ok_and(|it| it.operations.len() <= MESSAGE_OPERATIONS_LIMIT);
+        return assert!(!is_valid, "{text}");
     };
     let operations: Result<Vec<Operation>, _> =
-        received.entries.into_iter().map(|entry| entry.asks).collect();
+        received.entries.into_iter().map(|entry| entry.operation).collect();
     match (valid, operations) {
         (Ok(valid), Ok(operations)) => assert_eq!(valid.operations, operations),
-        (Ok(valid), Err(malformed)) => panic!("{valid:?}, and {malformed:?}"),
-        (Err(faults), Ok(_)) => assert!(received.left_out > 0, "{faults}"),
+        (Ok(valid), Err(skipped)) => {
+            assert_eq!(skipped.reason, SkipReason::BeyondLimit, "{valid:?}");
+        }
+        (Err(faults), Ok(operations)) => panic!("{faults}, and {operations:?}"),
         (Err(_), Err(_)) => {}
     }
 }

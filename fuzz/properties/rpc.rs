@@ -1,6 +1,6 @@
 //! What holds of any bytes that are read as a line of JSON-RPC.
 
-use deaddrop::protocol::rpc::{
+use deaddrop::protocol::jsonrpc::{
     Fault, Method, Pong, answer, connects_to, is_blank, quick, read, response,
 };
 use serde_json::Value;

@@ -19,6 +19,9 @@ pub struct ShellCommand {
     /// How long it asks for; what it gets is never longer than the policy allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
+    /// The timeout of its dialect if it asks for none; None leaves that to the policy and the settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_timeout: Option<Duration>,
     /// Variables of its environment, besides those that every command has.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -31,6 +34,11 @@ impl ShellCommand {
     /// A command at the workspace's root, with nothing special about it.
     pub fn new(command: impl Into<String>) -> Self {
         Self { command: command.into(), ..Self::default() }
+    }
+
+    /// Returns the timeout that it asks for, or that of its dialect.
+    pub fn wanted_timeout(&self) -> Option<Duration> {
+        self.timeout.or(self.default_timeout)
     }
 }
 

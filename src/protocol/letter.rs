@@ -1,6 +1,7 @@
 //! A reply on its way from a file to its steps: several ask something of it, and it is parsed once.
 
 use std::cell::{Cell, OnceCell};
+use std::path::Path;
 
 use memchr::memmem;
 
@@ -59,6 +60,17 @@ impl Letter {
         read_blocks(&self.text, blocks, dialect, true)
     }
 
+    /// The same if the real path of the workspace is known: in tags, an absolute path that lies in it is used as the
+    /// relative one.
+    pub fn read_in(&mut self, dialect: Dialect, workspace: Option<&Path>) -> Reply {
+        let names = |path: &&str| memmem::find(self.text.as_bytes(), path.as_bytes()).is_some();
+        let workspace = workspace.and_then(Path::to_str).filter(names);
+        let Some(workspace) = workspace else { return self.read(dialect) };
+        // The blocks that were parsed before do not know it.
+        PARSED.set(PARSED.get() + 1);
+        read_blocks(&self.text, tags::blocks_in(&self.text, Some(workspace)), dialect, true)
+    }
+
     fn blocks(&self) -> &Blocks {
         self.blocks.get_or_init(|| {
             PARSED.set(PARSED.get() + 1);
@@ -70,7 +82,7 @@ impl Letter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{ends_early, read};
+    use crate::protocol::{Asks, Operation, ends_early, read};
 
     #[test]
     fn whatever_is_asked_of_a_letter_it_is_parsed_once() {
@@ -91,6 +103,39 @@ mod tests {
                 assert_eq!(letter.into_text(), text);
             }
         }
+    }
+
+    #[test]
+    fn an_absolute_path_in_the_workspace_is_the_relative_one() {
+        let rejected = |path: &str| (path.to_owned(), None);
+        for (given, (expected, warnings)) in [
+            ("/home/u/ws/src/a.py", ("src/a.py".to_owned(), Some(1))),
+            ("/home/./u//ws/a.py", rejected("outside")),
+            ("`/home/u/ws//./b.py`", ("b.py".to_owned(), Some(1))),
+            ("/home/u/ws/a/../b.py", rejected("outside")),
+            ("/home/u/ws2/a.py", rejected("outside")),
+            ("/home/u/ws/../ws2/a.py", rejected("outside")),
+            ("/home/u/a.py", rejected("outside")),
+            ("/home/u/ws", rejected("names no file")),
+        ] {
+            let text = format!("[READ_FILE path=\"{given}\"]\n[READ_FILE path=\"a\"]\n");
+            let workspace = Some(Path::new("/home/u/ws"));
+            let step = Letter::new(text).read_in(Dialect::Tags, workspace).steps.remove(0);
+            match (&step.asks, warnings) {
+                (Asks::Operation(operation), Some(count)) => {
+                    assert_eq!(operation.path().unwrap().as_str(), expected, "{given}");
+                    assert_eq!(step.warnings.len(), count, "{given}");
+                }
+                (Asks::Invalid(invalid), None) => {
+                    assert!(invalid.rejected && invalid.reason.contains(&expected), "{invalid:?}");
+                }
+                _ => panic!("{step:?}"),
+            }
+        }
+        let list = "[LIST_FILES path=\"/home/u/ws/\"]\n".to_owned();
+        let mut list = Letter::new(list);
+        let steps = list.read_in(Dialect::Tags, Some(Path::new("/home/u/ws"))).steps;
+        assert_eq!(steps[0].asks, Asks::Operation(Operation::List { path: None }));
     }
 
     #[test]

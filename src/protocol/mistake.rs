@@ -3,6 +3,33 @@
 use serde::{Deserialize, Serialize};
 
 use super::Kind;
+use crate::text::visible_line;
+
+/// What is wrong with a tag or a body, before it is told.
+#[derive(Debug, Clone)]
+pub(in crate::protocol) struct Problem {
+    pub(in crate::protocol) sort: Mistake,
+    /// A phrase that goes on with a line or a tag.
+    pub(in crate::protocol) phrase: String,
+}
+
+impl Problem {
+    pub(in crate::protocol) fn new(sort: Mistake, phrase: impl Into<String>) -> Self {
+        Self { sort, phrase: phrase.into() }
+    }
+}
+
+/// The first characters of a text, for quoting it in a message.
+pub(in crate::protocol) fn brief(text: &str) -> String {
+    const LIMIT: usize = 100;
+    let text = text.trim_end();
+    let cut = text.char_indices().nth(LIMIT).map(|(cut, _)| cut);
+    let shown = visible_line(&text[..cut.unwrap_or(text.len())]);
+    match cut {
+        None => shown.into_owned(),
+        Some(_) => format!("{shown}…"),
+    }
+}
 
 /// A malformed block: what it was meant to be and what is wrong with it, in words that let the LLM
 /// send it right.
@@ -44,14 +71,8 @@ pub enum Mistake {
     OpeningMissing,
     /// `</think>` without its beginning, after blocks.
     ThoughtsUnopened,
-    /// A name that is nearly one of a command.
-    Misspelt,
-    /// Another word for a command.
-    OtherName,
-    /// A command in other brackets than those of a tag.
-    OtherBrackets,
-    /// A tag that is struck out.
-    StruckTag,
+    /// A line that looks like a tag and is none: by another name, in other brackets, or struck out.
+    LooksLikeTag,
     /// Two lines say that the reply answers different outboxes.
     ReplyLinesDiffer,
     /// The line that says which outbox the reply answers stands behind a command.

@@ -8,8 +8,9 @@
 mod bounded;
 mod command;
 mod content;
+mod content_checks;
 mod effect;
-pub mod elision;
+pub mod jsonrpc;
 mod letter;
 mod lines;
 mod mistake;
@@ -19,9 +20,7 @@ mod output;
 mod path;
 mod reply;
 mod returns;
-pub mod rpc;
 mod seen;
-pub mod signs;
 pub mod tags;
 mod warning;
 
@@ -29,11 +28,14 @@ use serde::{Deserialize, Serialize};
 
 pub use command::{ShellCommand, Streams};
 pub use content::Content;
+pub use content_checks::diff::diff_line;
+pub use content_checks::elision;
+pub(crate) use content_checks::{is_code, may_be_patch};
 pub use effect::{Digest, Effect, FileEffect, MoveEffect, MoveLook};
 pub use letter::{Letter, parsed};
 pub use lines::Lines;
 pub use mistake::{Invalid, Mistake, code};
-pub use outcome::{Detail, Ending, Execution, Failure, FailureKind, Hit, Outcome};
+pub use outcome::{Detail, Ending, Execution, Failure, FailureKind, HIT_WIDTH, Hit, Outcome};
 pub use output::{Capture, Output};
 pub use path::{PathFault, RelPath};
 pub use reply::{Address, Reply, ends_early, read, read_run};

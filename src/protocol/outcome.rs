@@ -140,6 +140,13 @@ pub enum Detail {
         /// The LLM's summary.
         summary: String,
     },
+    /// The session was to be completed, and was not.
+    Ineffective {
+        /// The LLM's summary.
+        summary: String,
+        /// Why.
+        reason: String,
+    },
     /// What a preview cannot know, and why.
     Unknown {
         /// A phrase for the person.
@@ -149,6 +156,9 @@ pub enum Detail {
     Failed(Failure),
 }
 
+/// The most characters that are shown of a line that a search found.
+pub const HIT_WIDTH: usize = 300;
+
 /// A line that a search found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -157,22 +167,20 @@ pub struct Hit {
     pub path: String,
     /// Its number, from 1.
     pub line: usize,
-    /// What it holds, or the part of it around what was looked for.
+    /// What it holds; of a very long line what is around the part that is shown.
     pub text: String,
-    /// Whether there is more of the line before that part.
+    /// How many characters of that come before the part that is shown.
     #[serde(default)]
-    pub cut_before: bool,
-    /// Whether there is more of it behind.
-    #[serde(default)]
-    pub cut_after: bool,
+    pub start: usize,
 }
 
 impl std::fmt::Display for Hit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { path, line, text, .. } = self;
-        let more = |is_cut| if is_cut { "…" } else { "" };
-        let (before, after) = (more(self.cut_before), more(self.cut_after));
-        write!(f, "{}:{line}:{before}{text}{after}", visible_line(path))
+        let mut rest = self.text.chars().skip(self.start);
+        let shown: String = rest.by_ref().take(HIT_WIDTH).collect();
+        let [before, after] =
+            [self.start > 0, rest.next().is_some()].map(|is_cut| if is_cut { "…" } else { "" });
+        write!(f, "{}:{}:{before}{shown}{after}", visible_line(&self.path), self.line)
     }
 }
 
@@ -182,11 +190,9 @@ impl Detail {
         match self {
             Self::Listed { shown, .. } => Some(Cow::Borrowed(shown)),
             Self::Found { lines, hits, .. } => {
-                let mut shown: String = hits.iter().map(|hit| format!("{hit}\n")).collect();
-                if *lines > hits.len() {
-                    shown.push_str(&format!("… and {}\n", count(lines - hits.len(), "more line")));
-                }
-                Some(Cow::Owned(shown))
+                let more = lines.saturating_sub(hits.len());
+                let more = (more > 0).then(|| format!("… and {}\n", count(more, "more line")));
+                Some(hits.iter().map(|hit| format!("{hit}\n")).chain(more).collect())
             }
             _ => None,
         }
@@ -296,15 +302,9 @@ impl Ending {
 impl Outcome {
     /// The outcome of `step` with this detail.
     pub fn of(step: &Step, detail: Detail) -> Self {
-        let warnings = step.warnings.iter().cloned().chain(detail.loosely());
-        Self {
-            kind: step.kind(),
-            line: step.line,
-            warnings: warnings.collect(),
-            detail,
-            asked: step.asked.clone(),
-            at: None,
-        }
+        let warnings = step.warnings.iter().cloned().chain(detail.loosely()).collect();
+        let (kind, line, asked) = (step.kind(), step.line, step.asked.clone());
+        Self { kind, line, detail, warnings, asked, at: None }
     }
 
     /// A stable name for programs of why it did not succeed, such as `file-not-found`; None if it did.
@@ -328,6 +328,7 @@ impl Outcome {
                 Ending::Stopped(_) => "stopped",
                 Ending::NotStarted(_) => "not-started",
             },
+            Detail::Ineffective { .. } => "ineffective-done",
             _ => "failed",
         };
         Some(word.to_owned())
@@ -335,7 +336,10 @@ impl Outcome {
 
     /// Whether it is of work on files or a command: neither words nor an end of the session.
     pub fn is_work(&self) -> bool {
-        !matches!(self.detail, Detail::Shown { .. } | Detail::Completed { .. })
+        !matches!(
+            self.detail,
+            Detail::Shown { .. } | Detail::Completed { .. } | Detail::Ineffective { .. }
+        )
     }
 
     /// Whether it is of a command that was run.
@@ -356,42 +360,46 @@ impl Outcome {
 
     /// The outcome of a step that was never begun, and why.
     pub fn not_run(step: &Step, why: &str) -> Self {
-        let reason = match &step.asks {
+        let what = match &step.asks {
             Asks::Operation(Operation::Run(run)) => {
-                format!("{} was not run: {why}", crate::text::named(&run.command))
+                Some(format!("{} was not run: {why}", crate::text::named(&run.command)))
             }
-            Asks::Operation(operation) => match operation.path() {
-                Some(path) => format!("'{path}' was not touched: {why}"),
-                None => format!("Not carried out: {why}"),
-            },
-            Asks::Invalid(_) => format!("Not carried out: {why}"),
+            Asks::Operation(operation) => {
+                operation.path().map(|path| format!("'{path}' was not touched: {why}"))
+            }
+            Asks::Invalid(_) => None,
+        };
+        // An `error` event names neither the path nor the command.
+        let reason = match (what, &step.asked) {
+            (Some(what), None) => what,
+            (None, None) => format!("Not carried out: {why}"),
+            (what, Some(_)) => format!("not carried out: {}", what.as_deref().unwrap_or(why)),
         };
         Self::of(step, Failure::new(FailureKind::NotRun, reason).into())
     }
 
-    /// The one outcome of all `count` commands from `first` on, which are more than `limit`.
-    pub fn not_run_from(first: &Step, count: usize, limit: usize) -> Self {
-        let reason = match &first.asks {
-            // It stands for operations that were counted and not read.
-            Asks::Invalid(Invalid { kind: Kind::Reply, reason, .. }) => reason.clone(),
-            _ => format!(
-                "{} from line {} on not carried out: of one reply the first {limit} are",
-                if count == 1 {
-                    "1 command was".to_owned()
-                } else {
-                    format!("{count} commands were")
-                },
-                first.line
-            ),
+    /// The outcomes of steps that are more than `limit`: one for each operation of a message, which has
+    /// an event each, or one for all blocks, of which there may be millions.
+    pub fn not_run_from(left: &[Step], limit: usize) -> Vec<Self> {
+        let Some(first) = left.first() else { return Vec::new() };
+        let beyond_limit = |step: &Step| match &step.asks {
+            Asks::Invalid(invalid) if invalid.sort == Mistake::TooMany => {
+                Some(Self::invalid(step, invalid))
+            }
+            _ => None,
         };
-        Self {
-            kind: Kind::Reply,
-            line: first.line,
-            detail: Failure::new(FailureKind::NotRun, reason).into(),
-            warnings: Vec::new(),
-            asked: None,
-            at: None,
+        if let Some(each) = left.iter().map(beyond_limit).collect() {
+            return each;
         }
+        let were = if left.len() == 1 { "command was" } else { "commands were" };
+        let reason = format!(
+            "{} {were} from line {} on not carried out: of one reply the first {limit} are",
+            left.len(),
+            first.line
+        );
+        let detail = Failure::new(FailureKind::NotRun, reason).into();
+        let (kind, line, warnings) = (Kind::Reply, first.line, Vec::new());
+        vec![Self { kind, line, detail, warnings, asked: None, at: None }]
     }
 
     /// The same with at most `limit` characters of each stream that a command wrote.
@@ -414,10 +422,15 @@ impl Outcome {
         matches!(&self.detail, Detail::Failed(failure) if failure.kind == FailureKind::CutOff)
     }
 
+    /// Whether it is an operation that did not succeed. A `[DONE]` without effect is none.
+    pub fn failed(&self) -> bool {
+        !self.success() && !matches!(self.detail, Detail::Ineffective { .. })
+    }
+
     /// Whether it did what was asked. A command succeeds with exit code 0.
     pub fn success(&self) -> bool {
         match &self.detail {
-            Detail::Failed(_) => false,
+            Detail::Failed(_) | Detail::Ineffective { .. } => false,
             Detail::Ran(execution) => execution.ending == Ending::Exited(0),
             _ => true,
         }
@@ -429,6 +442,15 @@ impl Failure {
     pub fn new(kind: FailureKind, reason: impl Into<String>) -> Self {
         let (suggestion, excerpt, of, fresh) = (None, Excerpt::default(), None, None);
         Self { kind, mistake: None, reason: reason.into(), suggestion, excerpt, of, fresh }
+    }
+
+    /// The same failure with a suggestion after its reason. An event, which may have other words for the
+    /// reason, finds it by itself.
+    #[must_use]
+    pub fn suggesting(mut self, suggestion: String) -> Self {
+        self.reason.push_str(&format!(": {suggestion}"));
+        self.suggestion = Some(suggestion);
+        self
     }
 
     /// The same failure, as a mistake of that sort.

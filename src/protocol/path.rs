@@ -126,7 +126,11 @@ fn is_on_drive(path: &str) -> bool {
 
 /// A path without a character that cannot be seen.
 fn shown(c: char, path: &str) -> String {
-    let named = if is_hazard(c) { c.to_string() } else { format!("<U+{:04X}>", u32::from(c)) };
+    let named = if is_hazard(c) || c.is_control() {
+        c.to_string()
+    } else {
+        format!("<U+{:04X}>", u32::from(c))
+    };
     visible_line(&path.replace(c, &named)).into_owned()
 }
 

@@ -52,20 +52,16 @@ pub enum WarningSort {
     IndentedBody,
     /// A line of a body begins with what would close it alone.
     OwnClosingInBody,
-    /// A decorated tag was read as words.
-    ReadAsWords,
+    /// A line that looks like a tag was read as words.
+    LooksLikeTag,
     /// A closing tag closes nothing.
     StrayClosing,
     /// Tags stand within thoughts.
     TagsInThoughts,
     /// Tags stand within an element whose own tags are alone on their lines.
     TagsInElement,
-    /// Tags stand in a file that the reply shows as an outbox does.
-    TagsInShownFile,
     /// The line that says which outbox the reply answers cannot be read.
     ReplyLineUnreadable,
-    /// The line that says which outbox the reply answers stands behind a command.
-    ReplyLineLate,
     /// A result that only an outbox tells.
     InventedResult,
     /// Most tags came with escaped characters, so bodies may hold such too.
@@ -92,7 +88,7 @@ pub enum WarningSort {
     Timeout,
     /// The person would be asked first.
     Asking,
-    /// The end of the session does not count.
+    /// The end of the session does not count. Only `check` counts it so, and earlier versions did.
     Done,
     /// A text was found that did not stand there to the letter.
     Loosely,

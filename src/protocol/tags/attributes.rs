@@ -1,10 +1,11 @@
 //! The attributes of an opening tag, as a chat window may have left them.
 
 use super::catalogue::Command;
-use super::demands::{carries_its_body, missing, unknown, unreadable};
-use super::repairs::{Repairs, is_zero_width};
+use super::lexer::{Decoration, is_zero_width};
+use super::range::is_number;
 use super::wrong::{Wrong, wrong};
-use crate::protocol::{Kind, Mistake, Warning};
+pub(super) use crate::protocol::mistake::brief;
+use crate::protocol::{Kind, Mistake, Warning, WarningSort};
 
 /// More attributes than any command has; bounds the work on a hostile tag.
 const LIMIT: usize = 16;
@@ -24,86 +25,48 @@ impl Opening<'_> {
     }
 }
 
-/// Reads what follows a command's name in its opening tag, and notes what had to be overlooked. An
+/// Reads what follows a command's name in its opening tag, and adds what had to be overlooked. An
 /// error says what is wrong with the tag.
 pub(super) fn read<'a>(
     command: &Command,
     text: &'a str,
-    repairs: &mut Repairs,
+    decoration: &mut Decoration,
 ) -> Result<Opening<'a>, Wrong> {
-    if repairs.has(Repairs::STRUCK) {
-        return Err(wrong(Mistake::StruckTag, "the tag is struck out (~~)"));
+    if decoration.has(Decoration::STRUCK) {
+        return Err(wrong(Mistake::LooksLikeTag, "the tag is struck out (~~)"));
     }
-    let before = *repairs;
-    let told = read_as(command, text, repairs, false);
-    // As in most languages: `pattern="\"x\""`.
-    let is_escaped = command.kind == Kind::Search && !before.has(Repairs::ESCAPES);
-    // What no pattern ends in: the quote behind it does not end it.
-    let is_cut = |opening: &Opening<'_>| {
-        let pattern = opening.value(command, "pattern").unwrap_or_default();
-        (pattern.len() - pattern.trim_end_matches('\\').len()) % 2 == 1
-    };
-    if !is_escaped || told.as_ref().is_ok_and(|opening| !is_cut(opening)) {
-        return told;
-    }
-    let mut others = before;
-    match read_as(command, text, &mut others, true) {
-        Ok(opening) => {
-            *repairs = others;
-            Ok(opening)
-        }
-        Err(_) => told,
-    }
-}
-
-/// The same; where `escaped` says so, a double quote with a backslash before it ends no value.
-fn read_as<'a>(
-    command: &Command,
-    text: &'a str,
-    repairs: &mut Repairs,
-    escaped: bool,
-) -> Result<Opening<'a>, Wrong> {
     let mut found: Vec<(String, String)> = Vec::new();
-    let mut cursor = Cursor { rest: text, repairs, escaped };
+    let mut cursor = Cursor { rest: text, decoration };
     let mut unquoted = false;
     let after = loop {
         cursor.skip_blanks(!found.is_empty());
         let begin = cursor.rest;
         if let Some(after) = ["]", "/]", "\\]"].iter().find_map(|end| begin.strip_prefix(end)) {
             if begin.starts_with('\\') {
-                cursor.repairs.add(Repairs::ESCAPES);
+                cursor.decoration.add(Decoration::ESCAPES);
             }
             break after;
         }
         let (key, value, bare) = cursor.pair().ok_or_else(|| unreadable(command, begin))?;
         unquoted |= bare;
-        // Of a pattern nobody could say which of its backslashes were meant.
-        let pair = &begin[..begin.len() - cursor.rest.len()];
-        if command.kind == Kind::Search
-            && cursor.repairs.has(Repairs::ESCAPES)
-            && pair.trim_start_matches('\\').contains('\\')
-            && key.eq_ignore_ascii_case("pattern")
-        {
-            let told = "the characters of the tag came escaped (\\), so what its pattern was is not known: send it in a code block; it stands";
+        // Nobody could say which of a pattern's backslashes were meant.
+        let pair = begin[..begin.len() - cursor.rest.len()].trim_start_matches('\\');
+        let is_pattern = command.kind == Kind::Search && key.eq_ignore_ascii_case("pattern");
+        if is_pattern && cursor.decoration.has(Decoration::ESCAPES) && pair.contains('\\') {
+            let told = "the characters of the tag arrived escaped (\\), so its pattern is not known: send the tag in a code block; the pattern is";
             return Err(wrong(Mistake::PatternUnclear, told));
         }
-        let key = match key.to_ascii_lowercase().as_str() {
-            "start" if cursor.repairs.has(Repairs::RANGE) => "start_line".to_owned(),
-            "end" if cursor.repairs.has(Repairs::RANGE) => "end_line".to_owned(),
-            _ => key,
-        };
+        // No pattern ends in one: the quote behind it is meant to be of the pattern.
+        if is_pattern && (value.len() - value.trim_end_matches('\\').len()) % 2 == 1 {
+            return Err(unreadable(command, begin));
+        }
         let known = command.attributes.iter().find(|a| a.name.eq_ignore_ascii_case(&key));
-        let key = match known {
-            Some(known) => {
-                if known.name != key {
-                    cursor.repairs.add(Repairs::CASE);
-                }
-                known.name.to_owned()
-            }
-            None => key,
-        };
+        if known.is_some_and(|known| known.name != key) {
+            cursor.decoration.add(Decoration::CASE);
+        }
+        let key = known.map_or(key, |known| known.name.to_owned());
         if found.iter().any(|(k, _)| *k == key) {
-            let told = format!("the attribute {key} stands there twice");
+            let told = format!("the attribute {key} is given twice");
             return Err(wrong(Mistake::AttributeTwice, told));
         }
         if found.len() == LIMIT {
@@ -112,50 +75,134 @@ fn read_as<'a>(
         }
         found.push((key, value));
     };
-    // Where a value without quotes ends is not known then.
+    // Otherwise the end of a value without quotes is not known.
     if unquoted && after.contains(']') && !after.contains("[/") {
-        return Err(wrong(Mistake::TagUnreadable, "a value without quotes holds a ]"));
+        return Err(wrong(Mistake::TagUnreadable, "a value without quotes contains a ]"));
     }
-
-    let warnings = unknown(command, &found)?;
-    let is_there = |name: &str| found.iter().any(|(key, _)| key == name);
-    if let Some(wanted) = command.attributes.iter().find(|a| a.required && !is_there(a.name)) {
-        return Err(missing(command, wanted.name, &found));
-    }
-    // The range of an edit is given whole or not at all.
-    let given = ["start_line", "end_line"].map(is_there);
-    if command.kind == Kind::Edit && given[0] != given[1] {
-        let wanted = if given[0] { "end_line" } else { "start_line" };
-        return Err(missing(command, wanted, &found));
-    }
+    let warnings = checked(command, &found)?;
     let mut values = Vec::with_capacity(command.attributes.len());
     for wanted in command.attributes {
         let value = found.iter_mut().find(|(key, _)| key == wanted.name);
         values.push(value.map(|(_, value)| std::mem::take(value)));
     }
-    if let Some(key) = carries_its_body(command, &found) {
-        let told =
-            format!("{key} is no attribute of {} (its body goes on the lines below)", command.name);
+    Ok(Opening { values, after, warnings })
+}
+
+/// Checks the attributes against those that the command knows and needs.
+fn checked(command: &Command, found: &[(String, String)]) -> Result<Vec<Warning>, Wrong> {
+    let name = command.name;
+    let mut warnings = Vec::new();
+    let is_known = |key: &str| command.attributes.iter().any(|known| known.name == key);
+    for (key, _) in found.iter().filter(|(key, _)| !is_known(key)) {
+        let but = match command.kind {
+            // Elsewhere it may do harm.
+            Kind::Run if is_place(key) => {
+                "whose commands start in the workspace root (let the first line be `cd` and the folder)"
+            }
+            Kind::Done if is_condition(key) => "which knows only the condition if=\"ok\"",
+            _ => "",
+        };
+        let key = brief(key);
+        if !but.is_empty() {
+            let told = format!("the attribute {key} is unknown to {name}, {but},");
+            return Err(wrong(Mistake::UnknownAttribute, told));
+        }
+        let told = format!("the attribute {key} is unknown to {name} and was ignored");
+        warnings.push(Warning::new(WarningSort::UnknownAttribute, told));
+    }
+    let is_there = |name: &str| found.iter().any(|(key, _)| key == name);
+    if let Some(wanted) = command.attributes.iter().find(|a| a.required && !is_there(a.name)) {
+        return Err(missing(command, wanted.name, found));
+    }
+    // An edit has both ends of its range or neither.
+    let given = ["start_line", "end_line"].map(is_there);
+    if command.kind == Kind::Edit && given[0] != given[1] {
+        let wanted = if given[0] { "end_line" } else { "start_line" };
+        return Err(missing(command, wanted, found));
+    }
+    let bodies: &[&str] = match command.kind {
+        Kind::Run => &["command", "cmd"],
+        Kind::Create | Kind::Edit => &["content", "contents"],
+        Kind::Message | Kind::Done => &["text", "message", "summary"],
+        _ => &[],
+    };
+    let is_body = |key: &&str| bodies.iter().any(|body| body.eq_ignore_ascii_case(key));
+    if let Some(key) = found.iter().map(|(key, _)| key.as_str()).find(is_body) {
+        let told = format!("{key} is no attribute of {name} (its body goes on the lines below)");
         return Err(wrong(Mistake::BodyAsAttribute, told));
     }
-    Ok(Opening { values, after, warnings })
+    Ok(warnings)
+}
+
+fn unreadable(command: &Command, from: &str) -> Wrong {
+    let mut told = if from.trim_end().is_empty() {
+        "the tag does not end in ]".to_owned()
+    } else {
+        format!("cannot read `{}` as attributes (key=\"value\") and a closing ]", brief(from))
+    };
+    if command.kind == Kind::Search && from.contains('"') {
+        told.push_str(" (put a pattern that contains double quotes in single ones, without \\ before them: pattern='print(\"x\")')");
+    }
+    wrong(Mistake::TagUnreadable, told)
+}
+
+/// Whether an attribute reads like a condition: `if_ok`, `when`, `only_if`, `on_success`.
+fn is_condition(key: &str) -> bool {
+    const WORDS: [&str; 5] = ["ok", "on", "once", "until", "after"];
+    const BEGINS: [&str; 7] = ["if", "only", "when", "unless", "condition", "provided", "require"];
+    let key = key.to_ascii_lowercase();
+    let mut words = key.split(|c: char| !c.is_ascii_alphabetic());
+    words.any(|word| WORDS.contains(&word) || BEGINS.iter().any(|begin| word.starts_with(begin)))
+}
+
+/// Whether an attribute says where a command is to run: `cwd`, `dir`, `working_directory`.
+fn is_place(key: &str) -> bool {
+    const ENDS: [&str; 6] = ["cwd", "pwd", "dir", "directory", "folder", "path"];
+    const WORDS: [&str; 6] = ["cd", "wd", "root", "location", "in", "at"];
+    let key = key.to_ascii_lowercase();
+    WORDS.contains(&&*key) || ENDS.iter().any(|end| key.ends_with(end))
+}
+
+fn missing(command: &Command, name: &str, found: &[(String, String)]) -> Wrong {
+    let is_range = |value: &str| {
+        value.split_once('-').is_some_and(|(a, b)| is_number(a.trim()) && is_number(b.trim()))
+    };
+    let is_known = |key: &str| command.attributes.iter().any(|known| known.name == key);
+    match found.iter().find(|(key, value)| is_known(key) && is_range(value)) {
+        Some((key, value)) => {
+            let value = brief(value);
+            let told = format!("{key}=\"{value}\" is no line number, and {name} is missing");
+            wrong(Mistake::LineNumber, told)
+        }
+        None => wrong(Mistake::AttributeMissing, format!("the attribute {name} is missing")),
+    }
 }
 
 /// The attributes of a tag up to where it cannot be read, and the rest of it.
 pub(super) fn pairs(text: &str) -> (Vec<(String, String)>, &str) {
-    let mut repairs = Repairs::default();
-    let mut cursor = Cursor { rest: text, repairs: &mut repairs, escaped: false };
+    let mut decoration = Decoration::default();
+    let mut cursor = Cursor { rest: text, decoration: &mut decoration };
     let mut found = Vec::new();
     while found.len() < LIMIT {
         cursor.skip_blanks(true);
-        let Some((key, value, _)) = cursor.pair() else { break };
+        let before = cursor.rest;
+        let Some((key, value, _)) = cursor.pair() else { return (found, before) };
         found.push((key, value));
     }
     (found, cursor.rest)
 }
 
-/// What a tag says that its closing tag repeats, if it says so: also where the tag cannot be read else,
-/// since what its body holds is no command. An `end` that cannot be read is empty.
+/// Whether a text is attributes and nothing else but decoration.
+pub(super) fn are_all(text: &str) -> bool {
+    // A value without quotes needs an end.
+    let text = format!("{} ", text.trim());
+    let (found, rest) = pairs(&text);
+    !found.is_empty() && rest.trim_matches(['*', '_', '`', ' ']).is_empty()
+}
+
+/// The word of an opening tag that its closing tag repeats, if it gives one. It is also looked for where the
+/// tag cannot be read otherwise, since what such a body contains is no command. An `end` that cannot
+/// be read is empty.
 pub(super) fn token(text: &str) -> Option<String> {
     let (found, rest) = pairs(text);
     if let Some((_, word)) = found.into_iter().find(|(key, _)| key.eq_ignore_ascii_case("end")) {
@@ -171,24 +218,31 @@ pub(super) fn token(text: &str) -> Option<String> {
 }
 
 /// The word that a closing tag gives, from its name on, and what stands behind the tag.
-pub(super) fn closing_word<'a>(text: &'a str, repairs: &mut Repairs) -> Option<(String, &'a str)> {
-    let mut cursor = Cursor { rest: text, repairs, escaped: false };
+pub(super) fn closing_word<'a>(
+    text: &'a str,
+    decoration: &mut Decoration,
+) -> Option<(String, &'a str)> {
+    let mut cursor = Cursor { rest: text, decoration };
     cursor.skip_blanks(false);
     let (key, word, _) = cursor.pair().filter(|(key, ..)| key.eq_ignore_ascii_case("end"))?;
     if key != "end" {
-        cursor.repairs.add(Repairs::CASE);
+        cursor.decoration.add(Decoration::CASE);
     }
     cursor.skip_blanks(false);
     let rest = cursor.rest.strip_prefix('\\').unwrap_or(cursor.rest);
     Some((word, rest.strip_prefix(']')?))
 }
 
+/// Whether a word can close a block.
+pub(super) fn is_word(word: &str) -> bool {
+    let is_of_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    (1..=64).contains(&word.len()) && word.chars().all(is_of_word)
+}
+
 /// A tag as it is read from left to right.
 struct Cursor<'a, 'r> {
     rest: &'a str,
-    repairs: &'r mut Repairs,
-    /// Whether a double quote with a backslash before it ends no value.
-    escaped: bool,
+    decoration: &'r mut Decoration,
 }
 
 impl<'a> Cursor<'a, '_> {
@@ -196,15 +250,15 @@ impl<'a> Cursor<'a, '_> {
         let mut rest = self.rest.chars();
         while let Some(c) = rest.clone().next() {
             if let Some(after) = rest.as_str().strip_prefix("&nbsp;") {
-                self.repairs.add(Repairs::ENTITIES);
+                self.decoration.add(Decoration::ENTITIES);
                 rest = after.chars();
                 continue;
             }
             match c {
                 ' ' | '\t' | '\r' => {}
-                ',' if commas => self.repairs.add(Repairs::SPACES),
-                c if is_zero_width(c) => self.repairs.add(Repairs::INVISIBLE),
-                c if c.is_whitespace() => self.repairs.add(Repairs::SPACES),
+                ',' if commas => self.decoration.add(Decoration::SPACES),
+                c if is_zero_width(c) => self.decoration.add(Decoration::INVISIBLE),
+                c if c.is_whitespace() => self.decoration.add(Decoration::SPACES),
                 _ => break,
             }
             rest.next();
@@ -221,8 +275,10 @@ impl<'a> Cursor<'a, '_> {
             match c {
                 c if c.is_ascii_alphabetic() || c == '_' => key.push(c),
                 '0'..='9' | '-' if !key.is_empty() => key.push(c),
-                '\\' if self.rest[at + 1..].starts_with('_') => self.repairs.add(Repairs::ESCAPES),
-                c if is_zero_width(c) => self.repairs.add(Repairs::INVISIBLE),
+                '\\' if self.rest[at + 1..].starts_with('_') => {
+                    self.decoration.add(Decoration::ESCAPES);
+                }
+                c if is_zero_width(c) => self.decoration.add(Decoration::INVISIBLE),
                 _ => break,
             }
         }
@@ -232,23 +288,12 @@ impl<'a> Cursor<'a, '_> {
         self.rest = &self.rest[end..];
         self.skip_blanks(false);
         if let Some(rest) = self.rest.strip_prefix("\\=") {
-            self.repairs.add(Repairs::ESCAPES);
+            self.decoration.add(Decoration::ESCAPES);
             self.rest = rest;
         } else {
             self.rest = self.rest.strip_prefix('=')?;
         }
         self.skip_blanks(false);
-        if self.escaped
-            && key.eq_ignore_ascii_case("pattern")
-            && let Some(inner) = self.rest.strip_prefix('"')
-        {
-            let (value, after) = unescaped(inner)?;
-            if value.len() + after.len() + 1 < inner.len() {
-                self.repairs.add(Repairs::INNER_QUOTES);
-            }
-            self.rest = after;
-            return Some((key, self.cleaned(&value), false));
-        }
         let (value, bare) = self.value()?;
         Some((key, self.cleaned(value), bare))
     }
@@ -264,7 +309,7 @@ impl<'a> Cursor<'a, '_> {
         }
         if let Some(inner) = rest.strip_prefix("\\\"") {
             let (value, after) = inner.split_once("\\\"").or_else(|| inner.split_once('"'))?;
-            self.repairs.add(Repairs::ESCAPES);
+            self.decoration.add(Decoration::ESCAPES);
             self.rest = after;
             return Some((value, false));
         }
@@ -274,7 +319,7 @@ impl<'a> Cursor<'a, '_> {
                 .match_indices('&')
                 .find_map(|(at, _)| Some((at, quote_entity(&inner[at..])?)));
             let (at, length) = ends?;
-            self.repairs.add(Repairs::ENTITIES);
+            self.decoration.add(Decoration::ENTITIES);
             self.rest = &inner[at + length..];
             return Some((&inner[..at], false));
         }
@@ -285,12 +330,12 @@ impl<'a> Cursor<'a, '_> {
             let end = inner[at..].chars().next()?.len_utf8();
             // There is no other way to write a value that holds a double quote.
             if c != '\'' || !inner[..at].contains('"') {
-                self.repairs.add(Repairs::QUOTES);
+                self.decoration.add(Decoration::QUOTES);
             }
             self.rest = &inner[at + end..];
             return Some((&inner[..at], false));
         }
-        self.repairs.add(Repairs::QUOTES);
+        self.decoration.add(Decoration::QUOTES);
         let end = if let Some(link) = link_length(rest) {
             link
         } else {
@@ -315,12 +360,12 @@ impl<'a> Cursor<'a, '_> {
             let decoded =
                 ENTITIES.iter().fold(value.clone(), |text, (entity, c)| text.replace(entity, c));
             if decoded != value {
-                self.repairs.add(Repairs::ENTITIES);
+                self.decoration.add(Decoration::ENTITIES);
                 value = decoded;
             }
         }
         // Whoever escapes a path has escaped the name before it.
-        if self.repairs.has(Repairs::ESCAPES) && value.contains('\\') {
+        if self.decoration.has(Decoration::ESCAPES) && value.contains('\\') {
             let mut plain = String::with_capacity(value.len());
             let mut rest = value.chars().peekable();
             while let Some(c) = rest.next() {
@@ -332,24 +377,6 @@ impl<'a> Cursor<'a, '_> {
         }
         value
     }
-}
-
-/// A value up to the first double quote that has no backslash of its own before it, without those of the
-/// others, and what stands behind that quote.
-fn unescaped(inner: &str) -> Option<(String, &str)> {
-    let (mut value, mut is_escaped) = (String::new(), false);
-    for (at, c) in inner.char_indices() {
-        match c {
-            '"' if is_escaped => {
-                value.pop();
-            }
-            '"' => return Some((value, &inner[at + 1..])),
-            _ => {}
-        }
-        value.push(c);
-        is_escaped = c == '\\' && !is_escaped;
-    }
-    None
 }
 
 /// Characters that stand for one quote.
@@ -382,16 +409,4 @@ fn link_length(text: &str) -> Option<usize> {
     let middle = inner.find("](").filter(|at| !inner[..*at].contains(']'))?;
     let end = inner[middle..].find(')')?;
     Some(1 + middle + end + 1)
-}
-
-/// The first characters of `text`, for quoting.
-pub(super) fn brief(text: &str) -> String {
-    const LIMIT: usize = 100;
-    let text = text.trim_end();
-    let cut = text.char_indices().nth(LIMIT).map(|(cut, _)| cut);
-    let shown = crate::text::visible_line(&text[..cut.unwrap_or(text.len())]);
-    match cut {
-        None => shown.into_owned(),
-        Some(_) => format!("{shown}…"),
-    }
 }

@@ -1,183 +1,208 @@
-//! Where the body of a block ends: at its closing tag; else, where that is beyond doubt, at the one
-//! that needs repair.
+//! Where the body of a block ends: at its closing tag; otherwise, where that is beyond doubt, at the one
+//! that needs repair. What would have to be guessed ends the reply.
 
 use std::ops::Range;
 
-use memchr::{memchr, memmem, memrchr};
+use memchr::{memchr_iter, memmem, memrchr};
 
-use super::attributes::brief;
+use super::attributes::{self, brief};
 use super::block::{refused, tag_fault};
-use super::cut::never_closed;
-use super::marks::{ALL, Mark, NONE, PLAIN, What};
-use super::names::name;
-use super::reader::Reader;
-use super::repairs::Repairs;
-use super::tails::{is_in_a_fence, without_fence};
-use super::wrong::Wrong;
+use super::catalogue::{COMMANDS, Command};
+use super::index::{self, Tag};
+use super::lexer::{self, Decoration, Token, TokenKind, line_end};
+use super::parser::{Found, ItemKind, Parser};
+use crate::protocol::content_checks::fence::fence_of;
 use crate::protocol::{Kind, Mistake, Step};
 
 /// Where a body ends.
 pub(super) struct End {
     /// What closes it, in bytes.
     pub(super) closing: Range<usize>,
-    pub(super) repairs: Repairs,
+    pub(super) decoration: Decoration,
     pub(super) quote: u8,
 }
 
-impl Reader<'_> {
-    /// Where the body of a block ends. Where that is not known, the block is refused, and the reading
-    /// goes on where it can.
-    pub(super) fn end_of(
-        &mut self,
-        mark: &Mark,
-        body_at: usize,
-        number: usize,
-        fault: Option<&Wrong>,
-    ) -> Option<End> {
-        let class = if mark.is_plain() { PLAIN } else { ALL };
-        let next = mark.next[class];
-        let next = if next == NONE { None } else { self.marks.get(next as usize) };
-        if let Some(end) = next.filter(|next| next.what == What::Closing) {
-            let is_of_body =
-                end.repairs.has(Repairs::FENCE) && is_in_a_fence(&self.text[body_at..end.line]);
-            if !end.repairs.decorates_beyond(mark.repairs) && !is_of_body {
-                return Some(self.end_at(end));
-            }
-            let why = if is_of_body { self.fenced(end) } else { self.lacks(end) };
-            self.ends_wrongly(mark, number, &why);
-            return None;
-        }
-        if let (Some(next), true) = (next, mark.left_over[class] > 0) {
-            let inner = self.number(next.line);
-            self.ends_nowhere(mark, number, &format!(
-                "on line {inner} another {} opens within it, and there are more closing tags than that one needs",
-                brief(self.text[next.at..self.line_end(next.at)].trim())
-            ));
-            return None;
-        }
-        let region_end = next.map_or(self.text.len(), |next| next.line);
-        let repaired = || self.otherwise_closed(mark, body_at, region_end);
-        if let Some(end) = (!mark.ends_all).then(repaired).flatten() {
-            return Some(end);
-        }
-        // Where nothing closes any of them, the reply was cut off.
-        let next = next.filter(|_| mark.closes[class]);
-        let region_end = next.map_or(self.text.len(), |next| next.line);
-        let command = mark.command();
-        let closing = command.closing.unwrap_or_default();
-        // The next of its kind may stand in the body of another block.
-        if let (Some(next), Some(other)) = (next, self.opens_within(body_at, region_end)) {
-            let wrong = self.wrong_closing(mark, body_at, other);
-            let (other, next) = (self.number(other), self.number(next.line));
-            let why = format!(
-                "it is not closed before line {next}, where the next of its kind opens, and on line {other} another block opens in between"
-            );
-            match wrong {
-                Some(wrong) => self.ends_wrongly(mark, number, &(why + &wrong)),
-                None => {
-                    let why = format!("{why}; close it with {closing} alone on a line");
-                    self.ends_nowhere(mark, number, &why);
+impl Parser<'_> {
+    /// Where the body of a block ends that begins at `body_at`. Where that is not known, the block is
+    /// refused, and the reading goes on where it can.
+    pub(super) fn end_of_body(&mut self, found: &Found<'_>, body_at: usize) -> Option<End> {
+        let token = &found.token;
+        let end = match &found.word {
+            Some(word) => self.end_by_word(found, body_at, word)?,
+            None => {
+                let plain = token
+                    .is_plain()
+                    .then(|| index::next_plain(self.text, token, body_at))
+                    .flatten();
+                match plain.filter(|next| next.kind == TokenKind::Close) {
+                    Some(next) => self.end_at(&next),
+                    None => self.end_without_word(found, body_at)?,
                 }
             }
-            return None;
-        }
-        let tag = brief(self.line_at(mark.line));
-        let wrong =
-            if mark.ends_all { None } else { self.wrong_closing(mark, body_at, region_end) };
-        let wrong = wrong.unwrap_or_default();
-        let Some(next) = next else {
-            let sentence = match fault {
-                Some(fault) if fault.sort == Mistake::BodyAsAttribute => {
-                    self.body_in_tag(mark, body_at, number, fault);
-                    return None;
-                }
-                Some(Wrong { phrase, .. }) => format!(
-                    "Line {number}: {phrase} in `{tag}`, and it is never closed (cut off?), so neither it nor anything after it was carried out. Send this block again and what follows it. Correct form: {}",
-                    command.form
-                ),
-                None => never_closed(number, &tag, &wrong, closing),
-            };
-            self.cut_block(mark, body_at, number, sentence);
-            return None;
         };
-        let step = if let Some(fault) = fault {
-            Step::new(number, tag_fault(command, number, self.line_at(mark.line), fault))
-        } else {
-            let line = self.number(next.line);
-            let sentence = format!(
-                "Line {number}: `{tag}` is never closed: the next block of its kind opens on line {line}{wrong}. It was not carried out; send this block again, and close it with {closing} alone on a line"
-            );
-            refused(command, number, Mistake::NotClosed, sentence)
-        };
-        self.pass(body_at, region_end);
-        self.push(step, mark.line);
-        // That was no body, so it may have been reasoning.
-        if let Some(end) = self.ends_reasoning(body_at..region_end) {
-            self.end_of_reasoning(&end);
-            self.pass(end.name_end, region_end);
-        }
+        let body = self.text.get(body_at..end.closing.start).unwrap_or_default();
+        let word = found.word.as_deref();
+        let Some(at) = joined(body, token.command().name, word) else { return Some(end) };
+        let (line, shown) = (self.number(body_at + at), self.shown(body_at + at));
+        let why = format!("on line {line} `{shown}` closes it and opens another block");
+        self.end_unclear(token, &why, word.is_some());
         None
     }
 
-    /// That a closing tag is decorated as the opening one is not, as a phrase.
-    pub(super) fn lacks(&mut self, end: &Mark) -> String {
-        let (line, shown) = (self.number(end.line), brief(self.line_at(end.line)));
-        format!(
-            "the closing tag on line {line}, `{shown}`, has decoration that the opening one lacks"
-        )
+    /// Where the body of a tag ends beyond doubt, if it has one.
+    pub(super) fn sure_end(&self, token: &Token, end: usize) -> Option<usize> {
+        let closing = token.command().closing?;
+        let rest = &self.text[token.name_end..end];
+        let body_at = (end + 1).min(self.text.len());
+        let word = attributes::token(rest).filter(|word| attributes::is_word(word));
+        let next = match (word, token.is_plain()) {
+            _ if rest.contains(closing) => None,
+            (None, true) => index::next_plain(self.text, token, body_at),
+            (word, _) => {
+                let tags = self.index().tags(token, &word.unwrap_or_default(), body_at);
+                tags.first().map(|tag| tag.token)
+            }
+        };
+        let closes = |next: &Token| matches!(next.kind, TokenKind::Close | TokenKind::CloseByWord);
+        next.filter(closes).map(|next| self.next_line(next.at))
     }
 
-    /// That a fence behind a closing tag may be of the body, as a phrase.
-    pub(super) fn fenced(&mut self, end: &Mark) -> String {
-        let (line, shown) = (self.number(end.line), brief(self.line_at(end.line)));
-        format!(
-            "the fence behind the closing tag on line {line}, `{shown}`, may be the end of one in the body"
-        )
+    fn end_without_word(&mut self, found: &Found<'_>, body_at: usize) -> Option<End> {
+        let token = &found.token;
+        let next = self.index().tags(token, "", body_at).first().copied();
+        if let Some(end) = next.filter(Tag::closes).map(|next| next.token) {
+            let why = self.doubt(token, body_at, &end);
+            let Some(why) = why else { return Some(self.end_at(&end)) };
+            self.end_unclear(token, &why, false);
+            return None;
+        }
+        let (command, name) = (token.command(), token.command().name);
+        // That one needs one of them.
+        if let Some(next) = next.filter(|next| next.left_over > 1) {
+            let inner = self.number(next.token.line);
+            let why = format!(
+                "on line {inner} another {name} opens within it, and there are more closing tags than that one needs"
+            );
+            self.end_unclear(token, &why, false);
+            return None;
+        }
+        let region_end = next.map_or(self.text.len(), |next| next.token.line);
+        if let Some(end) = self.repaired_end(token, body_at, region_end) {
+            return Some(end);
+        }
+        // Where nothing closes any of them, the reply was cut off.
+        let next = next.filter(|next| next.is_closed).map(|next| next.token);
+        let region_end = next.map_or(self.text.len(), |next| next.line);
+        let wrong = self.wrong_closing(token, body_at, region_end);
+        let Some(next) = next else {
+            self.never_closed(found, &wrong);
+            return None;
+        };
+        let line = self.number(next.line);
+        // The next of its kind may stand in the body of another block.
+        if let Some(other) = self.opens_within(body_at, region_end) {
+            let other = self.number(other);
+            let why = format!(
+                "it is not closed before line {line}, where the next of its kind opens, and on line {other} another block opens in between{wrong}"
+            );
+            self.end_unclear(token, &why, false);
+            return None;
+        }
+        let (number, shown) = (self.number(token.line), self.shown(token.at));
+        let step = match &found.tag {
+            Err(fault) => Step::new(number, tag_fault(command, number, &shown, fault)),
+            Ok(_) => {
+                let sentence = format!(
+                    "Line {number}: `{shown}` is never closed: the next block of its kind opens on line {line}{wrong}. It was not carried out; send this block again. Correct form: {}",
+                    command.form
+                );
+                refused(command, number, Mistake::NotClosed, sentence)
+            }
+        };
+        self.push(token.line, token.command, ItemKind::Step(step));
+        // That was no body, so it may have been reasoning.
+        self.spans.add(body_at..region_end);
+        self.quiet = body_at..region_end;
+        None
     }
 
-    pub(super) fn end_at(&self, mark: &Mark) -> End {
+    /// Where the body of a block ends whose tags share a word: at the first closing tag with it, if
+    /// none is left over behind that.
+    fn end_by_word(&mut self, found: &Found<'_>, body_at: usize, word: &str) -> Option<End> {
+        let (token, command) = (&found.token, found.token.command());
+        if !attributes::is_word(word) {
+            let why = format!(
+                "end=\"{}\" is no word that closes it: that is 1 to 64 letters, digits, - and _",
+                brief(word)
+            );
+            self.end_unclear(token, &why, false);
+            return None;
+        }
+        let index = self.index();
+        let mut tags = index.tags(token, word, body_at);
+        if !tags.first().is_some_and(|tag| tag.is_closed) {
+            tags = index.all_tags(token, word, body_at);
+        }
+        let Some(first) = tags.first().filter(|tag| tag.is_closed).copied() else {
+            let wrong = self.wrong_closing(token, body_at, self.text.len());
+            self.never_closed(
+                found,
+                &format!("{wrong}: [/{} end=\"{word}\"] closes it", command.name),
+            );
+            return None;
+        };
+        let end = first.token;
+        let (line, shown) = (self.number(end.line), self.shown(end.at));
+        let why = if !first.closes() {
+            Some(format!("on line {line} `{shown}` opens another of that word within it"))
+        } else if first.left_over > 0 {
+            Some(format!("behind `{shown}` on line {line} another one is left over"))
+        } else {
+            self.doubt(token, body_at, &end)
+        };
+        let Some(why) = why else { return Some(self.end_at(&end)) };
+        self.end_unclear(token, &why, true);
+        None
+    }
+
+    /// Why a closing tag that needs repair may be of the body, as a phrase.
+    fn doubt(&mut self, token: &Token, body_at: usize, end: &Token) -> Option<String> {
+        let is_of_body =
+            end.decoration.has(Decoration::FENCE) && is_in_a_fence(&self.text[body_at..end.line]);
+        if !is_of_body && !end.decoration.exceeds(token.decoration) {
+            return None;
+        }
+        let (line, shown) = (self.number(end.line), self.shown(end.at));
+        Some(if is_of_body {
+            format!(
+                "the fence behind the closing tag on line {line}, `{shown}`, may be the end of one in the body"
+            )
+        } else {
+            format!(
+                "the closing tag on line {line}, `{shown}`, has decoration that the opening one lacks"
+            )
+        })
+    }
+
+    fn end_at(&self, token: &Token) -> End {
         End {
-            closing: mark.line..self.next_line(mark.at),
-            repairs: mark.repairs,
-            quote: mark.quote,
+            closing: token.line..self.next_line(token.at),
+            decoration: token.decoration,
+            quote: token.quote,
         }
     }
 
-    /// The line of the first tag in a region that opens a block with a body, or begins the reply.
-    fn opens_within(&self, from: usize, to: usize) -> Option<usize> {
-        let first = self.marks.partition_point(|mark| mark.line < from);
-        let mut marks = self.marks[first..].iter().take_while(|mark| mark.line < to);
-        let opens = marks.find(|mark| {
-            let is_opening = matches!(mark.what, What::Opening | What::Misspelt);
-            let command = mark.command();
-            let begins = command.kind == Kind::Reply && mark.is_plain();
-            is_opening && (command.closing.is_some() || begins)
-        })?;
-        Some(opens.line)
-    }
-
-    /// Whether nothing but blanks follows up to a plain opening tag or the end of the text.
-    fn is_followed_by_a_tag(&self, from: usize) -> bool {
-        let next = self.marks.get(self.marks.partition_point(|mark| mark.line < from));
-        let next = next.filter(|next| next.what == What::Opening && next.is_plain());
-        self.text[from..next.map_or(self.text.len(), |next| next.line)].trim().is_empty()
-    }
-
     /// The one closing tag in a region that needs repair, or stands behind other text on its line.
-    fn otherwise_closed(&self, mark: &Mark, from: usize, to: usize) -> Option<End> {
-        let closing = mark.command().closing?;
+    fn repaired_end(&self, token: &Token, from: usize, to: usize) -> Option<End> {
+        let closing = token.command().closing?;
         let mut found: Option<End> = None;
-        let first = self.marks.partition_point(|mark| mark.line < from);
-        // Behind the end of thoughts on its line it stands behind text.
-        let of_name = |other: &&Mark| {
-            let is_closing = other.what == What::Closing && other.alone;
-            is_closing && other.command().kind == mark.command().kind
-        };
-        let marks = self.marks[first..].iter().take_while(|mark| mark.line < to).filter(of_name);
-        for other in marks {
+        let tags = self.index().all_tags(token, "", from).iter();
+        for tag in tags.take_while(|tag| tag.token.line < to).filter(|tag| tag.closes()) {
+            let other = &tag.token;
             // A list of tags in a text that was cut off.
-            if other.repairs.decorates_beyond(mark.repairs)
-                || other.repairs.has(Repairs::FENCE) && is_in_a_fence(&self.text[from..other.line])
+            if other.decoration.exceeds(token.decoration)
+                || other.decoration.has(Decoration::FENCE)
+                    && is_in_a_fence(&self.text[from..other.line])
                 || found.replace(self.end_at(other)).is_some()
             {
                 return None;
@@ -185,99 +210,168 @@ impl Reader<'_> {
         }
         for at in memmem::find_iter(&self.text.as_bytes()[from..to], closing) {
             let at = from + at;
-            let known = found.as_ref().is_some_and(|end| end.closing.contains(&at));
-            if known {
+            if found.as_ref().is_some_and(|end| end.closing.contains(&at)) {
                 continue;
             }
             let after = self.text[at + closing.len()..self.line_end(at)].trim();
-            let is_fenced = without_fence(after).is_some_and(str::is_empty);
+            let is_fenced = lexer::without_fence(after).is_some_and(str::is_empty);
             let begin =
                 memrchr(b'\n', &self.text.as_bytes()[from..at]).map_or(from, |n| from + n + 1);
             // A whole block on that line has a closing tag of its own.
-            let opens = self.text[begin..at].trim_start().strip_prefix('[').and_then(name);
-            let is_said = matches!(mark.command().kind, Kind::Message | Kind::Done);
+            let inner = self.text[begin..at].trim_start().strip_prefix('[').unwrap_or_default();
+            let opens = inner.trim_start_matches('/').starts_with(|c: char| c.is_ascii_uppercase())
+                || lexer::name(inner).is_some();
+            let is_said = matches!(token.command().kind, Kind::Message | Kind::Done);
             // Behind a blank it may be part of a sentence about it.
-            let is_last = is_said && self.text[self.next_line(at)..].trim_start().is_empty();
+            let next = self.next_line(at);
+            let is_last = is_said && self.text[next..].trim_start().is_empty();
             let is_glued = is_last || !self.text[begin..at].ends_with([' ', '\t']);
             if found.is_some()
-                || opens.is_some()
+                || is_said && !token.is_plain()
+                || opens
                 || !is_glued
                 || !after.is_empty() && !is_fenced
                 || is_fenced && is_in_a_fence(&self.text[from..at])
-                || !self.is_followed_by_a_tag(self.next_line(at))
+                || !self.only_a_tag_follows(next)
             {
                 return None;
             }
-            let mut repairs = Repairs::default();
-            repairs.add(Repairs::GLUED);
+            let mut decoration = Decoration::GLUED;
             if is_fenced {
-                repairs.add(Repairs::FENCE);
+                decoration.add(Decoration::FENCE);
             }
-            found = Some(End { closing: at..self.next_line(at), repairs, quote: mark.quote });
+            found = Some(End { closing: at..next, decoration, quote: token.quote });
         }
         found
     }
 
-    /// What is meant to close a block, perhaps, in words: a closing tag that is not alone on its line,
-    /// behind `tag`, or else a line below that looks like one.
-    pub(super) fn wrong_closing(&mut self, mark: &Mark, from: usize, to: usize) -> Option<String> {
-        let region = &self.text[from..to];
-        let closing = mark.command().closing?;
-        let alike = || {
-            memmem::find_iter(region.as_bytes(), b"[/").take(8).find(|at| {
-                let begins = region[..*at].trim_end_matches([' ', '\t']);
-                let end = memchr(b'\n', &region.as_bytes()[*at..]).map_or(region.len(), |n| at + n);
-                (begins.is_empty() || begins.ends_with('\n'))
-                    && region[*at..end].trim_end().ends_with(']')
+    /// Whether nothing but blanks follows up to a plain opening tag or the end of the text.
+    fn only_a_tag_follows(&self, from: usize) -> bool {
+        let blank = self.text[from..].len() - self.text[from..].trim_start().len();
+        let at = from + blank;
+        if at == self.text.len() {
+            return true;
+        }
+        let line = memrchr(b'\n', &self.text.as_bytes()[..at]).map_or(0, |n| n + 1);
+        let token = lexer::lex(self.text, line, self.line_end(at));
+        token.is_some_and(|token| token.kind == TokenKind::Open && token.is_plain())
+    }
+
+    /// The line of the first tag in a region that opens a block with a body, or begins the reply.
+    fn opens_within(&self, from: usize, to: usize) -> Option<usize> {
+        let mut line = from;
+        while line < to {
+            let end = self.line_end(line);
+            let is_opening = |token: Token| {
+                let begins = token.command().kind == Kind::Reply && token.is_plain();
+                let has_body = token.command.is_some() && token.command().closing.is_some();
+                token.opens() && (has_body || begins)
+            };
+            if lexer::tokens(self.text, line, end).any(is_opening) {
+                return Some(line);
+            }
+            line = end + 1;
+        }
+        None
+    }
+
+    /// What is meant to close a block, perhaps, in words: a line with its closing tag, or else one that
+    /// looks like one.
+    fn wrong_closing(&mut self, token: &Token, from: usize, to: usize) -> String {
+        let Some(closing) = token.command().closing else { return String::new() };
+        let region = &self.text.as_bytes()[from.min(to)..to];
+        let own = memmem::find(region, closing.trim_end_matches(']').as_bytes());
+        let any = || {
+            memmem::find_iter(region, "/").take(64).find(|at| {
+                let begin = memrchr(b'\n', &region[..*at]).map_or(0, |n| n + 1);
+                let line = self.text[from + begin..self.line_end(from + at)].trim();
+                line.len() < 64
+                    && line.starts_with(['[', '<', '{', '('])
+                    && line.ends_with([']', '>', '}', ')'])
             })
         };
-        let own = memmem::find(&self.text.as_bytes()[mark.name_end..to], closing.as_bytes());
-        let ended = || ending(region, mark.command().name);
-        let otherwise = || ended().or_else(alike).map(|at| from + at);
-        own.map(|at| mark.name_end + at).or_else(otherwise).map(|at| self.does_not_close(at))
-    }
-
-    /// That the line of an offset closes nothing, as a phrase.
-    pub(super) fn does_not_close(&mut self, at: usize) -> String {
-        let begin = memrchr(b'\n', &self.text.as_bytes()[..at]).map_or(0, |n| n + 1);
-        let shown = brief(self.text[begin..self.line_end(at)].trim());
-        let line = self.number(at);
+        let Some(at) = own.or_else(any).map(|at| from + at) else { return String::new() };
+        let (line, shown) = (self.number(at), self.shown(at));
         format!(", and `{shown}` on line {line} does not close it")
     }
-}
 
-/// Where in a text a line begins that people write who mean the end of a block of that name:
-/// `[END_CREATE_FILE]`, `</CREATE_FILE>`, `{/CREATE_FILE}`.
-fn ending(text: &str, name: &str) -> Option<usize> {
-    let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    let mut begin = 0;
-    for line in text.split_inclusive('\n') {
-        let word = line.trim();
-        let is_short = word.len() <= 2 * name.len() + 8 && word.starts_with(['[', '<', '{', '(']);
-        if is_short && word.ends_with([']', '>', '}', ')']) {
-            let letters = word.chars().filter(char::is_ascii_alphanumeric);
-            let letters: String = letters.map(|c| c.to_ascii_uppercase()).collect();
-            let rest = letters.strip_prefix(&name).or_else(|| letters.strip_suffix(&name));
-            let says = matches!(rest, Some("END" | "CLOSE"));
-            if says || rest == Some("") && word.contains('/') {
-                return Some(begin + line.len() - line.trim_start().len());
-            }
-        }
-        begin += line.len();
+    /// Refuses a block whose end would have to be guessed.
+    pub(super) fn end_unclear(&mut self, token: &Token, why: &str, has_word: bool) {
+        let how = close_it(token.command(), has_word);
+        let (number, shown) = (self.number(token.line), self.shown(token.at));
+        let told = format!(
+            "Line {number}: where `{shown}` ends is not clear: {why}. So neither it nor anything after it was carried out. Send it again from there; {how}"
+        );
+        self.end_reply(token, Mistake::EndUnclear, told);
     }
-    None
+
+    /// Refuses a block that nothing closes, and all that follows, which may be its body.
+    fn never_closed(&mut self, found: &Found<'_>, wrong: &str) {
+        let (token, command) = (&found.token, found.token.command());
+        let (number, shown) = (self.number(token.line), self.shown(token.at));
+        let fault = found.tag.as_ref().err();
+        let phrase = fault.map_or(String::new(), |fault| format!(" ({})", fault.phrase));
+        let told = format!(
+            "Line {number}: `{shown}`{phrase} is never closed (cut off?){wrong}, so neither it nor anything after it was carried out. Send this block again and what follows it. Correct form: {}",
+            command.form
+        );
+        // Where the form is wrong, it need not be the end of the reply that is missing.
+        match fault.filter(|fault| fault.sort == Mistake::BodyAsAttribute) {
+            Some(fault) => self.end_reply(token, fault.sort, told),
+            None => self.cut_off(token, told),
+        }
+    }
+
+    /// Refuses a block that the reply ends within.
+    fn cut_off(&mut self, token: &Token, told: String) {
+        self.unclosed = true;
+        self.end_reply(token, Mistake::CutOff, told);
+    }
+
+    /// Whether a tag that cannot be read and has no body is the end of the text; then it is taken.
+    pub(super) fn is_cut(&mut self, token: &Token) -> bool {
+        let end = self.line_end(token.at);
+        let (line, below) = (self.text[token.line..end].trim(), &self.text[end..]);
+        let is_cut = token.is_plain() && !line.ends_with(']') && below.trim_start().is_empty();
+        if is_cut {
+            self.cut_within(token);
+        }
+        is_cut
+    }
+
+    fn cut_within(&mut self, token: &Token) {
+        let (number, shown) = (self.number(token.line), self.shown(token.at));
+        let form = token.command().form;
+        self.cut_off(token, format!(
+            "Line {number}: the reply ends within `{shown}` (cut off?), so it was not carried out. Send this block again and what follows it. Correct form: {form}"
+        ));
+    }
+
+    /// Takes the beginning of a command's name that the text ends with; of `[` alone, the first.
+    pub(super) fn cut_name(&mut self) {
+        let text = self.text.trim_end();
+        let line = memrchr(b'\n', text.as_bytes()).map_or(0, |n| n + 1);
+        let is_read = self.spans.closed.last().is_some_and(|span| line < span.end);
+        let word = text[line..].trim_start().strip_prefix('[').filter(|_| !is_read && !self.ended);
+        let Some(word) = word.filter(|word| !word.is_empty() || !self.items.is_empty()) else {
+            return;
+        };
+        let mut commands = (0..).zip(&COMMANDS);
+        if let Some((n, _)) = commands.find(|(_, command)| command.name.starts_with(word)) {
+            self.cut_within(&Token::new(line, text.len() - word.len() - 1, Some(n)));
+        }
+    }
 }
 
 /// The text between an opening tag and a closing one at the end of its line.
-pub(super) fn inline_body<'t>(after: &'t str, closing: &str, mark: &Mark) -> Option<&'t str> {
+pub(super) fn inline_body<'t>(after: &'t str, closing: &str, token: &Token) -> Option<&'t str> {
     if let Some(body) = after.strip_suffix(closing) {
         return Some(body);
     }
-    if mark.is_plain() {
+    if token.is_plain() {
         return None;
     }
-    let at = memmem::rfind(after.as_bytes(), b"[/")
-        .or_else(|| memmem::rfind(after.as_bytes(), b"[\\/"))?;
+    let at = after.rfind("[/").or_else(|| after.rfind("[\\/"))?;
     let name: String = after[at..].chars().filter(|c| *c != '\\').collect();
     let body = &after[..at];
     name.eq_ignore_ascii_case(closing).then(|| body.strip_suffix('\\').unwrap_or(body))
@@ -291,31 +385,194 @@ pub(super) fn body_there<'t>(
     rest: &str,
     after: &'t str,
     closing: &str,
-    mark: &Mark,
+    token: &Token,
 ) -> Option<&'t str> {
     if is_read {
-        return inline_body(after, closing, mark);
+        return inline_body(after, closing, token);
     }
-    (mark.is_plain() && rest.trim_end().ends_with(closing)).then_some("")
+    (token.is_plain() && rest.trim_end().ends_with(closing)).then_some("")
+}
+
+/// Whether a fence is open where a body ends, so that one behind its closing tag may be of that.
+fn is_in_a_fence(body: &str) -> bool {
+    let mut open: Option<&str> = None;
+    for line in body.lines() {
+        let Some(fence) = fence_of(line) else { continue };
+        open = match open {
+            None => Some(fence),
+            Some(first) if fence.starts_with(first) && line.trim() == fence => None,
+            Some(first) => Some(first),
+        };
+    }
+    open.is_some()
+}
+
+/// Where in a body a closing tag of that name, with that word, stands at the beginning of a line or right
+/// behind what it ends, and behind it nothing but an opening tag. In a code span they are of a sentence.
+fn joined(body: &str, name: &str, word: Option<&str>) -> Option<usize> {
+    let slash = format!("[/{name}");
+    let (mut from, mut line) = (0, 0..0);
+    while let Some(at) = memmem::find(&body.as_bytes()[from..], slash.as_bytes()) {
+        let at = from + at;
+        if at >= line.end {
+            let begin = memrchr(b'\n', &body.as_bytes()[line.end..at]);
+            line = begin.map_or(line.end, |n| line.end + n + 1)..line_end(body, at);
+        }
+        let end = line.end;
+        from = at + slash.len();
+        let before = &body[line.start..at];
+        let stands = before.trim().is_empty() || !before.ends_with([' ', '\t']);
+        let Some(after) = behind(&body[from..end], word).filter(|_| stands) else { continue };
+        let opening = after.trim_start_matches(|c: char| c.is_whitespace() || "*_`~".contains(c));
+        let tag = opening.trim_end_matches(|c: char| c.is_whitespace() || "*_`~".contains(c));
+        let token = tag.starts_with('[').then(|| lexer::lex(tag, 0, tag.len())).flatten();
+        let opens = |token: Token| token.kind == TokenKind::Open && token.alone;
+        if token.is_some_and(opens) && !is_in_code(before, opening) {
+            return Some(at);
+        }
+        if tag.starts_with('[') && lexer::name(&tag[1..]).is_some_and(|name| !name.closes) {
+            // No line is looked at to its end more than once.
+            from = end;
+        }
+    }
+    None
+}
+
+/// Whether a code span begins right before a tag, and ends with its line.
+fn is_in_code(before: &str, rest: &str) -> bool {
+    let is_open = || memchr_iter(b'`', before.as_bytes()).count() % 2 == 1;
+    before.ends_with('`') && !before.ends_with("``") && rest.trim_end().ends_with('`') && is_open()
+}
+
+/// What stands behind a closing tag, from its name on, that has just that word.
+fn behind<'a>(rest: &'a str, word: Option<&str>) -> Option<&'a str> {
+    match word {
+        None => rest.strip_prefix(']'),
+        Some(word) => {
+            let (given, after) = attributes::closing_word(rest, &mut Decoration::default())?;
+            (given == word).then_some(after)
+        }
+    }
+}
+
+/// The closing tag of a block, with its word where it has one.
+pub(super) fn closing_tag(command: &Command, word: Option<&str>) -> String {
+    match word {
+        Some(word) => format!("[/{} end=\"{word}\"]", command.name),
+        None => command.closing.unwrap_or_default().to_owned(),
+    }
+}
+
+/// How to end a block whose body contains its closing tag.
+pub(super) fn close_it(command: &Command, has_word: bool) -> String {
+    let (name, closing) = (command.name, command.closing.unwrap_or_default());
+    if has_word {
+        return format!(
+            "choose a word for end=\"…\" that the body does not contain, and put [/{name} end=\"…\"] with it behind the body once, and no other closing tag"
+        );
+    }
+    let path = match command.kind {
+        Kind::Create | Kind::Edit => " path=\"…\"",
+        _ => "",
+    };
+    format!(
+        "close it with {closing} alone on a line; where the body is to contain such a line, end the block by a word of your own, as in [{name}{path} end=\"EOF1\"] and [/{name} end=\"EOF1\"]"
+    )
 }
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::protocol::{Asks, tags::parse};
 
     #[test]
-    fn a_text_on_the_tag_line_cannot_hold_its_closing_tag() {
-        for (text, steps) in [
-            ("[MESSAGE][/MESSAGE][/MESSAGE]\n[DONE]x[/DONE]\n", 2),
-            ("[DONE] [/DONE] x [/DONE]\n[MESSAGE]y[/MESSAGE]", 2),
-            ("[MESSAGE][/MESSAGE] x\ny\n[/MESSAGE]\n[READ_FILE path=\"a\"]\n", 2),
+    fn a_closing_tag_and_an_opening_one_are_found_at_the_beginning_and_behind_a_text() {
+        for line in [
+            "[/CREATE_FILE] [CREATE_FILE path=\"b\"]",
+            "[/CREATE_FILE][RUN_COMMAND]",
+            "}[/CREATE_FILE] **[DONE]**",
+            "x = `a`[/CREATE_FILE][DONE]",
+            "\"\"\"[/CREATE_FILE] [DONE]",
         ] {
-            let reply = parse(text);
-            assert_eq!(reply.steps.len(), steps, "{text}");
-            assert!(matches!(reply.steps[1].asks, Asks::Operation(_)), "{text}");
-            let Asks::Invalid(invalid) = &reply.steps[0].asks else { panic!("{text}") };
-            assert!(invalid.reason.starts_with("Line 1: the text after the tag holds [/"));
-            assert!(invalid.reason.contains("Correct form: ["), "{}", invalid.reason);
+            assert!(joined(&format!("x\n{line}\ny\n"), "CREATE_FILE", None).is_some(), "{line}");
+        }
+        for line in [
+            "[/CREATE_FILE] x",
+            "[/CREATE_FILE] [x]",
+            "[/CREATE_FILE] [/DONE]",
+            "[/CREATE_FILE] [CREATE_FILE path=\"b\"] x",
+            "then [/CREATE_FILE] [DONE]",
+            "[/CREATE_FILE end=\"T\"] [DONE]",
+            "End with `[/CREATE_FILE][DONE]`",
+            "\"[/CREATE_FILE] [DONE]\"",
+        ] {
+            assert!(joined(&format!("x\n{line}\ny\n"), "CREATE_FILE", None).is_none(), "{line}");
+        }
+        let line = "[/CREATE_FILE end=\"T\"] [DONE]\n";
+        assert_eq!(joined(line, "CREATE_FILE", Some("T")), Some(0));
+    }
+
+    #[test]
+    fn a_fence_behind_a_tag_is_told_from_one_of_its_body() {
+        assert_eq!(lexer::without_fence("]````"), Some("]"));
+        assert_eq!(lexer::without_fence("] ~~~"), Some("]"));
+        for tail in ["]", "]``", "]```bash", "] `a` ```", "````x"] {
+            assert_eq!(lexer::without_fence(tail), None, "{tail}");
+        }
+        for (body, is_open) in [
+            ("```\nls\n", true),
+            ("```sh\nls\n```\n", false),
+            ("````\n```\nls\n```\n", true),
+            ("~~~\n```\n~~~\n", false),
+            ("ls ```\n", false),
+            ("", false),
+        ] {
+            assert_eq!(is_in_a_fence(body), is_open, "{body}");
+        }
+    }
+
+    #[test]
+    fn whatever_is_left_over_nothing_behind_is_read() {
+        const OPEN: &str = "[CREATE_FILE path=\"a\" end=\"T\"]\n";
+        const CLOSE: &str = "[/CREATE_FILE end=\"T\"]\n";
+        const DELETE: &str = "[DELETE_FILE path=\"b\"]\n";
+        let curly = CLOSE.replace('"', "”");
+        // How many blocks are in order, and whether the last of all is refused with what follows.
+        for (text, in_order, ends) in [
+            (format!("{OPEN}{CLOSE}{OPEN}{CLOSE}{DELETE}"), 3, false),
+            (format!("{OPEN}{curly}{OPEN}{curly}{DELETE}"), 3, false),
+            (format!("{OPEN}{CLOSE}{OPEN}{CLOSE}{CLOSE}{DELETE}"), 0, true),
+            (format!("{OPEN}{curly}{curly}{DELETE}"), 0, true),
+            (format!("{OPEN}{CLOSE}{DELETE}{CLOSE}{OPEN}{CLOSE}"), 0, true),
+            // What looks like a closing tag in a path is none.
+            (
+                format!("{OPEN}{CLOSE}[CREATE_FILE path=\"b[/c\" end=\"T\"]\n{CLOSE}{DELETE}"),
+                3,
+                false,
+            ),
+            (format!("{OPEN}{OPEN}{CLOSE}{DELETE}"), 0, true),
+            (format!("{DELETE}{OPEN}{OPEN}{CLOSE}{CLOSE}{DELETE}"), 1, true),
+            (format!("{OPEN}{CLOSE}{}{DELETE}", "[/CREATE_FILE]\n"), 0, true),
+            (format!("{DELETE}{CLOSE}{DELETE}"), 0, true),
+            (format!("{OPEN}`{}`\n{CLOSE}{DELETE}", CLOSE.trim_end()), 2, false),
+        ] {
+            let reply = parse(&text);
+            let good = |asks: &Asks| matches!(asks, Asks::Operation(_));
+            let good = reply.steps.iter().filter(|step| good(&step.asks)).count();
+            assert_eq!(good, in_order, "{text}");
+            assert_eq!(reply.steps.last().unwrap().ends, ends, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_nearly_closes_a_block_is_quoted() {
+        for nearly in ["x[/CREATE_FILE end=\"T\"]", "[/CREATE_FILE end=\"T\"] y"] {
+            let text =
+                format!("[CREATE_FILE path=\"a\" end=\"T\"]\nT T\n{nearly}\nT\n[/CREATE_FILE]\n");
+            let Asks::Invalid(invalid) = &parse(&text).steps[0].asks else { panic!("{nearly}") };
+            assert_eq!(invalid.sort, Mistake::CutOff);
+            let told = format!("`{nearly}` on line 3 does not close it");
+            assert!(invalid.reason.contains(&told), "{}", invalid.reason);
         }
     }
 }

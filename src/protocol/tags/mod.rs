@@ -15,67 +15,38 @@
 //! guessed is an error that quotes the line and shows the correct form. Where a block's end is not
 //! known, it ends the reply: nothing after it is carried out.
 //!
-//! `marks` finds the lines that matter (`lead`, `labels`, `line`, `names`, `tails`, `other`, `bare`,
-//! `outboxes`, `pasted`, `reasoning`, `unknown`), `reader` makes blocks of them (`address`, `again`, `prose`,
-//! `ends`, `words`, `range`, `cut`, `joined`, `opened`, `odd`), `attributes` and `demands` read their tags,
-//! `paths` the paths there. `block` says what a block asks for; `bodies` takes off what is none of its
-//! body (`fences`, `gutter`, `markers`, `pairs`, `diffs`, by `sorts` of files), `escapes` and `notes` tell what is odd there
-//! (`strange` of characters). Commands and their attributes are a table, `catalogue`; `repairs` and `wrong`
-//! are what was overlooked and what is told. `printer` writes such blocks, `results` what came of them.
+//! `lexer` turns a line into a token, `attributes` reads what is in a tag, and `parser` makes blocks of
+//! the lines: `ends` finds where they end (with `index`, where that is not the next plain tag), `spans` drops
+//! what is in reasoning and in elements (`reasoning` knows their markers), `recovery` reports what is no block
+//! in order (`pasted` knows the outbox). `block` makes the step of a block: `body` checks its body, `paths` its
+//! paths, `pairs` reads that of an edit by search, and `lints` and `escapes` warn of what is odd there. Commands
+//! and their attributes are a table, `catalogue`. `print` writes blocks and what came of them.
 
-mod address;
-mod again;
 mod attributes;
-mod bare;
 mod block;
-mod bodies;
+mod body;
 mod catalogue;
-mod cut;
-mod demands;
-mod diffs;
 mod ends;
 mod escapes;
-pub(in crate::protocol) mod fences;
-mod gutter;
-mod invented;
-mod joined;
-mod labels;
-mod lead;
-mod line;
-mod markers;
-mod marks;
-mod names;
-mod notes;
-mod odd;
-mod opened;
-mod other;
-mod outboxes;
+mod index;
+mod lexer;
+mod lints;
 mod pairs;
+mod parser;
 mod pasted;
 mod paths;
-mod printer;
-mod prose;
+mod print;
 mod range;
-mod reader;
 mod reasoning;
-mod repairs;
-mod results;
-mod sorts;
-mod strange;
-mod tails;
-mod unknown;
-mod words;
+mod recovery;
+mod spans;
 mod wrong;
 
 pub use catalogue::name;
-pub(in crate::protocol) use diffs::{in_place_of, of_content};
-pub use notes::is_button;
-pub(in crate::protocol) use paths::{no_path, stood_for};
-pub use printer::{asked_at, print, range_asked};
-pub use reader::parse;
-pub(in crate::protocol) use reader::{Blocks, NO_COMMAND, blocks};
-pub use results::{EXCERPT_LINES, excerpt, has_room, output, summary};
-pub(crate) use sorts::{is_code, is_patch};
+pub use lints::is_button;
+pub use parser::parse;
+pub(in crate::protocol) use parser::{Blocks, NO_COMMAND, blocks, blocks_in};
+pub use print::{EXCERPT_LINES, asked_at, excerpt, has_room, output, print, range_asked, summary};
 pub(in crate::protocol) use wrong::Wrong;
 
 /// What an LLM is told about this dialect: the PROTOCOL section of every outbox.

@@ -1,242 +1,127 @@
-//! The body of an edit by search: pairs of a text that the file holds and the one to put in its
-//! place.
+//! The body of an edit by search: pairs of a text that is in the file and one that replaces it.
 //!
 //! ```text
 //! pair = "<<<<<<< SEARCH" NL { line NL } "=======" NL { line NL } ">>>>>>> REPLACE" NL
 //! ```
 //!
-//! The three lines of a pair have the same number of signs, five to forty, so that a pair whose texts
-//! hold such lines can have more of them. Between pairs stand blank lines, or those of a fence.
+//! The three markers of a pair have the same number of signs, five to forty, so that a pair whose texts
+//! contain such lines can have more. Between pairs there are only blank lines and those of a fence.
 
-use std::ops::Range;
+use std::ops::RangeInclusive;
 
-use memchr::{memmem, memrchr};
-
-use super::attributes::brief;
-use super::fences::fence_of;
-use super::line::Line;
-use super::marks::{Mark, What};
-use super::repairs::is_zero_width;
+use super::lexer::is_zero_width;
 use super::wrong::{Wrong, wrong};
+use crate::protocol::content_checks::fence::fence_of;
+use crate::protocol::mistake::brief;
 use crate::protocol::{Mistake, Replacement, Warning, WarningSort};
 
 /// How to write such an edit, for error messages.
 pub(super) const FORM: &str = "[EDIT_FILE path=\"relative/path\"], on the lines below <<<<<<< SEARCH, lines of the file as they are, =======, the new lines, >>>>>>> REPLACE, each marker alone on a line, then [/EDIT_FILE] alone on a line";
 
-/// How many signs a line of a pair has as it is taught, and can have.
+/// How the markers are written, for error messages.
+const MARKERS: &str = "the markers of a pair are <<<<<<< SEARCH, ======= and >>>>>>> REPLACE, in capitals, with as many signs in each and nothing else on the line";
+
+/// How many signs a marker has as the protocol teaches it, and may have.
 const USUAL: usize = 7;
-const SIGNS: std::ops::RangeInclusive<usize> = 5..=40;
+const SIGNS: RangeInclusive<usize> = 5..=40;
 
-/// The lines that begin pairs, up to `limit`.
-pub(super) fn find(text: &str, limit: usize) -> impl Iterator<Item = Mark> {
-    let lines = lines_with(text, limit, "<<<<< SEARCH");
-    let begins = lines.filter(|(_, line)| is_beginning(text[line.clone()].trim()));
-    begins.map(|(at, line)| Mark::of(What::Pair, line.start, at, at))
-}
-
-/// Where the first pair of a text ends: behind the line of its last marker.
-pub(super) fn ends(text: &str) -> Option<usize> {
-    let mut lines = lines_with(text, text.len(), ">>>>> REPLACE");
-    let end = lines.find(|(_, line)| is_any_marker(text[line.clone()].trim()));
-    end.map(|(_, line)| (line.end + 1).min(text.len()))
-}
-
-/// The places of `sign` up to `limit`, each with its line.
-fn lines_with(
-    text: &str,
-    limit: usize,
-    sign: &'static str,
-) -> impl Iterator<Item = (usize, Range<usize>)> {
-    let bytes = &text.as_bytes()[..limit];
-    let mut line = Line::default();
-    memmem::find_iter(bytes, sign).filter_map(move |at| {
-        let end = line.for_one_more(text, at)?;
-        Some((at, memrchr(b'\n', &bytes[..at]).map_or(0, |n| n + 1)..end))
-    })
-}
-
-/// Whether a body is meant as pairs.
+/// Whether a body contains the beginning of a pair.
 pub(super) fn are_in(body: &str) -> bool {
-    body.lines().any(|line| begin(line).is_some())
+    body.lines().any(is_beginning)
 }
 
-/// Whether a line is the first of a pair.
+/// Whether a line begins a pair.
 pub(super) fn is_beginning(line: &str) -> bool {
     begin(line).is_some()
 }
 
-/// Whether a line is one of the three of a pair.
-pub(super) fn is_any_marker(line: &str) -> bool {
-    let is = |sign: char, word| {
-        let signs = (line.len() - line.trim_start_matches(sign).len()) / sign.len_utf8();
-        SIGNS.contains(&signs) && is_marker(line, sign, signs, word)
-    };
-    is('<', "SEARCH") || is('>', "REPLACE") || is('=', "")
+/// Whether a body begins with a pair, but for blank lines and a fence.
+pub(super) fn are_first_in(body: &str) -> bool {
+    body.lines().find(|line| !is_between(line)).is_some_and(|line| begin(line).is_some())
 }
 
-/// Whether a body holds nothing but pairs, be the last one whole or not.
-pub(super) fn are_all(body: &str) -> bool {
-    let mut within = None;
-    let mut some = false;
-    for line in body.lines() {
-        match within {
-            Some(signs) if is_marker(line, '>', signs, "REPLACE") => within = None,
-            Some(_) => {}
-            None => match begin(line) {
-                Some(signs) => (within, some) = (Some(signs), true),
-                None if line.trim().is_empty() || fence_of(line.trim_end()).is_some() => {}
-                None => return false,
-            },
-        }
-    }
-    some
+/// Whether a line may stand between pairs.
+fn is_between(line: &str) -> bool {
+    line.trim().is_empty() || fence_of(line.trim_end()).is_some()
 }
 
-/// What is wrong with a body that is no pairs, and has a line which was meant to begin one; `first` is the
-/// line of the reply that it begins on.
-pub(super) fn nearly(body: &str, first: usize) -> Option<Wrong> {
-    let found = body.lines().enumerate().find_map(|(n, line)| {
-        let plain = unescaped(line);
-        let was_plain = plain.is_none();
-        is_nearly(plain.as_deref().unwrap_or(line), '<').then_some((n, line, was_plain))
-    });
-    let (n, line, was_plain) = found?;
-    let escaped = if was_plain {
-        ""
-    } else {
-        "; its signs came as entities, as « or with \\ before them: send the block in a fence (```), so that they stay as they are"
-    };
-    let shown = brief(line.trim());
-    let told = format!("line {} `{shown}` begins no pair: {MARKERS}{escaped}", first + n);
-    Some(wrong(Mistake::SearchPairs, told))
-}
-
-/// How the lines of a pair are written, for error messages.
-const MARKERS: &str = "the lines of a pair are <<<<<<< SEARCH, ======= and >>>>>>> REPLACE, in capitals, with as many signs in each and nothing else on the line";
-
-/// A line that begins with signs of a pair as HTML or Markdown writes them, as it was meant.
-fn unescaped(line: &str) -> Option<String> {
-    let begin = line.trim_start();
-    let is_escaped =
-        begin.starts_with("&lt;&lt;&lt;") || begin.starts_with("\\<") || begin.starts_with('«');
-    is_escaped.then(|| begin.replace("&lt;", "<").replace("\\<", "<").replace('«', "<<"))
-}
-
-/// What is told of the first line of a pair that was taken though it is not written as it should be:
-/// with fewer signs, or no blank behind them.
-pub(super) fn odd(body: &str, first: usize) -> Option<Warning> {
-    let mut within = None;
-    for (n, line) in body.lines().enumerate() {
-        let (sign, signs, word) = match within {
-            Some(signs) if is_marker(line, '>', signs, "REPLACE") => ('>', signs, "REPLACE"),
-            Some(_) => continue,
-            None => match begin(line) {
-                Some(signs) => ('<', signs, "SEARCH"),
-                None => continue,
-            },
-        };
-        within = (sign == '<').then_some(signs);
-        let signs = |signs| sign.to_string().repeat(signs);
-        let rest = line.trim_start_matches(sign);
-        let count = line.len() - rest.len();
-        if count < USUAL || rest.starts_with(word) {
-            let told = format!(
-                "line {} `{}` was read as {} {word}",
-                first + n,
-                brief(line.trim()),
-                signs(count.max(USUAL))
-            );
-            return Some(Warning::new(WarningSort::TagRepaired, told));
-        }
-    }
-    None
-}
-
-/// Whether a line looks like the first or the last of a pair and is none: in another case, with another
-/// word, with too few signs or something behind it.
-fn is_nearly(line: &str, sign: char) -> bool {
-    const WORDS: [&str; 8] =
-        ["search", "find", "original", "old", "replace", "updated", "new", "head"];
-    let line = line.trim();
-    let rest = line.trim_start_matches(sign);
-    let (signs, word) = (line.len() - rest.len(), rest.trim_start().to_ascii_lowercase());
-    let word = word.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-    signs >= 3 && WORDS.contains(&word)
-}
-
-/// The same of the last line alone, also behind what a chat window puts before it.
-fn is_nearly_end(line: &str) -> bool {
-    let before = |c: char| is_zero_width(c) || c.is_whitespace() || "*-+`\\_•".contains(c);
-    let plain = line.trim_start_matches(before);
-    if plain.len() < 120 && plain.starts_with("&gt;") {
-        return is_nearly(&plain.replace("&gt;", ">"), '>');
-    }
-    // No marker is longer; long lines are not copied.
-    plain.len() < 120 && is_nearly(&plain.replace("\\>", ">").replace('»', ">>"), '>')
+/// A warning about a marker that was accepted though it has fewer signs than it should, or no blank behind them.
+fn odd(line: &str, number: usize, word: &str) -> Option<Warning> {
+    let rest = line.trim_start_matches(['<', '>']);
+    let signs = &line[..line.len() - rest.len()];
+    (signs.len() < USUAL || rest.starts_with(word)).then(|| {
+        let meant = signs[..1].repeat(signs.len().max(USUAL));
+        let text = format!("line {number} `{}` was read as {meant} {word}", brief(line.trim()));
+        Warning::new(WarningSort::TagRepaired, text)
+    })
 }
 
 /// The pairs of a body, each text as whole lines; `first` is the line of the reply that it begins on.
-pub(super) fn read(body: &str, first: usize) -> Result<Vec<Replacement>, Wrong> {
-    let no_pair = |told| wrong(Mistake::SearchPairs, told);
-    let mut pairs = Vec::new();
+pub(super) fn read(
+    body: &str,
+    first: usize,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<Replacement>, Wrong> {
+    let (mut pairs, mut odd_marker) = (Vec::new(), None);
     let mut lines = body.split_inclusive('\n').enumerate();
     while let Some((n, line)) = lines.next() {
         let Some(signs) = begin(line) else {
-            if line.trim().is_empty() || fence_of(line.trim_end()).is_some() {
+            if is_between(line) {
                 continue;
             }
-            return Err(no_pair(format!(
-                "line {} `{}` stands outside of <<<<<<< SEARCH and >>>>>>> REPLACE{}",
-                first + n,
-                brief(line.trim()),
-                if is_nearly(line, '<') { format!(": {MARKERS}") } else { String::new() }
-            )));
+            let hint = if is_like(line, '<') { format!(": {MARKERS}") } else { String::new() };
+            let (n, line) = (first + n, brief(line.trim()));
+            let phrase = format!(
+                "line {n} `{line}` stands outside of <<<<<<< SEARCH and >>>>>>> REPLACE{hint}"
+            );
+            return Err(wrong(Mistake::SearchPairs, phrase));
         };
+        odd_marker = odd_marker.or_else(|| odd(line, first + n, "SEARCH"));
         let mut texts = [String::new(), String::new()];
-        let mut in_new = false;
-        let (mut closed, mut nearly) = (false, None);
+        let (mut is_new, mut is_closed, mut hint) = (false, false, String::new());
+        let fault = |what: String| {
+            let begin = first + n;
+            wrong(Mistake::SearchPairs, format!("the pair that begins on line {begin} {what}"))
+        };
+        let (divider, end) = ("=".repeat(signs), format!("{} REPLACE", ">".repeat(signs)));
         for (at, line) in lines.by_ref() {
             if is_marker(line, '>', signs, "REPLACE") {
-                closed = true;
+                is_closed = true;
+                odd_marker = odd_marker.or_else(|| odd(line, first + at, "REPLACE"));
                 break;
             }
             if is_marker(line, '=', signs, "") {
-                if in_new {
-                    return Err(no_pair(ambiguous(first + n, signs)));
+                if is_new {
+                    let more = "<".repeat(signs + 2);
+                    return Err(fault(format!(
+                        "has two lines {divider}: if its texts contain such a line, give its own three markers more signs, as in {more} SEARCH"
+                    )));
                 }
-                in_new = true;
-            } else if begin(line) == Some(signs) {
-                return Err(no_pair(format!(
-                    "the pair that begins on line {} does not end before the next one: it ends with {} REPLACE{}",
-                    first + n,
-                    ">".repeat(signs),
-                    told_of(nearly)
-                )));
-            } else {
-                if nearly.is_none() && (is_nearly_end(line) || is_divider(line)) {
-                    nearly = Some((first + at, line));
-                }
-                texts[usize::from(in_new)].push_str(line);
+                is_new = true;
+                continue;
             }
+            if begin(line) == Some(signs) {
+                return Err(fault(format!(
+                    "does not end before the next one: it ends with {end}{hint}"
+                )));
+            }
+            if hint.is_empty() && (is_like_end(line) || is_like_divider(line)) {
+                let shown = brief(line.trim());
+                hint = format!(", and line {} `{shown}` is none: {MARKERS}", first + at);
+            }
+            texts[usize::from(is_new)].push_str(line);
         }
-        if !closed || !in_new {
-            let missing =
-                if in_new { format!("{} REPLACE", ">".repeat(signs)) } else { "=".repeat(signs) };
-            return Err(no_pair(format!(
-                "the pair that begins on line {} has no line {missing}{}",
-                first + n,
-                told_of(nearly)
-            )));
+        if !is_closed || !is_new {
+            let missing = if is_new { end } else { divider };
+            return Err(fault(format!("has no line {missing}{hint}")));
         }
         let [old, new] = texts;
         if old.is_empty() {
-            return Err(no_pair(format!(
-                "the pair that begins on line {} searches for nothing: give the lines that are to be replaced, or one beside which lines are to be put in",
-                first + n
-            )));
+            return Err(fault("searches for nothing: give the lines that are to be replaced, or one beside which lines are to be inserted".to_owned()));
         }
         pairs.push(Replacement { old, new });
     }
+    warnings.extend(odd_marker);
     Ok(pairs)
 }
 
@@ -244,21 +129,20 @@ pub(super) fn read(body: &str, first: usize) -> Result<Vec<Replacement>, Wrong> 
 pub(super) fn write(pairs: &[Replacement]) -> String {
     let mut body = String::new();
     for Replacement { old, new } in pairs {
-        let taken = |signs: &usize| {
-            let (divider, end) = ("=".repeat(*signs), format!("{} REPLACE", ">".repeat(*signs)));
+        let is_taken = |signs: &usize| {
             old.lines().chain(new.lines()).any(|line| {
-                let line = line.trim_end();
-                line == divider || line == end || begin(line) == Some(*signs)
+                let is = |sign, word| is_marker(line, sign, *signs, word);
+                is('<', "SEARCH") || is('=', "") || is('>', "REPLACE")
             })
         };
-        let signs = (7..=*SIGNS.end()).find(|signs| !taken(signs)).unwrap_or(7);
+        let signs = (USUAL..=*SIGNS.end()).find(|signs| !is_taken(signs)).unwrap_or(USUAL);
         let (begin, divider, end) = ("<".repeat(signs), "=".repeat(signs), ">".repeat(signs));
         body.push_str(&format!("{begin} SEARCH\n{old}{divider}\n{new}{end} REPLACE\n"));
     }
     body
 }
 
-/// How many signs the first line of a pair has, if this is one.
+/// How many signs the first marker of a pair has, if a line is one.
 fn begin(line: &str) -> Option<usize> {
     let signs = line.len() - line.trim_start_matches('<').len();
     (SIGNS.contains(&signs) && is_marker(line, '<', signs, "SEARCH")).then_some(signs)
@@ -269,25 +153,125 @@ fn is_marker(line: &str, sign: char, signs: usize, word: &str) -> bool {
     line.len() - rest.len() == signs && rest.trim() == word
 }
 
-/// Whether a line looks like the one between the texts of a pair.
-fn is_divider(line: &str) -> bool {
+/// Whether a line is one of the three markers of a pair.
+pub(super) fn is_any_marker(line: &str) -> bool {
+    let is = |sign: char, word| {
+        let signs = line.len() - line.trim_start_matches(sign).len();
+        SIGNS.contains(&signs) && is_marker(line, sign, signs, word)
+    };
+    is('<', "SEARCH") || is('>', "REPLACE") || is('=', "")
+}
+
+/// Whether a line looks like the first marker or the last: in another case, with another word, with
+/// too few signs or something behind it.
+fn is_like(line: &str, sign: char) -> bool {
+    const WORDS: [&str; 8] =
+        ["search", "find", "original", "old", "replace", "updated", "new", "head"];
+    let line = line.trim();
+    let rest = line.trim_start_matches(sign);
+    let (signs, word) = (line.len() - rest.len(), rest.trim_start().to_ascii_lowercase());
+    let word = word.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    signs >= 3 && WORDS.contains(&word)
+}
+
+/// Whether a line looks like the last marker, also escaped and behind what a chat window puts before it.
+fn is_like_end(line: &str) -> bool {
+    /// No marker is longer.
+    const LONGEST: usize = 120;
+    let is_decoration = |c: char| is_zero_width(c) || c.is_whitespace() || "*-+`\\_•".contains(c);
+    let plain = line.trim_start_matches(is_decoration);
+    let unescaped = || plain.replace("&gt;", ">").replace("\\>", ">").replace('»', ">>");
+    plain.len() < LONGEST && is_like(&unescaped(), '>')
+}
+
+fn is_like_divider(line: &str) -> bool {
     let line = line.trim();
     line.len() >= 3 && line.bytes().all(|byte| byte == b'=')
 }
 
-/// What is said of a line that looks like the one which is missing.
-fn told_of(nearly: Option<(usize, &str)>) -> String {
-    nearly.map_or(String::new(), |(number, line)| {
-        format!(", and line {number} `{}` is none: {MARKERS}", brief(line.trim()))
+/// What is wrong with a body without pairs that has a line which was meant to begin one: it is indented, escaped
+/// or misspelt.
+pub(super) fn nearly(body: &str, first: usize) -> Option<Wrong> {
+    let fault = |n: usize, line: &str, what: &str| {
+        let shown = brief(line.trim());
+        wrong(Mistake::SearchPairs, format!("line {} `{shown}` {what}", first + n))
+    };
+    let numbered = || body.lines().enumerate();
+    if let Some((n, line)) = numbered().find(|(_, line)| is_indented(line)) {
+        return Some(fault(
+            n,
+            line,
+            "is indented: markers begin at the start of their line, and the lines between them are as they are in the file",
+        ));
+    }
+    numbered().find_map(|(n, line)| {
+        let begin = line.trim_start();
+        let is_escaped =
+            begin.starts_with("&lt;&lt;&lt;") || begin.starts_with("\\<") || begin.starts_with('«');
+        if is_escaped {
+            let plain = begin.replace("&lt;", "<").replace("\\<", "<").replace('«', "<<");
+            let what = format!(
+                "begins no pair: {MARKERS}; its signs came as entities, as « or with \\ before them: send the block in a fence (```), so that they stay as they are"
+            );
+            return is_like(&plain, '<').then(|| fault(n, line, &what));
+        }
+        is_like(line, '<').then(|| fault(n, line, &format!("begins no pair: {MARKERS}")))
     })
 }
 
-fn ambiguous(line: usize, signs: usize) -> String {
-    format!(
-        "the pair that begins on line {line} has two lines {}: where its texts hold such a line, give its own three lines more signs, as in {} SEARCH",
-        "=".repeat(signs),
-        "<".repeat(signs + 2)
-    )
+fn is_indented(line: &str) -> bool {
+    let inner = line.trim_start_matches([' ', '\t']);
+    inner.len() < line.len() && begin(inner).is_some()
+}
+
+/// A body whose markers stand as they should, if that is beyond doubt: without invisible characters around them,
+/// and without the indentation that every line has in common with the tag. `tag` is the line of the
+/// opening tag, `first` the line of the reply that the body begins on.
+pub(super) fn repair(body: String, tag: &str, first: usize, warnings: &mut Vec<Warning>) -> String {
+    let body = without_invisible(body, first, warnings);
+    let is_below = !tag.trim_start_matches(is_zero_width).starts_with(['[', '*', '`', '\\', '#']);
+    if are_in(&body) || !is_below {
+        return body;
+    }
+    let Some(line) = body.lines().find(|line| is_indented(line)) else { return body };
+    let blanks = &line[..line.len() - line.trim_start_matches([' ', '\t']).len()];
+    if !body.lines().all(|line| line.trim().is_empty() || line.starts_with(blanks)) {
+        return body;
+    }
+    let plain = |line| {
+        str::strip_prefix(line, blanks).unwrap_or_else(|| line.trim_start_matches([' ', '\t']))
+    };
+    let plain: String = body.split_inclusive('\n').map(plain).collect();
+    warnings.retain(|warning| warning.sort != WarningSort::IndentedBody);
+    let text = format!(
+        "the body from line {first} on is indented as its tag is; {} characters were removed from the start of each line",
+        blanks.len()
+    );
+    warnings.push(Warning::new(WarningSort::TagRepaired, text));
+    plain
+}
+
+fn without_invisible(body: String, first: usize, warnings: &mut Vec<Warning>) -> String {
+    let is_odd = |line: &str| {
+        let line = line.trim_end();
+        (line.starts_with(is_zero_width) || line.ends_with(is_zero_width))
+            && is_any_marker(line.trim_matches(is_zero_width))
+    };
+    let Some(n) = body.lines().position(|line| !line.is_ascii() && is_odd(line)) else {
+        return body;
+    };
+    let plain = |line: &str| match line.trim_end() {
+        shown if is_odd(line) => {
+            shown.trim_matches(is_zero_width).to_owned() + &line[shown.len()..]
+        }
+        _ => line.to_owned(),
+    };
+    let text = format!(
+        "line {} is a marker of a pair, and was read without the invisible characters on it",
+        first + n
+    );
+    warnings.push(Warning::new(WarningSort::TagRepaired, text));
+    body.split_inclusive('\n').map(plain).collect()
 }
 
 #[cfg(test)]
@@ -295,7 +279,11 @@ mod tests {
     use super::*;
 
     fn pairs(body: &str) -> Vec<(String, String)> {
-        read(body, 2).unwrap().into_iter().map(|pair| (pair.old, pair.new)).collect()
+        read(body, 2, &mut Vec::new())
+            .unwrap()
+            .into_iter()
+            .map(|pair| (pair.old, pair.new))
+            .collect()
     }
 
     #[test]
@@ -312,7 +300,9 @@ mod tests {
         let body = "<<<<<<<<< SEARCH\n<<<<<<< SEARCH\n=======\n>>>>>>> REPLACE\n=========\nx\n>>>>>>>>> REPLACE\n";
         assert_eq!(pairs(body)[0].0, "<<<<<<< SEARCH\n=======\n>>>>>>> REPLACE\n");
         let error =
-            read("<<<<<<< SEARCH\na\n=======\n=======\n>>>>>>> REPLACE\n", 2).unwrap_err().phrase;
+            read("<<<<<<< SEARCH\na\n=======\n=======\n>>>>>>> REPLACE\n", 2, &mut Vec::new())
+                .unwrap_err()
+                .phrase;
         assert!(
             error.contains("two lines =======") && error.contains("<<<<<<<<< SEARCH"),
             "{error}"
@@ -333,10 +323,10 @@ mod tests {
             ),
             (
                 "<<<<<<< SEARCH\na\n========\nb\n>>>>>>> REPLACE\n",
-                "has no line =======, and line 4 `========` is none: the lines of a pair are",
+                "has no line =======, and line 4 `========` is none: the markers of a pair are",
             ),
         ] {
-            let error = read(body, 2).unwrap_err().phrase;
+            let error = read(body, 2, &mut Vec::new()).unwrap_err().phrase;
             assert!(error.contains(words), "{error}");
         }
         assert!(!are_in("<<<< SEARCH\n") && are_in("x\n<<<<<<< SEARCH\n"));

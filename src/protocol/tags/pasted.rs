@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use memchr::memrchr;
 
 use super::PROMPT;
-use super::marks::{Mark, What};
+use super::lexer::Token;
 
 /// A sentence of the prompt, the tag that it leads to, and the line below.
 type Example = [&'static str; 3];
@@ -16,26 +16,25 @@ static EXAMPLES: LazyLock<Vec<Example>> = LazyLock::new(|| {
     lines.windows(3).filter(leads).map(|lines| [lines[0], lines[1], lines[2]]).collect()
 });
 
-/// The mark of a sentence of the prompt, if it stands right above a tag that begins a line, with its own
-/// example below.
-pub(super) fn sentence(text: &str, line: usize) -> Option<Mark> {
+/// Where a sentence of the prompt begins that stands right above a plain tag, with its own example below.
+pub(super) fn sentence(text: &str, tag: &Token) -> Option<usize> {
     const LONGEST: usize = 200;
-    let above = text[..line].strip_suffix('\n')?;
-    let from = above.len().saturating_sub(LONGEST);
+    let above = text[..tag.line].strip_suffix('\n').filter(|_| tag.is_plain())?;
+    let from = above.floor_char_boundary(above.len().saturating_sub(LONGEST));
     let begin = memrchr(b'\n', &above.as_bytes()[from..]).map(|n| from + n + 1);
     let begin = begin.or_else(|| (from == 0).then_some(0))?;
     let said = above[begin..].trim();
-    let mut below = text[line..].split('\n').map(str::trim);
+    let mut below = text[tag.line..].split('\n').map(str::trim);
     let [tag, next] = [below.next()?, below.next().unwrap_or_default()];
     let is_it = |example: &&Example| {
         example[0] == said && example[1] == tag && (next.is_empty() || example[2] == next)
     };
-    EXAMPLES.iter().find(is_it)?;
-    Some(Mark::of(What::Section, begin, begin, begin + above[begin..].trim_end().len()))
+    EXAMPLES.iter().find(is_it).map(|_| begin)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::lexer::{lex, line_end};
     use super::*;
 
     #[test]
@@ -44,9 +43,12 @@ mod tests {
         for [said, tag, next] in EXAMPLES.iter() {
             let text = format!("x\n{said}\n{tag}\n{next}\n");
             let line = text.find(tag).unwrap();
-            assert!(sentence(&text, line).is_some(), "{text}");
+            let of = |text: &str, line: usize| {
+                sentence(text, &lex(text, line, line_end(text, line)).unwrap())
+            };
+            assert!(of(&text, line).is_some(), "{text}");
             let other = format!("{said}\n{tag}\nanother\n");
-            assert!(sentence(&other, said.len() + 1).is_none());
+            assert!(of(&other, said.len() + 1).is_none());
         }
     }
 }

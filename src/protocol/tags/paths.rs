@@ -1,138 +1,152 @@
-//! The path in a tag, without what a chat window or a habit put around it. Never guessed: where two
-//! paths could be meant, none is taken.
+//! The path in a tag, without what a chat window or a habit put around it. It is never guessed: if two
+//! paths could be meant, the tag is refused.
 
-use super::attributes::brief;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 use super::wrong::{Wrong, wrong};
-use crate::protocol::{Mistake, PathFault, RelPath, Warning, WarningSort};
+use crate::protocol::mistake::brief;
+use crate::protocol::{Kind, Mistake, PathFault, RelPath, Warning, WarningSort};
 
-/// Why a path was not taken.
+/// Why a path cannot be used.
 pub(super) enum Refusal {
-    /// It is no path inside the workspace.
-    Fault(PathFault),
-    /// It is none at all, for this reason.
+    /// It is no path inside the workspace. `given` is the value as it was sent.
+    Outside { given: String, fault: PathFault },
+    /// It is no path at all.
     Unclear(Wrong),
 }
 
-/// Reads the value of a `path` that may be the workspace itself, which is None.
-pub(super) fn read_folder(
-    value: &str,
+/// Reads the value of an attribute `key` that is a path, for a command of that kind. None is the workspace itself.
+/// An absolute path is used if it lies in the workspace, whose real path is `workspace`. What was
+/// repaired is a warning.
+pub(super) fn read_as(
+    kind: Kind,
+    (key, value): (&str, &str),
+    workspace: Option<&str>,
     warnings: &mut Vec<Warning>,
 ) -> Result<Option<RelPath>, Refusal> {
-    if matches!(value.trim(), "" | "." | "./") {
+    let may_be_workspace = matches!(kind, Kind::List | Kind::Search);
+    if may_be_workspace && matches!(value.trim(), "" | "." | "./") {
         return Ok(None);
     }
-    read_either(value, warnings).map(Some)
-}
-
-/// Reads the value of a `path` that may be a folder's, which may end in a slash.
-pub(super) fn read_either(value: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, Refusal> {
-    let path = value.trim().trim_end_matches('/');
-    if path.is_empty() {
-        return read(value, warnings);
+    let mut given = value.trim();
+    if may_be_workspace || kind == Kind::Move {
+        let folder = given.trim_end_matches('/');
+        given = if folder.is_empty() { given } else { folder };
     }
-    let found = read(path, warnings)?;
-    if value.trim() != value && undecorated(path) == path {
-        warnings.push(trimmed(value, &found));
-    }
-    Ok(found)
-}
-
-/// Reads the value of a `path`. What was repaired is told in `warnings`.
-pub(super) fn read(value: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, Refusal> {
-    let given = value.trim();
-    let bare = undecorated(given);
-    let unlinked = unlinked(bare)?;
-    let text = unlinked.as_deref().unwrap_or(bare);
-    let none = |(sort, told): (Mistake, String)| {
-        Refusal::Unclear(wrong(sort, format!("path=\"{}\" {told}", brief(given))))
+    let unclear = |sort, phrase: String| {
+        let phrase = format!("{key}=\"{}\" {phrase}", brief(given));
+        Refusal::Unclear(wrong(sort, phrase))
     };
-    if let Some(found) = no_path(text) {
-        return Err(none(found));
+    let outside = |fault| Refusal::Outside { given: value.to_owned(), fault };
+    let bare = undecorated(given);
+    let unlinked =
+        unlinked(bare).map_err(|phrase| unclear(Mistake::PathLink, phrase.to_owned()))?;
+    let text = unlinked.as_deref().unwrap_or(bare);
+    if let Some((sort, phrase)) = no_path(text) {
+        return Err(unclear(sort, phrase));
     }
-    if is_escaped_or_in_a_folder(text) {
-        let told = format!(
-            "path=\"{}\" may be '{}' with escaped characters or '{}' with \\ between folders",
-            brief(given),
-            brief(&text.replace('\\', "")),
-            brief(&text.replace('\\', "/"))
+    if has_escapes_or_folders(text) {
+        let (one, other) = (brief(&text.replace('\\', "")), brief(&text.replace('\\', "/")));
+        let phrase =
+            format!("may be '{one}' with escaped characters or '{other}' with \\ between folders");
+        return Err(unclear(Mistake::PathBackslashes, phrase));
+    }
+    let inside = workspace.and_then(|workspace| inside(workspace, text));
+    if may_be_workspace && inside.as_deref() == Some("") {
+        return Ok(None);
+    }
+    let path = RelPath::parse(inside.as_deref().unwrap_or(text)).map_err(outside)?;
+    let placeholder = stood_for(text, &path).map_err(|(sort, phrase)| unclear(sort, phrase))?;
+    warnings.extend(placeholder);
+    let shown = brief(given);
+    if inside.is_some() {
+        let text = format!(
+            "the path '{shown}' was read as '{path}': write paths relative to the workspace"
         );
-        return Err(Refusal::Unclear(wrong(Mistake::PathBackslashes, told)));
-    }
-    let path = RelPath::parse(text).map_err(Refusal::Fault)?;
-    warnings.extend(stood_for(text, &path).map_err(none)?);
-    if text != given {
-        let told = format!("the path '{}' was read as '{path}'", brief(given));
-        warnings.push(Warning::new(WarningSort::PathDecorated, told));
+        warnings.push(Warning::new(WarningSort::PathDecorated, text));
+    } else if text != given {
+        let text = format!("the path '{shown}' was read as '{path}'");
+        warnings.push(Warning::new(WarningSort::PathDecorated, text));
     } else if text.contains('\\') {
-        let told =
-            format!("the path '{}' was read as '{path}': write / between folders", brief(value));
-        warnings.push(Warning::new(WarningSort::PathBackslashes, told));
-    } else if given != value {
-        warnings.push(trimmed(value, &path));
+        let text = format!("the path '{shown}' was read as '{path}': write / between folders");
+        warnings.push(Warning::new(WarningSort::PathBackslashes, text));
+    } else if value.trim() != value {
+        let text = format!("the path '{path}' was read without the blanks around it");
+        warnings.push(Warning::new(WarningSort::PathDecorated, text));
     }
     // Some systems write them into names of their own.
     if let Some(c) = path.as_str().chars().find(|c| c.is_whitespace() && *c != ' ') {
-        let told = format!(
-            "the path '{path}' holds U+{:04X}, as a chat window may put in for a blank; it was taken as it is written",
+        let text = format!(
+            "the path '{path}' contains U+{:04X}, as a chat window may put in for a blank; it was used as it is written",
             u32::from(c)
         );
-        warnings.push(Warning::new(WarningSort::StrangeCharacters, told));
+        warnings.push(Warning::new(WarningSort::StrangeCharacters, text));
     }
-    Ok(path)
+    Ok(Some(path))
 }
 
-/// What a path is that is none in any workspace, if it is that: a placeholder, an address, one in a home,
-/// one with a mark of the chat in it. Told as it follows the path's name.
+/// An absolute path without the components of the workspace that it begins with. None if it lies elsewhere, or
+/// if a `..` may lead out.
+fn inside(workspace: &str, path: &str) -> Option<String> {
+    fn components(path: &str) -> impl Iterator<Item = &str> {
+        path.split('/').filter(|part| !matches!(*part, "" | "."))
+    }
+    let is_absolute = path.starts_with('/') && workspace.starts_with('/');
+    let mut rest = components(path);
+    let is_inside = is_absolute && components(workspace).all(|part| rest.next() == Some(part));
+    let rest: Vec<&str> = rest.collect();
+    (is_inside && !rest.contains(&"..")).then(|| rest.join("/"))
+}
+
+/// Why a text is no path in any workspace, as a phrase that follows it: it is a placeholder, an address, a path
+/// in somebody's home, or contains a citation mark of the chat.
 pub(in crate::protocol) fn no_path(text: &str) -> Option<(Mistake, String)> {
-    let (sort, told) = if is_placeholder(text) {
+    let (sort, phrase) = if is_placeholder(text) {
         (Mistake::PathPlaceholder, PLACEHOLDER)
     } else if is_elsewhere(text) {
         (Mistake::PathElsewhere, "is not relative to the workspace")
     } else if text.contains('【') && text.contains('†') {
-        (Mistake::PathCitation, "holds a citation mark of the chat")
+        (Mistake::PathCitation, "contains a citation mark of the chat")
     } else {
         return None;
     };
-    Some((sort, told.to_owned()))
+    Some((sort, phrase.to_owned()))
 }
 
 const PLACEHOLDER: &str = "is a placeholder and no real path";
 
-/// What is told of a path, which was sent as `text`, that may stand for one to be put in and is taken all
-/// the same.
+/// A warning about a path, sent as `text`, that reads like a placeholder but may be a name.
 ///
 /// # Errors
-/// It stands for one: told as it follows the path's name.
+/// It is a placeholder: the phrase follows the path.
 pub(in crate::protocol) fn stood_for(
     text: &str,
     path: &RelPath,
 ) -> Result<Option<Warning>, (Mistake, String)> {
-    let none = |told: String| Err((Mistake::PathPlaceholder, told));
+    let none = |phrase: String| Err((Mistake::PathPlaceholder, phrase));
     // As in `path//to/file`.
     if is_placeholder(path.as_str()) {
         return none(PLACEHOLDER.to_owned());
     }
-    match stands_for(path.as_str()) {
-        // Behind `./` it is a name like another.
-        Some(Likely::Placeholder) if !text.starts_with("./") => {
-            none(format!("{PLACEHOLDER} (a file of that very name is ./{path})"))
-        }
-        Some(Likely::Name) => {
-            let told = format!(
-                "the path '{path}' reads like a placeholder, and was taken as it is written"
-            );
-            Ok(Some(Warning::new(WarningSort::PathPlaceholder, told)))
-        }
-        _ => Ok(None),
+    let letters = letters(path.as_str());
+    // Behind `./` it is a name like another.
+    if GENERIC.is_match(&letters) && !text.starts_with("./") {
+        return none(format!("{PLACEHOLDER} (a file of that very name is ./{path})"));
     }
+    let may_be = !GENERIC.is_match(&letters) && MAYBE_GENERIC.is_match(&letters);
+    let text = format!("the path '{path}' reads like a placeholder, and was used as it is written");
+    Ok(may_be.then(|| Warning::new(WarningSort::PathPlaceholder, text)))
 }
 
-/// What is told of a path with blanks around it.
-fn trimmed(value: &str, path: &RelPath) -> Warning {
-    let ends = [("before", value.trim_start()), ("behind", value.trim_end())];
-    let ends: Vec<&str> = ends.iter().filter(|end| end.1 != value).map(|end| end.0).collect();
-    let told = format!("the path '{path}' was read without the blanks {} it", ends.join(" and "));
-    Warning::new(WarningSort::PathDecorated, told)
+/// Whether a path that is written like that is read as something else, but for itself behind `./`.
+pub(super) fn needs_guard(path: &RelPath) -> bool {
+    let text = path.as_str();
+    undecorated(text) != text
+        || text.starts_with(char::is_whitespace)
+        || is_elsewhere(text)
+        || GENERIC.is_match(&letters(text))
 }
 
 /// Without pairs of marks around it.
@@ -155,136 +169,66 @@ fn undecorated(mut text: &str) -> &str {
     text
 }
 
-/// The text of a link that was made of a file's name, where it is that of its target; None where
-/// there is no link.
-fn unlinked(text: &str) -> Result<Option<String>, Refusal> {
+/// The text of a link that a chat made of a file's name, whose target is that name; None if there is no
+/// link.
+fn unlinked(text: &str) -> Result<Option<String>, &'static str> {
+    const UNCLEAR: &str = "contains a link, so which file is meant is not clear,";
     let Some((before, rest)) = text.split_once("](") else { return Ok(None) };
-    let unclear = || {
-        let told = format!(
-            "path=\"{}\" holds a link, which leaves open which file is meant,",
-            brief(text)
-        );
-        Refusal::Unclear(wrong(Mistake::PathLink, told))
-    };
-    let (folder, name) = before.rsplit_once('[').ok_or_else(unclear)?;
-    let (target, after) = rest.split_once(')').ok_or_else(unclear)?;
+    let (folder, name) = before.rsplit_once('[').ok_or(UNCLEAR)?;
+    let (target, after) = rest.split_once(')').ok_or(UNCLEAR)?;
     let scheme = ["http://", "https://"].iter().find_map(|scheme| target.strip_prefix(scheme));
     let target = scheme.unwrap_or(target);
-    let same = target == name || target.strip_suffix('/') == Some(name);
-    if !same || name.is_empty() || after.contains("](") {
-        return Err(unclear());
-    }
-    Ok(Some(format!("{folder}{name}{after}")))
+    let is_same = target == name || target.strip_suffix('/') == Some(name);
+    let is_clear = is_same && !name.is_empty() && !after.contains("](");
+    is_clear.then(|| Some(format!("{folder}{name}{after}"))).ok_or(UNCLEAR)
 }
 
-/// Whether it stands in a form for a path to be put in.
+static PLACEHOLDERS: LazyLock<Regex> = LazyLock::new(|| {
+    let forms = r"^(path/to|relative/path|your/path)(/|$)|^<.*>|(^|/)<[^/]*>|(^|/)(\.\.\.|…)(/|$)";
+    Regex::new(forms).expect("a constant pattern")
+});
+
+/// Whether a text is a form that a path is to be put into: `path/to/x`, `<name>.py`, `...`.
 fn is_placeholder(text: &str) -> bool {
-    let unified = text.replace('\\', "/");
-    let inner = unified.trim_start_matches("./");
-    let first = |words: &str| {
-        inner.get(..words.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(words))
-            && matches!(inner.as_bytes().get(words.len()), None | Some(b'/'))
-    };
-    // Also as in `<name>.py`.
-    let in_angles = |part: &str| part.starts_with('<') && part.contains('>');
-    ["path/to", "relative/path", "your/path"].iter().any(|words| first(words))
-        || in_angles(inner)
-        || inner.split('/').any(|part| in_angles(part) || matches!(part, "..." | "…"))
+    let text = text.replace('\\', "/").to_lowercase();
+    PLACEHOLDERS.is_match(text.trim_start_matches("./"))
 }
 
-/// What a path may stand for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Likely {
-    /// For one that is to be put in.
-    Placeholder,
-    /// For one of these, or for itself.
-    Name,
-}
+/// Words that say only what a path is. Templates and routes have names in brackets as well
+/// (`{{cookiecutter.slug}}`, `[slug].tsx`).
+const WORDS: &str = "(your)?(the)?(relative)?(new)?(target)?(path(tofile|here)?|file(path|name)?|folder(name)?|directory|dir)";
 
-/// Whether a path reads like one that is to be put in: `{path}`, `[path]`, `your_file.py`. Templates and
-/// routes have names in brackets (`{{cookiecutter.slug}}`, `[slug].tsx`), so only words that say nothing
-/// but what a path is are meant, and within a longer path these may be a name as well.
-fn stands_for(text: &str) -> Option<Likely> {
-    if in_brackets(text).is_some_and(tells_nothing) {
-        return Some(Likely::Placeholder);
-    }
-    let mut likely = None;
-    for part in text.split('/') {
-        let (stem, ending) = part.split_once('.').unwrap_or((part, ""));
-        match letters(stem).as_str() {
-            "file" | "filename" if ending == "ext" => return Some(Likely::Placeholder),
-            "filename" | "filepath" if part == text && ending.is_empty() => {
-                likely = Some(Likely::Name);
-            }
-            "yourfile" | "yourfilename" | "yourfilepath" | "yourfilehere" | "yourpath"
-            | "yourscript" | "pathtofile" | "pathtoyourfile" | "pathtothefile" => {
-                return Some(Likely::Placeholder);
-            }
-            "yourproject" | "yourfolder" | "yourdirectory" | "yourmodule" | "yourpackage"
-            | "yourclass" | "yourtest" => likely = Some(Likely::Name),
-            _ => {}
-        }
-        let in_braces = part.starts_with('{') && !part.starts_with("{{");
-        if in_braces && in_brackets(stem).is_some_and(tells_nothing) {
-            likely = Some(Likely::Name);
-        }
-    }
-    likely
-}
+/// Paths that stand for one: `{path}`, `[path]`, `your_file.py`, by their letters.
+static GENERIC: LazyLock<Regex> = LazyLock::new(|| {
+    let forms = format!(
+        r"^(\$\{{{WORDS}\}}|\{{\{{{WORDS}\}}\}}|\{{{WORDS}\}}|\[{WORDS}\])$|(^|/)(file|filename)\.ext(/|$)|(^|/)(your(file(name|path|here)?|path|script)|pathto(your|the)?file)(\.[^/]*)?(/|$)"
+    );
+    Regex::new(&forms).expect("a constant pattern")
+});
 
-/// What stands between brackets that a text begins and ends with.
-fn in_brackets(text: &str) -> Option<&str> {
-    [("${", "}"), ("{{", "}}"), ("{", "}"), ("[", "]")].iter().find_map(|(open, close)| {
-        let inner = text.strip_prefix(open)?.strip_suffix(close)?;
-        (!inner.contains(['{', '}', '[', ']'])).then(|| inner.trim())
-    })
-}
+/// Paths that may stand for one, or for themselves.
+static MAYBE_GENERIC: LazyLock<Regex> = LazyLock::new(|| {
+    let forms = format!(
+        r"^file(name|path)$|(^|/)your(project|folder|directory|module|package|class|test)(\.[^/]*)?(/|$)|(^|/)\{{{WORDS}\}}(\.[^/]*)?(/|$)"
+    );
+    Regex::new(&forms).expect("a constant pattern")
+});
 
-/// Whether a name says only what a path is.
-fn tells_nothing(name: &str) -> bool {
-    let name = letters(name);
-    let name = ["your", "the", "relative", "new", "target"]
-        .iter()
-        .fold(name.as_str(), |name, word| name.strip_prefix(word).unwrap_or(name));
-    let words = [
-        "path",
-        "pathtofile",
-        "pathhere",
-        "file",
-        "filepath",
-        "filename",
-        "folder",
-        "foldername",
-        "directory",
-        "dir",
-    ];
-    words.contains(&name)
-}
-
-/// The letters of a name, small; other characters but `_`, `-` and blanks are kept.
-fn letters(name: &str) -> String {
-    name.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
-}
-
-/// Whether a path that is written like that is taken for something else, and for itself behind `./`.
-pub(super) fn needs_guard(path: &RelPath) -> bool {
-    let text = path.as_str();
-    undecorated(text) != text
-        || text.starts_with(char::is_whitespace)
-        || is_elsewhere(text)
-        || stands_for(text) == Some(Likely::Placeholder)
+/// A path in small letters, without `_`, `-` and blanks.
+fn letters(path: &str) -> String {
+    path.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
 }
 
 /// Whether it is an address, or begins in somebody's home.
 fn is_elsewhere(text: &str) -> bool {
     let begins =
-        |with: &str| text.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
-    text.starts_with("~/") || ["file:/", "http://", "https://"].into_iter().any(begins)
+        |with: &&str| text.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
+    text.starts_with("~/") || ["file:/", "http://", "https://"].iter().any(begins)
 }
 
-/// Whether each `_` has a `\` before it, as Markdown escapes them, and there is no other: then it may
-/// as well stand between folders.
-fn is_escaped_or_in_a_folder(text: &str) -> bool {
+/// Whether each `_` has a `\` before it, as Markdown escapes them, and there is no other: it may as well
+/// stand between folders.
+fn has_escapes_or_folders(text: &str) -> bool {
     let signs = text.matches('_').count();
     signs > 0 && signs == text.matches("\\_").count() && signs == text.matches('\\').count()
 }

@@ -1,23 +1,12 @@
-//! Reasoning, which is never carried out: what stands between its markers, and in elements whose tags are
-//! alone on their lines (`<plan>` up to `</plan>`).
+//! The markers of reasoning, and the tags of elements. What stands between them is never executed.
 //!
-//! Markers nest, and in a body they are text. An opening marker begins its line. A closing one counts at
-//! the start and at the end of its line and before a tag; elsewhere only if nothing else closes the
-//! reasoning. Where the opening marker was lost, a closing one ends reasoning all the same, unless others
-//! end so, too.
+//! Markers nest, and in a body they are text. An opening marker begins its line. A closing one counts at the
+//! start and at the end of its line and before a tag; elsewhere only if its beginning stands before it. At
+//! such a place it also counts if the opening marker was lost, unless others end so, too.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
-use memchr::{memchr2_iter, memchr3_iter, memrchr, memrchr2};
-
-use super::attributes;
-use super::lead::lead;
-use super::line::line_end;
-use super::marks::{ALL, Mark, PLAIN, What};
-use super::names::name;
-use super::repairs::{Repairs, is_zero_width};
-use super::words::{Words, is_word};
+use super::lexer::{self, Decoration, Lead, is_zero_width, name};
 
 /// The names of reasoning in `<>`, `[]` and `◁▷`, each with the first that it can be closed by.
 const NAMES: [(&str, &str); 8] = [
@@ -30,9 +19,25 @@ const NAMES: [(&str, &str); 8] = [
     ("analysis", "analysis"),
     ("scratchpad", "scratchpad"),
 ];
-/// What tags begin and end with, as chats write them.
-const OPENS: [&str; 5] = ["<", "&lt;", "‹", "[", "◁"];
-const CLOSES: [&str; 5] = [">", "&gt;", "›", "]", "▷"];
+/// The entities of signs that markers are made of.
+const ENTITIES: [(&str, char); 12] = [
+    ("lt", '<'),
+    ("gt", '>'),
+    ("lang", '<'),
+    ("rang", '>'),
+    ("sol", '/'),
+    ("lsqb", '['),
+    ("lbrack", '['),
+    ("rsqb", ']'),
+    ("rbrack", ']'),
+    ("vert", '|'),
+    ("lowbar", '_'),
+    ("nbsp", ' '),
+];
+/// What encloses text in XML as it is.
+const VERBATIM: [&str; 2] = ["<![CDATA[", "]]>"];
+/// A channel of reasoning in another template.
+const THOUGHT: [&str; 2] = ["<|channel>", "<channel|>"];
 const COMMENT: [&str; 2] = ["<!--", "-->"];
 /// The tokens of a template that tells apart by channels; all but the last channel are reasoning.
 const END: &str = "<|end|>";
@@ -40,8 +45,6 @@ const START: &str = "<|start|>";
 const CHANNEL: &str = "<|channel|>";
 const MESSAGE: &str = "<|message|>";
 const LAST_CHANNEL: &str = "final";
-/// Ends that a tag counts behind only where they close something.
-pub(super) const SHARED_ENDS: [&str; 2] = [COMMENT[1], END];
 /// An element in which pages hide reasoning, and other things.
 const DETAILS: &str = "details";
 /// The longest name and the longest tag, in bytes.
@@ -49,28 +52,191 @@ const NAME: usize = 64;
 const LONGEST: usize = 300;
 
 /// A marker of reasoning, or the tag of any other element.
-struct Marker {
+pub(super) struct Marker {
     /// What its other half has as well.
-    key: String,
-    is_end: bool,
-    /// Where it ends.
-    end: usize,
-    sort: Sort,
+    pub(super) key: String,
+    pub(super) is_end: bool,
+    /// Where it begins and ends.
+    pub(super) at: usize,
+    pub(super) end: usize,
+    pub(super) sort: Sort,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Sort {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Sort {
     /// Its end says that reasoning stands before it, even if the beginning was lost.
     Reasoning,
     /// Its end says so only with its beginning.
     Paired,
     /// An element of any other name.
+    #[default]
     Element,
 }
 
+/// A line that markers are sought on.
+pub(super) struct Line<'t> {
+    pub(super) text: &'t str,
+    pub(super) begin: usize,
+    pub(super) end: usize,
+    /// What decorates its beginning, or what follows the last end of reasoning on it, and where that begins.
+    pub(super) lead: Option<Lead>,
+    pub(super) from: usize,
+    /// Where its first letter or digit is that is in no tag and no comment, and where the last ends.
+    pub(super) prose: Range<usize>,
+}
+
+impl<'t> Line<'t> {
+    pub(super) fn new(text: &'t str, begin: usize, end: usize) -> Self {
+        let (lead, prose) = (lexer::lead(&text[begin..end]), end..begin);
+        let mut line = Self { text, begin, end, lead, from: begin, prose };
+        if line.marker(begin).is_some() {
+            line.prose = line.prose();
+        }
+        line
+    }
+
+    fn prose(&self) -> Range<usize> {
+        let (mut first, mut last, mut at) = (self.end, self.begin, self.begin);
+        while at < self.end {
+            let rest = &self.text[at..self.end];
+            let marker = rest.starts_with(may_begin).then(|| self.marker_at(at)).flatten();
+            if let Some(marker) = marker {
+                let is_comment = marker.key == COMMENT[0] && !marker.is_end;
+                let comment = is_comment.then(|| rest.find(COMMENT[1]).unwrap_or(rest.len()));
+                at = comment.map_or(marker.end, |length| at + length).max(at + 1);
+                continue;
+            }
+            let Some((c, mut length)) = sign(rest) else { break };
+            if c == '<' {
+                let inner = inner(self.text, at + length, '>', LONGEST);
+                length = inner.map_or(length, |(_, end)| end - at);
+            } else if c.is_alphanumeric() {
+                first = first.min(at);
+                last = at + length;
+            }
+            at += length;
+        }
+        first..last
+    }
+
+    /// The first marker from an offset on.
+    pub(super) fn marker(&self, from: usize) -> Option<Marker> {
+        let from = self.text.ceil_char_boundary(from);
+        let signs = self.text.get(from..self.end)?.match_indices(may_begin);
+        signs.map(|(n, _)| from + n).find_map(|at| self.marker_at(at))
+    }
+
+    fn marker_at(&self, at: usize) -> Option<Marker> {
+        let is_first = self.from == self.begin && self.lead_of(at).is_some();
+        marker(self.text, at, is_first)
+    }
+
+    /// The decoration before an offset, if nothing else stands before it.
+    fn lead_of(&self, at: usize) -> Option<&Lead> {
+        self.lead.as_ref().filter(|lead| self.from + lead.length == at)
+    }
+
+    /// Whether it may be of an operations message, in which markers are text.
+    fn is_json(&self) -> bool {
+        let shown = self.text[self.begin..self.end].trim();
+        let begin = &shown[..shown.floor_char_boundary(NAME)];
+        let begins = begin.starts_with('"') || begin.contains('{');
+        begins && shown.ends_with(['{', '[', '}', ',', '"'])
+    }
+
+    /// Whether a marker is in quotation marks.
+    fn is_quoted(&self, marker: &Marker) -> bool {
+        // In a longer line it would have to be sought for each of them.
+        const LONGEST: usize = 4096;
+        let before = self.text[self.begin..marker.at].trim_end_matches('\\');
+        let mark = before.chars().next_back().filter(|mark| "`\"'".contains(*mark));
+        let after = self.after(marker).trim_start_matches('\\');
+        mark.is_some_and(|mark| {
+            let opens = || before.len() <= LONGEST && before.matches(mark).count() % 2 == 1;
+            after.starts_with(mark) && opens()
+        })
+    }
+
+    fn after(&self, marker: &Marker) -> &str {
+        &self.text[marker.end.min(self.end)..self.end]
+    }
+
+    fn is_last(&self, marker: &Marker) -> bool {
+        self.prose.end <= marker.end || self.is_decorated(marker)
+    }
+
+    fn is_decorated(&self, marker: &Marker) -> bool {
+        self.after(marker).chars().all(decorates)
+    }
+
+    /// Whether no prose stands before a marker, or only a whole operations message.
+    fn is_first(&self, marker: &Marker) -> bool {
+        let before = &self.text[self.begin..marker.at];
+        let ends_message = || before.trim_end().ends_with('}') && !self.is_json();
+        self.lead_of(marker.at).is_some() || self.prose.start >= marker.at || ends_message()
+    }
+
+    /// Whether an opening marker is none but a word; else whether it is one if nothing closes it.
+    pub(super) fn opens(&self, marker: &Marker) -> Option<bool> {
+        let (is_quoted, is_last) = (self.is_quoted(marker), self.is_last(marker));
+        let lead = self.lead_of(marker.at);
+        let lacks = |but| lead.is_none_or(|lead| lead.decoration.exceeds(but));
+        let is_plain = !is_quoted
+            && (!lacks(Decoration::default()) || is_last && !lacks(Decoration::EMPHASIS));
+        if marker.sort == Sort::Element {
+            let is_alone = is_last || marker.is_details();
+            let is_led = lead.is_some() && self.from == self.begin;
+            let is_first = is_led || self.prose.start >= marker.at && !is_quoted;
+            return (is_alone && is_first).then_some(false);
+        }
+        let is_unlike_words = [COMMENT[0], CHANNEL].contains(&&*marker.key);
+        if marker.sort == Sort::Reasoning && is_last && !is_quoted {
+            return Some(true);
+        }
+        let is_one = is_plain
+            || is_last && lead.is_some()
+            || is_unlike_words && !is_quoted && !self.is_json();
+        is_one.then_some(is_plain)
+    }
+
+    /// How much a closing marker says, and where it ends with what decorates it.
+    pub(super) fn closes(&self, marker: &Marker) -> Option<(Strength, usize)> {
+        let after = self.after(marker);
+        let is_last = self.is_last(marker);
+        let is_decorated = self.is_decorated(marker);
+        let end = if is_decorated { self.end.max(marker.end) } else { marker.end };
+        let is_quoted = self.is_quoted(marker);
+        let begin = &self.text[self.begin..marker.at];
+        let is_before_a_tag = || !is_quoted && is_before_a_tag(after) && !self.is_json();
+        if marker.key == COMMENT[0] {
+            let begins = begin.len() < NAME && begin.trim().is_empty();
+            let is_strong = begins || is_last || is_before_a_tag();
+            let strength = if is_strong { Strength::Closes } else { Strength::Weak };
+            return (!is_quoted).then_some((strength, end));
+        }
+        let is_led = self.is_first(marker);
+        if marker.sort == Sort::Element {
+            // Not that of another element, which begins on its line.
+            let is_own = || !begin.to_ascii_lowercase().contains(&format!("<{}", &marker.key[1..]));
+            let begins = is_led && (is_last || marker.is_details());
+            let closes = begins || !is_quoted && is_last && is_own() || is_before_a_tag();
+            return closes.then_some((Strength::Closes, end));
+        }
+        let is_token = || marker.key == CHANNEL && !self.is_json();
+        let strength = match is_quoted {
+            true => (is_last && is_led).then_some(Strength::Closes)?,
+            false if is_led || is_last || is_token() || is_before_a_tag() => Strength::Alone,
+            false => Strength::Weak,
+        };
+        let is_reasoning = marker.sort == Sort::Reasoning;
+        let most = if is_reasoning { Strength::Alone } else { Strength::Closes };
+        Some((strength.min(most), end))
+    }
+}
+
 /// How much a closing marker says where it stands.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Strength {
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Strength {
     /// It may be a word.
     Weak,
     Closes,
@@ -78,224 +244,34 @@ enum Strength {
     Alone,
 }
 
-/// An opening marker that nothing has closed.
-struct Opened {
-    at: usize,
-    length: u16,
-    is_element: bool,
-    /// Whether it is a word if nothing closes it.
-    needs_end: bool,
-}
+impl Marker {
+    fn is_details(&self) -> bool {
+        self.key.ends_with(DETAILS)
+    }
 
-impl Opened {
-    fn mark(&self, text: &str, until: usize) -> Mark {
-        let what = if self.is_element { What::Element } else { What::Reasoning };
-        let line = lead(text, self.at).map_or(self.at, |lead| lead.line);
-        Mark::of(what, line, self.at, self.at + usize::from(self.length)).until(until)
+    /// Whether what follows its end counts as on a line of its own.
+    pub(super) fn ends_line(&self) -> bool {
+        self.sort != Sort::Element || self.is_details()
+    }
+
+    /// Whether that is so of a plain tag even where it closes nothing.
+    pub(super) fn is_of_its_own(&self) -> bool {
+        self.sort == Sort::Reasoning
+    }
+
+    /// Where the next can begin: in a tag there may be another, but the tokens of a template are one marker.
+    pub(super) fn next(&self) -> usize {
+        if self.key == CHANNEL { self.end } else { self.at + 1 }
+    }
+
+    /// Whether it ends all reasoning of its sort, however often that was begun.
+    pub(super) fn ends_all(&self) -> bool {
+        self.key == CHANNEL && self.sort == Sort::Reasoning
     }
 }
 
-/// The opening markers of each key that nothing has closed, and where those are that not even a weak end
-/// has closed.
-type Open = HashMap<String, (Vec<Opened>, Vec<usize>)>;
-
-/// The marks of reasoning and of elements up to `limit`; `marks` are those of commands.
-pub(super) fn find(text: &str, limit: usize, marks: &[Mark]) -> Vec<Mark> {
-    let bytes = &text.as_bytes()[..limit];
-    let bodies = bodies(text, marks);
-    let mut bodies = bodies.iter().peekable();
-    let (mut outside, mut inside) = (Open::new(), Open::new());
-    // Where markers are closed that nothing better closes.
-    let mut otherwise: HashMap<usize, usize> = HashMap::new();
-    let mut found = Vec::new();
-    let (mut line, mut seen, mut last_sign) = (0..0, 0, 0);
-    // Tokens of a template up to there are one marker.
-    let mut tokens = 0;
-    let mut candidates = memchr3_iter(b'<', b'[', b'&', bytes).peekable();
-    let mut others = memchr2_iter(0xe2, b'-', bytes).peekable();
-    loop {
-        let at = match (candidates.peek(), others.peek()) {
-            (Some(at), Some(other)) if at < other => candidates.next(),
-            (_, Some(_)) => others.next(),
-            _ => candidates.next(),
-        };
-        let Some(at) = at else { break };
-        let Some(marker) = marker(text, at).filter(|_| at >= tokens) else { continue };
-        if marker.key == CHANNEL {
-            tokens = marker.end;
-        }
-        while bodies.next_if(|body| body.end <= at).is_some() {
-            keep(text, &mut found, std::mem::take(&mut inside), &otherwise);
-        }
-        let is_inside = bodies.peek().is_some_and(|body| body.contains(&at));
-        let scope = if is_inside { &mut inside } else { &mut outside };
-        if at >= line.end {
-            line = memrchr(b'\n', &bytes[..at]).map_or(0, |n| n + 1)..line_end(text, at) + 1;
-        }
-        if !marker.is_end {
-            if let Some(opened) = begins(text, at, &marker, &line) {
-                let (strong, all) = scope.entry(marker.key).or_default();
-                if !opened.is_element {
-                    all.push(at);
-                }
-                strong.push(opened);
-            }
-            continue;
-        }
-        let Some((strength, end)) = closes(text, at, &marker, &line) else { continue };
-        last_sign = memrchr2(b'[', b'{', &bytes[seen..at]).map_or(last_sign, |n| seen + n);
-        seen = at;
-        let is_last_channel = marker.key == CHANNEL && marker.sort == Sort::Reasoning;
-        let (mut closed, mut is_open) = (0, false);
-        if let Some((strong, all)) = scope.get_mut(&marker.key) {
-            let count = if is_last_channel { usize::MAX } else { 1 };
-            for at in all.drain(all.len().saturating_sub(count)..) {
-                otherwise.insert(at, end);
-            }
-            if strength > Strength::Weak {
-                for opened in strong.drain(strong.len().saturating_sub(count)..) {
-                    closed += 1;
-                    // An element without a bracket asks for nothing.
-                    if !opened.is_element || last_sign > opened.at {
-                        found.push(opened.mark(text, end));
-                    }
-                }
-            }
-            is_open = closed > 0;
-        }
-        // Whether that is a body, or an element around half of a block, is a guess.
-        if is_inside
-            && !is_open
-            && marker.sort == Sort::Element
-            && let Some(opened) = outside.get(&marker.key).and_then(|(strong, _)| strong.last())
-        {
-            otherwise.insert(opened.at, end);
-        }
-        if strength == Strength::Alone {
-            let mark = Mark::of(What::ReasoningEnd, at, at, end);
-            found.push(mark.until(usize::from(is_open)));
-        }
-    }
-    keep(text, &mut found, inside, &otherwise);
-    keep(text, &mut found, outside, &otherwise);
-    found
-}
-
-/// Takes what no strong end has closed.
-fn keep(text: &str, found: &mut Vec<Mark>, open: Open, otherwise: &HashMap<usize, usize>) {
-    for opened in open.into_values().flat_map(|(strong, _)| strong) {
-        let until = otherwise.get(&opened.at).copied().unwrap_or_default();
-        if until > 0 || !opened.needs_end {
-            found.push(opened.mark(text, until));
-        }
-    }
-}
-
-/// Where the bodies of blocks are whose ends are beyond doubt, as far as markers go.
-fn bodies(text: &str, marks: &[Mark]) -> Vec<Range<usize>> {
-    let words = Words::of(text, marks);
-    let mut bodies: Vec<Range<usize>> = Vec::new();
-    for mark in marks.iter().filter(|mark| mark.what == What::Opening) {
-        let Some(closing) = mark.command().closing else { continue };
-        let begin = line_end(text, mark.at);
-        let rest = &text[mark.name_end..begin.max(mark.name_end)];
-        if bodies.last().is_some_and(|body| mark.at < body.end) || rest.contains(closing) {
-            continue;
-        }
-        let class = if mark.is_plain() { PLAIN } else { ALL };
-        let end = match attributes::token(rest).filter(|word| is_word(word)) {
-            Some(word) => words.end(mark.which(), &word, class, begin),
-            None => {
-                let next = marks.get(mark.next[class] as usize);
-                next.filter(|next| next.what == What::Closing).map(|next| next.line)
-            }
-        };
-        bodies.extend(end.map(|end| begin..end));
-    }
-    bodies
-}
-
-/// The opening marker at an offset, if it is no word.
-fn begins(text: &str, at: usize, marker: &Marker, line: &Range<usize>) -> Option<Opened> {
-    let after = &text[marker.end..];
-    let (is_quoted, is_last) = (is_quoted(&text[..at], after), is_last(after));
-    let is_unlike_words = [COMMENT[0], CHANNEL].contains(&&*marker.key);
-    let lead = lead(text, at);
-    let lacks = |but| lead.as_ref().is_none_or(|lead| lead.repairs.decorates_beyond(but));
-    let is_plain =
-        !is_quoted && (!lacks(Repairs::default()) || is_last && !lacks(Repairs::EMPHASIS));
-    let is_one = match marker.sort {
-        Sort::Element => {
-            let is_alone = is_last || marker.key.ends_with(DETAILS);
-            is_alone && lead.is_some_and(|lead| is_line(text, lead.line))
-        }
-        _ => {
-            is_plain
-                || is_last && lead.is_some()
-                || is_unlike_words && !is_quoted && !is_json(text, line)
-        }
-    };
-    let is_element = marker.sort == Sort::Element;
-    let length = u16::try_from(marker.end - at).ok().filter(|_| is_one)?;
-    Some(Opened { at, length, is_element, needs_end: is_element || !is_plain })
-}
-
-/// How much the closing marker at an offset says, and where it ends with what decorates it.
-fn closes(
-    text: &str,
-    at: usize,
-    marker: &Marker,
-    line: &Range<usize>,
-) -> Option<(Strength, usize)> {
-    let after = &text[marker.end..];
-    let behind = after.find(|c: char| c == '\n' || !decorates(c)).unwrap_or(after.len());
-    let is_last = is_last(after);
-    let end = if is_last { marker.end + behind } else { marker.end };
-    let is_quoted = is_quoted(&text[..at], after);
-    let begin = &text[line.start..at];
-    let is_before_a_tag = || !is_quoted && is_before_a_tag(after) && !is_json(text, line);
-    if marker.key == COMMENT[0] {
-        let begins = begin.len() < NAME && begin.trim().is_empty();
-        let is_strong = begins || is_last || is_before_a_tag();
-        let strength = if is_strong { Strength::Closes } else { Strength::Weak };
-        return (!is_quoted).then_some((strength, end));
-    }
-    let lead = lead(text, at);
-    let is_alone = is_last && lead.is_some();
-    if marker.sort == Sort::Element {
-        // Not that of another element, which begins on its line.
-        let is_own = || !begin.to_ascii_lowercase().contains(&format!("<{}", &marker.key[1..]));
-        let begins = lead.is_some() && (is_last || marker.key.ends_with(DETAILS));
-        let closes = begins || !is_quoted && is_last && is_own() || is_before_a_tag();
-        return closes.then_some((Strength::Closes, end));
-    }
-    let is_token = || marker.key == CHANNEL && !is_json(text, line);
-    let strength = match is_quoted {
-        true => is_alone.then_some(Strength::Closes)?,
-        false if lead.is_some() || is_last || is_token() || is_before_a_tag() => Strength::Alone,
-        false => Strength::Weak,
-    };
-    let most = if marker.sort == Sort::Reasoning { Strength::Alone } else { Strength::Closes };
-    Some((strength.min(most), end))
-}
-
-/// Whether a marker between these texts is in quotation marks.
-fn is_quoted(before: &str, after: &str) -> bool {
-    let mark = before.trim_end_matches('\\').chars().next_back();
-    let mark = mark.filter(|mark| "`\"'".contains(*mark));
-    mark.is_some_and(|mark| after.trim_start_matches('\\').starts_with(mark))
-}
-
-fn is_line(text: &str, at: usize) -> bool {
-    at == 0 || text.as_bytes()[at - 1] == b'\n'
-}
-
-/// Whether a line may be of a message, in which markers are text.
-fn is_json(text: &str, line: &Range<usize>) -> bool {
-    let shown = text[line.start..line.end.min(text.len())].trim();
-    let begin = &shown[..shown.floor_char_boundary(NAME)];
-    let begins = begin.starts_with('"') || begin.contains('{');
-    begins && shown.ends_with(['{', '[', '}', ',', '"'])
+fn may_begin(c: char) -> bool {
+    matches!(c, '<' | '[' | '&' | '-' | ']' | '◁' | '‹' | '〈' | '⟨' | '＜' | '［')
 }
 
 /// Whether a sign behind a marker on its line says nothing.
@@ -303,32 +279,16 @@ fn decorates(c: char) -> bool {
     c.is_whitespace() || is_zero_width(c) || "*_`~\\".contains(c)
 }
 
-fn is_last(after: &str) -> bool {
-    let after = after.trim_start_matches(|c: char| c != '\n' && decorates(c));
-    after.is_empty() || after.starts_with('\n')
-}
-
 /// Whether a tag, a message or another marker of reasoning follows on the line.
 fn is_before_a_tag(after: &str) -> bool {
-    let is_blank = |c: char| c != '\n' && (c.is_whitespace() || is_zero_width(c));
+    let is_blank = |c: char| c.is_whitespace() || is_zero_width(c);
     let after = after[..after.floor_char_boundary(2 * NAME)].trim_start_matches(is_blank);
     let tag = after.trim_start_matches(|c| is_blank(c) || "*_`#>-\\".contains(c));
-    tag.strip_prefix('[').and_then(name).is_some()
+    let inner = tag.strip_prefix('[').map(|inner| inner.trim_start_matches(['/', '\\', ' ']));
+    inner.is_some_and(|inner| inner.starts_with(|c: char| c.is_ascii_alphabetic()))
+        || tag.strip_prefix('[').and_then(name).is_some()
         || tag.starts_with('{')
-        || marker(after, 0).is_some_and(|marker| marker.sort == Sort::Reasoning)
-}
-
-/// Whether a text ends with a marker that closes reasoning: a tag behind it is as good as on a line of its
-/// own.
-pub(super) fn ends_with_one(text: &str) -> bool {
-    let from = text.floor_char_boundary(text.len().saturating_sub(NAME + 16));
-    let signs = text[from..].rmatch_indices(['<', '&', '‹', '[', '◁']).map(|(at, _)| from + at);
-    signs.take(4).any(|at| {
-        marker(text, at).is_some_and(|marker| {
-            let is_one = marker.sort != Sort::Element || marker.key.ends_with(DETAILS);
-            marker.is_end && marker.end == text.len() && is_one
-        })
-    })
+        || marker(after, 0, false).is_some_and(|marker| marker.sort == Sort::Reasoning)
 }
 
 /// The form of what closes reasoning, by the text of its opening marker.
@@ -342,26 +302,37 @@ pub(super) fn end_of(begin: &str) -> String {
     if begin.contains("begin") {
         return begin.replacen("begin", "end", 1);
     }
-    let inner = OPENS.iter().find_map(|open| begin.strip_prefix(open)).unwrap_or(begin);
-    let inner = inner.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
-    let name = inner.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or(inner);
+    let name: String = begin.chars().filter(char::is_ascii_alphanumeric).collect();
     match begin.chars().next() {
         Some('[') => format!("[/{name}]"),
         Some('◁') => format!("◁/{name}▷"),
-        _ => format!("</{name}>"),
+        _ => format!("</{}>", name.strip_prefix("lt").unwrap_or(&name)),
     }
 }
 
 /// The marker at an offset.
-fn marker(text: &str, at: usize) -> Option<Marker> {
+fn marker(text: &str, at: usize, is_first: bool) -> Option<Marker> {
     let rest = &text[at..];
-    for (sign, is_end) in COMMENT.into_iter().zip([false, true]) {
+    let found = |key: &str, is_end, length, sort| {
+        Some(Marker { key: key.to_owned(), is_end, at, end: at + length, sort })
+    };
+    for (sign, is_end) in VERBATIM.into_iter().zip([false, true]) {
         if rest.starts_with(sign) {
-            let key = COMMENT[0].to_owned();
-            return Some(Marker { key, is_end, end: at + sign.len(), sort: Sort::Paired });
+            return found(VERBATIM[0], is_end, sign.len(), Sort::Element);
         }
     }
-    rest.starts_with("<|").then(|| channel(rest, at)).flatten().or_else(|| tag(text, at))
+    for (sign, is_end) in THOUGHT.into_iter().zip([false, true]) {
+        if let Some(inner) = behind(rest, sign) {
+            let word = if is_end { inner } else { inner.trim_start_matches(char::is_alphanumeric) };
+            return found(THOUGHT[0], is_end, rest.len() - word.len(), Sort::Reasoning);
+        }
+    }
+    for (sign, is_end) in COMMENT.into_iter().zip([false, true]) {
+        if rest.starts_with(sign) {
+            return found(COMMENT[0], is_end, sign.len(), Sort::Paired);
+        }
+    }
+    rest.starts_with("<|").then(|| channel(rest, at)).flatten().or_else(|| tag(text, at, is_first))
 }
 
 /// The text behind a token of a template, in any case.
@@ -375,7 +346,7 @@ fn channel(text: &str, at: usize) -> Option<Marker> {
     let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let marker = |rest: &str, is_end, sort| {
         let end = at + text.len() - rest.len();
-        Some(Marker { key: CHANNEL.to_owned(), is_end, end, sort })
+        Some(Marker { key: CHANNEL.to_owned(), is_end, at, end, sort })
     };
     let ended = behind(text, END);
     let started = ended.map_or(text, str::trim_start);
@@ -397,54 +368,141 @@ fn channel(text: &str, at: usize) -> Option<Marker> {
     }
 }
 
-/// The tag of an element at an offset, or a marker that is written like one.
-fn tag(text: &str, at: usize) -> Option<Marker> {
-    let rest = &text[at..];
-    let which = OPENS.iter().position(|open| rest.starts_with(open))?;
-    let inner = &rest[OPENS[which].len()..];
-    let is_blank = |c: char| matches!(c, ' ' | '\t' | '\\' | '|' | '｜') || is_zero_width(c);
-    let word = inner.trim_start_matches(is_blank);
+/// The first sign of a text as it is meant, with its length as it is written: an entity is what it stands for,
+/// and signs that are as wide as an ideograph are the usual ones.
+fn sign(text: &str) -> Option<(char, usize)> {
+    const ENTITY: usize = 10;
+    let c = text.chars().next()?;
+    let entity = (c == '&').then(|| &text[1..text.floor_char_boundary(ENTITY)]);
+    if let Some((name, _)) = entity.and_then(|entity| entity.split_once(';')) {
+        let number = name.strip_prefix('#').and_then(|number| {
+            let hex = number.strip_prefix(['x', 'X']);
+            hex.map_or_else(|| number.parse().ok(), |hex| u32::from_str_radix(hex, 16).ok())
+        });
+        let named = ENTITIES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        let meant = number.and_then(char::from_u32).or(named.map(|(_, c)| *c));
+        if let Some(meant) = meant {
+            return Some((meant, name.len() + 2));
+        }
+    }
+    let meant = match c {
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
+        '‹' | '〈' | '⟨' => '<',
+        '›' | '〉' | '⟩' => '>',
+        '\u{a0}' => ' ',
+        c => c,
+    };
+    Some((meant, c.len_utf8()))
+}
+
+/// Whether a name begins with the next sign of a tag, or has begun, or may still begin.
+fn is_named_so_far(named: &mut bool, c: char) -> bool {
+    *named |= c.is_alphabetic() || c == '_';
+    *named || c.is_whitespace() || is_zero_width(c) || "/\\|".contains(c)
+}
+
+/// What stands in a tag up to its closing sign, as it is meant, and where the tag ends. In quotation marks
+/// that sign is none, unless they never end.
+fn inner(text: &str, at: usize, closing: char, longest: usize) -> Option<(String, usize)> {
+    let (mut inner, mut end, mut quote, mut first) = (String::new(), at, None, None);
+    let mut named = false;
+    loop {
+        let next = sign(&text[end..]).filter(|(c, _)| *c != '\n' && inner.len() < longest);
+        let Some((c, length)) = next else { break };
+        end += length;
+        // What has no name is none, and most signs in a line are of no tag.
+        let is_named = is_named_so_far(&mut named, c);
+        if !is_named || longest == LONGEST && quote.is_none() && c == '<' {
+            return None;
+        }
+        if c == closing {
+            if quote.is_none() {
+                return Some((inner, end));
+            }
+            first = first.or(Some((inner.len(), end)));
+        } else if quote == Some(c) {
+            quote = None;
+        } else if quote.is_none() && "\"'".contains(c) && inner.ends_with('=') {
+            quote = Some(c);
+        }
+        if !is_zero_width(c) {
+            inner.push(c);
+        }
+    }
+    let (length, end) = first?;
+    inner.truncate(length);
+    Some((inner, end))
+}
+
+/// The first of the names of reasoning that a name is another form of, and whether a word in it says that
+/// it begins or ends.
+fn known(name: &str) -> Option<(&'static str, bool)> {
+    const WORDS: [(&str, bool); 3] = [("begin", false), ("start", false), ("end", true)];
+    let name = name.rsplit(':').next().unwrap_or(name);
+    let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    let letters = letters.to_ascii_lowercase();
+    let find = |name: &str| NAMES.iter().find(|(known, _)| *known == name).map(|known| known.1);
+    let forms = [Some(letters.as_str()), letters.strip_prefix("ant")];
+    forms.into_iter().flatten().find_map(|name| {
+        let directed = || {
+            WORDS.iter().find_map(|(word, is_end)| {
+                let behind = name.strip_prefix(word);
+                let behind = behind.map(|rest| rest.strip_prefix("of").unwrap_or(rest));
+                let before = name.strip_suffix(word);
+                let first = behind.and_then(find).or_else(|| before.and_then(find));
+                first.map(|first| (first, *is_end))
+            })
+        };
+        find(name).map(|first| (first, false)).or_else(directed)
+    })
+}
+
+/// The tag of an element at an offset, or a marker that is written like one. One that is the first of its
+/// line may be of any length.
+fn tag(text: &str, at: usize, is_first: bool) -> Option<Marker> {
+    let (style, length) = sign(&text[at..])?;
+    let closing = match style {
+        '<' => '>',
+        '[' => ']',
+        '◁' => '▷',
+        _ => return None,
+    };
+    let is_element = style == '<';
+    let longest = if is_first && is_element { usize::MAX } else { LONGEST };
+    let (inner, end) = inner(text, at + length, closing, longest)?;
+    let is_blank = |c: char| c.is_whitespace() || matches!(c, '\\' | '|');
+    let word = inner.trim_matches(is_blank);
     let (is_slash, word) = match word.strip_prefix('/') {
         Some(word) => (true, word.trim_start_matches(is_blank)),
         None => (false, word),
     };
-    // Blanks without an end are of no tag.
-    if inner.len() - word.len() > NAME || !word.starts_with(|c: char| c.is_ascii_alphabetic()) {
+    if !word.starts_with(|c: char| c.is_alphabetic() || c == '_') {
         return None;
     }
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_-:.\\▁".contains(c);
-    let length = word.find(|c| !is_of_name(c)).filter(|length| *length <= NAME)?;
-    let letters = word[..length].chars().filter(char::is_ascii_alphanumeric);
-    let written: String = letters.map(|c| c.to_ascii_lowercase()).collect();
-    let (begun, ended) = (written.strip_prefix("beginof"), written.strip_prefix("endof"));
-    let name = begun.or(ended).filter(|name| !name.is_empty()).unwrap_or(&written);
-    let is_end = is_slash || ended.is_some();
-    let rest = word[length..].trim_start_matches(is_blank);
-    let is_element = which < 3;
-    let ends = |at: usize| {
-        let signs = if is_element { &CLOSES[..3] } else { &CLOSES[which..=which] };
-        signs.iter().find(|sign| rest[at..].starts_with(**sign))
-    };
-    let longest = if is_element { LONGEST } else { 1 };
-    let mut signs = rest.char_indices().take(longest);
-    let (close, _) = signs.find(|(at, c)| *c == '\n' || ends(*at).is_some())?;
-    let end = text.len() - rest.len() + close + ends(close)?.len();
-    let given = rest[..close].trim_matches(is_blank);
-    let known = NAMES.iter().find(|(known, _)| *known == name).map(|(_, first)| *first);
-    let is_hidden = is_element && name == DETAILS && given.contains("reasoning");
-    let is_said = given.is_empty() || given.contains('=');
-    let (key, sort) = match known {
-        Some(first) if is_said => (first, Sort::Reasoning),
-        None if is_hidden && !is_end => (name, Sort::Paired),
-        None if is_element => (name, Sort::Element),
-        _ => return None,
-    };
-    let is_whole = !is_end || given.is_empty();
+    let is_of_name = |c: char| !c.is_whitespace() && c != '/';
+    let length = word.find(|c| !is_of_name(c)).unwrap_or(word.len());
+    let (name, given) = (&word[..length], word[length..].trim_matches(is_blank));
+    let whole = || (!given.contains('=')).then(|| known(word)).flatten();
+    let found =
+        known(name).map(|found| (found, given)).or_else(|| whole().map(|found| (found, "")));
+    let is_end = is_slash || found.is_some_and(|((_, is_end), _)| is_end);
     // `[a](b)` is a link, and `<a/>` encloses nothing.
     let is_link = !is_element && text[end..].starts_with('(');
-    if !is_whole || is_link || given.ends_with('/') {
+    if is_link || !is_end && given.ends_with('/') {
         return None;
     }
-    let style = ["<", "<", "<", "[", "◁"][which];
-    Some(Marker { key: format!("{style}{key}"), is_end, end, sort })
+    let is_details = is_element && name.eq_ignore_ascii_case(DETAILS);
+    let is_hidden = is_details && given.contains("reasoning");
+    let (name, sort) = match found {
+        Some(((first, _), given)) if is_end || given.is_empty() || given.contains('=') => {
+            (first.to_owned(), Sort::Reasoning)
+        }
+        Some(((first, _), _)) if is_element => (first.to_owned(), Sort::Element),
+        None if is_element => {
+            let name = name.trim_end_matches(is_blank).to_lowercase();
+            (name, if is_hidden && !is_end { Sort::Paired } else { Sort::Element })
+        }
+        _ => return None,
+    };
+    Some(Marker { key: format!("{style}{name}"), is_end, at, end, sort })
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::support::Base;
 
 /// The markers of reasoning whose end counts without its beginning.
-const MARKERS: [(&str, &str); 27] = [
+const MARKERS: [(&str, &str); 40] = [
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
     ("<thought>", "</thought>"),
@@ -31,6 +31,19 @@ const MARKERS: [(&str, &str); 27] = [
     ("◁analysis▷", "◁/analysis▷"),
     ("◁scratchpad▷", "◁/scratchpad▷"),
     ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<antThinking>", "</antThinking>"),
+    ("<seed:think>", "</seed:think>"),
+    ("<think>", "</think/>"),
+    ("<think>", "</think id=\"1\">"),
+    ("&#60;think&#62;", "&#x3c;/think&#x3E;"),
+    ("＜think＞", "＜／think＞"),
+    ("<th\u{200b}ink>", "</thi\u{200d}nk>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<|thinking_start|>", "<|thinking_end|>"),
+    ("<|thought_begin|>", "<|thought_end|>"),
+    ("<|begin_thought|>", "<|end_thought|>"),
+    ("[BEGIN_THINK]", "[END_THINK]"),
+    ("<|channel>thought\n", "<channel|>"),
     ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),
     (
         "<|start|>assistant<|channel|>analysis<|message|>",
@@ -50,7 +63,7 @@ const ELEMENTS: [(&str, &str); 5] = [
     ("<response>", "</response>"),
     ("<plan step=\"1\" draft>", "</plan>"),
     ("<details>", "</details>"),
-    ("<antThinking>", "</antThinking>"),
+    ("<план>", "</план>"),
 ];
 
 /// A dialect: how it asks for files, and for the end if all is well.
@@ -315,5 +328,130 @@ fn what_ends_nowhere_is_no_way_around_the_end_of_reasoning() {
     for marker in ["<think>x</think>", "<!--x-->", "<plan>\n[x]\n</plan>", "[/think]"] {
         let reply = message.replacen(",\n", &format!(",\n{marker}\n"), 1);
         assert_eq!(made(&reply), [] as [&str; 0], "{reply}");
+    }
+}
+
+#[test]
+fn a_body_with_an_end_of_reasoning_is_certain_only_without_another_opening_tag() {
+    let bad = tags(&["bad"]);
+    for end in ["</think>", "<|channel|>final<|message|>"] {
+        for opening in [
+            "**[CREATE_FILE path=\"good.py\"]**",
+            "# [CREATE_FILE path=\"good.py\"]",
+            "- [CREATE_FILE path=\"good.py\"]",
+            "`[CREATE_FILE path=\"good.py\"]`",
+            "\\[CREATE\\_FILE path=\"good.py\"\\]",
+            "[create_file path=\"good.py\"]",
+            "[CREATE_FILE path=\"good.py\"] as I said",
+            "[CREATE_\nFILE path=\"good.py\"]",
+        ] {
+            let draft = format!("[CREATE_FILE path=\"a.py\"]\nbut no.\n{end}\n{opening}\nx = 1\n");
+            for close in ["[/CREATE_FILE]\n", "**[/CREATE_FILE]**\n", ""] {
+                let files = made(&format!("{bad}{draft}{close}"));
+                let is_made = |file: &&str| files.contains(&(*file).to_owned());
+                assert!(!["bad", "a.py"].iter().any(is_made), "{draft}{close}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_skipped_may_end_reasoning() {
+    let bad = tags(&["bad"]);
+    for skipped in [
+        "[OK] RUN_COMMAND: x\nOutput:\nfine\n</think>\n\nSo.\n",
+        "[OK] RUN_COMMAND: x\n  fine\n  </think>\n\nSo.\n",
+        "--- a.txt ---\n</think>\n--- end a.txt ---\n",
+        "<<<<<<< SEARCH\n</think>\n=======\n>>>>>>> REPLACE\n",
+        "<!--\n</think>\n-->\n",
+        "<!--\n[CREATE_FILE path=\"a\"]\n</think>\n[/CREATE_FILE]\n-->\n",
+        "<plan>\n[CREATE_FILE path=\"a\"]\n</think>\n[/CREATE_FILE]\n</plan>\n",
+        "[WRITE_FILE path=\"a\"]\n</think>\n[/WRITE_FILE]\n",
+        "[CREAT_FILE path=\"a\"]\n</think>\n[/CREAT_FILE]\n",
+        "[FROBNICATE]\n</think>\n[/FROBNICATE]\n",
+        "[CREATE_FILE pth=\"a\"]\n</think>\n[/CREATE_FILE]\n",
+        "[CREATE_FILE path=\"../a\"]\n</think>\n[/CREATE_FILE]\n",
+        "[RUN_COMMAND]\n\n</think>\n[/RUN_COMMAND\n",
+    ] {
+        assert_eq!(made(&format!("{bad}{skipped}")), [] as [&str; 0], "{skipped}");
+        let message = format!("{}{skipped}", operations(&["bad"]));
+        assert_eq!(made(&message), [] as [&str; 0], "{message}");
+    }
+}
+
+#[test]
+fn what_begins_in_what_is_skipped_ends_where_it_ends() {
+    let (bad, good) = (tags(&["bad"]), tags(&["good"]));
+    for (reply, files) in [
+        (format!("<think>\n<plan>\n</think>\n{bad}</plan>\n{good}"), &["good"][..]),
+        (format!("<think>\n<reasoning>\n</think>\n{bad}</reasoning>\n{good}"), &["good"]),
+        (format!("<think>\n<reasoning>\n</think>\n{good}"), &["good"]),
+        (format!("<plan>\n<x>\n</plan>\n{bad}</x>\n{good}"), &["good"]),
+        (format!("[OK] RUN_COMMAND: x\n  <plan>\n{bad}</plan>\n{good}"), &["good"]),
+        (format!("[FROBNICATE]\n<plan>\n[/FROBNICATE]\n{bad}</plan>\n{good}"), &["good"]),
+    ] {
+        assert_eq!(made(&reply), files, "{reply}");
+    }
+}
+
+#[test]
+fn an_end_of_reasoning_counts_with_signs_and_tags_around_it() {
+    let (bad, good) = (tags(&["bad"]), tags(&["good"]));
+    for end in [
+        "So.</think>.",
+        "</think>:",
+        "</think> <!-- x -->",
+        "</think><br>",
+        "</think></p>",
+        "So. </think> ✅",
+        "(</think>)",
+        "<p></p></think> Sure",
+        "'So'</think>'",
+        "&nbsp;</think> Sure",
+        "<br/></think> Sure",
+    ] {
+        let lost = format!("{bad}{end}\n{good}");
+        assert_eq!(made(&lost), ["good"], "{lost}");
+    }
+    let message = operations(&["bad"]);
+    assert_eq!(made(&format!("{}</think> Sure\n", message.trim_end())), [] as [&str; 0]);
+    for begin in ["Okay. <think>", "Okay. <think>.", "- <think>", "Okay. [THINK]"] {
+        assert_eq!(made(&format!("{begin}\n{bad}")), [] as [&str; 0], "{begin}");
+        assert_eq!(made(&format!("{begin}\n{bad}</think>\n{bad}[/THINK]\n")), [] as [&str; 0]);
+    }
+}
+
+#[test]
+fn any_tag_at_the_beginning_of_a_line_may_be_of_an_element() {
+    let (bad, good) = (tags(&["bad"]), tags(&["good"]));
+    let long = "x".repeat(500);
+    for (begin, end) in [
+        ("<thought process>", "</thought process>"),
+        ("<a><b>", "</b></a>"),
+        ("<![CDATA[", "]]>"),
+        ("<план>", "</план>"),
+        ("<plan title=\"a > b\">", "</plan>"),
+        ("<plan title=\"it's>", "</plan>"),
+        ("<plan> <!-- a draft -->", "</plan>"),
+        ("<!-- a --><plan>", "</plan>"),
+        ("<my.plan-2>", "</my.plan-2>"),
+        ("<plan />x\n<plan>", "</plan>"),
+        (&format!("<plan title=\"{long}\">"), "</plan>"),
+        (&format!("<{long}>"), &format!("</{long}>")),
+    ] {
+        let reply = format!("{begin}\n{bad}{end}\n{good}");
+        assert_eq!(made(&reply), ["good"], "{reply}");
+    }
+}
+
+#[test]
+fn behind_an_end_that_ends_nothing_only_a_plain_tag_counts() {
+    for end in ["-->", "<|end|>", "[/THINK]", "</think>", "</details>"] {
+        for tag in ["> [DELETE_FILE path=\"a\"]", "**[DELETE_FILE path=\"a\"]**"] {
+            for between in ["", " "] {
+                let reply = format!("{end}{between}{tag}\n");
+                assert_eq!(made(&reply), [] as [&str; 0], "{reply}");
+            }
+        }
     }
 }

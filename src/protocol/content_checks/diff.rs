@@ -1,0 +1,208 @@
+//! Diffs, lines of diffs and conflict markers where the content of a file belongs. Pure.
+
+use std::collections::HashSet;
+
+use crate::protocol::mistake::{Problem, brief};
+use crate::protocol::{Mistake, Warning, WarningSort};
+
+/// A warning about a text that is kept, or why it is refused.
+pub(in crate::protocol) type Checked = Result<Option<Warning>, Problem>;
+
+/// Checks code that is the whole content of a file, or a part of one without the text that it replaces; `of` is
+/// its name.
+pub(in crate::protocol) fn check_content(text: &str, of: &str, is_part: bool) -> Checked {
+    refuse_diff(text, of)?;
+    refuse_conflict(text, of)?;
+    check_signs(text, of, |added, lines| is_part || added == lines)
+}
+
+/// Checks code that replaces `old`.
+pub(in crate::protocol) fn check_replacement(old: &str, new: &str, of: &str) -> Checked {
+    if all_signed(old).is_some() {
+        return Ok(None);
+    }
+    refuse_diff(new, of)?;
+    if !has_conflict(old) {
+        refuse_conflict(new, of)?;
+    }
+    if let Some((_, line)) = diff_line(new, old.as_bytes()) {
+        let phrase = format!(
+            "`{}` in {of} is a line of a diff: send the lines as they are to be, without signs before them",
+            brief(line)
+        );
+        return Err(Problem::new(Mistake::Diff, phrase));
+    }
+    check_signs(new, of, |_, _| added(old).0 == 0)
+}
+
+/// Refuses a text that is a diff.
+pub(in crate::protocol) fn refuse_diff(text: &str, of: &str) -> Result<(), Problem> {
+    if !is_diff(text) {
+        return Ok(());
+    }
+    let phrase = format!(
+        "{of} is a diff: send the lines as they are to be, without the others and without signs before them (a file that is to contain a diff has a name in .diff or .patch, or a folder patches)"
+    );
+    Err(Problem::new(Mistake::Diff, phrase))
+}
+
+/// Refuses a text with the markers of a merge conflict.
+pub(in crate::protocol) fn refuse_conflict(text: &str, of: &str) -> Result<(), Problem> {
+    if !has_conflict(text) {
+        return Ok(());
+    }
+    let phrase = format!(
+        "{of} contains conflict markers (<<<<<<<, =======, >>>>>>>): send the lines as they are to be"
+    );
+    Err(Problem::new(Mistake::ConflictMarkers, phrase))
+}
+
+/// Refuses the lines of a diff with context, and warns of signs that are kept. `is_told` says whether lines with a
+/// `+` are worth a warning, by their number and that of all lines.
+pub(in crate::protocol) fn check_signs(
+    text: &str,
+    of: &str,
+    is_told: impl Fn(usize, usize) -> bool,
+) -> Checked {
+    let (added, lines) = added(text);
+    let text = match all_signed(text) {
+        Some(Signs::WithContext) => {
+            let phrase = format!(
+                "each line of {of} begins with -, + or a blank, as in a diff: send the lines as they are to be, without signs before them (or write them with a command, if the file is to contain lines like these)"
+            );
+            return Err(Problem::new(Mistake::Diff, phrase));
+        }
+        Some(Signs::Only) => format!(
+            "each line of {of} begins with + or -, as in a diff; the signs were kept as content"
+        ),
+        None if added == 0 || !is_told(added, lines) => return Ok(None),
+        None => {
+            let which = match added {
+                _ if added == lines => "each line".to_owned(),
+                1 => "a line".to_owned(),
+                _ => format!("{added} lines"),
+            };
+            let verb = if added == lines || added == 1 { "begins" } else { "begin" };
+            format!(
+                "{which} of {of} {verb} with +, as in a diff; the signs were kept as content: send the lines without them if the file has none"
+            )
+        }
+    };
+    Ok(Some(Warning::new(WarningSort::SignsKept, text)))
+}
+
+/// Whether a text is a diff from its beginning.
+pub(in crate::protocol) fn is_diff(text: &str) -> bool {
+    let is_said = |line: &&str| {
+        !line.trim().is_empty() && !line.starts_with("Index: ") && !line.starts_with("=======")
+    };
+    let mut lines = text.lines().filter(is_said);
+    let Some(first) = lines.next() else { return false };
+    let is_head = ["diff --git ", "*** Begin Patch"].iter().any(|head| first.starts_with(head));
+    is_head
+        || is_hunk(first)
+        || first.starts_with("--- ")
+            && lines.next().is_some_and(|line| line.starts_with("+++ "))
+            && lines.next().is_some_and(is_hunk)
+}
+
+fn is_hunk(line: &str) -> bool {
+    let Some(inner) = line.strip_prefix("@@ -") else { return false };
+    inner.starts_with(|c: char| c.is_ascii_digit())
+        && inner.split_once(" +").is_some_and(|(_, rest)| rest.contains(" @@"))
+}
+
+/// Whether a text contains the markers of a merge conflict, in their order.
+fn has_conflict(text: &str) -> bool {
+    const MARKERS: [&str; 3] = ["<<<<<<<", "=======", ">>>>>>>"];
+    if memchr::memmem::find(text.as_bytes(), MARKERS[0].as_bytes()).is_none() {
+        return false;
+    }
+    let is = |marker: &str, line: &str| {
+        let rest = line.strip_prefix(marker);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\r']))
+    };
+    let mut lines = text.lines();
+    MARKERS.iter().all(|marker| lines.any(|line| is(marker, line)))
+}
+
+enum Signs {
+    /// There are lines with the blank that a diff has before context.
+    WithContext,
+    Only,
+}
+
+/// The signs before the lines of a text that all begin as in a diff, some with `-` and some with `+`.
+fn all_signed(text: &str) -> Option<Signs> {
+    let (mut removed, mut added, mut context) = (false, false, false);
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        match line.as_bytes()[0] {
+            _ if line.starts_with("---") || line.starts_with("+++") => return None,
+            b'-' => removed = true,
+            b'+' => added = true,
+            b' ' => context = true,
+            _ => return None,
+        }
+    }
+    let signs = if context { Signs::WithContext } else { Signs::Only };
+    (removed && added).then_some(signs)
+}
+
+/// How many lines of a text begin with a `+`, and how many are not blank.
+fn added(text: &str) -> (usize, usize) {
+    let is_added =
+        |line: &&str| line.starts_with('+') && !line.starts_with("++") && !line.starts_with("+=");
+    let filled = text.lines().filter(|line| !line.trim().is_empty());
+    filled.fold((0, 0), |(some, all), line| (some + usize::from(is_added(&line)), all + 1))
+}
+
+/// The first line of `new` that only a diff to `replaced` has, with its number from 1: a `-` before a line
+/// that is replaced, or one more blank before it, beside lines with a `+` or a `-`.
+pub fn diff_line<'a>(new: &'a str, replaced: &[u8]) -> Option<(usize, &'a str)> {
+    let has_added = new.lines().any(|line| line.starts_with('+'));
+    if !has_added && !new.lines().any(|line| line.starts_with('-')) {
+        return None;
+    }
+    let lines = replaced.split(|b| *b == b'\n').map(<[u8]>::trim_ascii_end);
+    let lines: HashSet<&[u8]> = lines.filter(|line| !line.is_empty()).collect();
+    if lines.iter().any(|line| line.starts_with(b"+")) {
+        return None;
+    }
+    let is_of_diff = |line: &str| {
+        let Some(sign) = line.chars().next().filter(|c| matches!(c, '-' | ' ')) else {
+            return false;
+        };
+        let rest = &line[1..];
+        // A bare minus before a number is code.
+        (sign == ' ' || has_added || rest.starts_with([' ', '\t']))
+            && rest.contains(char::is_alphanumeric)
+            && lines.contains(rest.as_bytes())
+            && !lines.contains(line.as_bytes())
+    };
+    let found = new.lines().enumerate().find(|(_, line)| is_of_diff(line.trim_end()));
+    found.map(|(n, line)| (n + 1, line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_a_diff_are_told_by_what_they_replace() {
+        for (new, old, line) in [
+            ("-    a\n+    b\n", "    a\n", Some(1)),
+            ("def f():\n-    a\n+    b\n", "def f():\n    a\n", Some(2)),
+            ("     a\n+    z\n     b\n", "    a\n    b\n", Some(1)),
+            ("-    a\n", "    a\n", Some(1)),
+            ("-1\n", "1\n", None),
+            ("- a\n- b\n", "a\nb\n", None),
+            ("     a\n     b\n", "    a\n    b\n", None),
+            ("+ a\n-b\n", "+ c\nb\n", None),
+            ("+    x\n", "    a\n", None),
+            ("", "", None),
+        ] {
+            assert_eq!(diff_line(new, old.as_bytes()).map(|found| found.0), line, "{new:?}");
+        }
+        assert_eq!(added("+a\n\n+\n++b\n c\n"), (2, 4));
+    }
+}

@@ -1,0 +1,134 @@
+//! Fences around a text: removed with a warning if one encloses a whole file or command. Otherwise they are
+//! kept with a warning, or the text is refused. Pure.
+
+use crate::protocol::mistake::{Problem, brief};
+use crate::protocol::{Mistake, Warning, WarningSort};
+
+/// What the fence contains that a text of code is, with a warning; None if the text is not in a fence. `of`
+/// names the text.
+pub(in crate::protocol) fn strip<'a>(
+    text: &'a str,
+    of: &str,
+    warnings: &mut Vec<Warning>,
+) -> Result<Option<&'a str>, Problem> {
+    match Fence::around(text) {
+        Fence::None => Ok(None),
+        Fence::Around(inner) => {
+            let text = format!("the fence around {of} was removed: send it without one");
+            warnings.push(Warning::new(WarningSort::FenceTakenOff, text));
+            Ok(Some(inner))
+        }
+        Fence::Several(fence) => {
+            let phrase = format!(
+                "{of} begins and ends with a fence ({fence}) and contains another end of one, so what it encloses is not clear: send it without the fence around it"
+            );
+            Err(Problem::new(Mistake::FenceUnclear, phrase))
+        }
+    }
+}
+
+/// A text without the fence around all of it.
+pub(in crate::protocol) fn inside(text: &str) -> &str {
+    match Fence::around(text.trim_end()) {
+        Fence::Around(inner) => inner,
+        _ => text,
+    }
+}
+
+/// Refuses a fence around all of the text `of` that replaces a part of a file of code: in a comment it may be
+/// meant. It is meant if that part has one, too, or if it is indented.
+pub(in crate::protocol) fn refuse_around_part(
+    old: &str,
+    new: &str,
+    of: &str,
+) -> Result<(), Problem> {
+    let is_fenced = new.starts_with(['`', '~']) && !matches!(Fence::around(new), Fence::None);
+    if !is_fenced || old.lines().any(|line| fence_of(line).is_some()) {
+        return Ok(());
+    }
+    let first = brief(new.lines().next().unwrap_or_default().trim());
+    let phrase = format!(
+        "{of} begins with a fence (`{first}`) and ends with one, so whether the file is to contain that fence is not clear: send the text without it, or, if the file is to contain it, with a line of the file above or below it in both texts"
+    );
+    Err(Problem::new(Mistake::FenceUnclear, phrase))
+}
+
+/// A warning about a fence that begins or ends a text of code without enclosing it. The text begins on line
+/// `first` of its whole, which is `whose`.
+pub(in crate::protocol) fn warn_kept(text: &str, first: usize, whose: &str) -> Option<Warning> {
+    let (begin, inner) = (text.len() - text.trim_start().len(), text.trim());
+    let last = inner.rfind('\n').map_or(0, |n| n + 1);
+    let ends = [0, last].map(|at| (begin + at, inner[at..].lines().next().unwrap_or_default()));
+    let (at, shown) = ends.into_iter().find(|(_, end)| fence_of(end).is_some())?;
+    let line = first + memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count();
+    let text = format!(
+        "line {line}{whose} `{}` looks like a fence around the body, but the fence is not its first and its last line; it was kept",
+        brief(shown)
+    );
+    Some(Warning::new(WarningSort::FenceKept, text))
+}
+
+/// The fence that a line opens: three or more of a sign, with no more backticks behind.
+pub(in crate::protocol) fn fence_of(line: &str) -> Option<&str> {
+    let line = line.trim();
+    let sign = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let length = line.len() - line.trim_start_matches(sign).len();
+    (length >= 3 && !line[length..].contains('`')).then(|| &line[..length])
+}
+
+/// The fence that a text begins and ends with.
+enum Fence<'a> {
+    None,
+    /// One, and what it contains.
+    Around(&'a str),
+    /// Perhaps several.
+    Several(&'a str),
+}
+
+impl<'a> Fence<'a> {
+    fn around(text: &'a str) -> Self {
+        let text = text.strip_suffix('\n').unwrap_or(text);
+        let Some((first, rest)) = text.split_once('\n') else { return Self::None };
+        let Some(fence) = fence_of(first) else { return Self::None };
+        let (inner, last) = match rest.rsplit_once('\n') {
+            Some((inner, last)) => (&rest[..=inner.len()], last),
+            None => ("", rest),
+        };
+        let closes = |line: &str| {
+            let line = line.trim();
+            line.len() >= fence.len() && line.bytes().all(|b| b == fence.as_bytes()[0])
+        };
+        if !closes(last) {
+            Self::None
+        } else if inner.lines().any(closes) {
+            Self::Several(fence)
+        } else {
+            Self::Around(inner)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fence_is_removed_from_a_whole_and_refused_around_a_part() {
+        for (text, inner) in [
+            ("```\nx\n```\n", Some("x\n")),
+            ("~~~~rust\n```\n~~~~", Some("```\n")),
+            ("```\n```\n", Some("")),
+            ("```\nx\n", None),
+            ("x\n```\n", None),
+        ] {
+            let mut warnings = Vec::new();
+            assert_eq!(strip(text, "it", &mut warnings).unwrap(), inner, "{text}");
+            assert_eq!(warnings.is_empty(), inner.is_none(), "{text}");
+            assert_eq!(refuse_around_part("x\n", text, "it").is_err(), inner.is_some(), "{text}");
+            assert!(refuse_around_part("a\n```\n", text, "it").is_ok(), "{text}");
+        }
+        let several = "```\nx\n```\ny\n```\n";
+        assert!(strip(several, "it", &mut Vec::new()).is_err());
+        assert!(refuse_around_part("x", several, "it").is_err());
+    }
+}

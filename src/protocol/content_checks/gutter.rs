@@ -1,0 +1,156 @@
+//! Line numbers before the lines of a text, as outboxes and tools show them. They are removed with a warning
+//! where they are beyond doubt. Otherwise the text is refused, or kept with a warning if they may be code.
+//! Pure.
+
+use crate::protocol::mistake::Problem;
+use crate::protocol::{Mistake, Warning, WarningSort};
+
+/// The number that the first line of a text must have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::protocol) enum First {
+    /// This one; None if nobody can say which, so that no number is right.
+    Is(Option<u64>),
+    /// Any, as only the file tells which it is.
+    Any,
+}
+
+/// A line behind a number: `12| x`, `12│x`, `12→x`, or as `cat -n` numbers lines.
+struct Line<'a> {
+    number: u64,
+    sign: char,
+    /// Whether the sign follows the number at once, which is not how code is written: `12| x`.
+    is_attached: bool,
+    rest: &'a str,
+}
+
+impl<'a> Line<'a> {
+    fn read(line: &'a str) -> Option<Self> {
+        let inner = line.trim_start_matches(' ');
+        let digits = inner.bytes().take_while(u8::is_ascii_digit).count();
+        let number = inner[..digits].parse().ok()?;
+        let rest = &inner[digits..];
+        if let Some(rest) = rest.strip_prefix('\t') {
+            let is_padded = inner.len() < line.len();
+            return is_padded.then_some(Self { number, sign: '\t', is_attached: true, rest });
+        }
+        let behind = rest.trim_start_matches(' ');
+        let sign = behind.chars().next().filter(|c| matches!(c, '|' | '│' | '→'))?;
+        let is_attached = behind.len() == rest.len();
+        let rest = &behind[sign.len_utf8()..];
+        (!rest.starts_with('|')).then_some(Self { number, sign, is_attached, rest })
+    }
+
+    /// Whether outboxes and tools show lines like this: `12| x`, not `1|2`.
+    fn is_as_shown(&self) -> bool {
+        matches!(self.sign, '→' | '\t') || self.rest.is_empty() || self.rest.starts_with(' ')
+    }
+
+    fn blanks(&self) -> usize {
+        self.rest.len() - self.rest.trim_start_matches(' ').len()
+    }
+}
+
+/// Whether a text may contain numbered lines.
+pub(in crate::protocol) fn has_numbers(text: &str) -> bool {
+    text.lines().any(|line| Line::read(line).is_some())
+}
+
+/// A text without its line numbers; None if it has none. `1 | 2 => x` is code, and so is a single line whose
+/// number is not its own. `of` names the text in warnings.
+pub(in crate::protocol) fn strip(
+    text: &str,
+    first: First,
+    of: &str,
+    warnings: &mut Vec<Warning>,
+) -> Result<Option<String>, Problem> {
+    let filled = || text.lines().filter(|line| !line.trim().is_empty());
+    // The first lines of nearly every text are enough.
+    if !filled().take(2).any(|line| Line::read(line).is_some()) {
+        return Ok(None);
+    }
+    let lines: Vec<Line> = text.lines().filter_map(Line::read).collect();
+    let is_next = |pair: &&[Line]| pair[0].number.checked_add(1) == Some(pair[1].number);
+    let steps = lines.windows(2).filter(is_next).count();
+    let is_whole = lines.len() == text.lines().count();
+    let in_order = is_whole
+        && steps + 1 == lines.len()
+        && lines.windows(2).all(|pair| pair[0].sign == pair[1].sign);
+    let is_attached = lines.iter().all(|line| line.is_attached);
+    let is_shown = lines.iter().all(Line::is_as_shown);
+    let is_right = first == First::Is(lines.first().map(|line| line.number));
+    let on_each = lines.len() == filled().count();
+    let is_gutter = is_shown
+        && match lines.len() {
+            1 => on_each && is_attached && is_right,
+            // `12| x` on every line is no code, whatever the numbers are.
+            count => {
+                on_each && is_attached || steps * 2 > count - 1 && count * 2 >= filled().count()
+            }
+        };
+    if !is_gutter {
+        let counts_up = lines.len() > 1 && in_order && first == First::Any;
+        if on_each && (is_right || counts_up || is_shown && is_attached) {
+            let text =
+                format!("the lines of {of} may begin with line numbers, which were kept as code");
+            warnings.push(Warning::new(WarningSort::NumbersKept, text));
+        }
+        return Ok(None);
+    }
+    if !in_order || !is_right && first != First::Any {
+        let phrase = format!(
+            "{of} has line numbers before its lines, but not before each, not in order, or not from the right one on: send the lines without numbers"
+        );
+        return Err(Problem::new(Mistake::NumberedLines, phrase));
+    }
+    let least = lines.iter().filter(|line| !line.rest.trim().is_empty()).map(Line::blanks).min();
+    let has_blank = match (lines[0].sign, least) {
+        ('\t', _) => false,
+        ('→', least) => least == Some(1),
+        // Code is not indented by an odd number of blanks.
+        (_, Some(least)) if least > 0 && least % 2 == 0 => {
+            let phrase = format!(
+                "{of} has line numbers before its lines, and the blank behind their sign may belong to them or to the lines: send the lines without numbers"
+            );
+            return Err(Problem::new(Mistake::NumberedLines, phrase));
+        }
+        (_, least) => least != Some(0),
+    };
+    let mut plain = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let Some(Line { rest, .. }) = Line::read(line) else { continue };
+        plain.push_str(rest.strip_prefix(' ').filter(|_| has_blank).unwrap_or(rest));
+    }
+    let text = format!("the line numbers in {of} were removed: send it without them");
+    warnings.push(Warning::new(WarningSort::NumbersTakenOff, text));
+    Ok(Some(plain))
+}
+
+/// A warning about numbers that count up before all lines of a text with another sign than a bar behind them, or
+/// none, which are kept: `1: x`, `L1: x`, `1. x`, `1  x`.
+pub(in crate::protocol) fn warn_kept(text: &str, first: Option<u64>, of: &str) -> Option<Warning> {
+    let (mut next, mut sign, mut count) = (first?, None, 0usize);
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let inner = line.trim_start_matches(' ');
+        let inner = inner.strip_prefix('L').unwrap_or(inner);
+        let digits = inner.bytes().take_while(u8::is_ascii_digit).count();
+        let number: u64 = inner[..digits].parse().ok()?;
+        let rest = &inner[digits..];
+        let behind = rest.chars().next().unwrap_or(' ');
+        let is_sign = match behind {
+            ':' | '\t' => true,
+            '.' | ')' => rest.len() == 1 || rest[1..].starts_with(' '),
+            ' ' => rest.starts_with("  ") || rest.trim().is_empty(),
+            _ => false,
+        };
+        if !is_sign || number != next || *sign.get_or_insert(behind) != behind {
+            return None;
+        }
+        (next, count) = (next.checked_add(1)?, count + 1);
+    }
+    (count > 1).then(|| {
+        let text = format!(
+            "the lines of {of} may begin with line numbers, which were kept as content: send the lines without numbers if the file has none"
+        );
+        Warning::new(WarningSort::NumbersKept, text)
+    })
+}

@@ -1,0 +1,689 @@
+//! Turns a line into a token: what stands on it, and what decorates it. Lines are looked at one by one; the
+//! parser decides where a line begins, since a tag may also follow the end of reasoning on its line.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use memchr::memchr;
+use toml::Spanned;
+use toml::de::DeTable;
+
+use super::attributes;
+use super::catalogue::{COMMANDS, Command};
+use crate::protocol::Kind;
+
+/// What had to be overlooked to read a tag, as a set. Nothing of it changes what the tag says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Decoration(u16);
+
+impl Decoration {
+    pub(super) const EMPHASIS: Self = Self(1);
+    pub(super) const HEADING: Self = Self(1 << 1);
+    pub(super) const BULLET: Self = Self(1 << 2);
+    pub(super) const NUMBER: Self = Self(1 << 3);
+    pub(super) const QUOTED: Self = Self(1 << 4);
+    pub(super) const ESCAPES: Self = Self(1 << 5);
+    pub(super) const CASE: Self = Self(1 << 6);
+    pub(super) const INVISIBLE: Self = Self(1 << 7);
+    pub(super) const SPACES: Self = Self(1 << 8);
+    pub(super) const QUOTES: Self = Self(1 << 9);
+    pub(super) const ENTITIES: Self = Self(1 << 10);
+    pub(super) const GLUED: Self = Self(1 << 11);
+    /// What is struck out is taken back.
+    pub(super) const STRUCK: Self = Self(1 << 12);
+    pub(super) const FENCE: Self = Self(1 << 13);
+    /// What marks an item of a list, or a heading.
+    pub(super) const ITEM: Self = Self(0b1110);
+    /// What stands around a tag, and behind it as well.
+    const ENCLOSING: Self = Self(1 | 1 << 12 | 1 << 13);
+    const OF_LINE: Self = Self(0b1_1111 | 1 << 12);
+
+    const PHRASES: [(Self, &str); 14] = [
+        (Self::EMPHASIS, "bold or code formatting around it"),
+        (Self::HEADING, "a heading's #"),
+        (Self::BULLET, "a list bullet"),
+        (Self::NUMBER, "a list number"),
+        (Self::QUOTED, "a quotation's >"),
+        (Self::ESCAPES, "escaped characters"),
+        (Self::CASE, "letters in the wrong case"),
+        (Self::INVISIBLE, "invisible characters"),
+        (Self::SPACES, "unusual spaces or commas"),
+        (Self::QUOTES, "values not in straight double quotes"),
+        (Self::ENTITIES, "HTML entities"),
+        (Self::GLUED, "text before it on its line"),
+        (Self::STRUCK, "strikethrough"),
+        (Self::FENCE, "a fence on its line"),
+    ];
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    pub(super) fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub(super) fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether its line is decorated in a way that `other` is not.
+    pub(super) fn exceeds(self, other: Self) -> bool {
+        self.0 & Self::OF_LINE.0 & !other.0 != 0
+    }
+
+    /// What was found, as a list of phrases.
+    pub(super) fn phrases(self) -> String {
+        let found = Self::PHRASES.iter().filter(|(one, _)| self.has(*one)).map(|(_, words)| *words);
+        found.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TokenKind {
+    Open,
+    /// A closing tag alone on its line.
+    Close,
+    /// A closing tag that gives a word, alone on its line.
+    CloseByWord,
+    /// What is written like an opening or a closing tag alone on its line, and is none.
+    Mistaken {
+        closes: bool,
+        certainty: Certainty,
+    },
+    /// A result as an outbox shows it.
+    Result,
+}
+
+/// When a line that is written like a tag counts as one that was meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Certainty {
+    Meant,
+    /// Its name is none of the commands', so what stands in it is its own only where something closes it.
+    Named,
+    /// Only where something closes it.
+    IfClosed,
+}
+
+/// A line that matters.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Token {
+    pub(super) kind: TokenKind,
+    /// Which of the commands it names; None for a name that no command has.
+    pub(super) command: Option<u8>,
+    /// Where the line begins, its tag, and what follows the tag's name, in bytes.
+    pub(super) line: usize,
+    pub(super) at: usize,
+    pub(super) name_end: usize,
+    /// How many `>` stand before it.
+    pub(super) quote: u8,
+    pub(super) decoration: Decoration,
+    /// Whether nothing but decoration stands around the tag.
+    pub(super) alone: bool,
+}
+
+impl Token {
+    /// An opening tag without decoration.
+    pub(super) fn new(line: usize, at: usize, command: Option<u8>) -> Self {
+        Self {
+            kind: TokenKind::Open,
+            command,
+            line,
+            at,
+            name_end: at,
+            quote: 0,
+            decoration: Decoration::default(),
+            alone: true,
+        }
+    }
+
+    pub(super) fn command(&self) -> &'static Command {
+        // Only a mistaken tag has none; its name is looked up where it is reported.
+        &COMMANDS[usize::from(self.command.unwrap_or_default())]
+    }
+
+    /// Whether it opens a block, be it mistakenly.
+    pub(super) fn opens(&self) -> bool {
+        match self.kind {
+            TokenKind::Open => true,
+            TokenKind::Mistaken { closes, .. } => !closes,
+            TokenKind::Close | TokenKind::CloseByWord | TokenKind::Result => false,
+        }
+    }
+
+    /// Whether it is the tag of a command that is not quoted.
+    pub(super) fn is_unquoted_command(&self) -> bool {
+        self.kind == TokenKind::Open
+            && self.alone
+            && self.quote == 0
+            && self.command().kind != Kind::Reply
+    }
+
+    /// Whether it is as protocol 1.0 has it.
+    pub(super) fn is_plain(&self) -> bool {
+        self.decoration.is_none()
+    }
+}
+
+/// What stands before the first sign of a line that is no decoration.
+pub(super) struct Lead {
+    pub(super) length: usize,
+    pub(super) quote: u8,
+    pub(super) decoration: Decoration,
+}
+
+/// Whether a character takes no room at all on a line: zero-width spaces and joiners, soft hyphens,
+/// byte order marks, signs for the direction of writing.
+pub(super) fn is_zero_width(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}'
+    )
+}
+
+/// Where the line of an offset ends, without its newline.
+pub(super) fn line_end(text: &str, at: usize) -> usize {
+    memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |n| at + n)
+}
+
+/// The token that a line is, which begins at an offset; None where it is prose.
+pub(super) fn lex(text: &str, line: usize, end: usize) -> Option<Token> {
+    let shown = &text[line..end];
+    // Most lines are prose.
+    let first = shown.trim_start_matches([' ', '\t']).as_bytes().first()?;
+    if first.is_ascii_lowercase() {
+        return None;
+    }
+    let lead = lead(shown)?;
+    let at = line + lead.length;
+    let rest = &text[at..end];
+    let is_begin = line == 0 || text.as_bytes()[line - 1] == b'\n';
+    let (quote, decoration) = (lead.quote, lead.decoration);
+    let mut token = Token { quote, decoration, alone: is_begin, ..Token::new(line, at, None) };
+    let Some(inside) = rest.strip_prefix('[') else { return lookalike(token, rest) };
+    if let Some(told) = inside.strip_prefix("OK] ").or_else(|| inside.strip_prefix("FAILED] ")) {
+        COMMANDS.iter().find(|c| told.strip_prefix(c.name).is_some_and(|r| r.starts_with(':')))?;
+        return Some(Token { kind: TokenKind::Result, ..token });
+    }
+    let name = match name(inside) {
+        Some(name) if !name.misspelt => name,
+        near => return mistaken(token, rest, near).or_else(|| lookalike(token, rest)),
+    };
+    token.command = Some(name.command);
+    token.name_end = at + 1 + name.length;
+    token.decoration.add(name.decoration);
+    let behind = &inside[name.length..];
+    let mut tail = without_suffix(behind, token.decoration);
+    if name.closes {
+        // The last line of a body, glued to the closing tag.
+        if token.decoration.has(Decoration::FENCE) {
+            return None;
+        }
+        if let Some(before) = without_fence(tail) {
+            token.decoration.add(Decoration::FENCE);
+            tail = before;
+        }
+        token.kind = closing(&mut token, tail)?;
+    } else {
+        token.alone &= is_one_tag(tail);
+    }
+    if tail.len() < behind.trim_end().len() && token.is_plain() {
+        token.decoration.add(Decoration::INVISIBLE);
+    }
+    Some(token)
+}
+
+/// What kind of a closing tag it is, by what stands behind its name.
+fn closing(token: &mut Token, tail: &str) -> Option<TokenKind> {
+    let blank = |c: char| c.is_whitespace() || is_zero_width(c) || c == '\\';
+    if let Some(inner) = tail.strip_suffix(']').filter(|inner| inner.chars().all(blank)) {
+        if !inner.is_empty() {
+            token.decoration.add(Decoration::SPACES);
+        }
+        return Some(TokenKind::Close);
+    }
+    token.command().closing?;
+    let (word, after) = attributes::closing_word(tail, &mut token.decoration)?;
+    let is_one = attributes::is_word(&word) && without_suffix(after, token.decoration).is_empty();
+    is_one.then_some(TokenKind::CloseByWord)
+}
+
+/// The tokens of a line: the one that it is, and those that stand behind what may end reasoning there.
+pub(super) fn tokens(text: &str, line: usize, end: usize) -> impl Iterator<Item = Token> {
+    // Each may cost the rest of the line.
+    const MOST: usize = 8;
+    let signs = text[line..end].match_indices(['>', ']', '▷', ';', '`']).take(MOST);
+    let begins = signs.map(move |(n, sign)| line + n + sign.len());
+    std::iter::once(line).chain(begins).filter_map(move |at| lex(text, at, end))
+}
+
+/// What decorates the beginning of a line; None where that is longer than any list or quotation has.
+pub(super) fn lead(line: &str) -> Option<Lead> {
+    const LONGEST: usize = 64;
+    let (mut quote, mut decoration) = (0u8, Decoration::default());
+    let mut rest = line.trim_start_matches([' ', '\t']);
+    let begin = line.len() - rest.len();
+    loop {
+        let blank = rest.trim_start();
+        rest = blank.trim_start_matches(is_zero_width);
+        if rest.len() < blank.len() {
+            decoration.add(Decoration::INVISIBLE);
+            continue;
+        }
+        let length = line.len() - rest.len();
+        if length - begin > LONGEST {
+            return None;
+        }
+        let lead = Lead { length, quote, decoration };
+        let Some(c) = rest.chars().next() else { return Some(lead) };
+        let run = rest.len() - rest.trim_start_matches(c).len();
+        let after = rest[run..].chars().next();
+        let ends = after.is_none_or(|c| {
+            c.is_whitespace() || c.is_ascii_uppercase() || "[<&‹◁({［【=".contains(c)
+        });
+        let length = match c {
+            '>' => {
+                quote = quote.saturating_add(1);
+                decoration.add(Decoration::QUOTED);
+                1
+            }
+            '#' if run <= 6 && ends => {
+                decoration.add(Decoration::HEADING);
+                run
+            }
+            // Right before the tag it is no bullet: `*[DONE]*`.
+            '*' if run == 1 && after.is_some_and(char::is_whitespace) => {
+                decoration.add(Decoration::BULLET);
+                run
+            }
+            '-' | '+' | '•' | '‣' | '◦' | '▪' | '●' | '–' if run == c.len_utf8() && ends =>
+            {
+                decoration.add(Decoration::BULLET);
+                run
+            }
+            '*' | '_' if run <= 3 => {
+                decoration.add(Decoration::EMPHASIS);
+                run
+            }
+            '`' if run <= 2 => {
+                decoration.add(Decoration::EMPHASIS);
+                run
+            }
+            '~' if run <= 2 => {
+                decoration.add(Decoration::STRUCK);
+                run
+            }
+            '`' | '~' => {
+                decoration.add(Decoration::FENCE);
+                run
+            }
+            '0'..='9' => {
+                let behind = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+                let digits = rest.len() - behind.len();
+                let is_number = digits <= 3
+                    && behind.strip_prefix(['.', ')']).is_some_and(|after| {
+                        after.starts_with(|c: char| c.is_whitespace() || c == '[')
+                    });
+                if !is_number {
+                    return Some(lead);
+                }
+                decoration.add(Decoration::NUMBER);
+                digits + 1
+            }
+            '\\' if run == 1 && after.is_some_and(|c| "[<&‹◁=".contains(c)) => {
+                decoration.add(Decoration::ESCAPES);
+                1
+            }
+            _ => return Some(lead),
+        };
+        rest = &rest[length..];
+    }
+}
+
+/// The name in a tag.
+pub(super) struct Name {
+    pub(super) command: u8,
+    pub(super) closes: bool,
+    /// Whether it is only nearly the command's.
+    misspelt: bool,
+    /// Whether all of it is in capitals.
+    upper: bool,
+    /// Where it ends, from behind the bracket on.
+    length: usize,
+    decoration: Decoration,
+}
+
+/// The longest name that is looked at, in characters.
+const LONGEST: usize = 40;
+
+/// The name of a command that follows a bracket, with its slash, in any case, with escapes and invisible
+/// characters in it, or with its words not joined as they should be.
+pub(super) fn name(inside: &str) -> Option<Name> {
+    let (closes, word) = without_slash(inside);
+    let is_end = |rest: &str| rest.chars().next().is_none_or(ends_name);
+    let is_it = |(_, known): &(u8, &Command)| word.strip_prefix(known.name).is_some_and(is_end);
+    if let Some((command, known)) = (0..).zip(&COMMANDS).find(is_it) {
+        let length = inside.len() - word.len() + known.name.len();
+        let decoration = Decoration::default();
+        return Some(Name { command, closes, misspelt: false, upper: true, length, decoration });
+    }
+    let (mut closes, mut upper, mut decoration) = (false, true, Decoration::default());
+    let (mut word, mut first_ended, mut is_folded) = (String::new(), false, false);
+    // The end of the line ends a name.
+    let signs = inside.char_indices().chain([(inside.len(), '\n')]);
+    for (length, given) in signs.take(LONGEST) {
+        let c = folded(given);
+        is_folded |= c != given;
+        match c {
+            '/' if word.is_empty() && !closes => closes = true,
+            '\\' => decoration.add(Decoration::ESCAPES),
+            c if is_zero_width(c) => decoration.add(Decoration::INVISIBLE),
+            c if c.is_whitespace() && c != '\n' && word.is_empty() => {
+                decoration.add(Decoration::SPACES);
+            }
+            c if c.is_ascii_alphabetic() || matches!(c, '_' | '-') => {
+                upper &= !c.is_ascii_lowercase();
+                word.push(c.to_ascii_uppercase());
+            }
+            _ if word.is_empty() => return None,
+            _ => {
+                let called = command_named(|name| name == word).filter(|_| !first_ended);
+                let is_near = |name: &str| name.contains('_') && name != word && same(name, &word);
+                let near = || command_named(is_near).filter(|_| ends_name(c));
+                let misspelt = is_folded || called.is_none();
+                if !upper && called.is_some() {
+                    decoration.add(Decoration::CASE);
+                }
+                if let Some(command) = called.or_else(near) {
+                    let name = Name { command, closes, misspelt, upper, length, decoration };
+                    return (misspelt && called.is_none() || ends_name(given)).then_some(name);
+                }
+                if first_ended || c == '\n' || !c.is_whitespace() {
+                    return None;
+                }
+                first_ended = true;
+            }
+        }
+    }
+    None
+}
+
+/// The letter or the sign that a character looks like, of those that a name is made of.
+pub(super) fn folded(c: char) -> char {
+    match c {
+        // As wide as an ideograph.
+        '\u{ff21}'..='\u{ff3a}' | '\u{ff41}'..='\u{ff5a}' | '\u{ff3f}' => {
+            char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c)
+        }
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
+        c => c,
+    }
+}
+
+fn command_named(is_it: impl Fn(&str) -> bool) -> Option<u8> {
+    (0..).zip(&COMMANDS).find(|(_, command)| is_it(command.name)).map(|(n, _)| n)
+}
+
+/// Whether two words have the same letters.
+fn same(name: &str, word: &str) -> bool {
+    let letters = |text: &str| text.bytes().filter(u8::is_ascii_alphabetic).collect::<Vec<u8>>();
+    letters(name) == letters(word)
+}
+
+fn ends_name(c: char) -> bool {
+    // What an entity stands for is looked at where attributes are read.
+    matches!(c, ']' | '/' | '&') || c.is_whitespace()
+}
+
+fn without_slash(inside: &str) -> (bool, &str) {
+    inside.strip_prefix('/').map_or((false, inside), |word| (true, word))
+}
+
+/// A tag by a name that is none: nearly a command's, another word for one, or any name in capitals.
+fn mistaken(token: Token, rest: &str, near: Option<Name>) -> Option<Token> {
+    let inside = &rest[1..];
+    let finish = |closes, command, length, certainty| {
+        let kind = TokenKind::Mistaken { closes, certainty };
+        Some(Token { kind, command, name_end: token.at + 1 + length, ..token })
+    };
+    if let Some(near) = near {
+        let tail = without_suffix(&inside[near.length..], token.decoration);
+        let is_meant = if near.closes {
+            tail.trim_matches(|c: char| c.is_whitespace() || c == '\\') == "]"
+        } else {
+            near.upper || tail.contains("path")
+        };
+        return is_meant
+            .then(|| finish(near.closes, Some(near.command), near.length, Certainty::Meant))?;
+    }
+    let (closes, word) = without_slash(inside);
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let length = word.find(|c| !is_of_name(c)).filter(|n| (2..=LONGEST).contains(n))?;
+    let (name, tail) = (&word[..length], without_suffix(&word[length..], token.decoration));
+    let is_upper = !name.bytes().any(|c| c.is_ascii_lowercase());
+    let is_name = is_upper || name.contains('_');
+    if !token.is_plain() || !is_name || !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return None;
+    }
+    let length = inside.len() - word.len() + length;
+    let sign = tail.chars().next()?;
+    if !ends_name(sign) {
+        let is_one = ":=,(\"'".contains(sign) && tail.ends_with(']') && name.contains('_');
+        let command = command_named(|known| known == name).filter(|_| is_one)?;
+        return finish(closes, Some(command), length, Certainty::Meant);
+    }
+    let alias = ALIASES.get(name);
+    if closes {
+        let closing = || finish(true, other_word_for(name), length, Certainty::Meant);
+        return (tail == "]").then(closing)?;
+    }
+    let has_attribute = has_attribute(tail);
+    let says = |key: &str| tail.contains(key);
+    let is_meant = tail.ends_with(']')
+        && match alias.map(|alias| alias.sort) {
+            Some(AliasSort::Word) => true,
+            Some(AliasSort::Short) => says("path"),
+            Some(AliasSort::Bare) => tail == "]" || says("command=") || ends_itself(tail, name),
+            Some(AliasSort::Label) if !has_attribute => return None,
+            _ => false,
+        };
+    let is_whole = is_one_tag(tail) || ends_itself(tail, name);
+    let certainty = match (is_meant, is_whole) {
+        (true, _) => Certainty::Meant,
+        (false, false) => return None,
+        _ if is_upper && has_attribute || ends_itself(tail, name) => Certainty::Named,
+        _ => Certainty::IfClosed,
+    };
+    let command = other_word_for(name).filter(|_| certainty == Certainty::Meant);
+    finish(false, command, length, certainty)
+}
+
+/// Whether what follows a tag's name ends with its closing tag, as it is written or as its command's.
+fn ends_itself(tail: &str, name: &str) -> bool {
+    let inner = tail.strip_suffix(']').and_then(|tail| tail.rsplit_once("[/"));
+    inner.is_some_and(|(_, closing)| {
+        let called = |word| command_named(|known| known == word).or_else(|| other_word_for(word));
+        closing == name || called(closing).is_some() && called(closing) == called(name)
+    })
+}
+
+/// The command that a word stands for which says so by itself.
+fn other_word_for(word: &str) -> Option<u8> {
+    let alias = ALIASES.get(word)?;
+    matches!(alias.sort, AliasSort::Word | AliasSort::Short | AliasSort::Bare)
+        .then_some(alias.command)
+}
+
+/// Whether a tag has an attribute with a value in quotes.
+pub(super) fn has_attribute(tag: &str) -> bool {
+    let quotes = ['"', '\'', '“', '”', '‘'];
+    tag.match_indices('=').any(|(at, _)| {
+        tag[..at].trim_end().ends_with(|c: char| c.is_ascii_alphanumeric())
+            && tag[at + 1..].trim_start().starts_with(quotes)
+    })
+}
+
+/// A command in other brackets than those of a tag, or in none.
+fn lookalike(token: Token, rest: &str) -> Option<Token> {
+    const OPENING: [&str; 12] = [
+        "[[", "<", "［", "【", "&#91;", "&#091;", "&#x5b;", "&#x5B;", "&lbrack;", "&lsqb;", "(",
+        "{",
+    ];
+    const CLOSING: [&str; 10] =
+        [">", "]", "］", "】", "&#93;", "&#093;", "&#x5d;", "&#x5D;", "&rbrack;", "&rsqb;"];
+    let open = OPENING.iter().find(|open| rest.starts_with(**open)).map_or(0, |open| open.len());
+    let is_bare = open == 0 || rest.starts_with(['(', '{']);
+    let (closes, word) = without_slash(&rest[open..]);
+    let length = word.find(|c: char| !c.is_ascii_uppercase() && c != '_').unwrap_or(word.len());
+    let command = command_named(|name| name == &word[..length])?;
+    let tail = word[length..].trim_end();
+    let sign = tail.chars().next();
+    let known = &COMMANDS[usize::from(command)];
+    let mut certainty = Certainty::Meant;
+    let is_one = if is_bare {
+        let inner = tail.trim_end_matches([')', '}']).trim_end();
+        let is_word = known.name.contains('_') || inner.trim_start().starts_with("pattern");
+        let ends = sign.is_none_or(|c| c.is_whitespace() || ")}".contains(c));
+        if !closes && inner.is_empty() && known.kind == Kind::Run {
+            certainty = Certainty::IfClosed;
+        }
+        let is_closing = closes && inner.is_empty() && known.closing.is_some();
+        let says = is_closing || certainty == Certainty::IfClosed || attributes::are_all(inner);
+        // A line of its own, not one behind the end of reasoning.
+        ends && is_word && says && token.alone
+    } else {
+        let ends = sign.is_some_and(|c| ends_name(c) || CLOSING.iter().any(|s| s.starts_with(c)));
+        token.is_plain() && ends && CLOSING.iter().any(|closing| tail.ends_with(closing))
+    };
+    let name_end = token.at + rest.len() - word.len() + length;
+    let kind = TokenKind::Mistaken { closes, certainty };
+    is_one.then_some(Token { kind, command: Some(command), name_end, ..token })
+}
+
+/// What another word for a command means.
+struct Alias {
+    command: u8,
+    sort: AliasSort,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AliasSort {
+    Word,
+    Short,
+    Bare,
+    Other,
+    Label,
+}
+
+static ALIASES: LazyLock<HashMap<String, Alias>> = LazyLock::new(|| {
+    let table = DeTable::parse(include_str!("data/names.toml")).map(Spanned::into_inner);
+    let mut aliases = HashMap::new();
+    for (name, lists) in table.unwrap_or_default() {
+        let command = command_named(|known| known == &**name.get_ref());
+        for (sort, words) in lists.get_ref().as_table().into_iter().flatten() {
+            let sort = match &**sort.get_ref() {
+                _ if command.is_none() => AliasSort::Label,
+                "words" => AliasSort::Word,
+                "short" => AliasSort::Short,
+                "bare" => AliasSort::Bare,
+                _ => AliasSort::Other,
+            };
+            let words = words.get_ref().as_array().into_iter().flatten();
+            let words = words.filter_map(|word| word.get_ref().as_str());
+            let command = command.unwrap_or_default();
+            aliases.extend(words.map(|word| (word.to_owned(), Alias { command, sort })));
+        }
+    }
+    aliases
+});
+
+/// Which command is meant by a name that none has.
+pub(super) fn meant(name: &str) -> Option<&'static Command> {
+    let name = name.to_ascii_uppercase();
+    let alias = ALIASES.get(&name).filter(|alias| alias.sort != AliasSort::Label);
+    let nearest = || crate::text::nearest(&name, COMMANDS.iter().map(|command| command.name));
+    let command = alias.map(|alias| COMMANDS[usize::from(alias.command)].name).or_else(nearest)?;
+    COMMANDS.iter().find(|known| known.name == command)
+}
+
+/// Where a tag ends, from its name on: behind the first `]` outside of quotes.
+pub(super) fn end_of_tag(tail: &str) -> Option<usize> {
+    unquoted(tail).find(|(_, byte)| *byte == b']').map(|(at, _)| at + 1)
+}
+
+/// The bytes of a text that are in no quotes, each with where it stands.
+fn unquoted(text: &str) -> impl Iterator<Item = (usize, u8)> {
+    let mut is_quoted = false;
+    text.bytes().enumerate().filter(move |(_, byte)| {
+        is_quoted ^= *byte == b'"';
+        !is_quoted
+    })
+}
+
+/// Whether a tag ends where its line does, with no closing tag in it but in a value.
+pub(super) fn is_one_tag(tail: &str) -> bool {
+    match end_of_tag(tail) {
+        Some(end) if end < tail.len() => false,
+        Some(_) => !unquoted(tail).any(|(at, byte)| byte == b'/' && tail[..at].ends_with('[')),
+        // Of quotes that do not come in pairs nobody knows what is in them.
+        None => tail.ends_with(']') && !tail.contains("[/"),
+    }
+}
+
+/// The rest of a tag's line without blanks and what closes its decoration.
+pub(super) fn without_suffix(rest: &str, decoration: Decoration) -> &str {
+    let is_enclosed = decoration.has(Decoration::ENCLOSING);
+    rest.trim_end_matches(|c: char| {
+        c.is_whitespace() || is_zero_width(c) || is_enclosed && "*_`~".contains(c)
+    })
+}
+
+/// What follows a tag on its line, without what closes its decoration: right behind it, or where the
+/// line ends with a tag. Anywhere else such signs are of the text.
+pub(super) fn without_decoration(after: &str, decoration: Decoration) -> &str {
+    let inner = without_suffix(after, decoration);
+    if inner.is_empty() || inner.ends_with(']') {
+        return inner.trim();
+    }
+    let after = without_suffix(after, Decoration::default());
+    let inner = after.trim_start_matches(['*', '_', '`', '~']);
+    let closes = decoration.has(Decoration::ENCLOSING) && inner.starts_with(char::is_whitespace);
+    if closes { inner.trim() } else { after.trim() }
+}
+
+/// A text without the fence that is glued behind it: three or more of a sign, at its end.
+pub(super) fn without_fence(tail: &str) -> Option<&str> {
+    let sign = tail.chars().next_back().filter(|c| matches!(c, '`' | '~'))?;
+    let before = tail.trim_end_matches(sign);
+    (tail.len() - before.len() >= 3 && !before.contains(sign)).then(|| before.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[test]
+    fn a_tag_is_one_up_to_the_first_bracket_outside_of_quotes() {
+        for tail in ["]", " path=\"a]b\"]", " path=\"a[/b\" end=\"T\"]", " path='a\"b']"] {
+            assert!(is_one_tag(tail), "{tail}");
+        }
+        for tail in ["", " path=\"a\"", "] x", "]x[/DONE]", " [/b]", " \"[/b]", " path=\"a\" [/b]"]
+        {
+            assert!(!is_one_tag(tail), "{tail}");
+        }
+    }
+
+    #[test]
+    fn names_lead_to_the_command_that_does_it() {
+        for (name, command) in [
+            ("MKDIR", Some("RUN_COMMAND")),
+            ("ASK", Some("MESSAGE")),
+            ("TASK_COMPLETE", Some("DONE")),
+            ("RUN_COMAND", Some("RUN_COMMAND")),
+            ("create_fiel", Some("CREATE_FILE")),
+            ("QUUX", None),
+        ] {
+            assert_eq!(meant(name).map(|command| command.name), command, "{name}");
+        }
+    }
+}

@@ -1,0 +1,736 @@
+//! Finds the blocks of a reply. Total: whatever the text, there is a list of steps, and the work is
+//! linear in its length.
+//!
+//! First the lines outside bodies become items, in order. What may be reasoning, or stands in an element, is
+//! taken out of them when it ends; where the end of a block is not known, nothing after it becomes an item.
+//! Then each item becomes a step, which is final.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::ops::Range;
+
+use memchr::{memchr_iter, memrchr};
+
+use super::attributes::{self, Opening, brief};
+use super::block::{Block, refused, tag_fault};
+use super::body;
+use super::catalogue::{COMMANDS, Command};
+use super::ends::{End, body_there, closing_tag, inline_body};
+use super::escapes;
+use super::index::Index;
+use super::lexer::{self, Certainty, Decoration, Token, TokenKind};
+use super::lints;
+use super::pasted;
+use super::reasoning::Line;
+use super::spans::Spans;
+use super::wrong::{Wrong, wrong};
+use crate::protocol::{
+    Address, Asks, Dialect, Kind, Mistake, Operation, Reply, Step, Warning, WarningSort, returns,
+};
+
+/// What a reply without a block is told.
+pub(in crate::protocol) const NO_COMMAND: &str = "The reply holds no command, so nothing was done. A command begins a line with its tag; the shortest complete reply is three lines: [DONE], a summary, [/DONE]";
+
+/// A step has at most so many notes about what stands between blocks; further ones are counted.
+pub(super) const NOTES: usize = 8;
+
+/// The blocks of a text.
+#[derive(Debug, Clone)]
+pub(in crate::protocol) struct Blocks {
+    /// What they ask for, in order. A path that was refused stands in `asked` as it was sent.
+    pub(in crate::protocol) steps: Vec<Step>,
+    /// Whether the text ends within a block.
+    pub(in crate::protocol) unclosed: bool,
+    /// Where bodies with their closing tags, reasoning and elements stand, in bytes.
+    pub(in crate::protocol) bodies: Vec<Range<usize>>,
+    /// What was ignored where no block is that could tell of it.
+    pub(in crate::protocol) notes: Vec<Warning>,
+    /// Which outbox it says it answers.
+    pub(in crate::protocol) answers: Option<Address>,
+}
+
+/// Reads a reply (tag protocol, "Inbox Format").
+///
+/// # Examples
+/// ```
+/// use deaddrop::protocol::{Asks, Operation, ShellCommand, tags};
+/// let reply = tags::parse("Let me look.\n[RUN_COMMAND]\nls -l\n[/RUN_COMMAND]\n");
+/// assert_eq!(reply.steps.len(), 1);
+/// assert_eq!(reply.steps[0].asks, Asks::Operation(Operation::Run(ShellCommand::new("ls -l"))));
+/// ```
+pub fn parse(text: &str) -> Reply {
+    let Blocks { mut steps, unclosed, notes, answers, .. } = blocks(text);
+    steps.iter_mut().for_each(|step| step.asked = None);
+    let dialect = (!steps.is_empty()).then_some(Dialect::Tags);
+    if steps.is_empty() {
+        let step = Step::refused(1, Mistake::NoCommand, NO_COMMAND);
+        steps.push(Step { warnings: notes, ..step });
+    }
+    Reply { steps, unclosed, dialect, answers }
+}
+
+/// Finds all blocks.
+pub(in crate::protocol) fn blocks(text: &str) -> Blocks {
+    blocks_in(text, None)
+}
+
+/// The same where the real path of the workspace is known: an absolute path may lie in it.
+pub(in crate::protocol) fn blocks_in(text: &str, workspace: Option<&str>) -> Blocks {
+    let lines = returns::with_line_feeds(text);
+    let has_none = matches!(lines, Cow::Owned(_));
+    let mut parser = Parser::new(&lines, workspace);
+    parser.read();
+    if has_none && !parser.items.is_empty() {
+        let told =
+            "the lines of the reply end in carriage returns (U+000D) alone, and were read as lines";
+        parser.note(lines.len(), Warning::new(WarningSort::TagRepaired, told));
+    }
+    parser.emit()
+}
+
+/// What was found outside bodies.
+pub(super) struct Item<'a> {
+    /// Where its line begins.
+    pub(super) origin: usize,
+    /// The command of a block, be it refused.
+    pub(super) command: Option<u8>,
+    pub(super) kind: ItemKind<'a>,
+}
+
+impl Item<'_> {
+    /// Whether more than a label is missed if it is not executed: not so of a summary or a message.
+    pub(super) fn may_be_missed(&self) -> bool {
+        let is_tag = !matches!(self.kind, ItemKind::Message | ItemKind::Note(_));
+        let kind = self.command.map(|command| COMMANDS[usize::from(command)].kind);
+        is_tag && !matches!(kind, Some(Kind::Done | Kind::Message))
+    }
+}
+
+pub(super) enum ItemKind<'a> {
+    Block(Box<Found<'a>>),
+    /// What is refused.
+    Step(Step),
+    /// A tag in what may turn out to be reasoning or an element, and whether its end is known.
+    Tag {
+        is_whole: bool,
+    },
+    /// A line with the key of an operations message.
+    Message,
+    Note(Warning),
+}
+
+/// A block, with its tag read.
+pub(super) struct Found<'a> {
+    pub(super) token: Token,
+    pub(super) tag: Result<Opening<'a>, Wrong>,
+    /// What had to be overlooked in its tag.
+    decoration: Decoration,
+    /// What stands behind the tag on its line.
+    pub(super) after: &'a str,
+    /// The body, where it ends on that line.
+    pub(super) inline: Option<&'a str>,
+    /// The word that its closing tag repeats.
+    pub(super) word: Option<String>,
+    /// Where the body ends that begins on the next line.
+    end: Option<End>,
+    /// Where reasoning may end in that body whose beginning is missing.
+    stray: Option<usize>,
+}
+
+pub(super) struct Parser<'a> {
+    pub(super) text: &'a str,
+    /// The real path of the workspace, where that is known.
+    workspace: Option<&'a str>,
+    /// Where the line begins that is read next, be it behind the end of reasoning.
+    pub(super) at: usize,
+    /// Where the line begins and ends that contains it, and how many tags were sought there.
+    pub(super) begin: usize,
+    pub(super) end: usize,
+    tags: u8,
+    /// Where the prose of that line begins and ends.
+    prose: Range<usize>,
+    /// What is behind an end that ends nothing: there only a plain tag counts.
+    pub(super) plain_from: usize,
+    /// There nothing but the markers of reasoning counts.
+    pub(super) quiet: Range<usize>,
+    /// Whether nothing after the last item can be read.
+    pub(super) ended: bool,
+    pub(super) items: Vec<Item<'a>>,
+    pub(super) spans: Spans,
+    index: OnceCell<Index>,
+    /// An offset, and the number of its line.
+    counted: (usize, usize),
+    pub(super) unclosed: bool,
+    pub(super) answers: Option<Address>,
+    /// Whether a command was reported that may have been meant, so that `[DONE if="ok"]` does not count.
+    pub(super) held: bool,
+    /// Whether a command stands in the reply that is not quoted.
+    has_unquoted: bool,
+}
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str, workspace: Option<&'a str>) -> Self {
+        Self {
+            text,
+            workspace,
+            at: 0,
+            begin: 0,
+            end: 0,
+            tags: 0,
+            prose: 0..0,
+            plain_from: usize::MAX,
+            quiet: 0..0,
+            ended: false,
+            items: Vec::new(),
+            spans: Spans::default(),
+            index: OnceCell::new(),
+            counted: (0, 1),
+            unclosed: false,
+            answers: None,
+            held: false,
+            has_unquoted: false,
+        }
+    }
+
+    fn read(&mut self) {
+        loop {
+            while self.at < self.text.len() {
+                self.line();
+            }
+            if !self.finish_spans() {
+                break;
+            }
+        }
+        self.cut_name();
+        if let Some(item) = self.items.last().filter(|_| self.ended) {
+            let from = self.next_line(item.origin);
+            self.spans.add(from.min(self.text.len())..self.text.len());
+        }
+    }
+
+    /// The number of the line that holds an offset.
+    pub(super) fn number(&mut self, at: usize) -> usize {
+        let (from, line) = self.counted;
+        let lines = |range: Range<usize>| memchr_iter(b'\n', &self.text.as_bytes()[range]).count();
+        let line =
+            if at >= from { line + lines(from..at) } else { line.saturating_sub(lines(at..from)) };
+        self.counted = (at, line);
+        line
+    }
+
+    /// Where the line of an offset ends, without its newline.
+    pub(super) fn line_end(&self, at: usize) -> usize {
+        lexer::line_end(self.text, at)
+    }
+
+    /// The same with its newline.
+    pub(super) fn next_line(&self, at: usize) -> usize {
+        (self.line_end(at) + 1).min(self.text.len())
+    }
+
+    /// The line of an offset, without blanks around it, for quoting.
+    pub(super) fn shown(&self, at: usize) -> String {
+        let begin = memrchr(b'\n', &self.text.as_bytes()[..at]).map_or(0, |n| n + 1);
+        brief(self.text[begin..self.line_end(at)].trim())
+    }
+
+    pub(super) fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::of(self.text))
+    }
+
+    pub(super) fn push(&mut self, origin: usize, command: Option<u8>, kind: ItemKind<'a>) {
+        self.items.push(Item { origin, command, kind });
+    }
+
+    pub(super) fn note(&mut self, origin: usize, note: Warning) {
+        self.push(origin, None, ItemKind::Note(note));
+    }
+
+    /// Skips what is not the body of a block that is accepted: there the markers of reasoning count all the
+    /// same, and nothing else does.
+    pub(super) fn skip(&mut self, range: Range<usize>) {
+        self.spans.add(range.clone());
+        self.at = range.start;
+        self.quiet = range;
+    }
+
+    /// Reports a line that looks like a tag and is none.
+    pub(super) fn looks_like_tag(&mut self, token: &Token, why: &str) {
+        let note = self.as_words(token, why);
+        self.note(token.line, note);
+    }
+
+    fn as_words(&mut self, token: &Token, why: &str) -> Warning {
+        self.holds(token);
+        let (number, shown) = (self.number(token.line), self.shown(token.at));
+        let told = format!("line {number} `{shown}` was read as words: {why}");
+        Warning::new(WarningSort::LooksLikeTag, told)
+    }
+
+    /// A label over a summary or a message does nothing; any other tag that was not read may be missed.
+    pub(super) fn holds(&mut self, token: &Token) {
+        self.held |= !matches!(token.command().kind, Kind::Done | Kind::Message);
+    }
+
+    /// Reads a line, or the rest of one behind the end of reasoning.
+    fn line(&mut self) {
+        let at = self.at;
+        // The rest of a line has the same end.
+        let end = if at < self.end { self.end } else { self.line_end(at) };
+        self.end = end;
+        if at == 0 || self.text.as_bytes()[at - 1] == b'\n' {
+            (self.begin, self.tags) = (at, 0);
+        }
+        let is_quiet = self.quiet.contains(&at) || self.ended;
+        let token = if self.may_seek_tag() { lexer::lex(self.text, at, end) } else { None };
+        // Behind what closes nothing, a tag that is decorated may be of anything.
+        let token = token.filter(|token| at != self.plain_from || token.is_plain());
+        self.has_unquoted |= token.is_some_and(|token| token.is_unquoted_command());
+        let takes_line = token.filter(|token| {
+            let is_tag = match token.kind {
+                TokenKind::Open | TokenKind::Close | TokenKind::Result => true,
+                TokenKind::Mistaken { .. } => token.command.is_some(),
+                TokenKind::CloseByWord => false,
+            };
+            is_tag && self.spans.is_empty() && !is_quiet
+        });
+        self.at = (end + 1).min(self.text.len());
+        let (text, begin) = (self.text, self.begin);
+        let line = if at == begin {
+            let line = Line::new(text, at, end);
+            self.prose = line.prose.clone();
+            line
+        } else {
+            let (lead, prose) = (lexer::lead(&text[at..end]), self.prose.clone());
+            Line { text, begin, end, lead, from: at, prose }
+        };
+        if self.markers(line, takes_line.map(|token| token.at)) || is_quiet {
+            return;
+        }
+        let inside = !self.spans.is_empty();
+        match token {
+            Some(token) if inside => self.inside(&token, end),
+            Some(token) => {
+                if !self.take(&token, end) {
+                    // It was words.
+                    let (from, prose) = (token.name_end, self.prose.clone());
+                    self.markers(Line { text, begin, end, lead: None, from, prose }, None);
+                }
+            }
+            None => self.prose(at, end),
+        }
+    }
+
+    /// Whether another tag is sought on a line: each may cost the rest of it.
+    pub(super) fn may_seek_tag(&mut self) -> bool {
+        const MOST: u8 = 8;
+        self.tags = self.tags.saturating_add(1);
+        self.tags <= MOST
+    }
+
+    /// Takes a token with its line; else it is words.
+    fn take(&mut self, token: &Token, end: usize) -> bool {
+        match token.kind {
+            TokenKind::Open => return self.open(token, end),
+            TokenKind::Close | TokenKind::CloseByWord => self.left_over(token),
+            TokenKind::Mistaken { closes, certainty } => {
+                return self.mistaken(token, closes, certainty);
+            }
+            TokenKind::Result => self.result(token, end),
+        }
+        true
+    }
+
+    /// Reads the opening tag of a block, and finds where the block ends.
+    fn open(&mut self, token: &Token, end: usize) -> bool {
+        let mut found = self.tag(token, end);
+        let command = token.command();
+        if command.kind == Kind::Reply {
+            let is_quoted = token.decoration.has(Decoration::QUOTED);
+            let next = self.at;
+            self.addressed(token, found.tag.ok(), found.after, is_quoted);
+            return self.at != next;
+        }
+        if let Some(line) = pasted::sentence(self.text, token) {
+            self.outbox(line);
+            return true;
+        }
+        if !token.is_plain() && self.is_prose(&found, end) {
+            let needs_more = command.attributes.iter().any(|known| known.required);
+            if token.alone || found.tag.is_ok() && needs_more {
+                self.looks_like_tag(
+                    token,
+                    "a command stands alone on its line, with nothing around its tag",
+                );
+            }
+            return false;
+        }
+        let body_at = (end + 1).min(self.text.len());
+        if command.closing.is_none() {
+            if found.tag.is_err() && self.is_cut(token) {
+                return true;
+            }
+        } else if found.inline.is_none() {
+            let Some(end) = self.end_of_body(&found, body_at) else { return true };
+            let body = body_at..end.closing.start;
+            if found.tag.is_err() {
+                // It is refused, and what it contains is skipped.
+                self.skip(body_at..end.closing.end);
+            } else if let Some(stray) = self.stray_end(body.clone()) {
+                if self.is_draft(token, body, &stray) {
+                    return true;
+                }
+                found.stray = Some(stray.at);
+            }
+            if found.tag.is_ok() {
+                self.spans.add(body_at..end.closing.end);
+                self.at = end.closing.end;
+            }
+            found.end = Some(end);
+        }
+        self.push(token.line, token.command, ItemKind::Block(Box::new(found)));
+        true
+    }
+
+    /// Reads what stands on the line of an opening tag.
+    fn tag(&self, token: &Token, end: usize) -> Found<'a> {
+        let command = token.command();
+        let rest = &self.text[token.name_end..end];
+        let mut decoration = token.decoration;
+        let tag = attributes::read(command, rest, &mut decoration);
+        let after = tag.as_ref().map_or("", |tag| tag.after);
+        let mut after = lexer::without_decoration(after, token.decoration);
+        // A fence behind all of it, where the tag is alone or its block ends there.
+        let is_whole = |before: &&str| match command.closing {
+            Some(closing) => before.ends_with(closing),
+            None => before.is_empty() && command.kind != Kind::Reply,
+        };
+        if let Some(before) = lexer::without_fence(after).filter(is_whole) {
+            decoration.add(Decoration::FENCE);
+            after = before;
+        }
+        let word = command.closing.and_then(|_| match &tag {
+            Ok(tag) => tag.value(command, "end").map(str::to_owned),
+            // What such a body contains is no command either.
+            Err(_) => attributes::token(rest),
+        });
+        let inline = command.closing.filter(|_| word.is_none());
+        let inline = inline.and_then(|end| body_there(tag.is_ok(), rest, after, end, token));
+        Found { token: *token, tag, decoration, after, inline, word, end: None, stray: None }
+    }
+
+    /// Whether a line that is no plain tag is none at all: words in brackets, a link, a label.
+    fn is_prose(&self, found: &Found<'_>, end: usize) -> bool {
+        let (token, after) = (&found.token, found.after);
+        let (command, rest) = (token.command(), &self.text[token.name_end..end]);
+        // Its name is a common word.
+        if command.kind == Kind::Search && !rest.to_ascii_lowercase().contains("pattern") {
+            return true;
+        }
+        let ends_there = lexer::without_suffix(rest, token.decoration).ends_with(']');
+        if command.closing.is_none() {
+            if found.tag.is_err() {
+                return !ends_there;
+            }
+            let own = format!("[/{}]", command.name);
+            return !after.is_empty() && inline_body(after, &own, token) != Some("");
+        }
+        // What follows may be its body, which is never executed.
+        if names_a_path(rest) {
+            return false;
+        }
+        if found.tag.is_err() {
+            return !ends_there;
+        }
+        let is_closed = || self.index().is_closed(token);
+        if found.inline.is_some() || !after.starts_with(['(', ':', '[']) && is_closed() {
+            return false;
+        }
+        if !after.is_empty() {
+            return true;
+        }
+        // A label over what follows, or an item of a list of what was done.
+        let is_label = matches!(command.kind, Kind::Message | Kind::Done);
+        let is_item = command.kind == Kind::Done
+            && token.decoration.has(Decoration::CASE)
+            && token.decoration.has(Decoration::ITEM);
+        is_label && (is_item || self.is_followed_by_a_tag(self.next_line(end.min(self.text.len()))))
+    }
+
+    /// Whether nothing but blanks and fences follow up to a line with a tag, or the beginning of reasoning.
+    fn is_followed_by_a_tag(&self, from: usize) -> bool {
+        let mut at = from;
+        while at < self.text.len() {
+            let end = self.line_end(at);
+            if !self.text[at..end].trim_matches(|c: char| c.is_whitespace() || c == '`').is_empty()
+            {
+                let token = lexer::lex(self.text, at, end);
+                let is_tag = token.is_some_and(|token| match token.kind {
+                    TokenKind::Mistaken { certainty, .. } => {
+                        token.command.is_some() && certainty == Certainty::Meant
+                    }
+                    _ => true,
+                });
+                return is_tag || self.begins_reasoning(at, end);
+            }
+            at = end + 1;
+        }
+        false
+    }
+
+    /// Makes steps of the items.
+    fn emit(mut self) -> Blocks {
+        let (mut escaped, mut all, mut ignored) = (0, 0, 0);
+        let mut steps: Vec<Step> = Vec::new();
+        let mut notes: Vec<Warning> = Vec::new();
+        for item in std::mem::take(&mut self.items) {
+            let note = match item.kind {
+                ItemKind::Tag { .. } | ItemKind::Message => continue,
+                ItemKind::Note(note) => note,
+                ItemKind::Block(found) if self.is_mentioned(&found.token) => {
+                    let why = "what takes something away counts only outside quotations and lists of code spans";
+                    self.as_words(&found.token, why)
+                }
+                kind => {
+                    let step = match kind {
+                        ItemKind::Block(found) => {
+                            all += 1;
+                            escaped += usize::from(found.decoration.has(Decoration::ESCAPES));
+                            let stray = found.stray;
+                            let step = self.step(*found);
+                            // The body of a block that is refused is no body.
+                            let is_refused = matches!(step.asks, Asks::Invalid(_));
+                            if let Some(at) = stray.filter(|_| is_refused) {
+                                self.spans.add(0..at);
+                                self.refuse_before(at, &mut steps);
+                            }
+                            step
+                        }
+                        ItemKind::Step(step) => step,
+                        _ => continue,
+                    };
+                    steps.push(step);
+                    if let [first] = &mut steps[..] {
+                        first.warnings.append(&mut notes);
+                    }
+                    continue;
+                }
+            };
+            let told = steps.last_mut().map_or(&mut notes, |step| &mut step.warnings);
+            if told.len() < NOTES {
+                told.push(note);
+            } else {
+                ignored += 1;
+            }
+        }
+        let told = steps.last_mut().map_or(&mut notes, |step| &mut step.warnings);
+        if escaped * 2 > all {
+            let text = "most tags of the reply came with escaped characters (\\_), so its bodies may hold such too; they were kept as they are";
+            told.push(Warning::new(WarningSort::EscapedTags, text));
+        }
+        if ignored > 0 {
+            let text = format!("and {ignored} more of this sort");
+            told.push(Warning::new(WarningSort::More, text));
+        }
+        for step in &mut steps {
+            let ends = matches!(step.asks, Asks::Operation(Operation::Done { if_ok: true, .. }));
+            step.passes_over = self.held && ends;
+        }
+        let (unclosed, answers) = (self.unclosed, self.answers);
+        Blocks { steps, unclosed, bodies: self.spans.closed, notes, answers }
+    }
+
+    /// Refuses what stands before the end of reasoning in a body that is refused.
+    fn refuse_before(&mut self, at: usize, steps: &mut Vec<Step>) {
+        if steps.is_empty() {
+            return;
+        }
+        let (line, shown) = (self.number(at), self.shown(at));
+        let told = format!(
+            "Line {line}: `{shown}` may end thoughts whose beginning is missing, so nothing before it was carried out. Send again what was meant as a command"
+        );
+        steps.clear();
+        steps.push(Step::refused(line, Mistake::ThoughtsUnopened, told));
+        self.held = true;
+    }
+
+    /// Whether a tag that takes something away may only be told of: as an item of a list in a code span,
+    /// since so what was done is listed, too; or quoted among others that are not, as what somebody said.
+    fn is_mentioned(&self, token: &Token) -> bool {
+        let is_listed = || {
+            let lead = &self.text[token.line..token.at];
+            let marks = [Decoration::BULLET, Decoration::NUMBER];
+            lead.contains('`') && marks.iter().any(|mark| token.decoration.has(*mark))
+        };
+        matches!(token.command().kind, Kind::Delete | Kind::Move)
+            && (token.quote > 0 && self.has_unquoted || is_listed())
+    }
+
+    /// What a block asks for.
+    fn step(&mut self, found: Found<'a>) -> Step {
+        let Found { token, tag, decoration, after, inline, word, end, .. } = found;
+        let command = token.command();
+        let number = self.number(token.line);
+        let line = &self.text[token.line..self.line_end(token.at)];
+        let malformed = |what: &Wrong| Step::new(number, tag_fault(command, number, line, what));
+        let Opening { values, warnings: more, .. } = match tag {
+            Ok(tag) => tag,
+            Err(what) => return malformed(&what),
+        };
+        let mut warnings = Vec::new();
+        if !decoration.is_none() {
+            let tag = canonical(command, &values);
+            warnings.push(read_as(number, line, &tag, decoration));
+        }
+        warnings.extend(more);
+        let Some(closing) = command.closing else {
+            if !after.is_empty()
+                && inline_body(after, &format!("[/{}]", command.name), &token) != Some("")
+            {
+                let shown = brief(after);
+                // Perhaps a sentence that only begins with the tag.
+                if matches!(command.kind, Kind::Delete | Kind::Move) {
+                    let told = format!(
+                        "`{shown}` stands behind the tag, which is to be alone on its line,"
+                    );
+                    return malformed(&wrong(Mistake::TextAfterTag, told));
+                }
+                let told = format!("`{shown}` after the tag on line {number} was ignored");
+                warnings.push(Warning::new(WarningSort::TextAfterTag, told));
+            }
+            let body = String::new();
+            let block =
+                Block { command, number, tag: line, values, body, body_line: number, warnings };
+            return block.step_in(self.workspace);
+        };
+        let first = inline.unwrap_or(after);
+        if let Some(what) = in_doubt(&token, closing, first) {
+            return malformed(&wrong(Mistake::TextAfterTag, what));
+        }
+        let (mut lines, mut quote, mut is_glued) = ("", token.quote, false);
+        if let Some(end) = end {
+            let body_at = self.next_line(token.at);
+            lines = &self.text[body_at..end.closing.start];
+            quote = end.quote;
+            is_glued = end.decoration.has(Decoration::GLUED);
+            if !end.decoration.is_none() {
+                let at = self.number(end.closing.start);
+                let before = &self.text.as_bytes()[..end.closing.start];
+                let begin = memrchr(b'\n', before).map_or(0, |n| n + 1).max(body_at);
+                let shown = &self.text[begin..end.closing.end];
+                let meant = closing_tag(command, word.as_deref());
+                warnings.push(read_as(at, shown, &meant, end.decoration));
+            }
+        }
+        let (first, told) = lints::behind_tag(command.kind, first, lines, number);
+        warnings.extend(told);
+        let mut body = String::with_capacity(lines.len() + first.len() + 1);
+        if !first.is_empty() {
+            body.push_str(first);
+            body.push('\n');
+        }
+        let lead = &self.text[token.line..token.at];
+        let unquoted =
+            (token.quote > 0).then(|| body::unquoted(lines, token.quote, lead)).flatten();
+        if quote != token.quote || token.quote > 0 && unquoted.is_none() {
+            let told = "the lines of the block are not all quoted (>) as its tag is, each with a blank behind or none,";
+            return malformed(&wrong(Mistake::PartlyQuoted, told));
+        }
+        let lines = unquoted.as_deref().unwrap_or(lines);
+        // Where the tag line ends in CRLF, so does the body: a property of the reply, not of it.
+        if line.ends_with('\r') {
+            body.push_str(&lines.replace("\r\n", "\n"));
+        } else {
+            body.push_str(lines);
+        }
+        if is_glued {
+            body.push('\n');
+        }
+        let body_line = if first.is_empty() { number + 1 } else { number };
+        let is_escaped = command.kind == Kind::Run && decoration.has(Decoration::ESCAPES);
+        if let Some(what) = is_escaped.then(|| escapes::doubt(&body, body_line)).flatten() {
+            return malformed(&what);
+        }
+        if command.kind == Kind::Create {
+            warnings.extend(lints::indented(&body, lead, body_line));
+        }
+        Block { command, number, tag: line, values, body, body_line, warnings }
+            .step_in(self.workspace)
+    }
+
+    /// A block that is refused, and with it all that follows.
+    pub(super) fn end_reply(&mut self, token: &Token, mistake: Mistake, told: String) {
+        let number = self.number(token.line);
+        let step = refused(token.command(), number, mistake, told);
+        self.end_with(step, token.line, token.command);
+    }
+
+    pub(super) fn end_with(&mut self, step: Step, origin: usize, command: Option<u8>) {
+        self.push(origin, command, ItemKind::Step(Step { ends: true, ..step }));
+        self.ended = true;
+        // It may contain the end of reasoning that began before it.
+        self.go_to(self.at.min(origin));
+    }
+}
+
+/// What a line was read as.
+fn read_as(number: usize, line: &str, tag: &str, decoration: Decoration) -> Warning {
+    let line = brief(line.trim());
+    let told = format!("line {number} `{line}` was read as {tag} ({})", decoration.phrases());
+    Warning::new(WarningSort::TagRepaired, told)
+}
+
+/// An opening tag as it should have been written.
+fn canonical(command: &Command, values: &[Option<String>]) -> String {
+    let mut tag = format!("[{}", command.name);
+    for (attribute, value) in command.attributes.iter().zip(values) {
+        if let Some(value) = value {
+            let quote = if value.contains('"') { '\'' } else { '"' };
+            tag.push_str(&format!(" {}={quote}{}{quote}", attribute.name, brief(value)));
+        }
+    }
+    tag + "]"
+}
+
+/// Why nobody can say which of the tags on its line is meant, if nobody can: a phrase.
+fn in_doubt(token: &Token, closing: &str, first: &str) -> Option<String> {
+    let named = first.strip_prefix('[').and_then(lexer::name).map(|name| name.command);
+    let lexed = || lexer::lex(first, 0, first.len()).and_then(|second| second.command);
+    if first.contains(closing) {
+        Some(format!("the text after the tag holds {closing}"))
+    } else if named.or_else(lexed) == token.command || first.starts_with("[/") {
+        Some(format!("the text after the tag begins with [{}", token.command().name))
+    } else {
+        None
+    }
+}
+
+/// Whether a tag has a path: words in brackets have none.
+fn names_a_path(rest: &str) -> bool {
+    let rest = rest.to_ascii_lowercase();
+    rest.match_indices("path").any(|(at, key)| {
+        let after = rest[at + key.len()..].trim_start();
+        after.starts_with('=') || after.starts_with("\\=")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::protocol::{Asks, tags::parse};
+
+    #[test]
+    fn a_text_on_the_tag_line_cannot_hold_its_closing_tag() {
+        for (text, steps) in [
+            ("[MESSAGE][/MESSAGE][/MESSAGE]\n[DONE]x[/DONE]\n", 2),
+            ("[DONE] [/DONE] x [/DONE]\n[MESSAGE]y[/MESSAGE]", 2),
+            ("[MESSAGE][/MESSAGE] x\ny\n[/MESSAGE]\n[READ_FILE path=\"a\"]\n", 2),
+        ] {
+            let reply = parse(text);
+            assert_eq!(reply.steps.len(), steps, "{text}");
+            assert!(matches!(reply.steps[1].asks, Asks::Operation(_)), "{text}");
+            let Asks::Invalid(invalid) = &reply.steps[0].asks else { panic!("{text}") };
+            assert!(invalid.reason.starts_with("Line 1: the text after the tag holds [/"));
+            assert!(invalid.reason.contains("Correct form: ["), "{}", invalid.reason);
+        }
+    }
+}
