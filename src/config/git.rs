@@ -38,7 +38,7 @@ pub fn ask_git<T: AsRef<OsStr>>(
     // Git would wait for a FIFO in the place of a file of its own.
     let tree = folder.ancestors().find(|above| above.join(".git").exists());
     let trees: Vec<PathBuf> = tree.into_iter().map(Path::to_owned).collect();
-    if let Some(odd) = named_by_git(&trees).1 {
+    if let Some(odd) = named_by_git(&trees).odd {
         return Err(format!("{} is not a regular file", odd.display()));
     }
     let output = programs.command("git").and_then(|mut git| {

@@ -1,90 +1,166 @@
 //! What git's settings name that git runs or obeys: hooks, further settings, attributes, programs. Read
 //! without git, whatever conditions an include has. Only regular files are opened, of at most a megabyte.
+//!
+//! Command lines are not understood: a file counts if one contains its name (see [`Texts`]).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
+use super::folded;
 use crate::atomic::read_regular;
 
 /// Longer settings are not read.
 const LONGEST: u64 = 1 << 20;
-/// So many files of settings are read.
+/// So many files of settings are read, and so many git folders of submodules are looked for.
 const FILES: usize = 1_000;
-/// Settings whose value is one path.
-const PATHS: [(&str, &str); 9] = [
-    ("core", "hookspath"),
-    ("core", "attributesfile"),
-    ("include", "path"),
-    ("includeif", "path"),
-    ("init", "templatedir"),
-    ("browser", "path"),
-    ("difftool", "path"),
-    ("man", "path"),
-    ("mergetool", "path"),
-];
-/// Sections all of whose values are commands, and keys whose value is one in whichever section.
-const COMMANDS: ([&str; 2], [&str; 27]) = (
-    ["alias", "pager"],
+/// A key that ends in one of these has a path as its value.
+const PATHS: [&str; 3] = ["path", "file", "dir"];
+/// Sections, and keys in whichever section, whose values name no file that git runs or obeys. They count
+/// all the same where they name a program for a transport (`ext::`).
+const HARMLESS: ([&str; 9], [&str; 11]) = (
+    ["advice", "author", "branch", "color", "committer", "format", "pretty", "safe", "user"],
     [
-        "alternaterefscommand",
-        "askpass",
-        "clean",
-        "cmd",
-        "command",
-        "defaultkeycommand",
-        "difffilter",
-        "driver",
-        "editor",
-        "external",
-        "fsmonitor",
-        "gitproxy",
-        "helper",
-        "httpd",
-        "packobjectshook",
-        "pager",
-        "process",
-        "program",
-        "receivepack",
-        "recentobjectshook",
-        "smtpserver",
-        "smudge",
-        "sshcommand",
-        "textconv",
-        "tunnel",
-        "update",
-        "uploadpack",
+        "excludesfile",
+        "extraheader",
+        "fetch",
+        "insteadof",
+        "push",
+        "pushinsteadof",
+        "pushurl",
+        "recentrepo",
+        "repo",
+        "url",
+        "worktree",
     ],
 );
+/// What git reads directly in these parts of a git folder is checked for what it would wait for.
+const PARTS: [&str; 8] =
+    ["", "info", "hooks", "objects/info", "objects/pack", "refs", "refs/heads", "logs"];
 
-/// What git's settings name for these work trees, as absolute paths; and the first file that git would read
-/// though it is not regular, so that git could wait for it for ever.
-pub fn named_by_git(trees: &[PathBuf]) -> (BTreeSet<PathBuf>, Option<PathBuf>) {
+/// What git's settings name.
+#[derive(Debug, Default)]
+pub struct Named {
+    /// Files and folders, as absolute paths.
+    pub places: BTreeSet<PathBuf>,
+    /// Command lines.
+    pub texts: Texts,
+    /// The first file that git would read though it is not regular, so that git could wait for it for ever.
+    pub odd: Option<PathBuf>,
+}
+
+/// Values of settings that may be command lines, without quotes and backslashes, each as git could read it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Texts(BTreeSet<String>);
+
+impl Texts {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether one of them contains the name of a file as a word, and it could be this file: it is at
+    /// the `top` of a repository, where git runs commands, or its folder is named too, or the shell
+    /// could put a folder together.
+    pub fn name(&self, name: &str, folder: &str, top: bool) -> bool {
+        let name = plain_text(&folded(name), "");
+        let could_be_it = |text: &String| {
+            let is_made = text.contains(['$', '`', '*', '?', '[', '{']);
+            top || is_made || self.0.iter().any(|text| has_word(text, &folded(folder)))
+        };
+        self.0.iter().any(|text| has_word(text, &name) && could_be_it(text))
+    }
+
+    /// Tells fast of most names of files that no text contains them.
+    pub fn may_name(&self) -> impl Fn(&str) -> bool + use<> {
+        let words = self.0.iter().flat_map(|text| text.split(|c| !is_of_name(c)));
+        let words: HashSet<u64> = words.map(hash_of_word).collect();
+        move |name: &str| {
+            let is_plain = |b: u8| b.is_ascii() && !b"'\"\\:".contains(&b);
+            let is_plain = name.bytes().all(is_plain) && !name.ends_with(['.', ' ']);
+            let first = name.split(|c| !is_of_name(c)).find(|word| !word.is_empty());
+            !words.is_empty()
+                && (!is_plain || first.is_some_and(|word| words.contains(&hash_of_word(word))))
+        }
+    }
+
+    fn add(&mut self, value: &str) {
+        let line = value.trim_start_matches(|c: char| c == '!' || c.is_whitespace());
+        for instead in ["", "/"] {
+            let text = plain_text(line, instead).to_uppercase().to_lowercase();
+            // The first word is looked up in `PATH`, or is a command of git's, unless it is a path.
+            let rest = text.trim_start_matches(is_of_name);
+            if rest.starts_with(|c: char| c.is_whitespace()) || rest.is_empty() {
+                self.0.extend(Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty()));
+            } else {
+                self.0.insert(text);
+            }
+        }
+    }
+}
+
+/// A text without quotes, and with something else for backslashes: they escape, or separate folders.
+fn plain_text(text: &str, instead: &str) -> String {
+    text.replace(['\'', '"'], "").replace('\\', instead)
+}
+
+/// The same in upper and lower case (FNV).
+fn hash_of_word(word: &str) -> u64 {
+    word.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte.to_ascii_lowercase())).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || "_-.+%@".contains(c) || !c.is_ascii()
+}
+
+/// Whether a text contains a name between what does not belong to names.
+fn has_word(text: &str, name: &str) -> bool {
+    !name.is_empty()
+        && text.match_indices(name).any(|(at, _)| {
+            let (before, after) = (&text[..at], &text[at + name.len()..]);
+            !before.ends_with(is_of_name) && !after.starts_with(is_of_name)
+        })
+}
+
+/// What git's settings name for the repositories in these folders: with a `.git`, or repositories themselves.
+pub fn named_by_git(tops: &[PathBuf]) -> Named {
     let home = env::var_os("HOME").map(PathBuf::from);
-    let mut reading =
-        Reading { trees, home, found: BTreeSet::new(), read: BTreeSet::new(), odd: None };
+    let mut reading = Reading { home, named: Named::default(), read: BTreeSet::new() };
     for file in reading.everywhere() {
-        reading.file(&file);
+        reading.file(&file, tops);
     }
-    for tree in trees {
-        reading.tree(tree);
+    for top in tops {
+        reading.repository(top);
     }
-    (reading.found, reading.odd)
+    reading.named
 }
 
-struct Reading<'a> {
-    trees: &'a [PathBuf],
+struct Reading {
     home: Option<PathBuf>,
-    found: BTreeSet<PathBuf>,
+    named: Named,
     read: BTreeSet<PathBuf>,
-    odd: Option<PathBuf>,
 }
 
-impl Reading<'_> {
+impl Reading {
     /// The machine's settings and the person's.
-    fn everywhere(&self) -> Vec<PathBuf> {
+    fn everywhere(&mut self) -> Vec<PathBuf> {
         let given = |name| env::var_os(name).map(PathBuf::from);
+        let own = given("XDG_CONFIG_HOME").filter(|own| !own.as_os_str().is_empty());
+        let own = own.or_else(|| Some(self.home.as_ref()?.join(".config")));
+        // Git obeys these without any setting.
+        let own_attributes = own.as_ref().map(|own| own.join("git/attributes"));
+        for file in own_attributes.into_iter().chain(["/etc/gitattributes".into()]) {
+            self.check(&file);
+            self.named.places.insert(file);
+        }
+        if let Some(own) = &own {
+            self.check(&own.join("git/ignore"));
+        }
         let mut files = match given("GIT_CONFIG_SYSTEM") {
             Some(file) => vec![file],
             None => ["/etc", "/usr/local/etc", "/opt/homebrew/etc"]
@@ -95,74 +171,99 @@ impl Reading<'_> {
             files.push(file);
             return files;
         }
-        let own = given("XDG_CONFIG_HOME").filter(|own| !own.as_os_str().is_empty());
-        let own = own.or_else(|| Some(self.home.as_ref()?.join(".config")));
         files.extend(own.map(|own| own.join("git/config")));
         files.extend(self.home.as_ref().map(|home| home.join(".gitconfig")));
         files
     }
 
-    /// The settings of a repository, and links that lead its hooks elsewhere.
-    fn tree(&mut self, tree: &Path) {
-        let git = tree.join(".git");
+    /// The settings of a repository and of its submodules, and links in it that lead elsewhere.
+    fn repository(&mut self, top: &Path) {
+        let git = top.join(".git");
         let git = match self.text(&git) {
-            Some(text) => tree.join(text.strip_prefix("gitdir:").unwrap_or_default().trim()),
+            Some(text) => top.join(text.strip_prefix("gitdir:").unwrap_or_default().trim()),
+            // A repository without a folder of work.
+            None if !git.exists() => top.to_owned(),
             None => git,
         };
         let common = self.text(&git.join("commondir")).map(|common| git.join(common.trim()));
         let common = common.unwrap_or_else(|| git.clone());
-        let own = ["HEAD", "index"].map(|name| git.join(name));
-        let shared = ["packed-refs", "info/exclude"].map(|name| common.join(name));
-        for file in own.iter().chain(&shared).chain([&tree.join(".gitignore")]) {
-            self.check(file);
+        for file in [".gitignore", ".gitattributes", ".gitmodules"] {
+            self.check(&top.join(file));
         }
-        self.file(&common.join("config"));
-        self.file(&git.join("config.worktree"));
-        let hooks = fs::read_dir(common.join("hooks")).into_iter().flatten().flatten();
-        let places = hooks.map(|entry| entry.path());
-        let places = places.chain([common.join("hooks"), common.join("info/attributes")]);
-        for place in places.filter(|place| place.is_symlink()) {
-            self.found.insert(place);
+        let mut folders: BTreeSet<PathBuf> = PARTS.iter().map(|part| common.join(part)).collect();
+        folders.extend([git.clone(), git.join("info")]);
+        for folder in folders {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                let kind = entry.file_type();
+                if kind.is_ok_and(|kind| !kind.is_file() && !kind.is_dir()) {
+                    self.check(&entry.path());
+                    if entry.path().is_symlink() {
+                        self.named.places.insert(entry.path());
+                    }
+                }
+            }
+        }
+        let tops = [top.to_owned()];
+        self.file(&common.join("config"), &tops);
+        self.file(&git.join("config.worktree"), &tops);
+        let (mut folders, mut looked) = (vec![common.join("modules")], 0);
+        while let Some(folder) = folders.pop().filter(|_| looked < FILES) {
+            looked += 1;
+            if folder.join("HEAD").exists() {
+                self.file(&folder.join("config"), &tops);
+                folders.push(folder.join("modules"));
+                continue;
+            }
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            let is_folder =
+                |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+            folders.extend(entries.filter(is_folder).map(|entry| entry.path()));
         }
     }
 
-    /// A file of settings, and those that it includes.
-    fn file(&mut self, file: &Path) {
+    /// A file of settings that count in these folders, and those that it includes.
+    fn file(&mut self, file: &Path, tops: &[PathBuf]) {
         if self.read.len() >= FILES || !self.read.insert(file.to_owned()) {
             return;
         }
         // Also one that is not there yet.
-        self.found.insert(file.to_owned());
+        self.named.places.insert(file.to_owned());
         let Some(text) = self.text(file) else { return };
         for (section, key, value) in settings(&text) {
-            if PATHS.contains(&(&section, &key)) {
-                let is_include = section.starts_with("include");
-                let folders = if is_include {
-                    file.parent().into_iter().map(Path::to_owned).collect()
-                } else {
-                    self.trees.to_vec()
-                };
-                let home = self.home.clone();
-                for path in folders.iter().filter_map(|folder| at(home.as_ref(), folder, &value)) {
-                    if is_include {
-                        self.file(&path);
-                    }
-                    self.check(&path);
-                    self.found.insert(path);
+            let is_harmless = HARMLESS.0.contains(&&*section) || HARMLESS.1.contains(&&*key);
+            if key == "excludesfile" {
+                self.paths(tops, &value).for_each(|path| self.check(&path));
+            }
+            if is_harmless && !value.contains("::") {
+                continue;
+            }
+            if section.starts_with("include") {
+                for path in self.paths(file.parent().map(Path::to_owned).as_slice(), &value) {
+                    self.file(&path, tops);
                 }
-            } else if COMMANDS.0.contains(&&*section) || COMMANDS.1.contains(&&*key) {
-                self.command(&value);
+            } else if PATHS.iter().any(|end| key.ends_with(end)) {
+                for path in self.paths(tops, &value) {
+                    self.check(&path);
+                    self.named.places.insert(path);
+                }
+            } else {
+                // What rules leave out of the walk is found by its path alone.
+                let words =
+                    value.split(|c: char| c.is_whitespace() || "'\"!;|&()<>`=:".contains(c));
+                for word in words.filter(|word| word.contains('/')) {
+                    let paths = self.paths(tops, word).filter(|path| !path.is_dir());
+                    self.named.places.extend(paths);
+                }
+                self.named.texts.add(&value);
             }
         }
     }
 
-    /// The files that a command line names by a path with a folder: git looks up other names in `PATH`.
-    fn command(&mut self, line: &str) {
-        let words = line.split(|c: char| c.is_whitespace() || "'\"!;|&()<>`=".contains(c));
-        for word in words.filter(|word| word.contains('/')) {
-            let paths = self.trees.iter().filter_map(|tree| at(self.home.as_ref(), tree, word));
-            self.found.extend(paths.filter(|path| !path.is_dir()));
-        }
+    /// The paths that a value means in these folders.
+    fn paths(&self, folders: &[PathBuf], value: &str) -> impl Iterator<Item = PathBuf> + use<> {
+        let paths: Vec<PathBuf> =
+            folders.iter().filter_map(|folder| at(self.home.as_ref(), folder, value)).collect();
+        paths.into_iter()
     }
 
     fn text(&mut self, file: &Path) -> Option<String> {
@@ -176,7 +277,7 @@ impl Reading<'_> {
         if file.metadata().is_ok_and(is_odd)
             && fs::canonicalize(file).ok() != Some(PathBuf::from("/dev/null"))
         {
-            self.odd.get_or_insert_with(|| file.to_owned());
+            self.named.odd.get_or_insert_with(|| file.to_owned());
         }
     }
 }
@@ -234,6 +335,39 @@ fn plain(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_named_by_a_text_that_contains_its_name() {
+        for (value, folder, name) in [
+            ("python3 clean.py", "", "clean.py"),
+            ("'tools/my x' %f", "tools", "my x"),
+            ("tools/my\\ x", "tools", "my x"),
+            ("tools\\x", "tools", "x"),
+            ("!cd tools && ./x", "tools", "x"),
+            ("!(cd tools;./x)", "tools", "X"),
+            ("!sh<x", "", "x"),
+            ("!$(git rev-parse --show-toplevel)/tools/x", "tools", "x"),
+            ("!${GIT_PREFIX:-.}/x", "any", "x"),
+            ("ext::tools/x", "tools", "x"),
+            ("-c core.hooksPath=h/x commit", "h", "x"),
+        ] {
+            let mut texts = Texts::default();
+            texts.add(value);
+            assert!(texts.name(name, folder, folder.is_empty()), "{value}");
+            assert!(!texts.name("y", folder, true) && !texts.name("x.py", folder, true), "{value}");
+        }
+        for (value, folder, name) in [
+            ("vim", "", "vim"),
+            ("log --graph", "", "log"),
+            ("python3 clean.py", "", "python3"),
+            ("node index.js", "src", "index.js"),
+            ("git-lfs clean -- %f", "", "f"),
+        ] {
+            let mut texts = Texts::default();
+            texts.add(value);
+            assert!(!texts.name(name, folder, folder.is_empty()), "{value}");
+        }
+    }
 
     #[test]
     fn settings_are_read_as_git_reads_them() {

@@ -43,7 +43,7 @@ pub use consent::Consent;
 pub use finding::{above, find, has_lost_settings, has_marks};
 pub(crate) use git::is_repository;
 pub use git::{ask_git, git_directory, no_place_in_git};
-pub use git_settings::named_by_git;
+pub use git_settings::{Texts, named_by_git};
 pub use guest::{Guest, Way};
 pub use in_force::{InForce, Source, in_force};
 #[cfg(test)]

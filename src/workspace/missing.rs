@@ -52,7 +52,7 @@ impl Workspace {
             Needed::Folder | Needed::Any => nothing_found(path),
         };
         if let Some(meant) = self.meant(path, needed, overlay) {
-            failure.reason.push_str(&format!(": did you mean '{meant}'?"));
+            failure = failure.suggesting(format!("did you mean '{meant}'?"));
         }
         failure
     }

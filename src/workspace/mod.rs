@@ -11,6 +11,7 @@ mod closest;
 pub mod edit;
 mod excerpt;
 mod facts;
+mod folder_cache;
 mod folders;
 pub mod guard;
 mod list;
@@ -37,6 +38,7 @@ pub mod walk;
 use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use cap_fs_ext::{FollowSymlinks, MetadataExt, OpenOptionsFollowExt};
 use cap_std::ambient_authority;
@@ -80,6 +82,8 @@ pub struct Workspace {
     protected: Protected,
     /// Whether what git obeys outside of `.git` is the person's alone too.
     git_obeys: bool,
+    /// The repositories that the last walk found.
+    repositories: Mutex<Option<repository::Found>>,
 }
 
 /// What was read of a file.
@@ -131,7 +135,8 @@ impl Workspace {
         }
         let protected = Protected::new(protected);
         let git_obeys = protected.name_of(".git").is_some();
-        Ok(Self { git_obeys, root, path, state: inside, state_ids, protected })
+        let repositories = Mutex::default();
+        Ok(Self { repositories, git_obeys, root, path, state: inside, state_ids, protected })
     }
 
     /// Whether the folder that is open is still the one under that path.

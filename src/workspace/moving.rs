@@ -73,7 +73,7 @@ impl Workspace {
                 for rest in all {
                     self.refuse_protected(path, &joined(&from.real, rest)?)?;
                 }
-                if self.git_obeys && below.holds_repository() {
+                if self.git_obeys_below(&below, [Some(&from.real), Some(&target.real)]) {
                     return Err(obeyed(path, path.as_str()));
                 }
             }
@@ -145,7 +145,7 @@ impl Workspace {
             {
                 let all = below.files.iter().map(|(rest, _)| rest).chain(&below.folders);
                 inside = all.into_iter().any(|rest| self.is_protected(rest))
-                    || self.git_obeys && below.holds_repository();
+                    || self.git_obeys_below(&below, [Some(&from.real), moved.to.as_ref()]);
                 moved.files = below.files;
             }
             size = size_at(&from, overlay);
@@ -203,6 +203,15 @@ impl Workspace {
         let number = folder.dir_metadata().map_err(|e| failed("look at", real, &e))?.ino();
         let digest = Digest::of_link(format!("{number}\0{all}").as_bytes());
         Ok(Below { files, folders, against, digest })
+    }
+
+    /// Whether git obeys something of what is moved from one folder to another.
+    fn git_obeys_below(&self, below: &Below, ends: [Option<&RelPath>; 2]) -> bool {
+        let files = ends
+            .into_iter()
+            .flatten()
+            .flat_map(|end| below.files.iter().map(move |(rest, _)| format!("{end}/{rest}")));
+        self.git_obeys && (below.holds_repository() || self.git_names_one(files))
     }
 
     fn is_protected(&self, path: &RelPath) -> bool {

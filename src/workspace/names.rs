@@ -41,6 +41,16 @@ pub(super) fn shown(text: &str) -> String {
     unescaped(text).to_string_lossy().into_owned()
 }
 
+/// How many bytes two paths begin with alike.
+pub(super) fn common_prefix(one: &str, other: &str) -> usize {
+    /// Long paths are compared by so many bytes at a time.
+    const PIECE: usize = 64;
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let pieces = one.chunks_exact(PIECE).zip(other.chunks_exact(PIECE));
+    let same = pieces.take_while(|(a, b)| a == b).count() * PIECE;
+    same + one[same..].iter().zip(&other[same..]).take_while(|(a, b)| a == b).count()
+}
+
 #[cfg(unix)]
 fn of_bytes(bytes: Vec<u8>) -> OsString {
     std::os::unix::ffi::OsStringExt::from_vec(bytes)

@@ -7,6 +7,7 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::ops::Range;
 
+use super::names::common_prefix;
 use super::products::{fits, is_ignored_product, is_mark, is_marked, is_named_product, signs};
 use super::walk::{Count, Listed, Walk};
 
@@ -214,7 +215,7 @@ fn shared(folder: &str, path: &str) -> usize {
     if path.starts_with(folder) {
         return folder.len();
     }
-    let same = folder.bytes().zip(path.bytes()).take_while(|(a, b)| a == b).count();
+    let same = common_prefix(folder, path);
     memchr::memrchr(b'/', &path.as_bytes()[..same]).map_or(0, |n| n + 1)
 }
 

@@ -1,16 +1,63 @@
 //! What git obeys outside of `.git`: a folder that looks like a repository, whose settings and hooks count for
 //! whoever runs git in it, and what git's settings name. Who may not write `.git` may not write these either.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
 
 use super::Workspace;
-use super::locate::{Last, Way};
+use super::locate::{self, Last, Way};
+use super::names::{escaped, shown};
 use super::overlay::{Cover, Overlay};
-use crate::config::{Name, folded, is_repository, named_by_git};
+use super::walk::Walk;
+use crate::config::{Name, Texts, folded, is_repository, named_by_git};
 use crate::links::follow;
 use crate::protocol::{Failure, RelPath};
 
 const GIT: &str = ".git";
+/// The settings of so many repositories are read, of those nearest to the root.
+const REPOSITORIES: usize = 1_000;
+/// What a walk found counts for so long, and for so many times as long as the walk took.
+const COUNTS: (Duration, u32) = (Duration::from_secs(1), 20);
+
+/// The repositories that a walk found.
+#[derive(Debug)]
+pub(super) struct Found {
+    folders: Vec<String>,
+    until: Instant,
+}
+
+/// What git's settings name in the workspace.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct GitNames {
+    /// Files and folders, as paths from the root, without what lies below protected names.
+    #[serde(skip)]
+    pub(super) places: Vec<String>,
+    /// Command lines, and the folders that git runs them in.
+    texts: Texts,
+    tops: Vec<String>,
+}
+
+impl GitNames {
+    /// Whether a command line of git's names the file of this path.
+    pub(super) fn name(&self, path: &str) -> bool {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let is_top = folder.is_empty() || self.tops.iter().any(|top| top == folder);
+        let folder = folder.rsplit('/').next().unwrap_or_default();
+        !self.texts.is_empty() && self.texts.name(name, folder, is_top)
+    }
+
+    /// The files among those of a walk that command lines of git's name, escaped.
+    pub(super) fn among<'a>(&'a self, walk: &'a Walk) -> impl Iterator<Item = String> + 'a {
+        let may_name = self.texts.may_name();
+        let files = walk.files().filter(move |file| {
+            may_name(file.path.rsplit('/').next().unwrap_or_default()) && self.name(file.path)
+        });
+        files.map(|file| escaped(file.path.as_bytes()))
+    }
+}
 
 /// How many of these names, which lead to something that is written or moved, lead to the nearest folder that git
 /// takes for a repository or would then; `stands` says what is in the folder that the first of them lead to.
@@ -66,12 +113,12 @@ impl Workspace {
     }
 
     /// How many names of a real path lead to the folder in which git, or a setting of git's, makes the next one
-    /// the person's.
-    pub(super) fn obeyed_around(&self, real: &RelPath) -> Option<usize> {
+    /// the person's; and whether a setting does.
+    pub(super) fn obeyed_around(&self, real: &RelPath) -> Option<(usize, bool)> {
         let way = self.way(real, Last::Keep, None).ok()?;
         let (place, is_named) = self.obeyed_at(&way, None)?;
         let names = place.split('/').filter(|name| !name.is_empty()).count();
-        Some(names.saturating_sub(usize::from(is_named)))
+        Some((names.saturating_sub(usize::from(is_named)), is_named))
     }
 
     /// The repository, or the file or folder that git's settings name, that is or holds what is at the end of a
@@ -95,35 +142,69 @@ impl Workspace {
         if let Some(n) = repository_around(&names, stands) {
             return Some((names[..n].join("/"), false));
         }
-        let trees = (0..names.len()).filter(|n| stands(*n, GIT)).map(|n| names[..n].join("/"));
+        let tops = (0..names.len()).filter(|n| stands(*n, GIT)).map(|n| names[..n].join("/"));
+        let git = self.named_by_git(tops.chain(self.repositories()));
         let written: Vec<String> = names.iter().map(|name| folded(name)).collect();
-        let place = self.named_by_git(trees).into_iter().find(|place| {
+        let place = git.places.iter().find(|place| {
             let place: Vec<String> = place.split('/').map(folded).collect();
             place.starts_with(&written) || written.starts_with(&place)
         });
-        Some((place?, true))
+        let is_folder = way.found.as_ref().is_some_and(locate::Found::is_folder);
+        let itself = || Some(way.real.to_string()).filter(|path| !is_folder && git.name(path));
+        Some((place.cloned().or_else(itself)?, true))
     }
 
-    /// What git's settings name in the workspace, relative to it, without what lies below protected names: those of
-    /// the person, those of the repository around the workspace, and of those whose files are in these folders.
-    pub(super) fn named_by_git(&self, trees: impl Iterator<Item = String>) -> Vec<String> {
+    /// Whether git's settings name one of these files.
+    pub(super) fn git_names_one(&self, mut paths: impl Iterator<Item = String>) -> bool {
+        let named = self.named_by_git(self.repositories().into_iter());
+        !named.texts.is_empty() && paths.any(|path| named.name(&path))
+    }
+
+    /// The folders of the repositories that a walk finds, as text. No operation walks where one has just
+    /// done so.
+    fn repositories(&self) -> Vec<String> {
+        let known = || {
+            let found = self.repositories.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = found.as_ref().filter(|found| Instant::now() < found.until)?;
+            Some(found.folders.clone())
+        };
+        // Of a workspace that cannot be walked none is known.
+        known().or_else(|| self.walk().ok().and_then(|_| known())).unwrap_or_default()
+    }
+
+    /// Notes the repositories that a walk found.
+    pub(super) fn note_repositories(&self, walk: &Walk, took: Duration) {
+        let until = Instant::now() + COUNTS.0.max(took * COUNTS.1);
+        let folders = walk.repositories().chain(walk.bare()).map(shown).collect();
+        let found = Some(Found { folders, until });
+        *self.repositories.lock().unwrap_or_else(PoisonError::into_inner) = found;
+    }
+
+    /// What git's settings name in the workspace: those of the person, those of the repository around the
+    /// workspace, and those of the repositories in these folders.
+    pub(super) fn named_by_git(&self, tops: impl Iterator<Item = String>) -> GitNames {
         if !self.git_obeys {
-            return Vec::new();
+            return GitNames::default();
         }
-        let mut trees: Vec<PathBuf> = trees.map(|tree| self.path.join(tree)).collect();
-        trees.extend(self.path.ancestors().find(|above| above.join(GIT).exists()).map(Into::into));
-        let named = named_by_git(&trees).0;
+        let mut tops: Vec<String> = tops.collect();
+        tops.sort_by_cached_key(|top| (top.matches('/').count(), top.clone()));
+        tops.dedup();
+        tops.truncate(REPOSITORIES);
+        let mut all: Vec<PathBuf> = tops.iter().map(|top| self.path.join(top)).collect();
+        let around = self.path.ancestors().find(|above| above.join(GIT).exists());
+        all.extend(around.map(Path::to_owned).filter(|around| !all.contains(around)));
+        let named = named_by_git(&all);
         // Who replaces a link on the way decides what is found there.
-        let named = named.iter().flat_map(|path| {
+        let places = named.places.iter().flat_map(|path| {
             let (links, real) = follow(path);
             links.into_iter().map(|link| link.at).chain([real])
         });
-        let mut named: Vec<String> = named
+        let mut places: Vec<String> = places
             .filter_map(|path| Some(path.strip_prefix(&self.path).ok()?.to_str()?.to_owned()))
             .filter(|path| !path.is_empty() && !self.is_below_one(path))
             .collect();
-        named.sort_unstable();
-        named.dedup();
-        named
+        places.sort_unstable();
+        places.dedup();
+        GitNames { places, texts: named.texts, tops }
     }
 }

@@ -6,7 +6,7 @@ use super::search_edit::{self, Searched, Unfound};
 use super::{bom, closest, lines_left_out, nearest};
 use crate::protocol::{
     Change, Detail, Excerpt, Failure, Fresh, Likeness, Loosely, Mistake, RelPath, Replacement,
-    Revision, Seen, elision, signs, tags,
+    Revision, Seen, diff_line, elision, is_code, may_be_patch,
 };
 use crate::text::{count, visible_line};
 
@@ -51,8 +51,8 @@ fn lines(
         .as_a(Mistake::NoSuchLines)
     })?;
     let replaced = part(old, start, end);
-    let may_hold_a_diff = !tags::is_code(real) || tags::is_patch(real);
-    if !may_hold_a_diff && let Some((line, text)) = signs::of_a_diff(with, replaced) {
+    let may_hold_a_diff = !is_code(real) || may_be_patch(real);
+    if !may_hold_a_diff && let Some((line, text)) = diff_line(with, replaced) {
         return Err(Failure::execution(format!(
             "Line {line} of the new lines, `{}`, is a line of a diff to lines {start}-{end} of '{real}'; nothing was changed. Send the lines that are to stand there without the others, and without signs before them (where they are meant as they are, write them with RUN_COMMAND)",
             visible_line(text)
@@ -265,7 +265,7 @@ fn nowhere(real: &RelPath, old: &[u8], replacements: &[Replacement], n: usize) -
     let is_of_mark = !mark.is_empty() && bare.len() < sought.len();
     let is_meant = is_of_mark && closest::closest(text, bare).is_some_and(is_first);
     let sought = if is_meant { bare } else { sought };
-    let is_withheld = elision::holds_withheld(sought);
+    let is_withheld = elision::has_secret_placeholder(sought);
     let Some((first, lines)) = closest::closest(text, sought) else {
         let how = if is_withheld { WITHHELD } else { "send lines as they stand there" };
         return Failure::execution(format!(

@@ -16,9 +16,8 @@ use super::aside::{Gone, LeftOut};
 use super::copies::content;
 use super::look::Difference;
 use super::numbers::Numbers;
-use super::plan::ancestors;
 use super::writing::device;
-use crate::workspace::Workspace;
+use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::walk::close::Facts;
 
 /// What a time of whole seconds may be behind, in nanoseconds.
@@ -88,22 +87,28 @@ fn nanos(time: SystemTime) -> Option<i128> {
 /// A guess counts only where nothing stood before: else what did is to come back, and what stands there
 /// now is kept.
 pub(super) fn origin(
-    workspace: &Workspace,
+    folders: &mut FolderCache,
     difference: &Difference,
     since: i64,
     left_out: &LeftOut<'_>,
 ) -> Origin {
     let Some((facts, size)) = difference.stranger else { return Origin::Turn };
-    let Ok((_, found)) = workspace.stands_at(&difference.path) else { return Origin::Turn };
+    let Ok((_, found)) = folders.stands_at(&difference.path) else { return Origin::Turn };
     let made = made(&found);
     let stranger = Stranger { facts, size, is_folder: found.is_dir(), made };
     let here = device(&found);
     // What is gone was where the folder is that held it.
     let is_elsewhere = |gone: &str| {
-        let mut above = ancestors(gone.trim_end_matches('/')).collect::<Vec<_>>().into_iter().rev();
-        let stands = above.find_map(|above| workspace.stands_at(above).ok());
-        let stands = stands.or_else(|| workspace.stands_at("").ok());
-        stands.is_some_and(|(_, stands)| device(&stands) != here)
+        let gone = gone.trim_end_matches('/');
+        let stands = match folders.stands_at(gone) {
+            Ok((_, stands)) => Ok(stands),
+            // The deepest folder on the way that is there.
+            Err(_) => {
+                let above = gone.rsplit_once('/').map_or("", |(above, _)| above);
+                folders.nearest(above).dir_metadata()
+            }
+        };
+        stands.is_ok_and(|stands| device(&stands) != here)
     };
     match stranger.origin(since.into(), left_out, is_elsewhere) {
         Origin::Perhaps if difference.before.is_some() => Origin::Turn,
@@ -114,12 +119,12 @@ pub(super) fn origin(
 /// The same of a place that no look met, where an operation moved something that a command may have
 /// brought before: then `since` is given. What was `kept` before the commands was not brought.
 pub(super) fn with_brought(
-    workspace: &Workspace,
+    folders: &mut FolderCache,
     mut change: Change,
     since: Option<i64>,
     kept: &Numbers,
 ) -> Change {
-    let (Some(since), Ok((_, found))) = (since, workspace.stands_at(&change.path)) else {
+    let (Some(since), Ok((_, found))) = (since, folders.stands_at(&change.path)) else {
         return change;
     };
     let facts = Facts::of(&found);
@@ -128,7 +133,7 @@ pub(super) fn with_brought(
     let difference = Difference { path, before: None, after: None, stranger };
     // It is what stands there now under an ignored name, not what still stands where it was.
     let origin = match change.before {
-        None => origin(workspace, &difference, since, &LeftOut::default()),
+        None => origin(folders, &difference, since, &LeftOut::default()),
         Some(_) => Origin::Turn,
     };
     change.came_from(origin);
@@ -159,7 +164,7 @@ impl Stranger {
         self,
         since: i128,
         left_out: &LeftOut<'_>,
-        is_elsewhere: impl Fn(&str) -> bool,
+        mut is_elsewhere: impl FnMut(&str) -> bool,
     ) -> Origin {
         let Self { facts, size, is_folder, made } = self;
         // Another name of what still stands where it was.

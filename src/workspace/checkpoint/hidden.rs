@@ -2,33 +2,59 @@
 //! unknown, which is not the same as nothing.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use serde::{Deserialize, Serialize};
 
 use super::look::Difference;
 use super::numbers::Identity;
-use super::plan::ancestors;
 use super::{What, Why};
 use crate::workspace::walk::close::Facts;
 
 /// Where a look could not see: folders with a `/` at their end (the root is empty), all below which is
 /// hidden, and single entries with all below them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(super) struct Hidden(BTreeSet<String>);
+#[serde(from = "BTreeSet<String>", into = "BTreeSet<String>")]
+pub(super) struct Hidden {
+    places: BTreeSet<String>,
+    /// The same with a `/` at the end of each, without those that lie below another.
+    highest: BTreeSet<String>,
+}
 
 impl Hidden {
     pub(super) fn of(unreadable: Vec<String>) -> Self {
-        Self(unreadable.into_iter().collect())
+        unreadable.into_iter().collect::<BTreeSet<_>>().into()
     }
 
     /// Whether what stands at an escaped path could not be met.
     pub(super) fn hides(&self, path: &str) -> bool {
-        !self.0.is_empty()
-            && (self.0.contains("")
-                || ancestors(path).any(|above| {
-                    self.0.contains(above) || above != path && self.0.contains(&format!("{above}/"))
-                }))
+        // What stands between a folder and a path below it in this order lies below that folder too.
+        let last =
+            self.highest.range::<str, _>((Bound::Unbounded, Bound::Included(path))).next_back();
+        last.is_some_and(|folder| path.starts_with(folder.as_str())) || self.places.contains(path)
+    }
+}
+
+impl From<BTreeSet<String>> for Hidden {
+    fn from(places: BTreeSet<String>) -> Self {
+        let with_slash = |place: &String| match place.as_str() {
+            "" => String::new(),
+            place => format!("{}/", place.trim_end_matches('/')),
+        };
+        let all: BTreeSet<String> = places.iter().map(with_slash).collect();
+        let mut highest: BTreeSet<String> = BTreeSet::new();
+        for place in all {
+            if highest.last().is_none_or(|last| !place.starts_with(last.as_str())) {
+                highest.insert(place);
+            }
+        }
+        Self { places, highest }
+    }
+}
+
+impl From<Hidden> for BTreeSet<String> {
+    fn from(hidden: Hidden) -> Self {
+        hidden.places
     }
 }
 
@@ -62,7 +88,8 @@ mod tests {
 
     #[test]
     fn what_lies_below_a_folder_is_hidden_with_it_and_an_entry_by_itself() {
-        let hidden = Hidden::of(vec!["d/".to_owned(), "e/f".to_owned()]);
+        let places = ["d/", "d/e", "d/e/x/", "e/f", "e/f-g", "e/f-g/"].map(str::to_owned);
+        let hidden = Hidden::of(places.to_vec());
         for (path, is_hidden) in [
             ("d", false),
             ("d/x", true),
@@ -71,6 +98,10 @@ mod tests {
             ("e/f", true),
             ("e/f/g", true),
             ("e/fg", false),
+            ("e/f-g/h", true),
+            ("e/f-", false),
+            ("e/f-gh", false),
+            ("e", false),
             ("", false),
         ] {
             assert_eq!(hidden.hides(path), is_hidden, "{path}");

@@ -19,6 +19,7 @@ use super::repositories::Repositories;
 use crate::atomic;
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
+use crate::workspace::names::common_prefix;
 use crate::workspace::walk::close::{Facts, Texts};
 
 /// An index that is so much longer than it would be anew is written anew, in bytes.
@@ -43,8 +44,14 @@ pub(super) struct Known {
 enum Line {
     /// The first: which index it is.
     Id(String),
+    /// What stands at a path: by how many bytes of the one before it begins with, and the rest. None where
+    /// nothing does.
+    At(usize, String, Option<Known>),
+    /// The same with the whole path, as older versions wrote it.
     Set(String, Known),
     Gone(String),
+    /// The rules, each folder as paths are in `At`.
+    RulesAt(Vec<(usize, String, BTreeMap<String, String>)>),
     Rules(Texts),
     Hidden(Hidden),
     Repositories(Repositories),
@@ -74,6 +81,8 @@ pub(super) struct Index {
     /// How long the file is, and how long it was when it was written anew.
     end: u64,
     fresh: u64,
+    /// The path of the last line that has one.
+    last: String,
     /// Lines that are not in the file yet.
     lines: String,
     is_synced: bool,
@@ -95,6 +104,7 @@ impl Index {
             repositories: Repositories::new(),
             end: 0,
             fresh: 0,
+            last: String::new(),
             lines,
             is_synced,
             is_loaded,
@@ -123,11 +133,23 @@ impl Index {
                 break;
             }
             let Some(line) = read(line) else { break };
+            if matches!(line.0, Line::At(same, ..) if !self.last.is_char_boundary(same)) {
+                break;
+            }
             self.end += line.1;
             match line.0 {
                 Line::Id(id) => self.id = id,
+                Line::At(same, rest, known) => {
+                    self.last.truncate(same);
+                    self.last.push_str(&rest);
+                    match known {
+                        Some(known) => drop(self.seen.insert(self.last.clone(), known)),
+                        None => drop(self.seen.remove(&self.last)),
+                    }
+                }
                 Line::Set(path, known) => drop(self.seen.insert(path, known)),
                 Line::Gone(path) => drop(self.seen.remove(&path)),
+                Line::RulesAt(rules) => self.rules = whole(rules),
                 Line::Rules(rules) => self.rules = rules,
                 Line::Hidden(hidden) => self.hidden = hidden,
                 Line::Repositories(repositories) => self.repositories = repositories,
@@ -138,18 +160,18 @@ impl Index {
     }
 
     pub(super) fn set(&mut self, path: String, known: Known) {
-        self.note(&Line::Set(path.clone(), known.clone()));
+        self.note_at(&path, Some(&known));
         self.seen.insert(path, known);
     }
 
     /// Notes that nothing stands there; it was taken out of what is seen before.
     pub(super) fn gone(&mut self, path: &str) {
-        self.note(&Line::Gone(path.to_owned()));
+        self.note_at(path, None);
     }
 
     pub(super) fn go_by(&mut self, rules: Texts) {
         if rules != self.rules {
-            self.note(&Line::Rules(rules.clone()));
+            self.note(&shortened(&rules));
             self.rules = rules;
         }
     }
@@ -171,6 +193,10 @@ impl Index {
 
     fn note(&mut self, line: &Line) {
         push(&mut self.lines, line);
+    }
+
+    fn note_at(&mut self, path: &str, known: Option<&Known>) {
+        push_at(&mut self.lines, &mut self.last, path, known);
     }
 
     /// Writes what is new. With `sync` all of it is on disk then.
@@ -210,11 +236,12 @@ impl Index {
         self.id = uuid::Uuid::new_v4().simple().to_string();
         let mut text = String::new();
         push(&mut text, &Line::Id(self.id.clone()));
-        push(&mut text, &Line::Rules(self.rules.clone()));
+        push(&mut text, &shortened(&self.rules));
         push(&mut text, &Line::Hidden(self.hidden.clone()));
         push(&mut text, &Line::Repositories(self.repositories.clone()));
+        self.last.clear();
         for (path, known) in &self.seen {
-            push(&mut text, &Line::Set(path.clone(), known.clone()));
+            push_at(&mut text, &mut self.last, path, Some(known));
         }
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder).map_err(|e| Error::io("make the folder", folder, e))?;
@@ -249,6 +276,45 @@ fn push(text: &mut String, line: &Line) {
     text.push('\n');
 }
 
+/// Adds the line of a path, where `last` is that of the line before. So the paths of nested folders do not take
+/// quadratic space.
+fn push_at(text: &mut String, last: &mut String, path: &str, known: Option<&Known>) {
+    let same = take_on(last, path);
+    push(text, &Line::At(same, path[same..].to_owned(), known.cloned()));
+}
+
+/// How many bytes a path begins with as the one before; it becomes that.
+fn take_on(last: &mut String, path: &str) -> usize {
+    let mut same = common_prefix(last, path);
+    while !path.is_char_boundary(same) {
+        same -= 1;
+    }
+    last.truncate(same);
+    last.push_str(&path[same..]);
+    same
+}
+
+fn shortened(rules: &Texts) -> Line {
+    let mut last = String::new();
+    let shortened = |(folder, texts): (&String, &BTreeMap<String, String>)| {
+        let same = take_on(&mut last, folder);
+        (same, folder[same..].to_owned(), texts.clone())
+    };
+    Line::RulesAt(rules.iter().map(shortened).collect())
+}
+
+/// The opposite of [`shortened`].
+fn whole(rules: Vec<(usize, String, BTreeMap<String, String>)>) -> Texts {
+    let mut last = String::new();
+    let whole = |(same, rest, texts): (usize, String, BTreeMap<String, String>)| {
+        // What has its checksum was written here.
+        let begin = last.get(..same).unwrap_or_default();
+        last = format!("{begin}{rest}");
+        (last.clone(), texts)
+    };
+    rules.into_iter().map(whole).collect()
+}
+
 /// A line and its length; None where it is none.
 fn read(bytes: &[u8]) -> Option<(Line, u64)> {
     let line = std::str::from_utf8(bytes).ok()?.strip_suffix('\n')?;
@@ -257,4 +323,58 @@ fn read(bytes: &[u8]) -> Option<(Line, u64)> {
         return None;
     }
     Some((serde_json::from_str(json).ok()?, bytes.len() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::workspace::checkpoint::hidden::unreadable_at;
+
+    fn known(path: &str) -> Known {
+        Known { what: unreadable_at(path), facts: Facts::default(), size: 1, sure: false }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(
+            paths in prop::collection::vec("[aé%/]{0,4}|(long/){30}[aàé]{0,2}", 0..12),
+            cut in 0_usize..12,
+        ) {
+            let dir = tempfile::tempdir().unwrap();
+            let mut index = Index::new(dir.path().join("index"));
+            index.load(None).unwrap();
+            let mut mark = None;
+            for (n, path) in paths.iter().enumerate() {
+                if n == cut {
+                    let mark_here = index.write(false).unwrap();
+                    mark = Some((mark_here, index.seen.clone(), index.rules.clone()));
+                }
+                if n % 3 == 2 {
+                    index.seen.remove(path);
+                    index.gone(path);
+                } else {
+                    index.set(path.clone(), known(path));
+                }
+                let mut rules = index.rules.clone();
+                rules.insert(path.clone(), BTreeMap::from([(".ignore".to_owned(), "x".to_owned())]));
+                index.go_by(rules);
+            }
+            index.write(true).unwrap();
+            let mut again = Index::new(dir.path().join("index"));
+            prop_assert!(again.load(None).unwrap());
+            prop_assert_eq!((&again.seen, &again.rules), (&index.seen, &index.rules));
+            if let Some((mark, seen, rules)) = mark {
+                prop_assert!(again.load(Some(&mark)).unwrap());
+                prop_assert_eq!((&again.seen, &again.rules), (&seen, &rules));
+                // It is gone on with from there.
+                again.set("long/x".to_owned(), known("x"));
+                again.write(true).unwrap();
+                let mut once_more = Index::new(dir.path().join("index"));
+                once_more.load(None).unwrap();
+                prop_assert_eq!(once_more.seen, again.seen);
+            }
+        }
+    }
 }

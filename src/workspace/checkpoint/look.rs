@@ -15,6 +15,7 @@ use super::{Store, What, Why, repositories, tracked};
 use crate::blobs::BlobId;
 use crate::error::{Error, Result};
 use crate::text::visible_line;
+use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::modes::without_set_ids;
 use crate::workspace::names::{escaped_os, shown, unescaped};
 use crate::workspace::walk::close::{By, Close, Facts, Met};
@@ -41,26 +42,11 @@ pub(super) struct Difference {
     pub(super) stranger: Option<(Facts, u64)>,
 }
 
-/// The folder of the last file that was looked at, which is most often that of the next.
-#[derive(Default)]
-struct Last(Option<(String, Dir)>);
-
-impl Last {
-    fn folder(&mut self, workspace: &Workspace, path: &str) -> io::Result<&Dir> {
-        if self.0.as_ref().is_none_or(|(last, _)| last != path) {
-            self.0 = Some((path.to_owned(), workspace.folder_at(path)?));
-        }
-        self.0.as_ref().map(|(_, folder)| folder).ok_or_else(|| io::ErrorKind::NotFound.into())
-    }
-
-    /// Whether the times of what was met tell that it is as it was.
-    fn tells(&mut self, workspace: &Workspace, met: &Met, clocks: &mut Clocks) -> bool {
-        let (folder, name) = split(&met.path);
-        met.kind != Some(EntryKind::File)
-            || clocks.tell(met.facts.device, || {
-                Some((self.folder(workspace, folder).ok()?, unescaped(name)))
-            })
-    }
+/// Whether the times of what was met tell that it is as it was.
+fn tells(folders: &mut FolderCache, met: &Met, clocks: &mut Clocks) -> bool {
+    let (folder, name) = split(&met.path);
+    met.kind != Some(EntryKind::File)
+        || clocks.tell(met.facts.device, || Some((folders.folder(folder).ok()?, unescaped(name))))
 }
 
 /// A path as the folder that holds it, and the name there.
@@ -103,11 +89,11 @@ impl Store {
         let kept =
             self.index.earlier.values().filter(|known| !matches!(known.what, What::Unkept { .. }));
         let kept: Numbers = kept.map(|known| &known.facts).collect();
-        let (mut differences, mut last) = (Vec::new(), Last::default());
+        let (mut differences, mut folders) = (Vec::new(), FolderCache::new(workspace));
         let mut clocks = Clocks::default();
         for met in met {
             let was = self.index.earlier.remove(&met.path);
-            let tells = last.tells(workspace, &met, &mut clocks);
+            let tells = tells(&mut folders, &met, &mut clocks);
             let holds = tells && was.as_ref().is_some_and(|known| known.holds_for(&met));
             if !holds {
                 self.hold(was.iter().filter_map(|known| known.what.blob()));
@@ -115,13 +101,10 @@ impl Store {
             let known = match was.as_ref().filter(|known| holds && !self.finds_room_for(known)) {
                 // Its file system may have another number since.
                 Some(known) => Known { facts: met.facts, ..known.clone() },
-                None => self.look_at_met(
-                    workspace,
-                    &met,
-                    was.as_ref(),
-                    &mut last,
-                    if tells { now } else { NEVER },
-                )?,
+                None => {
+                    let now = if tells { now } else { NEVER };
+                    self.look_at_met(&met, was.as_ref(), &mut folders, now)?
+                }
             };
             let hidden = was.is_none() && self.index.hidden.hides(&met.path);
             let was_what = match &was {
@@ -151,11 +134,13 @@ impl Store {
         self.hold(before.values().filter_map(|known| known.what.blob()));
         for (path, known) in before {
             // What cannot be listed may still be known by its name.
-            let cannot = |e: &io::Error| !workspace.tells_nothing_is_there(&path, e);
-            let after = match hidden.hides(&path).then(|| workspace.stands_at(&path)) {
+            let stands = hidden.hides(&path).then(|| folders.stands_at(&path).map(drop));
+            let after = match stands {
                 None => None,
-                Some(Err(e)) if cannot(&e) => Some(unreadable_at(&path)),
-                Some(_) => self.look_at(workspace, &path, true)?,
+                Some(Err(e)) if !folders.tells_nothing_is_there(&path, &e) => {
+                    Some(unreadable_at(&path))
+                }
+                Some(_) => self.look_at_next(workspace, &mut folders, &path, true)?,
             };
             self.index.gone(&path);
             let before = Some(known.what);
@@ -182,10 +167,9 @@ impl Store {
 
     fn look_at_met(
         &mut self,
-        workspace: &Workspace,
         met: &Met,
         was: Option<&Known>,
-        last: &mut Last,
+        folders: &mut FolderCache,
         now: i128,
     ) -> Result<Known> {
         let Met { path, kind, size, facts } = met;
@@ -195,7 +179,7 @@ impl Store {
         let folder = match kind {
             None => return Ok(known(What::Folder { mode: facts.mode })),
             Some(EntryKind::Other) => return Ok(unkept(Why::Other)),
-            Some(EntryKind::File | EntryKind::Link) => last.folder(workspace, folder),
+            Some(EntryKind::File | EntryKind::Link) => folders.folder(folder),
         };
         let Ok(folder) = folder else { return Ok(unkept(Why::Unreadable)) };
         if *kind == Some(EntryKind::Link) {
@@ -218,13 +202,25 @@ impl Store {
         path: &str,
         keep: bool,
     ) -> Result<Option<What>> {
+        self.look_at_next(workspace, &mut FolderCache::new(workspace), path, keep)
+    }
+
+    /// The same in one of many places.
+    pub(super) fn look_at_next(
+        &mut self,
+        workspace: &Workspace,
+        folders: &mut FolderCache,
+        path: &str,
+        keep: bool,
+    ) -> Result<Option<What>> {
         let name = split(path).1;
-        let (folder, found) = match workspace.stands_at(path) {
+        let stands = folders.stands_at(path).map(|(_, found)| found);
+        let found = match stands {
             Ok(found) => found,
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
                 return Ok(Some(unreadable_at(path)));
             }
-            Err(e) if workspace.tells_nothing_is_there(path, &e) => return Ok(None),
+            Err(e) if folders.tells_nothing_is_there(path, &e) => return Ok(None),
             // A disk that fails does not tell that nothing is there, nor does a lack of open files.
             Err(e) => {
                 let path = visible_line(&shown(path)).into_owned();
@@ -234,6 +230,7 @@ impl Store {
         if !workspace.lists(path) {
             return Ok(None);
         }
+        let folder = folders.last();
         let facts = Facts::of(&found);
         let unkept = |why| What::Unkept { why, is: Identity::of(&facts, found.len()) };
         if workspace.is_state(path, &found) {
@@ -249,7 +246,7 @@ impl Store {
                 Err(_) => unkept(Why::Unreadable),
             }
         } else if found.is_file() {
-            match self.read(&folder, name, keep)? {
+            match self.read(folder, name, keep)? {
                 Some((what, ..)) => what,
                 None => {
                     self.index.load(None)?;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::index::Known;
 use super::{What, Why};
 use crate::workspace::Workspace;
+use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::walk::EntryKind;
 use crate::workspace::walk::close::{Facts, Met};
 
@@ -29,8 +30,12 @@ impl Numbers {
         workspace: &Workspace,
         places: impl Iterator<Item = &'p String>,
     ) {
-        let standing = places.filter_map(|place| workspace.stands_at(place).ok());
-        standing.for_each(|(_, found)| self.add([&Facts::of(&found)].into_iter()));
+        let mut folders = FolderCache::new(workspace);
+        for place in places {
+            if let Ok((_, found)) = folders.stands_at(place) {
+                self.add([&Facts::of(&found)].into_iter());
+            }
+        }
     }
 
     /// Adds those of these files.

@@ -4,34 +4,25 @@ use std::io;
 
 use cap_std::fs::{Dir, Metadata};
 
-use super::look::split;
 use super::numbers::Identity;
-use super::plan::ancestors;
 use super::repositories;
 use crate::error::{Error, Result};
 use crate::workspace::Workspace;
-use crate::workspace::names::unescaped;
+use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::walk::close::{Facts, Met};
 
 impl Workspace {
     /// What stands at a path, and the folder that holds it; the root holds itself.
     pub(super) fn stands_at(&self, path: &str) -> io::Result<(Dir, Metadata)> {
-        let (folder, name) = split(path);
-        let folder = self.folder_at(folder)?;
-        let found = match path {
-            "" => folder.dir_metadata()?,
-            _ => folder.symlink_metadata(unescaped(name))?,
-        };
-        Ok((folder, found))
+        let mut folders = FolderCache::new(self);
+        let (_, found) = folders.stands_at(path)?;
+        Ok((folders.into_last()?, found))
     }
 
     /// Whether this error of a look at a path says that nothing stands there: it is gone, or a folder on the
     /// way is gone or is something else now, or no such name can be.
     pub(super) fn tells_nothing_is_there(&self, path: &str, error: &io::Error) -> bool {
-        use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
-        let mut on_the_way = ancestors(path).filter(|above| *above != path);
-        matches!(error.kind(), NotFound | NotADirectory | InvalidFilename | InvalidInput)
-            || on_the_way.any(|above| self.stands_at(above).is_ok_and(|(_, f)| f.is_symlink()))
+        FolderCache::new(self).tells_nothing_is_there(path, error)
     }
 
     /// The root, which no folder of a walk lists.
@@ -51,5 +42,14 @@ impl Workspace {
         } else {
             Identity::of(&Facts::of(&found), found.len())
         })
+    }
+}
+
+impl FolderCache<'_> {
+    /// As [`Workspace::tells_nothing_is_there`].
+    pub(super) fn tells_nothing_is_there(&mut self, path: &str, error: &io::Error) -> bool {
+        use io::ErrorKind::{InvalidFilename, InvalidInput, NotADirectory, NotFound};
+        matches!(error.kind(), NotFound | NotADirectory | InvalidFilename | InvalidInput)
+            || self.is_behind_link(path)
     }
 }

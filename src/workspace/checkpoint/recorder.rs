@@ -19,6 +19,7 @@ use super::{Change, Mark, Noted, Recorded, Store, What};
 use crate::error::{Error, Result};
 use crate::protocol::{FileEffect, MoveEffect, RelPath};
 use crate::workspace::Workspace;
+use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::names::escaped;
 use crate::workspace::walk::Walk;
 use crate::workspace::walk::close::{By, ignores};
@@ -345,6 +346,7 @@ impl<'a> Recorder<'a> {
         };
         let mut all: BTreeMap<String, Change> = BTreeMap::new();
         let left_out = LeftOut::between([self.aside[0].as_ref(), self.aside[1].as_ref()]);
+        let mut folders = FolderCache::new(workspace);
         let differences = self.differences.take().unwrap_or_default().into_iter();
         for difference in differences.filter(|one| !one.was_only_hidden(self.since)) {
             let by_command = self.hands.is_by_command(&difference.path, difference.after.as_ref());
@@ -352,7 +354,7 @@ impl<'a> Recorder<'a> {
             let mut from = Origin::Turn;
             let is_kept = difference.stranger.is_some_and(|(facts, _)| self.kept.has(&facts));
             if (by_command || is_moved) && !is_kept && !difference.was_hidden() {
-                from = origin(workspace, &difference, self.since, &left_out);
+                from = origin(&mut folders, &difference, self.since, &left_out);
             }
             let Difference { path, before, after, .. } = difference;
             let change = Change::of(path.clone(), before, after);
@@ -367,7 +369,7 @@ impl<'a> Recorder<'a> {
                 Some(known) if is_early => known.before = before,
                 Some(_) => {}
                 None => {
-                    let after = self.store.look_at(workspace, &path, true)?;
+                    let after = self.store.look_at_next(workspace, &mut folders, &path, true)?;
                     // A command of the turn had made it, and it is gone: else a walk had met it, but in a
                     // folder that could not be listed.
                     let is_met = |what: &Option<What>| {
@@ -378,7 +380,7 @@ impl<'a> Recorder<'a> {
                         let change = Change::of(path.clone(), before, after);
                         let is_moved = !is_early && self.moved.contains(&path);
                         let since = Some(self.since).filter(|_| is_moved);
-                        let change = with_brought(workspace, change, since, &self.kept);
+                        let change = with_brought(&mut folders, change, since, &self.kept);
                         all.insert(path, change);
                     }
                 }

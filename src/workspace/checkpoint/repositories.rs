@@ -13,6 +13,7 @@ use super::renaming::is_same;
 use super::{Change, What, Why};
 use crate::text::{shell_word, visible_line};
 use crate::workspace::Workspace;
+use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::names::unescaped;
 use crate::workspace::walk::Walk;
 use crate::workspace::walk::close::Facts;
@@ -51,9 +52,10 @@ pub(super) fn is_gits(path: &str) -> bool {
 
 /// The repositories that a walk met.
 pub(super) fn met(workspace: &Workspace, walk: &Walk) -> Repositories {
+    let mut folders = FolderCache::new(workspace);
     let number = |folder: &str| {
         let path = if folder.is_empty() { GIT.to_owned() } else { format!("{folder}/{GIT}") };
-        let facts = facts(&workspace.stands_at(&path).ok()?.1);
+        let facts = facts(&folders.stands_at(&path).ok()?.1);
         // Some systems tell no number.
         (facts.inode != 0).then_some((path, facts))
     };
@@ -73,14 +75,14 @@ pub(super) fn differences(
         after,
         stranger: None,
     };
-    let mut differences = Vec::new();
+    let (mut differences, mut folders) = (Vec::new(), FolderCache::new(workspace));
     let mut gone: Vec<&Facts> = Vec::new();
     for (path, was) in before {
         match now.get(path) {
             Some(is) if is_same_one(is, was) => {}
             Some(is) => differences.push(difference(path, Some(what(was)), Some(what(is)))),
-            None => match workspace.stands_at(path) {
-                Err(e) if workspace.tells_nothing_is_there(path, &e) => {
+            None => match folders.stands_at(path).map(drop) {
+                Err(e) if folders.tells_nothing_is_there(path, &e) => {
                     gone.push(was);
                     differences.push(difference(path, Some(what(was)), None));
                 }

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::plan::ancestors;
 use crate::workspace::Workspace;
+use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::walk::EntryKind;
 use crate::workspace::walk::close::{By, Close, Facts, INDEX, Ignoring, Texts, tracked};
 use crate::workspace::walk::tracked::{REPOSITORIES, files};
@@ -80,7 +81,7 @@ fn meet_all(workspace: &Workspace, close: &mut Close, paths: &[String]) {
         return;
     }
     let left_out: BTreeSet<String> = close.left_out.iter().map(|met| met.path.clone()).collect();
-    let mut met = BTreeSet::new();
+    let (mut met, mut folders) = (BTreeSet::new(), FolderCache::new(workspace));
     for path in paths {
         let is_below = |place: &&str| left_out.contains(*place);
         let Some(first) = ancestors(path).find(is_below).map(str::len) else { continue };
@@ -88,7 +89,7 @@ fn meet_all(workspace: &Workspace, close: &mut Close, paths: &[String]) {
             if met.contains(place) {
                 continue;
             }
-            let Ok((_, found)) = workspace.stands_at(place) else { break };
+            let Ok((_, found)) = folders.stands_at(place) else { break };
             let kind = match () {
                 () if found.is_dir() => None,
                 () if found.is_file() => Some(EntryKind::File),

@@ -90,13 +90,16 @@ impl Snapshot {
         let is_protected = |name: &str| workspace.protected.name_of(name).is_some();
         let protected = path.components().position(is_protected);
         let git = workspace.obeyed_around(path);
-        let Some(at) = protected.or(git) else { return };
-        let (above, names) = names.split_at(at);
+        let Some(at) = protected.or(git.map(|(at, _)| at)) else { return };
+        let is_named = protected.is_none() && git.is_some_and(|(_, is_named)| is_named);
+        // What lies above a place that a setting leads to holds nothing to be compared.
+        let Some((above, names @ [_, ..])) = names.split_at_checked(at) else { return };
         let above = above.join("/");
         let is_one = |root: &Root| root.layout.as_ref().is_some_and(|layout| layout.bare);
         let is_known = self.roots.iter().any(|root| root.path == above && is_one(root));
         if protected.is_none()
             && !is_known
+            && !is_named
             && workspace.folder_at(&above).is_ok_and(|folder| is_bare(&folder))
         {
             // The person agreed to a repository with what is in it.
@@ -105,14 +108,20 @@ impl Snapshot {
         }
         let root = match self.roots.iter().position(|root| root.path == above) {
             Some(n) => &mut self.roots[n],
-            // A repository makes its folder one in which protected names are looked for.
-            None if names[0].eq_ignore_ascii_case(".git") && self.roots.len() < ROOTS => {
+            // A repository makes its folder one in which protected names are looked for, as does a
+            // setting that leads there.
+            None if (is_named || names[0].eq_ignore_ascii_case(".git"))
+                && self.roots.len() < ROOTS =>
+            {
                 self.roots.push(Root { path: above, ..Root::default() });
                 let last = self.roots.len() - 1;
                 &mut self.roots[last]
             }
             None => return,
         };
+        if is_named && !root.named.contains(&names[0]) {
+            root.named.push(names[0].clone());
+        }
         look::one(workspace, root, names, itself);
     }
 

@@ -12,6 +12,7 @@ use super::layout::is_bare;
 use super::scope::{Role, Scope};
 use super::snapshot::{Content, Item, Root, What};
 use crate::protocol::{Digest, RelPath};
+use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::modes::set_mode;
 use crate::workspace::names::{escaped_os, shown, unescaped};
 use crate::workspace::{Workspace, without_blocking};
@@ -142,10 +143,11 @@ pub(super) fn one(
 }
 
 /// A regular file at an escaped path; None where no such stands there.
-pub(super) fn file(workspace: &Workspace, path: &str) -> Option<Item> {
-    let (dir, name) = workspace.holder(path).ok()?;
+pub(super) fn file(workspace: &Workspace, folders: &mut FolderCache, path: &str) -> Option<Item> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let (dir, name) = (folders.folder(folder).ok()?, unescaped(name));
     let found = dir.symlink_metadata(&name).ok().filter(Metadata::is_file)?;
-    let what = alone(workspace, &dir, &name, &found, None);
+    let what = alone(workspace, dir, &name, &found, None);
     Some(Item { inode: Some(found.ino()), what })
 }
 
@@ -345,15 +347,6 @@ pub(super) fn read(dir: &Dir, name: &OsStr) -> io::Result<Vec<u8>> {
 }
 
 impl Workspace {
-    /// A folder by its escaped path, reached without following links.
-    pub(in crate::workspace) fn folder_at(&self, path: &str) -> io::Result<Dir> {
-        let mut folder = self.root.try_clone()?;
-        for name in path.split('/').filter(|name| !name.is_empty()) {
-            folder = folder.open_dir_nofollow(unescaped(name))?;
-        }
-        Ok(folder)
-    }
-
     /// Whether something at an escaped path is deaddrop's own, which changes as it pleases.
     pub(in crate::workspace) fn is_state(&self, path: &str, found: &Metadata) -> bool {
         let is_there = |state: &RelPath| {

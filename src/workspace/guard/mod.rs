@@ -30,7 +30,7 @@ use cap_fs_ext::MetadataExt;
 
 use super::Workspace;
 use super::names::{escaped, shown, unescaped};
-use super::walk::Walk;
+use super::walk::{Walk, walk_all};
 use crate::error::Result;
 use crate::protocol::{Warning, WarningSort};
 pub use opening::Kept;
@@ -43,6 +43,8 @@ use told::{Told, sentences};
 
 /// In so many roots protected names are looked for; in more, in those nearest to the root.
 const ROOTS: usize = 1_000;
+/// So many closed folders in one another are opened.
+const CLOSED: usize = 16;
 /// So many ignored folders and further repositories are remembered.
 const LEFT_ALONE: usize = 10_000;
 
@@ -145,6 +147,10 @@ impl Guard {
             return Vec::new();
         };
         let mut told = Vec::new();
+        let listed: BTreeSet<String> = known.git.among(walk).collect();
+        let has_new_rules = known.has_new_rules(walk);
+        let again = look_again(workspace, quarantine, known, walk, &mut told);
+        let walk = again.as_ref().unwrap_or(walk);
         let before: BTreeSet<String> = known.roots.iter().map(|root| root.path.clone()).collect();
         for path in walk.repositories() {
             if before.contains(path) || known.leaves_alone(path) || workspace.is_below_one(path) {
@@ -167,7 +173,7 @@ impl Guard {
                         set_right(workspace, quarantine, &mut root, &now, missing, &mut told);
                     }
                     known.roots.push(root);
-                } else if known.is_whole {
+                } else if known.would_know(path) {
                     let went = quarantine.take(&folder, &name);
                     told.push(Told::Quarantined { place, change: Change::Made, went, back: None });
                 } else {
@@ -181,16 +187,29 @@ impl Guard {
             if is_known || !workspace.git_obeys || workspace.is_below_one(path) {
                 continue;
             }
-            if known.is_whole {
+            if known.would_know(path) {
                 layout::unmake(workspace, quarantine, path, &mut told);
             } else if walk.bare().any(|bare| bare == path) {
                 told.push(Told::Appeared { place: path.to_owned() });
             }
         }
-        told.extend(self.missing.drain(..).map(|missing| Told::Gone { place: missing.path }));
-        if let Some(before) = &known.set_ids {
-            set_ids::clear(workspace, before, walk, &mut told);
+        for place in known.git.among(walk) {
+            let is_known = known.roots.iter().any(|root| root.has_named(&place));
+            if is_known || known.leaves_alone(&place) || workspace.is_below_one(&place) {
+                continue;
+            }
+            // A file that old rules left out may have been there.
+            let was_listed = !has_new_rules || listed.contains(&place);
+            if known.would_know(&place) && was_listed {
+                let went = workspace.holder(&place);
+                let went = went.and_then(|(folder, name)| quarantine.take(&folder, &name));
+                told.push(Told::Quarantined { place, change: Change::Made, went, back: None });
+            } else {
+                told.push(Told::Appeared { place });
+            }
         }
+        told.extend(self.missing.drain(..).map(|missing| Told::Gone { place: missing.path }));
+        set_ids::clear(workspace, known, walk, &mut told);
         self.told(told)
     }
 
@@ -249,16 +268,21 @@ impl Snapshot {
         let left_alone = walk.ignored().chain(further);
         let left_alone = left_alone.take(LEFT_ALONE).map(str::to_owned).collect();
         let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for path in workspace.named_by_git(walk.repositories().map(shown)) {
-            let path = escaped(path.as_bytes());
+        let git = workspace.named_by_git(walk.repositories().chain(walk.bare()).map(shown));
+        let places = git.places.iter().map(|path| escaped(path.as_bytes()));
+        for path in places.chain(git.among(walk)).filter(|path| !workspace.is_below_one(path)) {
             let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
-            named.entry(folder.to_owned()).or_default().push(name.to_owned());
+            let here = named.entry(folder.to_owned()).or_default();
+            if !here.iter().any(|known| known == name) {
+                here.push(name.to_owned());
+            }
         }
         let further: Vec<String> = named.keys().cloned().collect();
         let further = further
             .iter()
             .map(String::as_str)
-            .filter(|path| !path.is_empty() && !paths.contains(path));
+            .filter(|path| !path.is_empty() && !paths.contains(path))
+            .take(ROOTS);
         let mut room = look::Room::new();
         let roots: Vec<&str> =
             [""].into_iter().chain(paths.iter().copied()).chain(further).collect();
@@ -267,7 +291,23 @@ impl Snapshot {
         });
         let roots = roots.collect();
         let (inode, set_ids) = (workspace.number(), Some(set_ids::all(workspace, walk)));
-        Self { inode, roots, left_alone, is_whole, approved: Vec::new(), set_ids }
+        let closed = walk.closed().map(str::to_owned).collect();
+        let (rules, approved) = (walk.rules().clone(), Vec::new());
+        Self { inode, roots, left_alone, is_whole, approved, closed, rules, git, set_ids }
+    }
+
+    /// Whether rules that are others than before could hide something.
+    fn has_new_rules(&self, walk: &Walk) -> bool {
+        let hides = || {
+            walk.ignored_files().files > 0 || walk.ignored().any(|path| !self.leaves_alone(path))
+        };
+        walk.rules() != &self.rules && hides()
+    }
+
+    /// Whether what was at a place before the commands would be known.
+    fn would_know(&self, path: &str) -> bool {
+        let was_closed = |place: &str| self.closed.contains(place);
+        self.is_whole && !was_closed(path) && !above(path).any(was_closed)
     }
 
     fn leaves_alone(&self, path: &str) -> bool {
@@ -291,6 +331,46 @@ impl Workspace {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         Ok((self.folder_at(folder)?, unescaped(name)))
     }
+}
+
+/// Looks again where commands could have hidden something from the last walk: in folders that rules leave out
+/// which are others than before, and in folders that are closed now, which are opened. What stays closed is
+/// put away. None where nothing is hidden.
+fn look_again(
+    workspace: &Workspace,
+    quarantine: &Quarantine,
+    known: &Snapshot,
+    walk: &Walk,
+    told: &mut Vec<Told>,
+) -> Option<Walk> {
+    let all = known.has_new_rules(walk);
+    let look = || if all { walk_all(workspace).ok() } else { workspace.walk().ok() };
+    let mut again = if all { look() } else { None };
+    for round in 0..=CLOSED {
+        let closed = again.as_ref().unwrap_or(walk).closed();
+        let closed: Vec<String> = closed
+            .filter(|path| !known.closed.contains(*path) && !known.leaves_alone(path))
+            .map(str::to_owned)
+            .collect();
+        if closed.is_empty() {
+            break;
+        }
+        for place in closed {
+            if round < CLOSED {
+                let mut way: Vec<&str> = above(&place).chain([&*place]).collect();
+                way.sort_unstable_by_key(|path| path.len());
+                for path in way {
+                    let _ = workspace.holder(path).map(|(dir, name)| look::let_in(&dir, &name));
+                }
+            } else {
+                let holder = workspace.holder(&place);
+                let went = holder.and_then(|(folder, name)| quarantine.take(&folder, &name));
+                told.push(Told::Closed { place, went });
+            }
+        }
+        again = look();
+    }
+    again
 }
 
 /// Whether a path ends in the name of a repository.

@@ -4,27 +4,33 @@
 //! files that the turn's walk lists.
 
 use super::look;
-use super::snapshot::Item;
+use super::snapshot::{Item, Snapshot};
 use super::told::Told;
 use crate::workspace::Workspace;
+use crate::workspace::folder_cache::FolderCache;
 use crate::workspace::modes::clear_set_ids;
+use crate::workspace::names::unescaped;
 use crate::workspace::walk::Walk;
 
 /// The files that have such bits before the first command: they are the person's.
 pub(super) fn all(workspace: &Workspace, walk: &Walk) -> Vec<Item> {
-    walk.set_ids().filter_map(|path| look::file(workspace, path)).collect()
+    let mut folders = FolderCache::new(workspace);
+    walk.set_ids().filter_map(|path| look::file(workspace, &mut folders, path)).collect()
 }
 
 /// Clears the bits of all other files, and of those whose content is another now.
-pub(super) fn clear(workspace: &Workspace, before: &[Item], walk: &Walk, told: &mut Vec<Told>) {
-    for path in walk.set_ids() {
-        let is_known = look::file(workspace, path).is_some_and(|now| {
+pub(super) fn clear(workspace: &Workspace, known: &Snapshot, walk: &Walk, told: &mut Vec<Told>) {
+    let Some(before) = &known.set_ids else { return };
+    let mut folders = FolderCache::new(workspace);
+    for path in walk.set_ids().filter(|path| !known.leaves_alone(path)) {
+        let is_known = look::file(workspace, &mut folders, path).is_some_and(|now| {
             before.iter().any(|before| before.is_itself(&now) && before.is_same(&now))
         });
         if is_known {
             continue;
         }
-        let cleared = workspace.holder(path).and_then(|(dir, name)| clear_set_ids(&dir, &name));
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let cleared = folders.folder(folder).and_then(|dir| clear_set_ids(dir, &unescaped(name)));
         match cleared {
             // It is gone, or something else by now.
             Ok(false) => {}

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::scope::Role;
 use crate::protocol::{Digest, RelPath};
+use crate::workspace::repository::GitNames;
 
 /// What stood under protected names.
 ///
@@ -31,6 +32,15 @@ pub struct Snapshot {
     /// Writes that the person approved, and of which it was not yet seen whether they were made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) approved: Vec<Approved>,
+    /// Folders that were closed: nobody knows what was in them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) closed: BTreeSet<String>,
+    /// Digests of the rules that leave something out, by folder.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) rules: BTreeMap<String, u64>,
+    /// What git's settings name.
+    #[serde(default)]
+    pub(super) git: GitNames,
     /// The files with a set-user-ID or set-group-ID bit; None in older journals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) set_ids: Option<Vec<Item>>,
@@ -149,6 +159,12 @@ impl Root {
             std::mem::take(&mut self.items).into_iter().partition(|(path, _)| taken(path));
         self.items = left;
         gone
+    }
+
+    /// Whether a setting of git's leads to what has this path from the workspace's root.
+    pub(super) fn has_named(&self, path: &str) -> bool {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        self.path == folder && self.named.iter().any(|named| named == name)
     }
 
     /// What of `now` is not as it is here, the highest folder of each difference alone.

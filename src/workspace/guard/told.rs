@@ -29,6 +29,8 @@ pub(super) enum Told {
     Moved { from: String, to: String },
     /// A repository is nowhere.
     Gone { place: String },
+    /// A folder is closed, so that nobody knows what is in it.
+    Closed { place: String, went: io::Result<String> },
     /// A repository is new, or was only not seen before.
     Appeared { place: String },
     /// A file had a set-user-ID or set-group-ID bit that it did not have before.
@@ -51,17 +53,20 @@ pub(super) fn sentences(told: impl IntoIterator<Item = Told>) -> Vec<String> {
     sentences
 }
 
+/// Where something went; or why it did not, and what to do.
+fn moved(went: io::Result<String>, instead: &str) -> String {
+    match went {
+        Ok(at) => format!("it was moved to {at}"),
+        Err(e) => format!("it could NOT be moved away ({e}), so {instead}"),
+    }
+}
+
 impl Told {
     fn sentence(self) -> String {
         match self {
             Self::Quarantined { place, change, went, back } => {
                 let did = if change == Change::Made { "made" } else { "changed" };
-                let went = match went {
-                    Ok(at) => format!("it was moved to {at}"),
-                    Err(e) => format!(
-                        "it could NOT be moved away ({e}), so look at it before you use git, an editor or a shell there"
-                    ),
-                };
+                let went = moved(went, "look at it before you use git, an editor or a shell there");
                 let back = match (change, back) {
                     (Change::Changed, Some((0, _))) => {
                         "; the former content is not known, so nothing was put back"
@@ -107,12 +112,7 @@ impl Told {
                 )
             }
             Self::Bare { place, went } => {
-                let went = match went {
-                    Ok(at) => format!("it was moved to {at}"),
-                    Err(e) => format!(
-                        "it could NOT be moved away ({e}), so look at it before you use git there"
-                    ),
-                };
+                let went = moved(went, "look at it before you use git there");
                 format!(
                     "'{}' makes its folder look like a repository of its own, whose config git would obey, and was not there before the commands: {went}",
                     shown(&place)
@@ -128,9 +128,16 @@ impl Told {
                 shown(&place)
             ),
             Self::Appeared { place } => format!(
-                "'{}' was not seen before, and is protected: there are too many ignored folders to tell whether a command made it, so it was left there; look at it before you use git there",
+                "'{}' was not seen before, and is protected: it cannot be told whether a command made it, so it was left there; look at it before you use git there",
                 shown(&place)
             ),
+            Self::Closed { place, went } => {
+                let went = moved(went, "look into it before you use git there");
+                format!(
+                    "'{}' was closed while commands ran, so that nobody can look into it: {went}",
+                    shown(&place)
+                )
+            }
             Self::SetId { place, went } => {
                 let went = match went {
                     Ok(()) => "it was cleared".to_owned(),

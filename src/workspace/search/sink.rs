@@ -8,7 +8,7 @@ use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{Searcher, Sink, SinkFinish, SinkMatch};
 
 use super::{SHOWN, SHOWN_BYTES};
-use crate::protocol::{Failure, Hit};
+use crate::protocol::{Failure, HIT_WIDTH, Hit};
 use crate::text::visible_line;
 
 /// A longer pattern is refused.
@@ -19,9 +19,10 @@ const SIZE: usize = 1 << 20;
 const CACHE: usize = 8 << 20;
 /// How deep brackets may stand in one another.
 const DEPTH: u32 = 100;
-/// So many characters of a line are shown, and of them so many before the match.
-const WIDTH: usize = 300;
+/// So many characters are shown before the match in a long line, and so many more are kept on either side
+/// of what is shown: a secret is recognised before the line is shortened.
 const BEFORE: usize = 60;
+const MARGIN: usize = 1_000;
 
 /// What a line ends in: a newline, with or without a carriage return before it.
 pub(super) fn line_end() -> LineTerminator {
@@ -106,22 +107,18 @@ impl Sink for Hits<'_> {
     }
 }
 
-/// A line as it is shown that matches at a byte of it.
+/// A line that matches at a byte of it, and which part of it is shown.
 fn around(line: &[u8], at: usize) -> Hit {
-    let before = String::from_utf8_lossy(&line[..at.min(line.len())]);
-    let after = String::from_utf8_lossy(&line[at.min(line.len())..]);
+    let (before, after) = line.split_at(at.min(line.len()));
+    let [before, after] = [before, after].map(String::from_utf8_lossy);
+    let (before, after) = (visible_line(&before), visible_line(&after));
     let (left, right) = (before.chars().count(), after.chars().count());
-    let skipped = if left + right > WIDTH { left.saturating_sub(BEFORE) } else { 0 };
-    let mut shown: String = before.chars().skip(skipped).collect();
-    let room = WIDTH - (left - skipped).min(WIDTH);
-    shown.extend(after.chars().take(room));
-    Hit {
-        path: String::new(),
-        line: 0,
-        text: visible_line(&shown).into_owned(),
-        cut_before: skipped > 0,
-        cut_after: right > room,
-    }
+    let start = if left + right > HIT_WIDTH { left.saturating_sub(BEFORE) } else { 0 };
+    let skipped = start.saturating_sub(MARGIN);
+    let start = start - skipped;
+    let kept = before.chars().chain(after.chars()).skip(skipped);
+    let text = kept.take(start + HIT_WIDTH + MARGIN).collect();
+    Hit { path: String::new(), line: 0, text, start }
 }
 
 /// What was found in all files.

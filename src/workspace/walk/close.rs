@@ -217,8 +217,7 @@ impl<'a> Ignoring<'a> {
     pub(in crate::workspace) fn leaves_out(&mut self, path: &str, is_folder: bool) -> bool {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         let (rules, is_left_out) = self.folder(folder);
-        let prefix = if folder.is_empty() { String::new() } else { format!("{}/", shown(folder)) };
-        is_left_out || rules.is_some_and(|rules| rules.ignores(&prefix, &shown(name), is_folder))
+        is_left_out || is_ignored(rules.as_ref(), folder, name, is_folder)
     }
 
     /// The rules that count in a folder, and whether it is left out itself.
@@ -226,23 +225,46 @@ impl<'a> Ignoring<'a> {
         if let Some(known) = self.folders.get(folder) {
             return known.clone();
         }
+        // From the top, not by recursion: there can be many folders above it.
+        let ends = folder.match_indices('/').map(|(at, _)| at).chain([folder.len()]);
+        let mut known = (None, false);
+        for folder in [""].into_iter().chain(ends.map(|end| &folder[..end])) {
+            if let Some(there) = self.folders.get(folder) {
+                known.clone_from(there);
+                continue;
+            }
+            let (above, name) = folder.rsplit_once('/').unwrap_or(("", folder));
+            let (rules, is_left_out) = known;
+            let is_left_out = is_left_out || is_ignored(rules.as_ref(), above, name, true);
+            known = self.within(folder, rules, is_left_out);
+            self.folders.insert(folder.to_owned(), known.clone());
+        }
+        known
+    }
+
+    /// The same, where that is known of the folder above.
+    fn within(
+        &self,
+        folder: &str,
+        above: Option<Arc<Rules>>,
+        is_left_out: bool,
+    ) -> (Option<Arc<Rules>>, bool) {
         let [prefix, exact] = match folder {
             "" => [String::new(), String::new()],
             _ => [format!("{}/", shown(folder)), format!("{folder}/")],
-        };
-        let (above, is_left_out) = match folder {
-            "" => (None, false),
-            _ => {
-                let is_left_out = self.leaves_out(folder, true);
-                (self.folder(folder.rsplit_once('/').map_or("", |(above, _)| above)).0, is_left_out)
-            }
         };
         let own = self.texts.get(&exact).and_then(|own| {
             let read = |name: &[u8]| super::given(own, name);
             here(&prefix, above.as_ref(), own.keys().map(String::as_bytes), &self.budget, read)
         });
-        let known = (own.or(above), is_left_out);
-        self.folders.insert(folder.to_owned(), known.clone());
-        known
+        (own.or(above), is_left_out)
     }
+}
+
+/// Whether rules leave out what has this name in an escaped folder.
+fn is_ignored(rules: Option<&Arc<Rules>>, folder: &str, name: &str, is_folder: bool) -> bool {
+    rules.is_some_and(|rules| {
+        let prefix = if folder.is_empty() { String::new() } else { format!("{}/", shown(folder)) };
+        rules.ignores(&prefix, &shown(name), is_folder)
+    })
 }

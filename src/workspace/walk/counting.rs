@@ -7,7 +7,8 @@ use super::found::{Count, LeftOut, Walk};
 use super::system::Handle;
 use super::tracked;
 use crate::protocol::RelPath;
-use crate::workspace::names::{shown, unescaped};
+use crate::workspace::folder_cache::FolderCache;
+use crate::workspace::names::shown;
 use crate::workspace::{Workspace, products};
 
 /// So many entries of left out folders are looked at in one walk, folders among them; what is beyond
@@ -22,8 +23,7 @@ pub(in super::super) fn count(workspace: &Workspace, walk: &mut Walk) {
 }
 
 fn count_up_to(room: usize, workspace: &Workspace, walk: &mut Walk) {
-    let Ok(top) = Handle::root(&workspace.root) else { return };
-    let (top, mut buffer) = (Arc::new(top), Vec::with_capacity(32 << 10));
+    let (mut folders, mut buffer) = (FolderCache::new(workspace), Vec::with_capacity(32 << 10));
     let mut counter = Counter { room, buffer: &mut buffer, state: &workspace.state };
     let mut left_out: Vec<LeftOut> = walk
         .ignored
@@ -34,7 +34,7 @@ fn count_up_to(room: usize, workspace: &Workspace, walk: &mut Walk) {
     for products in [true, false] {
         for (exact, folder) in walk.ignored.iter().zip(&mut left_out) {
             if counter.room > 0 && is_product(folder) == products {
-                folder.count = counter.within(&top, exact, &folder.folder);
+                folder.count = counter.within(&mut folders, exact, &folder.folder);
             }
         }
     }
@@ -51,14 +51,10 @@ struct Counter<'a> {
 impl Counter<'_> {
     /// What is in the folder of that name, escaped and for readers. What cannot be opened is not
     /// counted.
-    fn within(&mut self, root: &Arc<Handle>, exact: &str, shown: &str) -> Count {
-        let mut handle = Arc::clone(root);
-        for name in exact.trim_end_matches('/').split('/') {
-            match handle.child(unescaped(name).as_encoded_bytes()) {
-                Ok(child) => handle = Arc::new(child),
-                Err(_) => return Count::UNKNOWN,
-            }
-        }
+    fn within(&mut self, folders: &mut FolderCache, exact: &str, shown: &str) -> Count {
+        let folder = folders.folder(exact.trim_end_matches('/'));
+        let Ok(handle) = folder.and_then(Handle::root) else { return Count::UNKNOWN };
+        let handle = Arc::new(handle);
         // Hardly ever is some of deaddrop's own state in there.
         let state: Vec<&str> =
             self.state.iter().map(RelPath::as_str).filter(|path| path.starts_with(shown)).collect();

@@ -1,5 +1,6 @@
 //! What a walk found, as compact as there are many files of it.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::close::Close;
@@ -18,6 +19,10 @@ pub struct Walk {
     /// Regular files with a set-user-ID or set-group-ID bit, escaped.
     pub(super) set_ids: Vec<String>,
     pub(super) bare: Vec<String>,
+    /// Folders that could not be read, or of which nothing could be looked at, in the same form.
+    pub(super) closed: Vec<String>,
+    /// The rules that leave something out: by the folder that they stand in, in the same form, a digest.
+    pub(super) rules: BTreeMap<String, u64>,
     /// Folders that were left out, in the same form.
     pub(super) ignored: Vec<String>,
     /// What is in folders that were left out, as far as somebody has counted.
@@ -158,6 +163,16 @@ impl Walk {
         self.ignored.iter().map(|path| path.trim_end_matches('/'))
     }
 
+    /// The folders that are closed to whoever walks, in the same form, sorted.
+    pub(in super::super) fn closed(&self) -> impl Iterator<Item = &str> {
+        self.closed.iter().map(|path| path.trim_end_matches('/'))
+    }
+
+    /// The rules that leave something out, by folder.
+    pub(in super::super) fn rules(&self) -> &BTreeMap<String, u64> {
+        &self.rules
+    }
+
     /// A walk of files that are given, for previews and tests.
     pub fn of<'a>(files: impl IntoIterator<Item = (&'a str, u64)>) -> Self {
         let mut walk = Self::default();
@@ -260,6 +275,9 @@ impl Walk {
         if self.unreadable.last() != Some(&told) {
             self.unreadable.push(told);
             let place = format!("{exact}{}", escaped(name));
+            if name.is_empty() {
+                self.closed.push(place.clone());
+            }
             self.close.iter_mut().for_each(|close| close.unreadable.push(place.clone()));
         }
     }
@@ -277,6 +295,7 @@ impl Walk {
             &mut self.repositories,
             &mut self.set_ids,
             &mut self.bare,
+            &mut self.closed,
             &mut self.ignored,
             &mut self.ignored_secrets,
         ] {
@@ -290,6 +309,8 @@ impl Walk {
         self.repositories.append(&mut other.repositories);
         self.set_ids.append(&mut other.set_ids);
         self.bare.append(&mut other.bare);
+        self.closed.append(&mut other.closed);
+        self.rules.append(&mut other.rules);
         self.ignored.append(&mut other.ignored);
         self.left_out.append(&mut other.left_out);
         self.ignored_secrets.append(&mut other.ignored_secrets);

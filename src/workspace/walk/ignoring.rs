@@ -2,13 +2,14 @@
 //! of the workspace (never above it), with or without a git repository. They bound what is listed,
 //! never what may be read. How many rules there are is bounded, since each costs time and memory.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use ignore::gitignore::{Gitignore, GitignoreBuilder, Glob};
 
 /// The files that hold rules; a later one has the last word.
 pub(crate) const FILES: [&str; 3] = [".gitignore", ".ignore", ".deaddropignore"];
@@ -37,10 +38,29 @@ impl Budget {
     }
 }
 
+/// So many folders on the way down may have rules of their own; those of further ones do not count.
+const LEVELS: usize = 100;
+/// How much longer a path may be than that of the folder whose rules it is held against, in bytes: so long are the
+/// longest that git can open.
+const LONGEST: usize = 4 << 10;
+
 /// The rules that stand in one folder, and those of the folders above it.
+///
+/// A chain of nested folders with rules in each would take quadratic time, since what is in the last is held
+/// against the rules of all. So the number of levels is bounded, and most rules are about names alone: they
+/// are not held against paths, which grow with the depth.
 pub(crate) struct Rules {
-    matcher: Gitignore,
+    /// How long the path of the folder is, with the `/` at its end.
+    at: usize,
+    /// The rules without a `/`, which are about names.
+    by_name: Gitignore,
+    /// All of them, where some are about paths; and how many folders down these reach at the most.
+    by_path: Option<(Gitignore, usize)>,
+    /// Of their text.
+    pub(super) digest: u64,
     above: Option<Arc<Rules>>,
+    /// How many folders have rules, this one and above it.
+    levels: usize,
 }
 
 /// The rules of a folder that has some of its own, found by the `names` of what is in it. `read` gives
@@ -52,23 +72,53 @@ pub(crate) fn here<'a>(
     budget: &Budget,
     read: impl Fn(&[u8]) -> io::Result<Vec<u8>>,
 ) -> Option<Arc<Rules>> {
-    if !names.any(|name| FILES.iter().any(|file| file.as_bytes() == name)) {
+    let levels = above.map_or(0, |above| above.levels) + 1;
+    if levels > LEVELS || !names.any(|name| FILES.iter().any(|file| file.as_bytes() == name)) {
         return None;
     }
-    let mut builder = GitignoreBuilder::new(PathBuf::from(prefix.trim_end_matches('/')));
+    let mut digest = DefaultHasher::new();
+    let mut lines: Vec<String> = Vec::new();
     for file in FILES {
         if budget.is_spent() {
             break;
         }
         let Ok(bytes) = read(file.as_bytes()) else { continue };
         let text = String::from_utf8_lossy(first_lines(&bytes));
-        for line in text.lines().take_while(|line| budget.pay(line)) {
+        (file, &text).hash(&mut digest);
+        lines.extend(text.lines().take_while(|line| budget.pay(line)).map(str::to_owned));
+    }
+    let compiled = |is_wanted: &dyn Fn(&str) -> bool| {
+        let mut builder = GitignoreBuilder::new("");
+        for line in lines.iter().filter(|line| is_wanted(line)) {
             // A pattern that cannot be read ignores nothing, as in git.
             let _ = builder.add_line(None, line);
         }
+        builder.build().ok()
+    };
+    let by_name = compiled(&|line| reach(line) == 0)?;
+    let reach_of_all = lines.iter().map(|line| reach(line)).max().unwrap_or_default();
+    let by_path = match reach_of_all {
+        0 => None,
+        reach => Some((compiled(&|_| true)?, reach)),
+    };
+    let (at, above, digest) = (prefix.len(), above.cloned(), digest.finish());
+    Some(Arc::new(Rules { at, by_name, by_path, digest, above, levels }))
+}
+
+/// How many folders down a rule about paths reaches at the most; 0 of one that is about names, at any depth.
+fn reach(line: &str) -> usize {
+    let line = line.trim_end();
+    if line.starts_with('#') {
+        return 0;
     }
-    let matcher = builder.build().ok()?;
-    Some(Arc::new(Rules { matcher, above: above.cloned() }))
+    let pattern = line.strip_prefix('!').unwrap_or(line);
+    let pattern = pattern.strip_suffix('/').unwrap_or(pattern);
+    let pattern = pattern.strip_prefix("**/").unwrap_or(pattern);
+    match memchr::memchr_iter(b'/', pattern.as_bytes()).count() {
+        0 => 0,
+        _ if line.contains("**") => usize::MAX,
+        slashes => slashes + usize::from(!pattern.starts_with('/')),
+    }
 }
 
 /// The whole lines within the limit.
@@ -84,16 +134,27 @@ pub(crate) fn first_lines(bytes: &[u8]) -> &[u8] {
 impl Rules {
     /// Whether the entry `name` of the folder `prefix` is left out; the nearest rules decide.
     pub(crate) fn ignores(&self, prefix: &str, name: &str, is_folder: bool) -> bool {
-        let path = format!("{prefix}{name}");
         let mut rules = Some(self);
         while let Some(these) = rules {
-            match these.matcher.matched(Path::new(&path), is_folder) {
+            match these.matched(prefix, name, is_folder) {
                 Match::None => rules = these.above.as_deref(),
                 Match::Ignore(_) => return true,
                 Match::Whitelist(_) => return false,
             }
         }
         false
+    }
+
+    /// What these rules alone say of it.
+    fn matched(&self, prefix: &str, name: &str, is_folder: bool) -> Match<&Glob> {
+        let between = &prefix[self.at..];
+        if let Some((by_path, reach)) = &self.by_path
+            && between.len() <= LONGEST
+            && memchr::memchr_iter(b'/', between.as_bytes()).count() < *reach
+        {
+            return by_path.matched(Path::new(&format!("{between}{name}")), is_folder);
+        }
+        self.by_name.matched(Path::new(name), is_folder)
     }
 }
 
@@ -143,5 +204,76 @@ mod tests {
         fs::write(root.join(".gitignore"), ".ignore\n.gitignore\n").unwrap();
         // Each folder takes 8,001: the third has only some of its own, the fourth none.
         assert_eq!(paths(root), ["d/d/d/d/x4", "d/d/d/x3"]);
+    }
+
+    #[test]
+    fn rules_about_names_and_about_paths_hold_at_their_depths() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        fs::create_dir_all(root.join("a/b/c/d")).unwrap();
+        let rules = "*.o\n/top\n/a/b/x*\na/**/deep\n**/c/only\n!keep.o\n**/any\nlast/\n";
+        fs::write(root.join(".gitignore"), rules).unwrap();
+        fs::write(root.join("a/b/.gitignore"), "/top\n!x2\nc/*.txt\n").unwrap();
+        for folder in ["", "a/", "a/b/", "a/b/c/", "a/b/c/d/"] {
+            for name in ["1.o", "keep.o", "top", "x1", "x2", "deep", "only", "any", "last", "f.txt"]
+            {
+                fs::write(root.join(format!("{folder}{name}")), "").unwrap();
+            }
+        }
+        let listed = paths(root);
+        let left_out: Vec<String> = ["", "a/", "a/b/", "a/b/c/", "a/b/c/d/"]
+            .iter()
+            .flat_map(|folder| {
+                ["1.o", "keep.o", "top", "x1", "x2", "deep", "only", "any", "last", "f.txt"]
+                    .map(|name| format!("{folder}{name}"))
+            })
+            .filter(|path| !listed.contains(path))
+            .collect();
+        assert_eq!(
+            left_out,
+            [
+                "1.o",
+                "top",
+                "any",
+                "a/1.o",
+                "a/deep",
+                "a/any",
+                "a/b/1.o",
+                "a/b/top",
+                "a/b/x1",
+                "a/b/deep",
+                "a/b/any",
+                "a/b/c/1.o",
+                "a/b/c/deep",
+                "a/b/c/only",
+                "a/b/c/any",
+                "a/b/c/f.txt",
+                "a/b/c/d/1.o",
+                "a/b/c/d/deep",
+                "a/b/c/d/any",
+            ]
+        );
+    }
+
+    #[test]
+    fn so_many_levels_have_rules() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        let mut folder = root.to_owned();
+        for _ in 0..LEVELS + 2 {
+            folder.push("d");
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join(".ignore"), ".ignore\nx\n").unwrap();
+            fs::write(folder.join("x"), "").unwrap();
+            fs::write(folder.join("y"), "").unwrap();
+            fs::write(folder.join(".gitignore"), "y\n.gitignore\n").unwrap();
+        }
+        // What is said above counts further down too.
+        assert_eq!(paths(root), Vec::<String>::new());
+        // What is said there does not.
+        fs::write(folder.join(".deaddropignore"), "n\n").unwrap();
+        fs::write(folder.join("n"), "").unwrap();
+        let last = "d/".repeat(LEVELS + 2);
+        assert_eq!(paths(root), [format!("{last}.deaddropignore"), format!("{last}n")]);
     }
 }

@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Instant;
 
 use super::Workspace;
 use super::modes::SET_IDS;
@@ -58,6 +59,11 @@ pub(super) fn walk(workspace: &Workspace) -> Result<Walk> {
     walk_by(workspace, None, None)
 }
 
+/// Lists every file, also those that rules leave out.
+pub(in crate::workspace) fn walk_all(workspace: &Workspace) -> Result<Walk> {
+    walk_by(workspace, Some(&By::Given(BTreeMap::new())), None)
+}
+
 /// Lists those alone whose names are wanted: of the others nothing more is asked than what folders hold.
 pub(super) fn walk_for(workspace: &Workspace, wanted: fn(&str) -> bool) -> Result<Walk> {
     walk_by(workspace, None, Some(wanted))
@@ -73,11 +79,12 @@ fn walk_by(
     by: Option<&By>,
     wanted: Option<fn(&str) -> bool>,
 ) -> Result<Walk> {
+    let begun = Instant::now();
     let root = Handle::root(&workspace.root).map_err(|e| Error::io("list", &workspace.path, e))?;
     let queue = Queue { jobs: Mutex::new((Vec::new(), 1)), changed: Condvar::new() };
     let walker =
         Walker { queue: &queue, state: &workspace.state, budget: Budget::new(), by, wanted };
-    thread::scope(|scope| {
+    let walk = thread::scope(|scope| {
         let mut mine = walker.begin();
         let mut buffer = Vec::with_capacity(32 << 10);
         let (mut helper, mut tried) = (None, false);
@@ -94,11 +101,13 @@ fn walk_by(
         }
         mine.sort();
         match helper.map(thread::ScopedJoinHandle::join) {
-            None => Ok(mine),
-            Some(Ok(theirs)) => Ok(mine.merged(theirs)),
+            None => mine,
+            Some(Ok(theirs)) => mine.merged(theirs),
             Some(Err(panic)) => std::panic::resume_unwind(panic),
         }
-    })
+    });
+    workspace.note_repositories(&walk, begun.elapsed());
+    Ok(walk)
 }
 
 impl Queue {
@@ -167,18 +176,12 @@ impl Walker<'_> {
     }
 
     fn job(&self, job: &Job, walk: &mut Walk, buffer: &mut Vec<u8>) {
+        let place = [&job.prefix, job.exact.as_deref().unwrap_or(&job.prefix)];
         match job.parent.child(&job.name) {
             Ok(handle) => {
-                let exact = job.exact.as_deref().unwrap_or(&job.prefix);
-                let rules = job.rules.as_ref();
-                self.folder(&Arc::new(handle), [&job.prefix, exact], rules, walk, buffer);
+                self.folder(&Arc::new(handle), place, job.rules.as_ref(), walk, buffer);
             }
-            Err(_) => {
-                walk.close.iter_mut().for_each(|close| {
-                    close.unreadable.push(job.exact.clone().unwrap_or_else(|| job.prefix.clone()));
-                });
-                walk.unreadable.push(job.prefix.clone());
-            }
+            Err(_) => walk.cannot_look(place, b""),
         }
     }
 
@@ -191,9 +194,7 @@ impl Walker<'_> {
         buffer: &mut Vec<u8>,
     ) {
         let Ok(entries) = handle.entries(buffer) else {
-            let name = if prefix.is_empty() { "." } else { prefix };
-            walk.unreadable.push(name.to_owned());
-            walk.close.iter_mut().for_each(|close| close.unreadable.push(exact.to_owned()));
+            walk.cannot_look([prefix, exact], b"");
             return;
         };
         // Where case does not count, `head` is one too.
@@ -212,6 +213,7 @@ impl Walker<'_> {
             }
             _ => ignoring::here(prefix, rules, &mut names, &self.budget, read),
         };
+        walk.rules.extend(own.iter().map(|own| (exact.to_owned(), own.digest)));
         let rules = own.as_ref().or(rules);
 
         let mut folders = Vec::new();

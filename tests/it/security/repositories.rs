@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::guests::Pair;
 use crate::rpc_methods::Setup;
+use crate::scene::Scene;
 use crate::support::{Base, ID, Run, has_git, has_sandbox, wait_until};
 
 /// What a repository without `.git` needs, in a folder: settings by which git runs what leaves a mark.
@@ -372,7 +373,7 @@ fn with_home(base: &Base, arguments: &[&str], input: &str) -> Run {
 }
 
 /// Where settings of git's stand, with what they name in the workspace.
-const NAMED: [(&str, &str, &str); 22] = [
+const NAMED: [(&str, &str, &str); 44] = [
     ("workspace/.git/config", "[core]\n hooksPath = hooks\n", "hooks/pre-commit"),
     ("workspace/.git/config", "[core]\n hooksPath = hooks/\n", "hooks/new"),
     (
@@ -403,32 +404,147 @@ const NAMED: [(&str, &str, &str); 22] = [
     ("home/.gitconfig", "[core]\n attributesFile = WORKSPACE/tools/x\n", "tools/x"),
     (".no-config/git/config", "[core]\n hooksPath = hooks\n", "hooks/pre-commit"),
     (".no-config/git/config", "[core]\n attributesFile = ~/../workspace/tools/x\n", "tools/x"),
+    // Command lines, however they come to the file.
+    ("workspace/.git/config", "[filter \"f\"]\n clean = python3 clean.py\n", "clean.py"),
+    ("workspace/.git/config", "[filter \"f\"]\n clean = \"'tools/my x' %f\"\n", "tools/my x"),
+    ("workspace/.git/config", "[filter \"f\"]\n clean = tools/my\\\\ x %f\n", "tools/my x"),
+    ("workspace/.git/config", "[alias]\n a = !cd tools && ./x\n", "tools/x"),
+    ("workspace/.git/config", "[alias]\n a = \"!(cd tools; sh<x)\"\n", "tools/x"),
+    (
+        "workspace/.git/config",
+        "[alias]\n a = \"!$(git rev-parse --show-toplevel)/tools/x\"\n",
+        "tools/x",
+    ),
+    ("workspace/.git/config", "[alias]\n a = !$PWD/tools/x\n", "tools/x"),
+    ("workspace/.git/config", "[alias]\n a = \"!${GIT_PREFIX:-.}/tools/x\"\n", "tools/x"),
+    ("workspace/.git/config", "[alias]\n a = \"!sh ${GIT_PREFIX}new.sh\"\n", "deep/new.sh"),
+    ("workspace/.git/config", "[alias]\n a = -c core.fsmonitor=tools/x status\n", "tools/x"),
+    ("home/.gitconfig", "[filter \"f\"]\n smudge = python3 clean.py\n", "clean.py"),
+    // Settings of all sorts.
+    ("workspace/.git/config", "[sendemail]\n toCmd = tools/x\n", "tools/x"),
+    ("workspace/.git/config", "[sendemail]\n sendmailCmd = tools/x -t\n", "tools/x"),
+    ("workspace/.git/config", "[sendemail]\n headerCmd = sh tools/x\n", "tools/x"),
+    ("workspace/.git/config", "[lfs \"customtransfer.x\"]\n path = tools/x\n", "tools/x"),
+    ("workspace/.git/config", "[svn]\n authorsProg = tools/x\n", "tools/x"),
+    ("workspace/.git/config", "[remote \"o\"]\n url = ext::tools/x\n", "tools/x"),
+    ("workspace/.git/config", "[gpg \"ssh\"]\n allowedSignersFile = tools/x\n", "tools/x"),
+    ("workspace/.git/config", "[hook \"h\"]\n event = pre-commit\n command = tools/x\n", "tools/x"),
+    ("workspace/.git/config", "[someday]\n runs = tools/x\n", "tools/x"),
+    ("workspace/.git/config", "[someday]\n runsPath = tools/x\n", "tools/x"),
+    ("home/.gitconfig", "[difftool \"d\"]\n cmd = node new.js \"$LOCAL\"\n", "new.js"),
 ];
+
+/// Repositories beside the workspace's own, as scripts, with settings of theirs and what those name.
+const OTHERS: [(&str, &str, &str, &str); 10] = [
+    ("", "sub/.git/config", "[core]\n hooksPath = ../hooks\n", "hooks/pre-commit"),
+    ("", "sub/.git/config", "[include]\n path = ../../tools/x\n", "tools/x"),
+    ("", "sub/.git/config", "[alias]\n a = !cd ../tools && ./x\n", "tools/x"),
+    ("", "sub/.git/config", "[filter \"f\"]\n clean = python3 clean.py\n", "sub/clean.py"),
+    (
+        "git .git/modules/s; mkdir s; echo 'gitdir: ../.git/modules/s' > s/.git",
+        ".git/modules/s/config",
+        "[core]\n worktree = ../../../s\n hooksPath = ../hooks\n",
+        "hooks/pre-commit",
+    ),
+    (
+        "git .git/modules/a/t",
+        ".git/modules/a/t/config",
+        "[filter \"f\"]\n clean = sh tools/x\n",
+        "tools/x",
+    ),
+    (
+        "mkdir -p .git/worktrees/w w; echo ../.. > .git/worktrees/w/commondir; echo 'gitdir: ../.git/worktrees/w' > w/.git",
+        ".git/worktrees/w/config.worktree",
+        "[core]\n hooksPath = ../hooks\n",
+        "hooks/pre-commit",
+    ),
+    ("git b", "b/config", "[core]\n hooksPath = WORKSPACE/hooks\n", "hooks/pre-commit"),
+    ("git b", "b/config", "[include]\n path = ../tools/x\n", "tools/x"),
+    ("git deep/in/b", "deep/in/b/config", "[alias]\n a = !../../../tools/x\n", "tools/x"),
+];
+
+/// Neither operations nor commands write there. Each kind of wall is tried with half of them.
+fn is_protected(base: &Base, path: &str, n: usize, told: &str) {
+    let apply = ["apply", "--session", ID, "-"];
+    let before = fs::read_to_string(base.at("workspace").join(path)).ok();
+    let run_of = with_home(base, &apply, &create(path, "evil\n"));
+    assert_eq!(run_of.code, Some(3), "{told}: {run_of:?}");
+    assert_eq!(base.waiting(ID)["opens"]["protected"], true, "{told}");
+    assert_eq!(fs::read_to_string(base.at("workspace").join(path)).ok(), before);
+    with_home(base, &["deny"], "").ok();
+    // What else lies there is no secret of git's.
+    with_home(base, &apply, &create("other", "x\n")).ok();
+    assert!(base.exists("workspace/other"), "{told}");
+    let sandbox = ["auto", "partial"][n % 2];
+    if has_sandbox(sandbox) {
+        let command = format!("mkdir -p '{path}'; rmdir '{path}'; echo evil > '{path}'");
+        let config = ["--sandbox", sandbox];
+        with_home(base, &[&apply[..], &["--again"], &config].concat(), &run(&command));
+        let after = fs::read_to_string(base.at("workspace").join(path)).ok();
+        assert_eq!(after, before, "{sandbox}: {told}");
+    }
+}
 
 #[test]
 fn what_gits_settings_name_is_protected() {
     for (n, (file, text, path)) in NAMED.into_iter().enumerate() {
         let base = with_settings(&[(file, text)]);
-        let apply = ["apply", "--session", ID, "-"];
-        let before = fs::read_to_string(base.at("workspace").join(path)).ok();
-        with_home(&base, &apply, &create(path, "evil\n")).with_code(3);
-        assert_eq!(base.waiting(ID)["opens"]["protected"], true, "{file}: {text}");
-        assert_eq!(fs::read_to_string(base.at("workspace").join(path)).ok(), before);
-        with_home(&base, &["deny"], "").ok();
-        // What else lies there is no secret of git's.
-        with_home(&base, &apply, &create("other", "x\n")).ok();
-        assert!(base.exists("workspace/other"), "{text}");
-        // Each kind of wall with half of them.
-        let sandbox = ["auto", "partial"][n % 2];
-        if has_sandbox(sandbox) {
-            let command = format!("mkdir -p {path}; rmdir {path}; echo evil > {path}");
-            let config = ["--sandbox", sandbox];
-            let reply = run(&command);
-            with_home(&base, &[&apply[..], &["--again"], &config].concat(), &reply);
-            let after = fs::read_to_string(base.at("workspace").join(path)).ok();
-            assert_eq!(after, before, "{sandbox}: {file}: {text}");
-        }
+        is_protected(&base, path, n / 2, &format!("{file}: {text}"));
     }
+}
+
+#[test]
+fn what_the_settings_of_other_repositories_name_is_protected() {
+    for (n, (script, file, text, path)) in OTHERS.into_iter().enumerate() {
+        let base = with_settings(&[]);
+        base.sh(&format!(
+            "cd workspace; git() {{ mkdir -p $1/objects $1/refs; echo 'ref: refs/heads/main' > $1/HEAD; }}; {script}"
+        ));
+        let root = base.path().canonicalize().unwrap().join("workspace");
+        base.write(&format!("workspace/{file}"), text.replace("WORKSPACE", root.to_str().unwrap()));
+        is_protected(&base, path, n, &format!("{file}: {text}"));
+    }
+}
+
+#[test]
+fn what_git_obeys_without_a_setting_is_protected_where_a_link_leads_there() {
+    for (n, script) in [
+        "mkdir -p .no-config; ln -s ../workspace/tools .no-config/git",
+        "mkdir -p .no-config/git; ln -s ../../workspace/tools/attributes .no-config/git/attributes",
+        "mkdir -p workspace/.git/info; ln -s ../../tools/attributes workspace/.git/info/attributes",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let base = with_settings(&[("workspace/tools/attributes", "old\n")]);
+        base.sh(script);
+        is_protected(&base, "tools/attributes", n, script);
+    }
+}
+
+#[test]
+fn a_folder_with_what_a_command_line_names_moves_only_if_the_person_agrees() {
+    let text = "[alias]\n a = !cd tools && ./x\n b = !sh new.sh\n";
+    for reply in [
+        moved("tools", "t"),
+        "[DELETE_FILE path=\"tools/x\"]\n".to_owned(),
+        moved("tools/x", "t"),
+        moved("more", "tools/more"),
+        moved("other.sh", "new.sh"),
+    ] {
+        let base = with_settings(&[("workspace/.git/config", text)]);
+        base.sh("cd workspace; mkdir -p more/tools; touch more/tools/x other.sh");
+        with_home(&base, &["apply", "--session", ID, "-"], &reply).with_code(3);
+        assert!(base.exists("workspace/tools/x"), "{reply}");
+        with_home(&base, &["deny"], "").ok();
+    }
+    // Who agrees gets it, also after commands.
+    let base = with_settings(&[("workspace/.git/config", text)]);
+    let reply = run("true") + &create("new.sh", "x\n") + &run("true");
+    with_home(&base, &["apply", "--session", ID, "-"], &reply).with_code(3);
+    with_home(&base, &["approve"], "").ok();
+    assert_eq!(base.read("workspace/new.sh"), "x\n");
+    assert!(!base.exists("sessions/quarantine"));
 }
 
 #[test]
@@ -459,7 +575,7 @@ fn settings_that_name_nothing_to_run_protect_nothing() {
     let base = with_settings(&[
         (
             "workspace/.git/config",
-            "[core]\n worktree = WORKSPACE\n[remote \"o\"]\n url = WORKSPACE/tools\n[alias]\n c = commit\n l = !grep x tools\n",
+            "[core]\n worktree = WORKSPACE\n[remote \"o\"]\n url = WORKSPACE/tools\n fetch = +refs/heads/new:refs/remotes/o/new\n[branch \"new\"]\n merge = refs/heads/new\n[alias]\n c = commit\n l = !grep y tools\n",
         ),
         (
             "home/.gitconfig",
@@ -473,7 +589,7 @@ fn settings_that_name_nothing_to_run_protect_nothing() {
 }
 
 /// What stands in the place of a file that git reads, as a script.
-const ODD: [(&str, &str); 9] = [
+const ODD: [(&str, &str); 13] = [
     ("index", "mkfifo .git/index"),
     ("HEAD", "rm .git/HEAD; mkfifo .git/HEAD"),
     ("config", "rm .git/config; mkfifo .git/config"),
@@ -486,6 +602,13 @@ const ODD: [(&str, &str); 9] = [
     ("attributes", "mkfifo fifo; printf '[core]\\n attributesFile = fifo\\n' >> .git/config"),
     ("exclude", "mkdir .git/info; mkfifo .git/info/exclude"),
     ("packed refs", "mkfifo .git/packed-refs"),
+    (
+        "a shared index",
+        "printf 'DIRC\\0\\0\\0\\2\\0\\0\\0\\0link\\0\\0\\0\\24AAAAAAAAAAAAAAAAAAAA00000000000000000000' > .git/index; mkfifo .git/sharedindex.4141414141414141414141414141414141414141",
+    ),
+    ("sparse checkout", "mkdir .git/info; mkfifo .git/info/sparse-checkout"),
+    ("alternates", "mkdir .git/objects/info; mkfifo .git/objects/info/alternates"),
+    ("something new", "ln -s /dev/zero .git/shallow"),
 ];
 
 #[test]
@@ -523,4 +646,68 @@ fn nothing_waits_for_what_is_no_file_in_the_place_of_one_of_gits() {
             assert_eq!(base.exists("workspace/a/b"), folder == "workspace", "{name}");
         }
     }
+}
+
+/// A repository without `.git`, in a folder.
+const MAKE: &str = "mk() { mkdir -p $1/objects $1/refs; cp conf $1/config; printf 'ref: refs/heads/main\\n' > $1/HEAD; }; ";
+
+/// What of a repository is left in a workspace; `mine` is the person's.
+fn heads(base: &Base) -> Vec<PathBuf> {
+    let entries = walkdir::WalkDir::new(base.at("workspace")).into_iter();
+    let entries = entries.filter_entry(|entry| entry.file_name() != "mine").map(Result::unwrap);
+    entries.map(walkdir::DirEntry::into_path).filter(|path| path.ends_with("HEAD")).collect()
+}
+
+#[test]
+fn a_closed_folder_hides_no_repository() {
+    let hidden = [
+        "mk a/f; chmod 111 a",
+        "mk b; chmod 311 b",
+        "mk c/f; chmod 000 c",
+        "mk d/e/f; chmod 111 d/e d",
+        "mkdir -p e/f/.git; mk e/f/.git; chmod 111 e",
+        "mk g/f; chmod 444 g",
+        "mk before/f; chmod 111 before",
+        "p=n; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do p=$p/n; done; mk $p; while [ $p != . ]; do chmod 100 $p; p=${p%/*}; [ $p = n ] && p=.; done; chmod 100 n",
+    ];
+    for scene in Scene::confined() {
+        scene.base.sh(&format!(
+            "cd workspace; touch conf; mkdir before; {MAKE} mk mine/f; chmod 000 mine"
+        ));
+        scene.hand_over();
+        let commands: Vec<String> = hidden.iter().map(|script| format!("{MAKE}{script}")).collect();
+        let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
+        let told = scene.run(&commands, &[]);
+        let left = heads(&scene.base);
+        assert!(left.is_empty(), "{}: {left:?} {told}", scene.name());
+        scene.base.sh("chmod 700 workspace/mine");
+        assert!(scene.base.exists("workspace/mine/f/HEAD"), "{}", scene.name());
+        let number = scene.base.names("sessions/quarantine/a1b2c3d4_seq0001").len();
+        assert_eq!(number, hidden.len(), "{}: {told}", scene.name());
+    }
+}
+
+#[test]
+fn rules_that_changed_during_the_turn_hide_no_repository() {
+    if !has_sandbox("auto") {
+        return;
+    }
+    for (script, hidden) in [
+        ("true", "mk f/g; echo f >> .gitignore"),
+        ("true", "mk f/.git; echo f > .ignore"),
+        ("mkdir -p f/g", "mk f/g; printf '*' > f/.gitignore"),
+        ("echo '/f/*\n!/f/g' > .gitignore", "mk f/g/h/i; echo /f > .gitignore"),
+        ("true", "mk f/g/h; chmod 100 f/g; echo f >> .deaddropignore"),
+    ] {
+        let base =
+            scene(&format!("touch conf; mkdir -p out/old; echo /out >> .gitignore; {script}"));
+        let told = base.apply(&run(&format!("{MAKE}{hidden}")));
+        let left = heads(&base);
+        assert!(left.is_empty(), "{hidden}: {left:?} {told}");
+        assert!(base.exists("workspace/out/old"));
+    }
+    // What was ignored before stays the tools' own, also where rules change.
+    let base = scene(&format!("touch conf; {MAKE} mk out/f; echo /out > .gitignore"));
+    let told = base.apply(&run("echo /more >> .gitignore; mkdir more"));
+    assert!(base.exists("workspace/out/f/HEAD") && !base.exists("sessions/quarantine"), "{told}");
 }

@@ -1,0 +1,271 @@
+//! Many folders of the workspace, one after another, by their paths.
+//!
+//! What looks at many paths must not go down from the root for each of them: in a chain of nested folders that
+//! takes quadratic time. A [`FolderCache`] goes on from the nearest folder above that it still has open.
+//!
+//! It lives no longer than one pass over the workspace, within which deaddrop itself moves no folders: a
+//! handle stays with its folder, wherever that goes.
+
+use std::io;
+
+use cap_fs_ext::DirExt;
+use cap_std::fs::{Dir, Metadata};
+
+use super::Workspace;
+use super::names::unescaped;
+
+/// So many folders are held open at the most.
+const HELD: usize = 64;
+/// So many bytes of a path are opened at once; the system takes less than 4,096.
+#[cfg(target_os = "linux")]
+const AT_ONCE: usize = 3_072;
+
+/// Opens folders by their paths without following links, and keeps some of those on the way to the last one.
+pub(super) struct FolderCache<'a> {
+    root: &'a Dir,
+    /// The path of the deepest folder that is held.
+    path: String,
+    /// Folders on the way there, the deepest last: where each one's path ends, and its handle.
+    held: Vec<(usize, Dir)>,
+    #[cfg(test)]
+    opened: usize,
+}
+
+impl<'a> FolderCache<'a> {
+    pub(super) fn new(workspace: &'a Workspace) -> Self {
+        Self {
+            root: &workspace.root,
+            path: String::new(),
+            held: Vec::new(),
+            #[cfg(test)]
+            opened: 0,
+        }
+    }
+
+    /// The folder at an escaped path.
+    ///
+    /// # Errors
+    /// There is none, or a link is on the way.
+    pub(super) fn folder(&mut self, path: &str) -> io::Result<&Dir> {
+        let is_above = |above: &str| {
+            path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        while self.held.last().is_some_and(|(end, _)| !is_above(&self.path[..*end])) {
+            self.held.pop();
+        }
+        let known = self.held.last().map_or(0, |(end, _)| *end);
+        self.path.truncate(known);
+        self.path.push_str(&path[known..]);
+        let opened = self.open_rest();
+        let known = self.held.last().map_or(0, |(end, _)| *end);
+        self.path.truncate(known);
+        opened.map(|()| self.last())
+    }
+
+    /// What stands at an escaped path, and the folder that holds it; the root holds itself.
+    ///
+    /// # Errors
+    /// Nothing does, or it cannot be looked at.
+    pub(super) fn stands_at(&mut self, path: &str) -> io::Result<(&Dir, Metadata)> {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let folder = self.folder(folder)?;
+        let found = match path {
+            "" => folder.dir_metadata()?,
+            _ => folder.symlink_metadata(unescaped(name))?,
+        };
+        Ok((folder, found))
+    }
+
+    /// The deepest folder on an escaped path that can be opened.
+    pub(super) fn nearest(&mut self, path: &str) -> &Dir {
+        let _ = self.folder(path);
+        self.last()
+    }
+
+    /// Whether a link stands in the place of a folder on the way to an escaped path.
+    pub(super) fn is_behind_link(&mut self, path: &str) -> bool {
+        let Some((folder, _)) = path.rsplit_once('/') else { return false };
+        if self.folder(folder).is_ok() {
+            return false;
+        }
+        // All before it could be opened, and is held.
+        let rest = folder[self.path.len()..].trim_start_matches('/');
+        let name = rest.split('/').next().unwrap_or_default();
+        let found = self.last().symlink_metadata(unescaped(name));
+        found.is_ok_and(|found| found.is_symlink())
+    }
+
+    /// The last folder, for longer than this.
+    ///
+    /// # Errors
+    /// There are too many open files.
+    pub(super) fn into_last(mut self) -> io::Result<Dir> {
+        self.held.pop().map_or_else(|| self.root.try_clone(), |(_, folder)| Ok(folder))
+    }
+
+    /// The folder that was opened last; the root before there is one.
+    pub(super) fn last(&self) -> &Dir {
+        self.held.last().map_or(self.root, |(_, folder)| folder)
+    }
+
+    /// Opens what is left of the path: half of it at once, and half of the rest. So the way back up is held too,
+    /// the closer the more of it.
+    fn open_rest(&mut self) -> io::Result<()> {
+        loop {
+            let known = self.held.last().map_or(0, |(end, _)| *end);
+            let from = known + usize::from(known > 0);
+            if from >= self.path.len() {
+                return Ok(());
+            }
+            #[cfg(target_os = "linux")]
+            {
+                let rest = self.path.len() - from;
+                let least = from + (rest / 2).min(AT_ONCE);
+                let end = self.end_of_name(least);
+                if let Ok(folder) = linux::open_below(self.last(), &self.path[from..end]) {
+                    self.hold(end, folder);
+                    continue;
+                }
+            }
+            // Name by name: so an error is that of the name that it is about.
+            let end = self.end_of_name(from);
+            let folder = self.last().open_dir_nofollow(unescaped(&self.path[from..end]))?;
+            self.hold(end, folder);
+        }
+    }
+
+    fn end_of_name(&self, within: usize) -> usize {
+        let end = memchr::memchr(b'/', &self.path.as_bytes()[within..]);
+        end.map_or(self.path.len(), |length| within + length)
+    }
+
+    /// Holds a folder. Where there are too many, every other one of those that are farther away goes.
+    fn hold(&mut self, end: usize, folder: Dir) {
+        if self.held.len() >= HELD {
+            let mut n = 0;
+            self.held.retain(|_| {
+                n += 1;
+                n > HELD / 2 || n % 2 == 0
+            });
+        }
+        self.held.push((end, folder));
+        #[cfg(test)]
+        {
+            self.opened += 1;
+        }
+    }
+}
+
+impl Workspace {
+    /// A folder by its escaped path, reached without following links. For many of them there is
+    /// [`FolderCache`].
+    pub(super) fn folder_at(&self, path: &str) -> io::Result<Dir> {
+        let mut folders = FolderCache::new(self);
+        folders.folder(path)?;
+        folders.into_last()
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::fs::File;
+    use std::io;
+
+    use cap_std::fs::Dir;
+    use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+
+    use super::unescaped;
+
+    /// Opens a folder some levels below another. Where the system cannot do that, or there is something amiss
+    /// on the way, this fails.
+    pub(super) fn open_below(folder: &Dir, path: &str) -> io::Result<Dir> {
+        if path.split('/').any(|name| matches!(name, "" | "." | "..")) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        // As cap-std opens folders: whoever may only search one gets through it.
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let stays = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let opened = openat2(folder, unescaped(path), flags, Mode::empty(), stays)?;
+        Ok(Dir::from_std_file(File::from(opened)))
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    use cap_std::fs::MetadataExt as _;
+
+    use super::*;
+
+    /// A chain of so many folders, and a workspace there.
+    fn chain(levels: usize) -> (tempfile::TempDir, Workspace) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Dir::open_ambient_dir(dir.path(), cap_std::ambient_authority()).unwrap();
+        let mut folder = root;
+        for _ in 0..levels {
+            folder.create_dir("d").unwrap();
+            folder = folder.open_dir("d").unwrap();
+        }
+        let workspace = Workspace::open(dir.path(), &[], &[]).unwrap();
+        (dir, workspace)
+    }
+
+    fn path(levels: usize) -> String {
+        vec!["d"; levels].join("/")
+    }
+
+    #[test]
+    fn any_depth_is_reached_and_few_folders_are_held() {
+        // Longer than any path that the system takes.
+        let (_dir, workspace) = chain(5_000);
+        let mut folders = FolderCache::new(&workspace);
+        let numbers: Vec<u64> = (0..=5_000)
+            .map(|n| {
+                let found = folders.folder(&path(n)).unwrap().dir_metadata().unwrap();
+                assert!(folders.held.len() <= HELD);
+                found.ino()
+            })
+            .collect();
+        for n in (0..=5_000).rev() {
+            let found = folders.folder(&path(n)).unwrap().dir_metadata().unwrap();
+            assert_eq!(found.ino(), numbers[n], "{n}");
+            assert!(folders.held.len() <= HELD);
+        }
+        assert!(folders.opened <= 5_000 * 4, "{}", folders.opened);
+        let there = workspace.folder_at(&path(5_000)).unwrap().dir_metadata().unwrap();
+        assert_eq!(there.ino(), numbers[5_000]);
+    }
+
+    #[test]
+    fn no_link_is_followed_and_nothing_leads_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("w");
+        fs::create_dir_all(root.join("a/b/c")).unwrap();
+        fs::create_dir(dir.path().join("out")).unwrap();
+        symlink("a", root.join("link")).unwrap();
+        symlink("../../out", root.join("a/out")).unwrap();
+        fs::write(root.join("a/file"), "").unwrap();
+        let workspace = Workspace::open(&root, &[], &[]).unwrap();
+        let mut folders = FolderCache::new(&workspace);
+        for none in ["link", "link/b", "link/b/c", "a/out", "a/file", "a/file/x", "a/none/x/y"] {
+            assert!(folders.folder(none).is_err(), "{none}");
+            assert!(workspace.folder_at(none).is_err(), "{none}");
+        }
+        for out in ["..", "a/../..", "a/b/../../..", "%2E%2E", "a/%2E%2E/%2E%2E", "%2Ftmp"] {
+            assert!(folders.folder(out).is_err(), "{out}");
+        }
+        assert!(folders.is_behind_link("link/b/c"));
+        assert!(folders.is_behind_link("a/out/x"));
+        assert!(!folders.is_behind_link("a/none/x"));
+        assert!(!folders.is_behind_link("a/b/c"));
+        assert!(!folders.is_behind_link("link"));
+        let is = folders.folder("a/b").unwrap().dir_metadata().unwrap().ino();
+        assert_eq!(is, fs::metadata(root.join("a/b")).unwrap().ino());
+        // A folder that only begins with the same name is another.
+        fs::create_dir(root.join("a/bb")).unwrap();
+        let is = folders.folder("a/bb").unwrap().dir_metadata().unwrap().ino();
+        assert_eq!(is, fs::metadata(root.join("a/bb")).unwrap().ino());
+    }
+}
