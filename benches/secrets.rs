@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use deaddrop::secrets::screen;
+use deaddrop::secrets::redact;
 use divan::Bencher;
 use divan::counter::BytesCount;
 
@@ -54,7 +54,7 @@ impl Survey {
         };
         let name = path.strip_prefix(folder).unwrap_or(path).to_string_lossy().into_owned();
         let begun = Instant::now();
-        let found = screen(&text, Some(&name)).found;
+        let found = redact(&text, Some(&name)).findings;
         self.time += begun.elapsed();
         let is_new = self.distinct.insert(blake3::hash(text.as_bytes()));
         self.files += 1;
@@ -66,13 +66,13 @@ impl Survey {
         self.alarmed_distinct += usize::from(is_new);
         let mut sorts = HashSet::new();
         for (n, found) in found.iter().enumerate() {
-            let counts = self.sorts.entry(found.sort.to_string()).or_default();
-            counts.0 += usize::from(sorts.insert(found.sort));
+            let counts = self.sorts.entry(found.kind.to_string()).or_default();
+            counts.0 += usize::from(sorts.insert(found.kind));
             counts.1 += 1;
             if n < PRINTED {
                 let line = text.lines().nth(found.line - 1).unwrap_or_default();
                 let line: String = line.trim().chars().take(160).collect();
-                println!("{name}:{}: [{}] {line}", found.line, found.sort);
+                println!("{name}:{}: [{}] {line}", found.line, found.kind);
             }
         }
     }
@@ -113,7 +113,9 @@ fn sources() -> String {
 }
 
 fn measured(bencher: Bencher, text: &str) {
-    bencher.counter(BytesCount::new(text.len())).bench(|| screen(text, Some("a.js")).found.len());
+    bencher
+        .counter(BytesCount::new(text.len()))
+        .bench(|| redact(text, Some("a.js")).findings.len());
 }
 
 #[divan::bench]

@@ -53,7 +53,7 @@ pub fn visible_line(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether `c` steers a terminal, reorders text, or cannot be seen at all (Unicode's
-/// Default_Ignorable_Code_Point, and controls of lines and hieroglyphs). The joiners that emoji
+/// `Default_Ignorable_Code_Point`, and controls of lines and hieroglyphs). The joiners that emoji
 /// and several scripts are written with (U+200C, U+200D) are not among them, nor what says whether a
 /// sign is an emoji (U+FE0E, U+FE0F).
 pub fn is_hazard(c: char) -> bool {

@@ -16,12 +16,14 @@ use crate::control;
 use crate::error::{Error, Result};
 use crate::outbox::{self, Files, Requested};
 use crate::place::{Place, Preview, Rewritten, Unseen};
-use crate::protocol::{Detail, Dialect, Kind, Letter, Outcome, Part, Reply, Step, code};
+use crate::protocol::{
+    Detail, Dialect, Kind, Letter, Outcome, Part, Reply, Step, WarningSort, code,
+};
 use crate::session::Session;
 use crate::session::store::Store;
 use crate::terminal::Styled;
 use crate::text::{count, visible_line};
-use crate::turn::{self, Asking, Carried, Course};
+use crate::turn::{self, Asking, TurnInput};
 use crate::workspace::Workspace;
 
 #[derive(Debug, Args)]
@@ -156,7 +158,7 @@ impl<'a> Surroundings<'a> {
         let mut letter = Letter::new(text.to_owned());
         let (mut session, held) = self.chosen(&letter)?;
         if let Some(session) = &mut session {
-            session.hear(letter.answers());
+            session.keep_unread_words(letter.answers());
         }
         let policy = match &session {
             Some(session) => &session.policy,
@@ -164,12 +166,12 @@ impl<'a> Surroundings<'a> {
         };
         let policy = config.policy(policy)?;
         let dialect = session.as_ref().map_or(Dialect::Tags, |session| session.dialect);
-        let reply = letter.read(dialect);
-        let mut preview = Preview::new(&self.workspace);
         let is_in_guest = config.guest.is_some();
+        let reply = letter.read_in(dialect, (!is_in_guest).then(|| self.workspace.path()));
+        let mut preview = Preview::new(&self.workspace);
         // A guest is taken for one whose commands are confined, as most are.
         let guarded = is_in_guest || config.sandbox.mode != Mode::Off;
-        let course = Course {
+        let input = TurnInput {
             steps: &reply.steps,
             known: &BTreeMap::new(),
             verdict: None,
@@ -177,13 +179,13 @@ impl<'a> Surroundings<'a> {
             judge: &|operation, place| turn::judge(&policy, guarded, operation, place),
             asking: Asking::Foretells,
             stopped: None,
-            unheard: session.as_ref().is_some_and(Session::is_unheard),
+            has_unread_words: session.as_ref().is_some_and(Session::has_unread_words),
             halts: false,
             now: &|| self.context.clock.now(),
         };
         let mut unseen = Unseen::new(&config.protected_names);
         let place: &mut dyn Place = if is_in_guest { &mut unseen } else { &mut preview };
-        let Carried { outcomes, .. } = turn::carry_out(&course, place, &mut (), &mut ())?;
+        let outcomes = turn::run(&input, place, &mut (), &mut ())?.outcomes;
         let files = requested(&outcomes, place)?;
         let withheld = outbox::withheld(&files, &config.secrets);
         let here = (!is_in_guest).then(|| config.workspace_name());
@@ -201,7 +203,7 @@ impl<'a> Surroundings<'a> {
 impl Looked {
     /// Tells what was found, and returns whether nothing is wrong.
     fn tell(&self, context: &Context, file: &str) -> bool {
-        let errors = self.outcomes.iter().filter(|outcome| !outcome.success()).count();
+        let errors = self.outcomes.iter().filter(|outcome| outcome.failed()).count();
         if context.json {
             Context::print_json(&self.json(file, errors));
         } else {
@@ -210,8 +212,13 @@ impl Looked {
         errors == 0
     }
 
-    fn warnings(&self) -> usize {
-        self.outcomes.iter().map(|outcome| outcome.warnings.len()).sum()
+    /// The kinds of all warnings. A `[DONE]` without effect counts as one.
+    fn warnings(&self) -> impl Iterator<Item = WarningSort> {
+        self.outcomes.iter().flat_map(|outcome| {
+            let is_ineffective = matches!(outcome.detail, Detail::Ineffective { .. });
+            let sorts = outcome.warnings.iter().map(|warning| warning.sort);
+            sorts.chain(is_ineffective.then_some(WarningSort::Done))
+        })
     }
 
     fn tell_person(&self, context: &Context, errors: usize) {
@@ -235,7 +242,7 @@ impl Looked {
             "\n{}, {}, {}{changed}. Nothing was done.",
             count(self.outcomes.len(), "command"),
             count(errors, "error"),
-            count(self.warnings(), "warning")
+            count(self.warnings().count(), "warning")
         ));
     }
 
@@ -244,7 +251,7 @@ impl Looked {
         let steps = self.reply.steps.iter();
         let blocks = steps.map(Step::kind).filter(|kind| *kind != Kind::Reply);
         let commands = self.outcomes.iter().map(talk::foretold_json);
-        let warnings = self.outcomes.iter().flat_map(|outcome| &outcome.warnings);
+        let failed = self.outcomes.iter().filter(|outcome| outcome.failed());
         let files = self.rewritten.iter().map(
             |file| json!({ "path": file.path.as_str(), "change": change(file), "diff": diff(file) }),
         );
@@ -255,9 +262,9 @@ impl Looked {
             "dialect": self.reply.dialect,
             "blocks": tally(blocks.map(|kind| talk::name(kind, in_operations).to_owned())),
             "errors": errors,
-            "errorsByKind": tally(self.outcomes.iter().filter_map(Outcome::code)),
-            "warnings": self.warnings(),
-            "warningsByKind": tally(warnings.map(|warning| code(warning.sort))),
+            "errorsByKind": tally(failed.filter_map(Outcome::code)),
+            "warnings": self.warnings().count(),
+            "warningsByKind": tally(self.warnings().map(code)),
             "endsEarly": self.reply.unclosed,
             "commands": commands.collect::<Vec<_>>(),
             "withheld": self.withheld,

@@ -133,7 +133,7 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
             Some(ignored) if is_one => format!(
                 "Turn {} changed only what rules such as .gitignore leave out, which is not kept: {}",
                 shown.last,
-                ignored.told()
+                ignored.describe()
             ),
             _ if is_one => format!("Turn {} changed no file.", shown.last),
             _ => format!("Turns {} to {} come to no change.", shown.first, shown.last),
@@ -144,7 +144,7 @@ pub(super) fn diff(context: &Context, arguments: &Diff) -> Result<ExitCode> {
     {
         context.talk.say(format!(
             "What rules such as .gitignore leave out changed too, and is not kept: {}",
-            ignored.told()
+            ignored.describe()
         ));
     }
     if arguments.stat {

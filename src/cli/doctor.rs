@@ -22,7 +22,7 @@ use crate::error::advice;
 use crate::lock::Lock;
 use crate::place::Guest;
 use crate::program::Programs;
-use crate::protocol::rpc::About;
+use crate::protocol::jsonrpc::About;
 #[cfg(unix)]
 use crate::runner::space::{self, more_files};
 use crate::session::Session;

@@ -283,19 +283,7 @@ fn begun(session: &Session) -> Option<Entry> {
         sequence: session.sequence,
         at: session.updated_at,
         reply: pending.reply.clone(),
-        commands: pending.outcomes.len(),
-        operations: Some(pending.outcomes.iter().filter(|outcome| outcome.is_work()).count()),
-        ran: pending.outcomes.iter().filter(|outcome| outcome.ran()).count(),
-        failed: pending.outcomes.iter().filter(|outcome| !outcome.success()).count(),
-        interrupted: pending.outcomes.iter().filter(|outcome| outcome.is_lost()).count(),
-        is_complete: false,
-        recovered: false,
-        changed: None,
-        records: Vec::new(),
-        ignored: None,
-        undid: Vec::new(),
-        redid: None,
-        reopened: None,
+        ..Entry::counting(&pending.outcomes)
     })
 }
 

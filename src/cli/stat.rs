@@ -12,7 +12,7 @@ const NAMED: usize = 8;
 pub(super) fn line(changed: &Changed) -> Option<String> {
     let files = (changed.files > 0).then(|| {
         let named: Vec<String> =
-            changed.named.iter().take(NAMED).map(FileChange::told_with_lines).collect();
+            changed.named.iter().take(NAMED).map(FileChange::describe_with_lines).collect();
         let more = match changed.files - named.len() {
             0 => String::new(),
             n => format!(" and {n} more (`deaddrop diff --stat`)"),
@@ -41,7 +41,7 @@ fn several(of: &Several) -> Option<String> {
 
 /// What cannot be taken back: what is not kept, and what is lost of what rules leave out.
 fn lost(unrestorable: &Several, ignored: Option<&Ignored>) -> Option<String> {
-    let ignored = ignored.and_then(Ignored::lost_told);
+    let ignored = ignored.and_then(Ignored::describe_lost);
     let told: Vec<String> = several(unrestorable).into_iter().chain(ignored).collect();
     (!told.is_empty()).then(|| format!("cannot be undone: {}", told.join(", ")))
 }
@@ -51,13 +51,14 @@ fn lost(unrestorable: &Several, ignored: Option<&Ignored>) -> Option<String> {
 pub(super) fn beside(entry: &Entry, back: Option<&Ignored>) -> Vec<String> {
     let none = Several::default();
     let lost = lost(&none, entry.ignored.as_ref());
-    let left = back.map(|ignored| format!("not taken back (ignored): {}", ignored.told()));
+    let left = back.map(|ignored| format!("not taken back (ignored): {}", ignored.describe()));
     lost.into_iter().chain(left).collect()
 }
 
 /// The same in a line each, without what cannot be undone.
 pub(super) fn lines(changed: &Changed) -> Vec<String> {
-    let mut lines: Vec<String> = changed.named.iter().map(FileChange::told_with_lines).collect();
+    let mut lines: Vec<String> =
+        changed.named.iter().map(FileChange::describe_with_lines).collect();
     let more = |all: usize, named: usize, one: &str| match all - named {
         0 => None,
         n => Some(format!("and {} more", count(n, one))),

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::columns;
-use super::talk::{Talk, not_counted};
+use super::talk::Talk;
 use crate::protocol::{Detail, Execution, FailureKind, Outcome, tags};
 use crate::runner::last_line;
 use crate::terminal::Styled;
@@ -75,11 +75,7 @@ pub(super) fn rows(talk: &Talk, outcomes: &[Outcome], recorded: bool, width: usi
             rows.push(row("".into(), &format!("and {more} more, see above"), room));
         }
     }
-    let warnings: Vec<_> = work
-        .iter()
-        .filter(|outcome| not_counted(outcome).is_none())
-        .flat_map(|outcome| &outcome.warnings)
-        .collect();
+    let warnings: Vec<_> = work.iter().flat_map(|outcome| &outcome.warnings).collect();
     if let Some(first) = warnings.first() {
         rows.push(row(talk.yellow("Warned"), first, room));
         if warnings.len() > 1 {
@@ -218,7 +214,7 @@ mod tests {
     }
 
     fn capture(head: &str, tail: &str) -> Capture {
-        Capture { head: head.into(), left_out: u64::from(!tail.is_empty()), tail: tail.into() }
+        Capture::cut(head, "", u64::from(!tail.is_empty()), "", tail)
     }
 
     fn told(outcomes: &[Outcome], width: usize) -> String {

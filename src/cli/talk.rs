@@ -12,7 +12,7 @@ use super::summary::{Mark, last_of};
 use super::{Context, flow, hints, live, question, rows};
 use crate::base::Turn;
 use crate::error::Error;
-use crate::protocol::{Detail, Kind, Outcome, Warning, WarningSort, tags};
+use crate::protocol::{Detail, Kind, Outcome, Warning, tags};
 use crate::session::Session;
 use crate::terminal::{Stream, Styled};
 use crate::text::{byte_count, count, indented, visible_line};
@@ -215,10 +215,9 @@ impl Talk {
 
     /// An outcome in a line with this mark and summary.
     fn line(&self, outcome: &Outcome, done: &str, summary: &str) -> Styled {
-        let not_counted = not_counted(outcome);
         let mark = match &outcome.detail {
             Detail::Unknown { .. } => "  ?     ".into(),
-            _ if not_counted.is_some() => self.yellow("  --  ") + "  ",
+            Detail::Ineffective { .. } => self.yellow("  --  ") + "  ",
             _ => match Mark::of(outcome) {
                 Mark::Done => self.green(&format!("{done}  ")),
                 Mark::Failed => self.red("FAILED") + "  ",
@@ -226,9 +225,8 @@ impl Talk {
             },
         };
         let name = name(outcome.kind, outcome.asked.is_some());
-        let told = match (&outcome.detail, not_counted) {
-            (_, Some(why)) => format!("  {}", visible_line(why)),
-            (Detail::Shown { text }, _) => below(text),
+        let told = match &outcome.detail {
+            Detail::Shown { text } => below(text),
             _ => format!("  {summary}"),
         };
         let mut text = if told.starts_with(' ') {
@@ -241,8 +239,7 @@ impl Talk {
         if let Some(last) = failed.then(|| last_of(outcome)).flatten() {
             text.push(format!("\n          {}", cut(&visible_line(&last), LAST_LINE)));
         }
-        let beside = |warning: &&Warning| warning.sort != WarningSort::Done;
-        for warning in outcome.warnings.iter().filter(beside) {
+        for warning in &outcome.warnings {
             text.push("\n        ");
             text.push(self.yellow("warning:") + " " + &*visible_line(warning));
         }
@@ -283,12 +280,6 @@ pub(super) fn name(kind: Kind, in_operations: bool) -> &'static str {
     }
 }
 
-/// Why an end of the session does not count, if it is one that does not.
-pub(super) fn not_counted(outcome: &Outcome) -> Option<&str> {
-    let found = outcome.warnings.iter().find(|warning| warning.sort == WarningSort::Done);
-    found.map(|warning| &**warning)
-}
-
 /// What would be done, as it follows "would".
 fn foretold(outcome: &Outcome) -> String {
     match &outcome.detail {
@@ -315,7 +306,10 @@ fn foretold(outcome: &Outcome) -> String {
         Detail::Found { pattern, .. } => format!("search for {}", crate::text::named(pattern)),
         Detail::ReadLater { path, .. } => format!("show '{path}' in the next outbox"),
         Detail::Completed { .. } => "complete the session".to_owned(),
-        Detail::Ran(_) | Detail::Unknown { .. } | Detail::Failed(_) => tags::summary(outcome),
+        Detail::Ran(_)
+        | Detail::Ineffective { .. }
+        | Detail::Unknown { .. }
+        | Detail::Failed(_) => tags::summary(outcome),
     }
 }
 
@@ -363,7 +357,7 @@ fn warning_json(warning: &Warning) -> serde_json::Value {
 pub(super) fn outcome_json(outcome: &Outcome) -> serde_json::Value {
     let output = match &outcome.detail {
         Detail::Ran(execution) => Some(tags::output(&execution.output)),
-        Detail::Shown { text } => Some(text.clone()),
+        Detail::Shown { text } | Detail::Ineffective { summary: text, .. } => Some(text.clone()),
         _ => None,
     };
     serde_json::json!({

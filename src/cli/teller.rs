@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::events::Events;
 use super::prompt::{Prompt, Said};
-use super::talk::{Talk, below, name, not_counted, outcomes, result, turn_json};
+use super::talk::{Talk, below, name, outcomes, result, turn_json};
 use super::{Context, awaited, clipping, live, notice, question, rows, service, stat, summary};
 use crate::base::{Base, Turn};
 use crate::clipboard;
@@ -173,9 +173,8 @@ impl Observer for Teller<'_> {
     fn done(&mut self, outcome: &Outcome) {
         let talk = &self.context.talk;
         self.events.operation(outcome);
-        // What a command did where it may not is no matter of success, nor is an end that is none.
-        let minds = outcome.kind == Kind::Run && !outcome.warnings.is_empty()
-            || not_counted(outcome).is_some();
+        // What a command did where it may not is no matter of success.
+        let minds = outcome.kind == Kind::Run && !outcome.warnings.is_empty();
         if outcome.success() && !minds {
             talk.say(talk.outcome(outcome));
         } else {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Client, Gone};
-use crate::protocol::rpc::{
+use crate::protocol::jsonrpc::{
     Entries, Exec, ExecCode, ExecResult, Fault, FileContent, FileEntry, ListDir, Pong, ReadFile,
     WriteFile, Written,
 };

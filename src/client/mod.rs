@@ -35,7 +35,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::protocol::rpc::{Fault, is_blank, response};
+use crate::protocol::jsonrpc::{Fault, is_blank, response};
 use crate::text::{count, indented, visible};
 pub use methods::Said;
 use peer::Peer;
@@ -136,7 +136,7 @@ impl Client {
     }
 
     /// As [`Client::call`]. While it waits, `meanwhile` is asked every 20 ms for a line to send: a
-    /// notification that makes the answer come sooner (see [`crate::protocol::rpc::request`]). From the
+    /// notification that makes the answer come sooner (see [`crate::protocol::jsonrpc::request`]). From the
     /// first on it is waited for 30 s at most.
     pub fn call_while<T: DeserializeOwned>(
         &mut self,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::rpc::request;
+use crate::protocol::jsonrpc::request;
 use crate::text::visible_line;
 
 /// No wait is longer, so that its end is a time that can be told.

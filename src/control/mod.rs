@@ -225,9 +225,9 @@ const EMPTY: &str = "it is empty, and the model would be told that it said nothi
 /// None where nothing speaks against it.
 pub fn objection(session: &Session, letter: &Letter, written: Option<i128>) -> Option<Objection> {
     match letter.answers() {
-        Some(answers) => session.misses(answers).map(|why| Objection { why, flag: "--force" }),
+        Some(answers) => session.mismatch(answers).map(|why| Objection { why, flag: "--force" }),
         None => session
-            .is_repeat(letter.text(), written)
+            .is_duplicate(letter.text(), written)
             .then(|| Objection { why: SAME.to_owned(), flag: AGAIN }),
     }
 }
@@ -252,7 +252,7 @@ mod tests {
 
     fn carries_key(session: &Session, text: &str) -> bool {
         let letter = Letter::new(text.to_owned());
-        letter.answers().is_some_and(|answers| session.is_keyed(answers))
+        letter.answers().is_some_and(|answers| session.is_authentic(answers))
     }
 
     #[test]

@@ -201,10 +201,10 @@ fn is_for(session: &Session, answers: &Address, letter: &mut Letter) -> Result<(
     if session.pending.is_some() {
         return Err(format!("session {} waits for your decision", session.id));
     }
-    if let Some(why) = session.misses(answers) {
+    if let Some(why) = session.mismatch(answers) {
         return Err(why);
     }
-    if !session.is_keyed(answers) {
+    if !session.is_authentic(answers) {
         return Err(format!(
             "its [REPLY ...] line does not give the key of outbox {} of session {}",
             session.sequence, session.id

@@ -5,7 +5,7 @@ use super::git;
 use super::patterns::{Match, allows, means};
 use super::reading::{self, Reading, Simple};
 use crate::config::{Policy, Shell};
-use crate::protocol::ShellCommand;
+use crate::protocol::{ShellCommand, operations::NOT_ALLOWED};
 use crate::text::visible_line;
 
 pub(super) const ENABLED: &str = "shell.enabled";
@@ -202,7 +202,7 @@ fn of_allowed(shell: &Shell, simple: &Simple) -> Decision {
     }
     Decision::deny(
         ALLOWED,
-        format!("Command not in allowed list: {}", visible_line(program)),
+        format!("{NOT_ALLOWED}: {}", visible_line(program)),
         Some(format!("Allowed commands: {}", shell.allowed.join(", "))),
     )
 }

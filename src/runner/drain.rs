@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::glimpse::Glimpse;
 use super::output::{Bounded, Unit};
-use crate::protocol::rpc::STREAM_LIMIT;
+use crate::protocol::jsonrpc::STREAM_LIMIT;
 use crate::protocol::{Capture, Output, Streams};
 
 /// How many bytes are kept of each of two streams.

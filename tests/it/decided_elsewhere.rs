@@ -97,7 +97,7 @@ fn what_decides_nothing_is_put_aside_with_a_note() {
             approval(&id, "approved").replace(['{', '}'], ""),
             "cannot be read as JSON",
         ),
-        ("unclear.txt", approval(&id, "Approved"), "\"Approved\" is no decision"),
+        ("unclear.txt", approval(&id, "Approved"), "$.approval.decision: "),
         ("words.txt", "approved".to_owned(), "cannot be read as JSON"),
     ] {
         base.write(&format!("approvals/{name}"), text);

@@ -9,7 +9,7 @@ use deaddrop::policy::{Ask, Opens};
 use deaddrop::protocol::operations::{self, Encoding, Event, Status, parse_events_message};
 use deaddrop::protocol::{
     Asked, Capture, Detail, Dialect, Digest, Ending, Execution, Failure, FailureKind, Kind,
-    Outcome, Output, RelPath, Warning, WarningSort, read,
+    Mistake, Outcome, Output, RelPath, Warning, WarningSort, read,
 };
 use deaddrop::session::{Pending, Question, Session};
 use deaddrop::text::is_hazard;
@@ -87,7 +87,7 @@ fn later_outboxes_tell_the_events_and_what_the_user_says() {
     let mut session = session("Write it");
     let results = vec![
         outcome(Kind::Run, "ls", ran("123456789", "ab")),
-        outcome(Kind::Delete, "./a", Failure::execution("File 'a' not found").into()),
+        outcome(Kind::Delete, "./a", Failure::execution("x").as_a(Mistake::FileNotFound).into()),
     ];
     session.say("Hurry", "2025-01-15T10:31:00Z".parse().unwrap());
     session.advance(results, "2025-01-15T10:32:00Z".parse().unwrap());

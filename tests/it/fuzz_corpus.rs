@@ -187,8 +187,8 @@ fn operations_hold_what_is_fuzzed() {
 
 #[test]
 fn some_seeds_are_valid() {
+    use deaddrop::protocol::jsonrpc::quick;
     use deaddrop::protocol::operations::{parse_events_message, parse_operations_message};
-    use deaddrop::protocol::rpc::quick;
     let count = |target: &str, is_valid: fn(&[u8]) -> bool| {
         seeds(target).iter().filter(|(_, seed)| is_valid(seed)).count()
     };

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use deaddrop::config::{Mode, Policy, Sandbox};
-use deaddrop::protocol::rpc::{Fault, Method, ResultOf, State, StepAsked};
+use deaddrop::protocol::jsonrpc::{Fault, Method, ResultOf, State, StepAsked};
 use deaddrop::protocol::{
     Content, Detail, Ending, Existing, Operation, RelPath, ShellCommand, Warning,
 };

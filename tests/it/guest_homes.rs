@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
-use deaddrop::protocol::rpc::{Fault, Key, Method, StepAsked};
+use deaddrop::protocol::jsonrpc::{Fault, Key, Method, StepAsked};
 use deaddrop::rpc::{Given, Served, Service};
 
 use crate::guest::{Guest, create, ended, run, step};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use deaddrop::protocol::rpc::VERSION;
+use deaddrop::protocol::jsonrpc::VERSION;
 use serde_json::{Value, json};
 
 use crate::support::{Base, ID, wait_until};

@@ -317,7 +317,7 @@ fn in_blocks(bytes: usize) -> String {
 
 #[test]
 fn keys_that_begin_and_do_not_end_are_looked_through_once() {
-    let screened = |text: &str| drop(black_box(secrets::screen(text, Some("a.txt"))));
+    let screened = |text: &str| drop(black_box(secrets::redact(text, Some("a.txt"))));
     let dashes = "-".repeat(5);
     let line = "q7Zk9wB3xT5vN1mR8cL2pD6sF4gH0jKyQ7Zk9wB3xT5vN1mR8cL2pD6sF4gH0jKy";
     let encoded = format!("LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0tCk{line}");
@@ -340,7 +340,7 @@ fn keys_that_begin_and_do_not_end_are_looked_through_once() {
 
 #[test]
 fn what_could_begin_a_token_anywhere_is_not_looked_through_each_time() {
-    let screened = |text: &str| drop(black_box(secrets::screen(text, Some("a.txt"))));
+    let screened = |text: &str| drop(black_box(secrets::redact(text, Some("a.txt"))));
     let text = |end: &str| many(&format!("{}{end}", many("eyJhbGc", 448)), MIB / 4);
     // A header of a JSON web token ends with a dot; without one there is nothing to look at.
     let (plain, hostile) = (text(" "), text("."));

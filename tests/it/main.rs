@@ -78,6 +78,8 @@ mod messages;
 #[cfg(target_os = "linux")]
 mod moves;
 #[cfg(target_os = "linux")]
+mod nested;
+#[cfg(target_os = "linux")]
 mod not_drawn;
 #[cfg(unix)]
 mod once;
@@ -142,6 +144,8 @@ mod start;
 mod steady;
 #[cfg(unix)]
 mod stopping;
+#[cfg(target_os = "linux")]
+mod stored;
 mod support;
 #[cfg(unix)]
 mod terminal;

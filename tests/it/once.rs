@@ -10,15 +10,15 @@ use deaddrop::config::{Config, Raw};
 use deaddrop::daemon::{self, Listener, Serve};
 use deaddrop::error::Result;
 use deaddrop::outbox::{Rendered, render};
-use deaddrop::place::{Coming, Left, Place, Preview};
+use deaddrop::place::{Left, Place, Preview, WriteAhead};
 use deaddrop::policy::{Decision, Opens};
 use deaddrop::protocol::{
     Detail, Digest, Effect, Excerpt, Failure, Kind, Operation, Part, RelPath, Revision, Seen,
     parsed, tags,
 };
-use deaddrop::session::SeenFiles;
+use deaddrop::session::FileVersions;
 use deaddrop::tokens;
-use deaddrop::turn::{self, Asking, Carried, Course, Observer};
+use deaddrop::turn::{self, Asking, Observer, TurnInput};
 use deaddrop::watch::Stop;
 use deaddrop::workspace::walk::Walk;
 use deaddrop::workspace::{Contents, Look, Workspace, picture};
@@ -85,7 +85,7 @@ impl Place for Counting<'_> {
         &mut self,
         operation: &Operation,
         opens: Opens,
-        before: &mut dyn FnMut(Coming<'_>) -> Result<()>,
+        before: &mut dyn FnMut(WriteAhead<'_>) -> Result<()>,
     ) -> Result<Detail> {
         self.inner.perform(operation, opens, before)
     }
@@ -123,21 +123,22 @@ fn files_are_read_once_for_an_end_that_does_not_count() {
     let workspace = Workspace::open(folder.path(), &[], &[]).unwrap();
     let mut place = Counting { inner: Preview::new(&workspace), reads: Cell::new(0) };
     let reply = "[READ_FILE path=\"a\"]\n[READ_FILE path=\"nope\"]\n[DONE if=\"ok\"]\nx\n[/DONE]\n";
-    let course = Course {
+    let input = TurnInput {
         steps: &tags::parse(reply).steps,
         known: &BTreeMap::new(),
         verdict: None,
-        seen: &SeenFiles::default(),
+        seen: &FileVersions::default(),
         judge: &|_, _| Ok(Decision::Allow),
         asking: Asking::Foretells,
         stopped: None,
-        unheard: false,
+        has_unread_words: false,
         halts: false,
         now: &Timestamp::now,
     };
-    let Carried { outcomes, .. } = turn::carry_out(&course, &mut place, &mut (), &mut ()).unwrap();
-    let told = "not counted: 1 operation before it failed (READ_FILE on line 2 of the reply), so the session goes on";
-    assert_eq!(outcomes[2].warnings.iter().map(|told| &**told).collect::<Vec<_>>(), [told]);
+    let outcomes = turn::run(&input, &mut place, &mut (), &mut ()).unwrap().outcomes;
+    let why = "not counted: 1 operation before it failed (READ_FILE on line 2 of the reply), so the session goes on";
+    let Detail::Ineffective { reason, .. } = &outcomes[2].detail else { panic!("{outcomes:?}") };
+    assert_eq!((reason.as_str(), outcomes[2].warnings.len()), (why, 0));
     assert!(outcomes[0].success() && !outcomes[1].success(), "{outcomes:?}");
     // And once when all is done, for what came after it.
     assert_eq!(place.reads.get(), 2 * 2);

@@ -239,7 +239,7 @@ fn detail() -> impl Strategy<Value = Detail> {
     ];
     let ran = (hostile(), ending, hostile(), 0u64..2, hostile()).prop_map(
         |(command, ending, head, left_out, tail)| {
-            let output = Output::Together(Capture { head, left_out, tail });
+            let output = Output::Together(Capture::cut(&head, "", left_out, "", &tail));
             Detail::Ran(Execution { command, ending, output, duration: Duration::ZERO })
         },
     );

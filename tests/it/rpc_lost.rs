@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use deaddrop::protocol::rpc::{Fault, Method, ResultOf, State, StepAsked};
+use deaddrop::protocol::jsonrpc::{Fault, Method, ResultOf, State, StepAsked};
 use deaddrop::protocol::{Detail, Ending};
 use deaddrop::rpc::{Given, Served, Service};
 
@@ -71,7 +71,7 @@ fn what_a_lost_command_did_to_protected_names_is_put_right() {
 /// Whether protected names are guarded here; says so if not.
 fn is_guarded(served: &Served) -> bool {
     let guarded =
-        match served.call(Method::About(deaddrop::protocol::rpc::AboutAsked { tools: true })) {
+        match served.call(Method::About(deaddrop::protocol::jsonrpc::AboutAsked { tools: true })) {
             Ok(Given::About(about)) => about.guarded,
             other => panic!("{other:?}"),
         };
@@ -173,7 +173,7 @@ fn a_command_that_outlives_its_process_is_running_until_it_ends() {
 fn who_knows_of_other_steps_is_told_so() {
     let guest = Guest::new();
     let state = |served: &Served| match served
-        .call(Method::About(deaddrop::protocol::rpc::AboutAsked { tools: true }))
+        .call(Method::About(deaddrop::protocol::jsonrpc::AboutAsked { tools: true }))
     {
         Ok(Given::About(about)) => about.state,
         other => panic!("{other:?}"),

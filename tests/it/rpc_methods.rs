@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use deaddrop::config::{Mode, Policy, Sandbox};
-use deaddrop::protocol::rpc::{
+use deaddrop::protocol::jsonrpc::{
     Exec, ExecCode, ExecResult, Fault, ListDir, Method, ReadFile, WriteFile,
 };
 use deaddrop::rpc::{Served, Service, Serving};

@@ -6,10 +6,10 @@ use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use deaddrop::protocol::operations::Encoding;
-use deaddrop::protocol::rpc::{
+use deaddrop::protocol::jsonrpc::{
     ContentsOf, Fault, LookAt, Method, ReadOf, State, StepAsked, VERSION,
 };
+use deaddrop::protocol::operations::Encoding;
 use deaddrop::protocol::{
     Detail, Ending, FailureKind, Operation, Part, Reading, RelPath, ShellCommand, Streams,
 };
@@ -168,7 +168,7 @@ fn the_guests_own_policy_holds_as_far_as_nobody_need_be_asked() {
     assert!(matches!(&state, State::Done { detail: Detail::Created { .. }, .. }), "{state:?}");
     assert_eq!(guest.base.read("workspace/.vscode/x.json"), "{}");
     let Ok(Given::About(about)) =
-        served.call(Method::About(deaddrop::protocol::rpc::AboutAsked { tools: true }))
+        served.call(Method::About(deaddrop::protocol::jsonrpc::AboutAsked { tools: true }))
     else {
         panic!()
     };
@@ -224,7 +224,7 @@ fn a_guest_tells_what_it_is_and_what_it_holds() {
     fs::File::create(guest.base.at("workspace/a.bin")).unwrap().write_all(&[0, 255]).unwrap();
     let served = guest.served();
     let Ok(Given::About(about)) =
-        served.call(Method::About(deaddrop::protocol::rpc::AboutAsked { tools: true }))
+        served.call(Method::About(deaddrop::protocol::jsonrpc::AboutAsked { tools: true }))
     else {
         panic!()
     };

@@ -81,7 +81,7 @@ fn a_reply_that_does_not_know_the_words_ends_no_session() {
         let looked = base.run_with(&["check"], &reply).ok();
         assert!(looked.stdout.contains("the user has said more"), "{looked:?}");
         let run = apply(&base, &reply);
-        assert!(run.stderr.contains("the user has said more than this reply goes by"), "{run:?}");
+        assert!(run.stderr.contains("the user has said more than this reply answers"), "{run:?}");
         assert_eq!(status(&base)["isComplete"], false);
         let outbox = base.outbox(2);
         assert!(outbox.contains("[FAILED] DONE: not counted: the user has said more"), "{outbox}");

@@ -257,7 +257,7 @@ fn what_is_left_of_a_token_where_an_output_was_cut_is_withheld() {
     base.write("workspace/b.txt", format!(" {token} {}", "x".repeat(180)));
     let outbox = base.apply("[RUN_COMMAND]\ncat a.txt; seq 1 9999; cat b.txt\n[/RUN_COMMAND]\n");
     assert!(outbox.contains("x [withheld: GitHub token]\n"), "{outbox}");
-    assert!(outbox.contains("\n  [withheld: cut-off token] x"), "{outbox}");
+    assert!(outbox.contains("\n  [withheld: GitHub token] x"), "{outbox}");
     assert!(!outbox.contains("aB3dE5") && !outbox.contains("eF6hJ8"), "{outbox}");
 }
 

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use deaddrop::protocol::rpc::{State, StepAsked};
+use deaddrop::protocol::jsonrpc::{State, StepAsked};
 use deaddrop::protocol::{Detail, Ending};
 
 use crate::guest::{Guest, create, result, run, said, step};

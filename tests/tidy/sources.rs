@@ -261,7 +261,7 @@ fn the_prompt_of_operations_is_short_and_is_itself_a_reply_of_every_operation() 
     assert!(!operations::PROMPT.lines().any(|line| line.starts_with("===")));
     let received = operations::find(operations::PROMPT).unwrap().unwrap();
     let sent: Vec<_> =
-        received.entries.iter().map(|entry| entry.asks.as_ref().unwrap().kind()).collect();
+        received.entries.iter().map(|entry| entry.operation.as_ref().unwrap().kind()).collect();
     for kind in operations::OperationType::ALL {
         assert!(sent.contains(&kind), "{kind}: {sent:?}");
         assert!(operations::PROMPT.contains(&format!("\n- {kind}: ")), "{kind} is not described");

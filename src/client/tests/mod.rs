@@ -4,7 +4,7 @@ mod programs;
 mod sockets;
 
 use super::*;
-use crate::protocol::rpc::{Key, Pong, request};
+use crate::protocol::jsonrpc::{Key, Pong, request};
 
 /// For what is expected to come.
 const LONG: Duration = Duration::from_mins(1);

@@ -190,7 +190,8 @@ fn a_command_has_its_time_where_the_guest_can_tell_it() {
     let events = pair.events(&json!([{"type": "shell", "command": command, "timeout": 3000}]));
     assert_eq!(events[0]["stdout"], "begun\n", "{events:?}");
     assert_eq!(events[0]["timedOut"], true, "{events:?}");
-    assert!(events[1].to_string().contains("ended by the guest's `timeout`"), "{events:?}");
+    let error = events[0]["error"].as_str().unwrap();
+    assert!(error.contains("ended by the guest's `timeout`"), "{events:?}");
 }
 
 /// A reply whose commands leave a trace each.

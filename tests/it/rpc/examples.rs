@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use deaddrop::protocol::rpc::{Fault, TRUNCATED};
+use deaddrop::protocol::jsonrpc::{Fault, TRUNCATED};
 use serde_json::{Value, json};
 
 use super::client::{Client, Server};

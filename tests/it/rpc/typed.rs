@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use deaddrop::client::Client;
-use deaddrop::protocol::rpc::{ExecResult, Fault, FileEntry, Pong};
+use deaddrop::protocol::jsonrpc::{ExecResult, Fault, FileEntry, Pong};
 
 use super::client::Server;
 use crate::support::{Base, PATIENCE, program};

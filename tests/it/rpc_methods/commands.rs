@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use deaddrop::protocol::rpc::{Exec, ExecResult, Method, TRUNCATED};
+use deaddrop::protocol::jsonrpc::{Exec, ExecResult, Method, TRUNCATED};
 use serde_json::json;
 
 use super::{Scene, Setup};

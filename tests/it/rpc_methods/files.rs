@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use deaddrop::protocol::rpc::READ_LIMIT;
+use deaddrop::protocol::jsonrpc::READ_LIMIT;
 use serde_json::json;
 
 use super::{Scene, Setup, assert_fault};

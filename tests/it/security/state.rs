@@ -166,7 +166,7 @@ fn the_persons_settings_are_no_link_into_a_workspace() {
         symlink(base.at("mine.toml"), settings.join("config.toml")).unwrap();
         let mut command = base.command(&["apply", "-"]);
         command.env("XDG_CONFIG_HOME", settings.parent().unwrap());
-        Run::of(&mut command, "[MESSAGE]\nhi\n[/MESSAGE]\n").ok();
+        Run::of(&mut command, format!("[MESSAGE]\n{what}\n[/MESSAGE]\n")).ok();
     }
 }
 
