@@ -1,18 +1,6 @@
 //! The methods by which a host carries out a session's operations in a guest, beside the six of
-//! bouvet-jsonrpc: those of a place (see [`crate::place::Place`]), each with a key where it has an
-//! effect, so that nothing is done twice whoever goes away in the middle.
-//!
-//! | method | params | result |
-//! |---|---|---|
-//! | `about` | [`AboutAsked`] | [`About`] |
-//! | `walk` | | [`Walked`] |
-//! | `look` | [`LookAt`] | [`LookedAt`] |
-//! | `read` | [`ReadOf`] | [`ContentsOf`] |
-//! | `find` | [`FindAsked`] | [`FoundThere`] |
-//! | `step` | [`StepAsked`] | [`State`] |
-//! | `result` | [`ResultOf`] | [`State`] |
-//! | `leave` | [`Key`] of a session | [`Written`](super::Written) |
-//! | `interrupt` | [`Key`] | (a notification) |
+//! bouvet-jsonrpc: those of a place (see [`crate::place::Place`]). What has an effect has a key, so that
+//! nothing is done twice if a connection breaks. [`Method`](super::Method) lists them.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,14 +11,14 @@ use crate::protocol::{
     Content, Detail, Digest, Lines, MoveLook, Operation, Part, RelPath, Warning,
 };
 
-/// Which version of these methods this is. A guest of another one is not worked with.
+/// The version of these methods. A guest of another version is refused.
 pub const VERSION: u32 = 3;
 
-/// How much is to be told of a guest.
+/// The parameters of `about`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AboutAsked {
-    /// Its tools too, which takes a while.
+    /// Whether tools are wanted, too, which takes a while.
     pub tools: bool,
 }
 
@@ -46,9 +34,9 @@ pub struct About {
     pub system: String,
     /// The shell that commands are given to.
     pub shell: String,
-    /// What confines commands there, in a line.
+    /// A line about what confines commands.
     pub sandbox: String,
-    /// Whether commands reach the network, in words, where no policy says so.
+    /// A phrase about whether commands reach the network, if no policy decides it.
     pub network: String,
     /// Whether commands are confined at all, so that a policy can keep the network from them.
     pub confined: bool,
@@ -56,15 +44,14 @@ pub struct About {
     pub guarded: bool,
     /// The names that only the person may write.
     pub protected: Vec<String>,
-    /// Whether a policy of the guest's own keeps the network from commands, whatever is asked for.
+    /// Whether the guest's own policy keeps the network from commands, whatever the host asks for.
     #[serde(default)]
     pub offline: bool,
-    /// Tools with their versions, where they were asked for.
+    /// Tools with their versions, if they were asked for.
     pub tools: Vec<String>,
-    /// The workspace's root there, for people.
+    /// The root of the workspace, as it is shown to people.
     pub root: String,
-    /// What its memory of steps is known by: another one knows nothing of what was begun before. Empty
-    /// where there is none.
+    /// The ID of its memory of steps: another one knows nothing of what was begun before. May be empty.
     #[serde(default)]
     pub state: String,
 }
@@ -98,148 +85,145 @@ impl LeftOut {
     }
 }
 
-/// One of them: its path with a `/` at the end, how many files are in it, their size in bytes together,
-/// and whether these are all.
+/// A folder: its path with a `/` at the end, the number and size of the files in it, whether that is all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOutFolder(pub String, pub u64, pub u64, pub bool);
 
-/// One of them: path, size in bytes, and `f` for a file, `l` for a link, `o` for others.
+/// A file: path, size in bytes, and `f` for a file, `l` for a link, `o` for others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WalkedFile(pub String, pub u64, pub char);
 
-/// What is to be looked at.
+/// The parameters of `look`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LookAt {
-    /// The operation that is about to be done; what it would write is left out.
+    /// The operation that is about to be carried out, without the content that it would write.
     pub operation: Operation,
-    /// Whether the digest of what stands there is wanted.
+    /// Whether the digest of what is there is wanted.
     #[serde(default)]
     pub standing: bool,
 }
 
-/// What was seen.
+/// The result of `look`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LookedAt {
-    /// Whether the operation has a path that can be looked at; else only `place` is told.
+    /// Whether the operation has a path that can be inspected; otherwise only `place` is set.
     pub seen: bool,
-    /// Where the path leads, links resolved.
+    /// The path with links resolved.
     pub real: Option<RelPath>,
     /// The size of the regular file there.
     pub size: Option<u64>,
-    /// Whether a protected name is in it.
+    /// Whether it contains a protected name.
     pub protected: bool,
     /// As [`crate::place::Place::place_of`].
     pub place: Option<RelPath>,
-    /// As [`crate::place::Place::standing`], where that was wanted.
+    /// As [`crate::place::Place::standing`], if it was wanted.
     pub standing: Option<Digest>,
-    /// What a move would take with it, and where to.
+    /// What a move would take with it, and where it would put that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved: Option<MoveLook>,
 }
 
-/// What is to be looked for.
+/// The parameters of `find`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindAsked {
     /// A list or a search.
     pub operation: Operation,
-    /// Which files the host's policy lets be searched, beside the guest's own; all where there is
-    /// none.
+    /// The files that the host's policy lets be searched, in addition to the guest's own policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<Readable>,
-    /// What `interrupt` ends it by, of the same form as the key of a step; without it, it goes on for
-    /// as long as it may.
+    /// The key by which `interrupt` ends it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 }
 
-/// Which files a policy lets be read.
+/// The files that a policy allows to be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Readable {
-    /// Whether any.
+    /// Whether any file is.
     pub enabled: bool,
-    /// Patterns of paths, or of a component of them, that are out of reach.
+    /// Patterns of the paths, or of components of them, that are not.
     pub blocked: Vec<String>,
-    /// Patterns of the only paths that are in reach; empty: all.
+    /// Patterns of the only paths that are; if there are none, all are.
     pub allowed: Vec<String>,
-    /// How large a file may be, in bytes.
+    /// The maximum size of a file in bytes.
     pub max_bytes: Option<u64>,
 }
 
-/// What was found.
+/// The result of `find`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundThere {
-    /// What the operation came to.
+    /// The outcome.
     pub detail: Detail,
-    /// What is told beside it.
+    /// Warnings about it.
     #[serde(default)]
     pub warnings: Vec<Warning>,
 }
 
-/// Which file is to be read, and how much of it.
+/// The parameters of `read`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadOf {
-    /// Which.
+    /// The file.
     pub path: RelPath,
-    /// At most so many bytes.
+    /// The maximum number of bytes.
     pub limit: u64,
-    /// Which of its lines; all where nothing is said. Of some, `limit` is the guest's own.
+    /// Its lines that are wanted. Of a part of them the guest's own limit counts.
     #[serde(default, skip_serializing_if = "Part::is_whole")]
     pub part: Part,
 }
 
-/// What was read, or why it was not.
+/// The result of `read`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ContentsOf {
-    /// This.
+    /// A file.
     File {
-        /// Where it really stands.
+        /// The path with links resolved.
         path: RelPath,
         /// The first bytes.
         bytes: Content,
         /// The size of the whole.
         size: u64,
-        /// Which lines these are, where some were asked for.
+        /// The lines that these are, if a part was asked for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         lines: Option<Lines>,
     },
-    /// Nothing.
+    /// Why it was not read.
     Failed(crate::protocol::Failure),
 }
 
-/// An operation to be carried out.
+/// The parameters of `step`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepAsked {
-    /// What it is known by from now on: 1 to 64 letters, digits and `-`.
+    /// The key of the step: 1 to 64 letters, digits and `-`.
     pub key: String,
-    /// What to do. Its timeout is what it gets.
+    /// The operation. Its timeout is used as it is.
     pub operation: Operation,
-    /// The person approved of writes to protected names.
+    /// Whether the person approved writes to protected names.
     #[serde(default)]
     pub protected: bool,
-    /// The person approved of writes of git to the repository.
+    /// Whether the person approved writes of git to the repository.
     #[serde(default)]
     pub repository: bool,
-    /// Whether the command reaches the network; None for what the guest's settings say.
+    /// Whether the command reaches the network; by default the guest's settings decide.
     #[serde(default)]
     pub network: Option<bool>,
-    /// How many characters of a command's output are kept, both streams together.
+    /// The number of characters that are kept of a command's output, both streams together.
     pub output_limit: usize,
-    /// [`About::state`], as the host knows it: one that has another does nothing ([`Fault::OTHER`]).
+    /// [`About::state`] as the host knows it: a guest with another one does nothing ([`Fault::OTHER`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
-    /// Of which session of the host it is, named as a key is: its commands have a HOME and a `/tmp` of
-    /// their own, kept from step to step; None for those that the guest's server has.
+    /// The session of the host, whose commands have a HOME and a `/tmp` of their own, kept from step to
+    /// step; None for those of the guest's server.
     #[serde(default)]
     pub own: Option<String>,
-    /// Keys of earlier steps that are known to the host for good: the guest forgets them.
+    /// Keys of earlier steps whose results the host has recorded: the guest forgets them.
     #[serde(default)]
     pub settled: Vec<String>,
 }
 
-/// Of which step it is to be told what it came to.
+/// The parameters of `result`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultOf {
     /// As in [`StepAsked`].
@@ -249,34 +233,34 @@ pub struct ResultOf {
     pub state: Option<String>,
 }
 
-/// A step by its key; for `leave` a session, by [`StepAsked::own`].
+/// A step by its key; for `leave` a session by [`StepAsked::own`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
     /// As in [`StepAsked`].
     pub key: String,
 }
 
-/// What became of a step.
+/// The state of a step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "state")]
 #[allow(clippy::large_enum_variant, reason = "there is one at a time, and most are the large one")]
 pub enum State {
-    /// It was never begun, or begun and nothing came of it: it may be asked for again.
+    /// It was never begun, or had no effect: it may be sent again.
     Unknown,
-    /// It is being carried out.
+    /// It is running.
     Running,
-    /// It came to this.
+    /// It is done.
     Done {
-        /// What it came to.
+        /// The outcome.
         detail: Detail,
-        /// What is told beside it.
+        /// Warnings about it.
         #[serde(default)]
         warnings: Vec<Warning>,
     },
 }
 
 impl ContentsOf {
-    /// What a file's bytes are sent as: as they are where they are text.
+    /// Creates the result of a file, whose bytes are sent as text if they are text.
     pub fn file(path: RelPath, bytes: Vec<u8>, size: u64, lines: Option<Lines>) -> Self {
         let bytes = match String::from_utf8(bytes) {
             Ok(text) => Content::Text(text),
@@ -286,7 +270,7 @@ impl ContentsOf {
     }
 }
 
-/// An operation without what it would write, which nobody needs who only looks.
+/// Returns an operation without the content that it would write, for [`LookAt`].
 #[must_use]
 pub fn without_content(operation: &Operation) -> Operation {
     use crate::protocol::{Change, Reading};

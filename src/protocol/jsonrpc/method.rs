@@ -1,5 +1,7 @@
 //! The six methods of bouvet-jsonrpc ("Methods Reference", "Type Definitions", "Language Mapping"):
-//! their parameters and results, and which method a request asks for.
+//! their parameters and results, and which method a request asks for. Paths are absolute, or relative to
+//! the root.
+#![expect(missing_docs, reason = "the specification explains the fields, by these names")]
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -22,30 +24,29 @@ pub enum Method {
     WriteFile(WriteFile),
     /// Lists a directory.
     ListDir(ListDir),
-    /// Describes the guest.
+    /// `about` describes the guest: [`About`](super::About).
     About(AboutAsked),
-    /// Lists all files of the workspace.
+    /// `walk` lists all files of the workspace: [`Walked`](super::Walked).
     Walk,
-    /// Inspects the path of an operation before it is carried out.
+    /// `look` inspects the path of an operation before it is carried out: [`LookedAt`](super::LookedAt).
     Look(Box<LookAt>),
-    /// Returns a file's first bytes or some of its lines.
+    /// `read` returns a file's first bytes or some of its lines: [`ContentsOf`](super::ContentsOf).
     Read(ReadOf),
-    /// Lists or searches files.
+    /// `find` lists or searches files: [`FoundThere`](super::FoundThere).
     Find(Box<FindAsked>),
-    /// Carries out an operation once.
+    /// `step` carries out an operation once: [`State`](super::State).
     Step(Box<StepAsked>),
-    /// Returns the result of a step.
+    /// `result` returns the [`State`](super::State) of a step.
     Result(ResultOf),
-    /// Ends a session and removes the directories of its commands.
+    /// `leave` ends a session and removes the directories of its commands: [`Written`].
     Leave(Key),
-    /// Interrupts a step: a notification that overtakes other requests.
+    /// `interrupt` ends a step: a notification that overtakes other requests.
     Interrupt(Key),
 }
 
 /// The parameters of `exec`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exec {
-    /// The command line.
     pub cmd: String,
 }
 
@@ -54,30 +55,25 @@ pub struct Exec {
 pub struct ExecCode {
     /// The language, in any case.
     pub lang: String,
-    /// The code.
     pub code: String,
 }
 
 /// The parameters of `read_file`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadFile {
-    /// Absolute, or relative to the root.
     pub path: String,
 }
 
 /// The parameters of `write_file`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteFile {
-    /// Absolute, or relative to the root.
     pub path: String,
-    /// The whole content.
     pub content: String,
 }
 
 /// The parameters of `list_dir`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListDir {
-    /// Absolute, or relative to the root.
     pub path: String,
 }
 
@@ -89,14 +85,14 @@ impl Method {
     pub fn of(request: Request) -> Result<Self, Fault> {
         let Request { method, params, .. } = request;
         Ok(match method.as_str() {
-            "ping" => none(&params).map(|()| Self::Ping)?,
+            "ping" => none(&params?).map(|()| Self::Ping)?,
             "exec" => Self::Exec(read(params)?),
             "exec_code" => Self::ExecCode(read(params)?),
             "read_file" => Self::ReadFile(read(params)?),
             "write_file" => Self::WriteFile(read(params)?),
             "list_dir" => Self::ListDir(read(params)?),
             "about" => Self::About(read(params)?),
-            "walk" => none(&params).map(|()| Self::Walk)?,
+            "walk" => none(&params?).map(|()| Self::Walk)?,
             "look" => Self::Look(Box::new(read(params)?)),
             "read" => Self::Read(read(params)?),
             "find" => Self::Find(Box::new(read(params)?)),
@@ -117,7 +113,8 @@ fn none(params: &Value) -> Result<(), Fault> {
     }
 }
 
-fn read<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
+fn read<T: DeserializeOwned>(params: Result<Value, Fault>) -> Result<T, Fault> {
+    let params = params?;
     none(&params)?;
     serde_json::from_value(params).map_err(Fault::params)
 }
@@ -128,7 +125,6 @@ pub const TRUNCATED: &str = "\n... [output truncated]";
 /// The result of `ping`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pong {
-    /// Always true.
     pub pong: bool,
 }
 
@@ -146,32 +142,27 @@ pub struct ExecResult {
 /// The result of `read_file`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileContent {
-    /// The whole content.
     pub content: String,
 }
 
 /// The result of `write_file`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
-    /// Always true.
     pub success: bool,
 }
 
-/// The result of `list_dir`.
+/// The result of `list_dir`, sorted by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entries {
-    /// Sorted by name.
     pub entries: Vec<FileEntry>,
 }
 
 /// One entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
-    /// The name alone.
     pub name: String,
     /// Whether it is a directory; a link to one is not.
     pub is_dir: bool,
-    /// The size in bytes; 0 for directories.
     pub size: u64,
 }
 

@@ -15,13 +15,12 @@
 
 mod guest;
 mod method;
-mod quick;
 #[cfg(test)]
 mod tests;
 mod unread;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -35,7 +34,7 @@ pub use method::{
     Entries, Exec, ExecCode, ExecResult, FileContent, FileEntry, Interpreter, ListDir, Method,
     Pong, ReadFile, TRUNCATED, WriteFile, Written, interpreter,
 };
-pub use quick::quick;
+use unread::Unread;
 
 /// The longest line that is received, in bytes, without its end.
 pub const LINE_LIMIT: usize = 32 << 20;
@@ -46,12 +45,8 @@ pub const STREAM_LIMIT: usize = 1_000_000;
 /// The longest error message, in bytes: it can repeat a part of the request.
 pub const MESSAGE_LIMIT: usize = 64 << 10;
 
-const NO_ID: &str = "id must be a whole number from 0 to 18446744073709551615";
-const NO_VERSION: &str = "jsonrpc must be \"2.0\"";
-const NO_METHOD: &str = "method must be a string";
-
 /// An error response (bouvet-jsonrpc, "Error Codes").
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message} ({code})")]
 pub struct Fault {
     /// One of the codes below.
@@ -99,23 +94,23 @@ pub struct Request {
     pub id: Option<u64>,
     /// The name of its method.
     pub method: String,
-    /// An object or a list; an empty object where none were sent.
-    pub params: Value,
+    /// An object or a list; an empty object where none were sent. A fault if they cannot be represented.
+    pub params: Result<Value, Fault>,
 }
 
-/// The response to a line that is no request, or whose parameters cannot be represented.
+/// The response to a line that is no request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
+pub struct InvalidRequest {
     /// The ID of the line, if it has one.
     pub id: Option<u64>,
     /// What is wrong with it.
     pub fault: Fault,
 }
 
-impl Refused {
-    /// Whether it was a notification, which gets no response even if it fails.
-    pub fn is_notification(&self) -> bool {
-        self.id.is_none() && [Fault::PARAMS, Fault::METHOD].contains(&self.fault.code)
+impl InvalidRequest {
+    fn new(id: Option<u64>, code: i64, problem: &str) -> Self {
+        let kind = if code == Fault::PARSE { "parse error" } else { "invalid request" };
+        Self { id, fault: Fault::new(code, format!("{kind}: {problem}")) }
     }
 }
 
@@ -153,41 +148,53 @@ pub fn connected(port: u32) -> String {
 /// Reads a line that is not blank.
 ///
 /// # Errors
-/// The response to send: it is not JSON, not a request, or its parameters cannot be represented.
-pub fn read(line: &[u8]) -> Result<Request, Refused> {
-    let refused = |id, code, message: String| Refused { id, fault: Fault::new(code, message) };
+/// The response to send: it is not JSON, or not a request.
+pub fn read(line: &[u8]) -> Result<Request, InvalidRequest> {
     let text = std::str::from_utf8(line)
-        .map_err(|e| refused(None, Fault::PARSE, format!("parse error: no UTF-8 ({e})")))?;
-    let value = bounded::from_str(text).map_err(|e| unread::refused(text, &e))?;
-    let mut fields = match value {
-        Value::Object(fields) => fields,
-        Value::Array(_) => {
-            let told =
-                "invalid request: a list of requests is not taken; send each on its own line";
-            return Err(refused(None, Fault::REQUEST, told.to_owned()));
+        .map_err(|e| InvalidRequest::new(None, Fault::PARSE, &format!("no UTF-8 ({e})")))?;
+    let mut unread = None;
+    let mut fields = match bounded::from_str(text) {
+        Ok(Value::Object(fields)) => fields,
+        Ok(value) => {
+            let problem = if value.is_array() {
+                "a list of requests is not taken; send each on its own line"
+            } else {
+                "it must be an object"
+            };
+            return Err(InvalidRequest::new(None, Fault::REQUEST, problem));
         }
-        _ => {
-            let told = "invalid request: it must be an object".to_owned();
-            return Err(refused(None, Fault::REQUEST, told));
+        Err(why) => {
+            let partly = unread::read(text, &why)?;
+            unread = Some(partly.unread);
+            partly.fields
         }
     };
     let sent = fields.remove("id");
     let id = sent.as_ref().and_then(Value::as_u64);
-    let invalid = |told: &str| Err(refused(id, Fault::REQUEST, format!("invalid request: {told}")));
+    let invalid = |problem: &str| Err(InvalidRequest::new(id, Fault::REQUEST, problem));
     if sent.is_some() && id.is_none() {
-        return invalid(NO_ID);
+        return invalid("id must be a whole number from 0 to 18446744073709551615");
     }
     if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return invalid(NO_VERSION);
+        return invalid("jsonrpc must be \"2.0\"");
     }
     let Some(Value::String(method)) = fields.remove("method") else {
-        return invalid(NO_METHOD);
+        return invalid("method must be a string");
     };
-    let params = match fields.remove("params") {
-        None | Some(Value::Null) => json!({}),
-        Some(params) => params,
+    let params = match (unread, fields.remove("params")) {
+        (Some(Unread::Params(problem)), _) => Err(Fault::params(problem)),
+        (Some(Unread::Other(problem)), _) => return invalid(&problem),
+        (None, None | Some(Value::Null)) => Ok(json!({})),
+        (None, Some(params)) => Ok(params),
     };
     Ok(Request { id, method, params })
+}
+
+/// Reads a request that has an ID and asks for a method; None for any other line.
+pub fn quick(line: &[u8]) -> Option<(u64, Method)> {
+    let request = read(line).ok()?;
+    let id = request.id?;
+    Method::of(request).ok().map(|method| (id, method))
 }
 
 /// Returns the line that answers a request, with its end.
@@ -209,20 +216,18 @@ pub fn answer_after<T: Serialize>(
     id: Option<u64>,
     result: Result<&T, &Fault>,
 ) {
-    lines.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    let written = serde_json::to_writer(&mut *lines, &id).and_then(|()| match result {
-        Ok(result) => {
-            lines.extend_from_slice(b",\"result\":");
-            serde_json::to_writer(&mut *lines, result)
-        }
-        Err(fault) => {
-            lines.extend_from_slice(b",\"error\":");
-            let fault = json!({ "code": fault.code, "message": fault.message });
-            serde_json::to_writer(&mut *lines, &fault)
-        }
-    });
-    written.expect("texts and numbers become JSON");
-    lines.extend_from_slice(b"}\n");
+    #[derive(Serialize)]
+    struct Response<'a, T> {
+        jsonrpc: &'a str,
+        id: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<&'a T>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error: Option<&'a Fault>,
+    }
+    let response = Response { jsonrpc: "2.0", id, result: result.ok(), error: result.err() };
+    serde_json::to_writer(&mut *lines, &response).expect("texts and numbers become JSON");
+    lines.push(b'\n');
 }
 
 /// Returns the line of a request, with its end; without an ID it is a notification.
@@ -241,26 +246,21 @@ pub fn request<T: Serialize>(id: Option<u64>, method: &str, params: &T) -> Strin
 /// The line is not a response to that request, and why. Inside, the fault that the server returned.
 pub fn response<T: DeserializeOwned>(line: &[u8], id: u64) -> Result<Result<T, Fault>, String> {
     /// A response whose result is not interpreted yet.
-    #[derive(serde::Deserialize)]
+    #[derive(Deserialize)]
     struct Response<'a> {
         id: Option<u64>,
         #[serde(borrow)]
         result: Option<&'a RawValue>,
-        error: Option<Told>,
-    }
-    #[derive(serde::Deserialize)]
-    struct Told {
-        code: i64,
-        message: String,
+        error: Option<Fault>,
     }
     let text = std::str::from_utf8(line).map_err(|e| format!("it is no UTF-8: {e}"))?;
     let response: Response =
         serde_json::from_str(text).map_err(|e| format!("it is no answer: {e}"))?;
-    if let Some(Told { code, message }) = response.error {
+    if let Some(fault) = response.error {
         // What could not be read has no id.
         return match response.id {
             Some(other) if other != id => Err(format!("it answers {other} and not {id}")),
-            _ => Ok(Err(Fault { code, message })),
+            _ => Ok(Err(fault)),
         };
     }
     if response.id != Some(id) {

@@ -3,7 +3,7 @@
 use super::*;
 
 fn refused(line: &str) -> (Option<u64>, i64) {
-    let Refused { id, fault } = read(line.as_bytes()).unwrap_err();
+    let InvalidRequest { id, fault } = read(line.as_bytes()).unwrap_err();
     (id, fault.code)
 }
 
@@ -11,7 +11,7 @@ fn refused(line: &str) -> (Option<u64>, i64) {
 fn requests_are_read_with_or_without_an_id() {
     let line = br#" {"jsonrpc":"2.0","id":18446744073709551615,"method":"ping","params":{}} "#;
     let Request { id, method, params } = read(line).unwrap();
-    assert_eq!((id, &*method, params), (Some(u64::MAX), "ping", json!({})));
+    assert_eq!((id, &*method, params), (Some(u64::MAX), "ping", Ok(json!({}))));
     let notified = read(br#"{"jsonrpc":"2.0","method":"exec","params":["x"]}"#).unwrap();
     assert_eq!(notified.id, None);
     let Ok(Method::Exec(Exec { cmd })) = Method::of(notified) else { panic!("it is an exec") };
@@ -127,5 +127,32 @@ fn languages_have_their_interpreters_in_any_case() {
     }
     for language in ["cobol", "", "python2", " sh"] {
         assert_eq!(interpreter(language), None, "{language:?}");
+    }
+}
+
+#[test]
+fn what_clients_send_is_read_with_its_method() {
+    for line in [
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#,
+        r#"{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {}}"#,
+        r#"{"method":"ping","params":null,"id":18446744073709551615,"jsonrpc":"2.0"}"#,
+        "\t{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"exec\",\"params\":{\"cmd\":\"a\\nb\"}} \r",
+        r#"{"jsonrpc":"2.0","id":1,"method":"exec_code","params":{"lang":"sh","code":"\u00e9"}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"read_file","params":{"path":"a"}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"write_file","params":{"path":"a","content":""}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"list_dir","params":{"path":"é"}}"#,
+    ] {
+        assert!(quick(line.as_bytes()).is_some(), "{line}");
+    }
+    for line in [
+        r#"["2.0",1,"ping",{}]"#,
+        r#"{"jsonrpc":"2.0","method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"exec","params":{"cmd":1}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"exec","params":{"$serde_json::private::RawValue":"{}"}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"looks"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping"}{}"#,
+    ] {
+        assert_eq!(quick(line.as_bytes()), None, "{line}");
     }
 }

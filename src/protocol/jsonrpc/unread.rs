@@ -1,109 +1,89 @@
-//! Lines that cannot be read: no JSON at all, or JSON with something that cannot be represented (nested
-//! too deep, a number that is too large, half a surrogate pair, too many values). In the latter case
-//! the ID is found all the same, so that the client learns which request it was.
+//! Lines that are JSON with something that cannot be represented: nested too deep, a number that is too
+//! large, half a surrogate pair, too many values. The rest is read all the same, so that the client
+//! learns which request it was.
 
 use std::fmt;
 
-use serde::Deserialize;
-use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, Visitor};
-use serde_json::Error;
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use serde_json::{Error, Map, Value};
 
-use super::{Fault, Method, Refused, Request, bounded};
+use super::{Fault, InvalidRequest, bounded};
 
-/// Returns the answer to a text that could not be read, for this reason.
-pub(super) fn refused(text: &str, why: &Error) -> Refused {
+/// The fields of a request; those that cannot be represented are null.
+pub(super) struct Partly {
+    pub(super) fields: Map<String, Value>,
+    pub(super) unread: Unread,
+}
+
+/// Where it is that something cannot be represented, and why.
+pub(super) enum Unread {
+    Params(String),
+    Other(String),
+}
+
+/// Reads what can be represented of a text that as a whole cannot, for this reason.
+///
+/// # Errors
+/// It is not JSON, or not an object.
+pub(super) fn read(text: &str, why: &Error) -> Result<Partly, InvalidRequest> {
     // What is skipped takes no memory, however deep or long it is.
     if let Err(e) = serde_json::from_str::<IgnoredAny>(text) {
-        return Refused { id: None, fault: Fault::new(Fault::PARSE, format!("parse error: {e}")) };
+        return Err(InvalidRequest::new(None, Fault::PARSE, &e.to_string()));
     }
-    // Only an object has an outline.
-    let Ok(outline) = serde_json::from_str::<Outline>(text) else {
-        return invalid(None, &in_words(why));
-    };
-    let id: Option<u64> = read(outline.id);
-    if outline.id.is_some() && id.is_none() {
-        return invalid(None, super::NO_ID);
-    }
-    if read::<String>(outline.jsonrpc).as_deref() != Some("2.0") {
-        return invalid(id, super::NO_VERSION);
-    }
-    let Some(method) = read::<String>(outline.method) else { return invalid(id, super::NO_METHOD) };
-    // In brackets it is as deep as in the line.
-    let params = outline.params.map(|params| bounded::from_str(&format!("[{}]", params.get())));
-    let Some(Err(e)) = params else { return invalid(id, &in_words(why)) };
-    // A wrong method is worse than wrong parameters.
-    let request = Request { id, method, params: serde_json::json!({}) };
-    match Method::of(request) {
-        Err(fault) if fault.code == Fault::METHOD => Refused { id, fault },
-        _ => Refused { id, fault: Fault::params(in_words(&e)) },
-    }
+    let partly = Partly { fields: Map::new(), unread: Unread::Other(in_words(why)) };
+    // JSON that is no object has no fields.
+    let read = serde_json::Deserializer::from_str(text).deserialize_map(partly);
+    read.map_err(|_| InvalidRequest::new(None, Fault::REQUEST, &in_words(why)))
 }
 
 /// Why something cannot be represented.
 fn in_words(why: &Error) -> String {
-    let told = why.to_string();
+    let problem = why.to_string();
     // The line is JSON, so nothing else can be wrong with an escape.
-    if told.contains("hex escape") {
-        return format!("half of a surrogate pair, which no text can hold ({told})");
+    if problem.contains("hex escape") {
+        return format!("half of a surrogate pair, which no text can hold ({problem})");
     }
-    told
+    problem
 }
 
-fn invalid(id: Option<u64>, problem: &str) -> Refused {
-    Refused { id, fault: Fault::new(Fault::REQUEST, format!("invalid request: {problem}")) }
-}
+impl<'de> Visitor<'de> for Partly {
+    type Value = Self;
 
-/// The value of a field if it has that type.
-fn read<T: DeserializeOwned>(field: Option<&RawValue>) -> Option<T> {
-    serde_json::from_str(field?.get()).ok()
-}
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("an object")
+    }
 
-/// The fields of a request as they were written. If one is there twice, the last one counts.
-#[derive(Default)]
-struct Outline<'a> {
-    id: Option<&'a RawValue>,
-    jsonrpc: Option<&'a RawValue>,
-    method: Option<&'a RawValue>,
-    params: Option<&'a RawValue>,
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Outline<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields;
-        impl<'de> Visitor<'de> for Fields {
-            type Value = Outline<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("an object")
+    fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<Self, A::Error> {
+        let mut problem = None;
+        // If a field is there twice, the last one counts.
+        while let Some((key, value)) = fields.next_entry::<&RawValue, &RawValue>()? {
+            // A key that is no text is none of these.
+            let key: String = serde_json::from_str(key.get()).unwrap_or_default();
+            if !["id", "jsonrpc", "method", "params"].contains(&&*key) {
+                continue;
             }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Outline<'de>, A::Error> {
-                let mut outline = Outline::default();
-                while let Some((key, value)) = fields.next_entry::<&RawValue, &RawValue>()? {
-                    // A key that is no text is none of these.
-                    match &*read::<String>(Some(key)).unwrap_or_default() {
-                        "id" => outline.id = Some(value),
-                        "jsonrpc" => outline.jsonrpc = Some(value),
-                        "method" => outline.method = Some(value),
-                        "params" => outline.params = Some(value),
-                        _ => {}
-                    }
-                }
-                Ok(outline)
+            // In brackets it is as deep as in the line.
+            let read = bounded::from_str(&format!("[{}]", value.get()));
+            if key == "params" {
+                problem = read.as_ref().err().map(in_words);
             }
+            self.fields.insert(key, read.map_or(Value::Null, |mut list| list[0].take()));
         }
-        deserializer.deserialize_map(Fields)
+        self.unread = problem.map_or(self.unread, Unread::Params);
+        Ok(self)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::read;
-    use super::*;
+    use super::super::{Fault, Method, read};
 
     fn refused(line: &str) -> (Option<u64>, i64, String) {
-        let Refused { id, fault } = read(line.as_bytes()).unwrap_err();
+        let (id, fault) = match read(line.as_bytes()) {
+            Err(refused) => (refused.id, refused.fault),
+            Ok(request) => (request.id, Method::of(request).unwrap_err()),
+        };
         (id, fault.code, fault.message)
     }
 
@@ -195,7 +175,9 @@ mod tests {
             let params = deep(depth);
             format!(r#"{{"jsonrpc":"2.0","id":7,"method":"ping","params":{params}}}"#)
         };
-        let most = (1..200).take_while(|depth| super::super::read(line(*depth).as_bytes()).is_ok());
+        let most = (1..200).take_while(|depth| {
+            read(line(*depth).as_bytes()).is_ok_and(|request| request.params.is_ok())
+        });
         let most = most.last().unwrap();
         assert_eq!(most, 126);
         assert_eq!(refused(&line(most + 1)).1, Fault::PARAMS);

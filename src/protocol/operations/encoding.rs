@@ -1,11 +1,20 @@
-//! File contents as JSON strings: as they are, or in base64 ("Content Encoding").
+//! File contents and times as JSON strings.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use base64::{DecodeError, Engine};
+use regex::Regex;
 use serde::{Deserialize, Serialize};
+
+/// A time whose month and time of day exist; whether its day does is not known yet.
+static TIME: LazyLock<Regex> = LazyLock::new(|| {
+    let date = "([0-9]{4})-(0[1-9]|1[0-2])-([0-9]{2})";
+    let time = "([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]+)?)?";
+    Regex::new(&format!("^{date}T{time}Z$")).expect("a valid pattern")
+});
 
 /// The standard alphabet of RFC 4648. It writes padding, and reads with or without.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -25,64 +34,57 @@ pub enum Encoding {
     Base64,
 }
 
-/// Why a text is not base64.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the content is not base64: {}", .0.to_string().trim_end_matches('.'))]
-pub struct BadBase64(DecodeError);
-
 impl Encoding {
-    /// Returns its name in messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Utf8 => "utf-8",
-            Self::Base64 => "base64",
-        }
-    }
-
-    /// Returns the encoding of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        [Self::Utf8, Self::Base64].into_iter().find(|encoding| encoding.name() == name)
-    }
-
     /// Decodes `content`. The specification says no more than `base64`, so what its usual writers
     /// produce is accepted: lines may be wrapped, and padding may be left out.
     ///
     /// # Errors
     /// `content` is not in that encoding.
-    ///
-    /// # Examples
-    /// ```
-    /// use deaddrop::protocol::operations::Encoding;
-    /// assert_eq!(&*Encoding::Base64.decode("AP8=").unwrap(), [0, 255]);
-    /// assert_eq!(&*Encoding::Base64.decode("AP\n8").unwrap(), [0, 255]);
-    /// assert_eq!(&*Encoding::Utf8.decode("AP8=").unwrap(), b"AP8=");
-    /// assert!(Encoding::Base64.decode("AP_8").is_err());
-    /// ```
-    pub fn decode(self, content: &str) -> Result<Cow<'_, [u8]>, BadBase64> {
+    pub fn decode(self, content: &str) -> Result<Cow<'_, [u8]>, DecodeError> {
         match self {
             Self::Utf8 => Ok(Cow::Borrowed(content.as_bytes())),
             Self::Base64 => {
-                let digits: Vec<u8> =
-                    content.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
-                BASE64.decode(digits).map(Cow::Owned).map_err(BadBase64)
+                let is_digit = |byte: &u8| !matches!(byte, b'\r' | b'\n');
+                let digits: Vec<u8> = content.bytes().filter(is_digit).collect();
+                BASE64.decode(digits).map(Cow::Owned)
             }
         }
     }
 
     /// Encodes `bytes`; None if they are not UTF-8 and should be.
-    ///
-    /// # Examples
-    /// ```
-    /// use deaddrop::protocol::operations::Encoding;
-    /// assert_eq!(Encoding::Base64.encode(&[0, 255]).as_deref(), Some("AP8="));
-    /// assert_eq!(Encoding::Utf8.encode("é".as_bytes()).as_deref(), Some("é"));
-    /// assert_eq!(Encoding::Utf8.encode(&[0, 255]), None);
-    /// ```
     pub fn encode(self, bytes: &[u8]) -> Option<String> {
         match self {
             Self::Utf8 => std::str::from_utf8(bytes).ok().map(str::to_owned),
             Self::Base64 => Some(BASE64.encode(bytes)),
         }
+    }
+}
+
+/// A point in time as events write it: ISO 8601 in UTC, ending in `Z` (agent-spaces-protocol, "Event
+/// Types": `timestamp`). Seconds and their fraction are optional.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct UtcTime(String);
+
+impl Default for UtcTime {
+    /// The beginning of 1970, for a time outside the calendar of four-digit years.
+    fn default() -> Self {
+        Self("1970-01-01T00:00:00Z".to_owned())
+    }
+}
+
+impl UtcTime {
+    /// Parses a time such as `2025-01-15T10:30Z` or `2025-01-15T10:30:00.123Z`; None for anything
+    /// else, such as days that no calendar has.
+    pub fn parse(text: &str) -> Option<Self> {
+        let parts = TIME.captures(text)?;
+        let [year, month, day] = [1, 2, 3].map(|n| parts[n].parse::<u32>().unwrap_or_default());
+        let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let days = match month {
+            2 => 28 + u32::from(is_leap),
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        };
+        (1..=days).contains(&day).then(|| Self(text.to_owned()))
     }
 }
 
@@ -124,17 +126,66 @@ mod tests {
             "AP9",
             "not base64!!",
         ] {
-            let error = Encoding::Base64.decode(text).unwrap_err().to_string();
-            assert!(error.starts_with("the content is not base64: "), "{text:?}: {error}");
+            assert!(Encoding::Base64.decode(text).is_err(), "{text:?}");
         }
     }
 
     #[test]
     fn encodings_have_the_names_of_the_specification() {
-        for encoding in [Encoding::Utf8, Encoding::Base64] {
-            assert_eq!(serde_json::to_value(encoding).unwrap(), encoding.name());
-            assert_eq!(Encoding::named(encoding.name()), Some(encoding));
+        for (encoding, name) in [(Encoding::Utf8, "utf-8"), (Encoding::Base64, "base64")] {
+            assert_eq!(serde_json::to_value(encoding).unwrap(), name);
         }
-        assert_eq!(Encoding::named("utf8"), None);
+        assert!(serde_json::from_str::<Encoding>("\"utf8\"").is_err());
+    }
+
+    #[test]
+    fn times_in_utc_are_taken_as_they_are() {
+        for text in [
+            "2025-01-15T10:30:00Z",
+            "2025-01-15T10:30:02.123Z",
+            "2024-02-29T23:59:59Z",
+            "2000-02-29T00:00:00Z",
+            "2025-12-31T00:00:00Z",
+            "2025-01-15T10:30Z",
+        ] {
+            assert_eq!(UtcTime::parse(text).unwrap().0, text);
+        }
+    }
+
+    #[test]
+    fn all_else_is_no_time() {
+        for text in [
+            "",
+            "Z",
+            "yesterday",
+            "2025-01-15",
+            "2025-01-15T10:30:00",
+            "2025-01-15T10:30:00z",
+            "2025-01-15t10:30:00Z",
+            "2025-01-15 10:30:00Z",
+            "2025-01-15T10:30:00+00:00",
+            "2025-01-15T10:30:00.Z",
+            "2025-01-15T10:30:00,5Z",
+            "2025-01-15T10:30:00.5xZ",
+            "2025-1-15T10:30:00Z",
+            "2025-01-15T10Z",
+            "2025-01-15T10:3Z",
+            "2025-01-15T10:30.5Z",
+            "2025-01-15T10:30:Z",
+            "+025-01-15T10:30:00Z",
+            "2025-00-15T10:30:00Z",
+            "2025-13-15T10:30:00Z",
+            "2025-01-00T10:30:00Z",
+            "2025-04-31T10:30:00Z",
+            "2025-02-29T10:30:00Z",
+            "1900-02-29T10:30:00Z",
+            "2025-01-15T24:00:00Z",
+            "2025-01-15T10:60:00Z",
+            "2025-01-15T10:30:60Z",
+            "２025-01-15T10:30:00Z",
+            "2025-01-15T10:30:0éZ",
+        ] {
+            assert_eq!(UtcTime::parse(text), None, "{text}");
+        }
     }
 }

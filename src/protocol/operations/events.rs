@@ -18,14 +18,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::lower::type_name;
 use super::{
-    ApprovalDetails, ApprovalRequiredEvent, ErrorCategory, ErrorEvent, Event, EventsMessage,
-    FileEvent, MessageEvent, OperationType, PolicyDeniedEvent, ShellEvent, Status,
-    UserMessageEvent, UtcTime,
+    ApprovalDetails, ErrorCategory, ErrorEvent, Event, EventsMessage, FileEvent, MessageEvent,
+    PolicyDeniedEvent, ShellEvent, Status, UtcTime,
 };
 use crate::protocol::{
     Asks, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake, Operation, Outcome,
-    Output, Step, Warning, WarningSort, tags,
+    Output, RelPath, Step, Warning, WarningKind, tags,
 };
 use crate::text::{is_hazard, visible_line};
 
@@ -34,22 +34,6 @@ pub const NOT_ALLOWED: &str = "Command not in allowed list";
 
 /// Reports an outcome: the event of its operation, and those of warnings that have no other place.
 /// `now` is the time if the outcome has none.
-///
-/// # Examples
-/// ```
-/// use deaddrop::protocol::operations::{UtcTime, events_of};
-/// use deaddrop::protocol::{Detail, Dialect, Outcome, read};
-/// let message = r#"{"protocolVersion": "1.0", "operations": [
-///     {"type": "message", "id": "msg-1", "content": "Hello"}
-/// ]}"#;
-/// let step = &read(message, Dialect::Operations).steps[0];
-/// let outcome = Outcome::of(step, Detail::Shown { text: "Hello".into() });
-/// let now = UtcTime::parse("2025-01-15T10:30:00Z").unwrap();
-/// assert_eq!(
-///     serde_json::to_string(&events_of(&outcome, &now)).unwrap(),
-///     r#"[{"type":"message","operationId":"msg-1","timestamp":"2025-01-15T10:30:00Z","success":true}]"#
-/// );
-/// ```
 pub fn events_of(outcome: &Outcome, now: &UtcTime) -> Vec<Event> {
     let asked = outcome.asked.as_ref();
     let report = Report {
@@ -58,19 +42,23 @@ pub fn events_of(outcome: &Outcome, now: &UtcTime) -> Vec<Event> {
         subject: asked.map(|asked| &*asked.about).filter(|about| !about.is_empty()),
         at: outcome.at.as_ref().unwrap_or(now).clone(),
     };
-    let mut event = report.event(&outcome.detail);
+    let mut events = vec![report.event(&outcome.detail)];
     let (of_reply, of_operation): (Vec<_>, Vec<_>) =
         outcome.warnings.iter().partition(|warning| is_about_reply(warning.sort));
-    let apart = of_operation.into_iter().filter(|warning| !add_warning(&mut event, warning));
-    let apart: Vec<Event> = apart.map(|it| report.warning(report.id.clone(), it)).collect();
-    let of_reply = of_reply.into_iter().map(|warning| report.warning(None, warning));
-    let ineffective = match &outcome.detail {
-        Detail::Ineffective { reason, .. } => {
-            Some(report.error(ErrorCategory::Execution, reason.clone()))
+    for warning in of_operation {
+        // What an outbox has no room for is not the operation's.
+        let is_own = warning.sort != WarningKind::Room;
+        match is_own.then(|| warning_field(&mut events[0])).flatten() {
+            Some(field) if field.is_empty() => field.clone_from(&warning.text),
+            Some(field) => field.push_str(&format!("\n{}", warning.text)),
+            None => events.push(report.warning(report.id.clone(), warning)),
         }
-        _ => None,
-    };
-    [event].into_iter().chain(apart).chain(of_reply).chain(ineffective).collect()
+    }
+    events.extend(of_reply.into_iter().map(|warning| report.warning(None, warning)));
+    if let Detail::Ineffective { reason, .. } = &outcome.detail {
+        events.push(report.error(ErrorCategory::Execution, reason.clone()));
+    }
+    events
 }
 
 /// Returns how far a run came that has these outcomes and waits for nobody.
@@ -103,18 +91,18 @@ pub fn approval_required(step: &Step, id: &str, reason: &str, policy: &str, at: 
         }
         Asks::Invalid(_) => {}
     }
-    Event::ApprovalRequired(ApprovalRequiredEvent {
+    Event::ApprovalRequired {
         timestamp: at,
         operation_id: id.to_owned(),
-        operation_type: type_name(step.kind()),
+        operation_type: type_name(step.kind()).to_owned(),
         reason: reason.to_owned(),
         details,
-    })
+    }
 }
 
 /// Reports what the user said.
 pub fn user_message(text: &str, at: UtcTime) -> Event {
-    Event::UserMessage(UserMessageEvent { timestamp: at, content: text.to_owned() })
+    Event::UserMessage { timestamp: at, content: text.to_owned() }
 }
 
 /// Prints a message as JSON, each event on an indented line of its own; other lines begin with a
@@ -123,17 +111,12 @@ pub fn user_message(text: &str, at: UtcTime) -> Event {
 ///
 /// # Examples
 /// ```
-/// use deaddrop::protocol::operations::{EventsMessage, RunId, Status, UtcTime, print, user_message};
-/// let at = UtcTime::parse("2025-01-15T10:30:00Z").unwrap();
-/// let id = RunId::new("a1b2c3d4_0000").unwrap();
-/// let message = EventsMessage::new(&id, Status::Completed, vec![user_message("a\u{202e}b", at)]);
-/// assert_eq!(
-///     print(&message),
-///     r#"{"protocolVersion":"1.0","runId":"run_a1b2c3d4_0000","status":"completed","events":[
+/// use deaddrop::protocol::operations::{parse_events_message, print};
+/// let message = r#"{"protocolVersion":"1.0","runId":"run_a","status":"completed","events":[
 ///   {"type":"userMessage","timestamp":"2025-01-15T10:30:00Z","content":"a\u202eb"}
 /// ]}
-/// "#
-/// );
+/// "#;
+/// assert_eq!(print(&parse_events_message(message).unwrap()), message);
 /// ```
 pub fn print(message: &EventsMessage) -> String {
     let EventsMessage { protocol_version, run_id, status, events } = message;
@@ -151,10 +134,7 @@ pub fn print(message: &EventsMessage) -> String {
 fn json(value: &impl Serialize) -> String {
     // Strings, numbers and objects of them can always be written.
     let json = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());
-    if !json.contains(is_hazard) {
-        return json;
-    }
-    let mut escaped = String::with_capacity(json.len() + 16);
+    let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
         if is_hazard(c) {
             let units = c.encode_utf16(&mut [0; 2]).to_vec();
@@ -166,13 +146,9 @@ fn json(value: &impl Serialize) -> String {
     escaped
 }
 
-fn type_name(kind: Kind) -> String {
-    kind.operation_type().unwrap_or(OperationType::Message).name().to_owned()
-}
-
 /// Whether a warning is about the reply as a whole, not about the operation beside which it is kept.
-fn is_about_reply(sort: WarningSort) -> bool {
-    use WarningSort::{
+fn is_about_reply(sort: WarningKind) -> bool {
+    use WarningKind::{
         InventedResult, OtherDialect, ReplyLineUnreadable, TagsInElement, TagsInThoughts,
     };
     matches!(
@@ -181,33 +157,18 @@ fn is_about_reply(sort: WarningSort) -> bool {
     )
 }
 
-/// Adds a warning to the event of its operation, if that has a field for it. What an outbox has no room
-/// for is not the operation's.
-fn add_warning(event: &mut Event, Warning { sort, text }: &Warning) -> bool {
-    if *sort == WarningSort::Room {
-        return false;
+/// Where an event has room for a warning: in its `error`, or after the reason of a failure.
+fn warning_field(event: &mut Event) -> Option<&mut String> {
+    match event {
+        Event::CreateFile { file, .. }
+        | Event::ReadFile { file, .. }
+        | Event::EditFile { file, .. }
+        | Event::DeleteFile(file) => Some(file.error.get_or_insert_default()),
+        Event::Shell(event) => Some(event.error.get_or_insert_default()),
+        Event::PolicyDenied(event) => Some(&mut event.reason),
+        Event::Error(event) => Some(&mut event.message),
+        Event::Message(_) | Event::UserMessage { .. } | Event::ApprovalRequired { .. } => None,
     }
-    let error = match event {
-        Event::CreateFile(event)
-        | Event::ReadFile(event)
-        | Event::EditFile(event)
-        | Event::DeleteFile(event) => &mut event.error,
-        Event::Shell(event) => &mut event.error,
-        Event::PolicyDenied(PolicyDeniedEvent { reason, .. }) => {
-            reason.push_str(&format!("\n{text}"));
-            return true;
-        }
-        Event::Error(ErrorEvent { message, .. }) => {
-            message.push_str(&format!("\n{text}"));
-            return true;
-        }
-        Event::Message(_) | Event::UserMessage(_) | Event::ApprovalRequired(_) => return false,
-    };
-    *error = Some(match error.take() {
-        Some(before) => format!("{before}\n{text}"),
-        None => text.clone(),
-    });
-    true
 }
 
 /// What all events about an operation have in common.
@@ -221,26 +182,32 @@ struct Report<'a> {
 
 impl Report<'_> {
     fn event(&self, detail: &Detail) -> Event {
+        let file = |path: &RelPath| self.file(path.as_str(), None);
         match detail {
             Detail::Shown { .. } | Detail::Completed { .. } | Detail::Ineffective { .. } => {
-                self.message()
+                let (operation_id, timestamp) = (self.id.clone(), self.at.clone());
+                Event::Message(MessageEvent { operation_id, timestamp, success: true })
             }
             Detail::Created { path, bytes, .. } => {
-                let event = self.file(path.as_str(), None);
-                Event::CreateFile(FileEvent { bytes_written: Some(*bytes), ..event })
+                Event::CreateFile { file: file(path), bytes_written: Some(*bytes) }
             }
-            Detail::Edited { path, .. } => self.edited(path.as_str(), 1),
-            Detail::Replaced { path, edits, .. } => self.edited(path.as_str(), *edits as u64),
-            Detail::Deleted { path } => Event::DeleteFile(self.file(path.as_str(), None)),
-            Detail::Read { path, content, encoding, size } => Event::ReadFile(FileEvent {
+            Detail::Edited { path, .. } => {
+                Event::EditFile { file: file(path), edits_applied: Some(1) }
+            }
+            Detail::Replaced { path, edits, .. } => {
+                Event::EditFile { file: file(path), edits_applied: Some(*edits as u64) }
+            }
+            Detail::Deleted { path } => Event::DeleteFile(file(path)),
+            Detail::Read { path, content, encoding, size } => Event::ReadFile {
+                file: file(path),
                 content: Some(content.clone()),
                 encoding: Some(*encoding),
                 size: Some(*size),
-                ..self.file(path.as_str(), None)
-            }),
+            },
             Detail::ReadLater { path, .. } => {
-                let error = "it was not read in its place".to_owned();
-                Event::ReadFile(self.file(path.as_str(), Some(error)))
+                let error = Some("it was not read in its place".to_owned());
+                let file = self.file(path.as_str(), error);
+                Event::ReadFile { file, content: None, encoding: None, size: None }
             }
             // The protocol has no events for these three: they are reported like a command.
             Detail::Moved { path, to, .. } => {
@@ -269,16 +236,19 @@ impl Report<'_> {
             }
             FailureKind::System => self.error(ErrorCategory::System, reason.clone()),
             FailureKind::NotRun => self.error(ErrorCategory::Execution, reason.clone()),
-            FailureKind::Denied => Event::PolicyDenied(PolicyDeniedEvent {
-                operation_id: self.id.clone(),
-                timestamp: self.at.clone(),
-                operation_type: type_name(self.kind),
-                reason: match self.not_allowed() {
-                    Some(full) if full == *reason => NOT_ALLOWED.to_owned(),
-                    _ => reason.clone(),
-                },
-                suggestion: suggestion.clone(),
-            }),
+            FailureKind::Denied => {
+                // The event repeats the command, so the reason need not name its program.
+                let program = self.subject.and_then(|command| command.split_whitespace().next());
+                let named = program.map(|it| format!("{NOT_ALLOWED}: {}", visible_line(it)));
+                let is_plain = named.is_some_and(|named| named == *reason);
+                Event::PolicyDenied(PolicyDeniedEvent {
+                    operation_id: self.id.clone(),
+                    timestamp: self.at.clone(),
+                    operation_type: type_name(self.kind).to_owned(),
+                    reason: if is_plain { NOT_ALLOWED.to_owned() } else { reason.clone() },
+                    suggestion: suggestion.clone(),
+                })
+            }
             FailureKind::Rejected => self.own_failure(format!("REJECTED: {reason}")),
             FailureKind::Execution => {
                 // The words of the specification, for which agents may look.
@@ -299,23 +269,18 @@ impl Report<'_> {
         }
     }
 
-    /// The reason of a denial that names the first word of the command, which the event repeats anyway.
-    fn not_allowed(&self) -> Option<String> {
-        let program = self.subject?.split_whitespace().next()?;
-        Some(format!("{NOT_ALLOWED}: {}", visible_line(program)))
-    }
-
     /// The operation's own event of a failure, if it has one that can fail.
     fn own_failure(&self, error: String) -> Event {
+        let file = |error| self.file("", Some(error));
         match self.kind {
-            Kind::Create => Event::CreateFile(self.file("", Some(error))),
-            Kind::Read => Event::ReadFile(self.file("", Some(error))),
-            Kind::Edit => Event::EditFile(self.file("", Some(error))),
-            Kind::Delete => Event::DeleteFile(self.file("", Some(error))),
-            Kind::Run => Event::Shell(ShellEvent { error: Some(error), ..self.shell("") }),
-            Kind::List | Kind::Search | Kind::Move => {
-                let command = self.command("");
-                Event::Shell(ShellEvent { command, error: Some(error), ..self.shell("") })
+            Kind::Create => Event::CreateFile { file: file(error), bytes_written: None },
+            Kind::Read => {
+                Event::ReadFile { file: file(error), content: None, encoding: None, size: None }
+            }
+            Kind::Edit => Event::EditFile { file: file(error), edits_applied: None },
+            Kind::Delete => Event::DeleteFile(file(error)),
+            Kind::Run | Kind::List | Kind::Search | Kind::Move => {
+                Event::Shell(ShellEvent { error: Some(error), ..self.shell("") })
             }
             Kind::Message | Kind::Done | Kind::Reply => self.error(ErrorCategory::Execution, error),
         }
@@ -330,36 +295,28 @@ impl Report<'_> {
             path: self.subject.unwrap_or(path).to_owned(),
             success: error.is_none(),
             error,
-            ..FileEvent::default()
         }
     }
 
     fn shell(&self, command: &str) -> ShellEvent {
+        let command = self.subject.unwrap_or(command);
         ShellEvent {
             operation_id: self.id.clone(),
             timestamp: self.at.clone(),
-            command: self.subject.unwrap_or(command).to_owned(),
+            command: match self.kind {
+                // What is reported like a command, as the tag that asks for it.
+                Kind::List | Kind::Search | Kind::Move => {
+                    format!("{} {command}", tags::name(self.kind)).trim_end().to_owned()
+                }
+                _ => command.to_owned(),
+            },
             ..ShellEvent::default()
         }
     }
 
-    fn edited(&self, path: &str, edits: u64) -> Event {
-        Event::EditFile(FileEvent { edits_applied: Some(edits), ..self.file(path, None) })
-    }
-
-    /// What is reported like a command, as the tag that asks for it.
-    fn command(&self, subject: &str) -> String {
-        let name = tags::name(self.kind);
-        format!("{name} {}", self.subject.unwrap_or(subject)).trim_end().to_owned()
-    }
-
     fn listed(&self, subject: &str, stdout: String) -> Event {
-        Event::Shell(ShellEvent {
-            command: self.command(subject),
-            success: true,
-            stdout: Some(stdout),
-            ..self.shell("")
-        })
+        let stdout = Some(stdout);
+        Event::Shell(ShellEvent { success: true, stdout, ..self.shell(subject) })
     }
 
     fn ran(&self, execution: &Execution) -> ShellEvent {
@@ -379,42 +336,29 @@ impl Report<'_> {
         let ran = !matches!(ending, Ending::NotStarted(_) | Ending::Lost);
         let has_duration = matches!(ending, Ending::Exited(_)) || *duration > Duration::ZERO;
         let timed_out = matches!(ending, Ending::TimedOut(_));
+        let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         ShellEvent {
             success: *ending == Ending::Exited(0),
             exit_code,
             stdout: Some(stdout).filter(|text| ran || !text.is_empty()),
             stderr: stderr.filter(|text| ran || !text.is_empty()),
-            duration_ms: has_duration
-                .then(|| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)),
+            duration_ms: has_duration.then_some(milliseconds),
             error: if timed_out { None } else { ending.in_words() },
             timed_out: timed_out.then_some(true),
             ..self.shell(command)
         }
     }
 
-    fn message(&self) -> Event {
-        Event::Message(MessageEvent {
-            operation_id: self.id.clone(),
-            timestamp: self.at.clone(),
-            success: true,
-        })
-    }
-
     fn error(&self, category: ErrorCategory, message: String) -> Event {
-        Event::Error(ErrorEvent {
-            operation_id: self.id.clone(),
-            timestamp: self.at.clone(),
-            category,
-            message,
-            details: None,
-        })
+        let (operation_id, timestamp) = (self.id.clone(), self.at.clone());
+        Event::Error(ErrorEvent { operation_id, timestamp, category, message, details: None })
     }
 
     /// A warning as an event of its own.
     fn warning(&self, operation_id: Option<String>, warning: &Warning) -> Event {
         let category = match warning.sort {
-            WarningSort::Guard | WarningSort::Asking => ErrorCategory::Policy,
-            WarningSort::Timeout => ErrorCategory::Timeout,
+            WarningKind::Guard | WarningKind::Asking => ErrorCategory::Policy,
+            WarningKind::Timeout => ErrorCategory::Timeout,
             _ => ErrorCategory::Execution,
         };
         let (timestamp, message) = (self.at.clone(), warning.text.clone());

@@ -9,11 +9,13 @@ use memchr::{memchr, memchr_iter, memmem, memrchr};
 use serde_json::Error;
 use serde_json::value::RawValue;
 
-use super::receive::{
-    Lines, RawFields, Received, elements, error_offset, json_problem, receive_part, without_bom,
+use super::parse::{
+    Lines, RawFields, Received, elements, error_offset, json_problem, kind_named, receive_part,
+    without_bom,
 };
 use super::validate::form;
-use super::{Faults, OperationType};
+use super::{Faults, OPERATION_TYPES};
+use crate::protocol::Kind;
 
 /// The languages of fences that may contain a message.
 const LANGUAGES: [&str; 7] = ["", "json", "jsonc", "json5", "text", "txt", "plaintext"];
@@ -56,32 +58,33 @@ pub struct Refused {
 /// ```
 pub fn find(reply: &str) -> Option<Result<Received, Refused>> {
     let lines = &mut Lines::of(reply);
-    let Found { messages, broken, .. } = search(without_bom(reply));
-    let line = |part: &str, lines: &mut Lines| lines.line_of(lines.offset_of(part));
-    match (&*messages, broken) {
-        ([], None) => None,
+    let SearchResult { messages, broken, .. } = search(without_bom(reply));
+    let (line, faults, unclosed) = match (&*messages, broken) {
+        ([], None) => return None,
         ([], Some((part, error))) => {
-            let cut_off = cut_off(part, &error, lines);
-            let unclosed = cut_off.is_some();
-            let problem = cut_off.unwrap_or_else(|| json_problem(&error, part, lines));
+            let unclosed = is_cut(part, &error);
+            let problem = if unclosed {
+                cut_off(part, &error, lines)
+            } else {
+                json_problem(&error, part, lines)
+            };
             let faults = Faults::one("$", problem, form("OperationsMessage", &[]));
-            Some(Err(Refused { line: line(part, lines), faults, unclosed }))
+            (lines.line_of(part), faults, unclosed)
         }
-        ([message], _) => Some(receive_part(message, lines).map_err(|faults| Refused {
-            line: line(message, lines),
-            faults,
-            unclosed: false,
-        })),
+        ([message], _) => match receive_part(message, lines) {
+            Ok(received) => return Some(Ok(received)),
+            Err(faults) => (lines.line_of(message), faults, false),
+        },
         ([first, second, ..], _) => {
-            let (line, other) = (line(first, lines), line(second, lines));
+            let (line, other) = (lines.line_of(first), lines.line_of(second));
             let problem = format!(
                 "the reply contains several operations messages, on lines {line} and {other}"
             );
-            let faults =
-                Faults::one("$", problem, "one message with all operations, in their order");
-            Some(Err(Refused { line, faults, unclosed: false }))
+            let form = "one message with all operations, in their order";
+            (line, Faults::one("$", problem, form), false)
         }
-    }
+    };
+    Some(Err(Refused { line, faults, unclosed }))
 }
 
 /// Whether a reply ends inside something that began as a message may: it may be incomplete.
@@ -91,7 +94,7 @@ pub(in crate::protocol) fn ends_early(reply: &str) -> bool {
 
 /// What a search has found.
 #[derive(Default)]
-struct Found<'a> {
+struct SearchResult<'a> {
     /// The first messages, at most two.
     messages: Vec<&'a str>,
     /// The first text, to the end of the reply, that was meant as a message and is not JSON.
@@ -100,8 +103,8 @@ struct Found<'a> {
     unfinished: bool,
 }
 
-fn search(text: &str) -> Found<'_> {
-    let (mut found, mut fence) = (Found::default(), None);
+fn search(text: &str) -> SearchResult<'_> {
+    let (mut found, mut fence) = (SearchResult::default(), None);
     let line_after = |at: usize| {
         memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |length| at + length + 1)
     };
@@ -146,34 +149,24 @@ struct Fence {
 
 /// Whether a message may begin on this line; keeps track of the fences that it opens or closes.
 fn is_searched(line: &str, open: &mut Option<Fence>) -> bool {
-    let Some(fence) = open else {
-        *open = fence_opened(line);
-        return open.as_ref().is_none_or(|fence| fence.searched);
-    };
     let line = line.trim();
-    let marks = line.len() - line.trim_start_matches(fence.mark).len();
-    let searched = fence.searched;
-    if marks == line.len() && marks >= fence.length {
-        *open = None;
-        return false;
+    if let Some(Fence { mark, length, searched }) = *open {
+        let closes = line.len() >= length && line.trim_start_matches(mark).is_empty();
+        *open = open.take().filter(|_| !closes);
+        return searched && !closes;
     }
-    searched
-}
-
-/// The fence that a line opens.
-fn fence_opened(line: &str) -> Option<Fence> {
-    let line = line.trim();
-    let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let Some(mark) = line.chars().next().filter(|c| matches!(c, '`' | '~')) else { return true };
     let info = line.trim_start_matches(mark);
     let length = line.len() - info.len();
     // Backticks on both sides make a span within a line.
     if length < 3 || (mark == '`' && info.contains('`')) {
-        return None;
+        return true;
     }
     let word = info.split([' ', '\t', '{', ',']).find(|word| !word.is_empty()).unwrap_or_default();
     let searched = info.trim_start().starts_with("{\"")
         || LANGUAGES.iter().any(|known| word.eq_ignore_ascii_case(known));
-    Some(Fence { mark, length, searched })
+    *open = Some(Fence { mark, length, searched });
+    searched
 }
 
 /// Where on a line the object begins that begins it, apart from white space and the marks of a fence.
@@ -198,93 +191,61 @@ fn first_value(text: &str) -> serde_json::Result<&str> {
 
 /// Whether an object has operations, and a version or an operation of a known type.
 fn is_message(object: &str) -> bool {
-    let fields = serde_json::from_str::<RawFields>(object).unwrap_or_default();
+    let fields_of = |object| serde_json::from_str::<RawFields>(object).unwrap_or_default();
+    let is_operation = |element| {
+        let kind = fields_of(element).get("type").map(|kind| kind.get());
+        let kind = kind.and_then(|kind| serde_json::from_str::<String>(kind).ok());
+        kind.is_some_and(|kind| kind_named(&kind).is_some())
+    };
+    let fields = fields_of(object);
     let Some(operations) = fields.get(OPERATIONS) else { return false };
     let mut is_message = fields.contains_key(VERSION);
     // What is no list has no elements.
-    let _ = elements(operations.get(), |element| {
-        is_message = is_message || is_operation(element);
-    });
+    let _ = elements(operations.get(), |it| is_message = is_message || is_operation(it));
     is_message
-}
-
-fn is_operation(element: &str) -> bool {
-    let fields = serde_json::from_str::<RawFields>(element).unwrap_or_default();
-    let kind = fields.get("type").and_then(|kind| serde_json::from_str::<String>(kind.get()).ok());
-    kind.is_some_and(|kind| OperationType::named(&kind).is_some())
 }
 
 /// Whether broken JSON has the keys of a message.
 fn is_meant(seen: &[u8]) -> bool {
     let has = |part: &str| memmem::find(seen, part.as_bytes()).is_some();
     // A `message` may be anything's.
-    let mut kinds = OperationType::ALL.iter().filter(|kind| **kind != OperationType::Message);
-    has(OPERATIONS) && (has(VERSION) || kinds.any(|kind| has(&format!("\"{kind}\""))))
+    let mut kinds = OPERATION_TYPES.iter().filter(|(_, kind)| *kind != Kind::Message);
+    has(OPERATIONS) && (has(VERSION) || kinds.any(|(name, _)| has(&format!("\"{name}\""))))
 }
 
 /// Whether a broken message ends too early, with the reply or at the end of its fence, and nothing
-/// after that place could be its end.
+/// after that place could be its end: `]}`, or a string and `}`.
 fn is_cut(part: &str, error: &Error) -> bool {
-    if error.is_eof() {
-        return true;
-    }
     let rest = &part[part.floor_char_boundary(error_offset(error, part))..];
     let is_in_string = error.to_string().starts_with("control character");
-    let begins = rest.trim_start();
-    let is_at_fence = begins.starts_with("```") || begins.starts_with("~~~");
-    (is_in_string || is_at_fence) && !has_end(rest)
-}
-
-/// Whether a text contains what could end a message: `]}`, or a string and `}`.
-fn has_end(text: &str) -> bool {
-    memchr_iter(b'}', text.as_bytes()).any(|at| text[..at].trim_end().ends_with([']', '"']))
+    let is_at_fence = ["```", "~~~"].iter().any(|mark| rest.trim_start().starts_with(mark));
+    let ends_message = |at: usize| rest[..at].trim_end().ends_with([']', '"']);
+    error.is_eof()
+        || (is_in_string || is_at_fence) && !memchr_iter(b'}', rest.as_bytes()).any(ends_message)
 }
 
 /// Says where a message that ends too early does so, and what to do.
-fn cut_off(part: &str, error: &Error, lines: &mut Lines) -> Option<String> {
-    if !is_cut(part, error) {
-        return None;
-    }
+fn cut_off(part: &str, error: &Error, lines: &mut Lines) -> String {
     let stopped = part.floor_char_boundary(error_offset(error, part));
     let before = if error.is_eof() { part } else { &part[..stopped] };
-    let ends = match open_operation(before) {
-        (number, Some(begin)) => {
-            let line = lines.line_of(lines.offset_of(part) + begin);
-            format!("the message ends inside operation {number} (line {line})")
-        }
-        (0, None) => "the message ends before its first operation".to_owned(),
-        (number, None) => {
-            format!("the message ends after operation {number}, without the brackets that close it")
-        }
+    let list = memmem::find(before.as_bytes(), b"\"operations\"")
+        .and_then(|key| Some(&before[key + memchr(b'[', &before.as_bytes()[key..])?..]))
+        .unwrap_or_default();
+    let (mut count, mut rest) = (0, list.get(1..).unwrap_or_default());
+    let _ = elements(list, |element| {
+        let end = element.as_ptr().addr() - list.as_ptr().addr() + element.len();
+        (count, rest) = (count + 1, &list[end..]);
+    });
+    let open = rest.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
+    let ends = if open.starts_with('{') {
+        let line = lines.line_of(open);
+        format!("the message ends inside operation {} (line {line})", count + 1)
+    } else if count == 0 {
+        "the message ends before its first operation".to_owned()
+    } else {
+        format!("the message ends after operation {count}, without the brackets that close it")
     };
-    Some(format!(
+    format!(
         "{ends}: it was cut off. A message is carried out as a whole or not at all: send all of it again, a long one as several smaller messages, each in a reply of its own"
-    ))
-}
-
-/// How many operations begin in the beginning of a message, and where the last one begins if it is
-/// not closed there.
-fn open_operation(text: &str) -> (usize, Option<usize>) {
-    let (mut depth, mut number, mut open) = (0_usize, 0, None);
-    let (mut in_string, mut escaped) = (false, false);
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            _ if in_string => {}
-            b'{' | b'[' => {
-                if depth == 2 && byte == b'{' {
-                    (number, open) = (number + 1, Some(at));
-                }
-                depth += 1;
-            }
-            b'}' | b']' => {
-                depth = depth.saturating_sub(1);
-                open = open.filter(|_| depth != 2);
-            }
-            _ => {}
-        }
-    }
-    (number, open)
+    )
 }

@@ -6,12 +6,12 @@
 use std::time::Duration;
 
 use super::{
-    CreateFileOperation, EditFileOperation, Encoding, Entry, FileEdit, OPERATIONS_LIMIT, Operation,
-    OperationType, Received, Refused, ShellOperation, SkipReason, Skipped,
+    Encoding, Entry, Faults, FileEdit, OPERATION_TYPES, OPERATIONS_LIMIT, Operation, Received,
+    Refused,
 };
 use crate::protocol::{
     Asked, Asks, Change, Content, Existing, Invalid, Kind, Mistake, Operation as Lowered,
-    PathFault, Reading, RelPath, Replacement, ShellCommand, Step, Streams, Warning, WarningSort,
+    PathFault, Reading, RelPath, Replacement, ShellCommand, Step, Streams, Warning, WarningKind,
     content_checks::{diff, fence, is_code, may_be_patch},
     returns,
     tags::Wrong,
@@ -26,19 +26,6 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Lowers a message to steps. `ends` says whether its last operation can end a session: a `message`
 /// with the ID [`DONE`], if all before it succeed. If not, there may be no steps at all.
-///
-/// # Examples
-/// ```
-/// use deaddrop::protocol::{Asks, Operation, operations};
-/// let text = r#"{"protocolVersion": "1.0", "operations": [
-///     {"type": "message", "id": "done", "content": "Wrote it."}
-/// ]}"#;
-/// let found = operations::find(text).unwrap();
-/// let done = Operation::Done { summary: "Wrote it.".into(), if_ok: true };
-/// assert_eq!(operations::steps(found.clone(), true)[0].asks, Asks::Operation(done));
-/// let message = Operation::Message { text: "Wrote it.".into() };
-/// assert_eq!(operations::steps(found, false)[0].asks, Asks::Operation(message));
-/// ```
 pub fn steps(found: Result<Received, Refused>, ends: bool) -> Vec<Step> {
     let Received { line, entries } = match found {
         Ok(received) => received,
@@ -55,142 +42,127 @@ pub fn steps(found: Result<Received, Refused>, ends: bool) -> Vec<Step> {
         return vec![Step { asked: Some(Asked::default()), ..step }];
     }
     let last = entries.len().saturating_sub(1);
-    let mut steps: Vec<Step> = Vec::with_capacity(entries.len());
-    for (n, entry) in entries.into_iter().enumerate() {
-        let closes = ends
-            && matches!(&entry.operation, Ok(Operation::Message(message)) if message.id.as_deref() == Some(DONE));
-        let mut step = lower_entry(entry);
-        match &mut step.asks {
-            Asks::Operation(Lowered::Message { text }) if closes && n == last => {
-                let summary = std::mem::take(text);
+    let lower_entry = |(n, entry): (usize, Entry)| {
+        let closes = ends && entry.asked.id.as_deref() == Some(DONE) && entry.operation.is_ok();
+        let mut step = lower_entry(entry, n >= OPERATIONS_LIMIT);
+        match step.asks {
+            Asks::Operation(Lowered::Message { text: summary }) if closes && n == last => {
                 step.asks = Asks::Operation(Lowered::Done { summary, if_ok: true });
             }
-            _ if closes => step.warnings.push(Warning::new(
-                WarningSort::EndNotLast,
+            Asks::Operation(Lowered::Message { .. }) if closes => step.warnings.push(Warning::new(
+                WarningKind::EndNotLast,
                 format!("the id \"{DONE}\" did not end the session: only the last operation of a reply can"),
             )),
             _ => {}
         }
-        steps.push(step);
-    }
-    steps
+        step
+    };
+    entries.into_iter().enumerate().map(lower_entry).collect()
 }
 
-fn lower_entry(Entry { line, operation }: Entry) -> Step {
-    let (asks, asked, warnings) = match operation {
-        Ok(operation) => {
-            let kind = Kind::of(operation.kind());
-            let id = operation.id().map(str::to_owned);
-            let asked = Asked { id, about: operation.subject().to_owned() };
-            let mut warnings = Vec::new();
-            let asks = lower(operation, &mut warnings).map_or_else(
-                |Refusal { sort, rejected, reason }| {
-                    Asks::Invalid(Invalid { kind, sort, rejected, reason })
-                },
-                Asks::Operation,
-            );
-            (asks, asked, warnings)
-        }
-        Err(Skipped { id, kind, reason }) => {
-            let kind = kind.map_or(Kind::Reply, Kind::of);
-            let (sort, reason) = match reason {
-                SkipReason::Malformed(faults) => (Mistake::OperationMalformed, faults.to_string()),
-                SkipReason::BeyondLimit => (
-                    Mistake::TooMany,
-                    format!(
-                        "Not carried out: only the first {OPERATIONS_LIMIT} operations of a message are. Send it again in another message"
-                    ),
-                ),
-            };
-            let invalid = Invalid { kind, sort, rejected: false, reason };
-            (Asks::Invalid(invalid), Asked { id, about: String::new() }, Vec::new())
-        }
+fn lower_entry(Entry { line, kind, asked, operation }: Entry, is_beyond: bool) -> Step {
+    let mut warnings = Vec::new();
+    let refuse_malformed = |faults: Faults| {
+        let sort = if is_beyond { Mistake::TooMany } else { Mistake::OperationMalformed };
+        refusal(sort, faults.to_string())
+    };
+    let lowered = operation.map_err(refuse_malformed).and_then(|it| lower(it, &mut warnings));
+    let asks = match lowered {
+        Ok(operation) => Asks::Operation(operation),
+        Err(invalid) => Asks::Invalid(Invalid { kind: kind.unwrap_or(Kind::Reply), ..invalid }),
     };
     Step { asked: Some(asked), warnings, ..Step::new(line, asks) }
 }
 
-/// Why a valid operation asks for nothing that can be done.
-struct Refusal {
-    sort: Mistake,
-    /// Whether it is refused for safety.
-    rejected: bool,
-    reason: String,
+/// Why a valid operation cannot be carried out; its kind is set by [`lower_entry`].
+fn refusal(sort: Mistake, reason: impl Into<String>) -> Invalid {
+    Invalid { kind: Kind::Reply, sort, rejected: false, reason: reason.into() }
 }
 
-impl From<PathFault> for Refusal {
+impl From<PathFault> for Invalid {
     fn from(fault: PathFault) -> Self {
-        Self { sort: Mistake::PathRefused, rejected: true, reason: fault.to_string() }
+        // It is refused for safety.
+        Self { rejected: true, ..refusal(Mistake::PathRefused, fault.to_string()) }
     }
 }
 
-impl From<Wrong> for Refusal {
+impl From<Wrong> for Invalid {
     fn from(Wrong { sort, phrase }: Wrong) -> Self {
-        Self { sort, rejected: false, reason: phrase }
+        refusal(sort, phrase)
     }
 }
 
-fn lower(operation: Operation, warnings: &mut Vec<Warning>) -> Result<Lowered, Refusal> {
+fn lower(operation: Operation, warnings: &mut Vec<Warning>) -> Result<Lowered, Invalid> {
     Ok(match operation {
-        Operation::Message(message) => {
-            let mut text = message.content;
+        Operation::Message { content: mut text, .. } => {
             text.truncate(text.strip_suffix('\n').map_or(text.len(), str::len));
             Lowered::Message { text }
         }
-        Operation::CreateFile(create) => lower_create(create, warnings)?,
-        Operation::ReadFile(read) => Lowered::Read {
-            path: lower_path(&read.path, warnings)?,
-            reading: Reading::Now(read.encoding.unwrap_or_default()),
+        Operation::CreateFile { path, content, encoding, overwrite, .. } => {
+            let path = lower_path(&path, warnings)?;
+            let (content, existing) = match encoding.unwrap_or_default() {
+                Encoding::Utf8 => {
+                    let text = lower_text(&path, content, warnings)?;
+                    let existing = Existing::replaced_by(&text);
+                    (Content::Text(text), existing)
+                }
+                // It was decoded once before, when it was validated.
+                Encoding::Base64 => {
+                    let bytes = Encoding::Base64.decode(&content).unwrap_or_default();
+                    (Content::Bytes(bytes.into_owned()), Existing::Replace)
+                }
+            };
+            let existing = if overwrite == Some(true) { existing } else { Existing::Fail };
+            Lowered::Create { path, content, existing }
+        }
+        Operation::ReadFile { path, encoding, .. } => Lowered::Read {
+            path: lower_path(&path, warnings)?,
+            reading: Reading::Now(encoding.unwrap_or_default()),
         },
-        Operation::EditFile(edit) => lower_edit(edit, warnings)?,
-        Operation::DeleteFile(delete) => {
-            Lowered::Delete { path: lower_path(&delete.path, warnings)? }
+        Operation::EditFile { path, edits, .. } => {
+            let path = lower_path(&path, warnings)?;
+            Lowered::Edit { change: Change::First(lower_edits(&path, edits, warnings)?), path }
         }
-        Operation::Shell(ShellOperation { command, cwd, timeout, env, .. }) => {
-            Lowered::Run(ShellCommand {
-                command: without_returns(command, warnings)?,
-                cwd: cwd.as_deref().map(lower_cwd).transpose()?.flatten(),
-                timeout: timeout.map(|ms| Duration::from_millis(ms.into())),
-                default_timeout: Some(DEFAULT_TIMEOUT),
-                env: env.unwrap_or_default(),
-                streams: Streams::Apart,
-            })
+        Operation::DeleteFile { path, .. } => {
+            Lowered::Delete { path: lower_path(&path, warnings)? }
         }
+        Operation::Shell { command, cwd, timeout, env, .. } => Lowered::Run(ShellCommand {
+            command: without_returns(command, warnings)?,
+            cwd: cwd.as_deref().map(lower_cwd).transpose()?.flatten(),
+            timeout: timeout.map(|ms| Duration::from_millis(ms.into())),
+            default_timeout: Some(DEFAULT_TIMEOUT),
+            env: env.unwrap_or_default(),
+            streams: Streams::Apart,
+        }),
     })
 }
 
-fn lower_create(
-    create: CreateFileOperation,
+/// Checks the text of a new file as that of a block in tags is.
+fn lower_text(
+    path: &RelPath,
+    mut text: String,
     warnings: &mut Vec<Warning>,
-) -> Result<Lowered, Refusal> {
-    let path = lower_path(&create.path, warnings)?;
-    let (encoding, mut text) = (create.encoding.unwrap_or_default(), create.content);
-    if encoding == Encoding::Utf8 && is_code(&path) {
+) -> Result<String, Invalid> {
+    if is_code(path) {
         match fence::strip(&text, "the content", warnings)?.map(str::to_owned) {
             Some(inner) => text = inner,
             None => warnings.extend(fence::warn_kept(&text, 1, " of the content")),
         }
-        if !may_be_patch(&path) {
+        if !may_be_patch(path) {
             warnings.extend(diff::check_content(&text, "the content", false)?);
         }
     }
-    let existing = match create.overwrite {
-        Some(true) => Existing::replaced_by(&text),
-        _ => Existing::Fail,
-    };
-    let content = match (encoding, encoding.decode(&text)) {
-        (Encoding::Base64, Ok(bytes)) => Content::Bytes(bytes.into_owned()),
-        // Base64 was decoded once before, when it was validated.
-        _ => Content::Text(text),
-    };
-    Ok(Lowered::Create { path, existing, content })
+    Ok(text)
 }
 
-fn lower_edit(edit: EditFileOperation, warnings: &mut Vec<Warning>) -> Result<Lowered, Refusal> {
-    let path = lower_path(&edit.path, warnings)?;
-    let (is_code, is_patch) = (is_code(&path), may_be_patch(&path));
-    let several = edit.edits.len() > 1;
-    let mut replacements = Vec::with_capacity(edit.edits.len());
-    for (n, FileEdit { old_content: old, new_content: new }) in edit.edits.into_iter().enumerate() {
+fn lower_edits(
+    path: &RelPath,
+    edits: Vec<FileEdit>,
+    warnings: &mut Vec<Warning>,
+) -> Result<Vec<Replacement>, Invalid> {
+    let (is_code, is_patch, several) = (is_code(path), may_be_patch(path), edits.len() > 1);
+    let mut replacements = Vec::with_capacity(edits.len());
+    for (n, FileEdit { old_content: old, new_content: new }) in edits.into_iter().enumerate() {
         if is_code {
             let which = if several { format!(" of edits[{n}]") } else { String::new() };
             fence::refuse_around_part(&old, &new, &format!("newContent{which}"))?;
@@ -201,20 +173,20 @@ fn lower_edit(edit: EditFileOperation, warnings: &mut Vec<Warning>) -> Result<Lo
         }
         replacements.push(Replacement { old, new });
     }
-    Ok(Lowered::Edit { path, change: Change::First(replacements) })
+    Ok(replacements)
 }
 
-fn lower_path(text: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, Refusal> {
+fn lower_path(text: &str, warnings: &mut Vec<Warning>) -> Result<RelPath, Invalid> {
     // The chat put it in, so this is not the path that was sent.
     if text.contains('【') && text.contains('†') {
         let reason = format!("the path '{}' has a citation mark of the chat", visible_line(text));
-        return Err(Refusal { sort: Mistake::PathCitation, rejected: false, reason });
+        return Err(refusal(Mistake::PathCitation, reason));
     }
     let path = RelPath::parse(text)?;
     if text.contains('\\') {
         let shown = visible_line(text);
         let warning = format!("the path '{shown}' was read as '{path}': write / between folders");
-        warnings.push(Warning::new(WarningSort::PathBackslashes, warning));
+        warnings.push(Warning::new(WarningKind::PathBackslashes, warning));
     }
     Ok(path)
 }
@@ -235,47 +207,31 @@ fn lower_cwd(text: &str) -> Result<Option<RelPath>, PathFault> {
 }
 
 /// Removes the carriage returns at the ends of a command's lines.
-fn without_returns(command: String, warnings: &mut Vec<Warning>) -> Result<String, Refusal> {
+fn without_returns(command: String, warnings: &mut Vec<Warning>) -> Result<String, Invalid> {
     match returns::without(&command) {
         Ok(None) => Ok(command),
         Ok(Some(plain)) => {
             let warning = "the lines of the command ended in carriage returns (\\r), which were removed: write \\n alone between lines";
-            warnings.push(Warning::new(WarningSort::StrangeCharacters, warning));
+            warnings.push(Warning::new(WarningKind::StrangeCharacters, warning));
             Ok(plain)
         }
         Err(n) => {
             let reason = returns::told(&format!("line {n} of the command"));
-            Err(Refusal { sort: Mistake::CommandUnclear, rejected: false, reason })
+            Err(refusal(Mistake::CommandUnclear, reason))
         }
     }
 }
 
-impl Kind {
-    /// The kind of an operation of that type.
-    fn of(operation: OperationType) -> Self {
-        match operation {
-            OperationType::Message => Self::Message,
-            OperationType::CreateFile => Self::Create,
-            OperationType::ReadFile => Self::Read,
-            OperationType::EditFile => Self::Edit,
-            OperationType::DeleteFile => Self::Delete,
-            OperationType::Shell => Self::Run,
-        }
-    }
-
-    /// The type by which an operation of that kind is reported; None for a reply as a whole.
-    pub(in crate::protocol) fn operation_type(self) -> Option<OperationType> {
-        Some(match self {
-            Self::Message | Self::Done => OperationType::Message,
-            Self::Create => OperationType::CreateFile,
-            Self::Read => OperationType::ReadFile,
-            Self::Edit => OperationType::EditFile,
-            Self::Delete => OperationType::DeleteFile,
-            // The protocol has no events for the last three.
-            Self::Run | Self::List | Self::Search | Self::Move => OperationType::Shell,
-            Self::Reply => return None,
-        })
-    }
+/// The type by which an operation of that kind is reported. The protocol has no events for lists,
+/// searches and moves, which are reported like commands.
+pub(super) fn type_name(kind: Kind) -> &'static str {
+    let reported = match kind {
+        Kind::Done | Kind::Reply => Kind::Message,
+        Kind::List | Kind::Search | Kind::Move => Kind::Run,
+        other => other,
+    };
+    let known = OPERATION_TYPES.iter().find(|(_, kind)| *kind == reported);
+    known.map_or("message", |(name, _)| name)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The Agent Spaces operations/events dialect 1.0: what an agent sends ([`OperationsMessage`]), what
 //! answers it ([`EventsMessage`]), and whether either is valid. Pure.
 //!
-//! A reply goes through `find` (where is the message?), `receive` and `validate` (what is in it?),
+//! A reply goes through `find` (where is the message?), `parse` and `validate` (what is in it?),
 //! and `lower` (message → steps). `events` reports what came of the steps. A malformed operation does
 //! not stop the others; a wrong version does. Every fault names its JSON path and the correct form.
 //!
@@ -25,39 +25,31 @@
 //! - *Names of the approval policy* (`destructive_commands`, `destructive_commands_approval`,
 //!   `shell.approvalRequired`): any text here.
 
-mod approval;
 mod encoding;
 mod events;
 mod find;
 mod lower;
-mod receive;
-mod time;
+mod parse;
 mod validate;
 mod wire;
 
 #[cfg(test)]
 mod tests;
 
-pub use approval::{Approval, Decision, parse_approval};
-pub use encoding::{BadBase64, Encoding};
+pub use encoding::{Encoding, UtcTime};
 pub use events::{NOT_ALLOWED, approval_required, events_of, print, status_of, user_message};
 pub(super) use find::ends_early;
 pub use find::{Refused, find};
 pub use lower::{DEFAULT_TIMEOUT, DONE, steps};
-pub use receive::{
-    Entry, MESSAGE_OPERATIONS_LIMIT, OPERATIONS_LIMIT, Received, SkipReason, Skipped, parse_event,
-    parse_events_message, parse_operation, parse_operations_message, receive,
+pub use parse::{
+    Entry, MESSAGE_OPERATIONS_LIMIT, OPERATIONS_LIMIT, Received, parse_approval,
+    parse_events_message, parse_operations_message, receive,
 };
-pub use time::UtcTime;
-pub use validate::{
-    CONTENT_LIMIT, Fault, Faults, is_valid_path, validate_event, validate_events_message,
-    validate_operation, validate_operations_message,
-};
+pub use validate::{CONTENT_LIMIT, Fault, Faults};
 pub use wire::{
-    ApprovalDetails, ApprovalRequiredEvent, CreateFileOperation, DeleteFileOperation,
-    EditFileOperation, ErrorCategory, ErrorEvent, Event, EventsMessage, FileEdit, FileEvent,
-    MessageEvent, MessageOperation, Operation, OperationType, OperationsMessage, PolicyDeniedEvent,
-    ReadFileOperation, RunId, ShellEvent, ShellOperation, Status, UserMessageEvent, Version,
+    Approval, ApprovalDetails, Decision, ErrorCategory, ErrorEvent, Event, EventsMessage, FileEdit,
+    FileEvent, MessageEvent, OPERATION_TYPES, Operation, OperationsMessage, PolicyDeniedEvent,
+    ShellEvent, Status, Version,
 };
 
 /// What a model is told about this dialect: the PROTOCOL section of outboxes that teach it.
@@ -78,14 +70,6 @@ pub enum Schema {
 ///
 /// Validation refuses whatever a schema refuses, and knows more: which paths are valid, how large a
 /// file may be, that base64 is base64. It counts lengths in UTF-16 units.
-///
-/// # Examples
-/// ```
-/// use deaddrop::protocol::operations::{Schema, schema};
-/// let schema: serde_json::Value = serde_json::from_str(schema(Schema::Operations)).unwrap();
-/// assert_eq!(schema["$schema"], "http://json-schema.org/draft-07/schema#");
-/// assert_eq!(schema["required"], serde_json::json!(["protocolVersion", "operations"]));
-/// ```
 pub fn schema(of: Schema) -> &'static str {
     match of {
         Schema::Operations => include_str!("schema/operations.json"),

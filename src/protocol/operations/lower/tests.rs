@@ -185,8 +185,8 @@ fn a_fence_is_read_as_one_around_a_body_in_tags_is() {
         }
         step
     };
-    assert_eq!(create("```python\nx\n```\n").warnings[0].sort, WarningSort::FenceTakenOff);
-    assert_eq!(create("x\n```\n").warnings[0].sort, WarningSort::FenceKept);
+    assert_eq!(create("```python\nx\n```\n").warnings[0].sort, WarningKind::FenceTakenOff);
+    assert_eq!(create("x\n```\n").warnings[0].sort, WarningKind::FenceKept);
     assert!(create("x\n").warnings.is_empty());
     let Asks::Invalid(invalid) = create("```\nx\n```\ny\n```\n").asks else { panic!() };
     assert_eq!(invalid.sort, Mistake::FenceUnclear);

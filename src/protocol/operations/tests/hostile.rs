@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::super::{
-    MESSAGE_OPERATIONS_LIMIT, OPERATIONS_LIMIT, SkipReason, Skipped, find, parse_approval,
-    parse_event, parse_events_message, parse_operation, parse_operations_message, receive,
+    MESSAGE_OPERATIONS_LIMIT, OPERATIONS_LIMIT, find, parse_approval, parse_events_message,
+    parse_operations_message, receive,
 };
-use super::{faults, paths};
+use super::{parse_event, parse_operation, paths};
 
 fn message(operations: &str) -> String {
     format!("{{\"protocolVersion\": \"1.0\", \"operations\": [{operations}]}}")
@@ -34,8 +34,8 @@ fn depth_is_an_error_and_no_overflow() {
             ));
             let received = receive(&text).unwrap();
             let malformed = received.entries[0].operation.as_ref().unwrap_err();
-            assert_eq!(paths(faults(malformed)), ["$.operations[0]"]);
-            assert!(faults(malformed).to_string().contains("nested deeper than 127 levels"));
+            assert_eq!(paths(malformed), ["$.operations[0]"]);
+            assert!(malformed.to_string().contains("nested deeper than 127 levels"));
             assert!(received.entries[1].operation.is_ok());
             assert_eq!(find(&text), Some(Ok(received)));
             // Deep beside the operations, where nothing is looked at.
@@ -96,12 +96,16 @@ fn hundreds_of_thousands_of_operations_are_counted_and_not_kept() {
     let text_of = |n: usize| message(&vec!["{\"id\": \"x\"}"; n].join(","));
     assert!(receive(&text_of(MESSAGE_OPERATIONS_LIMIT + 1)).is_err());
     let received = receive(&text_of(MESSAGE_OPERATIONS_LIMIT)).unwrap();
-    let beyond = received.entries[OPERATIONS_LIMIT..].iter().map(|entry| &entry.operation);
-    let skipped = |id: &str| {
-        let (id, reason) = (Some(id.to_owned()), SkipReason::BeyondLimit);
-        Err(Skipped { id, kind: None, reason })
-    };
-    assert!(beyond.clone().count() == 9_000 && beyond.clone().all(|it| *it == skipped("x")));
+    let beyond = &received.entries[OPERATIONS_LIMIT..];
+    assert_eq!(beyond.len(), 9_000);
+    for entry in beyond {
+        assert_eq!((entry.asked.id.as_deref(), entry.kind), (Some("x"), None));
+        let faults = entry.operation.as_ref().unwrap_err().to_string();
+        assert!(
+            faults.contains("only the first 1000 operations of a message are carried out"),
+            "{faults}"
+        );
+    }
     let faults = parse_operations_message(&text).unwrap_err();
     assert_eq!((faults.iter().count(), faults.count()), (100, 200_000));
     let edits = format!(
@@ -110,6 +114,8 @@ fn hundreds_of_thousands_of_operations_are_counted_and_not_kept() {
     );
     let faults = parse_operation(&edits).unwrap_err();
     assert!(faults.to_string().len() < 20_000 && faults.count() == 100_000);
+    let faults = parse_operation(&edits.replace("[1,", "[1,1,")).unwrap_err();
+    assert_eq!((paths(&faults), faults.count()), (vec!["$.edits"], 1));
 }
 
 #[test]

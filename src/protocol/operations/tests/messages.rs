@@ -3,10 +3,13 @@
 use serde_json::{Value, json};
 
 use super::super::{
-    CONTENT_LIMIT, Encoding, Operation, OperationType, OperationsMessage, parse_operation,
-    parse_operations_message, receive, validate_operation, validate_operations_message,
+    CONTENT_LIMIT, Encoding, OPERATION_TYPES, Operation, OperationsMessage,
+    parse_operations_message, receive,
 };
-use super::{faults, paths, with, without};
+use super::{
+    parse_operation, paths, validate_operation, validate_operations_message, with, without,
+};
+use crate::protocol::Kind;
 
 /// One operation of each type, with all of its fields.
 fn full() -> [Value; 6] {
@@ -61,19 +64,20 @@ fn fields_are_required_or_may_be_left_out_but_are_never_null_or_of_another_type(
 #[test]
 fn what_is_left_out_has_its_default() {
     let create = json!({"type": "createFile", "path": "a", "content": "x"});
-    let Operation::CreateFile(create) = validate_operation(&create).unwrap() else { panic!() };
-    assert_eq!(create.encoding.unwrap_or_default(), Encoding::Utf8);
-    assert_eq!((create.overwrite, create.id), (None, None));
+    let Operation::CreateFile { id, encoding, overwrite, .. } =
+        validate_operation(&create).unwrap()
+    else {
+        panic!()
+    };
+    assert_eq!(encoding.unwrap_or_default(), Encoding::Utf8);
+    assert_eq!((overwrite, id), (None, None));
 }
 
 #[test]
 fn there_are_six_types_and_no_extensions() {
-    for kind in OperationType::ALL {
-        assert_eq!(
-            full().iter().filter(|operation| operation["type"] == kind.name()).count(),
-            1,
-            "{kind}"
-        );
+    for (name, _) in OPERATION_TYPES {
+        let count = full().iter().filter(|operation| operation["type"] == name).count();
+        assert_eq!(count, 1, "{name}");
     }
     assert_eq!(
         told(&json!({"type": "create_file", "path": 1})),
@@ -169,8 +173,10 @@ fn timeouts_are_whole_milliseconds_from_a_second_to_an_hour() {
     for (text, kept) in [("1000", 1000), ("3600000", 3_600_000), ("30000.0", 30000), ("3e4", 30000)]
     {
         let value = with(shell, "timeout", serde_json::from_str(text).unwrap());
-        let Operation::Shell(read) = validate_operation(&value).unwrap() else { panic!() };
-        assert_eq!(read.timeout, Some(kept));
+        let Operation::Shell { timeout, .. } = validate_operation(&value).unwrap() else {
+            panic!()
+        };
+        assert_eq!(timeout, Some(kept));
     }
     for text in ["999", "3600001", "-1", "0", "1e99", "1500.5", "\"1000\"", "4294968296", "1e400"] {
         let shell = shell.to_string().replace("1000", text);
@@ -281,14 +287,14 @@ fn a_malformed_operation_does_not_stop_the_others() {
     assert_eq!(lines, [3, 4, 5, 6, 7, 7]);
     let good: Vec<bool> = received.entries.iter().map(|entry| entry.operation.is_ok()).collect();
     assert_eq!(good, [true, false, false, false, false, true]);
-    let malformed: Vec<_> =
-        received.entries.iter().filter_map(|entry| entry.operation.as_ref().err()).collect();
+    let malformed = &received.entries[1..5];
+    let faults = |n: usize| malformed[n].operation.as_ref().unwrap_err();
     assert_eq!(
-        (malformed[0].id.as_deref(), malformed[0].kind),
-        (Some("s-1"), Some(OperationType::Shell))
+        (malformed[0].asked.id.as_deref(), malformed[0].kind),
+        (Some("s-1"), Some(Kind::Run))
     );
-    assert_eq!(paths(faults(malformed[0])), ["$.operations[1].command"]);
-    assert!(faults(malformed[1]).to_string().contains("surrogates come in pairs) (line 5"));
-    assert_eq!((&malformed[2].id, malformed[2].kind), (&None, None));
-    assert_eq!(paths(faults(malformed[3])), ["$.operations[4]"]);
+    assert_eq!(paths(faults(0)), ["$.operations[1].command"]);
+    assert!(faults(1).to_string().contains("surrogates come in pairs) (line 5"));
+    assert_eq!((&malformed[2].asked.id, malformed[2].kind), (&None, None));
+    assert_eq!(paths(faults(3)), ["$.operations[4]"]);
 }

@@ -12,14 +12,34 @@ mod schemas;
 
 use serde_json::Value;
 
-use super::{Faults, SkipReason, Skipped};
+use super::{
+    Event, EventsMessage, Faults, Operation, OperationsMessage, parse_events_message,
+    parse_operations_message,
+};
+use crate::protocol::operations::parse::{validated, whole_value};
 
-/// What is wrong with an operation that is malformed.
-fn faults(skipped: &Skipped) -> &Faults {
-    match &skipped.reason {
-        SkipReason::Malformed(faults) => faults,
-        SkipReason::BeyondLimit => panic!("it is beyond the limit"),
-    }
+fn parse_operation(text: &str) -> Result<Operation, Faults> {
+    validated("Operation", whole_value(text, "Operation")?, "$")
+}
+
+fn parse_event(text: &str) -> Result<Event, Faults> {
+    validated("Event", whole_value(text, "Event")?, "$")
+}
+
+fn validate_operation(value: &Value) -> Result<Operation, Faults> {
+    parse_operation(&value.to_string())
+}
+
+fn validate_operations_message(value: &Value) -> Result<OperationsMessage, Faults> {
+    parse_operations_message(&value.to_string())
+}
+
+fn validate_event(value: &Value) -> Result<Event, Faults> {
+    parse_event(&value.to_string())
+}
+
+fn validate_events_message(value: &Value) -> Result<EventsMessage, Faults> {
+    parse_events_message(&value.to_string())
 }
 
 /// The JSON paths of all faults, in order.

@@ -8,12 +8,12 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::Value;
 
+use super::super::validate::path_problem;
 use super::super::{
-    CreateFileOperation, DeleteFileOperation, EditFileOperation, Encoding, FileEdit,
-    MessageOperation, Operation, OperationsMessage, ReadFileOperation, ShellOperation, find,
-    is_valid_path, parse_approval, parse_event, parse_events_message, parse_operation,
-    parse_operations_message, receive, validate_operation, validate_operations_message,
+    Encoding, FileEdit, Operation, OperationsMessage, find, parse_approval, parse_events_message,
+    parse_operations_message, receive,
 };
+use super::{parse_event, parse_operation, validate_operation, validate_operations_message};
 
 /// What replies in this dialect are made of, in any disorder.
 pub(super) fn pieces() -> impl Strategy<Value = String> {
@@ -56,7 +56,8 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn path() -> impl Strategy<Value = String> {
-    "[a-zé😀/ .\\\\]{0,12}".prop_filter("a path of the dialect", |path| is_valid_path(path))
+    "[a-zé😀/ .\\\\]{0,12}"
+        .prop_filter("a path of the dialect", |path| path_problem(path).is_none())
 }
 
 fn content() -> impl Strategy<Value = (String, Option<Encoding>)> {
@@ -76,24 +77,22 @@ fn operation() -> impl Strategy<Value = Operation> {
         .prop_map(|(old_content, new_content)| FileEdit { old_content, new_content });
     let env = prop::collection::btree_map(text(), text(), 0..3);
     prop_oneof![
-        (id(), text())
-            .prop_map(|(id, content)| Operation::Message(MessageOperation { id, content })),
+        (id(), text()).prop_map(|(id, content)| Operation::Message { id, content }),
         (id(), path(), content(), of(any::<bool>())).prop_map(|(id, path, content, overwrite)| {
             let (content, encoding) = content;
-            let create = CreateFileOperation { id, path, content, encoding, overwrite };
-            Operation::CreateFile(create)
+            Operation::CreateFile { id, path, content, encoding, overwrite }
         }),
-        (id(), path(), of(encoding)).prop_map(|(id, path, encoding)| {
-            Operation::ReadFile(ReadFileOperation { id, path, encoding })
+        (id(), path(), of(encoding)).prop_map(|(id, path, encoding)| Operation::ReadFile {
+            id,
+            path,
+            encoding
         }),
-        (id(), path(), prop::collection::vec(edit, 0..3)).prop_map(|(id, path, edits)| {
-            Operation::EditFile(EditFileOperation { id, path, edits })
-        }),
-        (id(), path())
-            .prop_map(|(id, path)| Operation::DeleteFile(DeleteFileOperation { id, path })),
+        (id(), path(), prop::collection::vec(edit, 0..3))
+            .prop_map(|(id, path, edits)| Operation::EditFile { id, path, edits }),
+        (id(), path()).prop_map(|(id, path)| Operation::DeleteFile { id, path }),
         (id(), text(), of(path()), of(1000..=3_600_000_u32), of(env)).prop_map(
             |(id, command, cwd, timeout, env): (_, _, _, _, Option<BTreeMap<_, _>>)| {
-                Operation::Shell(ShellOperation { id, command, cwd, timeout, env })
+                Operation::Shell { id, command, cwd, timeout, env }
             }
         ),
     ]

@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 
 use super::super::{
     Encoding, Event, Status, UtcTime, approval_required, events_of, status_of, user_message,
-    validate_event,
 };
+use super::validate_event;
 use crate::protocol::{
     Asked, Asks, Capture, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake,
-    Operation, Outcome, Output, RelPath, ShellCommand, Step, Warning, WarningSort,
+    Operation, Outcome, Output, RelPath, ShellCommand, Step, Warning, WarningKind,
 };
 
 fn time(text: &str) -> UtcTime {
@@ -269,11 +269,11 @@ fn endings_are_told_each_in_its_way() {
 
 #[test]
 fn a_warning_is_part_of_the_event_of_its_operation() {
-    let warnings = |sorts: &[WarningSort]| {
+    let warnings = |sorts: &[WarningKind]| {
         sorts.iter().map(|sort| Warning::new(*sort, format!("{sort:?}"))).collect::<Vec<_>>()
     };
     let mut outcome = outcome(Kind::Run, Some("s"), "ls", ran(Ending::Exited(0), "", "", 1));
-    outcome.warnings = warnings(&[WarningSort::Guard, WarningSort::Timeout]);
+    outcome.warnings = warnings(&[WarningKind::Guard, WarningKind::Timeout]);
     assert_eq!(
         (&told(&outcome)["success"], &told(&outcome)["error"]),
         (&json!(true), &json!("Guard\nTimeout"))
@@ -289,7 +289,7 @@ fn a_warning_is_part_of_the_event_of_its_operation() {
     // A message event has no field for it, and what is about the reply belongs to no operation.
     outcome.kind = Kind::Message;
     outcome.detail = Detail::Shown { text: "x".into() };
-    outcome.warnings = warnings(&[WarningSort::OtherDialect, WarningSort::EndNotLast]);
+    outcome.warnings = warnings(&[WarningKind::OtherDialect, WarningKind::EndNotLast]);
     let events = serde_json::to_value(events_of(&outcome, &now())).unwrap();
     let told: Vec<_> = events
         .as_array()
@@ -397,7 +397,7 @@ fn any_outcome() -> impl Strategy<Value = Outcome> {
     (select(kinds.to_vec()), detail, asked, prop::collection::vec(any::<String>(), 0..2)).prop_map(
         |(kind, detail, asked, warnings)| {
             let asked = asked.map(|(id, about)| Asked { id, about });
-            let warning = |text| Warning::new(WarningSort::Guard, text);
+            let warning = |text| Warning::new(WarningKind::Guard, text);
             let warnings = warnings.into_iter().map(warning).collect::<Vec<_>>();
             Outcome { kind, line: 1, detail, warnings, asked, at: None }
         },

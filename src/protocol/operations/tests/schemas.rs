@@ -6,8 +6,10 @@ use proptest::sample::select;
 use proptest::strategy::ValueTree;
 use serde_json::{Value, json};
 
-use super::super::{Schema, schema, validate_events_message, validate_operations_message};
+use super::super::validate::form;
+use super::super::{Schema, schema};
 use super::properties::message;
+use super::{validate_events_message, validate_operations_message};
 use crate::protocol::Digest;
 
 struct Validator {
@@ -59,6 +61,19 @@ fn both_schemas_are_draft_07() {
         let value: Value = serde_json::from_str(schema(which)).unwrap();
         assert_eq!(value["$schema"], "http://json-schema.org/draft-07/schema#");
         assert_eq!(value["properties"]["protocolVersion"], json!({"const": "1.0"}));
+    }
+}
+
+#[test]
+fn every_field_has_a_correct_form() {
+    for which in [Schema::Operations, Schema::Events] {
+        let value: Value = serde_json::from_str(schema(which)).unwrap();
+        for (name, definition) in value["definitions"].as_object().unwrap() {
+            for (field, _) in definition["properties"].as_object().into_iter().flatten() {
+                let form = form(name, &[field]);
+                assert!(field == "type" || form.starts_with(&format!("\"{field}\"")), "{form}");
+            }
+        }
     }
 }
 

@@ -1,0 +1,397 @@
+//! From JSON text to messages: strictly, or taking what is well-formed in a message that is not.
+//!
+//! Each operation is read by itself, so one that cannot be read does not take the others with it.
+//! If an object has a key twice, the last one counts, as in `JSON.parse`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use memchr::memchr_iter;
+use serde::de::{DeserializeOwned, Deserializer, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Error, Value, json};
+
+use super::validate::{check, check_union, form};
+use super::{
+    Approval, Decision, EventsMessage, Faults, OPERATION_TYPES, Operation, OperationsMessage,
+};
+use crate::protocol::{Asked, Kind, bounded};
+use crate::text::visible_line;
+
+/// The number of operations of one message that are carried out.
+pub const OPERATIONS_LIMIT: usize = 1_000;
+/// A message of more operations is refused as a whole, since each of them gets an event.
+pub const MESSAGE_OPERATIONS_LIMIT: usize = 10_000;
+const MESSAGE: &str = "OperationsMessage";
+/// The number of bytes that are shown on each side of an error.
+const CONTEXT: usize = 24;
+const TRAILING_COMMA: &str = "there is a comma before a closing bracket";
+/// What `serde_json` says of a text, by a part of it, in plain words.
+const JSON_PROBLEMS: [(&str, &str); 8] = [
+    (
+        "control character",
+        "a string contains a line break, tab or other control character (write \\n, \\t)",
+    ),
+    ("recursion limit", "it is nested deeper than 127 levels"),
+    ("hex escape", "a \\u escape is no character (surrogates come in pairs)"),
+    (
+        "invalid escape",
+        "a backslash precedes a character that is not escaped (write \\\\ for a backslash)",
+    ),
+    ("number out of range", "a number is too large"),
+    ("key must be a string", "a key has no double quotes around it"),
+    ("trailing comma", TRAILING_COMMA),
+    ("expected value", "a value is missing"),
+];
+
+/// The fields of an object, their values not read yet.
+pub(super) type RawFields<'a> = BTreeMap<String, &'a RawValue>;
+
+/// A message as it was received.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Received {
+    /// The line of the text on which the message begins, counted from 1.
+    pub line: usize,
+    /// Its operations, in order.
+    pub entries: Vec<Entry>,
+}
+
+/// One entry of a message's `operations`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The line of the text on which it begins, counted from 1.
+    pub line: usize,
+    /// Its kind, if its type is one of the six.
+    pub kind: Option<Kind>,
+    /// Its ID, and the path or command of a valid one.
+    pub asked: Asked,
+    /// What it asks for, or why it is skipped although others are carried out (agent-spaces-protocol,
+    /// "Graceful Degradation"). Those after the first [`OPERATIONS_LIMIT`] are skipped, too.
+    pub operation: Result<Operation, Faults>,
+}
+
+/// Reads a message, taking each operation by itself: a malformed one does not stop the others. The
+/// message is the whole of `text`; for one within a reply see [`find`](super::find).
+///
+/// # Errors
+/// What is wrong with the message as a whole, so that nothing of it may be carried out: it is not
+/// JSON, has no `operations`, has more than [`MESSAGE_OPERATIONS_LIMIT`], or has another version.
+pub fn receive(text: &str) -> Result<Received, Faults> {
+    receive_part(text, &mut Lines::of(text))
+}
+
+/// Receives a message that is a part of the text in which lines are counted.
+pub(super) fn receive_part(part: &str, lines: &mut Lines) -> Result<Received, Faults> {
+    let mut faults = Faults::default();
+    let list = operations_of(part, lines, &mut faults);
+    faults.or(())?;
+    let line = lines.line_of(without_bom(part).trim_start());
+    let (mut entries, mut count) = (Vec::new(), 0);
+    each_element(list, |part| {
+        if count < MESSAGE_OPERATIONS_LIMIT {
+            entries.push(entry(count, part, lines));
+        }
+        count += 1;
+    });
+    if count > MESSAGE_OPERATIONS_LIMIT {
+        let form = format!("at most {MESSAGE_OPERATIONS_LIMIT} operations in a message");
+        return Err(Faults::one("$.operations", format!("there are {count} operations"), form));
+    }
+    Ok(Received { line, entries })
+}
+
+fn entry(n: usize, part: &str, lines: &mut Lines) -> Entry {
+    let line = lines.line_of(part);
+    let value = value_of(part, lines);
+    let text = |key: &str| value.as_ref().ok()?.get(key)?.as_str();
+    let kind = text("type").and_then(kind_named);
+    let id = text("id").map(str::to_owned);
+    let about = if kind == Some(Kind::Run) { text("command") } else { text("path") };
+    let about = about.filter(|_| kind != Some(Kind::Message)).unwrap_or_default().to_owned();
+    let operation = if n < OPERATIONS_LIMIT {
+        operation_of(n, value)
+    } else {
+        let problem =
+            format!("only the first {OPERATIONS_LIMIT} operations of a message are carried out");
+        let form = "the same operation in another message";
+        Err(Faults::one(&format!("$.operations[{n}]"), problem, form))
+    };
+    let about = if operation.is_ok() { about } else { String::new() };
+    Entry { line, kind, asked: Asked { id, about }, operation }
+}
+
+/// The kind of operations of that type.
+pub(super) fn kind_named(name: &str) -> Option<Kind> {
+    OPERATION_TYPES.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
+}
+
+/// The operation at that place of a message.
+fn operation_of(n: usize, value: Result<Value, String>) -> Result<Operation, Faults> {
+    let path = format!("$.operations[{n}]");
+    let value = value.map_err(|problem| Faults::one(&path, problem, form("Operation", &[])))?;
+    validated("Operation", value, &path)
+}
+
+/// Reads and validates a whole operations message.
+///
+/// # Errors
+/// Everything that is wrong with it and its operations.
+pub fn parse_operations_message(text: &str) -> Result<OperationsMessage, Faults> {
+    let lines = &mut Lines::of(text);
+    let (mut faults, mut operations, mut n) = (Faults::default(), Vec::new(), 0);
+    let list = operations_of(text, lines, &mut faults);
+    each_element(list, |part| {
+        match operation_of(n, value_of(part, lines)) {
+            Ok(operation) => operations.push(operation),
+            Err(more) => faults.append(more),
+        }
+        n += 1;
+    });
+    faults.or(OperationsMessage::new(operations))
+}
+
+/// Reads and validates a whole events message.
+///
+/// # Errors
+/// Everything that is wrong with it and its events. What the interfaces mark with `?` may be left out,
+/// but not be null; unknown fields are ignored.
+pub fn parse_events_message(text: &str) -> Result<EventsMessage, Faults> {
+    let mut message = whole_value(text, "EventsMessage")?;
+    let mut faults = Faults::default();
+    // Events are validated one by one, each with the definition of its type.
+    let events = message.get_mut("events").filter(|events| events.is_array());
+    let events = events.map(|events| std::mem::replace(events, json!([])));
+    check("EventsMessage", &message, "$", &mut faults);
+    for (n, event) in events.iter().filter_map(Value::as_array).flatten().enumerate() {
+        check_union("Event", event, &format!("$.events[{n}]"), &mut faults);
+    }
+    faults.or(())?;
+    message["events"] = events.unwrap_or_default();
+    deserialized("EventsMessage", message, "$")
+}
+
+/// Reads a user's decision about an operation: `{"approval": …}`, or a `userMessage` whose content is
+/// `approved` or `denied` and nothing else (agent-spaces-protocol, "User Provides Approval Decision").
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub fn parse_approval(text: &str) -> Result<Approval, Faults> {
+    let value = whole_value(text, "ApprovalMessage")?;
+    // A text that says two things says nothing.
+    let is_said = value["type"] == "userMessage" && value.get("approval").is_none();
+    let definition = if is_said { "UserMessage" } else { "ApprovalMessage" };
+    let mut faults = Faults::default();
+    check(definition, &value, "$", &mut faults);
+    faults.or(())?;
+    let field = |key: &str| value["approval"][key].as_str().map(str::to_owned);
+    let said = value["content"].as_str().filter(|_| is_said).map(str::to_owned);
+    let is_approved = said.or(field("decision")).is_some_and(|word| word.trim() == "approved");
+    Ok(Approval {
+        operation_id: field("operationId"),
+        decision: if is_approved { Decision::Approved } else { Decision::Denied },
+        reason: field("reason"),
+    })
+}
+
+/// The operation or event that a value is.
+pub(super) fn validated<T: DeserializeOwned>(
+    union: &str,
+    value: Value,
+    path: &str,
+) -> Result<T, Faults> {
+    let mut faults = Faults::default();
+    check_union(union, &value, path, &mut faults);
+    faults.or(())?;
+    deserialized(union, value, path)
+}
+
+fn deserialized<T: DeserializeOwned>(name: &str, value: Value, path: &str) -> Result<T, Faults> {
+    T::deserialize(value).map_err(|error| Faults::one(path, error.to_string(), form(name, &[])))
+}
+
+/// Reads the value of this definition that a text is.
+pub(super) fn whole_value(text: &str, name: &str) -> Result<Value, Faults> {
+    let value = value_of(without_bom(text), &mut Lines::of(text));
+    value.map_err(|problem| Faults::one("$", problem, form(name, &[])))
+}
+
+/// Removes the byte order mark with which some editors begin a file.
+pub(super) fn without_bom(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+/// Validates what is around the operations of a message, and returns the text of their list. Other
+/// fields are not read.
+fn operations_of<'a>(text: &'a str, lines: &mut Lines, faults: &mut Faults) -> &'a str {
+    const NONE: &str = "[]";
+    let text = without_bom(text);
+    let Ok(fields) = serde_json::from_str::<RawFields>(text) else {
+        match value_of(text, lines) {
+            Ok(value) => check(MESSAGE, &value, "$", faults),
+            Err(problem) => faults.add("$", problem, form(MESSAGE, &[])),
+        }
+        return NONE;
+    };
+    let (mut around, mut list) = (json!({}), NONE);
+    for key in ["protocolVersion", "operations"] {
+        match fields.get(key).map(|raw| raw.get()) {
+            None => {}
+            Some(raw) if key == "operations" && raw.starts_with('[') => {
+                list = raw;
+                around[key] = json!([]);
+            }
+            Some(raw) => match value_of(raw, lines) {
+                Ok(value) => around[key] = value,
+                Err(problem) => {
+                    faults.add(&format!("$.{key}"), problem, form(MESSAGE, &[key]));
+                    return NONE;
+                }
+            },
+        }
+    }
+    check(MESSAGE, &around, "$", faults);
+    list
+}
+
+/// Calls `each` with the text of each element of a list that was read as JSON once.
+fn each_element<'a>(list: &'a str, each: impl FnMut(&'a str)) {
+    let walked = elements(list, each);
+    debug_assert!(walked.is_ok(), "{walked:?}");
+}
+
+/// Calls `each` with the text of each element of the list that `list` is, up to the first that is not
+/// JSON.
+pub(super) fn elements<'a>(list: &'a str, each: impl FnMut(&'a str)) -> Result<(), Error> {
+    struct Each<F>(F);
+    impl<'a, F: FnMut(&'a str)> Visitor<'a> for Each<F> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+            f.write_str("a list")
+        }
+
+        fn visit_seq<A: SeqAccess<'a>>(mut self, mut seq: A) -> Result<(), A::Error> {
+            while let Some(element) = seq.next_element::<&RawValue>()? {
+                (self.0)(element.get());
+            }
+            Ok(())
+        }
+    }
+    serde_json::Deserializer::from_str(list).deserialize_seq(Each(each))
+}
+
+/// Reads `part`, a piece of the text in which lines are counted.
+fn value_of(part: &str, lines: &mut Lines) -> Result<Value, String> {
+    bounded::from_str(part).map_err(|error| json_problem(&error, part, lines))
+}
+
+/// Says why `part` is not JSON: what is wrong, on which line, and the text around it.
+pub(super) fn json_problem(error: &Error, part: &str, lines: &mut Lines) -> String {
+    let message = error.to_string();
+    let what = message.rsplit_once(" at line ").map_or(&*message, |(what, _)| what);
+    let at = error_offset(error, part);
+    let known = JSON_PROBLEMS.iter().find(|(words, _)| what.contains(words));
+    let what = match part.as_bytes().get(at) {
+        _ if error.is_eof() => "it ends before it is complete; was it cut off?",
+        Some(b']' | b'}') if what == "expected value" => TRAILING_COMMA,
+        Some(b'/') if what == "expected value" => "it contains a comment",
+        _ => known.map_or(what, |(_, words)| words),
+    };
+    let from = part.floor_char_boundary(at.saturating_sub(CONTEXT));
+    let to = part.ceil_char_boundary((at + CONTEXT).min(part.len()));
+    let near = visible_line(&part[from..to]);
+    let line = lines.line_of(&part[part.floor_char_boundary(at)..]);
+    format!("it cannot be read as JSON: {what} (line {line}, near `{near}`)")
+}
+
+/// The byte of `part` at which reading stopped.
+pub(super) fn error_offset(error: &Error, part: &str) -> usize {
+    let start = match error.line() {
+        0 | 1 => 0,
+        line => memchr_iter(b'\n', part.as_bytes()).nth(line - 2).map_or(part.len(), |n| n + 1),
+    };
+    // Column 0 is the line break before.
+    (start + error.column()).saturating_sub(1).min(part.len())
+}
+
+/// Counts lines. Asked in order, it looks at the text once.
+pub(super) struct Lines<'a> {
+    whole: &'a str,
+    at: usize,
+    line: usize,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn of(whole: &'a str) -> Self {
+        Self { whole, at: 0, line: 1 }
+    }
+
+    /// The line, counted from 1, on which `part` begins, which is a piece of the text.
+    pub(super) fn line_of(&mut self, part: &str) -> usize {
+        let offset = part.as_ptr().addr().saturating_sub(self.whole.as_ptr().addr());
+        let offset = offset.min(self.whole.len());
+        if offset < self.at {
+            (self.at, self.line) = (0, 1);
+        }
+        self.line += memchr_iter(b'\n', &self.whole.as_bytes()[self.at..offset]).count();
+        self.at = offset;
+        self.line
+    }
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_are_read() {
+        let id = Some("cleanup-1".to_owned());
+        for (text, wanted) in [
+            (
+                r#"{"approval": {"operationId": "cleanup-1", "decision": "approved"}}"#,
+                Approval { operation_id: id, decision: Decision::Approved, reason: None },
+            ),
+            (
+                r#"{"type": "userMessage", "content": " denied\n"}"#,
+                Approval { operation_id: None, decision: Decision::Denied, reason: None },
+            ),
+        ] {
+            assert_eq!(parse_approval(text), Ok(wanted), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_decision_is_refused() {
+        for (text, told) in [
+            ("approved", "$: it cannot be read as JSON"),
+            ("[]", "$: [] is not of type object"),
+            ("{}", "$.approval: it is missing"),
+            (r#"{"type": "userMessage"}"#, "$.content: it is missing"),
+            (
+                r#"{"type": "userMessage", "content": "not approved"}"#,
+                "$.content: \"not approved\" is not allowed",
+            ),
+            (
+                r#"{"type": "userMessage", "content": "Approved"}"#,
+                "$.content: \"Approved\" is not allowed",
+            ),
+            (r#"{"type": "message", "content": "approved"}"#, "$.approval: it is missing"),
+            (r#"{"approval": {"decision": "approved"}}"#, "$.approval.operationId: it is missing"),
+            (r#"{"approval": {"operationId": "a"}}"#, "$.approval.decision: it is missing"),
+            (
+                r#"{"approval": {"operationId": "a", "decision": true}}"#,
+                "$.approval.decision: true is not of type string",
+            ),
+            (
+                r#"{"approval": {"operationId": "a", "decision": "approved", "reason": null}}"#,
+                "$.approval.reason: null is not of type string",
+            ),
+            (
+                r#"{"type": "userMessage", "content": "approved", "approval": {"operationId": "a", "decision": "no"}}"#,
+                "$.approval.decision: \"no\" is not allowed",
+            ),
+        ] {
+            let faults = parse_approval(text).unwrap_err().to_string();
+            assert!(faults.starts_with(told), "{text}: {faults}");
+        }
+    }
+}
