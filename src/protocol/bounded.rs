@@ -1,40 +1,29 @@
-//! Reads a JSON value that takes no more memory than it may.
+//! Reads JSON values within a bound of memory.
 //!
-//! Left to itself a reader makes gigabytes of 32 MiB of `{"":0},`: a small object takes a hundred
-//! times the room of its text. And it takes an object whose only key is a name private to
-//! `serde_json` for the JSON within its text, which no other reader does.
+//! Plain `serde_json` makes gigabytes of 32 MiB of `{"":0},`, as a small object takes a hundred times the memory of its
+//! text. It also reads an object with a certain private key as the JSON in its text, which no other reader does.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Error, Map, Number, Value};
 
-/// So much may a value weigh: about 200 MB of memory at worst. It is room for 100,000 edits.
+/// How much a value may weigh: at worst 200 MB of memory. It is enough for 100,000 edits.
 const WEIGHT_LIMIT: usize = 3_000_000;
-/// What a value weighs: a place in a list, or a short text.
+/// The weights of a value, of an object besides its fields (it begins with room for eleven), and of a key.
 const VALUE: usize = 1;
-/// What an object weighs besides: it begins with room for eleven fields.
 const OBJECT: usize = 20;
-/// What a field weighs besides its value.
-const FIELD: usize = 2;
+const KEY: usize = 2;
 
 /// Reads the value that a text is.
 pub(in crate::protocol) fn from_str(text: &str) -> Result<Value, Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = value(&mut deserializer)?;
+    let value = Weighed(&mut { WEIGHT_LIMIT }).deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
 }
 
-/// Reads the next value.
-pub(in crate::protocol) fn value<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Value, D::Error> {
-    let mut left = WEIGHT_LIMIT;
-    Weighed(&mut left).deserialize(deserializer)
-}
-
-/// A value, and what the rest of the text may still weigh.
+/// Reads a value. The number is what the rest of the text may weigh.
 struct Weighed<'a>(&'a mut usize);
 
 impl Weighed<'_> {
@@ -98,8 +87,8 @@ impl<'de> Visitor<'de> for Weighed<'_> {
         self.weigh(OBJECT)?;
         let mut fields = Map::new();
         while let Some(key) = object.next_key::<String>()? {
-            self.weigh(FIELD)?;
-            // Of keys that stand twice the last counts.
+            self.weigh(KEY)?;
+            // The last of equal keys counts.
             fields.insert(key, object.next_value_seed(Weighed(self.0))?);
         }
         Ok(Value::Object(fields))

@@ -1,5 +1,5 @@
-//! What an operation is about to do, as the journal notes it beforehand: enough to tell after a
-//! crash whether it was done.
+//! What an operation is about to do, written to the journal beforehand, so that a recovery can tell whether it was
+//! done.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,18 +9,17 @@ use super::{Detail, RelPath};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Effect {
-    /// A command runs. It may have run in part, or as a whole, once this is noted.
+    /// A command runs. It may have run in part, or as a whole.
     Command,
-    /// A file becomes another, or goes. What is on disk tells whether it has.
+    /// A file is written or deleted. The disk shows whether it was.
     File(Box<FileEffect>),
-    /// A file or a folder gets another name. What stands at both tells whether it has.
+    /// A file or a folder is moved. The disk shows whether it was.
     Move(Box<MoveEffect>),
-    /// A guest is asked to carry it out, once, under this key. The guest tells what it came to.
+    /// A guest is asked to execute it, once.
     Guest {
-        /// Known to nobody else.
+        /// The secret key under which the guest knows the result.
         key: String,
-        /// What the guest's memory of steps is known by: another one knows nothing of this. None where
-        /// the guest did not say.
+        /// The id of the guest's memory of steps, if it gave one. Another memory has no results of this one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<String>,
     },
@@ -30,51 +29,50 @@ pub enum Effect {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileEffect {
-    /// Where it really stands, links resolved.
+    /// Its path, after symbolic links were resolved.
     pub path: RelPath,
-    /// The name, in the same folder, under which the new content is written first.
+    /// The name in the same folder to which the new content is written first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temporary: Option<String>,
-    /// What stands there before; None where nothing does.
+    /// The content before; None if there is no file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Digest>,
-    /// What will stand there; None where nothing will.
+    /// The content after; None if it is deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Digest>,
-    /// What will have come of the operation.
+    /// The outcome if it succeeds.
     pub detail: Detail,
 }
 
-/// How something is about to be moved.
+/// How a file or a folder is about to be moved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MoveEffect {
-    /// Where it really stands, links on the way resolved.
+    /// Its path, after symbolic links on the way were resolved.
     pub from: RelPath,
-    /// Where it will stand.
+    /// Its new path.
     pub to: RelPath,
-    /// Its number on its file system, which it keeps.
+    /// Its inode number, which it keeps.
     pub inode: u64,
-    /// What identifies its content where it is no folder: some file systems number files anew.
+    /// The content of a file: some file systems number files anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
-    /// What will have come of the operation.
+    /// The outcome if it succeeds.
     pub detail: Detail,
 }
 
-/// What a move would take with it, and where to.
+/// What a move would affect.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MoveLook {
-    /// Where it would stand, links on the way resolved; None where that cannot be told.
+    /// The new path, after symbolic links on the way were resolved; None if it is unknown.
     pub to: Option<RelPath>,
-    /// What lies below a folder, by the rest of the paths, with sizes in bytes. A folder of more than
-    /// can be told is not moved.
+    /// The files below a folder, with paths relative to it and sizes in bytes. A folder with too many is not moved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<(RelPath, u64)>,
 }
 
-/// What identifies the content of a file: 32 hexadecimal digits.
+/// Identifies the content of a file: 32 hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Digest(String);
@@ -85,7 +83,7 @@ impl Digest {
         Self(blake3::hash(bytes).to_hex()[..32].to_owned())
     }
 
-    /// The digest of a link, which is its target and no content.
+    /// The digest of a symbolic link, from its target.
     pub fn of_link(target: &[u8]) -> Self {
         Self(blake3::keyed_hash(&[1; 32], target).to_hex()[..32].to_owned())
     }

@@ -1,4 +1,4 @@
-//! What one operation came to: the same values for every dialect, rendered by each in its own way.
+//! Outcomes of operations, the same in every dialect.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -12,151 +12,107 @@ use super::{
 };
 use crate::text::{count, visible_line};
 
-/// What one operation of a reply came to.
+/// What came of one operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
-    /// Which operation.
+    /// The kind of operation.
     pub kind: Kind,
-    /// The line of the reply that asked for it; 0 where no line did.
+    /// The line of the reply that asked for it; 0 if no line did.
     pub line: usize,
     /// What happened.
     pub detail: Detail,
-    /// What is told beside it.
+    /// What is reported beside it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
-    /// What an event repeats of the operation; only where the session's dialect is operations.
+    /// What its event repeats, if the session's dialect is operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<Asked>,
-    /// When it came to this; for events.
+    /// The time of its event.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<UtcTime>,
 }
 
-/// What happened.
+/// What happened. The path of a file is the one after symbolic links were resolved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "names say what most fields are")]
 pub enum Detail {
     /// A message was shown to the person.
-    Shown {
-        /// The message.
-        text: String,
-    },
-    /// A file was made or replaced.
-    Created {
-        /// Where it really stands: a link on the way is resolved.
-        path: RelPath,
-        /// Its size.
-        bytes: u64,
-        /// Whether a file stood there before.
-        replaced: bool,
-    },
+    Shown { text: String },
+    /// A file was created, or its content replaced.
+    Created { path: RelPath, bytes: u64, replaced: bool },
     /// Lines of a file were replaced.
     Edited {
-        /// Which file, links resolved.
         path: RelPath,
         /// The first and last line that were replaced.
         lines: (usize, usize),
-        /// How many lines stand in their place now.
+        /// How many lines replace them.
         inserted: usize,
         /// How many lines the file has now.
         total: usize,
-        /// The file before and after it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         revision: Option<Box<Revision>>,
     },
-    /// Parts of a file were replaced, each where it occurred.
+    /// Parts of a file were replaced.
     Replaced {
-        /// Which file, links resolved.
         path: RelPath,
         /// How many replacements were made.
         edits: usize,
-        /// The file before and after them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         revision: Option<Box<Revision>>,
     },
-    /// A file is gone.
-    Deleted {
-        /// Which.
-        path: RelPath,
-    },
-    /// A file or a folder stands elsewhere.
+    /// A file was deleted.
+    Deleted { path: RelPath },
+    /// A file or a folder was moved.
     Moved {
-        /// Where it stood.
         path: RelPath,
-        /// Where it stands.
         to: RelPath,
-        /// How many files a folder held; None for a file.
+        /// How many files a folder has; None for a file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         files: Option<usize>,
     },
-    /// The files below a folder.
+    /// The files below a folder; None for the workspace.
     Listed {
-        /// Which folder; None for the workspace itself.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<RelPath>,
-        /// How many files there are.
         files: usize,
-        /// A line for each, as far as they are shown.
+        /// A line for each file that is shown.
         shown: String,
     },
     /// The lines that a pattern matches.
     Found {
-        /// The pattern.
         pattern: String,
-        /// How many lines; where there are more, as many as were looked for.
+        /// How many lines match, up to a limit.
         lines: usize,
-        /// In how many files.
         files: usize,
-        /// Whether not all was looked through.
+        /// Whether the search stopped at a limit.
         cut: bool,
         /// The first of the lines.
         #[serde(default)]
         hits: Vec<Hit>,
     },
-    /// A file is to be shown in the next outbox; whether it can be is known then.
+    /// A file is shown in the next outbox. Whether that is possible is known then.
     ReadLater {
-        /// Which.
         path: RelPath,
-        /// Which lines of it, and how.
         #[serde(default, skip_serializing_if = "Part::is_whole")]
         part: Part,
     },
-    /// A file was read in its place.
-    Read {
-        /// Which, links resolved.
-        path: RelPath,
-        /// All of it, in `encoding`.
-        content: String,
-        /// How it is written.
-        encoding: Encoding,
-        /// The size of the file in bytes.
-        size: u64,
-    },
-    /// A command was run, or tried.
+    /// A file was read.
+    Read { path: RelPath, content: String, encoding: Encoding, size: u64 },
+    /// A command was run, or could not be.
     Ran(Execution),
     /// The session was completed.
-    Completed {
-        /// The LLM's summary.
-        summary: String,
-    },
-    /// The session was to be completed, and was not.
-    Ineffective {
-        /// The LLM's summary.
-        summary: String,
-        /// Why.
-        reason: String,
-    },
-    /// What a preview cannot know, and why.
-    Unknown {
-        /// A phrase for the person.
-        reason: String,
-    },
-    /// It failed. Unless the reason says otherwise, nothing was changed.
+    Completed { summary: String },
+    /// The session was not completed, and why.
+    Ineffective { summary: String, reason: String },
+    /// A preview cannot know it, and why.
+    Unknown { reason: String },
+    /// It failed. Nothing was changed unless the reason says so.
     Failed(Failure),
 }
 
-/// The most characters that are shown of a line that a search found.
+/// How many characters of a search hit are shown at most.
 pub const HIT_WIDTH: usize = 300;
 
 /// A line that a search found.
@@ -167,9 +123,9 @@ pub struct Hit {
     pub path: String,
     /// Its number, from 1.
     pub line: usize,
-    /// What it holds; of a very long line what is around the part that is shown.
+    /// The line, or of a very long one what is around the part that is shown.
     pub text: String,
-    /// How many characters of that come before the part that is shown.
+    /// How many characters of the text come before the part that is shown.
     #[serde(default)]
     pub start: usize,
 }
@@ -185,7 +141,7 @@ impl std::fmt::Display for Hit {
 }
 
 impl Detail {
-    /// The lines of what was listed or found, as they are shown.
+    /// What was listed or found, as lines to show.
     pub fn listing(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Listed { shown, .. } => Some(Cow::Borrowed(shown)),
@@ -203,44 +159,44 @@ impl Detail {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Failure {
-    /// Of what sort.
+    /// The kind of failure.
     pub kind: FailureKind,
-    /// Whose mistake of which sort it is, where it is one of the LLM's.
+    /// The model's mistake, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mistake: Option<Mistake>,
-    /// The reason, for the LLM to act on.
+    /// The reason, for the model to act on.
     pub reason: String,
-    /// What to do instead, where somebody who denied it had a word on that.
+    /// What to do instead, from whoever denied it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
-    /// The lines of a file that help to send it right.
+    /// Lines of the file that help to correct it.
     #[serde(default, skip_serializing_if = "Excerpt::is_empty")]
     pub excerpt: Excerpt,
-    /// The file that the reason and these lines are of, where they may show something of it.
+    /// The file of which the reason and these lines may show something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<RelPath>,
-    /// The file that these are of, where it was not what was believed.
+    /// The current version of that file, if the operation was based on another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fresh: Option<Box<Fresh>>,
 }
 
-/// Sorts of failure.
+/// The kinds of failures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FailureKind {
     /// The block could not be understood.
     Invalid,
-    /// The same, and nothing after it could be read either: the reply was cut off, perhaps.
+    /// Neither the block nor anything after it could be understood: the reply may have been cut off.
     CutOff,
     /// Refused for safety; shown as `REJECTED: …`.
     Rejected,
-    /// It could not be carried out as things stand: no such file, no such line.
+    /// It is not possible: no such file, no such line.
     Execution,
-    /// It was never begun.
+    /// It was not started.
     NotRun,
     /// A policy, or the person, denied it.
     Denied,
-    /// The machine fails it: no sandbox, no disk.
+    /// The machine failed: no sandbox, no disk space.
     System,
 }
 
@@ -248,7 +204,7 @@ pub enum FailureKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Execution {
-    /// What the shell was given.
+    /// The command line.
     pub command: String,
     /// How it ended.
     pub ending: Ending,
@@ -262,24 +218,24 @@ pub struct Execution {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Ending {
-    /// By itself, with this exit code.
+    /// With this exit code.
     Exited(i32),
     /// By a signal that deaddrop did not send.
     Signalled(i32),
-    /// Ended by deaddrop at the deadline, with every process that it had started.
+    /// At the timeout, with all its processes.
     TimedOut(Duration),
-    /// Ended by deaddrop because the person stopped it.
+    /// The person interrupted it.
     Interrupted,
-    /// deaddrop itself, or its helper, was stopped while it ran, so how it ended is not known.
+    /// Unknown, as deaddrop or its helper was stopped meanwhile.
     Lost,
-    /// Ended by deaddrop for another reason, this one.
+    /// deaddrop stopped it for this reason.
     Stopped(String),
-    /// Never begun, for this reason.
+    /// It was not started, for this reason.
     NotStarted(String),
 }
 
 impl Ending {
-    /// How it ended, where it did not end by itself: a phrase, as it follows a command's name.
+    /// A phrase for how it ended, to follow the command's name; None after an exit.
     pub fn in_words(&self) -> Option<String> {
         Some(match self {
             Self::Exited(_) => return None,
@@ -300,14 +256,14 @@ impl Ending {
 }
 
 impl Outcome {
-    /// The outcome of `step` with this detail.
+    /// The outcome of a step.
     pub fn of(step: &Step, detail: Detail) -> Self {
         let warnings = step.warnings.iter().cloned().chain(detail.loosely()).collect();
         let (kind, line, asked) = (step.kind(), step.line, step.asked.clone());
         Self { kind, line, detail, warnings, asked, at: None }
     }
 
-    /// A stable name for programs of why it did not succeed, such as `file-not-found`; None if it did.
+    /// The stable code of why it did not succeed, such as `file-not-found`; None if it did.
     pub fn code(&self) -> Option<String> {
         let word = match &self.detail {
             _ if self.success() => return None,
@@ -334,7 +290,7 @@ impl Outcome {
         Some(word.to_owned())
     }
 
-    /// Whether it is of work on files or a command: neither words nor an end of the session.
+    /// Whether it is about files or a command.
     pub fn is_work(&self) -> bool {
         !matches!(
             self.detail,
@@ -342,7 +298,7 @@ impl Outcome {
         )
     }
 
-    /// Whether it is of a command that was run.
+    /// Whether it is about a command.
     pub fn ran(&self) -> bool {
         matches!(self.detail, Detail::Ran(_))
     }
@@ -358,7 +314,7 @@ impl Outcome {
         Self::of(step, failure.into())
     }
 
-    /// The outcome of a step that was never begun, and why.
+    /// The outcome of a step that was not started, and why.
     pub fn not_run(step: &Step, why: &str) -> Self {
         let what = match &step.asks {
             Asks::Operation(Operation::Run(run)) => {
@@ -378,8 +334,8 @@ impl Outcome {
         Self::of(step, Failure::new(FailureKind::NotRun, reason).into())
     }
 
-    /// The outcomes of steps that are more than `limit`: one for each operation of a message, which has
-    /// an event each, or one for all blocks, of which there may be millions.
+    /// The outcomes of the steps beyond `limit`: one for each operation of a message, as each has an event, or one for
+    /// all blocks, of which there may be millions.
     pub fn not_run_from(left: &[Step], limit: usize) -> Vec<Self> {
         let Some(first) = left.first() else { return Vec::new() };
         let beyond_limit = |step: &Step| match &step.asks {
@@ -402,7 +358,7 @@ impl Outcome {
         vec![Self { kind, line, detail, warnings, asked: None, at: None }]
     }
 
-    /// The same with at most `limit` characters of each stream that a command wrote.
+    /// Shortens each stream of a command to `limit` characters.
     #[must_use]
     pub fn within(&self, limit: usize) -> Self {
         let mut outcome = self.clone();
@@ -412,22 +368,22 @@ impl Outcome {
         outcome
     }
 
-    /// Whether it is a command of which nobody knows how it ended.
+    /// Whether it is a command whose end is unknown.
     pub fn is_lost(&self) -> bool {
         matches!(&self.detail, Detail::Ran(execution) if execution.ending == Ending::Lost)
     }
 
-    /// Whether the reply could not be read from there on.
+    /// Whether the reply could not be read from here on.
     pub fn is_cut_off(&self) -> bool {
         matches!(&self.detail, Detail::Failed(failure) if failure.kind == FailureKind::CutOff)
     }
 
-    /// Whether it is an operation that did not succeed. A `[DONE]` without effect is none.
+    /// Whether it failed. A `[DONE]` without effect did not.
     pub fn failed(&self) -> bool {
         !self.success() && !matches!(self.detail, Detail::Ineffective { .. })
     }
 
-    /// Whether it did what was asked. A command succeeds with exit code 0.
+    /// Whether it succeeded: for a command, exit code 0.
     pub fn success(&self) -> bool {
         match &self.detail {
             Detail::Failed(_) | Detail::Ineffective { .. } => false,
@@ -438,14 +394,13 @@ impl Outcome {
 }
 
 impl Failure {
-    /// A failure of that sort.
+    /// A failure of this kind.
     pub fn new(kind: FailureKind, reason: impl Into<String>) -> Self {
         let (suggestion, excerpt, of, fresh) = (None, Excerpt::default(), None, None);
         Self { kind, mistake: None, reason: reason.into(), suggestion, excerpt, of, fresh }
     }
 
-    /// The same failure with a suggestion after its reason. An event, which may have other words for the
-    /// reason, finds it by itself.
+    /// Adds a suggestion, also to the reason. An event may replace the reason, and has the suggestion of its own.
     #[must_use]
     pub fn suggesting(mut self, suggestion: String) -> Self {
         self.reason.push_str(&format!(": {suggestion}"));
@@ -453,7 +408,7 @@ impl Failure {
         self
     }
 
-    /// The same failure, as a mistake of that sort.
+    /// Adds the kind of mistake.
     #[must_use]
     pub fn as_a(self, mistake: Mistake) -> Self {
         Self { mistake: Some(mistake), ..self }
@@ -464,7 +419,7 @@ impl Failure {
         Self::new(FailureKind::Rejected, reason)
     }
 
-    /// Not possible as things stand.
+    /// Not possible.
     pub fn execution(reason: impl Into<String>) -> Self {
         Self::new(FailureKind::Execution, reason)
     }

@@ -1,16 +1,16 @@
-//! What a command wrote, bounded.
+//! The output of a command, shortened to its beginning and its end.
 
 use serde::{Deserialize, Serialize};
 
 use crate::text::count;
 
-/// What a command wrote.
+/// The output of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Output {
-    /// Both streams in the order written.
+    /// Both streams, in the order written.
     Together(Capture),
-    /// Each by itself.
+    /// Each stream on its own.
     #[serde(rename_all = "camelCase")]
     Apart {
         /// Standard output.
@@ -27,7 +27,7 @@ impl Default for Output {
 }
 
 impl Output {
-    /// What was written, one stream after the other where they were kept apart.
+    /// Its streams.
     pub fn captures(&self) -> Vec<&Capture> {
         match self {
             Self::Together(capture) => vec![capture],
@@ -35,7 +35,7 @@ impl Output {
         }
     }
 
-    /// At most `limit` characters of each stream.
+    /// Shortens each stream to `limit` characters.
     #[must_use]
     pub fn within(&self, limit: usize) -> Self {
         match self {
@@ -47,21 +47,20 @@ impl Output {
     }
 }
 
-/// Output of a command, bounded: its beginning and its end.
+/// A stream of output, shortened to its beginning and its end.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Capture {
-    /// The first characters, or all of them.
+    /// The first characters, or all.
     pub head: String,
     /// How many characters were left out between `head` and `tail`.
     pub left_out: u64,
-    /// The last characters; empty where nothing was left out.
+    /// The last characters; empty if nothing was left out.
     pub tail: String,
-    /// What followed `head`, at most [`Self::MARGIN`] bytes. It helps to recognise a secret that was cut, and is
-    /// never shown.
+    /// What followed `head`, at most [`Self::MARGIN`] bytes. It is never shown, but helps to recognise a cut secret.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub after_head: String,
-    /// What preceded `tail`, likewise.
+    /// What preceded `tail`, also never shown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub before_tail: String,
 }
@@ -81,17 +80,17 @@ impl Capture {
         Self { head, left_out, tail, after_head, before_tail }
     }
 
-    /// Removes what lies beyond the cut: what followed the head, and what preceded the tail.
+    /// Removes what followed the head and what preceded the tail.
     pub fn take_margins(&mut self) -> (String, String) {
         (std::mem::take(&mut self.after_head), std::mem::take(&mut self.before_tail))
     }
 
-    /// What was written, with a line between head and tail that counts what was left out.
+    /// Head and tail, with a line between them that counts what was left out.
     pub fn to_text(&self) -> String {
         self.text_of(&self.head, &self.tail)
     }
 
-    /// The same made of other words for head and tail.
+    /// The same with another head and tail.
     pub(super) fn text_of(&self, head: &str, tail: &str) -> String {
         let mut text = head.to_owned();
         if self.left_out > 0 {
@@ -104,7 +103,7 @@ impl Capture {
         text + tail
     }
 
-    /// At most `limit` characters of it, half of them from its beginning.
+    /// Shortens it to `limit` characters, half of them from its beginning.
     #[must_use]
     pub fn within(&self, limit: usize) -> Self {
         let (head, tail) = (self.head.chars().count(), self.tail.chars().count());
@@ -112,7 +111,7 @@ impl Capture {
             let Self { head, left_out, tail, after_head, before_tail } = self;
             return Self::cut(head, after_head, *left_out, before_tail, tail);
         }
-        // Where head or tail is shorter than its half, the other has its room.
+        // If head or tail is shorter than its half, the other may be longer.
         let first = match self.left_out {
             0 => limit.div_ceil(2),
             _ => limit.div_ceil(2).max(limit.saturating_sub(tail)).min(head),
@@ -134,7 +133,7 @@ impl Capture {
     }
 }
 
-/// Where the character with this number begins, or the end.
+/// The offset of the character with this number, or the end.
 fn char_offset(text: &str, number: usize) -> usize {
     text.char_indices().nth(number).map_or(text.len(), |(at, _)| at)
 }

@@ -1,5 +1,5 @@
-//! A path inside the workspace, safe by construction: no value of [`RelPath`] can name anything
-//! above the folder that it is joined to. (Symlinks are the business of `workspace`.)
+//! Paths inside the workspace. No [`RelPath`] can lead out of the folder that it is joined to; symbolic links are the
+//! business of `workspace`.
 
 use std::fmt;
 
@@ -17,26 +17,25 @@ const PATH_LIMIT: usize = 4095;
 #[serde(try_from = "String", into = "String")]
 pub struct RelPath(String);
 
-/// Why a text is no path inside the workspace.
+/// Why a text is not a path inside the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathFault {
-    /// Absolute, on a drive, or led out by `..`: the specification's own words.
+    /// It is absolute, on a drive, or leads out by `..`. The words are the specification's.
     #[error("Path is outside workspace: '{}'", visible_line(.0))]
     Outside(String),
-    /// Names no file: empty, `.`, or ends in a separator.
+    /// It is empty or `.`, or ends in a separator.
     #[error("Path names no file: '{}'", visible_line(.0))]
     NoFile(String),
-    /// Holds a character that no file name should: control, invisible or text-reordering.
+    /// It has a control character, or one that is invisible or reorders text.
     #[error("Path holds the character U+{:04X}: '{}'", u32::from(*.0), shown(*.0, .1))]
     Character(char, String),
-    /// Longer than any file system takes.
+    /// It is longer than any file system allows.
     #[error("Path is too long: at most {COMPONENT_LIMIT} bytes a name and {PATH_LIMIT} in all")]
     TooLong,
 }
 
 impl RelPath {
-    /// Reads a path as a reply gives it. `..` is resolved lexically and may not lead out; a
-    /// backslash is a separator. What comes out is normal: `./a//b/../c` is `a/c`.
+    /// Parses and normalises a path: `./a//b/../c` is `a/c`. A backslash is a separator, too.
     ///
     /// # Examples
     /// ```
@@ -60,9 +59,6 @@ impl RelPath {
                     parts.pop().ok_or_else(|| PathFault::Outside(text.to_owned()))?;
                 }
                 part if part.len() > COMPONENT_LIMIT => return Err(PathFault::TooLong),
-                part if cfg!(windows) && is_device(part) => {
-                    return Err(PathFault::NoFile(text.to_owned()));
-                }
                 part => parts.push(part),
             }
         }
@@ -71,7 +67,7 @@ impl RelPath {
             return Err(PathFault::NoFile(text.to_owned()));
         }
         let path = parts.join("/");
-        // `./c:x` too: what comes out must be a path when it is read again.
+        // `./c:x`, too, as the result must be a path when it is parsed again.
         if is_on_drive(&path) {
             return Err(PathFault::Outside(text.to_owned()));
         }
@@ -124,7 +120,7 @@ fn is_on_drive(path: &str) -> bool {
     matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic())
 }
 
-/// A path without a character that cannot be seen.
+/// A path in which a character that cannot be seen is named.
 fn shown(c: char, path: &str) -> String {
     let named = if is_hazard(c) || c.is_control() {
         c.to_string()
@@ -136,19 +132,6 @@ fn shown(c: char, path: &str) -> String {
 
 fn is_forbidden(c: char) -> bool {
     c.is_control() || is_hazard(c) || matches!(c, '\u{200c}' | '\u{200d}')
-}
-
-/// The names that Windows gives to devices in every folder.
-fn is_device(part: &str) -> bool {
-    let stem = part.split('.').next().unwrap_or_default().trim_end().to_ascii_uppercase();
-    match stem.as_str() {
-        "CON" | "PRN" | "AUX" | "NUL" => true,
-        _ => {
-            (stem.starts_with("COM") || stem.starts_with("LPT"))
-                && stem.len() == 4
-                && stem.as_bytes()[3].is_ascii_digit()
-        }
-    }
 }
 
 #[cfg(test)]

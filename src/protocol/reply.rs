@@ -1,52 +1,52 @@
-//! A reply, whatever its dialect: which one it is in, and what it asks for.
+//! Reads a reply: which dialect it is in, and what it asks for.
 //!
-//! A reply is in one dialect. It is in tags where any block of it is in order, else in operations
-//! where it holds a message. What stands within a block is that block's, and what begins and has no
-//! known end takes all that follows with it, so that no content is ever carried out: a message in a
-//! file's body is none, and no tag counts behind a message that is broken.
+//! A reply is in one dialect: in tags if any of its blocks is well-formed, otherwise in operations if it contains a
+//! message. What is inside a block belongs to the block, and what begins without a known end takes all that follows with
+//! it. So content is never executed: a message in a file's body does not count, nor does a tag behind a broken message.
 
 use std::borrow::Cow;
+use std::cell::{Cell, OnceCell};
+use std::path::Path;
 
 use memchr::{memchr_iter, memmem};
 
 use super::operations::{self, Encoding, Received, Refused};
 use super::tags::{self, Blocks};
 use super::{
-    Asked, Asks, Dialect, Kind, Mistake, Operation, Reading, Step, Streams, Warning, WarningSort,
+    Asked, Asks, Dialect, Kind, Mistake, Operation, Reading, Step, Streams, Warning, WarningKind,
     returns,
 };
 
-/// A reply, read.
+/// What a reply asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// What it asks for, in order; what cannot be understood is a step too, so there is always one.
+    /// Its steps, in order. What cannot be understood is a step, too, so there is always one.
     pub steps: Vec<Step>,
-    /// Whether it ends within a block or a message: it may have been cut off, or not be complete
-    /// yet.
+    /// Whether it ends inside a block or a message: it may have been cut off, or be incomplete.
     pub unclosed: bool,
-    /// Which dialect it is in; None where it holds nothing of either.
+    /// Its dialect, or None if it has nothing of either.
     pub dialect: Option<Dialect>,
-    /// Which outbox it says it answers (protocol 1.1, `[REPLY …]`).
+    /// The outbox that it answers, as it says (protocol 1.1, `[REPLY …]`).
     pub answers: Option<Address>,
 }
 
-/// Which outbox a reply says it answers.
+/// The outbox that a reply answers, as it says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     /// The session's id, as it was sent.
     pub session: String,
     /// The number of the outbox.
     pub sequence: u32,
-    /// What only somebody knows who has seen that outbox.
+    /// The key of that outbox.
     pub key: Option<String>,
 }
 
-/// What is told in sessions of operations where a reply holds nothing of either dialect.
+/// The error for a reply with nothing of either dialect, in a session of operations.
 const NO_MESSAGE: &str = r#"The reply holds no operations message, so nothing was done. Correct form, as one JSON object: {"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "ls"}]}; to end the session: {"protocolVersion": "1.0", "operations": [{"type": "message", "id": "done", "content": "a summary"}]}"#;
 
-/// Reads a reply of a session whose dialect is `dialect`. It is understood in either (tag protocol,
-/// "Inbox Format"; agent-spaces-protocol, "Operations Message"); the session's decides how results
-/// are kept: when files are read, whether streams are kept apart, and what events will repeat.
+/// Reads a reply, in whichever dialect it is (tag protocol, "Inbox Format"; agent-spaces-protocol, "Operations
+/// Message"). `dialect` is the session's, which decides how results are kept: when files are read, whether streams are
+/// separate, and what events repeat.
 ///
 /// # Examples
 /// ```
@@ -64,27 +64,22 @@ pub fn read(text: &str, dialect: Dialect) -> Reply {
     read_as(text, dialect, true)
 }
 
-/// Reads what is to be run once, outside any session, in either dialect: a `message` with the id
-/// [`DONE`](operations::DONE) is one like others. A message without operations has no steps.
+/// Reads commands that are run once, outside any session: the `message` with the id [`DONE`](operations::DONE) has no
+/// special meaning. A message without operations has no steps.
 pub fn read_run(text: &str) -> Reply {
     read_as(text, Dialect::Operations, false)
 }
 
-/// Whether a reply may not be complete yet: it ends within a block, or within something that began
-/// as a message may.
+/// Whether a reply may be incomplete: it ends inside a block, or inside what may be a message.
 pub fn ends_early(text: &str) -> bool {
     ends_within(text, &tags::blocks(text))
 }
 
-/// The same of a text with these blocks.
-pub(super) fn ends_within(text: &str, blocks: &Blocks) -> bool {
-    if blocks.unclosed {
-        return true;
-    }
-    match outside(text, blocks) {
+fn ends_within(text: &str, blocks: &Blocks) -> bool {
+    match outside(&returns::with_line_feeds(text), blocks) {
+        _ if blocks.unclosed => true,
         _ if blocks.steps.is_empty() => operations::ends_early(text),
-        Some(outside) => operations::ends_early(&outside),
-        None => false,
+        outside => outside.is_some_and(|outside| operations::ends_early(&outside)),
     }
 }
 
@@ -92,15 +87,16 @@ fn read_as(text: &str, dialect: Dialect, ends: bool) -> Reply {
     read_blocks(text, tags::blocks(text), dialect, ends)
 }
 
-/// Reads a text with these blocks; `ends`: as a reply that can end its session.
-pub(super) fn read_blocks(text: &str, mut blocks: Blocks, dialect: Dialect, ends: bool) -> Reply {
-    let found = outside(text, &blocks).and_then(|outside| operations::find(&outside));
+/// Reads a text with these blocks. `ends` says whether the reply can end its session.
+fn read_blocks(text: &str, mut blocks: Blocks, dialect: Dialect, ends: bool) -> Reply {
+    let text = returns::with_line_feeds(text);
+    let found = outside(&text, &blocks).and_then(|outside| operations::find(&outside));
     let is_message = matches!(found, Some(Ok(_)));
     let (mut steps, unclosed, is_in) = match found {
         Some(found) if is_in_operations(&found, &blocks) => {
             let unclosed = found.as_ref().is_err_and(|refused| refused.unclosed);
             let mut steps = operations::steps(found, ends);
-            use WarningSort::{TagsInElement, TagsInThoughts};
+            use WarningKind::{TagsInElement, TagsInThoughts};
             blocks.notes.retain(|note| matches!(note.sort, TagsInThoughts | TagsInElement));
             steps.iter_mut().take(1).for_each(|first| first.warnings.append(&mut blocks.notes));
             if let (Some(block), Some(last)) = (blocks.steps.first(), steps.last_mut()) {
@@ -108,7 +104,7 @@ pub(super) fn read_blocks(text: &str, mut blocks: Blocks, dialect: Dialect, ends
                     "the tags from line {} on were ignored: a reply holds either an operations message or tags",
                     block.line
                 );
-                last.warnings.push(Warning::new(WarningSort::OtherDialect, told));
+                last.warnings.push(Warning::new(WarningKind::OtherDialect, told));
             }
             (steps, unclosed, Some(Dialect::Operations))
         }
@@ -118,7 +114,7 @@ pub(super) fn read_blocks(text: &str, mut blocks: Blocks, dialect: Dialect, ends
                     "the operations message on line {} was not carried out: a reply holds either tags or an operations message",
                     line_of(found)
                 );
-                last.warnings.push(Warning::new(WarningSort::OtherDialect, told));
+                last.warnings.push(Warning::new(WarningKind::OtherDialect, told));
             }
             let is_in = (!blocks.steps.is_empty()).then_some(Dialect::Tags);
             (blocks.steps, blocks.unclosed, is_in)
@@ -141,7 +137,7 @@ pub(super) fn read_blocks(text: &str, mut blocks: Blocks, dialect: Dialect, ends
 /// Whether a message counts beside these blocks.
 fn is_in_operations(found: &Result<Received, Refused>, blocks: &Blocks) -> bool {
     let Some(first) = blocks.steps.first() else { return true };
-    let in_order = |step: &Step| matches!(step.asks, Asks::Operation(_));
+    let in_order = |step: &Step| step.ends || matches!(step.asks, Asks::Operation(_));
     if blocks.steps.iter().any(in_order) {
         // Where the message ends is not known if it is broken: the blocks may be content of it.
         return found.is_err() && line_of(found) < first.line;
@@ -156,25 +152,19 @@ fn line_of(found: &Result<Received, Refused>) -> usize {
     }
 }
 
-/// What stands outside of blocks, on the lines that it stands on; None where that is no message at
-/// a glance. Opening tags stay: a message that holds one is none.
+/// What is outside of blocks, each line where it was. None if that cannot contain a message. Opening tags stay, as a
+/// message that contains one is none.
 fn outside<'a>(text: &'a str, blocks: &Blocks) -> Option<Cow<'a, str>> {
-    match returns::with_line_feeds(text) {
-        Cow::Borrowed(text) => outside_in(text, blocks),
-        Cow::Owned(text) => outside_in(&text, blocks).map(|outside| outside.into_owned().into()),
-    }
-}
-
-fn outside_in<'a>(text: &'a str, blocks: &Blocks) -> Option<Cow<'a, str>> {
     const BYTE_ORDER_MARK: char = '\u{feff}';
-    const KEY: &[u8] = b"operations"; // Without it nothing is a message or meant as one.
+    const KEY: &[u8] = b"operations"; // Every message has it.
+    let has_key = |piece: &str| memmem::find(piece.as_bytes(), KEY).is_some();
     if blocks.bodies.is_empty() {
-        return memmem::find(text.as_bytes(), KEY).map(|_| Cow::Borrowed(text));
+        return has_key(text).then_some(Cow::Borrowed(text));
     }
     let ends = std::iter::once(0).chain(blocks.bodies.iter().map(|body| body.end));
     let begins = blocks.bodies.iter().map(|body| body.start).chain([text.len()]);
     let mut pieces = ends.zip(begins).map(|(from, to)| &text[from..to]);
-    if !pieces.clone().any(|piece| memmem::find(piece.as_bytes(), KEY).is_some()) {
+    if !pieces.clone().any(has_key) {
         return None;
     }
     let mut outside = String::with_capacity(text.len());
@@ -217,7 +207,7 @@ fn keep(step: &mut Step, dialect: Dialect) {
                 Asks::Operation(Operation::Read { reading, .. }) => {
                     if *reading == Reading::Now(Encoding::Base64) {
                         let told = "the encoding base64 was ignored: files are shown as text here; for others use a command, as in base64 FILE";
-                        step.warnings.push(Warning::new(WarningSort::EncodingIgnored, told));
+                        step.warnings.push(Warning::new(WarningKind::EncodingIgnored, told));
                     }
                     if matches!(reading, Reading::Now(_)) {
                         *reading = Reading::default();
@@ -232,170 +222,74 @@ fn keep(step: &mut Step, dialect: Dialect) {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::protocol::{FailureKind, Invalid, Outcome};
+thread_local! {
+    static PARSED: Cell<usize> = const { Cell::new(0) };
+}
 
-    const LS: &str =
-        r#"{"protocolVersion": "1.0", "operations": [{"type": "shell", "command": "ls"}]}"#;
-    const RUN: &str = "[RUN_COMMAND]\nmake\n[/RUN_COMMAND]\n";
-    const BOTH: [Dialect; 2] = [Dialect::Tags, Dialect::Operations];
+/// How often this thread has parsed a [`ParsedReply`], which reads every byte of it.
+pub fn parsed() -> usize {
+    PARSED.get()
+}
 
-    /// The kinds that are asked for; what cannot be is `!`.
-    fn kinds(reply: &Reply) -> Vec<String> {
-        let shown = |step: &Step| match &step.asks {
-            Asks::Operation(operation) => format!("{:?}", operation.kind()),
-            Asks::Invalid(invalid) => format!("!{:?}", invalid.kind),
-        };
-        reply.steps.iter().map(shown).collect()
+/// The text of a reply. It is parsed once, when its blocks are first needed.
+#[derive(Debug, Clone)]
+pub struct ParsedReply {
+    text: String,
+    blocks: OnceCell<Box<Blocks>>,
+}
+
+impl ParsedReply {
+    /// A reply of this text.
+    pub fn new(text: String) -> Self {
+        Self { text, blocks: OnceCell::new() }
     }
 
-    fn reason(step: &Step) -> &str {
-        match &step.asks {
-            Asks::Invalid(Invalid { reason, .. }) => reason,
-            Asks::Operation(operation) => panic!("{operation:?}"),
-        }
+    /// Its text.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
-    #[test]
-    fn the_session_decides_how_results_are_kept() {
-        let text = r#"{"protocolVersion": "1.0", "operations": [
-            {"type": "shell", "id": "s", "command": "ls"},
-            {"type": "readFile", "path": "./a", "encoding": "base64"}
-        ]}"#;
-        let asked = |reply: &Reply, n: usize| reply.steps[n].asked.clone().unwrap();
-        let reply = read(text, Dialect::Operations);
-        assert_eq!(asked(&reply, 0), Asked { id: Some("s".into()), about: "ls".into() });
-        assert_eq!(asked(&reply, 1), Asked { id: None, about: "./a".into() });
-        let Asks::Operation(Operation::Read { reading, .. }) = &reply.steps[1].asks else {
-            panic!()
-        };
-        assert_eq!(*reading, Reading::Now(Encoding::Base64));
-
-        let reply = read(text, Dialect::Tags);
-        assert!(reply.steps.iter().all(|step| step.asked.is_none()));
-        let Asks::Operation(Operation::Run(run)) = &reply.steps[0].asks else { panic!() };
-        assert_eq!(run.streams, Streams::Together);
-        let Asks::Operation(Operation::Read { reading, .. }) = &reply.steps[1].asks else {
-            panic!()
-        };
-        assert_eq!(*reading, Reading::default());
-        assert!(reply.steps[1].warnings[0].contains("base64 was ignored"));
-
-        let tags = "[READ_FILE path=\"a\"]\n[RUN_COMMAND]\nls\n[/RUN_COMMAND]\n[DONE]\n[/DONE]\n[READ_FILE path=\"../x\"]\n[READ_FILE]\n";
-        let reply = read(tags, Dialect::Operations);
-        let about: Vec<String> = (0..5).map(|n| asked(&reply, n).about).collect();
-        assert_eq!(about, ["a", "ls", "", "../x", ""]);
-        let Asks::Operation(Operation::Read { reading, .. }) = &reply.steps[0].asks else {
-            panic!()
-        };
-        assert_eq!(*reading, Reading::Now(Encoding::Utf8));
-        assert_eq!(read(tags, Dialect::Tags), tags::parse(tags));
+    /// Its text, moved out.
+    pub fn into_text(self) -> String {
+        self.text
     }
 
-    #[test]
-    fn tags_that_are_in_order_come_first_and_the_message_is_told_of() {
-        for dialect in BOTH {
-            let reply = read(&format!("{LS}\n{RUN}{RUN}"), dialect);
-            assert_eq!(kinds(&reply), ["Run", "Run"]);
-            assert!(reply.steps[0].warnings.is_empty());
-            let told = "the operations message on line 1 was not carried out: a reply holds either tags or an operations message";
-            assert_eq!(reply.steps[1].warnings, [Warning::new(WarningSort::OtherDialect, told)]);
-            let reply =
-                read(&format!("{RUN}{LS}\n{{\"protocolVersion\": 1, \"operations\": "), dialect);
-            assert_eq!(kinds(&reply), ["Run"]);
-            assert!(reply.steps[0].warnings[0].contains("on line 4"), "{reply:?}");
-        }
+    /// The outbox that it answers, as it says.
+    pub fn answers(&self) -> Option<&Address> {
+        // Without the attribute's name no line says so.
+        let holds = |word: &[u8]| memmem::find(self.text.as_bytes(), word).is_some();
+        if holds(b"session") || holds(b"SESSION") { self.blocks().answers.as_ref() } else { None }
     }
 
-    #[test]
-    fn a_message_counts_beside_tags_that_are_not_in_order() {
-        for dialect in BOTH {
-            let reply = read(&format!("[READ_FILE]\n{LS}"), dialect);
-            assert_eq!(kinds(&reply), ["Run"]);
-            assert!(reply.steps[0].warnings[0].starts_with("the tags from line 1 on were ignored"));
-        }
+    /// Whether it may be incomplete, see [`ends_early`].
+    pub fn ends_early(&self) -> bool {
+        ends_within(&self.text, self.blocks())
     }
 
-    #[test]
-    fn content_is_never_carried_out() {
-        for dialect in BOTH {
-            // A message in a file's body, also where the body never ends.
-            let block = format!("[CREATE_FILE path=\"a\"]\n{LS}\n[/CREATE_FILE]\n");
-            let reply = read(&block, dialect);
-            assert_eq!(kinds(&reply), ["Create"]);
-            assert!(reply.steps[0].warnings.is_empty());
-            let reply = read(block.trim_end_matches("[/CREATE_FILE]\n"), dialect);
-            assert!(reply.unclosed);
-            assert_eq!(kinds(&reply), ["!Create"]);
-            // Tags in a file's content, where its line breaks were not escaped.
-            let broken =
-                r#"{"protocolVersion": "1.0", "operations": [{"type": "createFile", "content": ""#;
-            let reply = read(&format!("{broken}x\n{RUN}\"}}]}}"), dialect);
-            assert_eq!(kinds(&reply), ["!Reply"]);
-            assert!(reason(&reply.steps[0]).contains("line break"), "{reply:?}");
-            // Tags where JSON should be.
-            let reply = read(&format!("{broken}\"}},\n{RUN}]}}"), dialect);
-            assert_eq!(kinds(&reply), ["!Reply"]);
-        }
+    /// Reads it, as [`read`] does.
+    pub fn read(&mut self, dialect: Dialect) -> Reply {
+        self.blocks();
+        let blocks = self.blocks.take().map_or_else(|| tags::blocks(&self.text), |parsed| *parsed);
+        read_blocks(&self.text, blocks, dialect, true)
     }
 
-    #[test]
-    fn what_is_refused_as_a_whole_is_one_step_and_may_be_unclosed() {
-        for dialect in BOTH {
-            let reply = read(&LS.replace("1.0", "2.0"), dialect);
-            assert_eq!(kinds(&reply), ["!Reply"]);
-            let told = reason(&reply.steps[0]);
-            assert!(told.starts_with("Nothing was carried out. $.protocolVersion: "), "{told}");
-            assert!(!reply.unclosed && reply.steps[0].asked.is_none());
-            let reply = read(&format!("So:\n{}", LS.replace("[{", "[\n{,")), dialect);
-            let told = reason(&reply.steps[0]);
-            assert!(told.starts_with("Nothing was carried out. $: it cannot be read"), "{told}");
-            assert_eq!((told.matches("ine ").count(), reply.steps[0].line), (1, 2), "{told}");
-            assert!(read(&LS[..LS.len() - 1], dialect).unclosed);
-            let twice = read(&format!("{LS}\n{LS}"), dialect);
-            assert!(reason(&twice.steps[0]).contains("on lines 1 and 2"));
-        }
+    /// Reads it. In tags, an absolute path in the workspace, whose real path is given, is used as the relative path.
+    pub fn read_in(&mut self, dialect: Dialect, workspace: Option<&Path>) -> Reply {
+        let names = |path: &&str| memmem::find(self.text.as_bytes(), path.as_bytes()).is_some();
+        let workspace = workspace.and_then(Path::to_str).filter(names);
+        let Some(workspace) = workspace else { return self.read(dialect) };
+        // The blocks that were parsed before do not know it.
+        PARSED.set(PARSED.get() + 1);
+        read_blocks(&self.text, tags::blocks_in(&self.text, Some(workspace)), dialect, true)
     }
 
-    #[test]
-    fn a_reply_of_nothing_is_shown_the_form_of_its_session() {
-        for text in ["", "Done!", "{}", "[{\"type\": \"shell\", \"command\": \"ls\"}]"] {
-            let reply = read(text, Dialect::Operations);
-            let told = reason(&reply.steps[0]);
-            assert!(told.contains("{\"protocolVersion\": \"1.0\", ") && !told.contains("[DONE]"));
-            assert_eq!(read(text, Dialect::Tags), tags::parse(text));
-        }
-        // The form that is shown is right.
-        let (_, form) = NO_MESSAGE.split_once("object: ").unwrap();
-        let (form, done) = form.split_once("; to end the session: ").unwrap();
-        assert_eq!(kinds(&read(form, Dialect::Operations)), ["Run"]);
-        assert_eq!(kinds(&read(done, Dialect::Operations)), ["Done"]);
-    }
-
-    #[test]
-    fn a_run_knows_no_end_of_a_session() {
-        let done = r#"{"protocolVersion": "1.0", "operations": [{"type": "message", "id": "done", "content": "x"}]}"#;
-        assert_eq!(kinds(&read_run(done)), ["Message"]);
-        assert_eq!(kinds(&read(done, Dialect::Tags)), ["Done"]);
-        let empty = r#"{"protocolVersion": "1.0", "operations": []}"#;
-        assert!(read_run(empty).steps.is_empty());
-        assert!(!reason(&read_run("Hello").steps[0]).contains("session"));
-        let step = &read(empty, Dialect::Operations).steps[0];
-        assert!(reason(step).contains("has no operations") && step.asked.is_some());
-    }
-
-    #[test]
-    fn faults_stand_on_one_line_among_tags() {
-        let text = LS.replace("\"command\"", "\"timeout\": 1, \"cmd\"");
-        let told = |dialect| reason(&read(&text, dialect).steps[0]).to_owned();
-        assert_eq!(told(Dialect::Operations).lines().count(), 2);
-        assert_eq!(told(Dialect::Tags), told(Dialect::Operations).replace('\n', "; "));
-        let step = &read(&text, Dialect::Tags).steps[0];
-        let Asks::Invalid(invalid) = &step.asks else { panic!() };
-        let outcome = Outcome::invalid(step, invalid);
-        let crate::protocol::Detail::Failed(failure) = outcome.detail else { panic!() };
-        assert_eq!(failure.kind, FailureKind::Invalid);
+    fn blocks(&self) -> &Blocks {
+        self.blocks.get_or_init(|| {
+            PARSED.set(PARSED.get() + 1);
+            Box::new(tags::blocks(&self.text))
+        })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,50 +1,38 @@
-//! Carriage returns: a reply that ends its lines with nothing else is read as lines, and a command is not
-//! taken where a terminal would show another line than the one that runs. Pure.
+//! Carriage returns. They are line ends in a reply that has no others, and an error in a command where a terminal would
+//! show another line than the one that runs. Pure.
 
 use std::borrow::Cow;
 
 use memchr::memchr;
 
-/// A reply whose lines end in carriage returns alone, with line feeds in their place: each byte stays
-/// where it is.
+/// A reply with line feeds in place of its carriage returns if its lines end in those alone. Offsets stay the same.
 pub(super) fn with_line_feeds(text: &str) -> Cow<'_, str> {
     let holds = |byte| memchr(byte, text.as_bytes()).is_some();
     if holds(b'\n') || !holds(b'\r') { text.into() } else { text.replace('\r', "\n").into() }
 }
 
-/// A command without the carriage returns that all of its lines end in; None where it holds none.
+/// Removes the carriage returns of a command whose lines all end in one. None if it has none.
 ///
 /// # Errors
-/// The number of the first line, from 1, that a terminal shows otherwise: it holds one elsewhere, or
-/// ends in one where others do not.
+/// The number of the first line, from 1, that has a carriage return elsewhere, or at its end though other lines have
+/// none.
 pub(super) fn without(command: &str) -> Result<Option<String>, usize> {
     if memchr(b'\r', command.as_bytes()).is_none() {
         return Ok(None);
     }
-    let mut plain = String::with_capacity(command.len());
-    let (mut ends, mut bare) = (None, false);
-    for (n, line) in (1..).zip(command.split_inclusive('\n')) {
-        let (text, end) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));
-        let inner = text.strip_suffix('\r');
-        if inner.unwrap_or(text).contains('\r') {
-            return Err(n);
-        }
-        if inner.is_some() {
-            ends = ends.or(Some(n));
-        } else {
-            // The last line may have no end.
-            bare |= !end.is_empty();
-        }
-        plain.push_str(inner.unwrap_or(text));
-        plain.push_str(end);
-    }
-    match ends {
-        Some(line) if bare => Err(line),
-        _ => Ok(Some(plain)),
+    let inner = |line: &str| line.trim_end_matches('\n').strip_suffix('\r').map(str::len);
+    let is_wrong = |line: &str| line[..inner(line).unwrap_or(line.len())].contains('\r');
+    let lines = || command.split_inclusive('\n');
+    // The last line may have no end.
+    let is_plain = |line: &str| line.ends_with('\n') && inner(line).is_none();
+    let ends = lines().position(|line| inner(line).is_some());
+    match lines().position(is_wrong).or(ends.filter(|_| lines().any(is_plain))) {
+        Some(line) => Err(line + 1),
+        None => Ok(Some(command.replace('\r', ""))),
     }
 }
 
-/// Why a command is not taken of which that line, as it is named, holds one.
+/// Why a command is rejected if the line of this name has a carriage return.
 pub(super) fn told(line: &str) -> String {
     format!(
         "{line} holds a carriage return (U+000D), so a terminal shows another command than the one that would run: send it without (where it is meant, printf '\\r' writes one)"

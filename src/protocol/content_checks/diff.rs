@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 
+use memchr::memmem;
+
 use crate::protocol::mistake::{Problem, brief};
-use crate::protocol::{Mistake, Warning, WarningSort};
+use crate::protocol::{Mistake, Warning, WarningKind};
 
 /// A warning about a text that is kept, or why it is refused.
 pub(in crate::protocol) type Checked = Result<Option<Warning>, Problem>;
@@ -18,7 +20,8 @@ pub(in crate::protocol) fn check_content(text: &str, of: &str, is_part: bool) ->
 
 /// Checks code that replaces `old`.
 pub(in crate::protocol) fn check_replacement(old: &str, new: &str, of: &str) -> Checked {
-    if all_signed(old).is_some() {
+    let replaced = Signs::of(old);
+    if replaced.are_of_diff() {
         return Ok(None);
     }
     refuse_diff(new, of)?;
@@ -32,7 +35,7 @@ pub(in crate::protocol) fn check_replacement(old: &str, new: &str, of: &str) -> 
         );
         return Err(Problem::new(Mistake::Diff, phrase));
     }
-    check_signs(new, of, |_, _| added(old).0 == 0)
+    check_signs(new, of, |_, _| replaced.added == 0)
 }
 
 /// Refuses a text that is a diff.
@@ -64,31 +67,23 @@ pub(in crate::protocol) fn check_signs(
     of: &str,
     is_told: impl Fn(usize, usize) -> bool,
 ) -> Checked {
-    let (added, lines) = added(text);
-    let text = match all_signed(text) {
-        Some(Signs::WithContext) => {
-            let phrase = format!(
-                "each line of {of} begins with -, + or a blank, as in a diff: send the lines as they are to be, without signs before them (or write them with a command, if the file is to contain lines like these)"
-            );
-            return Err(Problem::new(Mistake::Diff, phrase));
-        }
-        Some(Signs::Only) => format!(
-            "each line of {of} begins with + or -, as in a diff; the signs were kept as content"
-        ),
-        None if added == 0 || !is_told(added, lines) => return Ok(None),
-        None => {
-            let which = match added {
-                _ if added == lines => "each line".to_owned(),
-                1 => "a line".to_owned(),
-                _ => format!("{added} lines"),
-            };
-            let verb = if added == lines || added == 1 { "begins" } else { "begin" };
-            format!(
-                "{which} of {of} {verb} with +, as in a diff; the signs were kept as content: send the lines without them if the file has none"
-            )
-        }
-    };
-    Ok(Some(Warning::new(WarningSort::SignsKept, text)))
+    let signs = Signs::of(text);
+    let are_of_diff = signs.are_of_diff();
+    if are_of_diff && signs.context > 0 {
+        let phrase = format!(
+            "each line of {of} begins with -, + or a blank, as in a diff: send the lines as they are to be, without signs before them (or write them with a command, if the file is to contain lines like these)"
+        );
+        return Err(Problem::new(Mistake::Diff, phrase));
+    }
+    if !are_of_diff && (signs.added == 0 || !is_told(signs.added, signs.lines)) {
+        return Ok(None);
+    }
+    let (which, count) = if are_of_diff { ("+ or -", signs.lines) } else { ("+", signs.added) };
+    let text = format!(
+        "{of} has lines that begin with {which} ({count} of {}), as in a diff; the signs were kept as content: send the lines without them if the file has none",
+        signs.lines
+    );
+    Ok(Some(Warning::new(WarningKind::SignsKept, text)))
 }
 
 /// Whether a text is a diff from its beginning.
@@ -115,7 +110,7 @@ fn is_hunk(line: &str) -> bool {
 /// Whether a text contains the markers of a merge conflict, in their order.
 fn has_conflict(text: &str) -> bool {
     const MARKERS: [&str; 3] = ["<<<<<<<", "=======", ">>>>>>>"];
-    if memchr::memmem::find(text.as_bytes(), MARKERS[0].as_bytes()).is_none() {
+    if memmem::find(text.as_bytes(), MARKERS[0].as_bytes()).is_none() {
         return false;
     }
     let is = |marker: &str, line: &str| {
@@ -126,41 +121,58 @@ fn has_conflict(text: &str) -> bool {
     MARKERS.iter().all(|marker| lines.any(|line| is(marker, line)))
 }
 
-enum Signs {
-    /// There are lines with the blank that a diff has before context.
-    WithContext,
-    Only,
+/// How many lines of a text begin with the signs of a diff. Blank lines do not count.
+#[derive(Default)]
+struct Signs {
+    /// Those with a `+`, but not those that code has, `++x` and `+= x`.
+    added: usize,
+    /// All with a `+`.
+    plus: usize,
+    minus: usize,
+    /// Those with a blank, which a diff has before what is not changed.
+    context: usize,
+    lines: usize,
 }
 
-/// The signs before the lines of a text that all begin as in a diff, some with `-` and some with `+`.
-fn all_signed(text: &str) -> Option<Signs> {
-    let (mut removed, mut added, mut context) = (false, false, false);
-    for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        match line.as_bytes()[0] {
-            _ if line.starts_with("---") || line.starts_with("+++") => return None,
-            b'-' => removed = true,
-            b'+' => added = true,
-            b' ' => context = true,
-            _ => return None,
+impl Signs {
+    /// Counts nothing in a text without a `+`.
+    fn of(text: &str) -> Self {
+        let mut signs = Self::default();
+        if !has_line(text, "\n+") {
+            return signs;
         }
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            signs.lines += 1;
+            match line.as_bytes() {
+                [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => {}
+                [b'+', rest @ ..] => {
+                    signs.plus += 1;
+                    signs.added += usize::from(!matches!(rest, [b'+' | b'=', ..]));
+                }
+                [b'-', ..] => signs.minus += 1,
+                [b' ', ..] => signs.context += 1,
+                _ => {}
+            }
+        }
+        signs
     }
-    let signs = if context { Signs::WithContext } else { Signs::Only };
-    (removed && added).then_some(signs)
+
+    /// Whether all lines begin with a sign, some with `-` and some with `+`.
+    fn are_of_diff(&self) -> bool {
+        self.plus > 0 && self.minus > 0 && self.plus + self.minus + self.context == self.lines
+    }
 }
 
-/// How many lines of a text begin with a `+`, and how many are not blank.
-fn added(text: &str) -> (usize, usize) {
-    let is_added =
-        |line: &&str| line.starts_with('+') && !line.starts_with("++") && !line.starts_with("+=");
-    let filled = text.lines().filter(|line| !line.trim().is_empty());
-    filled.fold((0, 0), |(some, all), line| (some + usize::from(is_added(&line)), all + 1))
+/// Whether a line of a text begins with a sign. `sign` is that sign behind a line feed.
+fn has_line(text: &str, sign: &str) -> bool {
+    text.starts_with(&sign[1..]) || memmem::find(text.as_bytes(), sign.as_bytes()).is_some()
 }
 
 /// The first line of `new` that only a diff to `replaced` has, with its number from 1: a `-` before a line
 /// that is replaced, or one more blank before it, beside lines with a `+` or a `-`.
 pub fn diff_line<'a>(new: &'a str, replaced: &[u8]) -> Option<(usize, &'a str)> {
-    let has_added = new.lines().any(|line| line.starts_with('+'));
-    if !has_added && !new.lines().any(|line| line.starts_with('-')) {
+    let has_added = has_line(new, "\n+");
+    if !has_added && !has_line(new, "\n-") {
         return None;
     }
     let lines = replaced.split(|b| *b == b'\n').map(<[u8]>::trim_ascii_end);
@@ -169,12 +181,9 @@ pub fn diff_line<'a>(new: &'a str, replaced: &[u8]) -> Option<(usize, &'a str)> 
         return None;
     }
     let is_of_diff = |line: &str| {
-        let Some(sign) = line.chars().next().filter(|c| matches!(c, '-' | ' ')) else {
-            return false;
-        };
-        let rest = &line[1..];
+        let Some(rest) = line.strip_prefix(['-', ' ']) else { return false };
         // A bare minus before a number is code.
-        (sign == ' ' || has_added || rest.starts_with([' ', '\t']))
+        (line.starts_with(' ') || has_added || rest.starts_with([' ', '\t']))
             && rest.contains(char::is_alphanumeric)
             && lines.contains(rest.as_bytes())
             && !lines.contains(line.as_bytes())
@@ -203,6 +212,7 @@ mod tests {
         ] {
             assert_eq!(diff_line(new, old.as_bytes()).map(|found| found.0), line, "{new:?}");
         }
-        assert_eq!(added("+a\n\n+\n++b\n c\n"), (2, 4));
+        let signs = Signs::of("+a\n\n+\n++b\n c\n");
+        assert_eq!((signs.added, signs.lines), (2, 4));
     }
 }

@@ -1,23 +1,19 @@
-//! Lines that stand for lines which a text leaves out (`// ... rest unchanged ...`), and placeholders of
+//! Finds lines that stand for others which a text leaves out (`// ... rest unchanged ...`), and placeholders of
 //! secrets that were not shown (`[withheld: AWS key]`). Pure.
 //!
-//! What such lines look like, and how much a text must lose before they count, is in
-//! `data/elision.toml`.
+//! What such lines look like is in `data/elision.toml`.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::LazyLock;
 
-use memchr::{memchr_iter, memmem};
-use regex::Regex;
+use memchr::{memchr, memchr_iter, memmem, memrchr};
+use regex::{Regex, RegexSet};
 use serde::Deserialize;
 
 use super::FileKind;
 use crate::protocol::{RelPath, Replacement};
 use crate::secrets;
-
-/// No longer line stands for others.
-const LONGEST: usize = 160;
 
 /// Why a line is not written to a file that would lose something by it, as a phrase that follows the line's
 /// name. `instead` says what to do if the line stands for others.
@@ -44,19 +40,18 @@ pub fn secret_placeholder_line(content: &[u8]) -> Option<usize> {
         rest.starts_with(b"...") || rest.starts_with("…".as_bytes())
     };
     let mut found = memmem::find_iter(content, secrets::MARK.as_bytes());
-    let at = found.find(|at| !is_rule(at))?;
-    Some(memchr_iter(b'\n', &content[..at]).count() + 1)
+    found.find(|at| !is_rule(at)).map(|at| line_number(content, at))
 }
 
 /// The first line of `new` that stands for lines left out, with its number from 1, if `new` replaces
 /// `replaced` in the file at `path`, whose content is `old` and lacks that line.
 pub fn left_out<'a>(
     new: &'a str,
-    replaced: &[u8],
+    replaced: &'a [u8],
     old: &[u8],
     path: &RelPath,
 ) -> Option<(usize, &'a str)> {
-    OldLines::of(old).first_missing(new, replaced, path)
+    first_missing([(new, replaced)], old, path).map(|(_, line, text)| (line, text))
 }
 
 /// The same for several replacements: the index of the replacement, the line's number in its new text,
@@ -66,53 +61,52 @@ pub fn left_out_of_pairs<'a>(
     old: &[u8],
     path: &RelPath,
 ) -> Option<(usize, usize, &'a str)> {
-    let lines = OldLines::of(old);
-    pairs.iter().enumerate().find_map(|(n, pair)| {
-        let (line, text) = lines.first_missing(&pair.new, pair.old.as_bytes(), path)?;
-        Some((n, line, text))
-    })
+    first_missing(pairs.iter().map(|pair| (&*pair.new, pair.old.as_bytes())), old, path)
 }
 
 /// Whether a text may leave something out, whatever file it is for.
 pub fn may_leave_out(text: &str) -> bool {
-    let finds = |is_code| {
-        let file = File { is_code, is_output: false, extension: None };
-        find(text, &file, Loss::Half).next().is_some()
+    let kinds = [FileKind::Code, FileKind::Document];
+    let detectors = kinds.map(|kind| Detector::new(text, kind, None, Loss::Half));
+    candidates(text).any(|(start, line)| detectors.iter().any(|one| one.is_elision(start, line)))
+}
+
+/// The first line of several texts, each with what it replaces, that stands for others and is not in the file.
+fn first_missing<'a>(
+    texts: impl IntoIterator<Item = (&'a str, &'a [u8])>,
+    file: &[u8],
+    path: &RelPath,
+) -> Option<(usize, usize, &'a str)> {
+    let lines = OnceCell::new();
+    let collect = || file.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
+    let is_in_file = |line: &str| {
+        let lines: &HashSet<&[u8]> = lines.get_or_init(collect);
+        lines.contains(line.as_bytes())
     };
-    finds(true) || finds(false)
+    let extension = path.name().rsplit_once('.').map_or("", |(_, end)| end).to_ascii_lowercase();
+    texts.into_iter().enumerate().find_map(|(n, (new, replaced))| {
+        let (extension, loss) = (Some(extension.clone()), Loss::of(new, replaced));
+        let detector = Detector::new(new, FileKind::of(path), extension, loss);
+        let (start, line) = candidates(new)
+            .find(|(start, line)| detector.is_elision(*start, line) && !is_in_file(line.trim()))?;
+        Some((n, line_number(new.as_bytes(), start), line.trim()))
+    })
 }
 
-/// The lines of a file, collected once if at all.
-struct OldLines<'a> {
-    file: &'a [u8],
-    lines: OnceCell<HashSet<&'a [u8]>>,
+/// The number of the line that contains an offset, from 1.
+fn line_number(text: &[u8], at: usize) -> usize {
+    memchr_iter(b'\n', &text[..at]).count() + 1
 }
 
-impl<'a> OldLines<'a> {
-    fn of(file: &'a [u8]) -> Self {
-        Self { file, lines: OnceCell::new() }
-    }
-
-    fn has(&self, line: &str) -> bool {
-        let lines = || self.file.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
-        self.lines.get_or_init(lines).contains(line.as_bytes())
-    }
-
-    /// The first line of `new` that stands for others and is not one of these.
-    fn first_missing<'n>(
-        &self,
-        new: &'n str,
-        replaced: &[u8],
-        path: &RelPath,
-    ) -> Option<(usize, &'n str)> {
-        let kind = FileKind::of(path);
-        let extension = path.name().rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase());
-        let extension = Some(extension.unwrap_or_default());
-        let (is_code, is_output) = (kind == FileKind::Code, kind == FileKind::Output);
-        let (file, loss) = (File { is_code, is_output, extension }, Loss::of(new, replaced));
-        let (at, line) = find(new, &file, loss).find(|(_, line)| !self.has(line))?;
-        Some((memchr_iter(b'\n', &new.as_bytes()[..at]).count() + 1, line))
-    }
+/// The lines of a text that contain an anchor, and where they begin.
+fn candidates(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let (bytes, mut from) = (text.as_bytes(), 0);
+    std::iter::from_fn(move || {
+        let at = TABLE.anchors.find_at(text, from)?.start();
+        let start = memrchr(b'\n', &bytes[..at]).map_or(0, |end| end + 1);
+        from = memchr(b'\n', &bytes[at..]).map_or(text.len(), |end| at + end + 1);
+        Some((start, &text[start..from]))
+    })
 }
 
 /// How much shorter a text is than what it replaces. Blank lines do not count.
@@ -121,8 +115,6 @@ impl<'a> OldLines<'a> {
 enum Loss {
     /// It may be longer.
     Any,
-    /// It has as many lines.
-    Same,
     /// It has fewer lines, or as many that are shorter together.
     Some,
     /// It has at most half of the lines.
@@ -131,304 +123,214 @@ enum Loss {
 
 impl Loss {
     fn of(new: &str, replaced: &[u8]) -> Self {
-        let filled = |line: &&[u8]| !line.trim_ascii().is_empty();
-        let count = |text: &[u8]| text.split(|b| *b == b'\n').filter(filled).count();
+        let is_filled = |line: &&[u8]| !line.trim_ascii().is_empty();
+        let count = |text: &[u8]| text.split(|b| *b == b'\n').filter(is_filled).count();
         let (after, before) = (count(new.as_bytes()), count(replaced));
         if before >= after * 2 {
             Self::Half
         } else if before > after || before == after && new.len() < replaced.len() {
             Self::Some
-        } else if before == after {
-            Self::Same
         } else {
             Self::Any
         }
     }
 }
 
-/// Where in its line a phrase was found; see `data/elision.toml`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Place {
-    Comment,
-    Doc,
-    Heading,
-    Mark,
-    Alone,
-    Bare,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Kind {
-    Code,
-    Text,
-}
-
-/// The file that a text is for, as far as it matters here.
-struct File {
-    is_code: bool,
-    /// Whether it is program output, which may have been cut with dots when it was recorded.
-    is_output: bool,
-    /// None if the file is not known.
-    extension: Option<String>,
+/// The table of patterns; see `data/elision.toml`.
+#[derive(Deserialize)]
+struct Table {
+    #[serde(deserialize_with = "regex")]
+    anchors: Regex,
+    #[serde(deserialize_with = "regex")]
+    comment: Regex,
+    skipped: Vec<String>,
+    names: BTreeMap<String, String>,
+    pattern: Vec<Pattern>,
+    content: Vec<Content>,
 }
 
 #[derive(Deserialize)]
 struct Pattern {
     loss: Loss,
-    places: Vec<Place>,
-    kind: Option<Kind>,
-    phrase: Option<String>,
-    #[serde(default)]
-    has: Vec<String>,
-    #[serde(default)]
-    framed: bool,
+    line: String,
     #[serde(default)]
     dots: bool,
-    #[serde(skip)]
-    regex: Option<Regex>,
 }
 
 /// Where dots are content. All given conditions must hold.
 #[derive(Deserialize)]
 struct Content {
-    kind: Option<Kind>,
     #[serde(default)]
     extensions: Vec<String>,
-    #[serde(default)]
-    indented: bool,
-    #[serde(default, deserialize_with = "regex")]
-    before: Option<Regex>,
-    #[serde(default, deserialize_with = "regex")]
+    #[serde(deserialize_with = "regex")]
+    scene: Regex,
+    #[serde(default, deserialize_with = "optional_regex")]
     between: Option<Regex>,
 }
 
-#[derive(Deserialize)]
-struct Table {
-    skipped: Vec<String>,
-    joining: Vec<String>,
-    words: BTreeMap<String, Vec<String>>,
-    phrases: BTreeMap<String, Vec<String>>,
-    pattern: Vec<Pattern>,
-    content: Vec<Content>,
+fn regex<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Regex, D::Error> {
+    Regex::new(&String::deserialize(from)?).map_err(serde::de::Error::custom)
 }
 
-fn regex<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Regex>, D::Error> {
-    let text = String::deserialize(from)?;
-    Regex::new(&text).map(Some).map_err(serde::de::Error::custom)
+fn optional_regex<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Regex>, D::Error> {
+    regex(from).map(Some)
 }
 
-static TABLE: LazyLock<Table> = LazyLock::new(|| {
-    let mut table: Table =
-        toml::from_str(include_str!("data/elision.toml")).expect("a constant table");
-    for pattern in &mut table.pattern {
-        pattern.regex = pattern.phrase.as_ref().map(|phrase| {
-            let named = |text: String, (name, list): (&String, &Vec<String>)| {
-                text.replace(&format!("<{name}>"), &format!("({})", list.join("|")))
-            };
-            let phrase = table.phrases.iter().fold(phrase.clone(), named);
-            Regex::new(&phrase).expect("a constant pattern")
-        });
-    }
-    table
+static TABLE: LazyLock<Table> =
+    LazyLock::new(|| toml::from_str(include_str!("data/elision.toml")).expect("a constant table"));
+
+/// All patterns, in the order of the table.
+static PATTERNS: LazyLock<RegexSet> = LazyLock::new(|| {
+    let put_in =
+        |line: String, (name, text): (&String, &String)| line.replace(&format!("<{name}>"), text);
+    // Names are at most three deep.
+    let expand =
+        |line: &String| (0..3).fold(line.clone(), |line, _| TABLE.names.iter().fold(line, put_in));
+    let lines = TABLE.pattern.iter().map(|pattern| expand(&pattern.line));
+    RegexSet::new(lines).expect("constant patterns")
 });
 
-impl Pattern {
-    fn matches(&self, phrase: &Phrase) -> bool {
-        self.places.contains(&phrase.place)
-            && (!self.framed || phrase.is_framed)
-            && match &self.regex {
-                Some(regex) => regex.is_match(&phrase.text),
-                None => consists_of(&phrase.text, &self.has),
-            }
+/// Judges lines of a text that is written to a file.
+struct Detector<'a> {
+    text: &'a str,
+    kind: FileKind,
+    /// That of the file, or None if the file is not known.
+    extension: Option<String>,
+    loss: Loss,
+    /// Where the marks are between two of which dots are content. A file has marks of one kind only.
+    marks: OnceCell<Vec<usize>>,
+}
+
+impl<'a> Detector<'a> {
+    fn new(text: &'a str, kind: FileKind, extension: Option<String>, loss: Loss) -> Self {
+        Self { text, kind, extension, loss, marks: OnceCell::new() }
     }
-}
 
-/// Whether a phrase consists of words of the table, and has one of each of these lists.
-fn consists_of(phrase: &str, lists: &[String]) -> bool {
-    const MOST: usize = 10;
-    let words = || phrase.split(['…', ' ', '-']).filter(|word| !word.is_empty());
-    let is_in = |word: &str, list: &Vec<String>| list.iter().any(|known| known == word);
-    let has = |list: &String| words().any(|word| is_in(word, &TABLE.words[list]));
-    lists.iter().all(has)
-        && words().count() <= MOST
-        && words().all(|word| TABLE.words.values().any(|list| is_in(word, list)))
-}
-
-/// The lines of a text for `file` that stand for others, without the blanks around them and with where
-/// they begin, if the text loses that much.
-fn find<'a>(text: &'a str, file: &File, loss: Loss) -> impl Iterator<Item = (usize, &'a str)> {
-    let kind = if file.is_code { Kind::Code } else { Kind::Text };
-    let is_of_kind = move |of: Option<Kind>| of.is_none_or(|of| of == kind);
-    let counts = |pattern: &&Pattern| pattern.loss <= loss && is_of_kind(pattern.kind);
-    let patterns: Vec<&Pattern> = TABLE.pattern.iter().filter(counts).collect();
-    let extension = file.extension.as_ref();
-    let is_for = |content: &&Content| {
-        let is_any = content.extensions.is_empty();
-        is_of_kind(content.kind)
-            && extension.is_some_and(|end| is_any || content.extensions.contains(end))
-    };
-    let contents = TABLE.content.iter().filter(is_for);
-    let mut contents: Vec<(&Content, bool)> = contents.map(|content| (content, false)).collect();
-    let (mut at, mut before) = (0, "");
-    text.split_inclusive('\n').filter_map(move |whole| {
-        let (begin, line, above) = (at, whole.trim(), before);
-        at += whole.len();
-        if line.is_empty() {
-            return None;
-        }
-        before = line;
-        let mut is_content = [false; 2];
-        for (content, is_between) in &mut contents {
-            let holds = (!content.indented || whole.starts_with([' ', '\t']))
-                && content.before.as_ref().is_none_or(|before| before.is_match(above))
-                && (content.between.is_none() || *is_between);
-            is_content[0] |= holds;
-            is_content[1] |= holds && content.kind == Some(Kind::Text);
-            let marks = content.between.as_ref().map_or(0, |mark| mark.find_iter(line).count());
-            *is_between ^= marks % 2 == 1;
-        }
-        let stands = |phrase: Phrase| {
-            let is_content = match phrase.place {
-                // No language has the other sign.
-                Place::Bare => is_content[0] && line.starts_with('.') || is_content[1],
-                _ => is_content[1],
-            };
-            let is_content = is_content || phrase.goes_on(above);
-            let may_be_cut = |pattern: &Pattern| file.is_output && pattern.loss > Loss::Any;
-            let counts = |pattern: &&Pattern| !pattern.dots || !is_content && !may_be_cut(pattern);
-            patterns.iter().copied().filter(counts).any(|pattern| pattern.matches(&phrase))
+    /// Whether the line that begins at `start` stands for others.
+    fn is_elision(&self, start: usize, whole: &str) -> bool {
+        /// Longer lines never stand for others.
+        const LONGEST: usize = 160;
+        let line = whole.trim();
+        // Program output may have been cut with dots when it was recorded.
+        let may_be_cut = |loss| self.kind == FileKind::Output && loss > Loss::Any;
+        let stands = |reading: String| {
+            PATTERNS.matches(&reading).iter().any(|n| {
+                let Pattern { loss, dots, .. } = TABLE.pattern[n];
+                let is_content = || may_be_cut(loss) || self.is_content(&reading, start, whole);
+                loss <= self.loss && !(dots && is_content())
+            })
         };
-        let is_one = has_secret_placeholder(line)
-            || line.len() <= LONGEST && phrases(line, kind).into_iter().flatten().any(stands);
-        is_one.then_some((begin, line))
-    })
-}
+        has_secret_placeholder(line)
+            || line.len() <= LONGEST && readings(line, self.kind).into_iter().flatten().any(stands)
+    }
 
-/// What a line says, in the form that patterns are compared with.
-struct Phrase {
-    place: Place,
-    text: String,
-    /// Whether signs stand around it.
-    is_framed: bool,
-    /// What begins the comment.
-    marker: &'static str,
-}
-
-impl Phrase {
-    /// Whether it goes on with a sentence: of the comment above, or with a word that joins two parts of one.
-    fn goes_on(&self, above: &str) -> bool {
-        let text = self.text.strip_prefix("… ").filter(|text| !text.ends_with('…'));
-        let first = text.and_then(|text| text.split(' ').next());
-        let joins = |word: &str| TABLE.joining.iter().any(|joining| joining == word);
-        first.is_some_and(|word| {
-            !self.marker.is_empty() && above.starts_with(self.marker) || joins(word)
+    /// Whether dots in a line are content.
+    fn is_content(&self, reading: &str, start: usize, whole: &str) -> bool {
+        let Some(extension) = &self.extension else { return false };
+        let above = self.text[..start].trim_end().rsplit('\n').next().unwrap_or_default().trim();
+        let scene = format!("{reading}\n{above}\n{whole}");
+        let is_between = |mark: &Regex| {
+            let find = || mark.find_iter(self.text).map(|found| found.start()).collect();
+            self.marks.get_or_init(find).partition_point(|at| *at < start) % 2 == 1
+        };
+        TABLE.content.iter().any(|content| {
+            (content.extensions.is_empty() || content.extensions.contains(extension))
+                && content.scene.is_match(&scene)
+                && content.between.as_ref().is_none_or(is_between)
         })
     }
 }
 
 /// What a line may say: as a comment, and by itself.
-fn phrases(line: &str, kind: Kind) -> [Option<Phrase>; 2] {
-    const MARKERS: [&str; 9] = ["<!--", "{/*", "/*", "//", "#", "--", ";", "%", "*"];
-    let comment = match (kind, line.strip_prefix("pass").map(str::trim_start)) {
-        (Kind::Code, Some(comment)) => comment,
-        _ => line,
-    };
-    let marker = MARKERS.into_iter().find(|marker| comment.starts_with(marker));
-    let said = marker.map(|marker| {
-        let sign = marker.chars().next_back().unwrap_or(' ');
-        let inner = comment[marker.len()..].trim_start_matches(sign);
-        let end = ["*/}", "*/", "-->"].iter().find_map(|end| inner.strip_suffix(end));
-        let place = match marker {
-            "<!--" => Place::Comment,
-            "*" => Place::Mark,
-            ";" | "%" if kind == Kind::Text => Place::Mark,
-            _ if kind == Kind::Text => Place::Heading,
-            _ if comment.starts_with("///") || comment.starts_with("//!") => Place::Doc,
-            _ => Place::Comment,
+fn readings(line: &str, kind: FileKind) -> [Option<String>; 2] {
+    let is_code = kind == FileKind::Code;
+    let kind = if is_code { "code" } else { "text" };
+    let comment = TABLE.comment.find(line).map(|found| {
+        let marker = found.as_str().trim_start_matches("pass").trim_start();
+        let said = &line[found.end()..];
+        let end = ["*/}", "*/", "-->"].iter().find_map(|end| said.strip_suffix(end));
+        let place = match (&marker[..1], is_code) {
+            ("<", _) => "comment",
+            ("*", _) | (";" | "%", false) => "mark",
+            (_, false) => "heading",
+            ("/", true) if marker.starts_with("///") || said.starts_with('!') => "doc",
+            _ => "comment",
         };
-        phrase(place, marker, end.unwrap_or(inner), end.is_some())
+        reading(kind, place, end.unwrap_or(said), end.is_some())
     });
-    let alone = match set_off(line, kind) {
-        Some(inner) => Some((Place::Alone, inner)),
-        None => (ellipsis(line) > 0).then_some((Place::Bare, line)),
+    let by_itself = match set_off(line, is_code) {
+        Some(inner) => Some(reading(kind, "alone", inner, false)),
+        None => is_ellipsis(first_token(line)).then(|| reading(kind, "bare", line, false)),
     };
-    [said, alone.map(|(place, inner)| phrase(place, "", inner, false))]
+    [comment, by_itself]
 }
 
-/// What brackets around a line contain, in a text also other signs, and what stands behind a bullet.
-fn set_off(line: &str, kind: Kind) -> Option<&str> {
-    const SIGNS: [char; 4] = ['*', '_', '`', '~'];
-    const BRACKETS: [(char, char); 3] = [('(', ')'), ('[', ']'), ('<', '>')];
-    let (line, inner, brackets) = match kind {
-        Kind::Code => (line, line, &BRACKETS[..2]),
-        Kind::Text => {
-            let item = ["> ", "- "].iter().find_map(|bullet| line.strip_prefix(bullet));
-            let line = item.unwrap_or(line);
-            (line, line.trim_matches(SIGNS), &BRACKETS[..])
-        }
+/// A line that brackets enclose. In a text it may also be between other signs, and behind a bullet.
+fn set_off(line: &str, is_code: bool) -> Option<&str> {
+    const PAIRS: [&str; 8] = ["[]", "()", "<>", "**", "__", "``", "~~", "--"];
+    let item = ["> ", "- "].iter().find_map(|bullet| line.strip_prefix(bullet));
+    let (line, pairs) = match is_code {
+        // Code has dots in round brackets.
+        true if line.trim_matches(['(', ')', '.', '…']).is_empty() => return None,
+        true => (line, &PAIRS[..2]),
+        false => (item.unwrap_or(line), &PAIRS[..]),
     };
-    let mut pairs = brackets.iter();
-    let enclosed = pairs.find_map(|pair| inner.strip_prefix(pair.0)?.strip_suffix(pair.1));
-    let is_between = |signs: &[char]| line.starts_with(signs) && line.ends_with(signs);
-    // Code has dots in other brackets.
-    let is_code = |inner: &&str| kind == Kind::Code && ellipsis(inner) == inner.len();
-    let enclosed = enclosed.filter(|inner| line.starts_with('[') || !is_code(inner));
-    let is_set_off = kind == Kind::Text && (is_between(&SIGNS) || is_between(&['-']));
-    enclosed.or_else(|| is_set_off.then(|| inner.trim_matches('-')))
+    let encloses = |pair: &&str| line.starts_with(&pair[..1]) && line.ends_with(&pair[1..]);
+    (line.len() > 1 && pairs.iter().any(encloses)).then_some(line)
 }
 
-/// How many bytes an ellipsis at the beginning of a text has.
-fn ellipsis(text: &str) -> usize {
-    let rest = text.trim_start_matches(['…', '⋮', '⋯', '.']);
-    let dots = &text[..text.len() - rest.len()];
-    let is_one = dots.starts_with(['…', '⋮', '⋯']) || dots.starts_with("...");
-    if is_one { dots.len() } else { 0 }
-}
-
-fn phrase(place: Place, marker: &'static str, said: &str, has_end: bool) -> Phrase {
-    /// More dots are a line drawn with them.
-    const LONGEST: usize = 9;
+/// A line as the patterns are written for: `code comment: … rest unchanged …`.
+fn reading(kind: &str, place: &str, said: &str, has_end: bool) -> String {
     let said = said.trim();
-    let is_sign = |c: char| c.is_whitespace() || "-–—=*_()[]~`".contains(c);
-    let mut rest = said.trim_matches(is_sign);
-    let in_angles = rest.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
-    rest = in_angles.filter(|inner| !inner.contains('<')).unwrap_or(rest);
-    let is_framed =
-        has_end || rest.len() < said.len() || rest.contains('…') || rest.contains("...");
-    let mut text = String::with_capacity(rest.len());
-    while let Some(c) = rest.chars().next() {
-        let dots = ellipsis(rest);
-        rest = &rest[dots.max(c.len_utf8())..];
-        if dots == 0 {
+    let inner = said.trim_matches(|c: char| c.is_whitespace() || "-–—=*_()[]~`".contains(c));
+    let in_angles = inner.strip_prefix('<').and_then(|inner| inner.strip_suffix('>'));
+    let inner = in_angles.filter(|inner| !inner.contains('<')).unwrap_or(inner);
+    let mut words = String::with_capacity(inner.len() * 2);
+    let (mut at, mut end) = (0, 0);
+    while at < inner.len() {
+        let token = first_token(&inner[at..]);
+        let (is_first, is_attached) = (at == 0, words == "…" && at == end);
+        at += token.len();
+        let word = match token {
+            _ if is_ellipsis(token) => "…".to_owned(),
+            "," if is_attached => "·".to_owned(),
+            _ if token.starts_with(char::is_alphanumeric) => token.to_lowercase(),
             // What begins with another sign is code, or an example of it.
-            let is_range = "-–—".contains(c) || c == '.' && rest.starts_with('.');
-            text.extend(match c {
-                _ if c.is_alphanumeric() => c.to_lowercase().next(),
-                // So does what goes on with a sign right behind dots: `[..., None]`.
-                _ if text.ends_with('…') || text.is_empty() && !c.is_whitespace() => Some('·'),
-                _ if is_range => Some('-'),
-                _ => Some(' '),
-            });
+            _ if is_first => "·".to_owned(),
+            "-" | "–" | "—" | ".." => "-".to_owned(),
+            _ => continue,
+        };
+        if !is_attached && TABLE.skipped.contains(&word) {
             continue;
         }
-        let is_first = text.is_empty();
-        text.push_str(if is_first { "…" } else { " …" });
-        if dots > LONGEST {
-            text.push('…');
+        if !(words.is_empty() || is_attached && word != "…") {
+            words.push(' ');
         }
-        if !is_first || !rest.starts_with(|c: char| c.is_alphanumeric() || c == ',') {
-            text.push(' ');
-        }
+        words.push_str(&word);
+        end = at;
     }
-    let is_skipped = |word: &str| TABLE.skipped.iter().any(|skipped| skipped == word);
-    let words: Vec<&str> = text.split_whitespace().filter(|word| !is_skipped(word)).collect();
-    let mut text = words.join(" ");
-    if text.ends_with("as is") || text.ends_with("as is …") {
-        text = text.replace("as is", "same");
-    }
-    Phrase { place, text, is_framed, marker }
+    let is_framed = has_end || inner.len() < said.len() || words.contains('…');
+    format!("{kind} {}{place}: {words}", if is_framed { "framed " } else { "" })
+}
+
+/// The word, the dots or the sign that a text begins with.
+fn first_token(text: &str) -> &str {
+    let mut chars = text.chars();
+    let end = match chars.next() {
+        Some(c) if c.is_alphanumeric() => text.find(|c: char| !c.is_alphanumeric()),
+        Some(c) if DOTS.contains(&c) => text.find(|c| !DOTS.contains(&c)),
+        _ => return &text[..text.len() - chars.as_str().len()],
+    };
+    &text[..end.unwrap_or(text.len())]
+}
+
+const DOTS: [char; 4] = ['.', '…', '⋮', '⋯'];
+
+/// Whether a token is an ellipsis. More dots are a line drawn with them.
+fn is_ellipsis(token: &str) -> bool {
+    const LONGEST: usize = 9;
+    let is_one = token.starts_with("...") || token.starts_with(&DOTS[1..]);
+    is_one && token.chars().count() <= LONGEST
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! kept with a warning, or the text is refused. Pure.
 
 use crate::protocol::mistake::{Problem, brief};
-use crate::protocol::{Mistake, Warning, WarningSort};
+use crate::protocol::{Mistake, Warning, WarningKind};
 
 /// What the fence contains that a text of code is, with a warning; None if the text is not in a fence. `of`
 /// names the text.
@@ -11,28 +11,23 @@ pub(in crate::protocol) fn strip<'a>(
     of: &str,
     warnings: &mut Vec<Warning>,
 ) -> Result<Option<&'a str>, Problem> {
-    match Fence::around(text) {
-        Fence::None => Ok(None),
-        Fence::Around(inner) => {
-            let text = format!("the fence around {of} was removed: send it without one");
-            warnings.push(Warning::new(WarningSort::FenceTakenOff, text));
-            Ok(Some(inner))
-        }
-        Fence::Several(fence) => {
-            let phrase = format!(
-                "{of} begins and ends with a fence ({fence}) and contains another end of one, so what it encloses is not clear: send it without the fence around it"
-            );
-            Err(Problem::new(Mistake::FenceUnclear, phrase))
-        }
+    let Some((fence, inner)) = around(text) else { return Ok(None) };
+    if inner.lines().any(|line| closes(fence, line)) {
+        let phrase = format!(
+            "{of} begins and ends with a fence ({fence}) and contains another end of one, so what it encloses is not clear: send it without the fence around it"
+        );
+        return Err(Problem::new(Mistake::FenceUnclear, phrase));
     }
+    let text = format!("the fence around {of} was removed: send it without one");
+    warnings.push(Warning::new(WarningKind::FenceTakenOff, text));
+    Ok(Some(inner))
 }
 
 /// A text without the fence around all of it.
 pub(in crate::protocol) fn inside(text: &str) -> &str {
-    match Fence::around(text.trim_end()) {
-        Fence::Around(inner) => inner,
-        _ => text,
-    }
+    let found = around(text.trim_end());
+    let is_clear = |(fence, inner): &(&str, &str)| !inner.lines().any(|line| closes(fence, line));
+    found.filter(is_clear).map_or(text, |(_, inner)| inner)
 }
 
 /// Refuses a fence around all of the text `of` that replaces a part of a file of code: in a comment it may be
@@ -42,7 +37,7 @@ pub(in crate::protocol) fn refuse_around_part(
     new: &str,
     of: &str,
 ) -> Result<(), Problem> {
-    let is_fenced = new.starts_with(['`', '~']) && !matches!(Fence::around(new), Fence::None);
+    let is_fenced = new.starts_with(['`', '~']) && around(new).is_some();
     if !is_fenced || old.lines().any(|line| fence_of(line).is_some()) {
         return Ok(());
     }
@@ -65,7 +60,7 @@ pub(in crate::protocol) fn warn_kept(text: &str, first: usize, whose: &str) -> O
         "line {line}{whose} `{}` looks like a fence around the body, but the fence is not its first and its last line; it was kept",
         brief(shown)
     );
-    Some(Warning::new(WarningSort::FenceKept, text))
+    Some(Warning::new(WarningKind::FenceKept, text))
 }
 
 /// The fence that a line opens: three or more of a sign, with no more backticks behind.
@@ -76,36 +71,18 @@ pub(in crate::protocol) fn fence_of(line: &str) -> Option<&str> {
     (length >= 3 && !line[length..].contains('`')).then(|| &line[..length])
 }
 
-/// The fence that a text begins and ends with.
-enum Fence<'a> {
-    None,
-    /// One, and what it contains.
-    Around(&'a str),
-    /// Perhaps several.
-    Several(&'a str),
+/// The fence that a text begins and ends with, and what is between.
+fn around(text: &str) -> Option<(&str, &str)> {
+    let (first, rest) = text.strip_suffix('\n').unwrap_or(text).split_once('\n')?;
+    let fence = fence_of(first)?;
+    let begin = rest.rfind('\n').map_or(0, |end| end + 1);
+    closes(fence, &rest[begin..]).then_some((fence, &rest[..begin]))
 }
 
-impl<'a> Fence<'a> {
-    fn around(text: &'a str) -> Self {
-        let text = text.strip_suffix('\n').unwrap_or(text);
-        let Some((first, rest)) = text.split_once('\n') else { return Self::None };
-        let Some(fence) = fence_of(first) else { return Self::None };
-        let (inner, last) = match rest.rsplit_once('\n') {
-            Some((inner, last)) => (&rest[..=inner.len()], last),
-            None => ("", rest),
-        };
-        let closes = |line: &str| {
-            let line = line.trim();
-            line.len() >= fence.len() && line.bytes().all(|b| b == fence.as_bytes()[0])
-        };
-        if !closes(last) {
-            Self::None
-        } else if inner.lines().any(closes) {
-            Self::Several(fence)
-        } else {
-            Self::Around(inner)
-        }
-    }
+/// Whether a line closes a fence.
+fn closes(fence: &str, line: &str) -> bool {
+    let line = line.trim();
+    line.len() >= fence.len() && line.bytes().all(|b| b == fence.as_bytes()[0])
 }
 
 #[cfg(test)]

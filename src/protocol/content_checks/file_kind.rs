@@ -39,19 +39,20 @@ static TABLES: LazyLock<Tables> = LazyLock::new(|| {
 impl FileKind {
     /// The kind of file that a path names.
     pub(in crate::protocol) fn of(path: &RelPath) -> Self {
-        let has = |names: &[String], name: &str| names.iter().any(|known| known == name);
-        let name = path.name().to_ascii_lowercase();
-        let name = match name.rsplit_once('.') {
-            Some((stem, end)) if has(&TABLES.templates, end) => stem.to_owned(),
-            _ => name,
+        let has = |names: &[String], name: &str| names.iter().any(|n| n.eq_ignore_ascii_case(name));
+        let name = match path.name().rsplit_once('.') {
+            Some((stem, end)) if has(&TABLES.templates, end) => stem,
+            _ => path.name(),
         };
         match name.rsplit_once('.') {
             Some((_, end)) if has(&TABLES.documents, end) => Self::Document,
             Some((_, end)) if has(&TABLES.texts, end) => Self::Text,
             Some((_, end)) if has(&TABLES.outputs, end) => Self::Output,
             Some((_, end)) if has(&TABLES.patches, end) => Self::Patch,
-            None if has(&TABLES.text_names, &name) => Self::Text,
-            None if path.components().any(|part| has(&TABLES.text_folders, part)) => Self::Text,
+            None if has(&TABLES.text_names, name) => Self::Text,
+            None if path.components().any(|part| TABLES.text_folders.iter().any(|f| f == part)) => {
+                Self::Text
+            }
             _ => Self::Code,
         }
     }

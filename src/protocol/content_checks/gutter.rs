@@ -3,7 +3,7 @@
 //! Pure.
 
 use crate::protocol::mistake::Problem;
-use crate::protocol::{Mistake, Warning, WarningSort};
+use crate::protocol::{Mistake, Warning, WarningKind};
 
 /// The number that the first line of a text must have.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,9 +26,7 @@ struct Line<'a> {
 impl<'a> Line<'a> {
     fn read(line: &'a str) -> Option<Self> {
         let inner = line.trim_start_matches(' ');
-        let digits = inner.bytes().take_while(u8::is_ascii_digit).count();
-        let number = inner[..digits].parse().ok()?;
-        let rest = &inner[digits..];
+        let (number, rest) = split_number(inner)?;
         if let Some(rest) = rest.strip_prefix('\t') {
             let is_padded = inner.len() < line.len();
             return is_padded.then_some(Self { number, sign: '\t', is_attached: true, rest });
@@ -48,6 +46,12 @@ impl<'a> Line<'a> {
     fn blanks(&self) -> usize {
         self.rest.len() - self.rest.trim_start_matches(' ').len()
     }
+}
+
+/// The number that a text begins with, and the rest.
+fn split_number(text: &str) -> Option<(u64, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    Some((text[..digits].parse().ok()?, &text[digits..]))
 }
 
 /// Whether a text may contain numbered lines.
@@ -79,20 +83,15 @@ pub(in crate::protocol) fn strip(
     let is_shown = lines.iter().all(Line::is_as_shown);
     let is_right = first == First::Is(lines.first().map(|line| line.number));
     let on_each = lines.len() == filled().count();
+    let several = lines.len() > 1;
+    // `12| x` on every line is no code, whatever the numbers are.
     let is_gutter = is_shown
-        && match lines.len() {
-            1 => on_each && is_attached && is_right,
-            // `12| x` on every line is no code, whatever the numbers are.
-            count => {
-                on_each && is_attached || steps * 2 > count - 1 && count * 2 >= filled().count()
-            }
-        };
+        && (on_each && is_attached && (several || is_right)
+            || several && steps * 2 > lines.len() - 1 && lines.len() * 2 >= filled().count());
     if !is_gutter {
-        let counts_up = lines.len() > 1 && in_order && first == First::Any;
+        let counts_up = several && in_order && first == First::Any;
         if on_each && (is_right || counts_up || is_shown && is_attached) {
-            let text =
-                format!("the lines of {of} may begin with line numbers, which were kept as code");
-            warnings.push(Warning::new(WarningSort::NumbersKept, text));
+            warnings.push(kept(of));
         }
         return Ok(None);
     }
@@ -121,7 +120,7 @@ pub(in crate::protocol) fn strip(
         plain.push_str(rest.strip_prefix(' ').filter(|_| has_blank).unwrap_or(rest));
     }
     let text = format!("the line numbers in {of} were removed: send it without them");
-    warnings.push(Warning::new(WarningSort::NumbersTakenOff, text));
+    warnings.push(Warning::new(WarningKind::NumbersTakenOff, text));
     Ok(Some(plain))
 }
 
@@ -132,9 +131,7 @@ pub(in crate::protocol) fn warn_kept(text: &str, first: Option<u64>, of: &str) -
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let inner = line.trim_start_matches(' ');
         let inner = inner.strip_prefix('L').unwrap_or(inner);
-        let digits = inner.bytes().take_while(u8::is_ascii_digit).count();
-        let number: u64 = inner[..digits].parse().ok()?;
-        let rest = &inner[digits..];
+        let (number, rest) = split_number(inner)?;
         let behind = rest.chars().next().unwrap_or(' ');
         let is_sign = match behind {
             ':' | '\t' => true,
@@ -147,10 +144,12 @@ pub(in crate::protocol) fn warn_kept(text: &str, first: Option<u64>, of: &str) -
         }
         (next, count) = (next.checked_add(1)?, count + 1);
     }
-    (count > 1).then(|| {
-        let text = format!(
-            "the lines of {of} may begin with line numbers, which were kept as content: send the lines without numbers if the file has none"
-        );
-        Warning::new(WarningSort::NumbersKept, text)
-    })
+    (count > 1).then(|| kept(of))
+}
+
+fn kept(of: &str) -> Warning {
+    let text = format!(
+        "the lines of {of} may begin with line numbers, which were kept as content: send the lines without numbers if the file has none"
+    );
+    Warning::new(WarningKind::NumbersKept, text)
 }

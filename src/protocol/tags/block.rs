@@ -2,16 +2,14 @@
 
 use super::body::{self, Body};
 use super::catalogue::Command;
-use super::escapes;
-use super::lints;
-use super::pairs;
-use super::paths::{self, Refusal};
-use super::print::{PART_FORM, opening};
-use super::wrong::{Wrong, wrong};
+pub(super) use super::catalogue::DONE_IF_OK;
+use super::print::opening;
+use super::wrong::{Fault, Wrong, wrong};
+use super::{escapes, lints, paths};
 use crate::protocol::mistake::brief;
 use crate::protocol::{
-    Asked, Asks, Change, Existing, Invalid, Kind, Mistake, Operation, Part, Reading, ShellCommand,
-    Step, Warning, WarningSort,
+    Asked, Asks, Change, Existing, Invalid, Kind, Mistake, Operation, Part, Reading, RelPath,
+    ShellCommand, Step, Warning, WarningKind,
 };
 
 /// A block as its tags have it.
@@ -28,111 +26,61 @@ pub(super) struct Block<'a> {
     pub(super) warnings: Vec<Warning>,
 }
 
-/// Why a block cannot be used.
-enum Fault {
-    Path(Refusal),
-    Tag(Wrong),
-    Body(Wrong),
-}
-
-impl From<Wrong> for Fault {
-    fn from(what: Wrong) -> Self {
-        Self::Body(what)
-    }
-}
-
 impl Block<'_> {
     /// The step that it is, with its warnings. `workspace` is the real path of the workspace, if it is known.
     pub(super) fn step_in(mut self, workspace: Option<&str>) -> Step {
         let mut warnings = std::mem::take(&mut self.warnings);
-        let (number, tag) = (self.number, brief(self.tag.trim()));
+        let (command, number, tag) = (self.command, self.number, brief(self.tag.trim()));
         let mut step = match self.operation(workspace, &mut warnings) {
-            Ok(operation) => Step::new(number, Asks::Operation(operation)),
-            Err(Fault::Path(Refusal::Outside { given, fault })) => {
-                let form = self.command.form;
+            Ok(operation) => {
+                let as_sent = Some(tag).filter(|tag| opening(&operation) != *tag);
+                Step { as_sent, ..Step::new(number, Asks::Operation(operation)) }
+            }
+            Err(Fault::Outside { given, fault }) => {
+                let form = command.form;
                 let reason = format!("{fault} (line {number}, `{tag}`). Correct form: {form}");
-                let (kind, sort) = (self.command.kind, Mistake::PathRefused);
+                let (kind, sort) = (command.kind, Mistake::PathRefused);
                 let invalid = Invalid { kind, sort, rejected: true, reason };
                 let asked = Some(Asked { id: None, about: given });
                 Step { asked, ..Step::new(number, Asks::Invalid(invalid)) }
             }
-            Err(Fault::Path(Refusal::Unclear(what)) | Fault::Tag(what)) => {
-                Step::new(number, tag_fault(self.command, number, self.tag, &what))
-            }
-            Err(Fault::Body(Wrong { sort, phrase })) => {
-                let form = self.form(sort);
-                let sentence = format!("Line {number}, `{tag}`: {phrase}. Correct form: {form}");
-                refused(self.command, number, sort, sentence)
+            Err(Fault::Wrong(wrong)) => {
+                Step::new(number, tag_fault(command, number, self.tag, &wrong))
             }
         };
         for warning in warnings.iter_mut().filter(|warning| is_of_tag(warning.sort)) {
             warning.text.insert_str(0, &format!("line {number}: "));
         }
-        if let Asks::Operation(operation) = &step.asks {
-            step.as_sent = Some(tag).filter(|tag| opening(operation).as_ref() != Some(tag));
-        }
-        Step { warnings, ..step }
-    }
-
-    fn value(&self, name: &str) -> Option<&str> {
-        let at = self.command.attributes.iter().position(|known| known.name == name)?;
-        self.values.get(at)?.as_deref()
-    }
-
-    /// Whether it is an edit by search.
-    fn is_in_pairs(&self) -> bool {
-        self.command.kind == Kind::Edit && self.value("start_line").is_none()
-    }
-
-    /// How to write a block like this, for an error of that sort.
-    fn form(&self, sort: Mistake) -> &'static str {
-        match self.command.kind {
-            _ if self.is_in_pairs() || sort == Mistake::PairsAsContent => pairs::FORM,
-            Kind::Read => PART_FORM,
-            _ => form(self.command, sort),
-        }
+        step.warnings = warnings;
+        step
     }
 
     fn operation(
-        &self,
+        &mut self,
         workspace: Option<&str>,
         warnings: &mut Vec<Warning>,
     ) -> Result<Operation, Fault> {
         let kind = self.command.kind;
-        let mut path_of = |key: &str| match self.value(key) {
-            Some(value) => paths::read_as(kind, (key, value), workspace, warnings),
+        let mut path_in = |key: &str| match self.value(key) {
+            Some(value) => paths::read(kind, (key, value), workspace, warnings),
             None => Ok(None),
         };
-        let path = path_of("path").map_err(Fault::Path)?;
-        let to = path_of("to").map_err(Fault::Path)?;
-        let mut body = Body {
-            kind,
-            path: path.as_ref(),
-            text: self.body.clone(),
-            line: self.body_line,
-            has_end: self.value("end").is_some(),
-        };
+        let (path, to) = (path_in("path")?, path_in("to")?);
+        // An edit without lines is one by search.
+        let is_in_pairs = kind == Kind::Edit && self.value("start_line").is_none();
+        let (mut start, mut end) = (1, 1);
+        if kind == Kind::Edit && !is_in_pairs {
+            start = self.line_number("start_line")?.ok_or_else(|| missing("start_line"))?;
+            end = self.line_number("end_line")?.ok_or_else(|| missing("end_line"))?;
+        }
+        let text = std::mem::take(&mut self.body);
+        let has_end = self.value("end").is_some();
+        let mut body = Body::new(kind, path.as_ref(), text, self.body_line, has_end);
         let mut replacements = Vec::new();
-        if self.is_in_pairs() {
-            body.text = pairs::repair(body.text, self.tag, body.line, warnings);
-            if !pairs::are_in(&body.text) {
-                return Err(body::no_pairs(&body).map_or_else(
-                    || {
-                        Fault::Tag(wrong(
-                            Mistake::AttributeMissing,
-                            "the attribute start_line is missing",
-                        ))
-                    },
-                    Fault::Body,
-                ));
-            }
-            replacements = body::check_pairs(&mut body, warnings)?;
-        } else {
-            let first = match kind {
-                Kind::Edit => self.value("start_line").and_then(|start| start.trim().parse().ok()),
-                _ => Some(1),
-            };
-            body::check(&mut body, first, warnings)?;
+        if is_in_pairs {
+            replacements = body::read_pairs(&mut body, self.tag, warnings)?;
+        } else if self.command.closing.is_some() {
+            body::check(&mut body, start, warnings)?;
         }
         if kind == Kind::Run {
             body.text = escapes::without_returns(body.text, body.line, warnings)?;
@@ -140,67 +88,76 @@ impl Block<'_> {
         if self.command.closing.is_some() {
             lints::run(&body, warnings);
         }
-        let body = body.text;
-        Ok(match (kind, path) {
-            (Kind::Create, Some(path)) => {
-                let existing = Existing::replaced_by(&body);
-                Operation::Create { path, content: body.into(), existing }
+        let text = body.text;
+        let required = |path: Option<RelPath>| path.ok_or_else(|| missing("path"));
+        Ok(match kind {
+            Kind::Create => {
+                let existing = Existing::replaced_by(&text);
+                Operation::Create { path: required(path)?, content: text.into(), existing }
             }
-            (Kind::Edit, Some(path)) if self.is_in_pairs() => {
-                Operation::Edit { path, change: Change::Once(replacements) }
+            Kind::Edit => {
+                let change = if is_in_pairs {
+                    Change::Once(replacements)
+                } else {
+                    Change::Lines { start, end, with: text, seen: None }
+                };
+                Operation::Edit { path: required(path)?, change }
             }
-            (Kind::Edit, Some(path)) => {
-                let start = line_number("start_line", self.value("start_line"))?;
-                let end = line_number("end_line", self.value("end_line"))?;
-                let change = Change::Lines { start, end, with: body, seen: None };
-                Operation::Edit { path, change }
+            Kind::Delete => Operation::Delete { path: required(path)? },
+            Kind::Read => {
+                let reading = Reading::Later(self.part()?);
+                Operation::Read { path: required(path)?, reading }
             }
-            (Kind::Delete, Some(path)) => Operation::Delete { path },
-            (Kind::Read, Some(path)) => {
-                Operation::Read { path, reading: Reading::Later(self.part()?) }
-            }
-            (Kind::List, path) => Operation::List { path },
-            (Kind::Search, path) => match self.value("pattern") {
-                Some(pattern) if !pattern.is_empty() => {
-                    Operation::Search { pattern: pattern.to_owned(), path }
+            Kind::List => Operation::List { path },
+            Kind::Search => {
+                let pattern = self.value("pattern").unwrap_or_default().to_owned();
+                if pattern.is_empty() {
+                    return Err(wrong(Mistake::EmptyPattern, "the pattern is empty").into());
                 }
-                _ => return Err(wrong(Mistake::EmptyPattern, "the pattern is empty").into()),
-            },
-            (Kind::Move, Some(path)) => match to {
-                Some(to) => Operation::Move { path, to },
-                None => {
-                    let what = wrong(Mistake::AttributeMissing, "the attribute to is missing");
-                    return Err(what.into());
-                }
-            },
-            (Kind::Run, _) if body.trim().is_empty() => {
+                Operation::Search { pattern, path }
+            }
+            Kind::Move => {
+                let to = to.ok_or_else(|| missing("to"))?;
+                Operation::Move { path: required(path)?, to }
+            }
+            Kind::Run if text.trim().is_empty() => {
                 return Err(wrong(Mistake::EmptyCommand, "the command is empty").into());
             }
-            (Kind::Run, _) => Operation::Run(ShellCommand::new(without_newline(body))),
-            (Kind::Done, _) => {
-                let if_ok =
-                    self.choice("if", &["ok"], &[], "is no condition; there is only if=\"ok\"")?;
-                Operation::Done { summary: without_newline(body), if_ok }
+            Kind::Run => Operation::Run(ShellCommand::new(without_newline(text))),
+            Kind::Done => {
+                let fault = "is not a condition; there is only if=\"ok\"";
+                let if_ok = self.choice("if", &["ok"], &[], fault)?;
+                Operation::Done { summary: without_newline(text), if_ok }
             }
-            _ => Operation::Message { text: without_newline(body) },
+            Kind::Message | Kind::Reply => Operation::Message { text: without_newline(text) },
         })
+    }
+
+    /// The value of an attribute.
+    fn value(&self, name: &str) -> Option<&str> {
+        let at = self.command.attributes.iter().position(|known| known.name == name)?;
+        self.values.get(at)?.as_deref()
+    }
+
+    fn line_number(&self, key: &str) -> Result<Option<usize>, Wrong> {
+        let Some(given) = self.value(key) else { return Ok(None) };
+        let phrase = || format!("{key}=\"{}\" is not a line number", brief(given));
+        given.trim().parse().map(Some).map_err(|_| wrong(Mistake::LineNumber, phrase()))
     }
 
     /// The lines of a file that are to be shown, and how.
     fn part(&self) -> Result<Part, Wrong> {
-        let line = |key: &str| {
-            let line = self.value(key).map(|given| line_number(key, Some(given))).transpose()?;
+        let (start, end) = (self.line_number("start_line")?, self.line_number("end_line")?);
+        for (key, line) in [("start_line", start), ("end_line", end)] {
             if line == Some(0) {
-                let phrase = format!("{key}=\"0\" is no line number: lines are counted from 1");
+                let phrase = format!("{key}=\"0\" is not a line number: lines are counted from 1");
                 return Err(wrong(Mistake::LineNumber, phrase));
             }
-            Ok(line)
-        };
-        let (start, end) = (line("start_line")?, line("end_line")?);
+        }
         if let (Some(start), Some(end)) = (start, end)
             && start > end
         {
-            let phrase = format!("start_line=\"{start}\" is behind end_line=\"{end}\"");
+            let phrase = format!("start_line=\"{start}\" is after end_line=\"{end}\"");
             return Err(wrong(Mistake::PartRange, phrase));
         }
         let (yes, no) = (["true", "yes", "1"], ["false", "no", "0"]);
@@ -211,28 +168,24 @@ impl Block<'_> {
     /// Whether an attribute says yes; `fault` is what is wrong with one that says neither.
     fn choice(&self, key: &str, yes: &[&str], no: &[&str], fault: &str) -> Result<bool, Wrong> {
         let Some(given) = self.value(key) else { return Ok(false) };
-        let said = given.trim().to_ascii_lowercase();
-        match said.as_str() {
-            said if yes.contains(&said) => Ok(true),
-            said if no.contains(&said) => Ok(false),
-            _ => {
-                let phrase = format!("{key}=\"{}\" {fault}", brief(given.trim()));
-                Err(wrong(Mistake::AttributeValue, phrase))
-            }
+        let word = given.trim().to_ascii_lowercase();
+        let is_yes = yes.contains(&&*word);
+        if !is_yes && !no.contains(&&*word) {
+            let phrase = format!("{key}=\"{}\" {fault}", brief(given.trim()));
+            return Err(wrong(Mistake::AttributeValue, phrase));
         }
+        Ok(is_yes)
     }
 }
 
-/// Whether a warning is about an opening tag, so that its line helps.
-fn is_of_tag(sort: WarningSort) -> bool {
-    use WarningSort::{PathBackslashes, PathDecorated, PathPlaceholder, UnknownAttribute};
-    [UnknownAttribute, PathDecorated, PathBackslashes, PathPlaceholder].contains(&sort)
+fn missing(name: &str) -> Wrong {
+    wrong(Mistake::AttributeMissing, format!("the attribute {name} is missing"))
 }
 
-fn line_number(key: &str, given: Option<&str>) -> Result<usize, Wrong> {
-    let given = given.unwrap_or_default();
-    let phrase = || format!("{key}=\"{}\" is no line number", brief(given));
-    given.trim().parse().map_err(|_| wrong(Mistake::LineNumber, phrase()))
+/// Whether a warning is about an opening tag, so that its line helps.
+fn is_of_tag(sort: WarningKind) -> bool {
+    use WarningKind::{PathBackslashes, PathDecorated, PathPlaceholder, UnknownAttribute};
+    [UnknownAttribute, PathDecorated, PathBackslashes, PathPlaceholder].contains(&sort)
 }
 
 fn without_newline(mut body: String) -> String {
@@ -242,23 +195,12 @@ fn without_newline(mut body: String) -> String {
     body
 }
 
-/// An opening tag with which something is wrong.
+/// A block with which something is wrong.
 pub(super) fn tag_fault(command: &Command, number: usize, tag: &str, what: &Wrong) -> Asks {
     let Wrong { sort, phrase } = what;
-    let (tag, form) = (brief(tag.trim()), form(command, *sort));
-    let reason = format!("Line {number}: {phrase} in `{tag}`. Correct form: {form}");
+    let (tag, phrase, form) = (brief(tag.trim()), phrase.trim_end_matches(','), command.form);
+    let reason = format!("Line {number}, `{tag}`: {phrase}. Correct form: {form}");
     Asks::Invalid(Invalid { kind: command.kind, sort: *sort, rejected: false, reason })
-}
-
-/// How to write what ends the session only if all is well.
-pub(super) const DONE_IF_OK: &str =
-    "[DONE if=\"ok\"], a summary on the lines below, then [/DONE] alone on a line";
-
-/// How to write a command whose tag has a mistake of that sort.
-fn form(command: &Command, sort: Mistake) -> &'static str {
-    use Mistake::{AttributeValue, TagUnreadable, UnknownAttribute};
-    let is_of_if = [UnknownAttribute, AttributeValue, TagUnreadable].contains(&sort);
-    if command.kind == Kind::Done && is_of_if { DONE_IF_OK } else { command.form }
 }
 
 /// A block that cannot be read, as a sentence.

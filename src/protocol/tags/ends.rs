@@ -8,7 +8,7 @@ use memchr::{memchr_iter, memmem, memrchr};
 use super::attributes::{self, brief};
 use super::block::{refused, tag_fault};
 use super::catalogue::{COMMANDS, Command};
-use super::index::{self, Tag};
+use super::index;
 use super::lexer::{self, Decoration, Token, TokenKind, line_end};
 use super::parser::{Found, ItemKind, Parser};
 use crate::protocol::content_checks::fence::fence_of;
@@ -30,11 +30,9 @@ impl Parser<'_> {
         let end = match &found.word {
             Some(word) => self.end_by_word(found, body_at, word)?,
             None => {
-                let plain = token
-                    .is_plain()
-                    .then(|| index::next_plain(self.text, token, body_at))
-                    .flatten();
-                match plain.filter(|next| next.kind == TokenKind::Close) {
+                let is_plain = token.is_plain();
+                let plain = is_plain.then(|| index::next_plain(self.text, token, body_at));
+                match plain.flatten().filter(Token::closes) {
                     Some(next) => self.end_at(&next),
                     None => self.end_without_word(found, body_at)?,
                 }
@@ -49,32 +47,29 @@ impl Parser<'_> {
         None
     }
 
-    /// Where the body of a tag ends beyond doubt, if it has one.
-    pub(super) fn sure_end(&self, token: &Token, end: usize) -> Option<usize> {
+    /// Where the body of a block ends that is drafted in a span, if it has one beyond doubt.
+    pub(super) fn end_of_draft(&self, token: &Token) -> Option<usize> {
         let closing = token.command().closing?;
+        let end = self.line_end(token.at);
         let rest = &self.text[token.name_end..end];
-        let body_at = (end + 1).min(self.text.len());
         let word = attributes::token(rest).filter(|word| attributes::is_word(word));
-        let next = match (word, token.is_plain()) {
+        let next = match word {
             _ if rest.contains(closing) => None,
-            (None, true) => index::next_plain(self.text, token, body_at),
-            (word, _) => {
-                let tags = self.index().tags(token, &word.unwrap_or_default(), body_at);
+            None if token.is_plain() => index::next_plain(self.text, token, self.next_line(end)),
+            word => {
+                let word = word.unwrap_or_default();
+                let tags = self.index().tags(token, &word, end, token.is_plain());
                 tags.first().map(|tag| tag.token)
             }
         };
-        let closes = |next: &Token| matches!(next.kind, TokenKind::Close | TokenKind::CloseByWord);
-        next.filter(closes).map(|next| self.next_line(next.at))
+        next.filter(Token::closes).map(|next| self.next_line(next.at))
     }
 
     fn end_without_word(&mut self, found: &Found<'_>, body_at: usize) -> Option<End> {
         let token = &found.token;
-        let next = self.index().tags(token, "", body_at).first().copied();
-        if let Some(end) = next.filter(Tag::closes).map(|next| next.token) {
-            let why = self.doubt(token, body_at, &end);
-            let Some(why) = why else { return Some(self.end_at(&end)) };
-            self.end_unclear(token, &why, false);
-            return None;
+        let next = self.index().tags(token, "", body_at, token.is_plain()).first().copied();
+        if let Some(end) = next.map(|next| next.token).filter(Token::closes) {
+            return self.unless_in_doubt(token, body_at, &end, false);
         }
         let (command, name) = (token.command(), token.command().name);
         // That one needs one of them.
@@ -99,7 +94,7 @@ impl Parser<'_> {
             return None;
         };
         let line = self.number(next.line);
-        // The next of its kind may stand in the body of another block.
+        // The next of its kind may be in the body of another block.
         if let Some(other) = self.opens_within(body_at, region_end) {
             let other = self.number(other);
             let why = format!(
@@ -121,8 +116,8 @@ impl Parser<'_> {
         };
         self.push(token.line, token.command, ItemKind::Step(step));
         // That was no body, so it may have been reasoning.
-        self.spans.add(body_at..region_end);
-        self.quiet = body_at..region_end;
+        self.unclosed_to = region_end;
+        self.skip(body_at..region_end);
         None
     }
 
@@ -139,11 +134,11 @@ impl Parser<'_> {
             return None;
         }
         let index = self.index();
-        let mut tags = index.tags(token, word, body_at);
-        if !tags.first().is_some_and(|tag| tag.is_closed) {
-            tags = index.all_tags(token, word, body_at);
+        let mut first = index.tags(token, word, body_at, token.is_plain()).first();
+        if !first.is_some_and(|tag| tag.is_closed) {
+            first = index.tags(token, word, body_at, false).first();
         }
-        let Some(first) = tags.first().filter(|tag| tag.is_closed).copied() else {
+        let Some(first) = first.filter(|tag| tag.is_closed).copied() else {
             let wrong = self.wrong_closing(token, body_at, self.text.len());
             self.never_closed(
                 found,
@@ -153,35 +148,43 @@ impl Parser<'_> {
         };
         let end = first.token;
         let (line, shown) = (self.number(end.line), self.shown(end.at));
-        let why = if !first.closes() {
-            Some(format!("on line {line} `{shown}` opens another of that word within it"))
+        let why = if !end.closes() {
+            format!("on line {line} `{shown}` opens another of that word within it")
         } else if first.left_over > 0 {
-            Some(format!("behind `{shown}` on line {line} another one is left over"))
+            format!("behind `{shown}` on line {line} another one is left over")
         } else {
-            self.doubt(token, body_at, &end)
+            return self.unless_in_doubt(token, body_at, &end, true);
         };
-        let Some(why) = why else { return Some(self.end_at(&end)) };
         self.end_unclear(token, &why, true);
         None
     }
 
-    /// Why a closing tag that needs repair may be of the body, as a phrase.
-    fn doubt(&mut self, token: &Token, body_at: usize, end: &Token) -> Option<String> {
-        let is_of_body =
-            end.decoration.has(Decoration::FENCE) && is_in_a_fence(&self.text[body_at..end.line]);
-        if !is_of_body && !end.decoration.exceeds(token.decoration) {
-            return None;
-        }
+    /// The end of a block at a closing tag, unless that tag may be of the body.
+    fn unless_in_doubt(
+        &mut self,
+        token: &Token,
+        body_at: usize,
+        end: &Token,
+        has_word: bool,
+    ) -> Option<End> {
         let (line, shown) = (self.number(end.line), self.shown(end.at));
-        Some(if is_of_body {
+        let why = if self.is_of_a_fence(end, body_at) {
             format!(
                 "the fence behind the closing tag on line {line}, `{shown}`, may be the end of one in the body"
             )
-        } else {
+        } else if end.decoration.exceeds(token.decoration) {
             format!(
                 "the closing tag on line {line}, `{shown}`, has decoration that the opening one lacks"
             )
-        })
+        } else {
+            return Some(self.end_at(end));
+        };
+        self.end_unclear(token, &why, has_word);
+        None
+    }
+
+    fn is_of_a_fence(&self, end: &Token, body_at: usize) -> bool {
+        end.decoration.has(Decoration::FENCE) && is_in_a_fence(&self.text[body_at..end.line])
     }
 
     fn end_at(&self, token: &Token) -> End {
@@ -192,69 +195,62 @@ impl Parser<'_> {
         }
     }
 
-    /// The one closing tag in a region that needs repair, or stands behind other text on its line.
+    /// The one closing tag in a region that is decorated, or follows other text on its line.
     fn repaired_end(&self, token: &Token, from: usize, to: usize) -> Option<End> {
         let closing = token.command().closing?;
-        let mut found: Option<End> = None;
-        let tags = self.index().all_tags(token, "", from).iter();
-        for tag in tags.take_while(|tag| tag.token.line < to).filter(|tag| tag.closes()) {
-            let other = &tag.token;
-            // A list of tags in a text that was cut off.
-            if other.decoration.exceeds(token.decoration)
-                || other.decoration.has(Decoration::FENCE)
-                    && is_in_a_fence(&self.text[from..other.line])
-                || found.replace(self.end_at(other)).is_some()
-            {
-                return None;
-            }
+        let tags = self.index().tags(token, "", from, false).iter().map(|tag| tag.token);
+        let mut decorated = tags.take_while(|tag| tag.line < to).filter(Token::closes);
+        let one = decorated.next();
+        if decorated.next().is_some() {
+            return None;
         }
-        for at in memmem::find_iter(&self.text.as_bytes()[from..to], closing) {
-            let at = from + at;
-            if found.as_ref().is_some_and(|end| end.closing.contains(&at)) {
-                continue;
-            }
-            let after = self.text[at + closing.len()..self.line_end(at)].trim();
-            let is_fenced = lexer::without_fence(after).is_some_and(str::is_empty);
-            let begin =
-                memrchr(b'\n', &self.text.as_bytes()[from..at]).map_or(from, |n| from + n + 1);
-            // A whole block on that line has a closing tag of its own.
-            let inner = self.text[begin..at].trim_start().strip_prefix('[').unwrap_or_default();
-            let opens = inner.trim_start_matches('/').starts_with(|c: char| c.is_ascii_uppercase())
-                || lexer::name(inner).is_some();
-            let is_said = matches!(token.command().kind, Kind::Message | Kind::Done);
-            // Behind a blank it may be part of a sentence about it.
-            let next = self.next_line(at);
-            let is_last = is_said && self.text[next..].trim_start().is_empty();
-            let is_glued = is_last || !self.text[begin..at].ends_with([' ', '\t']);
-            if found.is_some()
-                || is_said && !token.is_plain()
-                || opens
-                || !is_glued
-                || !after.is_empty() && !is_fenced
-                || is_fenced && is_in_a_fence(&self.text[from..at])
-                || !self.only_a_tag_follows(next)
-            {
-                return None;
-            }
-            let mut decoration = Decoration::GLUED;
-            if is_fenced {
-                decoration.add(Decoration::FENCE);
-            }
-            found = Some(End { closing: at..next, decoration, quote: token.quote });
+        let line = one.map_or(0..0, |one| one.line..self.next_line(one.at));
+        let mut glued = memmem::find_iter(&self.text.as_bytes()[from..to], closing)
+            .map(|at| from + at)
+            .filter(|at| !line.contains(at));
+        match (one, glued.next()) {
+            // A list of tags in a text that was cut off, or a fence in the body.
+            (Some(one), None) => (!one.decoration.exceeds(token.decoration)
+                && !self.is_of_a_fence(&one, from))
+            .then(|| self.end_at(&one)),
+            (None, Some(at)) if glued.next().is_none() => self.glued_end(token, from, at),
+            _ => None,
         }
-        found
+    }
+
+    /// The end of a block whose closing tag follows other text on its line, if nothing follows but a tag.
+    fn glued_end(&self, token: &Token, from: usize, at: usize) -> Option<End> {
+        let command = token.command();
+        let after = &self.text[at + command.closing?.len()..self.line_end(at)];
+        let is_fenced =
+            lexer::without_fence(after.trim_end()).is_some_and(|rest| rest.trim().is_empty());
+        let before = &self.text[self.line_begin(at).max(from)..at];
+        // A whole block on that line has a closing tag of its own.
+        let inner = before.trim_start().strip_prefix('[').unwrap_or_default();
+        let opens = inner.trim_start_matches('/').starts_with(|c: char| c.is_ascii_uppercase())
+            || lexer::name(inner).is_some();
+        let next = self.next_line(at);
+        let is_said = matches!(command.kind, Kind::Message | Kind::Done);
+        // Behind a blank it may be part of a sentence about it.
+        let is_glued =
+            is_said && self.text[next..].trim_start().is_empty() || !before.ends_with([' ', '\t']);
+        let is_one = is_glued
+            && !opens
+            && (token.is_plain() || !is_said)
+            && (after.trim().is_empty() || is_fenced && !is_in_a_fence(&self.text[from..at]))
+            && self.only_a_tag_follows(next);
+        let mut decoration = Decoration::GLUED;
+        if is_fenced {
+            decoration.add(Decoration::FENCE);
+        }
+        is_one.then_some(End { closing: at..next, decoration, quote: token.quote })
     }
 
     /// Whether nothing but blanks follows up to a plain opening tag or the end of the text.
     fn only_a_tag_follows(&self, from: usize) -> bool {
-        let blank = self.text[from..].len() - self.text[from..].trim_start().len();
-        let at = from + blank;
-        if at == self.text.len() {
-            return true;
-        }
-        let line = memrchr(b'\n', &self.text.as_bytes()[..at]).map_or(0, |n| n + 1);
-        let token = lexer::lex(self.text, line, self.line_end(at));
-        token.is_some_and(|token| token.kind == TokenKind::Open && token.is_plain())
+        let at = self.text.len() - self.text[from..].trim_start().len();
+        let token = || lexer::lex(self.text, self.line_begin(at), self.line_end(at));
+        at == self.text.len() || token().is_some_and(|token| token.is_plain_open())
     }
 
     /// The line of the first tag in a region that opens a block with a body, or begins the reply.
@@ -275,16 +271,16 @@ impl Parser<'_> {
         None
     }
 
-    /// What is meant to close a block, perhaps, in words: a line with its closing tag, or else one that
-    /// looks like one.
+    /// What is meant to close a block, perhaps, in words: its closing tag within a line, or another one.
     fn wrong_closing(&mut self, token: &Token, from: usize, to: usize) -> String {
-        let Some(closing) = token.command().closing else { return String::new() };
         let region = &self.text.as_bytes()[from.min(to)..to];
-        let own = memmem::find(region, closing.trim_end_matches(']').as_bytes());
+        let own = memmem::find(
+            region,
+            token.command().closing.unwrap_or_default().trim_end_matches(']').as_bytes(),
+        );
         let any = || {
             memmem::find_iter(region, "/").take(64).find(|at| {
-                let begin = memrchr(b'\n', &region[..*at]).map_or(0, |n| n + 1);
-                let line = self.text[from + begin..self.line_end(from + at)].trim();
+                let line = self.text[self.line_begin(from + at)..self.line_end(from + at)].trim();
                 line.len() < 64
                     && line.starts_with(['[', '<', '{', '('])
                     && line.ends_with([']', '>', '}', ')'])
@@ -299,10 +295,10 @@ impl Parser<'_> {
     pub(super) fn end_unclear(&mut self, token: &Token, why: &str, has_word: bool) {
         let how = close_it(token.command(), has_word);
         let (number, shown) = (self.number(token.line), self.shown(token.at));
-        let told = format!(
+        let text = format!(
             "Line {number}: where `{shown}` ends is not clear: {why}. So neither it nor anything after it was carried out. Send it again from there; {how}"
         );
-        self.end_reply(token, Mistake::EndUnclear, told);
+        self.end_reply(token, Mistake::EndUnclear, text);
     }
 
     /// Refuses a block that nothing closes, and all that follows, which may be its body.
@@ -311,86 +307,47 @@ impl Parser<'_> {
         let (number, shown) = (self.number(token.line), self.shown(token.at));
         let fault = found.tag.as_ref().err();
         let phrase = fault.map_or(String::new(), |fault| format!(" ({})", fault.phrase));
-        let told = format!(
+        let text = format!(
             "Line {number}: `{shown}`{phrase} is never closed (cut off?){wrong}, so neither it nor anything after it was carried out. Send this block again and what follows it. Correct form: {}",
             command.form
         );
         // Where the form is wrong, it need not be the end of the reply that is missing.
-        match fault.filter(|fault| fault.sort == Mistake::BodyAsAttribute) {
-            Some(fault) => self.end_reply(token, fault.sort, told),
-            None => self.cut_off(token, told),
-        }
-    }
-
-    /// Refuses a block that the reply ends within.
-    fn cut_off(&mut self, token: &Token, told: String) {
-        self.unclosed = true;
-        self.end_reply(token, Mistake::CutOff, told);
+        let mistake = match fault {
+            Some(fault) if fault.sort == Mistake::BodyAsAttribute => fault.sort,
+            _ => Mistake::CutOff,
+        };
+        self.unclosed |= mistake == Mistake::CutOff;
+        self.end_reply(token, mistake, text);
     }
 
     /// Whether a tag that cannot be read and has no body is the end of the text; then it is taken.
     pub(super) fn is_cut(&mut self, token: &Token) -> bool {
         let end = self.line_end(token.at);
         let (line, below) = (self.text[token.line..end].trim(), &self.text[end..]);
-        let is_cut = token.is_plain() && !line.ends_with(']') && below.trim_start().is_empty();
-        if is_cut {
-            self.cut_within(token);
+        if !token.is_plain() || line.ends_with(']') || !below.trim_start().is_empty() {
+            return false;
         }
-        is_cut
-    }
-
-    fn cut_within(&mut self, token: &Token) {
         let (number, shown) = (self.number(token.line), self.shown(token.at));
-        let form = token.command().form;
-        self.cut_off(token, format!(
-            "Line {number}: the reply ends within `{shown}` (cut off?), so it was not carried out. Send this block again and what follows it. Correct form: {form}"
-        ));
+        let text = format!(
+            "Line {number}: the reply ends within `{shown}` (cut off?), so it was not carried out. Send this block again and what follows it. Correct form: {}",
+            token.command().form
+        );
+        self.unclosed = true;
+        self.end_reply(token, Mistake::CutOff, text);
+        true
     }
 
     /// Takes the beginning of a command's name that the text ends with; of `[` alone, the first.
-    pub(super) fn cut_name(&mut self) {
-        let text = self.text.trim_end();
-        let line = memrchr(b'\n', text.as_bytes()).map_or(0, |n| n + 1);
-        let is_read = self.spans.closed.last().is_some_and(|span| line < span.end);
-        let word = text[line..].trim_start().strip_prefix('[').filter(|_| !is_read && !self.ended);
-        let Some(word) = word.filter(|word| !word.is_empty() || !self.items.is_empty()) else {
-            return;
+    pub(super) fn cut_name(&mut self, begin: usize, end: usize) -> bool {
+        let word = self.text[begin..end].trim().strip_prefix('[');
+        let word = word.filter(|word| !word.is_empty() || !self.items.is_empty());
+        let Some(word) = word.filter(|_| self.text[end..].trim_start().is_empty()) else {
+            return false;
         };
-        let mut commands = (0..).zip(&COMMANDS);
-        if let Some((n, _)) = commands.find(|(_, command)| command.name.starts_with(word)) {
-            self.cut_within(&Token::new(line, text.len() - word.len() - 1, Some(n)));
-        }
+        let mut commands = (0..).zip(COMMANDS.iter());
+        let found = commands.find(|(_, command)| command.name.starts_with(word));
+        found.is_some_and(|(n, _)| self.is_cut(&Token::new(begin, begin, Some(n))))
     }
-}
-
-/// The text between an opening tag and a closing one at the end of its line.
-pub(super) fn inline_body<'t>(after: &'t str, closing: &str, token: &Token) -> Option<&'t str> {
-    if let Some(body) = after.strip_suffix(closing) {
-        return Some(body);
-    }
-    if token.is_plain() {
-        return None;
-    }
-    let at = after.rfind("[/").or_else(|| after.rfind("[\\/"))?;
-    let name: String = after[at..].chars().filter(|c| *c != '\\').collect();
-    let body = &after[..at];
-    name.eq_ignore_ascii_case(closing).then(|| body.strip_suffix('\\').unwrap_or(body))
-}
-
-/// The body of a block that ends on the line of its tag: `rest` is that line from the tag's name on,
-/// `after` what stands behind the tag. Where that cannot be read nobody knows where the body begins, so
-/// it is empty.
-pub(super) fn body_there<'t>(
-    is_read: bool,
-    rest: &str,
-    after: &'t str,
-    closing: &str,
-    token: &Token,
-) -> Option<&'t str> {
-    if is_read {
-        return inline_body(after, closing, token);
-    }
-    (token.is_plain() && rest.trim_end().ends_with(closing)).then_some("")
 }
 
 /// Whether a fence is open where a body ends, so that one behind its closing tag may be of that.

@@ -3,20 +3,17 @@
 
 use std::collections::HashMap;
 
-use memchr::{memchr_iter, memrchr};
+use memchr::{memchr_iter, memmem, memrchr};
 
 use super::attributes;
 use super::lexer::{self, Token, TokenKind, line_end};
 
-/// How strictly the tags are chosen that a block's end is sought among: those without decoration, or all.
-const PLAIN: usize = 0;
-const ALL: usize = 1;
-
-/// The tags of a text, by command and word, and those of blocks by names that are none.
+/// The tags of a text, by command, word, and whether all are undecorated; and the lines that have the name of a
+/// command, or a name that only looks like one.
+#[derive(Default)]
 pub(super) struct Index {
-    tags: HashMap<(u8, String), [Vec<Tag>; 2]>,
-    /// By name, with where the last closing one is that is none.
-    mistaken: HashMap<String, (Vec<Token>, usize)>,
+    tags: HashMap<(u8, String, bool), Vec<Tag>>,
+    named: HashMap<String, Vec<Token>>,
 }
 
 /// A tag among those of its command and word.
@@ -29,27 +26,19 @@ pub(super) struct Tag {
     pub(super) left_over: usize,
 }
 
-impl Tag {
-    pub(super) fn closes(&self) -> bool {
-        matches!(self.token.kind, TokenKind::Close | TokenKind::CloseByWord)
-    }
-}
-
 impl Index {
     pub(super) fn of(text: &str) -> Self {
-        let mut index = Self { tags: HashMap::new(), mistaken: HashMap::new() };
-        let mut line = 0;
-        let ends = memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
-        for end in ends {
+        let (mut index, mut line) = (Self::default(), 0);
+        for end in memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
             let tokens = lexer::tokens(text, line, end);
             let counts = |token: &Token| token.line == line || token.opens();
             tokens.filter(counts).for_each(|token| index.add(text, token, end));
             line = end + 1;
         }
-        for tags in index.tags.values_mut().flatten() {
+        for tags in index.tags.values_mut() {
             let (mut left_over, mut is_closed) = (0usize, false);
             for tag in tags.iter_mut().rev() {
-                let closes = tag.closes();
+                let closes = tag.token.closes();
                 is_closed |= closes;
                 (tag.is_closed, tag.left_over) = (is_closed, left_over);
                 left_over = if closes { left_over + 1 } else { left_over.saturating_sub(1) };
@@ -59,85 +48,67 @@ impl Index {
     }
 
     fn add(&mut self, text: &str, token: Token, end: usize) {
-        let by_command = token.command.map(|_| token.command().name.to_owned());
-        let is_mistaken = matches!(token.kind, TokenKind::Mistaken { .. });
-        let by_name = is_mistaken.then(|| name_of(text, &token)).flatten();
-        for key in by_command.into_iter().chain(by_name) {
-            let (tags, last_end) = self.mistaken.entry(key).or_default();
-            tags.push(token);
-            if matches!(token.kind, TokenKind::Mistaken { closes: true, .. }) {
-                *last_end = token.at;
+        // A closing tag with a word closes only what was opened with that.
+        if token.opens() || token.closes() && token.kind != (TokenKind::Close { by_word: true }) {
+            for name in [command_of(&token), name_in(text, &token)].into_iter().flatten() {
+                self.named.entry(name).or_default().push(token);
             }
         }
-        let Some(command) = token.command else { return };
-        let rest = &text[token.name_end..end];
-        let word = || attributes::token(rest).filter(|word| attributes::is_word(word));
-        let (plainly, word) = match token.kind {
-            TokenKind::Open if token.command().closing.is_none() => return,
-            TokenKind::Open => (true, word()),
-            TokenKind::Close => (true, None),
-            TokenKind::CloseByWord => (false, word()),
+        let has_body = token.command.is_some() && token.command().closing.is_some();
+        let by_word = match token.kind {
+            TokenKind::Open if has_body && token.alone => None,
+            TokenKind::Close { by_word } if token.alone => Some(by_word),
             _ => return,
         };
-        if !token.alone {
-            return;
-        }
-        for word in plainly.then(String::new).into_iter().chain(word) {
-            let lists = self.tags.entry((command, word)).or_default();
+        let rest = &text[token.name_end..end];
+        let word = (by_word != Some(false)).then(|| attributes::token(rest)).flatten();
+        let word = word.filter(|word| attributes::is_word(word));
+        // An opening tag with a word needs a closing one without it as well, where it has lost its own.
+        let words = (by_word != Some(true)).then(String::new).into_iter().chain(word);
+        for word in words {
             let tag = Tag { token, is_closed: false, left_over: 0 };
-            lists[ALL].push(tag);
-            if token.is_plain() {
-                lists[PLAIN].push(tag);
+            for is_plain in [false, true].into_iter().filter(|plain| !plain || token.is_plain()) {
+                let key = (token.command.unwrap_or_default(), word.clone(), is_plain);
+                self.tags.entry(key).or_default().push(tag);
             }
         }
     }
 
-    /// The tags that the end of a block may be among, from an offset on: of its command, with its word, and
-    /// as plain as its own tag. Without a word it is empty.
-    pub(super) fn tags(&self, token: &Token, word: &str, from: usize) -> &[Tag] {
-        self.tags_of(token, word, from, if token.is_plain() { PLAIN } else { ALL })
-    }
-
-    /// The same with those that need repair.
-    pub(super) fn all_tags(&self, token: &Token, word: &str, from: usize) -> &[Tag] {
-        self.tags_of(token, word, from, ALL)
-    }
-
-    fn tags_of(&self, token: &Token, word: &str, from: usize, class: usize) -> &[Tag] {
-        let key = (token.command.unwrap_or_default(), word.to_owned());
-        self.tags.get(&key).map_or(&[], |lists| {
-            let tags = &lists[class];
-            &tags[tags.partition_point(|tag| tag.token.line < from)..]
-        })
+    /// The tags that the end of a block may be among, from an offset on: of its command, with its word (empty
+    /// for none), and only undecorated ones or all.
+    pub(super) fn tags(&self, token: &Token, word: &str, from: usize, is_plain: bool) -> &[Tag] {
+        let key = (token.command.unwrap_or_default(), word.to_owned(), is_plain);
+        let tags = self.tags.get(&key).map_or(&[][..], Vec::as_slice);
+        &tags[tags.partition_point(|tag| tag.token.line < from)..]
     }
 
     /// Whether the next tag of that command closes it.
     pub(super) fn is_closed(&self, token: &Token) -> bool {
-        self.all_tags(token, "", token.at + 1).first().is_some_and(Tag::closes)
+        self.tags(token, "", token.at + 1, false).first().is_some_and(|tag| tag.token.closes())
     }
 
-    /// The tags that are of the same command as a mistaken one, or have its name, from behind it on; and where
-    /// the last closing one of them is that is none.
-    pub(super) fn of_name(&self, text: &str, token: &Token) -> (&[Token], usize) {
-        let by_command = token.command.map(|_| token.command().name.to_owned());
-        let key = by_command.or_else(|| name_of(text, token));
-        let found = key.and_then(|key| self.mistaken.get(&key));
-        found.map_or((&[], 0), |(tags, last_end)| {
-            (&tags[tags.partition_point(|tag| tag.at <= token.at)..], *last_end)
-        })
+    /// The tags behind a lookalike that have its command, or else its name.
+    pub(super) fn after(&self, text: &str, token: &Token) -> &[Token] {
+        let name = command_of(token).or_else(|| name_in(text, token));
+        let tags = name.and_then(|name| self.named.get(&name)).map_or(&[][..], Vec::as_slice);
+        &tags[tags.partition_point(|tag| tag.at <= token.at)..]
     }
 }
 
-/// The name in brackets of a mistaken tag, which is told from a command's by its bracket.
-fn name_of(text: &str, token: &Token) -> Option<String> {
-    let tag = text[token.at..token.name_end].strip_prefix('[')?;
+fn command_of(token: &Token) -> Option<String> {
+    token.command.map(|_| token.command().name.to_owned())
+}
+
+/// The name in a lookalike, which differs from a command's by its bracket.
+fn name_in(text: &str, token: &Token) -> Option<String> {
+    let is_one = matches!(token.kind, TokenKind::Lookalike { .. });
+    let tag = text[token.at..token.name_end].strip_prefix('[').filter(|_| is_one)?;
     Some(format!("[{}", tag.strip_prefix('/').unwrap_or(tag)))
 }
 
-/// Where the line of a plain tag of a command begins, from an offset on that is the beginning of a line,
-/// with that tag.
+/// The next undecorated tag of a command that is alone on its line, from the beginning of a line on.
 pub(super) fn next_plain(text: &str, token: &Token, from: usize) -> Option<Token> {
-    let finder = memchr::memmem::Finder::new(token.command().name);
+    let finder = memmem::Finder::new(token.command().name);
     let bytes = text.as_bytes();
     let mut from = from;
     while let Some(at) = finder.find(bytes.get(from..)?).map(|n| from + n) {
@@ -145,15 +116,13 @@ pub(super) fn next_plain(text: &str, token: &Token, from: usize) -> Option<Token
         let end = line_end(text, at);
         let is_tag = bytes[begin..at].ends_with(b"[") || bytes[begin..at].ends_with(b"[/");
         if is_tag && (begin == 0 || bytes[begin - 1] == b'\n') {
-            let found = lexer::lex(text, begin, end);
-            let is_tag = |found: &Token| {
-                matches!(found.kind, TokenKind::Open | TokenKind::Close)
-                    && found.command == token.command
-                    && found.alone
-                    && found.is_plain()
-            };
-            if let Some(found) = found.filter(is_tag) {
-                return Some(found);
+            let found = lexer::lex(text, begin, end).filter(|found| {
+                let is_kind =
+                    matches!(found.kind, TokenKind::Open | TokenKind::Close { by_word: false });
+                is_kind && found.command == token.command && found.alone && found.is_plain()
+            });
+            if found.is_some() {
+                return found;
             }
         }
         // No line is looked at twice.

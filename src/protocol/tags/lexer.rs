@@ -5,8 +5,6 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use memchr::memchr;
-use toml::Spanned;
-use toml::de::DeTable;
 
 use super::attributes;
 use super::catalogue::{COMMANDS, Command};
@@ -83,27 +81,17 @@ impl Decoration {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenKind {
     Open,
-    /// A closing tag alone on its line.
-    Close,
-    /// A closing tag that gives a word, alone on its line.
-    CloseByWord,
-    /// What is written like an opening or a closing tag alone on its line, and is none.
-    Mistaken {
+    /// A closing tag alone on its line, with or without a word.
+    Close {
+        by_word: bool,
+    },
+    /// A line that looks like a tag and is not one; some count only if a closing tag of their name follows.
+    Lookalike {
         closes: bool,
-        certainty: Certainty,
+        if_closed: bool,
     },
     /// A result as an outbox shows it.
     Result,
-}
-
-/// When a line that is written like a tag counts as one that was meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Certainty {
-    Meant,
-    /// Its name is none of the commands', so what stands in it is its own only where something closes it.
-    Named,
-    /// Only where something closes it.
-    IfClosed,
 }
 
 /// A line that matters.
@@ -139,17 +127,25 @@ impl Token {
     }
 
     pub(super) fn command(&self) -> &'static Command {
-        // Only a mistaken tag has none; its name is looked up where it is reported.
+        // Only a lookalike has none; its name is looked up where it is reported.
         &COMMANDS[usize::from(self.command.unwrap_or_default())]
     }
 
-    /// Whether it opens a block, be it mistakenly.
     pub(super) fn opens(&self) -> bool {
-        match self.kind {
-            TokenKind::Open => true,
-            TokenKind::Mistaken { closes, .. } => !closes,
-            TokenKind::Close | TokenKind::CloseByWord | TokenKind::Result => false,
-        }
+        matches!(self.kind, TokenKind::Open | TokenKind::Lookalike { closes: false, .. })
+    }
+
+    pub(super) fn closes(&self) -> bool {
+        matches!(self.kind, TokenKind::Close { .. } | TokenKind::Lookalike { closes: true, .. })
+    }
+
+    /// Whether it is an opening tag as protocol 1.0 has it.
+    pub(super) fn is_plain_open(&self) -> bool {
+        self.kind == TokenKind::Open && self.is_plain()
+    }
+
+    pub(super) fn is_plain(&self) -> bool {
+        self.decoration.is_none()
     }
 
     /// Whether it is the tag of a command that is not quoted.
@@ -160,9 +156,9 @@ impl Token {
             && self.command().kind != Kind::Reply
     }
 
-    /// Whether it is as protocol 1.0 has it.
-    pub(super) fn is_plain(&self) -> bool {
-        self.decoration.is_none()
+    /// Whether more than a label over a summary or a message is missed where it is not read.
+    pub(super) fn may_be_missed(&self) -> bool {
+        self.command.is_none() || !matches!(self.command().kind, Kind::Done | Kind::Message)
     }
 }
 
@@ -201,14 +197,15 @@ pub(super) fn lex(text: &str, line: usize, end: usize) -> Option<Token> {
     let is_begin = line == 0 || text.as_bytes()[line - 1] == b'\n';
     let (quote, decoration) = (lead.quote, lead.decoration);
     let mut token = Token { quote, decoration, alone: is_begin, ..Token::new(line, at, None) };
-    let Some(inside) = rest.strip_prefix('[') else { return lookalike(token, rest) };
-    if let Some(told) = inside.strip_prefix("OK] ").or_else(|| inside.strip_prefix("FAILED] ")) {
-        COMMANDS.iter().find(|c| told.strip_prefix(c.name).is_some_and(|r| r.starts_with(':')))?;
-        return Some(Token { kind: TokenKind::Result, ..token });
+    let Some(inside) = rest.strip_prefix('[') else { return in_other_brackets(token, rest) };
+    if let Some(result) = inside.strip_prefix("OK] ").or_else(|| inside.strip_prefix("FAILED] ")) {
+        let named = |c: &Command| result.strip_prefix(c.name).is_some_and(|r| r.starts_with(':'));
+        return COMMANDS.iter().any(named).then_some(Token { kind: TokenKind::Result, ..token });
     }
     let name = match name(inside) {
         Some(name) if !name.misspelt => name,
-        near => return mistaken(token, rest, near).or_else(|| lookalike(token, rest)),
+        Some(near) => return misspelt(token, inside, &near),
+        None => return other_name(token, inside).or_else(|| in_other_brackets(token, rest)),
     };
     token.command = Some(name.command);
     token.name_end = at + 1 + name.length;
@@ -241,12 +238,12 @@ fn closing(token: &mut Token, tail: &str) -> Option<TokenKind> {
         if !inner.is_empty() {
             token.decoration.add(Decoration::SPACES);
         }
-        return Some(TokenKind::Close);
+        return Some(TokenKind::Close { by_word: false });
     }
     token.command().closing?;
     let (word, after) = attributes::closing_word(tail, &mut token.decoration)?;
     let is_one = attributes::is_word(&word) && without_suffix(after, token.decoration).is_empty();
-    is_one.then_some(TokenKind::CloseByWord)
+    is_one.then_some(TokenKind::Close { by_word: true })
 }
 
 /// The tokens of a line: the one that it is, and those that stand behind what may end reasoning there.
@@ -363,7 +360,7 @@ pub(super) fn name(inside: &str) -> Option<Name> {
     let (closes, word) = without_slash(inside);
     let is_end = |rest: &str| rest.chars().next().is_none_or(ends_name);
     let is_it = |(_, known): &(u8, &Command)| word.strip_prefix(known.name).is_some_and(is_end);
-    if let Some((command, known)) = (0..).zip(&COMMANDS).find(is_it) {
+    if let Some((command, known)) = (0..).zip(COMMANDS.iter()).find(is_it) {
         let length = inside.len() - word.len() + known.name.len();
         let decoration = Decoration::default();
         return Some(Name { command, closes, misspelt: false, upper: true, length, decoration });
@@ -422,7 +419,7 @@ pub(super) fn folded(c: char) -> char {
 }
 
 fn command_named(is_it: impl Fn(&str) -> bool) -> Option<u8> {
-    (0..).zip(&COMMANDS).find(|(_, command)| is_it(command.name)).map(|(n, _)| n)
+    (0..).zip(COMMANDS.iter()).find(|(_, command)| is_it(command.name)).map(|(n, _)| n)
 }
 
 /// Whether two words have the same letters.
@@ -440,83 +437,76 @@ fn without_slash(inside: &str) -> (bool, &str) {
     inside.strip_prefix('/').map_or((false, inside), |word| (true, word))
 }
 
-/// A tag by a name that is none: nearly a command's, another word for one, or any name in capitals.
-fn mistaken(token: Token, rest: &str, near: Option<Name>) -> Option<Token> {
-    let inside = &rest[1..];
-    let finish = |closes, command, length, certainty| {
-        let kind = TokenKind::Mistaken { closes, certainty };
-        Some(Token { kind, command, name_end: token.at + 1 + length, ..token })
+/// A command whose name is misspelt.
+fn misspelt(token: Token, inside: &str, near: &Name) -> Option<Token> {
+    let tail = without_suffix(&inside[near.length..], token.decoration);
+    let is_meant = if near.closes {
+        tail.trim_matches(|c: char| c.is_whitespace() || c == '\\') == "]"
+    } else {
+        near.upper || tail.contains("path")
     };
-    if let Some(near) = near {
-        let tail = without_suffix(&inside[near.length..], token.decoration);
-        let is_meant = if near.closes {
-            tail.trim_matches(|c: char| c.is_whitespace() || c == '\\') == "]"
-        } else {
-            near.upper || tail.contains("path")
-        };
-        return is_meant
-            .then(|| finish(near.closes, Some(near.command), near.length, Certainty::Meant))?;
-    }
+    let name_end = token.at + 1 + near.length;
+    let kind = TokenKind::Lookalike { closes: near.closes, if_closed: false };
+    is_meant.then_some(Token { kind, command: Some(near.command), name_end, ..token })
+}
+
+/// A tag by another word for a command, or by any name in capitals or with `_`.
+fn other_name(token: Token, inside: &str) -> Option<Token> {
     let (closes, word) = without_slash(inside);
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let length = word.find(|c| !is_of_name(c)).filter(|n| (2..=LONGEST).contains(n))?;
     let (name, tail) = (&word[..length], without_suffix(&word[length..], token.decoration));
     let is_upper = !name.bytes().any(|c| c.is_ascii_lowercase());
-    let is_name = is_upper || name.contains('_');
-    if !token.is_plain() || !is_name || !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+    let is_name = (is_upper || name.contains('_')) && name.starts_with(char::is_alphabetic);
+    if !token.is_plain() || !is_name {
         return None;
     }
-    let length = inside.len() - word.len() + length;
-    let sign = tail.chars().next()?;
-    if !ends_name(sign) {
-        let is_one = ":=,(\"'".contains(sign) && tail.ends_with(']') && name.contains('_');
-        let command = command_named(|known| known == name).filter(|_| is_one)?;
-        return finish(closes, Some(command), length, Certainty::Meant);
+    let name_end = token.at + 1 + inside.len() - word.len() + length;
+    let found = |command, if_closed| {
+        let kind = TokenKind::Lookalike { closes, if_closed };
+        Some(Token { kind, command, name_end, ..token })
+    };
+    if !tail.starts_with(ends_name) {
+        // `[READ_FILE: a.py]`
+        let is_one = tail.starts_with([':', '=', ',', '(', '"', '\'']) && tail.ends_with(']');
+        let command = command_named(|known| known == name && known.contains('_'))?;
+        return found(Some(command), false).filter(|_| is_one);
     }
     let alias = ALIASES.get(name);
+    let command = alias.filter(|alias| alias.is_same).map(|alias| alias.command);
     if closes {
-        let closing = || finish(true, other_word_for(name), length, Certainty::Meant);
-        return (tail == "]").then(closing)?;
+        return found(command, false).filter(|_| tail == "]");
     }
-    let has_attribute = has_attribute(tail);
-    let says = |key: &str| tail.contains(key);
-    let is_meant = tail.ends_with(']')
-        && match alias.map(|alias| alias.sort) {
-            Some(AliasSort::Word) => true,
-            Some(AliasSort::Short) => says("path"),
-            Some(AliasSort::Bare) => tail == "]" || says("command=") || ends_itself(tail, name),
-            Some(AliasSort::Label) if !has_attribute => return None,
-            _ => false,
-        };
-    let is_whole = is_one_tag(tail) || ends_itself(tail, name);
-    let certainty = match (is_meant, is_whole) {
-        (true, _) => Certainty::Meant,
-        (false, false) => return None,
-        _ if is_upper && has_attribute || ends_itself(tail, name) => Certainty::Named,
-        _ => Certainty::IfClosed,
+    let (has_attribute, ends_itself) = (has_attribute(tail), ends_itself(tail, name));
+    // The name of a shell is a label unless it is alone; a file's command may be in one word.
+    let is_meant = if alias.is_some_and(|alias| alias.is_bare) {
+        tail == "]" || tail.contains("command=") || ends_itself
+    } else {
+        has_attribute || name.contains('_') || tail.contains("path")
     };
-    let command = other_word_for(name).filter(|_| certainty == Certainty::Meant);
-    finish(false, command, length, certainty)
+    if command.is_some() && is_meant && tail.ends_with(']') {
+        return found(command, false);
+    }
+    let is_label = alias.is_some_and(|alias| alias.is_label) && !has_attribute;
+    let is_whole = is_one_tag(tail) || ends_itself;
+    let if_closed = !(is_upper && has_attribute || ends_itself);
+    found(None, if_closed).filter(|_| is_whole && !is_label)
 }
 
 /// Whether what follows a tag's name ends with its closing tag, as it is written or as its command's.
 fn ends_itself(tail: &str, name: &str) -> bool {
     let inner = tail.strip_suffix(']').and_then(|tail| tail.rsplit_once("[/"));
+    let called = |word: &str| {
+        let alias = || ALIASES.get(word).filter(|alias| alias.is_same).map(|alias| alias.command);
+        command_named(|known| known == word).or_else(alias)
+    };
     inner.is_some_and(|(_, closing)| {
-        let called = |word| command_named(|known| known == word).or_else(|| other_word_for(word));
         closing == name || called(closing).is_some() && called(closing) == called(name)
     })
 }
 
-/// The command that a word stands for which says so by itself.
-fn other_word_for(word: &str) -> Option<u8> {
-    let alias = ALIASES.get(word)?;
-    matches!(alias.sort, AliasSort::Word | AliasSort::Short | AliasSort::Bare)
-        .then_some(alias.command)
-}
-
 /// Whether a tag has an attribute with a value in quotes.
-pub(super) fn has_attribute(tag: &str) -> bool {
+fn has_attribute(tag: &str) -> bool {
     let quotes = ['"', '\'', '“', '”', '‘'];
     tag.match_indices('=').any(|(at, _)| {
         tag[..at].trim_end().ends_with(|c: char| c.is_ascii_alphanumeric())
@@ -525,74 +515,66 @@ pub(super) fn has_attribute(tag: &str) -> bool {
 }
 
 /// A command in other brackets than those of a tag, or in none.
-fn lookalike(token: Token, rest: &str) -> Option<Token> {
-    const OPENING: [&str; 12] = [
-        "[[", "<", "［", "【", "&#91;", "&#091;", "&#x5b;", "&#x5B;", "&lbrack;", "&lsqb;", "(",
-        "{",
-    ];
-    const CLOSING: [&str; 10] =
-        [">", "]", "］", "】", "&#93;", "&#093;", "&#x5d;", "&#x5D;", "&rbrack;", "&rsqb;"];
+fn in_other_brackets(token: Token, rest: &str) -> Option<Token> {
+    const OPENING: [&str; 7] = ["[[", "<", "［", "【", "&", "(", "{"];
+    const CLOSING: [&str; 8] = [">", "]", "］", "】", "&", ";", ")", "}"];
+    const ENTITIES: [&str; 6] = ["#91;", "#091;", "#x5b;", "#x5B;", "lbrack;", "lsqb;"];
     let open = OPENING.iter().find(|open| rest.starts_with(**open)).map_or(0, |open| open.len());
-    let is_bare = open == 0 || rest.starts_with(['(', '{']);
-    let (closes, word) = without_slash(&rest[open..]);
+    let inner = &rest[open..];
+    let inner = ENTITIES.iter().find_map(|entity| inner.strip_prefix(entity)).unwrap_or(inner);
+    let (closes, word) = without_slash(inner);
     let length = word.find(|c: char| !c.is_ascii_uppercase() && c != '_').unwrap_or(word.len());
     let command = command_named(|name| name == &word[..length])?;
     let tail = word[length..].trim_end();
-    let sign = tail.chars().next();
-    let known = &COMMANDS[usize::from(command)];
-    let mut certainty = Certainty::Meant;
-    let is_one = if is_bare {
-        let inner = tail.trim_end_matches([')', '}']).trim_end();
-        let is_word = known.name.contains('_') || inner.trim_start().starts_with("pattern");
-        let ends = sign.is_none_or(|c| c.is_whitespace() || ")}".contains(c));
-        if !closes && inner.is_empty() && known.kind == Kind::Run {
-            certainty = Certainty::IfClosed;
-        }
-        let is_closing = closes && inner.is_empty() && known.closing.is_some();
-        let says = is_closing || certainty == Certainty::IfClosed || attributes::are_all(inner);
+    let (known, mut if_closed) = (&COMMANDS[usize::from(command)], false);
+    let is_one = if open == 0 || rest.starts_with(['(', '{']) {
         // A line of its own, not one behind the end of reasoning.
-        ends && is_word && says && token.alone
+        let inner = tail.trim_end_matches([')', '}']).trim();
+        let is_bare = inner.is_empty() && (closes || known.kind == Kind::Run);
+        if_closed = is_bare && !closes;
+        let says = known.closing.is_some() && is_bare || attributes::are_all(inner);
+        let is_name = known.name.contains('_') || inner.starts_with("pattern");
+        let ends = tail.is_empty() || tail.starts_with([' ', '\t', ')', '}']);
+        ends && is_name && says && token.alone
     } else {
-        let ends = sign.is_some_and(|c| ends_name(c) || CLOSING.iter().any(|s| s.starts_with(c)));
-        token.is_plain() && ends && CLOSING.iter().any(|closing| tail.ends_with(closing))
+        let ends = |c: char| ends_name(c) || CLOSING.iter().any(|sign| sign.starts_with(c));
+        token.is_plain()
+            && tail.starts_with(ends)
+            && CLOSING.iter().any(|sign| tail.ends_with(sign))
     };
     let name_end = token.at + rest.len() - word.len() + length;
-    let kind = TokenKind::Mistaken { closes, certainty };
+    let kind = TokenKind::Lookalike { closes, if_closed };
     is_one.then_some(Token { kind, command: Some(command), name_end, ..token })
 }
 
-/// What another word for a command means.
+/// Another word for a command.
 struct Alias {
     command: u8,
-    sort: AliasSort,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum AliasSort {
-    Word,
-    Short,
-    Bare,
-    Other,
-    Label,
+    /// Whether it has a body where that command has one.
+    is_same: bool,
+    /// Whether it is one with nothing else in its tag.
+    is_bare: bool,
+    /// Whether it is only a label over text.
+    is_label: bool,
 }
 
 static ALIASES: LazyLock<HashMap<String, Alias>> = LazyLock::new(|| {
-    let table = DeTable::parse(include_str!("data/names.toml")).map(Spanned::into_inner);
+    type Lists = HashMap<String, HashMap<String, Vec<String>>>;
+    let table: Lists = toml::from_str(include_str!("data/names.toml")).unwrap_or_default();
     let mut aliases = HashMap::new();
-    for (name, lists) in table.unwrap_or_default() {
-        let command = command_named(|known| known == &**name.get_ref());
-        for (sort, words) in lists.get_ref().as_table().into_iter().flatten() {
-            let sort = match &**sort.get_ref() {
-                _ if command.is_none() => AliasSort::Label,
-                "words" => AliasSort::Word,
-                "short" => AliasSort::Short,
-                "bare" => AliasSort::Bare,
-                _ => AliasSort::Other,
+    for (name, lists) in table {
+        let command = command_named(|known| known == name);
+        for (list, words) in lists {
+            let alias = |word| {
+                let alias = Alias {
+                    command: command.unwrap_or_default(),
+                    is_same: command.is_some() && list != "other",
+                    is_bare: list == "bare",
+                    is_label: command.is_none(),
+                };
+                (word, alias)
             };
-            let words = words.get_ref().as_array().into_iter().flatten();
-            let words = words.filter_map(|word| word.get_ref().as_str());
-            let command = command.unwrap_or_default();
-            aliases.extend(words.map(|word| (word.to_owned(), Alias { command, sort })));
+            aliases.extend(words.into_iter().map(alias));
         }
     }
     aliases
@@ -601,7 +583,7 @@ static ALIASES: LazyLock<HashMap<String, Alias>> = LazyLock::new(|| {
 /// Which command is meant by a name that none has.
 pub(super) fn meant(name: &str) -> Option<&'static Command> {
     let name = name.to_ascii_uppercase();
-    let alias = ALIASES.get(&name).filter(|alias| alias.sort != AliasSort::Label);
+    let alias = ALIASES.get(&name).filter(|alias| !alias.is_label);
     let nearest = || crate::text::nearest(&name, COMMANDS.iter().map(|command| command.name));
     let command = alias.map(|alias| COMMANDS[usize::from(alias.command)].name).or_else(nearest)?;
     COMMANDS.iter().find(|known| known.name == command)

@@ -16,11 +16,12 @@
 //! known, it ends the reply: nothing after it is carried out.
 //!
 //! `lexer` turns a line into a token, `attributes` reads what is in a tag, and `parser` makes blocks of
-//! the lines: `ends` finds where they end (with `index`, where that is not the next plain tag), `spans` drops
+//! the lines: `ends` finds where they end (with `index`, where that is not the next plain tag), `spans` skips
 //! what is in reasoning and in elements (`reasoning` knows their markers), `recovery` reports what is no block
 //! in order (`pasted` knows the outbox). `block` makes the step of a block: `body` checks its body, `paths` its
 //! paths, `pairs` reads that of an edit by search, and `lints` and `escapes` warn of what is odd there. Commands
-//! and their attributes are a table, `catalogue`. `print` writes blocks and what came of them.
+//! and their attributes are a table, `catalogue`. `print` writes blocks and what came of them. Words and patterns
+//! are in `data/`.
 
 mod attributes;
 mod block;
@@ -36,7 +37,6 @@ mod parser;
 mod pasted;
 mod paths;
 mod print;
-mod range;
 mod reasoning;
 mod recovery;
 mod spans;

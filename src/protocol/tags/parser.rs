@@ -1,12 +1,13 @@
 //! Finds the blocks of a reply. Total: whatever the text, there is a list of steps, and the work is
 //! linear in its length.
 //!
-//! First the lines outside bodies become items, in order. What may be reasoning, or stands in an element, is
-//! taken out of them when it ends; where the end of a block is not known, nothing after it becomes an item.
-//! Then each item becomes a step, which is final.
+//! The lines outside bodies become items, in order. What is before a lost beginning of reasoning, or before a
+//! closing tag that is left over, is dropped again; where the end of a block is not known, nothing after it
+//! becomes an item. Then each item becomes a step, which is final.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use memchr::{memchr_iter, memrchr};
@@ -15,23 +16,22 @@ use super::attributes::{self, Opening, brief};
 use super::block::{Block, refused, tag_fault};
 use super::body;
 use super::catalogue::{COMMANDS, Command};
-use super::ends::{End, body_there, closing_tag, inline_body};
+use super::ends::{End, closing_tag};
 use super::escapes;
 use super::index::Index;
-use super::lexer::{self, Certainty, Decoration, Token, TokenKind};
+use super::lexer::{self, Decoration, Token, TokenKind};
 use super::lints;
-use super::pasted;
-use super::reasoning::Line;
-use super::spans::Spans;
+use super::reasoning::{self, Line, Sort};
+use super::spans::Span;
 use super::wrong::{Wrong, wrong};
 use crate::protocol::{
-    Address, Asks, Dialect, Kind, Mistake, Operation, Reply, Step, Warning, WarningSort, returns,
+    Address, Asks, Dialect, Kind, Mistake, Operation, Reply, Step, Warning, WarningKind, returns,
 };
 
 /// What a reply without a block is told.
 pub(in crate::protocol) const NO_COMMAND: &str = "The reply holds no command, so nothing was done. A command begins a line with its tag; the shortest complete reply is three lines: [DONE], a summary, [/DONE]";
 
-/// A step has at most so many notes about what stands between blocks; further ones are counted.
+/// A step has at most so many notes about what is between blocks; further ones are counted.
 pub(super) const NOTES: usize = 8;
 
 /// The blocks of a text.
@@ -41,7 +41,7 @@ pub(in crate::protocol) struct Blocks {
     pub(in crate::protocol) steps: Vec<Step>,
     /// Whether the text ends within a block.
     pub(in crate::protocol) unclosed: bool,
-    /// Where bodies with their closing tags, reasoning and elements stand, in bytes.
+    /// Where bodies with their closing tags, reasoning and elements are, in bytes.
     pub(in crate::protocol) bodies: Vec<Range<usize>>,
     /// What was ignored where no block is that could tell of it.
     pub(in crate::protocol) notes: Vec<Warning>,
@@ -81,9 +81,9 @@ pub(in crate::protocol) fn blocks_in(text: &str, workspace: Option<&str>) -> Blo
     let mut parser = Parser::new(&lines, workspace);
     parser.read();
     if has_none && !parser.items.is_empty() {
-        let told =
+        let text =
             "the lines of the reply end in carriage returns (U+000D) alone, and were read as lines";
-        parser.note(lines.len(), Warning::new(WarningSort::TagRepaired, told));
+        parser.note(lines.len(), Warning::new(WarningKind::TagRepaired, text));
     }
     parser.emit()
 }
@@ -97,26 +97,34 @@ pub(super) struct Item<'a> {
     pub(super) kind: ItemKind<'a>,
 }
 
-impl Item<'_> {
-    /// Whether more than a label is missed if it is not executed: not so of a summary or a message.
-    pub(super) fn may_be_missed(&self) -> bool {
-        let is_tag = !matches!(self.kind, ItemKind::Message | ItemKind::Note(_));
-        let kind = self.command.map(|command| COMMANDS[usize::from(command)].kind);
-        is_tag && !matches!(kind, Some(Kind::Done | Kind::Message))
-    }
-}
-
 pub(super) enum ItemKind<'a> {
     Block(Box<Found<'a>>),
     /// What is refused.
     Step(Step),
-    /// A tag in what may turn out to be reasoning or an element, and whether its end is known.
-    Tag {
-        is_whole: bool,
-    },
-    /// A line with the key of an operations message.
-    Message,
     Note(Warning),
+}
+
+impl Item<'_> {
+    pub(super) fn is_step(&self) -> bool {
+        !matches!(self.kind, ItemKind::Note(_))
+    }
+
+    /// Whether it is more than the refusal of thoughts before it.
+    pub(super) fn is_command(&self) -> bool {
+        match &self.kind {
+            ItemKind::Step(Step { asks: Asks::Invalid(invalid), .. }) => {
+                invalid.sort != Mistake::ThoughtsUnopened
+            }
+            ItemKind::Block(_) | ItemKind::Step(_) => true,
+            ItemKind::Note(_) => false,
+        }
+    }
+
+    /// Whether more than a label is missed if it is not executed: not so of a summary or a message.
+    pub(super) fn may_be_missed(&self) -> bool {
+        let kind = self.command.map(|command| COMMANDS[usize::from(command)].kind);
+        self.is_step() && !matches!(kind, Some(Kind::Done | Kind::Message))
+    }
 }
 
 /// A block, with its tag read.
@@ -125,16 +133,16 @@ pub(super) struct Found<'a> {
     pub(super) tag: Result<Opening<'a>, Wrong>,
     /// What had to be overlooked in its tag.
     decoration: Decoration,
-    /// What stands behind the tag on its line.
-    pub(super) after: &'a str,
+    /// What follows the tag on its line.
+    after: &'a str,
     /// The body, where it ends on that line.
-    pub(super) inline: Option<&'a str>,
+    inline: Option<&'a str>,
     /// The word that its closing tag repeats.
     pub(super) word: Option<String>,
     /// Where the body ends that begins on the next line.
     end: Option<End>,
     /// Where reasoning may end in that body whose beginning is missing.
-    stray: Option<usize>,
+    stray: Option<Range<usize>>,
 }
 
 pub(super) struct Parser<'a> {
@@ -146,25 +154,35 @@ pub(super) struct Parser<'a> {
     /// Where the line begins and ends that contains it, and how many tags were sought there.
     pub(super) begin: usize,
     pub(super) end: usize,
+    /// Its markers, where they were looked at.
+    pub(super) line: Option<Line<'a>>,
     tags: u8,
-    /// Where the prose of that line begins and ends.
-    prose: Range<usize>,
-    /// What is behind an end that ends nothing: there only a plain tag counts.
-    pub(super) plain_from: usize,
-    /// There nothing but the markers of reasoning counts.
-    pub(super) quiet: Range<usize>,
+    /// What is behind the end of a span that was not open.
+    pub(super) doubtful_from: Option<(usize, Sort)>,
+    /// Up to there nothing but the markers of reasoning counts.
+    quiet: usize,
+    /// Up to there a block goes that is never closed.
+    pub(super) unclosed_to: usize,
     /// Whether nothing after the last item can be read.
     pub(super) ended: bool,
     pub(super) items: Vec<Item<'a>>,
-    pub(super) spans: Spans,
+    /// The spans that are open, and where markers that end one are for the last time.
+    pub(super) spans: Vec<Span>,
+    pub(super) last_ends: Option<HashMap<String, usize>>,
+    /// Bodies and spans that have ended, in order, none in another.
+    bodies: Vec<Range<usize>>,
     index: OnceCell<Index>,
     /// An offset, and the number of its line.
     counted: (usize, usize),
+    /// Whether a span contains the end of other reasoning, or of a block.
+    pub(super) has_other_end: bool,
     pub(super) unclosed: bool,
     pub(super) answers: Option<Address>,
     /// Whether a command was reported that may have been meant, so that `[DONE if="ok"]` does not count.
     pub(super) held: bool,
-    /// Whether a command stands in the reply that is not quoted.
+    /// Whether an operations message may be outside of bodies and spans.
+    pub(super) has_message: bool,
+    /// Whether a command is in the reply that is not quoted.
     has_unquoted: bool,
 }
 
@@ -176,35 +194,35 @@ impl<'a> Parser<'a> {
             at: 0,
             begin: 0,
             end: 0,
+            line: None,
             tags: 0,
-            prose: 0..0,
-            plain_from: usize::MAX,
-            quiet: 0..0,
+            doubtful_from: None,
+            quiet: 0,
+            unclosed_to: 0,
             ended: false,
             items: Vec::new(),
-            spans: Spans::default(),
+            spans: Vec::new(),
+            last_ends: None,
+            bodies: Vec::new(),
             index: OnceCell::new(),
             counted: (0, 1),
+            has_other_end: false,
             unclosed: false,
             answers: None,
             held: false,
+            has_message: false,
             has_unquoted: false,
         }
     }
 
     fn read(&mut self) {
-        loop {
-            while self.at < self.text.len() {
-                self.line();
-            }
-            if !self.finish_spans() {
-                break;
-            }
+        while self.at < self.text.len() {
+            self.line();
         }
-        self.cut_name();
-        if let Some(item) = self.items.last().filter(|_| self.ended) {
-            let from = self.next_line(item.origin);
-            self.spans.add(from.min(self.text.len())..self.text.len());
+        self.finish_spans();
+        let is_end = |item: &&Item<'_>| matches!(&item.kind, ItemKind::Step(step) if step.ends);
+        if let Some(item) = self.items.iter().find(is_end) {
+            self.add_body(self.next_line(item.origin)..self.text.len());
         }
     }
 
@@ -216,6 +234,11 @@ impl<'a> Parser<'a> {
             if at >= from { line + lines(from..at) } else { line.saturating_sub(lines(at..from)) };
         self.counted = (at, line);
         line
+    }
+
+    /// Where the line of an offset begins.
+    pub(super) fn line_begin(&self, at: usize) -> usize {
+        memrchr(b'\n', &self.text.as_bytes()[..at]).map_or(0, |n| n + 1)
     }
 
     /// Where the line of an offset ends, without its newline.
@@ -230,8 +253,7 @@ impl<'a> Parser<'a> {
 
     /// The line of an offset, without blanks around it, for quoting.
     pub(super) fn shown(&self, at: usize) -> String {
-        let begin = memrchr(b'\n', &self.text.as_bytes()[..at]).map_or(0, |n| n + 1);
-        brief(self.text[begin..self.line_end(at)].trim())
+        brief(self.text[self.line_begin(at)..self.line_end(at)].trim())
     }
 
     pub(super) fn index(&self) -> &Index {
@@ -246,79 +268,42 @@ impl<'a> Parser<'a> {
         self.push(origin, None, ItemKind::Note(note));
     }
 
+    /// Remembers a body or a span.
+    pub(super) fn add_body(&mut self, span: Range<usize>) {
+        let mut end = span.end;
+        while let Some(last) = self.bodies.pop_if(|last| last.start >= span.start) {
+            end = end.max(last.end);
+        }
+        let start = self.bodies.last().map_or(span.start, |last| last.end.max(span.start));
+        if start < end {
+            self.bodies.push(start..end);
+        }
+    }
+
     /// Skips what is not the body of a block that is accepted: there the markers of reasoning count all the
     /// same, and nothing else does.
     pub(super) fn skip(&mut self, range: Range<usize>) {
-        self.spans.add(range.clone());
+        self.add_body(range.clone());
+        self.quiet = self.quiet.max(range.end);
         self.at = range.start;
-        self.quiet = range;
     }
 
-    /// Reports a line that looks like a tag and is none.
+    /// Whether nothing but the markers of reasoning counts on the line that is read.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.ended || self.begin < self.quiet
+    }
+
+    /// Reports a line that looks like a tag and was read as words.
     pub(super) fn looks_like_tag(&mut self, token: &Token, why: &str) {
         let note = self.as_words(token, why);
         self.note(token.line, note);
     }
 
     fn as_words(&mut self, token: &Token, why: &str) -> Warning {
-        self.holds(token);
+        self.held |= token.may_be_missed();
         let (number, shown) = (self.number(token.line), self.shown(token.at));
-        let told = format!("line {number} `{shown}` was read as words: {why}");
-        Warning::new(WarningSort::LooksLikeTag, told)
-    }
-
-    /// A label over a summary or a message does nothing; any other tag that was not read may be missed.
-    pub(super) fn holds(&mut self, token: &Token) {
-        self.held |= !matches!(token.command().kind, Kind::Done | Kind::Message);
-    }
-
-    /// Reads a line, or the rest of one behind the end of reasoning.
-    fn line(&mut self) {
-        let at = self.at;
-        // The rest of a line has the same end.
-        let end = if at < self.end { self.end } else { self.line_end(at) };
-        self.end = end;
-        if at == 0 || self.text.as_bytes()[at - 1] == b'\n' {
-            (self.begin, self.tags) = (at, 0);
-        }
-        let is_quiet = self.quiet.contains(&at) || self.ended;
-        let token = if self.may_seek_tag() { lexer::lex(self.text, at, end) } else { None };
-        // Behind what closes nothing, a tag that is decorated may be of anything.
-        let token = token.filter(|token| at != self.plain_from || token.is_plain());
-        self.has_unquoted |= token.is_some_and(|token| token.is_unquoted_command());
-        let takes_line = token.filter(|token| {
-            let is_tag = match token.kind {
-                TokenKind::Open | TokenKind::Close | TokenKind::Result => true,
-                TokenKind::Mistaken { .. } => token.command.is_some(),
-                TokenKind::CloseByWord => false,
-            };
-            is_tag && self.spans.is_empty() && !is_quiet
-        });
-        self.at = (end + 1).min(self.text.len());
-        let (text, begin) = (self.text, self.begin);
-        let line = if at == begin {
-            let line = Line::new(text, at, end);
-            self.prose = line.prose.clone();
-            line
-        } else {
-            let (lead, prose) = (lexer::lead(&text[at..end]), self.prose.clone());
-            Line { text, begin, end, lead, from: at, prose }
-        };
-        if self.markers(line, takes_line.map(|token| token.at)) || is_quiet {
-            return;
-        }
-        let inside = !self.spans.is_empty();
-        match token {
-            Some(token) if inside => self.inside(&token, end),
-            Some(token) => {
-                if !self.take(&token, end) {
-                    // It was words.
-                    let (from, prose) = (token.name_end, self.prose.clone());
-                    self.markers(Line { text, begin, end, lead: None, from, prose }, None);
-                }
-            }
-            None => self.prose(at, end),
-        }
+        let text = format!("line {number} `{shown}` was read as words: {why}");
+        Warning::new(WarningKind::LooksLikeTag, text)
     }
 
     /// Whether another tag is sought on a line: each may cost the rest of it.
@@ -328,39 +313,77 @@ impl<'a> Parser<'a> {
         self.tags <= MOST
     }
 
-    /// Takes a token with its line; else it is words.
-    fn take(&mut self, token: &Token, end: usize) -> bool {
-        match token.kind {
-            TokenKind::Open => return self.open(token, end),
-            TokenKind::Close | TokenKind::CloseByWord => self.left_over(token),
-            TokenKind::Mistaken { closes, certainty } => {
-                return self.mistaken(token, closes, certainty);
+    /// Reads a line, or the rest of one behind the end of reasoning.
+    fn line(&mut self) {
+        let at = self.at;
+        if at == 0 || self.text.as_bytes()[at - 1] == b'\n' {
+            (self.begin, self.tags) = (at, 0);
+        }
+        let is_whole = at == self.begin;
+        // The rest of a line has the same end.
+        self.end = if is_whole || at > self.end { self.line_end(at) } else { self.end };
+        let end = self.end;
+        let is_quiet = self.is_quiet();
+        self.at = (end + 1).min(self.text.len());
+        let token = if self.may_seek_tag() { lexer::lex(self.text, at, end) } else { None };
+        self.has_unquoted |= token.is_some_and(|token| token.is_unquoted_command());
+        let takes_line = |token: Token| token.command.is_some() || token.kind == TokenKind::Result;
+        let is_tag = token.is_some_and(takes_line) && self.spans.is_empty() && !is_quiet;
+        // Before a tag there is nothing but decoration.
+        if !is_tag && self.markers(at) || is_quiet {
+            return;
+        }
+        match token {
+            Some(token) if !self.spans.is_empty() => self.count_tag(&token),
+            Some(token) => {
+                if !self.take(&token) {
+                    // It was words.
+                    self.markers(token.name_end);
+                }
             }
-            TokenKind::Result => self.result(token, end),
+            None => self.prose(at, end),
+        }
+    }
+
+    /// Takes a token with its line; otherwise it is words.
+    fn take(&mut self, token: &Token) -> bool {
+        match token.kind {
+            TokenKind::Open => return self.open(token),
+            TokenKind::Close { by_word } => self.left_over(token, by_word),
+            TokenKind::Lookalike { closes, if_closed } => {
+                return !closes && self.lookalike(token, if_closed);
+            }
+            TokenKind::Result => self.result(token),
         }
         true
     }
 
     /// Reads the opening tag of a block, and finds where the block ends.
-    fn open(&mut self, token: &Token, end: usize) -> bool {
-        let mut found = self.tag(token, end);
+    fn open(&mut self, token: &Token) -> bool {
+        let end = self.end;
+        if self.is_doubtful(token) {
+            let why = "it is behind the end of something that was not open";
+            match token.command().closing {
+                Some(_) => self.end_unclear(token, why, false),
+                None => self.looks_like_tag(token, why),
+            }
+            return true;
+        }
+        let mut found = self.tag(token);
         let command = token.command();
         if command.kind == Kind::Reply {
-            let is_quoted = token.decoration.has(Decoration::QUOTED);
-            let next = self.at;
-            self.addressed(token, found.tag.ok(), found.after, is_quoted);
-            return self.at != next;
+            return self.addressed(token, true);
         }
-        if let Some(line) = pasted::sentence(self.text, token) {
+        if let Some(line) = super::pasted::sentence(self.text, token) {
             self.outbox(line);
             return true;
         }
-        if !token.is_plain() && self.is_prose(&found, end) {
+        if !token.is_plain() && self.is_prose(&found) {
             let needs_more = command.attributes.iter().any(|known| known.required);
             if token.alone || found.tag.is_ok() && needs_more {
                 self.looks_like_tag(
                     token,
-                    "a command stands alone on its line, with nothing around its tag",
+                    "a command is alone on its line, with nothing around its tag",
                 );
             }
             return false;
@@ -376,15 +399,17 @@ impl<'a> Parser<'a> {
             if found.tag.is_err() {
                 // It is refused, and what it contains is skipped.
                 self.skip(body_at..end.closing.end);
-            } else if let Some(stray) = self.stray_end(body.clone()) {
-                if self.is_draft(token, body, &stray) {
+            } else {
+                let stray = reasoning::stray_end(self.text, body.clone(), "");
+                if let Some(stray) = &stray
+                    && reasoning::may_open(command.name, &self.text[body])
+                {
+                    self.refuse_draft(token, stray);
                     return true;
                 }
-                found.stray = Some(stray.at);
-            }
-            if found.tag.is_ok() {
-                self.spans.add(body_at..end.closing.end);
+                self.add_body(body_at..end.closing.end);
                 self.at = end.closing.end;
+                found.stray = stray;
             }
             found.end = Some(end);
         }
@@ -392,10 +417,32 @@ impl<'a> Parser<'a> {
         true
     }
 
-    /// Reads what stands on the line of an opening tag.
-    fn tag(&self, token: &Token, end: usize) -> Found<'a> {
+    /// Whether a tag is right behind the end of a span that was not open: only a plain one behind that of reasoning
+    /// is surely a command.
+    fn is_doubtful(&self, token: &Token) -> bool {
+        self.doubtful_from.is_some_and(|(from, sort)| {
+            from == token.line && !(token.is_plain() && sort == Sort::Reasoning)
+        })
+    }
+
+    /// Refuses a block in whose body reasoning may end, and what is before it: its tag may be in that.
+    fn refuse_draft(&mut self, token: &Token, stray: &Range<usize>) {
+        let (line, shown) = (self.number(stray.start), brief(&self.text[stray.clone()]));
+        let number = self.number(token.line);
+        self.drop_items();
+        self.add_body(0..stray.end);
+        let text = format!(
+            "Line {line}: `{shown}` ends thoughts whose beginning is missing, or is in the body of the block on line {number}, so nothing before or after it was carried out. Send again what was meant as a command, without thoughts"
+        );
+        let step = Step::refused(line, Mistake::ThoughtsUnopened, text);
+        self.end_with(step, stray.start, None);
+        self.at = self.next_line(stray.start);
+    }
+
+    /// Reads what is on the line of an opening tag.
+    fn tag(&self, token: &Token) -> Found<'a> {
         let command = token.command();
-        let rest = &self.text[token.name_end..end];
+        let rest = &self.text[token.name_end..self.end];
         let mut decoration = token.decoration;
         let tag = attributes::read(command, rest, &mut decoration);
         let after = tag.as_ref().map_or("", |tag| tag.after);
@@ -414,68 +461,44 @@ impl<'a> Parser<'a> {
             // What such a body contains is no command either.
             Err(_) => attributes::token(rest),
         });
-        let inline = command.closing.filter(|_| word.is_none());
-        let inline = inline.and_then(|end| body_there(tag.is_ok(), rest, after, end, token));
+        let inline = command.closing.filter(|_| word.is_none()).and_then(|closing| match &tag {
+            Ok(_) => inline_body(after, closing, token),
+            // Nobody knows where such a body begins.
+            Err(_) => (token.is_plain() && rest.trim_end().ends_with(closing)).then_some(""),
+        });
         Found { token: *token, tag, decoration, after, inline, word, end: None, stray: None }
     }
 
     /// Whether a line that is no plain tag is none at all: words in brackets, a link, a label.
-    fn is_prose(&self, found: &Found<'_>, end: usize) -> bool {
+    fn is_prose(&self, found: &Found<'_>) -> bool {
         let (token, after) = (&found.token, found.after);
-        let (command, rest) = (token.command(), &self.text[token.name_end..end]);
+        let (command, rest) = (token.command(), &self.text[token.name_end..self.end]);
+        let lower = rest.to_ascii_lowercase();
         // Its name is a common word.
-        if command.kind == Kind::Search && !rest.to_ascii_lowercase().contains("pattern") {
+        if command.kind == Kind::Search && !lower.contains("pattern") {
             return true;
         }
-        let ends_there = lexer::without_suffix(rest, token.decoration).ends_with(']');
-        if command.closing.is_none() {
-            if found.tag.is_err() {
-                return !ends_there;
-            }
+        let is_whole =
+            found.tag.is_ok() || lexer::without_suffix(rest, token.decoration).ends_with(']');
+        let Some(closing) = command.closing else {
             let own = format!("[/{}]", command.name);
-            return !after.is_empty() && inline_body(after, &own, token) != Some("");
-        }
+            return !is_whole || !after.is_empty() && inline_body(after, &own, token) != Some("");
+        };
+        let names_a_path = lower.match_indices("path").any(|(at, key)| {
+            lower[at + key.len()..].trim_start().trim_start_matches('\\').starts_with('=')
+        });
         // What follows may be its body, which is never executed.
-        if names_a_path(rest) {
+        if names_a_path || found.inline.is_some() && found.tag.is_ok() {
             return false;
-        }
-        if found.tag.is_err() {
-            return !ends_there;
         }
         let is_closed = || self.index().is_closed(token);
-        if found.inline.is_some() || !after.starts_with(['(', ':', '[']) && is_closed() {
-            return false;
+        if !is_whole || !after.is_empty() {
+            return !is_whole || after.starts_with(['(', ':', '[']) || !is_closed();
         }
-        if !after.is_empty() {
-            return true;
-        }
-        // A label over what follows, or an item of a list of what was done.
-        let is_label = matches!(command.kind, Kind::Message | Kind::Done);
-        let is_item = command.kind == Kind::Done
-            && token.decoration.has(Decoration::CASE)
-            && token.decoration.has(Decoration::ITEM);
-        is_label && (is_item || self.is_followed_by_a_tag(self.next_line(end.min(self.text.len()))))
-    }
-
-    /// Whether nothing but blanks and fences follow up to a line with a tag, or the beginning of reasoning.
-    fn is_followed_by_a_tag(&self, from: usize) -> bool {
-        let mut at = from;
-        while at < self.text.len() {
-            let end = self.line_end(at);
-            if !self.text[at..end].trim_matches(|c: char| c.is_whitespace() || c == '`').is_empty()
-            {
-                let token = lexer::lex(self.text, at, end);
-                let is_tag = token.is_some_and(|token| match token.kind {
-                    TokenKind::Mistaken { certainty, .. } => {
-                        token.command.is_some() && certainty == Certainty::Meant
-                    }
-                    _ => true,
-                });
-                return is_tag || self.begins_reasoning(at, end);
-            }
-            at = end + 1;
-        }
-        false
+        // An item of a list of what was done.
+        let is_item =
+            token.decoration.has(Decoration::CASE) && token.decoration.has(Decoration::ITEM);
+        closing == "[/DONE]" && is_item && found.tag.is_ok() && !is_closed()
     }
 
     /// Makes steps of the items.
@@ -485,34 +508,30 @@ impl<'a> Parser<'a> {
         let mut notes: Vec<Warning> = Vec::new();
         for item in std::mem::take(&mut self.items) {
             let note = match item.kind {
-                ItemKind::Tag { .. } | ItemKind::Message => continue,
                 ItemKind::Note(note) => note,
                 ItemKind::Block(found) if self.is_mentioned(&found.token) => {
                     let why = "what takes something away counts only outside quotations and lists of code spans";
                     self.as_words(&found.token, why)
                 }
-                kind => {
-                    let step = match kind {
-                        ItemKind::Block(found) => {
-                            all += 1;
-                            escaped += usize::from(found.decoration.has(Decoration::ESCAPES));
-                            let stray = found.stray;
-                            let step = self.step(*found);
-                            // The body of a block that is refused is no body.
-                            let is_refused = matches!(step.asks, Asks::Invalid(_));
-                            if let Some(at) = stray.filter(|_| is_refused) {
-                                self.spans.add(0..at);
-                                self.refuse_before(at, &mut steps);
-                            }
-                            step
-                        }
-                        ItemKind::Step(step) => step,
-                        _ => continue,
-                    };
-                    steps.push(step);
-                    if let [first] = &mut steps[..] {
-                        first.warnings.append(&mut notes);
+                ItemKind::Block(found) => {
+                    all += 1;
+                    escaped += usize::from(found.decoration.has(Decoration::ESCAPES));
+                    let stray = found.stray.clone();
+                    let step = self.step(*found);
+                    // The body of a block that is refused is no body.
+                    let is_refused = matches!(step.asks, Asks::Invalid(_));
+                    if let Some(stray) = stray.filter(|_| is_refused) {
+                        let refusal = self.unopened(stray);
+                        let has_steps = !steps.is_empty();
+                        steps = vec![step];
+                        steps.extend(has_steps.then_some(refusal));
+                    } else {
+                        steps.push(step);
                     }
+                    continue;
+                }
+                ItemKind::Step(step) => {
+                    steps.push(step);
                     continue;
                 }
             };
@@ -526,32 +545,32 @@ impl<'a> Parser<'a> {
         let told = steps.last_mut().map_or(&mut notes, |step| &mut step.warnings);
         if escaped * 2 > all {
             let text = "most tags of the reply came with escaped characters (\\_), so its bodies may hold such too; they were kept as they are";
-            told.push(Warning::new(WarningSort::EscapedTags, text));
+            told.push(Warning::new(WarningKind::EscapedTags, text));
         }
         if ignored > 0 {
             let text = format!("and {ignored} more of this sort");
-            told.push(Warning::new(WarningSort::More, text));
+            told.push(Warning::new(WarningKind::More, text));
+        }
+        if let Some(first) = steps.first_mut() {
+            first.warnings.append(&mut notes);
         }
         for step in &mut steps {
             let ends = matches!(step.asks, Asks::Operation(Operation::Done { if_ok: true, .. }));
             step.passes_over = self.held && ends;
         }
         let (unclosed, answers) = (self.unclosed, self.answers);
-        Blocks { steps, unclosed, bodies: self.spans.closed, notes, answers }
+        Blocks { steps, unclosed, bodies: self.bodies, notes, answers }
     }
 
-    /// Refuses what stands before the end of reasoning in a body that is refused.
-    fn refuse_before(&mut self, at: usize, steps: &mut Vec<Step>) {
-        if steps.is_empty() {
-            return;
-        }
-        let (line, shown) = (self.number(at), self.shown(at));
-        let told = format!(
+    /// Refuses what is before the end of reasoning in a body that is refused.
+    fn unopened(&mut self, stray: Range<usize>) -> Step {
+        self.held = true;
+        self.add_body(0..stray.end);
+        let (line, shown) = (self.number(stray.start), brief(&self.text[stray]));
+        let text = format!(
             "Line {line}: `{shown}` may end thoughts whose beginning is missing, so nothing before it was carried out. Send again what was meant as a command"
         );
-        steps.clear();
-        steps.push(Step::refused(line, Mistake::ThoughtsUnopened, told));
-        self.held = true;
+        Step::refused(line, Mistake::ThoughtsUnopened, text)
     }
 
     /// Whether a tag that takes something away may only be told of: as an item of a list in a code span,
@@ -590,13 +609,12 @@ impl<'a> Parser<'a> {
                 let shown = brief(after);
                 // Perhaps a sentence that only begins with the tag.
                 if matches!(command.kind, Kind::Delete | Kind::Move) {
-                    let told = format!(
-                        "`{shown}` stands behind the tag, which is to be alone on its line,"
-                    );
-                    return malformed(&wrong(Mistake::TextAfterTag, told));
+                    let text =
+                        format!("`{shown}` is behind the tag, which is to be alone on its line,");
+                    return malformed(&wrong(Mistake::TextAfterTag, text));
                 }
-                let told = format!("`{shown}` after the tag on line {number} was ignored");
-                warnings.push(Warning::new(WarningSort::TextAfterTag, told));
+                let text = format!("`{shown}` after the tag on line {number} was ignored");
+                warnings.push(Warning::new(WarningKind::TextAfterTag, text));
             }
             let body = String::new();
             let block =
@@ -615,8 +633,7 @@ impl<'a> Parser<'a> {
             is_glued = end.decoration.has(Decoration::GLUED);
             if !end.decoration.is_none() {
                 let at = self.number(end.closing.start);
-                let before = &self.text.as_bytes()[..end.closing.start];
-                let begin = memrchr(b'\n', before).map_or(0, |n| n + 1).max(body_at);
+                let begin = self.line_begin(end.closing.start).max(body_at);
                 let shown = &self.text[begin..end.closing.end];
                 let meant = closing_tag(command, word.as_deref());
                 warnings.push(read_as(at, shown, &meant, end.decoration));
@@ -633,8 +650,8 @@ impl<'a> Parser<'a> {
         let unquoted =
             (token.quote > 0).then(|| body::unquoted(lines, token.quote, lead)).flatten();
         if quote != token.quote || token.quote > 0 && unquoted.is_none() {
-            let told = "the lines of the block are not all quoted (>) as its tag is, each with a blank behind or none,";
-            return malformed(&wrong(Mistake::PartlyQuoted, told));
+            let text = "the lines of the block are not all quoted (>) as its tag is, each with a blank behind or none,";
+            return malformed(&wrong(Mistake::PartlyQuoted, text));
         }
         let lines = unquoted.as_deref().unwrap_or(lines);
         // Where the tag line ends in CRLF, so does the body: a property of the reply, not of it.
@@ -659,25 +676,41 @@ impl<'a> Parser<'a> {
     }
 
     /// A block that is refused, and with it all that follows.
-    pub(super) fn end_reply(&mut self, token: &Token, mistake: Mistake, told: String) {
+    pub(super) fn end_reply(&mut self, token: &Token, mistake: Mistake, text: String) {
         let number = self.number(token.line);
-        let step = refused(token.command(), number, mistake, told);
+        let step = refused(token.command(), number, mistake, text);
         self.end_with(step, token.line, token.command);
     }
 
     pub(super) fn end_with(&mut self, step: Step, origin: usize, command: Option<u8>) {
         self.push(origin, command, ItemKind::Step(Step { ends: true, ..step }));
         self.ended = true;
-        // It may contain the end of reasoning that began before it.
-        self.go_to(self.at.min(origin));
+        // Reasoning that began before it may end in it.
+        self.at = self.at.min(origin);
+        self.begin = self.line_begin(self.at);
+        self.end = self.line_end(self.at);
     }
+}
+
+/// The text between an opening tag and a closing one at the end of its line.
+pub(super) fn inline_body<'t>(after: &'t str, closing: &str, token: &Token) -> Option<&'t str> {
+    if let Some(body) = after.strip_suffix(closing) {
+        return Some(body);
+    }
+    if token.is_plain() {
+        return None;
+    }
+    let at = after.rfind("[/").or_else(|| after.rfind("[\\/"))?;
+    let name: String = after[at..].chars().filter(|c| *c != '\\').collect();
+    let body = &after[..at];
+    name.eq_ignore_ascii_case(closing).then(|| body.strip_suffix('\\').unwrap_or(body))
 }
 
 /// What a line was read as.
 fn read_as(number: usize, line: &str, tag: &str, decoration: Decoration) -> Warning {
     let line = brief(line.trim());
-    let told = format!("line {number} `{line}` was read as {tag} ({})", decoration.phrases());
-    Warning::new(WarningSort::TagRepaired, told)
+    let text = format!("line {number} `{line}` was read as {tag} ({})", decoration.phrases());
+    Warning::new(WarningKind::TagRepaired, text)
 }
 
 /// An opening tag as it should have been written.
@@ -704,16 +737,6 @@ fn in_doubt(token: &Token, closing: &str, first: &str) -> Option<String> {
         None
     }
 }
-
-/// Whether a tag has a path: words in brackets have none.
-fn names_a_path(rest: &str) -> bool {
-    let rest = rest.to_ascii_lowercase();
-    rest.match_indices("path").any(|(at, key)| {
-        let after = rest[at + key.len()..].trim_start();
-        after.starts_with('=') || after.starts_with("\\=")
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use crate::protocol::{Asks, tags::parse};
@@ -729,7 +752,7 @@ mod tests {
             assert_eq!(reply.steps.len(), steps, "{text}");
             assert!(matches!(reply.steps[1].asks, Asks::Operation(_)), "{text}");
             let Asks::Invalid(invalid) = &reply.steps[0].asks else { panic!("{text}") };
-            assert!(invalid.reason.starts_with("Line 1: the text after the tag holds [/"));
+            assert!(invalid.reason.contains("`: the text after the tag holds [/"));
             assert!(invalid.reason.contains("Correct form: ["), "{}", invalid.reason);
         }
     }

@@ -4,85 +4,100 @@
 use std::sync::LazyLock;
 
 use regex::Regex;
+use serde::Deserialize;
 
-use super::wrong::{Wrong, wrong};
+use super::wrong::{Fault, Refused, pattern, wrong};
 use crate::protocol::mistake::brief;
-use crate::protocol::{Kind, Mistake, PathFault, RelPath, Warning, WarningSort};
+use crate::protocol::{Kind, Mistake, RelPath, Warning, WarningKind};
 
-/// Why a path cannot be used.
-pub(super) enum Refusal {
-    /// It is no path inside the workspace. `given` is the value as it was sent.
-    Outside { given: String, fault: PathFault },
-    /// It is no path at all.
-    Unclear(Wrong),
+#[derive(Deserialize)]
+struct Tables {
+    marks: Vec<(String, String)>,
+    refused: Vec<Refused>,
+    #[serde(deserialize_with = "pattern")]
+    placeholder_name: Regex,
+    #[serde(deserialize_with = "pattern")]
+    may_be_placeholder: Regex,
 }
+
+static TABLES: LazyLock<Tables> =
+    LazyLock::new(|| toml::from_str(include_str!("data/paths.toml")).expect("a constant table"));
 
 /// Reads the value of an attribute `key` that is a path, for a command of that kind. None is the workspace itself.
 /// An absolute path is used if it lies in the workspace, whose real path is `workspace`. What was
 /// repaired is a warning.
-pub(super) fn read_as(
+pub(super) fn read(
     kind: Kind,
     (key, value): (&str, &str),
     workspace: Option<&str>,
     warnings: &mut Vec<Warning>,
-) -> Result<Option<RelPath>, Refusal> {
+) -> Result<Option<RelPath>, Fault> {
     let may_be_workspace = matches!(kind, Kind::List | Kind::Search);
-    if may_be_workspace && matches!(value.trim(), "" | "." | "./") {
+    let mut given = value.trim();
+    if may_be_workspace && matches!(given, "" | "." | "./") {
         return Ok(None);
     }
-    let mut given = value.trim();
     if may_be_workspace || kind == Kind::Move {
         let folder = given.trim_end_matches('/');
         given = if folder.is_empty() { given } else { folder };
     }
-    let unclear = |sort, phrase: String| {
-        let phrase = format!("{key}=\"{}\" {phrase}", brief(given));
-        Refusal::Unclear(wrong(sort, phrase))
+    let unclear = |(mistake, phrase): (Mistake, &str)| {
+        Fault::Wrong(wrong(mistake, format!("{key}=\"{}\" {phrase}", brief(given))))
     };
-    let outside = |fault| Refusal::Outside { given: value.to_owned(), fault };
     let bare = undecorated(given);
-    let unlinked =
-        unlinked(bare).map_err(|phrase| unclear(Mistake::PathLink, phrase.to_owned()))?;
+    let unlinked = unlinked(bare).map_err(unclear)?;
     let text = unlinked.as_deref().unwrap_or(bare);
-    if let Some((sort, phrase)) = no_path(text) {
-        return Err(unclear(sort, phrase));
-    }
-    if has_escapes_or_folders(text) {
-        let (one, other) = (brief(&text.replace('\\', "")), brief(&text.replace('\\', "/")));
+    refuse(text, text).map_err(unclear)?;
+    // As Markdown escapes each `_`, or as Windows separates folders.
+    let [all, escaped, backslashes] = ["_", "\\_", "\\"].map(|sign| text.matches(sign).count());
+    if escaped > 0 && [all, backslashes] == [escaped; 2] {
+        let [one, other] = ["", "/"].map(|sign| brief(&text.replace('\\', sign)));
         let phrase =
             format!("may be '{one}' with escaped characters or '{other}' with \\ between folders");
-        return Err(unclear(Mistake::PathBackslashes, phrase));
+        return Err(unclear((Mistake::PathBackslashes, &phrase)));
     }
     let inside = workspace.and_then(|workspace| inside(workspace, text));
     if may_be_workspace && inside.as_deref() == Some("") {
         return Ok(None);
     }
-    let path = RelPath::parse(inside.as_deref().unwrap_or(text)).map_err(outside)?;
-    let placeholder = stood_for(text, &path).map_err(|(sort, phrase)| unclear(sort, phrase))?;
-    warnings.extend(placeholder);
-    let shown = brief(given);
-    if inside.is_some() {
-        let text = format!(
-            "the path '{shown}' was read as '{path}': write paths relative to the workspace"
-        );
-        warnings.push(Warning::new(WarningSort::PathDecorated, text));
+    let path = RelPath::parse(inside.as_deref().unwrap_or(text))
+        .map_err(|fault| Fault::Outside { given: value.to_owned(), fault })?;
+    refuse(path.as_str(), text).map_err(unclear)?;
+    let letters = letters(path.as_str());
+    // After `./`, a name is a name.
+    let is_guarded = text.starts_with("./");
+    if TABLES.placeholder_name.is_match(&letters) && !is_guarded {
+        let phrase =
+            format!("is a placeholder and not a real path (a file of that very name is ./{path})");
+        return Err(unclear((Mistake::PathPlaceholder, &phrase)));
+    }
+    if TABLES.may_be_placeholder.is_match(&letters) && !is_guarded {
+        let text = format!("the path '{path}' looks like a placeholder, and was used as written");
+        warnings.push(Warning::new(WarningKind::PathPlaceholder, text));
+    }
+    let read_as =
+        |advice: &str| format!("the path '{}' was read as '{path}'{advice}", brief(given));
+    let repair = if inside.is_some() {
+        Some((WarningKind::PathDecorated, read_as(": write paths relative to the workspace")))
     } else if text != given {
-        let text = format!("the path '{shown}' was read as '{path}'");
-        warnings.push(Warning::new(WarningSort::PathDecorated, text));
+        Some((WarningKind::PathDecorated, read_as("")))
     } else if text.contains('\\') {
-        let text = format!("the path '{shown}' was read as '{path}': write / between folders");
-        warnings.push(Warning::new(WarningSort::PathBackslashes, text));
+        Some((WarningKind::PathBackslashes, read_as(": write / between folders")))
     } else if value.trim() != value {
         let text = format!("the path '{path}' was read without the blanks around it");
-        warnings.push(Warning::new(WarningSort::PathDecorated, text));
-    }
+        Some((WarningKind::PathDecorated, text))
+    } else {
+        None
+    };
+    warnings.extend(repair.map(|(sort, text)| Warning::new(sort, text)));
     // Some systems write them into names of their own.
-    if let Some(c) = path.as_str().chars().find(|c| c.is_whitespace() && *c != ' ') {
+    let blank = path.as_str().chars().find(|c| c.is_whitespace() && *c != ' ');
+    if let Some(c) = blank {
         let text = format!(
-            "the path '{path}' contains U+{:04X}, as a chat window may put in for a blank; it was used as it is written",
+            "the path '{path}' contains U+{:04X}, which a chat window may insert for a blank; it was used as written",
             u32::from(c)
         );
-        warnings.push(Warning::new(WarningSort::StrangeCharacters, text));
+        warnings.push(Warning::new(WarningKind::StrangeCharacters, text));
     }
     Ok(Some(path))
 }
@@ -100,69 +115,38 @@ fn inside(workspace: &str, path: &str) -> Option<String> {
     (is_inside && !rest.contains(&"..")).then(|| rest.join("/"))
 }
 
-/// Why a text is no path in any workspace, as a phrase that follows it: it is a placeholder, an address, a path
-/// in somebody's home, or contains a citation mark of the chat.
-pub(in crate::protocol) fn no_path(text: &str) -> Option<(Mistake, String)> {
-    let (sort, phrase) = if is_placeholder(text) {
-        (Mistake::PathPlaceholder, PLACEHOLDER)
-    } else if is_elsewhere(text) {
-        (Mistake::PathElsewhere, "is not relative to the workspace")
-    } else if text.contains('【') && text.contains('†') {
-        (Mistake::PathCitation, "contains a citation mark of the chat")
-    } else {
-        return None;
+/// Refuses a path that a row of the table matches, by what it is and how it was `sent`.
+fn refuse(path: &str, sent: &str) -> Result<(), (Mistake, &'static str)> {
+    let letters = letters(path);
+    let is_guarded = sent.starts_with("./");
+    let is_refused = |refused: &&Refused| {
+        (refused.always || !is_guarded)
+            && refused.pattern.is_match(letters.trim_start_matches("./"))
     };
-    Some((sort, phrase.to_owned()))
+    let refused = TABLES.refused.iter().find(is_refused);
+    refused.map_or(Ok(()), |refused| Err((refused.mistake, refused.phrase.as_str())))
 }
 
-const PLACEHOLDER: &str = "is a placeholder and no real path";
-
-/// A warning about a path, sent as `text`, that reads like a placeholder but may be a name.
-///
-/// # Errors
-/// It is a placeholder: the phrase follows the path.
-pub(in crate::protocol) fn stood_for(
-    text: &str,
-    path: &RelPath,
-) -> Result<Option<Warning>, (Mistake, String)> {
-    let none = |phrase: String| Err((Mistake::PathPlaceholder, phrase));
-    // As in `path//to/file`.
-    if is_placeholder(path.as_str()) {
-        return none(PLACEHOLDER.to_owned());
-    }
-    let letters = letters(path.as_str());
-    // Behind `./` it is a name like another.
-    if GENERIC.is_match(&letters) && !text.starts_with("./") {
-        return none(format!("{PLACEHOLDER} (a file of that very name is ./{path})"));
-    }
-    let may_be = !GENERIC.is_match(&letters) && MAYBE_GENERIC.is_match(&letters);
-    let text = format!("the path '{path}' reads like a placeholder, and was used as it is written");
-    Ok(may_be.then(|| Warning::new(WarningSort::PathPlaceholder, text)))
-}
-
-/// Whether a path that is written like that is read as something else, but for itself behind `./`.
+/// Whether a path that is written like that is read as something else, unless it begins with `./`.
 pub(super) fn needs_guard(path: &RelPath) -> bool {
     let text = path.as_str();
     undecorated(text) != text
         || text.starts_with(char::is_whitespace)
-        || is_elsewhere(text)
-        || GENERIC.is_match(&letters(text))
+        || refuse(text, text).is_err()
+        || TABLES.placeholder_name.is_match(&letters(text))
 }
 
-/// Without pairs of marks around it.
+/// A path in small letters, with `/` between folders, without `_`, `-` and blanks.
+fn letters(path: &str) -> String {
+    let letters = path.chars().filter(|c| !matches!(c, '_' | '-' | ' '));
+    letters.map(|c| if c == '\\' { '/' } else { c.to_ascii_lowercase() }).collect()
+}
+
+/// A text without pairs of marks around it.
 fn undecorated(mut text: &str) -> &str {
-    const PAIRS: [(&str, &str); 8] = [
-        ("`", "`"),
-        ("**", "**"),
-        ("*", "*"),
-        ("\"", "\""),
-        ("'", "'"),
-        ("“", "”"),
-        ("‘", "’"),
-        ("«", "»"),
-    ];
-    while let Some(inner) = PAIRS.iter().find_map(|(open, close)| {
-        text.strip_prefix(open)?.strip_suffix(close).filter(|inner| !inner.is_empty())
+    while let Some(inner) = TABLES.marks.iter().find_map(|(open, close)| {
+        let inner = text.strip_prefix(open.as_str())?.strip_suffix(close.as_str())?;
+        (!inner.is_empty()).then_some(inner)
     }) {
         text = inner.trim();
     }
@@ -171,64 +155,17 @@ fn undecorated(mut text: &str) -> &str {
 
 /// The text of a link that a chat made of a file's name, whose target is that name; None if there is no
 /// link.
-fn unlinked(text: &str) -> Result<Option<String>, &'static str> {
-    const UNCLEAR: &str = "contains a link, so which file is meant is not clear,";
+fn unlinked(text: &str) -> Result<Option<String>, (Mistake, &'static str)> {
     let Some((before, rest)) = text.split_once("](") else { return Ok(None) };
-    let (folder, name) = before.rsplit_once('[').ok_or(UNCLEAR)?;
-    let (target, after) = rest.split_once(')').ok_or(UNCLEAR)?;
-    let scheme = ["http://", "https://"].iter().find_map(|scheme| target.strip_prefix(scheme));
-    let target = scheme.unwrap_or(target);
-    let is_same = target == name || target.strip_suffix('/') == Some(name);
-    let is_clear = is_same && !name.is_empty() && !after.contains("](");
-    is_clear.then(|| Some(format!("{folder}{name}{after}"))).ok_or(UNCLEAR)
-}
-
-static PLACEHOLDERS: LazyLock<Regex> = LazyLock::new(|| {
-    let forms = r"^(path/to|relative/path|your/path)(/|$)|^<.*>|(^|/)<[^/]*>|(^|/)(\.\.\.|…)(/|$)";
-    Regex::new(forms).expect("a constant pattern")
-});
-
-/// Whether a text is a form that a path is to be put into: `path/to/x`, `<name>.py`, `...`.
-fn is_placeholder(text: &str) -> bool {
-    let text = text.replace('\\', "/").to_lowercase();
-    PLACEHOLDERS.is_match(text.trim_start_matches("./"))
-}
-
-/// Words that say only what a path is. Templates and routes have names in brackets as well
-/// (`{{cookiecutter.slug}}`, `[slug].tsx`).
-const WORDS: &str = "(your)?(the)?(relative)?(new)?(target)?(path(tofile|here)?|file(path|name)?|folder(name)?|directory|dir)";
-
-/// Paths that stand for one: `{path}`, `[path]`, `your_file.py`, by their letters.
-static GENERIC: LazyLock<Regex> = LazyLock::new(|| {
-    let forms = format!(
-        r"^(\$\{{{WORDS}\}}|\{{\{{{WORDS}\}}\}}|\{{{WORDS}\}}|\[{WORDS}\])$|(^|/)(file|filename)\.ext(/|$)|(^|/)(your(file(name|path|here)?|path|script)|pathto(your|the)?file)(\.[^/]*)?(/|$)"
-    );
-    Regex::new(&forms).expect("a constant pattern")
-});
-
-/// Paths that may stand for one, or for themselves.
-static MAYBE_GENERIC: LazyLock<Regex> = LazyLock::new(|| {
-    let forms = format!(
-        r"^file(name|path)$|(^|/)your(project|folder|directory|module|package|class|test)(\.[^/]*)?(/|$)|(^|/)\{{{WORDS}\}}(\.[^/]*)?(/|$)"
-    );
-    Regex::new(&forms).expect("a constant pattern")
-});
-
-/// A path in small letters, without `_`, `-` and blanks.
-fn letters(path: &str) -> String {
-    path.chars().filter(|c| !matches!(c, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
-}
-
-/// Whether it is an address, or begins in somebody's home.
-fn is_elsewhere(text: &str) -> bool {
-    let begins =
-        |with: &&str| text.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with));
-    text.starts_with("~/") || ["file:/", "http://", "https://"].iter().any(begins)
-}
-
-/// Whether each `_` has a `\` before it, as Markdown escapes them, and there is no other: it may as well
-/// stand between folders.
-fn has_escapes_or_folders(text: &str) -> bool {
-    let signs = text.matches('_').count();
-    signs > 0 && signs == text.matches("\\_").count() && signs == text.matches('\\').count()
+    let plain = || {
+        let (folder, name) = before.rsplit_once('[')?;
+        let (target, after) = rest.split_once(')')?;
+        let scheme = ["http://", "https://"].iter().find_map(|scheme| target.strip_prefix(scheme));
+        let target = scheme.unwrap_or(target);
+        let is_same = target == name || target.strip_suffix('/') == Some(name);
+        let is_clear = is_same && !name.is_empty() && !after.contains("](");
+        is_clear.then(|| format!("{folder}{name}{after}"))
+    };
+    let phrase = "contains a link, so which file is meant is unclear";
+    plain().map(Some).ok_or((Mistake::PathLink, phrase))
 }

@@ -2,9 +2,8 @@
 //! "Previous Command Results").
 
 use std::borrow::Cow;
-use std::fmt::Write;
 
-use super::catalogue::{EDIT_BY_LINES, name};
+use super::catalogue::{EDIT_BY_LINES, PART_FORM, name};
 use super::{pairs, paths};
 use crate::protocol::mistake::brief;
 use crate::protocol::{
@@ -14,85 +13,111 @@ use crate::protocol::{
 use crate::text::{byte_count, count, named, visible, visible_line};
 
 /// A reply that asks for `operations`, in canonical form. Reading it gives the same operations,
-/// as long as no body holds what reading takes for none of it: a fence around all of it, a gutter of
-/// line numbers. Edits by first occurrence, for which this dialect has no words, are left out.
+/// as long as no body contains what the reader removes: a fence around all of it, or line
+/// numbers. Edits by first occurrence, for which this dialect has no words, are left out.
 pub fn print<'a>(operations: impl IntoIterator<Item = &'a Operation>) -> String {
+    let operations: Vec<_> = operations.into_iter().map(|one| (one, body(one))).collect();
+    let bodies = || operations.iter().filter_map(|(_, body)| body.as_deref());
+    // A word that a body contains would leave a closing tag over there.
+    let mut words = (1..=u32::MAX).map(|n| format!("EOF{n}"));
+    let word = words.find(|word| !bodies().any(|body| body.contains(word.as_str())));
+    let end = format!(" end=\"{}\"", word.unwrap_or_default());
     let mut out = String::new();
-    let operations: Vec<&Operation> = operations.into_iter().collect();
-    let word = word_for(&operations);
-    for operation in operations {
-        let name = name(operation.kind());
-        let path = |path: &RelPath| {
-            let guard = if paths::needs_guard(path) { "./" } else { "" };
-            format!(" path=\"{guard}{}\"", escaped(path.as_str()))
-        };
-        // Writing to a String cannot fail.
-        let _ = match operation {
-            Operation::Edit { change: Change::First(_), .. } => Ok(()),
-            Operation::Edit { path: at, change: Change::Lines { start, end, .. } } => {
-                let range = format!(" start_line=\"{start}\" end_line=\"{end}\"");
-                block(&mut out, &word, name, &(path(at) + &range), &body(operation))
+    for (operation, body) in &operations {
+        if matches!(operation, Operation::Edit { change: Change::First(_), .. }) {
+            continue;
+        }
+        let (name, attributes) = (name(operation.kind()), attributes(operation));
+        out.push_str(&match body {
+            None => format!("[{name}{attributes}]\n"),
+            // Where the body may contain a tag of this name, the word closes it.
+            Some(body) if body.contains('[') && body.to_ascii_uppercase().contains(name) => {
+                format!("[{name}{attributes}{end}]\n{body}[/{name}{end}]\n")
             }
-            Operation::Create { path: at, .. } | Operation::Edit { path: at, .. } => {
-                block(&mut out, &word, name, &path(at), &body(operation))
-            }
-            Operation::Delete { path: at } => writeln!(out, "[{name}{}]", path(at)),
-            Operation::Read { path: at, reading } => {
-                let part = match reading {
-                    Reading::Later(part) => *part,
-                    Reading::Now(_) => Part::default(),
-                };
-                let line = |key: &str, line: Option<usize>| {
-                    line.map_or(String::new(), |line| format!(" {key}=\"{line}\""))
-                };
-                let numbered = if part.numbered { " numbered=\"true\"" } else { "" };
-                let lines = line("start_line", part.start) + &line("end_line", part.end);
-                writeln!(out, "[{name}{}{lines}{numbered}]", path(at))
-            }
-            Operation::List { path: at } => {
-                writeln!(out, "[{name}{}]", at.as_ref().map(path).unwrap_or_default())
-            }
-            Operation::Search { pattern, path: at } => {
-                // As it is, where single quotes can hold it.
-                let is_plain = !pattern.contains([';', '\'', '‘', '’', '‚', '‛', '′']);
-                let quoted = if pattern.contains('"') && is_plain {
-                    format!("'{pattern}'")
-                } else {
-                    format!("\"{}\"", escaped(pattern))
-                };
-                let at = at.as_ref().map(path).unwrap_or_default();
-                writeln!(out, "[{name} pattern={quoted}{at}]")
-            }
-            Operation::Move { path: at, to } => {
-                let to = path(to).replacen("path", "to", 1);
-                writeln!(out, "[{name}{}{to}]", path(at))
-            }
-            Operation::Done { if_ok: true, .. } => {
-                block(&mut out, &word, name, " if=\"ok\"", &body(operation))
-            }
-            Operation::Run(_) | Operation::Message { .. } | Operation::Done { .. } => {
-                block(&mut out, &word, name, "", &body(operation))
-            }
-        };
+            Some(body) => format!("[{name}{attributes}]\n{body}[/{name}]\n"),
+        });
     }
     out
 }
 
+/// The attributes in an operation's opening tag, each after a blank.
+fn attributes(operation: &Operation) -> String {
+    let place = |path: &RelPath| {
+        let guard = if paths::needs_guard(path) { "./" } else { "" };
+        Some(format!("{guard}{path}"))
+    };
+    let line = |line: Option<usize>| line.map(|line| line.to_string());
+    let given = match operation {
+        Operation::Edit { path, change: Change::Lines { start, end, .. } } => vec![
+            ("path", place(path)),
+            ("start_line", line(Some(*start))),
+            ("end_line", line(Some(*end))),
+        ],
+        Operation::Create { path, .. }
+        | Operation::Edit { path, .. }
+        | Operation::Delete { path }
+        | Operation::Read { path, reading: Reading::Now(_) } => vec![("path", place(path))],
+        Operation::Read { path, reading: Reading::Later(Part { start, end, numbered }) } => vec![
+            ("path", place(path)),
+            ("start_line", line(*start)),
+            ("end_line", line(*end)),
+            ("numbered", numbered.then(|| "true".to_owned())),
+        ],
+        Operation::List { path } => vec![("path", path.as_ref().and_then(place))],
+        Operation::Search { pattern, path } => {
+            vec![("pattern", Some(pattern.clone())), ("path", path.as_ref().and_then(place))]
+        }
+        Operation::Move { path, to } => vec![("path", place(path)), ("to", place(to))],
+        Operation::Done { if_ok, .. } => vec![("if", if_ok.then(|| "ok".to_owned()))],
+        Operation::Run(_) | Operation::Message { .. } => Vec::new(),
+    };
+    let given = given.into_iter().filter_map(|(key, value)| Some((key, value?)));
+    given.map(|(key, value)| format!(" {key}={}", quoted(&value))).collect()
+}
+
+/// A value in quotes. A double quote would end it, and entities are decoded wherever they are.
+fn quoted(value: &str) -> String {
+    let is_plain = !value.contains([';', '\'', '‘', '’', '‚', '‛', '′']);
+    match value.contains('"') {
+        true if is_plain => format!("'{value}'"),
+        false if !value.contains(';') => format!("\"{value}\""),
+        _ => format!("\"{}\"", value.replace('&', "&amp;").replace('"', "&quot;")),
+    }
+}
+
+/// What is between the tags of an operation, if it has a body.
+fn body(operation: &Operation) -> Option<Cow<'_, str>> {
+    match operation {
+        Operation::Create { content, .. } => Some(content.to_text()),
+        Operation::Edit { change: Change::Lines { with, .. }, .. } => Some(Cow::from(with)),
+        Operation::Edit {
+            change: Change::Once(replacements) | Change::First(replacements),
+            ..
+        } => Some(Cow::from(pairs::write(replacements))),
+        Operation::Run(ShellCommand { command: text, .. })
+        | Operation::Message { text }
+        | Operation::Done { summary: text, .. } => Some(Cow::from(format!("{text}\n"))),
+        Operation::Delete { .. }
+        | Operation::Read { .. }
+        | Operation::List { .. }
+        | Operation::Search { .. }
+        | Operation::Move { .. } => None,
+    }
+}
+
 /// The opening tag of an operation, cut where it is long.
-pub(super) fn opening(operation: &Operation) -> Option<String> {
-    let printed = print([&without_body(operation)]);
-    printed.lines().next().map(brief)
+pub(super) fn opening(operation: &Operation) -> String {
+    brief(&format!("[{}{}]", name(operation.kind()), attributes(operation)))
 }
 
-/// What is told behind the reason why an operation failed: where in the reply it was asked for, and the
-/// tag as it was sent, where that is another than would be written.
+/// Where in the reply an operation was asked for, and its tag as it was sent, if that differs from the
+/// canonical one. It follows the reason of a failure.
 pub fn asked_at(operation: &Operation, line: usize, as_sent: Option<&str>) -> String {
-    let tag = as_sent.map(str::to_owned).or_else(|| opening(operation));
-    let tag = tag.map(|tag| format!(", `{tag}`"));
-    format!(" (line {line} of the reply{})", tag.unwrap_or_default())
+    let tag = as_sent.map_or_else(|| opening(operation), str::to_owned);
+    format!(" (line {line} of the reply, `{tag}`)")
 }
 
-/// The same where there are no such lines, and how a range is given. None of what has no range.
+/// The same where the file has no such lines, with the form of a range. None if the operation has no range.
 pub fn range_asked(operation: &Operation, line: usize, as_sent: Option<&str>) -> Option<String> {
     let form = match operation {
         Operation::Edit { change: Change::Lines { .. }, .. } => EDIT_BY_LINES,
@@ -103,83 +128,6 @@ pub fn range_asked(operation: &Operation, line: usize, as_sent: Option<&str>) ->
     Some(format!("{asked}. Correct form, with lines that the file has: {form}"))
 }
 
-/// An operation as its opening tag tells it.
-fn without_body(operation: &Operation) -> Operation {
-    match operation {
-        Operation::Create { path, existing, .. } => Operation::Create {
-            path: path.clone(),
-            content: String::new().into(),
-            existing: *existing,
-        },
-        Operation::Edit { path, change } => {
-            let change = match change {
-                Change::Lines { start, end, .. } => {
-                    let (start, end) = (*start, *end);
-                    Change::Lines { start, end, with: String::new(), seen: None }
-                }
-                Change::Once(_) | Change::First(_) => Change::Once(Vec::new()),
-            };
-            Operation::Edit { path: path.clone(), change }
-        }
-        Operation::Run(_) => Operation::Run(ShellCommand::new(String::new())),
-        Operation::Message { .. } => Operation::Message { text: String::new() },
-        Operation::Done { if_ok, .. } => Operation::Done { summary: String::new(), if_ok: *if_ok },
-        other => other.clone(),
-    }
-}
-
-/// How a part of a file is asked for.
-pub(super) const PART_FORM: &str =
-    "[READ_FILE path=\"relative/path\" start_line=\"3\" end_line=\"9\" numbered=\"true\"]";
-
-/// A value as it stands between double quotes: one of them would end it, and entities are read wherever
-/// they stand in it.
-fn escaped(value: &str) -> Cow<'_, str> {
-    if value.contains(['"', ';']) {
-        Cow::from(value.replace('&', "&amp;").replace('"', "&quot;"))
-    } else {
-        Cow::from(value)
-    }
-}
-
-/// A word that none of their bodies holds: one that another block's body holds would leave a closing tag
-/// over there.
-fn word_for(operations: &[&Operation]) -> String {
-    let bodies: Vec<Cow<'_, str>> = operations.iter().map(|operation| body(operation)).collect();
-    let mut words = (1..=u32::MAX).map(|n| format!("EOF{n}"));
-    let word = words.find(|word| !bodies.iter().any(|body| body.contains(word.as_str())));
-    word.unwrap_or_default()
-}
-
-/// What stands between the tags of an operation.
-fn body(operation: &Operation) -> Cow<'_, str> {
-    match operation {
-        Operation::Create { content, .. } => content.to_text(),
-        Operation::Edit { change: Change::Lines { with, .. }, .. } => Cow::from(with),
-        Operation::Edit { change: Change::Once(replacements), .. } => {
-            Cow::from(pairs::write(replacements))
-        }
-        Operation::Run(ShellCommand { command: text, .. })
-        | Operation::Message { text }
-        | Operation::Done { summary: text, .. } => Cow::from(format!("{text}\n")),
-        _ => Cow::from(""),
-    }
-}
-
-/// A block with a body; where that may hold a tag of its own name, the word closes it instead.
-fn block(
-    out: &mut String,
-    word: &str,
-    name: &str,
-    attributes: &str,
-    body: &str,
-) -> std::fmt::Result {
-    let mut end = String::new();
-    if body.contains('[') && body.to_ascii_uppercase().contains(name) {
-        end = format!(" end=\"{word}\"");
-    }
-    writeln!(out, "[{name}{attributes}{end}]\n{body}[/{name}{end}]")
-}
 /// What came of an operation, in one line without its `[OK] NAME: `.
 pub fn summary(outcome: &Outcome) -> String {
     match &outcome.detail {
@@ -227,38 +175,41 @@ pub fn summary(outcome: &Outcome) -> String {
             }
         }
         Detail::ReadLater { path, .. } => format!("'{path}' will be shown in the next outbox"),
-        Detail::Ran(execution) => ran(execution),
+        Detail::Ran(Execution { command, ending, .. }) => {
+            let (command, words) = (named(command), ending.in_words().unwrap_or_default());
+            match ending {
+                Ending::Exited(code) => format!("Ran {command} (exit code {code})"),
+                Ending::NotStarted(_) => format!("Could not run {command}: {words}"),
+                _ => format!("Ran {command} ({words})"),
+            }
+        }
         Detail::Completed { .. } => "The session is complete".to_owned(),
         Detail::Ineffective { reason, .. } | Detail::Unknown { reason } => {
             visible_line(reason).into_owned()
         }
-        Detail::Failed(failure) if failure.kind == FailureKind::Rejected => {
-            format!("REJECTED: {}", visible_line(&failure.reason))
+        Detail::Failed(failure) => {
+            let reason = visible_line(&failure.reason);
+            match (failure.kind, &failure.suggestion) {
+                (FailureKind::Rejected, _) => format!("REJECTED: {reason}"),
+                (FailureKind::Denied, Some(advice)) => {
+                    format!("DENIED: {reason}. {}", visible_line(advice))
+                }
+                (FailureKind::Denied, None) => format!("DENIED: {reason}"),
+                _ => reason.into_owned(),
+            }
         }
-        Detail::Failed(failure) if failure.kind == FailureKind::Denied => {
-            let suggestion = failure.suggestion.as_deref();
-            let suggestion = suggestion.map_or(String::new(), |text| format!(". {text}"));
-            format!("DENIED: {}", visible_line(&(failure.reason.clone() + &suggestion)))
-        }
-        Detail::Failed(failure) => visible_line(&failure.reason).into_owned(),
     }
 }
 
-fn ran(execution: &Execution) -> String {
-    let name = named(&execution.command);
-    match (&execution.ending, execution.ending.in_words()) {
-        (Ending::Exited(code), _) => format!("Ran {name} (exit code {code})"),
-        (Ending::NotStarted(_), words) => {
-            format!("Could not run {name}: {}", words.unwrap_or_default())
-        }
-        (_, words) => format!("Ran {name} ({})", words.unwrap_or_default()),
-    }
-}
-
-/// A command's output as it is shown, one stream after the other where they were kept apart.
+/// A command's output as it is shown, one stream after the other where they were kept apart: head and tail, with a
+/// line between them that counts what was left out; control characters made visible; no blank lines at the end.
 pub fn output(output: &Output) -> String {
-    let shown = output.captures().into_iter().map(captured).filter(|text| !text.is_empty());
-    shown.collect::<Vec<_>>().join("\n")
+    let shown = |capture: &Capture| {
+        let text = capture.text_of(&visible(&capture.head), &visible(&capture.tail));
+        text.trim_end().to_owned()
+    };
+    let streams = output.captures().into_iter().map(shown).filter(|text| !text.is_empty());
+    streams.collect::<Vec<_>>().join("\n")
 }
 
 /// How many lines of files all results of one outbox show.
@@ -306,12 +257,4 @@ pub fn has_room(excerpt: &Excerpt, room: &mut usize) -> bool {
     let left = room.checked_sub(excerpt.lines.len());
     *room = left.unwrap_or(*room);
     left.is_some()
-}
-
-/// A stream as it is shown: head and tail, with a line between them that counts what was left out;
-/// control characters made visible; no blank lines at the end.
-fn captured(capture: &Capture) -> String {
-    let mut shown = capture.text_of(&visible(&capture.head), &visible(&capture.tail));
-    shown.truncate(shown.trim_end().len());
-    shown
 }

@@ -1,14 +1,20 @@
-//! The markers of reasoning, and the tags of elements. What stands between them is never executed.
+//! The markers of reasoning, and the tags of elements. What is between them is never executed.
 //!
-//! Markers nest, and in a body they are text. An opening marker begins its line. A closing one counts at the
-//! start and at the end of its line and before a tag; elsewhere only if its beginning stands before it. At
-//! such a place it also counts if the opening marker was lost, unless others end so, too.
+//! Chats escape markers, write them as entities, or put other signs for `<`. So a line is read in a canonical
+//! form, in which one pattern finds them all. An opening marker begins its line. A closing one counts at the start
+//! and at the end of its line and before a tag, even if its beginning was lost; elsewhere only if that is known.
 
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
+use std::sync::LazyLock;
 
-use super::lexer::{self, Decoration, Lead, is_zero_width, name};
+use memchr::{memchr, memchr3, memchr3_iter, memmem, memrchr};
+use regex::Regex;
 
-/// The names of reasoning in `<>`, `[]` and `◁▷`, each with the first that it can be closed by.
+use super::lexer::{self, Decoration, is_zero_width};
+use super::pairs;
+
+/// The names of reasoning, each with the first that it can be closed by.
 const NAMES: [(&str, &str); 8] = [
     ("think", "think"),
     ("thinking", "think"),
@@ -34,234 +40,246 @@ const ENTITIES: [(&str, char); 12] = [
     ("lowbar", '_'),
     ("nbsp", ' '),
 ];
+const COMMENT: &str = "<!--";
 /// What encloses text in XML as it is.
-const VERBATIM: [&str; 2] = ["<![CDATA[", "]]>"];
-/// A channel of reasoning in another template.
-const THOUGHT: [&str; 2] = ["<|channel>", "<channel|>"];
-const COMMENT: [&str; 2] = ["<!--", "-->"];
-/// The tokens of a template that tells apart by channels; all but the last channel are reasoning.
-const END: &str = "<|end|>";
-const START: &str = "<|start|>";
+const VERBATIM: &str = "<![cdata[";
+/// A channel of reasoning in one template.
+const THOUGHT: &str = "<|channel>";
+/// The tokens of a template that tells apart by channels: all but the last channel are reasoning.
 const CHANNEL: &str = "<|channel|>";
-const MESSAGE: &str = "<|message|>";
-const LAST_CHANNEL: &str = "final";
 /// An element in which pages hide reasoning, and other things.
-const DETAILS: &str = "details";
-/// The longest name and the longest tag, in bytes.
-const NAME: usize = 64;
-const LONGEST: usize = 300;
+const DETAILS: &str = "<details";
+/// What opens a pair of SEARCH and REPLACE.
+pub(super) const PAIR: &str = "<<<<<<< SEARCH";
+
+/// What may be a marker in the canonical form of a line.
+static MARKER: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r#"(?x)
+        <!\[cdata\[ | \]\]> | <!-- | -->
+        | <\|channel>\w* | <channel\|>
+        | <\|end\|>\s*(?:<\|start\|>\w*)?<\|channel\|>\s*final\b(?:<\|message\|>)?
+        | <\|end\|>
+        | (?:<\|start\|>\w*)?<\|channel\|>\s*\w*(?:<\|message\|>)?
+        | <\|start\|>\w*(?:<\|message\|>)?
+        | <(?:="[^"]*"|='[^']*'|[^<>])*>
+        | \[[^\[\]]*\] | ◁[^◁▷]*▷"#;
+    Regex::new(pattern).unwrap()
+});
 
 /// A marker of reasoning, or the tag of any other element.
+#[derive(Debug)]
 pub(super) struct Marker {
     /// What its other half has as well.
     pub(super) key: String,
     pub(super) is_end: bool,
-    /// Where it begins and ends.
+    /// Where it begins and ends, in bytes of the text.
     pub(super) at: usize,
     pub(super) end: usize,
     pub(super) sort: Sort,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sort {
-    /// Its end says that reasoning stands before it, even if the beginning was lost.
+    /// Its end says that reasoning is before it, even if the beginning was lost.
     Reasoning,
     /// Its end says so only with its beginning.
     Paired,
     /// An element of any other name.
-    #[default]
     Element,
 }
 
-/// A line that markers are sought on.
+/// How much a closing marker says where it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Strength {
+    /// It closes what is open.
+    Closes,
+    /// It counts even if nothing is open.
+    Alone,
+}
+
+/// A line with its markers.
 pub(super) struct Line<'t> {
-    pub(super) text: &'t str,
+    text: &'t str,
     pub(super) begin: usize,
-    pub(super) end: usize,
-    /// What decorates its beginning, or what follows the last end of reasoning on it, and where that begins.
-    pub(super) lead: Option<Lead>,
-    pub(super) from: usize,
-    /// Where its first letter or digit is that is in no tag and no comment, and where the last ends.
-    pub(super) prose: Range<usize>,
+    end: usize,
+    /// What decorates the line, and where that ends.
+    lead: Option<(usize, Decoration)>,
+    pub(super) markers: Vec<Marker>,
+    /// Where its first letter or digit is that is in no tag and no comment, and where the last one ends.
+    first_word: usize,
+    last_word: usize,
 }
 
 impl<'t> Line<'t> {
-    pub(super) fn new(text: &'t str, begin: usize, end: usize) -> Self {
-        let (lead, prose) = (lexer::lead(&text[begin..end]), end..begin);
-        let mut line = Self { text, begin, end, lead, from: begin, prose };
-        if line.marker(begin).is_some() {
-            line.prose = line.prose();
+    /// A line, if it has markers.
+    pub(super) fn new(text: &'t str, line: Range<usize>) -> Option<Self> {
+        let Range { start: begin, end } = line;
+        let raw = &text[begin..end];
+        if let Some(marker) = section(raw, begin) {
+            let markers = vec![marker];
+            return Some(Self {
+                text,
+                begin,
+                end,
+                lead: None,
+                markers,
+                first_word: end,
+                last_word: begin,
+            });
         }
-        line
-    }
-
-    fn prose(&self) -> Range<usize> {
-        let (mut first, mut last, mut at) = (self.end, self.begin, self.begin);
-        while at < self.end {
-            let rest = &self.text[at..self.end];
-            let marker = rest.starts_with(may_begin).then(|| self.marker_at(at)).flatten();
-            if let Some(marker) = marker {
-                let is_comment = marker.key == COMMENT[0] && !marker.is_end;
-                let comment = is_comment.then(|| rest.find(COMMENT[1]).unwrap_or(rest.len()));
-                at = comment.map_or(marker.end, |length| at + length).max(at + 1);
+        if !may_have_marker(raw) {
+            return None;
+        }
+        let (canonical, offsets) = canonical(raw);
+        let at = |n: usize| begin + offsets.get(n).map_or(raw.len(), |sign| sign.start);
+        let after = |n: usize| begin + n.checked_sub(1).map_or(0, |n| offsets[n].end);
+        let mut markers = Vec::new();
+        let (mut first_word, mut last_word, mut word_from) = (end, begin, 0);
+        let mut words = |from: usize, to: usize| {
+            let Some(between) = canonical.get(from..to) else { return };
+            if let Some(n) = between.find(char::is_alphanumeric) {
+                first_word = first_word.min(at(from + n));
+                let last = between.char_indices().rfind(|(_, c)| c.is_alphanumeric());
+                last_word = last.map_or(last_word, |(n, c)| after(from + n + c.len_utf8()));
+            }
+        };
+        let mut next = 0;
+        while let Some(found) = MARKER.find_at(&canonical, next) {
+            let all = found.range();
+            next = all.end;
+            let marker = marker(found.as_str(), &canonical[all.end..]);
+            if marker.is_none() && !found.as_str().starts_with('<') {
                 continue;
             }
-            let Some((c, mut length)) = sign(rest) else { break };
-            if c == '<' {
-                let inner = inner(self.text, at + length, '>', LONGEST);
-                length = inner.map_or(length, |(_, end)| end - at);
-            } else if c.is_alphanumeric() {
-                first = first.min(at);
-                last = at + length;
+            words(word_from, all.start);
+            word_from = all.end;
+            let Some((key, is_end, sort)) = marker else { continue };
+            if key == COMMENT && !is_end {
+                word_from =
+                    canonical[all.end..].find("-->").map_or(canonical.len(), |n| all.end + n);
             }
-            at += length;
+            markers.push(Marker { key, is_end, at: at(all.start), end: after(all.end), sort });
         }
-        first..last
+        words(word_from, canonical.len());
+        (!markers.is_empty()).then_some(Self {
+            text,
+            begin,
+            end,
+            lead: lexer::lead(raw).map(|lead| (begin + lead.length, lead.decoration)),
+            markers,
+            first_word,
+            last_word,
+        })
     }
 
-    /// The first marker from an offset on.
-    pub(super) fn marker(&self, from: usize) -> Option<Marker> {
-        let from = self.text.ceil_char_boundary(from);
-        let signs = self.text.get(from..self.end)?.match_indices(may_begin);
-        signs.map(|(n, _)| from + n).find_map(|at| self.marker_at(at))
+    /// Reads the line from an offset on as one of its own.
+    pub(super) fn read_from(&mut self, from: usize) {
+        let lead = || lexer::lead(self.text.get(from..self.end)?);
+        self.lead = lead().map(|lead| (from + lead.length, lead.decoration));
     }
 
-    fn marker_at(&self, at: usize) -> Option<Marker> {
-        let is_first = self.from == self.begin && self.lead_of(at).is_some();
-        marker(self.text, at, is_first)
-    }
-
-    /// The decoration before an offset, if nothing else stands before it.
-    fn lead_of(&self, at: usize) -> Option<&Lead> {
-        self.lead.as_ref().filter(|lead| self.from + lead.length == at)
+    /// What decorates a marker that begins the line.
+    fn lead_of(&self, marker: &Marker) -> Option<Decoration> {
+        self.lead.filter(|(end, _)| *end == marker.at).map(|(_, decoration)| decoration)
     }
 
     /// Whether it may be of an operations message, in which markers are text.
     fn is_json(&self) -> bool {
         let shown = self.text[self.begin..self.end].trim();
-        let begin = &shown[..shown.floor_char_boundary(NAME)];
+        let begin = &shown[..shown.floor_char_boundary(64)];
         let begins = begin.starts_with('"') || begin.contains('{');
         begins && shown.ends_with(['{', '[', '}', ',', '"'])
     }
 
     /// Whether a marker is in quotation marks.
     fn is_quoted(&self, marker: &Marker) -> bool {
-        // In a longer line it would have to be sought for each of them.
+        // In a longer line they would have to be counted for each marker.
         const LONGEST: usize = 4096;
         let before = self.text[self.begin..marker.at].trim_end_matches('\\');
-        let mark = before.chars().next_back().filter(|mark| "`\"'".contains(*mark));
         let after = self.after(marker).trim_start_matches('\\');
+        let mark = before.chars().next_back().filter(|mark| "`\"'".contains(*mark));
         mark.is_some_and(|mark| {
             let opens = || before.len() <= LONGEST && before.matches(mark).count() % 2 == 1;
             after.starts_with(mark) && opens()
         })
     }
 
-    fn after(&self, marker: &Marker) -> &str {
-        &self.text[marker.end.min(self.end)..self.end]
+    fn after(&self, marker: &Marker) -> &'t str {
+        &self.text[marker.end..self.end]
     }
 
     fn is_last(&self, marker: &Marker) -> bool {
-        self.prose.end <= marker.end || self.is_decorated(marker)
+        self.last_word <= marker.end || self.after(marker).chars().all(decorates)
     }
 
-    fn is_decorated(&self, marker: &Marker) -> bool {
-        self.after(marker).chars().all(decorates)
-    }
-
-    /// Whether no prose stands before a marker, or only a whole operations message.
-    fn is_first(&self, marker: &Marker) -> bool {
-        let before = &self.text[self.begin..marker.at];
-        let ends_message = || before.trim_end().ends_with('}') && !self.is_json();
-        self.lead_of(marker.at).is_some() || self.prose.start >= marker.at || ends_message()
-    }
-
-    /// Whether an opening marker is none but a word; else whether it is one if nothing closes it.
+    /// Whether an opening marker counts, and then whether it does so even if nothing closes it.
     pub(super) fn opens(&self, marker: &Marker) -> Option<bool> {
-        let (is_quoted, is_last) = (self.is_quoted(marker), self.is_last(marker));
-        let lead = self.lead_of(marker.at);
-        let lacks = |but| lead.is_none_or(|lead| lead.decoration.exceeds(but));
-        let is_plain = !is_quoted
-            && (!lacks(Decoration::default()) || is_last && !lacks(Decoration::EMPHASIS));
-        if marker.sort == Sort::Element {
-            let is_alone = is_last || marker.is_details();
-            let is_led = lead.is_some() && self.from == self.begin;
-            let is_first = is_led || self.prose.start >= marker.at && !is_quoted;
-            return (is_alone && is_first).then_some(false);
+        if marker.is_section() {
+            return Some(false);
         }
-        let is_unlike_words = [COMMENT[0], CHANNEL].contains(&&*marker.key);
+        let (is_quoted, is_last) = (self.is_quoted(marker), self.is_last(marker));
+        let lead = self.lead_of(marker);
+        if marker.sort == Sort::Element {
+            let is_first = lead.is_some() || self.first_word >= marker.at && !is_quoted;
+            return (is_first && (is_last || marker.key == DETAILS)).then_some(false);
+        }
         if marker.sort == Sort::Reasoning && is_last && !is_quoted {
             return Some(true);
         }
+        let is_plain = !is_quoted
+            && lead.is_some_and(|lead| {
+                !lead.exceeds(Decoration::default())
+                    || is_last && !lead.exceeds(Decoration::EMPHASIS)
+            });
+        let is_unlike_words = marker.key == COMMENT || marker.key == CHANNEL;
         let is_one = is_plain
             || is_last && lead.is_some()
             || is_unlike_words && !is_quoted && !self.is_json();
         is_one.then_some(is_plain)
     }
 
-    /// How much a closing marker says, and where it ends with what decorates it.
-    pub(super) fn closes(&self, marker: &Marker) -> Option<(Strength, usize)> {
-        let after = self.after(marker);
-        let is_last = self.is_last(marker);
-        let is_decorated = self.is_decorated(marker);
-        let end = if is_decorated { self.end.max(marker.end) } else { marker.end };
-        let is_quoted = self.is_quoted(marker);
-        let begin = &self.text[self.begin..marker.at];
-        let is_before_a_tag = || !is_quoted && is_before_a_tag(after) && !self.is_json();
-        if marker.key == COMMENT[0] {
-            let begins = begin.len() < NAME && begin.trim().is_empty();
-            let is_strong = begins || is_last || is_before_a_tag();
-            let strength = if is_strong { Strength::Closes } else { Strength::Weak };
-            return (!is_quoted).then_some((strength, end));
+    /// How much a closing marker says, if it may be one.
+    pub(super) fn closes(&self, marker: &Marker) -> Option<Strength> {
+        if marker.is_section() {
+            return Some(Strength::Closes);
         }
-        let is_led = self.is_first(marker);
+        let (is_quoted, is_last) = (self.is_quoted(marker), self.is_last(marker));
+        let before = &self.text[self.begin..marker.at];
+        let ends_message = || before.trim_end().ends_with('}') && !self.is_json();
+        let is_first =
+            self.lead_of(marker).is_some() || self.first_word >= marker.at || ends_message();
+        let is_before_a_tag = || !self.is_json() && is_before_a_tag(self.after(marker));
+        if is_quoted {
+            return (is_last && is_first).then_some(Strength::Closes);
+        }
         if marker.sort == Sort::Element {
             // Not that of another element, which begins on its line.
-            let is_own = || !begin.to_ascii_lowercase().contains(&format!("<{}", &marker.key[1..]));
-            let begins = is_led && (is_last || marker.is_details());
-            let closes = begins || !is_quoted && is_last && is_own() || is_before_a_tag();
-            return closes.then_some((Strength::Closes, end));
+            let is_own = || !before.to_ascii_lowercase().contains(&marker.key);
+            let is_one = is_first && (is_last || marker.key == DETAILS)
+                || is_last && is_own()
+                || is_before_a_tag();
+            return is_one.then_some(Strength::Closes);
         }
         let is_token = || marker.key == CHANNEL && !self.is_json();
-        let strength = match is_quoted {
-            true => (is_last && is_led).then_some(Strength::Closes)?,
-            false if is_led || is_last || is_token() || is_before_a_tag() => Strength::Alone,
-            false => Strength::Weak,
-        };
+        let is_strong = is_first || is_last || is_token() || is_before_a_tag();
         let is_reasoning = marker.sort == Sort::Reasoning;
-        let most = if is_reasoning { Strength::Alone } else { Strength::Closes };
-        Some((strength.min(most), end))
+        Some(if is_strong && is_reasoning { Strength::Alone } else { Strength::Closes })
+    }
+
+    /// Where a closing marker ends with what decorates it.
+    pub(super) fn end_of(&self, marker: &Marker) -> usize {
+        if self.after(marker).chars().all(decorates) { self.end } else { marker.end }
     }
 }
 
-/// How much a closing marker says where it stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Strength {
-    /// It may be a word.
-    Weak,
-    Closes,
-    /// It counts even if nothing is open.
-    Alone,
-}
-
 impl Marker {
-    fn is_details(&self) -> bool {
-        self.key.ends_with(DETAILS)
+    fn is_section(&self) -> bool {
+        self.key.starts_with("--- ") || self.key == PAIR
     }
 
     /// Whether what follows its end counts as on a line of its own.
     pub(super) fn ends_line(&self) -> bool {
-        self.sort != Sort::Element || self.is_details()
-    }
-
-    /// Whether that is so of a plain tag even where it closes nothing.
-    pub(super) fn is_of_its_own(&self) -> bool {
-        self.sort == Sort::Reasoning
-    }
-
-    /// Where the next can begin: in a tag there may be another, but the tokens of a template are one marker.
-    pub(super) fn next(&self) -> usize {
-        if self.key == CHANNEL { self.end } else { self.at + 1 }
+        self.sort != Sort::Element || self.key == DETAILS
     }
 
     /// Whether it ends all reasoning of its sort, however often that was begun.
@@ -270,8 +288,78 @@ impl Marker {
     }
 }
 
-fn may_begin(c: char) -> bool {
-    matches!(c, '<' | '[' | '&' | '-' | ']' | '◁' | '‹' | '〈' | '⟨' | '＜' | '［')
+/// Whether a line may have a marker: most have none.
+fn may_have_marker(raw: &str) -> bool {
+    let bytes = raw.as_bytes();
+    memchr3(b'<', b'[', b'&', bytes).is_some()
+        || memmem::find(bytes, b"-->").is_some()
+        || memmem::find(bytes, b"]]>").is_some()
+        || wide_signs(bytes).next().is_some()
+}
+
+/// Where signs are that stand for `<` or `[`, or begin a marker as they are.
+fn wide_signs(bytes: &[u8]) -> impl Iterator<Item = usize> {
+    const SIGNS: [&str; 6] = ["◁", "‹", "〈", "⟨", "＜", "［"];
+    let is_sign = |at: &usize| SIGNS.iter().any(|sign| bytes[*at..].starts_with(sign.as_bytes()));
+    memchr3_iter(0xe2, 0xe3, 0xef, bytes).filter(is_sign)
+}
+
+/// Whether what follows a sign that begins a marker may be a name of reasoning.
+fn may_be_reasoning(sign: u8, rest: &[u8]) -> bool {
+    const BEGINS: [&[u8; 3]; 10] =
+        [b"thi", b"tho", b"rea", b"ref", b"ana", b"ant", b"scr", b"beg", b"sta", b"end"];
+    const CHANNEL: &[u8; 3] = b"cha";
+    if sign == b'&' {
+        return rest.first().is_some_and(|byte| *byte == b'#' || byte.eq_ignore_ascii_case(&b'l'));
+    }
+    let blank = rest.iter().take(8).take_while(|byte| b" \t/\\|".contains(byte)).count();
+    let rest = &rest[blank..];
+    let name = rest.iter().take(20).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+    let begin = &rest[..name.min(3)];
+    let is_one = |known: &&[u8; 3]| begin.eq_ignore_ascii_case(&known[..]);
+    let next = rest.get(name).copied().unwrap_or_default();
+    !next.is_ascii() || next == b':' || BEGINS.iter().chain([&CHANNEL]).any(is_one)
+}
+
+/// The end of reasoning in a body, whose beginning is not in it, by a marker of any key but one: where that is.
+pub(super) fn stray_end(text: &str, body: Range<usize>, but: &str) -> Option<Range<usize>> {
+    let bytes = &text.as_bytes()[body.clone()];
+    let signs = memchr3_iter(b'<', b'[', b'&', bytes)
+        .filter(|at| may_be_reasoning(bytes[*at], &bytes[at + 1..]));
+    let mut open: HashMap<String, usize> = HashMap::new();
+    let mut lines: Vec<usize> = signs.collect();
+    lines.extend(wide_signs(bytes));
+    lines.sort_unstable();
+    let mut seen = 0;
+    for sign in lines {
+        if sign < seen {
+            continue;
+        }
+        let begin = memrchr(b'\n', &bytes[seen..sign]).map_or(seen, |n| seen + n + 1);
+        let end = memchr(b'\n', &bytes[sign..]).map_or(bytes.len(), |n| sign + n);
+        seen = end;
+        let (begin, end) = (body.start + begin, body.start + end);
+        let Some(line) = Line::new(text, begin..end) else { continue };
+        for marker in
+            line.markers.iter().filter(|marker| marker.sort == Sort::Reasoning || !marker.is_end)
+        {
+            if !marker.is_end {
+                if line.opens(marker).is_some() {
+                    *open.entry(marker.key.clone()).or_default() += 1;
+                }
+                continue;
+            }
+            let Some(strength) = line.closes(marker) else { continue };
+            match open.get_mut(&marker.key).filter(|count| **count > 0) {
+                Some(count) => *count -= 1,
+                None if strength == Strength::Alone && marker.key != but => {
+                    return Some(marker.at..marker.end);
+                }
+                None => {}
+            }
+        }
+    }
+    None
 }
 
 /// Whether a sign behind a marker on its line says nothing.
@@ -281,166 +369,160 @@ fn decorates(c: char) -> bool {
 
 /// Whether a tag, a message or another marker of reasoning follows on the line.
 fn is_before_a_tag(after: &str) -> bool {
-    let is_blank = |c: char| c.is_whitespace() || is_zero_width(c);
-    let after = after[..after.floor_char_boundary(2 * NAME)].trim_start_matches(is_blank);
-    let tag = after.trim_start_matches(|c| is_blank(c) || "*_`#>-\\".contains(c));
+    let after = &after[..after.floor_char_boundary(128)];
+    let tag = after.trim_start_matches(|c| decorates(c) || "#>-".contains(c));
     let inner = tag.strip_prefix('[').map(|inner| inner.trim_start_matches(['/', '\\', ' ']));
+    let is_marker = || {
+        let blank = |c: char| c.is_whitespace() || is_zero_width(c);
+        let after = after.trim_start_matches(blank);
+        let (canonical, _) = canonical(after);
+        let found = MARKER.find(&canonical).filter(|found| found.start() == 0);
+        let found = found.and_then(|found| marker(found.as_str(), &canonical[found.end()..]));
+        found.is_some_and(|(_, _, sort)| sort == Sort::Reasoning)
+    };
     inner.is_some_and(|inner| inner.starts_with(|c: char| c.is_ascii_alphabetic()))
-        || tag.strip_prefix('[').and_then(name).is_some()
+        || tag.strip_prefix('[').and_then(lexer::name).is_some()
         || tag.starts_with('{')
-        || marker(after, 0, false).is_some_and(|marker| marker.sort == Sort::Reasoning)
+        || is_marker()
 }
 
-/// The form of what closes reasoning, by the text of its opening marker.
-pub(super) fn end_of(begin: &str) -> String {
-    if begin.starts_with(COMMENT[0]) {
-        return COMMENT[1].to_owned();
-    }
-    if begin.starts_with(CHANNEL) || begin.starts_with(START) {
-        return format!("{CHANNEL}{LAST_CHANNEL}");
-    }
-    if begin.contains("begin") {
-        return begin.replacen("begin", "end", 1);
-    }
-    let name: String = begin.chars().filter(char::is_ascii_alphanumeric).collect();
-    match begin.chars().next() {
-        Some('[') => format!("[/{name}]"),
-        Some('◁') => format!("◁/{name}▷"),
-        _ => format!("</{}>", name.strip_prefix("lt").unwrap_or(&name)),
+/// The form of what closes a span, by the text of its opening marker and its key.
+pub(super) fn form_of_end(begin: &str, key: &str) -> String {
+    let (style, name) = key.split_at(key.chars().next().map_or(0, char::len_utf8));
+    match style {
+        _ if key == COMMENT => "-->".to_owned(),
+        _ if key == CHANNEL => format!("{CHANNEL}final"),
+        _ if key == PAIR => ">>>>>>> REPLACE".to_owned(),
+        _ if begin.contains("begin") => begin.replacen("begin", "end", 1),
+        "-" => key.replacen("--- ", "--- end ", 1),
+        "[" => format!("[/{name}]"),
+        "◁" => format!("◁/{name}▷"),
+        _ => format!("</{name}>"),
     }
 }
 
-/// The marker at an offset.
-fn marker(text: &str, at: usize, is_first: bool) -> Option<Marker> {
-    let rest = &text[at..];
-    let found = |key: &str, is_end, length, sort| {
-        Some(Marker { key: key.to_owned(), is_end, at, end: at + length, sort })
+/// A line of an outbox around a file that is shown, or around a pair of SEARCH and REPLACE.
+fn section(raw: &str, begin: usize) -> Option<Marker> {
+    let line = raw.trim_end();
+    let end = begin + line.len();
+    let found = |key: String, is_end| {
+        // What is said of the line itself is not in the span.
+        Some(Marker { key, is_end, at: end, end, sort: Sort::Element })
     };
-    for (sign, is_end) in VERBATIM.into_iter().zip([false, true]) {
-        if rest.starts_with(sign) {
-            return found(VERBATIM[0], is_end, sign.len(), Sort::Element);
-        }
+    if let Some(name) = line.strip_prefix("--- ").and_then(|line| line.strip_suffix(" ---")) {
+        let closed = name.strip_prefix("end ");
+        return found(format!("--- {} ---", closed.unwrap_or(name)), closed.is_some());
     }
-    for (sign, is_end) in THOUGHT.into_iter().zip([false, true]) {
-        if let Some(inner) = behind(rest, sign) {
-            let word = if is_end { inner } else { inner.trim_start_matches(char::is_alphanumeric) };
-            return found(THOUGHT[0], is_end, rest.len() - word.len(), Sort::Reasoning);
-        }
+    let is_end = pairs::is_any_marker(line.trim()) && line.ends_with("REPLACE");
+    if pairs::is_beginning(line.trim()) || is_end {
+        return found(PAIR.to_owned(), is_end);
     }
-    for (sign, is_end) in COMMENT.into_iter().zip([false, true]) {
-        if rest.starts_with(sign) {
-            return found(COMMENT[0], is_end, sign.len(), Sort::Paired);
-        }
-    }
-    rest.starts_with("<|").then(|| channel(rest, at)).flatten().or_else(|| tag(text, at, is_first))
+    None
 }
 
-/// The text behind a token of a template, in any case.
-fn behind<'t>(text: &'t str, token: &str) -> Option<&'t str> {
-    let (begin, rest) = text.split_at_checked(token.len())?;
-    begin.eq_ignore_ascii_case(token).then_some(rest)
+/// A line as its signs are meant, in small letters, and what each byte of that is written as: an entity is what
+/// it stands for, signs that are as wide as an ideograph are the usual ones, and what is invisible is left out.
+fn canonical(raw: &str) -> (String, Vec<Range<usize>>) {
+    const ENTITY: usize = 10;
+    let (mut text, mut offsets, mut at) = (String::new(), Vec::new(), 0);
+    while let Some(c) = raw[at..].chars().next() {
+        let rest = &raw[at..];
+        let mut length = c.len_utf8();
+        let mut meant = match c {
+            '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
+            '‹' | '〈' | '⟨' => '<',
+            '›' | '〉' | '⟩' => '>',
+            '\u{a0}' => ' ',
+            c => c,
+        };
+        let entity = (c == '&').then(|| &rest[1..rest.floor_char_boundary(ENTITY)]);
+        if let Some((name, _)) = entity.and_then(|entity| entity.split_once(';')) {
+            let number = name.strip_prefix('#').and_then(|number| {
+                let hex = number.strip_prefix(['x', 'X']);
+                hex.map_or_else(|| number.parse().ok(), |hex| u32::from_str_radix(hex, 16).ok())
+            });
+            let named = ENTITIES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+            if let Some(sign) = number.and_then(char::from_u32).or(named.map(|(_, c)| *c)) {
+                (meant, length) = (sign, name.len() + 2);
+            }
+        }
+        let is_escape = meant == '\\' && rest[length..].starts_with(|c: char| !c.is_alphanumeric());
+        if !is_zero_width(meant) && !is_escape {
+            let before = text.len();
+            text.extend(meant.to_lowercase());
+            offsets.resize(offsets.len() + text.len() - before, at..at + length);
+        }
+        at += length;
+    }
+    (text, offsets)
 }
 
-/// The beginning of a message in a channel, with all of its tokens, or the end of one.
-fn channel(text: &str, at: usize) -> Option<Marker> {
-    let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let marker = |rest: &str, is_end, sort| {
-        let end = at + text.len() - rest.len();
-        Some(Marker { key: CHANNEL.to_owned(), is_end, at, end, sort })
+/// The key of a marker in its canonical form, whether it ends, and its sort.
+fn marker(found: &str, after: &str) -> Option<(String, bool, Sort)> {
+    const FIXED: [(&str, &str, bool, Sort); 6] = [
+        ("<![cdata[", VERBATIM, false, Sort::Element),
+        ("]]>", VERBATIM, true, Sort::Element),
+        ("<!--", COMMENT, false, Sort::Paired),
+        ("-->", COMMENT, true, Sort::Paired),
+        ("<|channel>", THOUGHT, false, Sort::Reasoning),
+        ("<channel|>", THOUGHT, true, Sort::Reasoning),
+    ];
+    if ["<|end|>", "<|start|>", CHANNEL].iter().any(|token| found.starts_with(token)) {
+        let (_, channel) = found.rsplit_once(CHANNEL).unwrap_or_default();
+        let name = channel.split('<').next().unwrap_or_default().trim();
+        let is_last = name == "final";
+        let is_end = is_last || found.starts_with("<|end|>");
+        let sort = if is_last { Sort::Reasoning } else { Sort::Paired };
+        return Some((CHANNEL.to_owned(), is_end, sort));
+    }
+    let fixed = FIXED.iter().find(|(sign, ..)| found.starts_with(sign));
+    if let Some((_, key, is_end, sort)) = fixed {
+        return Some(((*key).to_owned(), *is_end, *sort));
+    }
+    let style = found.chars().next()?;
+    let is_blank = |c: char| c.is_whitespace() || matches!(c, '\\' | '|');
+    let inner = &found[style.len_utf8()..];
+    let word = inner.trim_end_matches(['>', ']', '▷']).trim_matches(is_blank);
+    let (is_slash, word) = match word.strip_prefix('/') {
+        Some(word) => (true, word.trim_start_matches(is_blank)),
+        None => (false, word),
     };
-    let ended = behind(text, END);
-    let started = ended.map_or(text, str::trim_start);
-    let role = behind(started, START);
-    let named = role.map_or(started, |role| role.trim_start_matches(is_of_word));
-    let channel = behind(named, CHANNEL).map(str::trim_start);
-    if channel.is_none() && role.is_none() && ended.is_none() {
+    if !word.starts_with(|c: char| c.is_alphabetic() || c == '_') {
         return None;
     }
-    let is_last = channel.and_then(|channel| behind(channel, LAST_CHANNEL));
-    let is_last = is_last.filter(|rest| !rest.starts_with(is_of_word));
-    match (is_last, ended) {
-        (Some(rest), _) => marker(behind(rest, MESSAGE).unwrap_or(rest), true, Sort::Reasoning),
-        (None, Some(rest)) => marker(rest, true, Sort::Paired),
-        (None, None) => {
-            let rest = channel.map_or(named, |channel| channel.trim_start_matches(is_of_word));
-            marker(behind(rest, MESSAGE).unwrap_or(rest), false, Sort::Paired)
-        }
+    let length = word.find(|c: char| c.is_whitespace() || c == '/').unwrap_or(word.len());
+    let (name, given) = (&word[..length], word[length..].trim_matches(is_blank));
+    let whole = || (!given.contains('=')).then(|| known(word)).flatten().map(|found| (found, ""));
+    let reasoning = known(name).map(|found| (found, given)).or_else(whole);
+    let is_end = is_slash || reasoning.is_some_and(|((_, is_end), _)| is_end);
+    let is_element = style == '<';
+    // `[a](b)` is a link, and `<a/>` encloses nothing.
+    let is_link = !is_element && after.starts_with('(');
+    if is_link || !is_end && given.ends_with('/') {
+        return None;
     }
-}
-
-/// The first sign of a text as it is meant, with its length as it is written: an entity is what it stands for,
-/// and signs that are as wide as an ideograph are the usual ones.
-fn sign(text: &str) -> Option<(char, usize)> {
-    const ENTITY: usize = 10;
-    let c = text.chars().next()?;
-    let entity = (c == '&').then(|| &text[1..text.floor_char_boundary(ENTITY)]);
-    if let Some((name, _)) = entity.and_then(|entity| entity.split_once(';')) {
-        let number = name.strip_prefix('#').and_then(|number| {
-            let hex = number.strip_prefix(['x', 'X']);
-            hex.map_or_else(|| number.parse().ok(), |hex| u32::from_str_radix(hex, 16).ok())
-        });
-        let named = ENTITIES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
-        let meant = number.and_then(char::from_u32).or(named.map(|(_, c)| *c));
-        if let Some(meant) = meant {
-            return Some((meant, name.len() + 2));
+    let (name, sort) = match reasoning {
+        Some(((first, _), given)) if is_end || given.is_empty() || given.contains('=') => {
+            (first, Sort::Reasoning)
         }
-    }
-    let meant = match c {
-        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
-        '‹' | '〈' | '⟨' => '<',
-        '›' | '〉' | '⟩' => '>',
-        '\u{a0}' => ' ',
-        c => c,
+        Some(((first, _), _)) if is_element => (first, Sort::Element),
+        None if is_element => {
+            let is_hidden = name == &DETAILS[1..] && given.contains("reasoning") && !is_end;
+            let sort = if is_hidden { Sort::Paired } else { Sort::Element };
+            // As models write names: `my_plan` and `my-plan` are one.
+            return Some((format!("<{}", name.replace(['_', '-'], "")), is_end, sort));
+        }
+        _ => return None,
     };
-    Some((meant, c.len_utf8()))
-}
-
-/// Whether a name begins with the next sign of a tag, or has begun, or may still begin.
-fn is_named_so_far(named: &mut bool, c: char) -> bool {
-    *named |= c.is_alphabetic() || c == '_';
-    *named || c.is_whitespace() || is_zero_width(c) || "/\\|".contains(c)
-}
-
-/// What stands in a tag up to its closing sign, as it is meant, and where the tag ends. In quotation marks
-/// that sign is none, unless they never end.
-fn inner(text: &str, at: usize, closing: char, longest: usize) -> Option<(String, usize)> {
-    let (mut inner, mut end, mut quote, mut first) = (String::new(), at, None, None);
-    let mut named = false;
-    loop {
-        let next = sign(&text[end..]).filter(|(c, _)| *c != '\n' && inner.len() < longest);
-        let Some((c, length)) = next else { break };
-        end += length;
-        // What has no name is none, and most signs in a line are of no tag.
-        let is_named = is_named_so_far(&mut named, c);
-        if !is_named || longest == LONGEST && quote.is_none() && c == '<' {
-            return None;
-        }
-        if c == closing {
-            if quote.is_none() {
-                return Some((inner, end));
-            }
-            first = first.or(Some((inner.len(), end)));
-        } else if quote == Some(c) {
-            quote = None;
-        } else if quote.is_none() && "\"'".contains(c) && inner.ends_with('=') {
-            quote = Some(c);
-        }
-        if !is_zero_width(c) {
-            inner.push(c);
-        }
-    }
-    let (length, end) = first?;
-    inner.truncate(length);
-    Some((inner, end))
+    Some((format!("{style}{name}"), is_end, sort))
 }
 
 /// The first of the names of reasoning that a name is another form of, and whether a word in it says that
-/// it begins or ends.
+/// it ends.
 fn known(name: &str) -> Option<(&'static str, bool)> {
     const WORDS: [(&str, bool); 3] = [("begin", false), ("start", false), ("end", true)];
     let name = name.rsplit(':').next().unwrap_or(name);
     let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
-    let letters = letters.to_ascii_lowercase();
     let find = |name: &str| NAMES.iter().find(|(known, _)| *known == name).map(|known| known.1);
     let forms = [Some(letters.as_str()), letters.strip_prefix("ant")];
     forms.into_iter().flatten().find_map(|name| {
@@ -457,52 +539,28 @@ fn known(name: &str) -> Option<(&'static str, bool)> {
     })
 }
 
-/// The tag of an element at an offset, or a marker that is written like one. One that is the first of its
-/// line may be of any length.
-fn tag(text: &str, at: usize, is_first: bool) -> Option<Marker> {
-    let (style, length) = sign(&text[at..])?;
-    let closing = match style {
-        '<' => '>',
-        '[' => ']',
-        '◁' => '▷',
-        _ => return None,
-    };
-    let is_element = style == '<';
-    let longest = if is_first && is_element { usize::MAX } else { LONGEST };
-    let (inner, end) = inner(text, at + length, closing, longest)?;
-    let is_blank = |c: char| c.is_whitespace() || matches!(c, '\\' | '|');
-    let word = inner.trim_matches(is_blank);
-    let (is_slash, word) = match word.strip_prefix('/') {
-        Some(word) => (true, word.trim_start_matches(is_blank)),
-        None => (false, word),
-    };
-    if !word.starts_with(|c: char| c.is_alphabetic() || c == '_') {
-        return None;
-    }
-    let is_of_name = |c: char| !c.is_whitespace() && c != '/';
-    let length = word.find(|c| !is_of_name(c)).unwrap_or(word.len());
-    let (name, given) = (&word[..length], word[length..].trim_matches(is_blank));
-    let whole = || (!given.contains('=')).then(|| known(word)).flatten();
-    let found =
-        known(name).map(|found| (found, given)).or_else(|| whole().map(|found| (found, "")));
-    let is_end = is_slash || found.is_some_and(|((_, is_end), _)| is_end);
-    // `[a](b)` is a link, and `<a/>` encloses nothing.
-    let is_link = !is_element && text[end..].starts_with('(');
-    if is_link || !is_end && given.ends_with('/') {
-        return None;
-    }
-    let is_details = is_element && name.eq_ignore_ascii_case(DETAILS);
-    let is_hidden = is_details && given.contains("reasoning");
-    let (name, sort) = match found {
-        Some(((first, _), given)) if is_end || given.is_empty() || given.contains('=') => {
-            (first.to_owned(), Sort::Reasoning)
+/// Whether a body mentions its own command in any way that could be an opening tag.
+pub(super) fn may_open(name: &str, body: &str) -> bool {
+    let letters = |c: &char| c.is_ascii_alphabetic();
+    let name: Vec<char> = name.chars().filter(letters).map(|c| c.to_ascii_lowercase()).collect();
+    let is_word = name.len() < "runcommand".len();
+    // The last signs that are letters, and the sign before each.
+    let (mut last, mut before) = (VecDeque::new(), ' ');
+    for c in body.chars().map(lexer::folded).filter(|c| !lexer::is_zero_width(*c)) {
+        if !letters(&c) {
+            before = if c.is_whitespace() || "\\_-*`".contains(c) { before } else { c };
+            continue;
         }
-        Some(((first, _), _)) if is_element => (first.to_owned(), Sort::Element),
-        None if is_element => {
-            let name = name.trim_end_matches(is_blank).to_lowercase();
-            (name, if is_hidden && !is_end { Sort::Paired } else { Sort::Element })
+        last.push_back((c.to_ascii_lowercase(), before));
+        before = 'a';
+        if last.len() > name.len() {
+            last.pop_front();
         }
-        _ => return None,
-    };
-    Some(Marker { key: format!("{style}{name}"), is_end, at, end, sort })
+        let sign = last.front().map_or('/', |(_, sign)| *sign);
+        let begins = if is_word { "[［【<‹({;".contains(sign) } else { sign != '/' };
+        if begins && last.iter().map(|(c, _)| c).eq(&name) {
+            return true;
+        }
+    }
+    false
 }

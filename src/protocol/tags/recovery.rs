@@ -1,38 +1,37 @@
 //! What is no block in order: closing tags that are left over, lines that look like tags, results that
 //! a reply made up, the line that says which outbox it answers, and texts that are no reply.
 
-use super::attributes::{self, Opening, brief};
+use super::attributes::{self, brief};
 use super::block::{DONE_IF_OK, refused};
 use super::catalogue::COMMANDS;
 use super::ends::close_it;
-use super::lexer::{self, Certainty, Decoration, Token, TokenKind};
+use super::lexer::{self, Decoration, Token, TokenKind};
 use super::parser::{Item, ItemKind, NOTES, Parser};
 use super::spans::tags_were;
-use crate::protocol::{Address, Asks, Kind, Mistake, Step, Warning, WarningSort};
+use crate::protocol::{Address, Kind, Mistake, Step, Warning, WarningKind};
 
 const BEGINS_ITS_LINE: &str = "a command begins its line with its tag, with nothing before it";
 
 impl Parser<'_> {
     /// A closing tag for which there is no open block.
-    pub(super) fn left_over(&mut self, token: &Token) {
+    pub(super) fn left_over(&mut self, token: &Token, by_word: bool) {
         let command = token.command();
         if command.closing.is_none() {
             return;
         }
-        let (line, shown) = (self.number(token.line), self.shown(token.at));
-        let by_word = token.kind == TokenKind::CloseByWord;
+        let (line, shown) = (self.number(token.line), self.shown(token.line));
         // Any block of its kind may be the one that goes on up to it.
         if let Some(first) = self.items.iter().position(|item| item.command == token.command) {
             let item = self.items.swap_remove(first);
             self.items.truncate(first);
             let (block, has_word) = match item.kind {
                 ItemKind::Block(found) => (found.token, found.word.is_some()),
-                _ => (Token { line: item.origin, at: item.origin, ..*token }, false),
+                _ => (Token::new(item.origin, item.origin, token.command), false),
             };
             let why = format!("on line {line} a `{shown}` is left over");
             return self.end_unclear(&block, &why, has_word || by_word);
         }
-        let count = self.items.iter().filter(|item| is_step(item)).count();
+        let count = self.items.iter().filter(|item| item.is_step()).count();
         // Decorated it is words about the protocol; and before the end of a summary there are commands
         // that are meant.
         let is_words = if by_word {
@@ -41,99 +40,80 @@ impl Parser<'_> {
             !token.is_plain() || command.kind == Kind::Done
         };
         if count > 0 && is_words {
-            let told = format!("the `{shown}` on line {line} closes nothing and was ignored");
-            return self.note(token.line, Warning::new(WarningSort::StrayClosing, told));
+            let text = format!("the `{shown}` on line {line} closes nothing and was ignored");
+            return self.note(token.line, Warning::new(WarningKind::StrayClosing, text));
         }
-        // What stands before may be in its body.
+        // What is before it may be in its body.
         self.held |= self.items.iter().any(Item::may_be_missed);
-        self.items.retain(|item| matches!(item.kind, ItemKind::Note(_)));
+        self.items.retain(|item| !item.is_step());
         self.items.truncate(NOTES);
         let before = match count {
             0 => "it was not carried out".to_owned(),
             1 => "neither it nor the block before it was carried out".to_owned(),
             _ => format!("neither it nor the {count} blocks before it were carried out"),
         };
-        let after = if by_word { ", nor was anything after it" } else { "" };
-        let mut told = format!(
-            "Line {line}: `{shown}` closes a block whose opening tag is missing or does not begin its line; {before}{after}. Correct form: {}",
-            command.form
+        // What follows may be of that body, too.
+        let text = format!(
+            "Line {line}: `{shown}` closes a block whose opening tag is missing or does not begin its line; {before}, nor was anything after it. Correct form: {}; {}",
+            command.form,
+            close_it(command, by_word)
         );
-        if !by_word {
-            let step = refused(command, line, Mistake::OpeningMissing, told);
-            return self.push(token.line, None, ItemKind::Step(step));
-        }
-        told.push_str(&format!(
-            "; where a body is to contain such a line, {}",
-            close_it(command, true)
-        ));
-        // Its word says that a body holds tags: what follows may be of that, too.
-        self.end_reply(token, Mistake::OpeningMissing, told);
+        self.end_reply(token, Mistake::OpeningMissing, text);
     }
 
-    /// A line that is written like a tag and is none. What it encloses is not executed, and where nothing
-    /// closes one that would have a body, nothing after it is.
-    pub(super) fn mistaken(&mut self, token: &Token, closes: bool, certainty: Certainty) -> bool {
-        if closes {
-            return false;
-        }
+    /// A line that looks like a tag and is not one. What it encloses is not executed; where it would have a body
+    /// and nothing closes it, nothing after it is.
+    pub(super) fn lookalike(&mut self, token: &Token, if_closed: bool) -> bool {
         let is_bare = !self.text[token.at..].starts_with(['[', '<', '&', '［', '【']);
         if is_bare && !token.is_plain() {
-            let why = "a command is a tag in square brackets, alone on its line";
-            self.looks_like_tag(token, why);
+            self.looks_like_tag(token, "a command is a tag in square brackets, alone on its line");
             return false;
         }
-        let end = self.line_end(token.at);
         let name = self.text[token.at..token.name_end].trim_start_matches('[');
-        let closing = self.text[token.name_end..end].rfind("[/").map(|n| token.name_end + n);
-        let closing = closing.and_then(|at| lexer::lex(self.text, at, end)).filter(is_closing);
-        let closes_itself = closing.is_some_and(|end| match token.command {
-            Some(_) => end.command == token.command,
-            None => self.text[end.at..end.name_end].ends_with(name),
+        let rest = &self.text[token.name_end..self.end];
+        let closes_itself = rest.rfind("[/").is_some_and(|at| {
+            let end = lexer::lex(self.text, token.name_end + at, self.end).filter(Token::closes);
+            end.is_some_and(|end| match token.command {
+                Some(_) => end.command == token.command,
+                None => self.text[end.at..end.name_end].ends_with(name),
+            })
         });
-        let (tags, last_end) = self.index().of_name(self.text, token);
-        if certainty == Certainty::IfClosed && last_end <= token.at {
+        let mut tags = self.index().after(self.text, token).iter();
+        // A name that no command has may be the name of what it contains.
+        let end = match token.command {
+            Some(_) => tags.next().filter(|tag| tag.closes()),
+            None => tags.find(|tag| tag.closes()),
+        };
+        let end = end.copied();
+        if if_closed && end.is_none() {
             return false;
         }
-        let next = tags.first().copied();
-        let is_named = token.command.is_none();
-        let has_body = if is_named { !closes_itself } else { token.command().closing.is_some() };
-        let end = if is_named {
-            // Without one they are not looked through.
-            let tags = if last_end > token.at { tags } else { &[] };
-            tags.iter().find(|tag| is_closing(tag)).copied()
-        } else {
-            next.filter(is_closing)
-        };
+        let has_body = token.command.is_none_or(|_| token.command().closing.is_some());
         let mut ends = false;
-        if let Some(end) = end.filter(|_| has_body) {
+        if let Some(end) = end.filter(|_| has_body && !closes_itself) {
             ends = end.decoration.exceeds(token.decoration);
             if !ends {
-                let (from, to) = (self.next_line(token.at), self.next_line(end.at));
-                self.skip(from..to);
+                self.skip(self.next_line(token.at)..self.next_line(end.at));
             }
-        } else if has_body && !is_named && !closes_itself {
+        } else if has_body && token.command.is_some() && !closes_itself {
             ends = true;
-            self.unclosed |= next.is_none();
+            self.unclosed |= tags.next().is_none();
         }
         let (number, shown) = (self.number(token.line), self.shown(token.at));
-        let meant = if is_named { lexer::meant(name) } else { Some(token.command()) };
         let after = if ends { ", and neither was anything after it" } else { "" };
-        let told =
+        let text =
             format!("Line {number}: `{shown}` is no command, so it was not carried out{after};");
-        let step = match meant {
-            Some(command) => {
-                let is_if = command.kind == Kind::Done && name.starts_with(command.name);
-                let form = if is_if { DONE_IF_OK } else { command.form };
-                let told =
-                    format!("{told} perhaps {} is meant. Correct form: {form}", command.name);
-                refused(command, number, Mistake::LooksLikeTag, told)
-            }
-            None => {
-                let commands = COMMANDS.iter().filter(|command| command.kind != Kind::Reply);
-                let names: Vec<&str> = commands.map(|command| command.name).collect();
-                let told = format!("{told} the commands are {}, and no others", names.join(", "));
-                Step::refused(number, Mistake::LooksLikeTag, told)
-            }
+        let meant = token.command.map(|_| token.command()).or_else(|| lexer::meant(name));
+        let step = if let Some(command) = meant {
+            let is_if = command.kind == Kind::Done && name.starts_with(command.name);
+            let form = if is_if { DONE_IF_OK } else { command.form };
+            let text = format!("{text} perhaps {} is meant. Correct form: {form}", command.name);
+            refused(command, number, Mistake::LooksLikeTag, text)
+        } else {
+            let commands = COMMANDS.iter().filter(|command| command.kind != Kind::Reply);
+            let names: Vec<&str> = commands.map(|command| command.name).collect();
+            let text = format!("{text} the commands are {}, and no others", names.join(", "));
+            Step::refused(number, Mistake::LooksLikeTag, text)
         };
         if ends {
             self.end_with(step, token.line, None);
@@ -143,13 +123,13 @@ impl Parser<'_> {
         true
     }
 
-    /// A result as an outbox tells it, with what it shows: what stands there is no command.
-    pub(super) fn result(&mut self, token: &Token, end: usize) {
-        let begin = (end + 1).min(self.text.len());
+    /// A result as an outbox reports it, with what it shows: what is there is no command.
+    pub(super) fn result(&mut self, token: &Token) {
+        let begin = self.next_line(self.end);
         let below = begin + shown_below(&self.text[begin..], &self.text[token.line..token.at]);
-        let (line, mut told) = (self.number(token.line), brief(&self.text[token.at..end]));
-        told = format!(
-            "line {line} `{told}` was ignored: results are written by the program that carries out the commands"
+        let (line, shown) = (self.number(token.line), brief(&self.text[token.at..self.end]));
+        let mut text = format!(
+            "line {line} `{shown}` was ignored: results are written by the program that carries out the commands"
         );
         let (mut tags, mut at) = (0, begin);
         while at < below {
@@ -157,41 +137,33 @@ impl Parser<'_> {
             let tag = lexer::lex(self.text, at, end);
             if let Some(tag) = tag.filter(|tag| tag.kind == TokenKind::Open) {
                 tags += 1;
-                self.holds(&tag);
+                self.held |= tag.may_be_missed();
             }
             at = end + 1;
         }
         if tags > 0 {
-            told.push_str(&format!("; {} ignored with it, as what it shows", tags_were(tags)));
+            text.push_str(&format!("; {} ignored with it, as what it shows", tags_were(tags)));
         }
-        self.skip(begin..below.max(begin));
-        self.note(token.line, Warning::new(WarningSort::InventedResult, told));
+        self.skip(begin..below);
+        self.note(token.line, Warning::new(WarningKind::InventedResult, text));
     }
 
-    /// What is no token: the end of an outbox's section, a file that is shown, a tag behind something.
+    /// What is no token: a marker of an outbox, the end of the text within a tag, a tag behind other text.
     pub(super) fn prose(&mut self, at: usize, end: usize) {
-        if self.section(at, end) || self.spans.body > at {
-            return;
-        }
         let line = &self.text[at..end];
         if line.contains("\"operations\"") {
-            self.push(at, None, ItemKind::Message);
+            self.count_message();
         }
-        if line.contains("=== ") && is_of_outbox(line) && self.spans.is_empty() {
+        if !self.spans.is_empty() || self.cut_name(at, end) {
+            return;
+        }
+        if line.contains("=== ") && is_of_outbox(line) {
             return self.outbox(at);
         }
-        if let Some(token) = self.tag_within(at, end) {
-            if token.command().kind == Kind::Reply {
-                if self.spans.is_empty() {
-                    let rest = &self.text[token.name_end..end];
-                    let tag =
-                        attributes::read(token.command(), rest, &mut Decoration::default()).ok();
-                    let after = tag.as_ref().map_or("", |tag| tag.after);
-                    let after = if is_closed(after) { "" } else { after };
-                    self.addressed(&token, tag, after, true);
-                }
-                return;
-            }
+        let Some(token) = self.tag_within(at, end) else { return };
+        if token.command().kind == Kind::Reply {
+            self.addressed(&token, false);
+        } else {
             self.looks_like_tag(&token, BEGINS_ITS_LINE);
         }
     }
@@ -211,153 +183,123 @@ impl Parser<'_> {
             // In a sentence it is words.
             let sign = line[..n].trim_end().chars().next_back();
             let is_said = sign.is_some_and(|c| c.is_alphanumeric() || c == ',');
-            let is_reply = token.command().kind == Kind::Reply && !is_said;
-            let does = !matches!(token.command().kind, Kind::Done | Kind::Message);
-            let is_bare = does && before.ends_with(char::is_whitespace) && tag == "]";
-            let is_whole = tag.contains('=') || is_bare;
-            let is_last = is_closed(after)
-                || is_reply
-                || after.trim_start().starts_with('[') && token.command().kind == Kind::Reply;
-            (token.line, token.alone) = (at, true);
-            token.decoration.add(Decoration::EMPHASIS);
+            let is_reply = token.command().kind == Kind::Reply;
+            let is_bare =
+                token.may_be_missed() && before.ends_with(char::is_whitespace) && tag == "]";
+            let is_last =
+                is_closed(after) || is_reply && (!is_said || after.trim_start().starts_with('['));
             let is_tag = token.kind == TokenKind::Open && token.at == at + n;
-            (is_tag && is_whole && is_last).then_some(token)
+            (token.line, token.alone) = (at, true);
+            (is_tag && (tag.contains('=') || is_bare) && is_last).then_some(token)
         })
     }
 
     /// Something that only an outbox has: this is no reply.
     pub(super) fn outbox(&mut self, at: usize) {
         let (line, marker) = (self.number(at), self.shown(at));
-        let told = format!(
+        let text = format!(
             "Nothing was carried out: line {line} is `{marker}`, so this is the message to the model, or the whole page of the chat, and its examples are no commands. Save the model's reply alone; a reply holds no such line outside of its commands"
         );
-        self.refuse_all(Mistake::Outbox, told, at);
+        self.refuse_all(Mistake::Outbox, text, at);
         self.answers = None;
     }
 
     /// The whole text is no reply, or nobody can say what of it is.
-    fn refuse_all(&mut self, mistake: Mistake, told: String, at: usize) {
+    pub(super) fn refuse_all(&mut self, mistake: Mistake, text: String, at: usize) {
         let number = self.number(at);
         self.items.clear();
+        self.spans.clear();
         self.at = self.text.len();
-        self.spans.add(0..self.at);
-        self.push(at, None, ItemKind::Step(Step::refused(number, mistake, told)));
+        self.add_body(0..self.at);
+        self.push(at, None, ItemKind::Step(Step::refused(number, mistake, text)));
     }
 
-    /// The line that says which outbox the reply answers; `tag` is None where it cannot be read, `after`
-    /// what stands behind it: a tag there is read as one on a line of its own.
-    pub(super) fn addressed(
-        &mut self,
-        token: &Token,
-        tag: Option<Opening<'_>>,
-        after: &str,
-        is_led: bool,
-    ) {
-        if tag.is_none() && self.is_cut(token) {
-            return;
+    /// The line that says which outbox the reply answers, which the tag begins or not; whether it is one. What
+    /// follows the tag is read as a line of its own.
+    pub(super) fn addressed(&mut self, token: &Token, begins: bool) -> bool {
+        let rest = &self.text[token.name_end..self.end];
+        let tag = attributes::read(token.command(), rest, &mut token.decoration.clone());
+        if tag.is_err() && self.is_cut(token) {
+            return true;
         }
-        let (number, shown) = (self.number(token.line), self.shown(token.at));
-        let end = self.line_end(token.at);
-        let rest = &self.text[token.name_end..end];
-        let tag_end = lexer::end_of_tag(rest).unwrap_or(rest.len());
-        let tag_end = tag.as_ref().map_or(tag_end, |tag| rest.len() - tag.after.len());
-        let behind = token.name_end + tag_end;
-        let closing = self.text[behind..end].strip_prefix("[/REPLY]");
-        let behind = closing.map_or(behind, |behind| end - behind.len());
-        let after = after.strip_prefix("[/REPLY]").unwrap_or(after).trim();
-        let decorates = |c: char| c.is_whitespace() || "*_`~:;,.-–—".contains(c);
-        let next = lexer::lex(self.text, behind, end).filter(|next| next.kind == TokenKind::Open);
-        let names_one =
-            attributes::pairs(rest).0.iter().any(|(key, _)| key.eq_ignore_ascii_case("session"));
-        let Some(found) = tag.and_then(|tag| address(&tag.values)) else {
-            let is_whole = token.alone || !rest.contains(']');
-            if names_one && is_whole && token.quote == 0 {
-                let told = format!(
+        let (number, shown) = (self.number(token.line), self.shown(token.line));
+        let tag = tag.ok().and_then(|tag| Some((address(&tag.values)?, tag.after)));
+        let Some((address, after)) = tag else {
+            let pairs = attributes::pairs(rest).0;
+            let names_one = pairs.iter().any(|(key, _)| key.eq_ignore_ascii_case("session"));
+            if names_one && token.quote == 0 && (token.alone || !rest.contains(']')) {
+                let text = format!(
                     "Nothing was carried out: line {number} `{shown}` cannot be read, so which message the reply answers is not known. Put that line first, as the newest message gives it, on one line and with nothing around it: [REPLY session=\"a1b2c3d4\" sequence=\"1\" key=\"…\"]; send the whole reply again"
                 );
-                return self.refuse_all(Mistake::ReplyLineUnreadable, told, token.line);
+                self.refuse_all(Mistake::ReplyLineUnreadable, text, token.line);
+                return true;
             }
             // Decorated it is a word, or a button of a page.
-            if token.is_plain() {
-                let told = format!(
+            if token.is_plain() && begins {
+                let text = format!(
                     "line {number} `{shown}` could not be read and was ignored; the form is [REPLY session=\"a1b2c3d4\" sequence=\"1\"], as the newest message gives it"
                 );
-                self.note(token.line, Warning::new(WarningSort::ReplyLineUnreadable, told));
+                self.note(token.line, Warning::new(WarningKind::ReplyLineUnreadable, text));
             }
-            match next {
-                Some(next) if is_led => self.looks_like_tag(&next, BEGINS_ITS_LINE),
-                _ if !is_led => self.at = behind,
-                _ => {}
+            let behind = token.name_end + lexer::end_of_tag(rest).unwrap_or(0);
+            if begins && !self.markers(behind) {
+                self.prose(behind, self.end);
             }
-            return;
+            return begins;
         };
+        let mut behind = self.end - after.len();
+        let closing = "[/REPLY]";
+        behind += if after.starts_with(closing) { closing.len() } else { 0 };
+        let after = self.text[behind..self.end].trim();
+        let decorates = |c: char| c.is_whitespace() || "*_`~:;,.-–—".contains(c);
         if token.quote > 0 && !after.chars().all(decorates) {
-            return self.looks_like_tag(
-                token,
-                "the line that says which message a reply answers has no words behind it",
-            );
+            let why = "the line that says which message a reply answers has no words behind it";
+            self.looks_like_tag(token, why);
+            return true;
         }
-        if self.answers.as_ref().is_some_and(|other| *other != found) {
-            let told = format!(
+        if self.answers.as_ref().is_some_and(|other| *other != address) {
+            let text = format!(
                 "Nothing was carried out: line {number} `{shown}` and a line before it say that the reply answers two different messages. Send one reply to the newest message, with the [REPLY …] line that it gives"
             );
             self.answers = None;
-            return self.refuse_all(Mistake::ReplyLinesDiffer, told, token.line);
+            self.refuse_all(Mistake::ReplyLinesDiffer, text, token.line);
+            return true;
         }
-        self.answers = Some(found);
-        if let Some(first) = self.items.iter().find(|item| is_command(item)).map(|item| item.origin)
-        {
-            let (line, tag) = (self.number(first), self.shown(first));
-            let told = format!(
-                "Nothing was carried out: line {number} `{shown}` stands behind a command, `{tag}` on line {line}, so what is before it may be an example, or these are two replies. Send one reply, with the [REPLY …] line once, before all commands"
+        // Where it is for another message, the reply is held all the same.
+        self.answers = Some(address);
+        if let Some(first) = self.items.iter().find(|item| item.is_command()) {
+            let origin = first.origin;
+            let (line, tag) = (self.number(origin), self.shown(origin));
+            let text = format!(
+                "Nothing was carried out: line {number} `{shown}` is behind a command, `{tag}` on line {line}, so what is before it may be an example, or these are two replies. Send one reply, with the [REPLY …] line once, before all commands"
             );
-            // Where it is for another message, it is held all the same.
-            return self.refuse_all(Mistake::ReplyLineLate, told, token.line);
+            self.refuse_all(Mistake::ReplyLineLate, text, token.line);
+            return true;
         }
+        let next =
+            lexer::lex(self.text, behind, self.end).filter(|next| next.kind == TokenKind::Open);
+        let is_decorated = after.chars().all(|c| c.is_whitespace() || "*_`~".contains(c));
         match next {
-            Some(next) if is_led => self.looks_like_tag(&next, BEGINS_ITS_LINE),
+            Some(next) if !begins => self.looks_like_tag(&next, BEGINS_ITS_LINE),
+            _ if after.is_empty()
+                || is_decorated && !token.is_plain()
+                || !begins && is_closed(after) => {}
             Some(_) => {
                 let shown = brief(after);
-                let told = format!(
+                let text = format!(
                     "line {number}: `{shown}` behind the [REPLY …] line was read as a line of its own"
                 );
-                self.note(token.line, Warning::new(WarningSort::TagRepaired, told));
-                self.at = behind;
+                self.note(token.line, Warning::new(WarningKind::TagRepaired, text));
             }
-            None if after.is_empty() => {}
             None => {
-                let told = format!("`{}` after the tag on line {number} was ignored", brief(after));
-                self.note(token.line, Warning::new(WarningSort::TextAfterTag, told));
-                if !is_led {
-                    self.at = behind;
-                }
+                let text = format!("`{}` after the tag on line {number} was ignored", brief(after));
+                self.note(token.line, Warning::new(WarningKind::TextAfterTag, text));
             }
         }
-    }
-}
-
-fn is_step(item: &Item<'_>) -> bool {
-    matches!(item.kind, ItemKind::Block(_) | ItemKind::Step(_))
-}
-
-/// Whether an item is more than the refusal of thoughts before it.
-pub(super) fn is_command(item: &Item<'_>) -> bool {
-    match &item.kind {
-        ItemKind::Step(Step { asks: Asks::Invalid(invalid), .. }) => {
-            invalid.sort != Mistake::ThoughtsUnopened
+        if begins && behind < self.end {
+            self.at = behind;
         }
-        ItemKind::Block(_) | ItemKind::Step(_) => true,
-        ItemKind::Tag { .. } | ItemKind::Message | ItemKind::Note(_) => false,
-    }
-}
-
-fn is_closing(token: &Token) -> bool {
-    match token.kind {
-        TokenKind::Close | TokenKind::Mistaken { closes: true, .. } => true,
-        TokenKind::Open
-        | TokenKind::CloseByWord
-        | TokenKind::Result
-        | TokenKind::Mistaken { .. } => false,
+        true
     }
 }
 
@@ -404,20 +346,23 @@ pub(super) fn is_of_outbox(line: &str) -> bool {
 /// indented further, as an outbox shows output, and empty ones between them. A page may have taken the
 /// indentation away: below `Output:` all belongs to it up to the first empty line.
 fn shown_below(text: &str, lead: &str) -> usize {
-    // How far a line is indented, in columns, behind the signs of a quotation.
+    let quotes = lead.matches('>').count();
+    // How far a line is indented, in columns, behind the signs of a quotation that the result has as well.
     let indent = |line: &str| -> usize {
-        let inner = line.trim_start_matches([' ', '\t', '>']);
-        let lead = &line[..line.len() - inner.len()];
-        let lead = lead
-            .rsplit_once('>')
-            .map_or(lead, |(_, behind)| behind.strip_prefix(' ').unwrap_or(behind));
-        lead.bytes().map(|byte| if byte == b'\t' { 4 } else { 1 }).sum()
+        let mut inner = line;
+        for _ in 0..quotes {
+            if let Some(behind) = inner.trim_start().strip_prefix('>') {
+                inner = behind.strip_prefix(' ').unwrap_or(behind);
+            }
+        }
+        let blanks = inner.chars().take_while(|c| c.is_whitespace());
+        blanks.map(|c| if c == '\t' { 4 } else { 1 }).sum()
     };
     let (mut end, mut at, mut is_flat, mut shows) = (0, 0, true, false);
     for line in text.split_inclusive('\n') {
         at += line.len();
-        let inner = line.trim_start_matches(['>', ' ', '\t']);
-        if inner.trim().is_empty() {
+        let inner = line.trim_start_matches(|c: char| c == '>' || c.is_whitespace());
+        if inner.is_empty() {
             is_flat = false;
             continue;
         }
@@ -434,6 +379,7 @@ fn shown_below(text: &str, lead: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::Asks;
     use crate::protocol::tags::parse;
 
     #[test]

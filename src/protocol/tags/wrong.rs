@@ -1,9 +1,49 @@
-//! What is wrong with a tag or a body, before it is told.
+//! What is wrong with a block.
 
-use crate::protocol::Mistake;
+use regex::Regex;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+
 pub(in crate::protocol) use crate::protocol::mistake::Problem as Wrong;
+use crate::protocol::{Kind, Mistake, PathFault};
 
 /// A mistake of that sort.
 pub(super) fn wrong(sort: Mistake, phrase: impl Into<String>) -> Wrong {
     Wrong::new(sort, phrase)
+}
+
+/// Why a block cannot be used.
+pub(super) enum Fault {
+    /// A path is not inside the workspace. `given` is the value as it was sent.
+    Outside {
+        given: String,
+        fault: PathFault,
+    },
+    Wrong(Wrong),
+}
+
+impl From<Wrong> for Fault {
+    fn from(wrong: Wrong) -> Self {
+        Self::Wrong(wrong)
+    }
+}
+
+/// What is refused if a pattern matches it: a row of a table.
+#[derive(Deserialize)]
+pub(super) struct Refused {
+    #[serde(deserialize_with = "pattern")]
+    pub(super) pattern: Regex,
+    pub(super) mistake: Mistake,
+    pub(super) phrase: String,
+    /// The commands that an attribute is refused for.
+    #[serde(default)]
+    pub(super) kinds: Vec<Kind>,
+    /// Whether a path is refused also after `./`.
+    #[serde(default)]
+    pub(super) always: bool,
+}
+
+/// Reads a pattern of a table.
+pub(super) fn pattern<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Regex, D::Error> {
+    Regex::new(&String::deserialize(deserializer)?).map_err(D::Error::custom)
 }

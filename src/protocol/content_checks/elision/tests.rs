@@ -8,21 +8,20 @@ fn path(path: &str) -> RelPath {
 
 fn finds(text: &str, name: &str, loss: Loss) -> bool {
     let path = path(name);
-    let extension = name.rsplit_once('.').map(|(_, end)| end.to_owned());
-    let (is_code, is_output) = (FileKind::of(&path) == FileKind::Code, false);
-    let file = File { is_code, is_output, extension };
-    find(text, &file, loss).next().is_some()
+    let extension = name.rsplit_once('.').map_or("", |(_, end)| end).to_owned();
+    let detector = Detector::new(text, FileKind::of(&path), Some(extension), loss);
+    candidates(text).any(|(start, line)| detector.is_elision(start, line))
 }
 
 /// The least loss at which a line of code counts.
 fn least(line: &str, before: &str) -> Option<Loss> {
     let text = format!("{before}\n{line}\nb\n");
-    let losses = [Loss::Any, Loss::Same, Loss::Some, Loss::Half];
+    let losses = [Loss::Any, Loss::Some, Loss::Half];
     losses.into_iter().find(|loss| finds(&text, "a.js", *loss))
 }
 
 /// Lines by the least loss at which they count.
-const LINES: [(Option<Loss>, &[&str]); 5] = [
+const LINES: [(Option<Loss>, &[&str]); 4] = [
     (
         Some(Loss::Any),
         &[
@@ -50,9 +49,10 @@ const LINES: [(Option<Loss>, &[&str]); 5] = [
             "# [existing code here]",
             "/* other rules unchanged */",
             "key = \"[withheld: AWS key]\"",
+            "[...]",
+            "[…]",
         ],
     ),
-    (Some(Loss::Same), &["[...]", "[…]"]),
     (
         Some(Loss::Some),
         &[
@@ -76,6 +76,8 @@ const LINES: [(Option<Loss>, &[&str]); 5] = [
             "/* unchanged */",
             "# -- snip --",
             "# ... truncated ...",
+            "// (truncated)",
+            "[elided]",
             "# lines 4-9 unchanged",
             "# --- unchanged below ---",
             "# no changes below",
@@ -193,7 +195,7 @@ fn texts_have_other_signs() {
         ("(rest of the notes unchanged)", Loss::Some, true),
         ("(this is unchanged)", Loss::Some, false),
         ("[...]", Loss::Some, true),
-        ("[...]", Loss::Same, false),
+        ("[...]", Loss::Any, false),
         ("rest of the README unchanged", Loss::Half, false),
         ("...", Loss::Half, true),
         ("...", Loss::Some, false),
@@ -273,9 +275,9 @@ fn the_loss_is_counted_in_lines_that_are_not_blank() {
     for (new, old, loss) in [
         ("a\n\n\n", "a\nb\n", Loss::Half),
         ("a\nb\n", "a\nb\nc\n", Loss::Some),
-        ("a\n", "b\n", Loss::Same),
+        ("a\n", "b\n", Loss::Any),
         ("a\n", "b and more\n", Loss::Some),
-        ("a\n\n\n", "b\n", Loss::Same),
+        ("a\n\n\n", "b\n", Loss::Any),
         ("a\nb\n", "a\n", Loss::Any),
     ] {
         assert_eq!(Loss::of(new, old.as_bytes()), loss, "{new:?}");

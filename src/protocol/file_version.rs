@@ -1,45 +1,39 @@
-//! What a file was like when somebody last saw it, and what is shown of one: so that an edit by line
-//! numbers meets the lines that it means.
+//! Versions of files, and excerpts of them. An edit by line numbers must apply to the version that the model saw.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Detail, Digest, RelPath, Warning, WarningSort};
+use super::{Detail, Digest, RelPath, Warning, WarningKind};
 
-/// No more texts that were found loosely are told of one by one.
-const LOOSELY: usize = 10;
-
-/// What tells whether a file is still as it was when its contents were shown.
+/// Identifies the version of a file that was shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Seen {
-    /// Of its first bytes, or of all.
+pub struct FileVersion {
     digest: Digest,
-    /// Of how many bytes that is; None for all.
+    /// How many first bytes the digest is of; None for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     first: Option<u64>,
     /// The size of the whole file.
     size: u64,
 }
 
-impl Seen {
-    /// A file of these bytes.
+impl FileVersion {
+    /// The version with these bytes.
     pub fn whole(bytes: &[u8]) -> Self {
         Self::of(bytes, bytes.len() as u64)
     }
 
-    /// A file of that size, of which these first bytes were looked at.
+    /// The version with this size and these first bytes.
     pub fn of(bytes: &[u8], size: u64) -> Self {
         let first = Some(bytes.len() as u64).filter(|first| *first < size);
         Self { digest: Digest::of(bytes), first, size }
     }
 
-    /// A file that was seen when it was another, so that it is none that can be there.
+    /// A version that no file has, for one that has changed since it was seen.
     pub fn outdated() -> Self {
         Self { digest: Digest::of(b""), first: None, size: u64::MAX }
     }
 
-    /// Whether these bytes, a whole file, are what was looked at. What was not looked at may be
-    /// another, as long as the size is the same.
+    /// Whether a file with these bytes is this version. Of what was not seen only the size counts.
     pub fn is(&self, bytes: &[u8]) -> bool {
         let first = usize::try_from(self.first.unwrap_or(self.size)).ok();
         self.size == bytes.len() as u64
@@ -47,12 +41,12 @@ impl Seen {
                 == Some(&self.digest)
     }
 
-    /// The same where only what tells of the whole file is known.
+    /// Whether a file of the version `whole` is this version.
     pub fn fits(&self, whole: &Self) -> bool {
         self == whole || self.first.is_some() && self.size == whole.size
     }
 
-    /// Whether that which was seen whole may be this, of which only a beginning was looked at.
+    /// Whether this version, of which only the beginning was seen, may be `whole`.
     pub fn may_be(&self, whole: &Self) -> bool {
         self.first.is_some() && whole.first.is_none() && self.size == whole.size
     }
@@ -62,31 +56,30 @@ impl Seen {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Excerpt {
-    /// Number (from 1) and text without its line ending, in order; where numbers are missing, lines
-    /// are left out.
+    /// Number (from 1) and text without its line ending, in order. Lines between may be missing.
     pub lines: Vec<(usize, String)>,
-    /// How many more places were to be shown.
+    /// How many more places are not shown.
     #[serde(default)]
     pub more: usize,
 }
 
 impl Excerpt {
-    /// The most lines of one.
+    /// How many lines it has at most.
     pub const LINES: usize = 40;
-    /// The most characters of a line; one that was cut says so beyond that.
+    /// How many characters a line has at most, before the note that it was shortened.
     pub const LENGTH: usize = 200;
 
-    /// Whether it shows nothing.
+    /// Whether it has no lines.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// Whether a line of one was cut.
+    /// Whether a line of an excerpt was shortened.
     pub fn is_cut(line: &str) -> bool {
         line.chars().nth(Self::LENGTH).is_some()
     }
 
-    /// A line as an excerpt holds it: cut where it is long.
+    /// Shortens a line for an excerpt.
     pub fn line(text: &str) -> String {
         match text.char_indices().nth(Self::LENGTH) {
             None => text.to_owned(),
@@ -102,40 +95,40 @@ impl Excerpt {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Revision {
-    /// What was edited.
-    pub before: Seen,
-    /// What it is now.
-    pub after: Seen,
-    /// The lines around what changed, as they are now.
+    /// The version before.
+    pub before: FileVersion,
+    /// The version after.
+    pub after: FileVersion,
+    /// The lines around the changes, as they are now.
     #[serde(default, skip_serializing_if = "Excerpt::is_empty")]
     pub excerpt: Excerpt,
-    /// Where a text was found that did not stand there to the letter.
+    /// Texts that were found only by a fuzzy match.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub loosely: Vec<Loosely>,
+    pub loosely: Vec<FuzzyMatch>,
 }
 
-/// A text that was found although it did not stand there to the letter.
+/// A text that was found although it differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Loosely {
-    /// On which line it begins, from 1, as the edits before it left the file.
+pub struct FuzzyMatch {
+    /// The line that it begins on, from 1, after the edits before it.
     pub line: usize,
-    /// What was left out of account.
+    /// The differences that were ignored.
     pub likeness: Likeness,
 }
 
-/// What is left out of account when a text is sought.
+/// The differences that are ignored when a text is searched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Likeness {
     /// White space at the ends of lines.
     TrailingBlanks,
-    /// That, and which of several characters that look alike a punctuation mark is.
+    /// The same, and between punctuation marks that look alike.
     Punctuation,
 }
 
 impl Likeness {
-    /// In words: that a text was found `only …`.
+    /// A phrase that follows "only".
     pub fn in_words(self) -> &'static str {
         match self {
             Self::TrailingBlanks => "with white space at the ends of lines left out of account",
@@ -146,18 +139,18 @@ impl Likeness {
     }
 }
 
-/// A file of which somebody is shown lines as they are now.
+/// A file of which lines are shown as they are now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fresh {
-    /// Which, links resolved.
+    /// Its path, after symbolic links were resolved.
     pub path: RelPath,
-    /// What it is like.
-    pub seen: Seen,
+    /// Its version.
+    pub seen: FileVersion,
 }
 
 impl Detail {
-    /// What is shown of the file that an edit was about.
+    /// The lines that are shown of an edited file.
     pub fn excerpt(&self) -> Option<&Excerpt> {
         let excerpt = match self {
             Self::Failed(failure) => &failure.excerpt,
@@ -166,20 +159,20 @@ impl Detail {
         (!excerpt.is_empty()).then_some(excerpt)
     }
 
-    /// Of which file lines are shown with it, links resolved, and what that is like.
-    pub fn shown_of(&self) -> Option<(&RelPath, &Seen)> {
+    /// The file of which lines are shown, and its version.
+    pub fn shown_of(&self) -> Option<(&RelPath, &FileVersion)> {
         match self {
             Self::Failed(failure) => {
                 failure.fresh.as_deref().map(|fresh| (&fresh.path, &fresh.seen))
             }
-            Self::Edited { path, .. } | Self::Replaced { path, .. } => {
-                self.revision().map(|revision| (path, &revision.after))
+            Self::Edited { path, revision, .. } | Self::Replaced { path, revision, .. } => {
+                revision.as_ref().map(|revision| (path, &revision.after))
             }
             _ => None,
         }
     }
 
-    /// The file before and after an edit.
+    /// The versions before and after an edit.
     pub fn revision(&self) -> Option<&Revision> {
         match self {
             Self::Edited { revision, .. } | Self::Replaced { revision, .. } => revision.as_deref(),
@@ -187,17 +180,18 @@ impl Detail {
         }
     }
 
-    /// What is told where a text was found that did not stand there to the letter.
+    /// Warnings of texts that were found only by a fuzzy match.
     pub(super) fn loosely(&self) -> Vec<Warning> {
+        const LIMIT: usize = 10;
         let loosely = self.revision().map_or(&[][..], |revision| &revision.loosely);
-        let told = loosely.iter().take(LOOSELY).map(|Loosely { line, likeness }| {
+        let told = loosely.iter().take(LIMIT).map(|FuzzyMatch { line, likeness }| {
             format!("the SEARCH text was found at line {line} only {}", likeness.in_words())
         });
-        let more = (loosely.len() > LOOSELY).then(|| {
-            let more = crate::text::count(loosely.len() - LOOSELY, "more SEARCH text");
+        let more = (loosely.len() > LIMIT).then(|| {
+            let more = crate::text::count(loosely.len() - LIMIT, "more SEARCH text");
             format!("{more} likewise")
         });
-        told.chain(more).map(|told| Warning::new(WarningSort::Loosely, told)).collect()
+        told.chain(more).map(|told| Warning::new(WarningKind::Loosely, told)).collect()
     }
 }
 
@@ -207,23 +201,27 @@ mod tests {
 
     #[test]
     fn a_file_is_what_was_seen_of_it() {
-        let whole = Seen::whole(b"abc");
+        let whole = FileVersion::whole(b"abc");
         assert!(whole.is(b"abc") && !whole.is(b"abd") && !whole.is(b"abcd") && !whole.is(b""));
-        let first = Seen::of(b"ab", 3);
+        let first = FileVersion::of(b"ab", 3);
         assert!(first.is(b"abc") && first.is(b"abd") && !first.is(b"abcd") && !first.is(b"xbc"));
-        assert!(whole.fits(&Seen::whole(b"abc")) && !whole.fits(&Seen::whole(b"abd")));
-        assert!(first.fits(&Seen::whole(b"abd")) && !first.fits(&Seen::whole(b"ab")));
-        assert!(first.may_be(&Seen::whole(b"abd")) && !first.may_be(&Seen::whole(b"ab")));
+        assert!(
+            whole.fits(&FileVersion::whole(b"abc")) && !whole.fits(&FileVersion::whole(b"abd"))
+        );
+        assert!(first.fits(&FileVersion::whole(b"abd")) && !first.fits(&FileVersion::whole(b"ab")));
+        assert!(
+            first.may_be(&FileVersion::whole(b"abd")) && !first.may_be(&FileVersion::whole(b"ab"))
+        );
         assert!(!whole.may_be(&first) && !whole.may_be(&whole) && !first.may_be(&first));
-        assert!(Seen::whole(b"").is(b""));
+        assert!(FileVersion::whole(b"").is(b""));
     }
 
     #[test]
     fn it_is_written_in_few_words() {
-        let json = serde_json::to_string(&Seen::whole(b"a")).unwrap();
+        let json = serde_json::to_string(&FileVersion::whole(b"a")).unwrap();
         let digest = Digest::of(b"a");
         assert_eq!(json, format!(r#"{{"digest":"{}","size":1}}"#, digest.as_str()));
-        assert_eq!(serde_json::from_str::<Seen>(&json).unwrap(), Seen::whole(b"a"));
+        assert_eq!(serde_json::from_str::<FileVersion>(&json).unwrap(), FileVersion::whole(b"a"));
     }
 
     #[test]

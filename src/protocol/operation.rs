@@ -1,0 +1,441 @@
+//! Operations: what a reply asks for, the same in every dialect.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use super::operations::Encoding;
+use super::{FileVersion, Invalid, Mistake, RelPath, Warning, elision};
+
+/// One thing that a reply asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "type")]
+#[expect(missing_docs, reason = "names say what most fields are")]
+pub enum Operation {
+    /// Show a text, without a final newline, to the person.
+    Message { text: String },
+    /// Create a file, and its parent folders.
+    Create { path: RelPath, content: Content, existing: Existing },
+    /// Change part of a file that exists.
+    Edit { path: RelPath, change: Change },
+    /// Delete a file.
+    Delete { path: RelPath },
+    /// Show the content of a file.
+    Read {
+        path: RelPath,
+        #[serde(default)]
+        reading: Reading,
+    },
+    /// List the files below a folder; None for the workspace.
+    List {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<RelPath>,
+    },
+    /// Find the lines that a regular expression matches, in a file or below a folder; None for the workspace.
+    Search {
+        pattern: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<RelPath>,
+    },
+    /// Move a file or a folder to a path where nothing is yet.
+    Move { path: RelPath, to: RelPath },
+    /// Run a shell command.
+    Run(ShellCommand),
+    /// Complete the task, which ends the session.
+    Done {
+        /// What was accomplished, without a final newline.
+        summary: String,
+        /// Whether it counts only if every operation before it succeeded.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        if_ok: bool,
+    },
+}
+
+/// When a file is read that [`Operation::Read`] asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Reading {
+    /// After all operations of the reply. The next outbox shows that part as it is then.
+    Later(Part),
+    /// At its place among the operations. The outcome has the file in this encoding.
+    Now(Encoding),
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self::Later(Part::default())
+    }
+}
+
+/// Which lines of a file are shown, and how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Part {
+    /// The first line, from 1; None for the file's first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<usize>,
+    /// The last line, included; None for the file's last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<usize>,
+    /// Whether each line has its number before it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub numbered: bool,
+}
+
+impl Part {
+    /// Whether it is the whole file without line numbers.
+    pub fn is_whole(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What [`Operation::Create`] does if the file exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Existing {
+    /// Replace its content.
+    Replace,
+    /// Replace its content, unless a line of the new content stands for others that would be lost; see [`elision`].
+    ReplaceWhole,
+    /// Fail.
+    Fail,
+}
+
+impl Existing {
+    /// How a file is replaced by `content`.
+    pub fn replaced_by(content: &str) -> Self {
+        if elision::may_leave_out(content) { Self::ReplaceWhole } else { Self::Replace }
+    }
+}
+
+/// What [`Operation::Edit`] changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Change {
+    /// Replace lines `start` to `end` (from 1, both included).
+    #[serde(rename_all = "camelCase")]
+    Lines {
+        /// The first line to replace.
+        start: usize,
+        /// The last line to replace.
+        end: usize,
+        /// Whole lines, each with its `\n`; empty to delete the lines.
+        with: String,
+        /// The file as the model saw it last: the edit fails on another one. None if it never saw it. Filled in when
+        /// the edit is executed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seen: Option<FileVersion>,
+    },
+    /// Replace the first occurrence of each text, in order: all or none.
+    First(Vec<Replacement>),
+    /// Replace texts of whole lines that occur once, in order: all or none. White space at the ends of lines and
+    /// look-alike punctuation may differ.
+    Once(Vec<Replacement>),
+}
+
+/// A text, and what replaces it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "names say it")]
+pub struct Replacement {
+    pub old: String,
+    pub new: String,
+}
+
+/// The kinds of operations. Dialects have their own names for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "they are the operations")]
+pub enum Kind {
+    Message,
+    Create,
+    Edit,
+    Delete,
+    Read,
+    List,
+    Search,
+    Move,
+    Run,
+    Done,
+    /// The reply as a whole.
+    Reply,
+}
+
+impl Operation {
+    /// The kind of operation.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Message { .. } => Kind::Message,
+            Self::Create { .. } => Kind::Create,
+            Self::Edit { .. } => Kind::Edit,
+            Self::Delete { .. } => Kind::Delete,
+            Self::Read { .. } => Kind::Read,
+            Self::List { .. } => Kind::List,
+            Self::Search { .. } => Kind::Search,
+            Self::Move { .. } => Kind::Move,
+            Self::Run(_) => Kind::Run,
+            Self::Done { .. } => Kind::Done,
+        }
+    }
+
+    /// The file or folder that it is about, if any; what a move moves.
+    pub fn path(&self) -> Option<&RelPath> {
+        match self {
+            Self::Create { path, .. }
+            | Self::Edit { path, .. }
+            | Self::Delete { path }
+            | Self::Read { path, .. }
+            | Self::Move { path, .. } => Some(path),
+            Self::List { path } | Self::Search { path, .. } => path.as_ref(),
+            Self::Message { .. } | Self::Run(_) | Self::Done { .. } => None,
+        }
+    }
+}
+
+/// A shell command.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShellCommand {
+    /// The command line.
+    pub command: String,
+    /// The folder that it starts in; None for the workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<RelPath>,
+    /// The timeout that it asks for. The policy may shorten it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Duration>,
+    /// The default of its dialect; None leaves it to the policy and the settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_timeout: Option<Duration>,
+    /// Additional environment variables.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// How its output is captured.
+    #[serde(default)]
+    pub streams: Streams,
+}
+
+impl ShellCommand {
+    /// A command in the workspace, with defaults for the rest.
+    pub fn new(command: impl Into<String>) -> Self {
+        Self { command: command.into(), ..Self::default() }
+    }
+
+    /// Returns the timeout that it asks for, or that of its dialect.
+    pub fn wanted_timeout(&self) -> Option<Duration> {
+        self.timeout.or(self.default_timeout)
+    }
+}
+
+/// How the output of a command is captured.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Streams {
+    /// Both streams together, as many characters as the settings allow.
+    #[default]
+    Together,
+    /// Each on its own, up to a megabyte.
+    Apart,
+    /// The first megabyte of each.
+    First,
+}
+
+/// The content of a file, written to the journal as a text or as `{"base64": "…"}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// A text as it was sent.
+    Text(String),
+    /// Bytes that were sent as Base64.
+    Bytes(Vec<u8>),
+}
+
+impl Content {
+    /// The bytes of the file.
+    pub fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Text(text) => text.as_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+
+    /// The bytes of the file, moved out.
+    pub fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Text(text) => text.into_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+
+    /// The content as text. What is not UTF-8 becomes U+FFFD.
+    pub fn to_text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(self.as_bytes())
+    }
+}
+
+impl From<String> for Content {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<&str> for Content {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Kept<'a> {
+    Text(Cow<'a, str>),
+    Encoded { base64: String },
+}
+
+impl Serialize for Content {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(text) => Kept::Text(Cow::Borrowed(text)),
+            Self::Bytes(bytes) => {
+                Kept::Encoded { base64: Encoding::Base64.encode(bytes).unwrap_or_default() }
+            }
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(match Kept::deserialize(deserializer)? {
+            Kept::Text(text) => Self::Text(text.into_owned()),
+            Kept::Encoded { base64 } => {
+                let bytes = Encoding::Base64.decode(&base64).map_err(de::Error::custom)?;
+                Self::Bytes(bytes.into_owned())
+            }
+        })
+    }
+}
+
+/// The lines of a file that were read, if only a part was asked for or with line numbers.
+#[derive(Debug, Clone, Copy, Hash, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Lines {
+    /// The first, from 1; 0 if the file is empty.
+    pub first: usize,
+    /// The last, included.
+    pub last: usize,
+    /// How many lines the file has.
+    pub total: usize,
+    /// Whether it has more lines than were counted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub uncounted: bool,
+    /// Whether fewer lines were read than asked for, as they are too long together.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+    /// Whether only the beginning of the last line was read.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub within_line: bool,
+    /// The length of that line in bytes, if it is known and was not read whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length: Option<u64>,
+    /// Whether each has its number before it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub numbered: bool,
+}
+
+/// One block of a reply: an operation, or what is wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    /// The line of the reply that the block begins on, from 1.
+    pub line: usize,
+    /// What the block asks for.
+    pub asks: Asks,
+    /// Whether the reply cannot be read beyond it, so that all from there on must be sent again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends: bool,
+    /// Whether a tag of the reply was read as prose, so that `[DONE if="ok"]` does not end the session.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub passes_over: bool,
+    /// What was repaired, and what looks wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
+    /// What its event repeats, if the session's dialect is operations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
+    /// Its opening tag as it was sent, shortened; None if it was sent in the usual form or without tags.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_sent: Option<String>,
+}
+
+/// What an event repeats of its operation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Asked {
+    /// The id that the model gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The path or the command as it was sent, if any.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub about: String,
+}
+
+/// What a block asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Asks {
+    /// An operation to execute.
+    Operation(Operation),
+    /// A malformed block, which is only reported.
+    Invalid(Invalid),
+}
+
+impl Step {
+    /// A step without any of the rest.
+    pub(in crate::protocol) fn new(line: usize, asks: Asks) -> Self {
+        Self {
+            line,
+            asks,
+            ends: false,
+            passes_over: false,
+            warnings: Vec::new(),
+            asked: None,
+            as_sent: None,
+        }
+    }
+
+    /// An error of the reply as a whole.
+    pub(in crate::protocol) fn refused(
+        line: usize,
+        sort: Mistake,
+        reason: impl Into<String>,
+    ) -> Self {
+        let (kind, reason) = (Kind::Reply, reason.into());
+        Self::new(line, Asks::Invalid(Invalid { kind, sort, rejected: false, reason }))
+    }
+
+    /// The kind of operation that the block is, or was meant to be.
+    pub fn kind(&self) -> Kind {
+        match &self.asks {
+            Asks::Operation(operation) => operation.kind(),
+            Asks::Invalid(invalid) => invalid.kind,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_bytes_come_back_as_they_were() {
+        for content in
+            [Content::from("a\u{0}é"), Content::Bytes(vec![0, 255]), Content::Bytes(vec![])]
+        {
+            let kept = serde_json::to_string(&content).unwrap();
+            assert_eq!(serde_json::from_str::<Content>(&kept).unwrap(), content, "{kept}");
+        }
+        assert_eq!(serde_json::to_string(&Content::from("x")).unwrap(), "\"x\"");
+    }
+}
