@@ -1,83 +1,57 @@
-//! Boundaries: what keeps a file's contents from posing as something else, and an outbox from being
-//! taken for a reply.
+//! Keeps the contents of files from posing as parts of the outbox, and an outbox from being taken for a reply.
 //!
-//! A block is marked as the specification has it, unless its content holds a line that could be
-//! taken for a marker. Then its markers carry a word that no one can have written into the content
-//! beforehand: derived from the session's secret, the sequence and the path, so that rendering again
-//! gives the same, and lengthened or derived anew until the content does not hold it.
-
-use std::borrow::Cow;
+//! If content has a line that looks like a marker, the markers around it contain a word that nobody could have
+//! written into the content beforehand. The word is derived from the session's secret, the sequence number and the
+//! path, so rendering again gives the same word.
 
 use crate::session::Session;
 use crate::text::is_hazard;
 
-/// Whether a reader could take this line for one of the outbox's own.
+/// How the outbox's own lines begin, in lower case.
+const MARKERS: [&str; 16] = [
+    "--- ",
+    "=== ",
+    "[ok]",
+    "[failed]",
+    "[reply ",
+    "[... more results are left out",
+    "... line",
+    "first line of your reply",
+    "the user says:",
+    "your reply could not be read",
+    "## environment",
+    "## workspace files",
+    "## workspace file contents",
+    "## previous command results",
+    "## requested file contents",
+    "## events",
+];
+
+/// Whether a reader could take this line for one of the outbox's own. Case, the kind of blanks and invisible
+/// characters do not matter.
 pub(super) fn could_be_marker(line: &str) -> bool {
-    const BEGINNINGS: [&str; 15] = [
-        "--- ",
-        "=== ",
-        "[ok]",
-        "[failed]",
-        "[reply ",
-        "[... more results are left out",
-        "... line",
-        "first line of your reply",
-        "the user says:",
-        "your reply could not be read",
-        "## environment",
-        "## workspace files",
-        "## workspace file contents",
-        "## previous command results",
-        "## requested file contents",
-    ];
-    let line = plain(line);
-    let bare = bare(&line);
-    BEGINNINGS.iter().any(|beginning| begins(bare, beginning))
+    let is_blank = |c: char| c.is_whitespace() || c == '\u{2800}';
+    let seen = line.chars().filter(|c| is_blank(*c) || !is_unseen(*c));
+    let seen = seen.map(|c| if is_blank(c) { ' ' } else { c.to_ascii_lowercase() });
+    let seen = seen.skip_while(|c| *c == ' ');
+    MARKERS.iter().any(|marker| seen.clone().take(marker.len()).eq(marker.chars()))
 }
 
-/// The same of the heading that only outboxes of operations have.
-pub(super) fn could_be_events(line: &str) -> bool {
-    begins(bare(&plain(line)), "## events")
-}
-
-/// Whether a line of a text could be taken for one around a part of an outbox, wherever a long line is
-/// cut.
+/// Whether any line, wherever it is cut, could be taken for one that begins or ends a part of an outbox.
 pub(super) fn could_be_part(text: &str) -> bool {
-    let shows = |c: &char| !(c.is_whitespace() || is_unseen(*c));
     text.lines().filter(|line| line.contains('=')).any(|line| {
-        let line: String = line.chars().filter(shows).map(|c| c.to_ascii_lowercase()).collect();
+        let shown = line.chars().filter(|c| !(c.is_whitespace() || is_unseen(*c)));
+        let line: String = shown.map(|c| c.to_ascii_lowercase()).collect();
         ["=part", "=endofpart"].iter().any(|beginning| line.contains(beginning))
     })
 }
 
-/// Whether a character cannot be seen, though it may stand in a text as it is.
+/// Whether a character is invisible, including those that text may contain.
 fn is_unseen(c: char) -> bool {
     is_hazard(c) || matches!(c, '\u{34f}' | '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }
 
-/// A line as it looks: with plain blanks, and nothing that cannot be seen.
-fn plain(line: &str) -> Cow<'_, str> {
-    if line.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
-        return Cow::Borrowed(line);
-    }
-    let blank = |c: char| c.is_whitespace() || c == '\u{2800}';
-    let chars = line.chars().filter(|c| blank(*c) || !is_unseen(*c));
-    Cow::Owned(chars.map(|c| if blank(c) { ' ' } else { c }).collect())
-}
-
-/// A plain line without the blanks around it.
-fn bare(line: &str) -> &str {
-    line.trim_matches(' ')
-}
-
-/// Whether a line begins so, in any case.
-fn begins(bare: &str, beginning: &str) -> bool {
-    bare.as_bytes()
-        .get(..beginning.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(beginning.as_bytes()))
-}
-
-/// The word for the markers around `content`, where they need one.
+/// The word for the markers around `content`; None if they need none.
 pub(super) fn boundary(session: &Session, path: &str, content: &str) -> Option<String> {
     if !content.lines().any(could_be_marker) {
         return None;
@@ -86,7 +60,7 @@ pub(super) fn boundary(session: &Session, path: &str, content: &str) -> Option<S
     Some(word(content, key))
 }
 
-/// A word for markers that `content` does not hold, derived from `key`.
+/// A word that `content` does not contain, derived from `key`.
 pub(super) fn word(content: &str, mut key: String) -> String {
     loop {
         let word = blake3::derive_key("deaddrop outbox boundary", key.as_bytes());
@@ -95,13 +69,13 @@ pub(super) fn word(content: &str, mut key: String) -> String {
         if let Some(length) = absent {
             return word[..length].to_owned();
         }
-        // The content holds all of it, so an earlier outbox came back: another word.
+        // The content is probably an earlier outbox. Try another word.
         key.push_str("\nanother");
     }
 }
 
-/// Whether a text is an outbox, a part of one, or holds one, as a chat page does that is copied whole. On
-/// a clipboard it is easily taken for a reply, and its examples for commands.
+/// Whether a text contains an outbox or a part of one, as a copied chat page does. On a clipboard, it could be mistaken
+/// for a reply, and its examples for commands.
 ///
 /// # Examples
 /// ```
@@ -149,13 +123,22 @@ mod tests {
             "... lines 2-9 are left out for room: x",
             "[... more results are left out for room: 1 OK, 0 FAILED ...]",
             "The user says:",
+            "\u{200b} ## EVENTS",
         ] {
             assert!(could_be_marker(line), "{line:?}");
         }
-        assert!(could_be_events("\u{200b} ## EVENTS") && !could_be_events("## Even"));
-        for line in
-            ["---", "====", "## Usage", "a === b", "let x = 1;", "... args", "[x] done", "", "é"]
-        {
+        for line in [
+            "---",
+            "====",
+            "## Usage",
+            "## Even",
+            "a === b",
+            "let x = 1;",
+            "... args",
+            "[x] done",
+            "",
+            "é",
+        ] {
             assert!(!could_be_marker(line), "{line:?}");
         }
     }

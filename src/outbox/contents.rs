@@ -1,5 +1,4 @@
-//! Blocks with the contents of files: those that the model asked for, and those that the first outbox
-//! shows unasked.
+//! Blocks with the contents of files: the requested ones, and those that the first outbox shows unasked.
 //!
 //! ```text
 //! --- src/x.py ---
@@ -8,9 +7,8 @@
 //! ... lines 201-512 are left out for room: [READ_FILE path="src/x.py" start_line="201"] shows them
 //! ```
 //!
-//! The last line is there only if something is left out, and outside of the markers: within them it
-//! would be content. A line that is too long for the room by itself is shown in part, with a command that
-//! shows more of it, since asking again would not.
+//! The last line appears only if something is left out. Of a line that is too long for the room, the beginning is
+//! shown, with a command that shows more of it: requesting it again would not help.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -19,11 +17,10 @@ use memchr::memmem;
 
 use super::Shown;
 use super::boundaries::boundary;
-use super::budget::{LineTokens, NEXT_LINES, chars_within, share_out};
+use super::budget::{BEGINNING, Measure, NEXT_LINES, contents_within, greatest_limit};
 use crate::protocol::{self, Dialect, Failure, FailureKind, Lines};
 use crate::session::Session;
 use crate::text::{byte_count, count, is_hazard, shell_word, visible, visible_line};
-use crate::tokens;
 use crate::workspace::Contents;
 use crate::workspace::edit::count_lines;
 
@@ -49,10 +46,6 @@ pub struct Offered {
     pub empty: usize,
 }
 
-/// The most and the fewest characters that are shown of a line that is too long to be shown whole.
-pub(super) const BEGINNING: usize = 4_000;
-pub(super) const LEAST: usize = 100;
-
 /// `lines 3-9 of 120`
 fn range(lines: &Lines) -> String {
     let Lines { first, last, total, uncounted, .. } = lines;
@@ -64,8 +57,7 @@ fn range(lines: &Lines) -> String {
     }
 }
 
-/// A command that shows more of a line that is too long to be shown whole, after its first `shown`
-/// characters.
+/// A command that shows more of a long line, after its first `shown` characters.
 pub(super) fn rest_of_line(path: &str, line: usize, shown: usize) -> String {
     let path = shell_word(path);
     format!("sed -n '{line}p' {path} | cut -c{}-{}", shown + 1, shown + BEGINNING)
@@ -76,7 +68,7 @@ pub(super) fn print_lines(path: &str, first: usize, last: usize) -> String {
     format!("sed -n '{first},{last}p' {}", shell_word(path))
 }
 
-/// The text of a part, each line behind its number if that was asked for.
+/// The text with line numbers, if they were requested.
 fn numbered<'t>(text: Cow<'t, str>, lines: &Lines) -> Cow<'t, str> {
     if !lines.numbered {
         return text;
@@ -85,7 +77,7 @@ fn numbered<'t>(text: Cow<'t, str>, lines: &Lines) -> Cow<'t, str> {
     text.split_inclusive('\n').enumerate().map(number).collect()
 }
 
-/// The bytes that can be shown: all, or whole lines of a file that is longer.
+/// The bytes that can be shown: all, or the whole lines if the file was not read to its end.
 pub(super) fn whole_lines(contents: &Contents) -> &[u8] {
     let bytes = contents.bytes.as_slice();
     if contents.lines.is_some() || bytes.len() as u64 == contents.size {
@@ -94,7 +86,7 @@ pub(super) fn whole_lines(contents: &Contents) -> &[u8] {
     memchr::memrchr(b'\n', bytes).map_or(b"", |n| &bytes[..=n])
 }
 
-/// Which lines were read; of a file without a range all that are whole.
+/// Which lines were read.
 fn lines_read(contents: &Contents) -> Lines {
     contents.lines.unwrap_or_else(|| {
         let read = whole_lines(contents);
@@ -105,7 +97,7 @@ fn lines_read(contents: &Contents) -> Lines {
     })
 }
 
-/// What the results say of the form of a file.
+/// Notes on the form of a file. The first one applies only if it is shown to its end.
 fn notes(contents: &Contents) -> [&'static str; 4] {
     let read = whole_lines(contents);
     let text = String::from_utf8_lossy(read);
@@ -120,79 +112,70 @@ fn notes(contents: &Contents) -> [&'static str; 4] {
     ]
 }
 
-/// A file as it is shown: from its beginning up to the end of a line, or into its first one.
+/// A file, or the beginning of it.
 #[derive(Clone)]
 pub(super) struct Block<'a> {
     session: &'a Session,
     contents: &'a Contents,
+    /// The lines that were read.
     read: Lines,
-    /// What the results say of its form, the first of them only if it is shown to its end.
     notes: [&'static str; 4],
-    /// All that was read of it, as it is shown.
+    /// The visible form of what was read, without secrets.
     text: Rc<str>,
-    tokens: Rc<LineTokens>,
-    /// How many bytes of that are shown.
+    /// How many bytes of the text are shown.
     end: usize,
 }
 
 impl<'a> Block<'a> {
-    /// All of a file, given its text without secrets.
+    /// A whole file; `text` is its content without secrets.
     pub(super) fn new(session: &'a Session, contents: &'a Contents, text: &str) -> Self {
         let read = lines_read(contents);
-        let (notes, text) = (notes(contents), numbered(visible(text), &read));
-        let end = text.len();
-        Self { session, contents, read, notes, text: text.into(), tokens: Rc::default(), end }
+        let text: Rc<str> = numbered(visible(text), &read).into();
+        Self { session, contents, read, notes: notes(contents), end: text.len(), text }
     }
 
-    fn is_cut(&self) -> bool {
-        self.end < self.text.len()
+    fn shown_text(&self) -> &str {
+        &self.text[..self.end]
     }
 
-    /// The lines that are shown. Of the last one it may be only a part.
+    /// Shortens the text to `limit` characters.
+    fn cut(&mut self, limit: usize) {
+        self.end = contents_within(&self.text, limit).len();
+    }
+
+    fn is_visible(&self) -> bool {
+        self.end > 0 || self.text.is_empty()
+    }
+
+    /// The lines that are shown, the last one perhaps in part.
     fn lines(&self) -> Lines {
-        if !self.is_cut() {
+        if self.end == self.text.len() {
             return self.read;
         }
-        let shown = count_lines(&self.text.as_bytes()[..self.end]);
-        let last = (self.read.first + shown).saturating_sub(1);
-        Lines { last, cut: true, within_line: false, length: None, ..self.read }
-    }
-
-    /// How many characters of the last line are shown, unless that is all of it.
-    fn within_line(&self) -> Option<usize> {
-        let shown = &self.text[..self.end];
-        let is_within = if self.is_cut() {
-            self.end > 0 && !shown.ends_with('\n')
+        let (shown, bytes) = (self.shown_text(), &self.contents.bytes);
+        let last = (self.read.first + count_lines(shown.as_bytes())).saturating_sub(1);
+        let within_line = !shown.is_empty() && !shown.ends_with('\n');
+        let length = if self.read.within_line {
+            self.read.length
         } else {
-            self.read.within_line
+            Some(memchr::memchr(b'\n', bytes).unwrap_or(bytes.len()) as u64)
         };
-        let line = shown.rsplit('\n').next().unwrap_or_default();
+        Lines { last, cut: true, within_line, length, ..self.read }
+    }
+
+    /// How many characters of the last line are shown.
+    fn shown_of_line(&self) -> usize {
+        let line = self.shown_text().rsplit('\n').next().unwrap_or_default();
         let number = line.find("| ").filter(|_| self.read.numbered).map_or(0, |at| at + 2);
-        is_within.then(|| line[number..].chars().count())
+        line[number..].chars().count()
     }
 
-    /// Shows as many lines as fit into `room` tokens with all that belongs to the block. Returns how many
-    /// tokens that is.
-    fn cut(&mut self, room: usize) -> usize {
-        self.end = 0;
-        let frame = tokens::count(&self.render()) + 8;
-        let (lines, taken) = self.tokens.within(&self.text, room.saturating_sub(frame));
-        self.end = lines.len();
-        if self.end > 0 {
-            return frame + taken;
+    /// The block, and the line that says what is left out; empty if nothing is shown.
+    fn render(&self) -> String {
+        if !self.is_visible() {
+            return String::new();
         }
-        let line = self.text.split('\n').next().unwrap_or_default();
-        let limit = line.char_indices().nth(BEGINNING).map_or(line.len(), |(at, _)| at);
-        self.end = line.floor_char_boundary(LEAST.min(limit));
-        let frame = tokens::count(&self.render());
-        let shown = chars_within(&line[..limit], room.saturating_sub(frame));
-        self.end = if shown.len() < LEAST { 0 } else { shown.len() };
-        if self.end == 0 { 0 } else { frame + tokens::count(shown) }
-    }
-
-    /// The block; without any text if there is no room for even a part of a line.
-    pub(super) fn render(&self) -> String {
-        let text = &self.text[..self.end];
+        let text = self.shown_text();
         let mut mark = self.contents.path.to_string();
         if self.contents.lines.is_some() {
             mark.push_str(&format!(" ({})", range(&self.lines())));
@@ -201,121 +184,107 @@ impl<'a> Block<'a> {
             mark.push_str(&format!(" (boundary {word})"));
         }
         let newline = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-        let rest = self.rest();
+        let rest = self.rest().map(|rest| format!("... {rest}\n")).unwrap_or_default();
         format!("--- {mark} ---\n{text}{newline}--- end {mark} ---\n{rest}")
     }
 
-    /// The line that says what is left out, and how to ask for it; nothing if nothing is.
-    fn rest(&self) -> String {
-        let within = self.within_line();
-        if !self.is_cut() && !self.read.cut && within.is_none() {
-            return String::new();
+    /// What is left out, and how to ask for it; None if nothing is.
+    fn rest(&self) -> Option<String> {
+        let Lines { last, total, uncounted, cut, within_line, .. } = self.lines();
+        let (path, next) = (self.contents.path.as_str(), last + 1);
+        let mut rest = Vec::new();
+        if within_line {
+            let more = rest_of_line(path, last, self.shown_of_line());
+            rest.push(format!(
+                "the rest of line {last} is left out, since so long a line cannot be shown whole: SEARCH finds in it, RUN_COMMAND with {more} shows more of it"
+            ));
         }
-        let (path, dialect) = (self.contents.path.as_str(), self.session.dialect);
-        let (last, next) = (self.lines().last, self.lines().last + 1);
-        let of_line = within.map(|shown| {
-            let (search, command) = match dialect {
-                Dialect::Tags => ("SEARCH", "RUN_COMMAND"),
-                Dialect::Operations => ("shell with grep -o", "shell"),
+        if cut && (!within_line || last < total || uncounted) {
+            let left = match self.read.last {
+                _ if self.read.cut => format!("line {next} and all after it are"),
+                last if last == next => format!("line {next} is"),
+                last => format!("lines {next}-{last} are"),
             };
-            let more = rest_of_line(path, last, shown);
-            format!(
-                "the rest of line {last} is left out, since so long a line cannot be shown whole: {search} finds in it, {command} with {more} shows more of it"
-            )
-        });
-        let is_last = self.read.total <= last && !self.read.uncounted;
-        let of_line = match of_line {
-            Some(told) if is_last => return format!("... {told}\n"),
-            Some(told) => format!("{told}; "),
-            None => String::new(),
-        };
-        let left = match self.read.last {
-            _ if self.read.cut => format!("line {next} and all after it are"),
-            last if last == next => format!("line {next} is"),
-            last => format!("lines {next}-{last} are"),
-        };
-        let print = || print_lines(path, next, next + NEXT_LINES - 1);
-        let how = match dialect {
-            // READ_FILE does not take such a path.
-            Dialect::Tags if !path.contains('"') => {
+            let how = if path.contains('"') {
+                // READ_FILE cannot name such a path.
+                let print = print_lines(path, next, next + NEXT_LINES - 1);
+                format!("RUN_COMMAND with {print} shows more")
+            } else {
                 format!("[READ_FILE path=\"{path}\" start_line=\"{next}\"] shows them")
-            }
-            Dialect::Tags => format!("RUN_COMMAND with {} shows more", print()),
-            Dialect::Operations => format!("shell with {} shows more", print()),
-        };
-        format!("... {of_line}{left} left out for room: {how}\n")
+            };
+            rest.push(format!("{left} left out for room: {how}"));
+        }
+        (!rest.is_empty()).then(|| rest.join("; "))
     }
 
-    /// Whether it is shown, and what the results say of it.
+    /// Whether the file is shown, and the text of its result.
     fn result(&self) -> (bool, String) {
-        let Contents { path, size, bytes, lines: part } = self.contents;
+        let Contents { path, size, lines: part, .. } = self.contents;
         let size = byte_count(*size);
-        if self.end == 0 && !self.text.is_empty() {
-            let told = format!(
+        if !self.is_visible() {
+            let message = format!(
                 "'{path}' is not shown ({size}): there is no room in this message for its first line; ask for it by itself, or see a part with RUN_COMMAND, as in head -c 2000"
             );
-            return (false, told);
+            return (false, message);
         }
-        let (lines, within, is_part) = (self.lines(), self.within_line(), part.is_some());
-        let Lines { first, last, total, uncounted, cut, numbered, .. } = lines;
+        let (lines, is_part) = (self.lines(), part.is_some());
+        let Lines { first, last, total, uncounted, cut, within_line, length, numbered } = lines;
+        let mut extent = if is_part { format!("; {}", range(&lines)) } else { String::new() };
+        if numbered && first > 0 {
+            extent.push_str(", each behind its number and `| `");
+        }
         let of_total = if uncounted || is_part { String::new() } else { format!(" of {total}") };
-        let part = if is_part { format!("; {}", range(&lines)) } else { String::new() };
-        let numbered = if numbered && first > 0 { ", each behind its number and `| `" } else { "" };
-        let extent = match (within, is_part, cut) {
-            (Some(shown), ..) => {
-                let length = if self.read.within_line {
-                    self.read.length
-                } else {
-                    Some(memchr::memchr(b'\n', bytes).unwrap_or(bytes.len()) as u64)
-                };
+        extent.push_str(&match (within_line, is_part, cut) {
+            (true, ..) => {
                 let length = length.map_or("longer than was looked at".to_owned(), byte_count);
-                let shown = count(shown, "character");
+                let shown = count(self.shown_of_line(), "character");
                 format!("; of line {last}{of_total} ({length}) only the first {shown}")
             }
-            (None, true, true) => {
+            (false, true, true) => {
                 format!("; no more fits: for more ask with start_line=\"{}\"", last + 1)
             }
-            (None, true, false) => String::new(),
-            (None, false, true) => format!("; only its lines 1-{last}{of_total}"),
-            (None, false, false) => format!(", {}", count(last, "line")),
-        };
-        let is_whole = !self.is_cut() && within.is_none();
-        let newline = if is_whole { self.notes[0] } else { "" };
-        let notes = self.notes[1..].concat();
-        (true, format!("'{path}' is shown below ({size}{part}{numbered}{extent}){newline}{notes}"))
+            (false, true, false) => String::new(),
+            (false, false, true) => format!("; only its lines 1-{last}{of_total}"),
+            (false, false, false) => format!(", {}", count(last, "line")),
+        });
+        let [newline, notes @ ..] = self.notes;
+        let is_whole = self.end == self.text.len() && !within_line;
+        let newline = if is_whole { newline } else { "" };
+        let notes = notes.concat();
+        (true, format!("'{path}' is shown below ({size}{extent}){newline}{notes}"))
     }
 
-    /// What the model has seen of the file. A line that is shown in part does not count.
-    fn shown(&self) -> Shown {
+    /// What the model sees of the file; None if that is nothing. A partial line does not count.
+    pub(super) fn shown(&self) -> Option<Shown> {
         let Contents { path, bytes, size, lines: part } = self.contents;
-        let Lines { first, last, total, uncounted, cut, .. } = self.lines();
-        let within = self.within_line().is_some();
-        let whole = first <= 1 && last == total && !(uncounted || cut || within);
-        let last = last - usize::from(within);
-        let lines = (!whole && first > 0 && last >= first).then_some((first, last));
-        let seen = part.is_none().then(|| protocol::Seen::of(bytes, *size));
-        Shown { path: path.clone(), whole, lines, seen }
+        let Lines { first, last, total, uncounted, cut, within_line, .. } = self.lines();
+        let whole = first <= 1 && last == total && !(uncounted || cut || within_line);
+        let last = last - usize::from(within_line);
+        let is_part = !whole && first > 0 && last >= first;
+        let lines = if is_part { vec![(first, last)] } else { Vec::new() };
+        let seen = part.is_none().then(|| protocol::FileVersion::of(bytes, *size));
+        self.is_visible().then(|| Shown { path: path.clone(), whole, lines, seen })
     }
 }
 
-/// `## Requested File Contents`: the files that were requested and could be read, each once.
+/// `## Requested File Contents`: the requested files that could be read, each once.
 #[derive(Clone)]
 pub(super) struct RequestedBlocks<'a> {
     requested: &'a [Requested],
-    blocks: Vec<Block<'a>>,
-    /// For each request which of the blocks answers it.
+    pub(super) blocks: Vec<Block<'a>>,
+    /// For each request, the index of the block that answers it.
     answers: Rc<[Option<usize>]>,
 }
 
 impl<'a> RequestedBlocks<'a> {
-    /// The blocks of all requests, given the text of each.
+    /// Whole blocks for all requests; `text` returns the content of a file without secrets.
     pub(super) fn new(
         session: &'a Session,
         requested: &'a [Requested],
-        texts: &[Cow<'_, str>],
+        text: &mut dyn FnMut(&'a Contents) -> Cow<'a, str>,
     ) -> Self {
         let mut blocks: Vec<Block<'a>> = Vec::new();
-        let answers = requested.iter().zip(texts).map(|(file, text)| {
+        let answers = requested.iter().map(|file| {
             let contents = file.contents.as_ref().ok()?;
             if is_within_whole(contents, requested) {
                 return None;
@@ -324,7 +293,7 @@ impl<'a> RequestedBlocks<'a> {
                 (&block.contents.path, block.contents.lines) == (&contents.path, contents.lines)
             };
             Some(blocks.iter().position(same).unwrap_or_else(|| {
-                blocks.push(Block::new(session, contents, text));
+                blocks.push(Block::new(session, contents, &text(contents)));
                 blocks.len() - 1
             }))
         });
@@ -332,7 +301,7 @@ impl<'a> RequestedBlocks<'a> {
         Self { requested, blocks, answers }
     }
 
-    /// Whether request `n` is answered, and what the results say of that.
+    /// Whether request `n` is answered, and the text of its result.
     pub(super) fn result(&self, n: usize) -> (bool, String) {
         let Some(file) = self.requested.get(n) else {
             return (false, "the file was not read".to_owned());
@@ -352,36 +321,38 @@ impl<'a> RequestedBlocks<'a> {
         }
     }
 
-    /// How many tokens each block takes.
-    pub(super) fn tokens(&self) -> Vec<usize> {
-        self.blocks.iter().map(|block| tokens::count(&block.render())).collect()
+    /// Shortens files so that all blocks take at most `room` tokens: all to the same length. What files with very long
+    /// lines cannot use goes to the first file that can.
+    pub(super) fn fit(&mut self, room: usize, measure: Measure) {
+        let limit = greatest_limit(room, measure, |limit| {
+            self.blocks.iter_mut().for_each(|block| block.cut(limit));
+            self.render()
+        });
+        self.blocks.iter_mut().for_each(|block| block.cut(limit.unwrap_or_default()));
+        for n in 0..self.blocks.len() {
+            let left = room.saturating_sub(measure(&self.render()));
+            if left < room / 8 {
+                break;
+            }
+            let block = &mut self.blocks[n];
+            let (shown, room) = (block.end, left + measure(&block.render()));
+            let limit = greatest_limit(room, measure, |limit| {
+                block.cut(limit);
+                block.render()
+            });
+            block.cut(limit.unwrap_or_default());
+            block.end = block.end.max(shown);
+        }
     }
 
-    /// Cuts what is too large, so that all blocks take at most `room` tokens; `sizes` are those of whole
-    /// blocks.
-    pub(super) fn cut(&mut self, sizes: &[usize], room: usize) {
-        share_out(sizes, room, &mut |n, share| self.blocks[n].cut(share));
-    }
-
-    /// The blocks of which there is something to show.
-    fn visible(&self) -> impl Iterator<Item = &Block<'a>> {
-        self.blocks.iter().filter(|block| block.end > 0 || block.text.is_empty())
-    }
-
-    /// What the model sees of the files.
-    pub(super) fn shown(&self) -> impl Iterator<Item = Shown> {
-        self.visible().map(Block::shown)
-    }
-
-    /// The section; nothing if it has no blocks.
+    /// The section; empty if it has no blocks.
     pub(super) fn render(&self) -> String {
-        let blocks: String = self.visible().map(Block::render).collect();
+        let blocks = self.blocks.iter().map(Block::render).collect::<String>();
         if blocks.is_empty() { blocks } else { format!("\n## Requested File Contents\n{blocks}") }
     }
 }
 
-/// Whether lines of a file were requested, and the whole of it, too. Numbered lines are shown all the
-/// same.
+/// Whether another request shows the whole file anyway. Numbered lines are shown in addition.
 fn is_within_whole(contents: &Contents, requested: &[Requested]) -> bool {
     let is_whole = |other: &Requested| {
         other.contents.as_ref().is_ok_and(|other| {
@@ -397,67 +368,64 @@ fn is_within_whole(contents: &Contents, requested: &[Requested]) -> bool {
 pub(super) struct OfferedBlocks<'a> {
     dialect: Dialect,
     offered: &'a Offered,
-    /// Each with its text, and whether it is shown.
-    blocks: Vec<(Block<'a>, Rc<str>, bool)>,
+    pub(super) blocks: Vec<Block<'a>>,
 }
 
 impl<'a> OfferedBlocks<'a> {
-    /// All files, given the text of each.
-    pub(super) fn new(session: &'a Session, offered: &'a Offered, texts: &[Cow<'_, str>]) -> Self {
-        let files = offered.files.iter().zip(texts);
-        let blocks = files.map(|(contents, text)| Block::new(session, contents, text));
-        let blocks = blocks.map(|block| (block.clone(), block.render().into(), true));
-        Self { dialect: session.dialect, offered, blocks: blocks.collect() }
+    /// Whole blocks for all files; `text` returns the content of a file without secrets.
+    pub(super) fn new(
+        session: &'a Session,
+        offered: &'a Offered,
+        text: &mut dyn FnMut(&'a Contents) -> Cow<'a, str>,
+    ) -> Self {
+        let files = offered.files.iter();
+        let blocks = files.map(|contents| Block::new(session, contents, &text(contents))).collect();
+        Self { dialect: session.dialect, offered, blocks }
     }
 
-    /// Shows what fits: of the files that the person named into `room` tokens, of all others into half of
-    /// what is left then. A file that does not fit is skipped. Returns whether all are shown.
-    pub(super) fn fit(&mut self, room: usize, count: impl Fn(&str) -> usize) -> bool {
+    /// Shows the files that fit: those that the person named may take all of `room`, the others half of what is left.
+    /// A file that does not fit is skipped.
+    pub(super) fn fit(&mut self, room: usize, measure: Measure) {
         // The heading, and the line below it.
         let mut left = room.saturating_sub(40);
-        for (n, (_, text, is_shown)) in self.blocks.iter_mut().enumerate() {
+        for (n, block) in self.blocks.iter_mut().enumerate() {
             if n == self.offered.included {
                 left /= 2;
             }
-            // What is sure to be too long is not counted: no token is longer than 128 bytes.
-            let fits = (text.len() / 128 <= left).then(|| left.checked_sub(count(text))).flatten();
-            *is_shown = fits.is_some();
-            left = fits.unwrap_or(left);
+            // Do not count what is certainly too long: no token has more than 128 bytes.
+            let fits = block.text.len() / 128 <= left;
+            match fits.then(|| left.checked_sub(measure(&block.render()))).flatten() {
+                Some(less) => left = less,
+                None => block.end = 0,
+            }
         }
-        self.blocks.iter().all(|(.., is_shown)| *is_shown)
     }
 
-    fn visible(&self) -> impl Iterator<Item = &(Block<'a>, Rc<str>, bool)> {
-        self.blocks.iter().filter(|(.., is_shown)| *is_shown)
-    }
-
-    /// What the model sees of the files.
-    pub(super) fn shown(&self) -> impl Iterator<Item = Shown> {
-        self.visible().map(|(block, ..)| block.shown())
-    }
-
-    /// The section; nothing if no file is shown.
+    /// The section; empty if no file is shown.
     pub(super) fn render(&self) -> String {
         let Offered { listed, not_text, empty, .. } = *self.offered;
-        let shown = self.visible().count();
+        let shown = self.blocks.iter().filter(|block| block.is_visible()).count();
         if shown == 0 {
             return String::new();
         }
-        let verb = if shown == 1 { "holds" } else { "hold" };
-        let nonempty = if empty == 0 { String::new() } else { format!(" that {verb} something") };
-        let what = match (shown, self.dialect) {
-            (1, _) if shown + not_text == listed => format!("The only text file{nonempty}, whole."),
-            (n, _) if n + not_text == listed => format!("All {n} text files{nonempty}, whole."),
-            (n, dialect) => {
-                let read = match dialect {
-                    Dialect::Tags => "READ_FILE",
-                    Dialect::Operations => "readFile",
-                };
-                let all = count(listed, "file");
-                format!("{n} of {all} that hold something, whole; {read} shows others.")
-            }
+        let nonempty = match (empty, shown) {
+            (0, _) => "",
+            (_, 1) => " that holds something",
+            _ => " that hold something",
         };
-        let blocks: String = self.visible().map(|(_, text, _)| &**text).collect();
+        let what = if shown + not_text < listed {
+            let read = match self.dialect {
+                Dialect::Tags => "READ_FILE",
+                Dialect::Operations => "readFile",
+            };
+            let all = count(listed, "file");
+            format!("{shown} of {all} that hold something, whole; {read} shows others.")
+        } else if shown == 1 {
+            format!("The only text file{nonempty}, whole.")
+        } else {
+            format!("All {shown} text files{nonempty}, whole.")
+        };
+        let blocks: String = self.blocks.iter().map(Block::render).collect();
         format!("\n## Workspace File Contents\n{what}\n{blocks}")
     }
 }
@@ -487,7 +455,7 @@ mod tests {
         let is_whole = |lines| {
             let path = protocol::RelPath::parse("a").unwrap();
             let contents = Contents { path, bytes: vec![], size: 0, lines: Some(lines) };
-            Block::new(&session, &contents, "").shown().whole
+            Block::new(&session, &contents, "").shown().unwrap().whole
         };
         assert!(is_whole(lines(1, 9, 9)) && is_whole(lines(0, 0, 0)));
         assert!(!is_whole(lines(2, 9, 9)) && !is_whole(lines(1, 8, 9)));

@@ -1,35 +1,30 @@
-//! What a session's newest results are as events, and `## Events`, which shows them.
+//! The newest results of a session as events, and the section `## Events`.
 //!
-//! The JSON of events cannot pose as anything else of an outbox: it is escaped, so no text in it
-//! begins a line.
+//! The JSON is escaped, so no text in it begins a line, and it cannot pose as another part of the outbox.
 
 use super::Shown;
-use super::budget::{NEXT_LINES, cut, keep};
-use super::contents::{BEGINNING, LEAST, print_lines, rest_of_line};
+use super::budget::{NEXT_LINES, contents_within, cut, keep};
+use super::contents::{print_lines, rest_of_line};
 use super::results::Limits;
 use crate::clock::Timestamp;
 use crate::protocol::operations::{
     self, Encoding, ErrorCategory, ErrorEvent, Event, EventsMessage, Status, UtcTime, Version,
     approval_required, events_of, status_of, user_message,
 };
-use crate::protocol::{Detail, Failure, Outcome, Seen, Warning, WarningSort};
+use crate::protocol::{Detail, Failure, FileVersion, Outcome, Warning, WarningKind};
 use crate::session::Session;
 use crate::text::{byte_count, count};
-use crate::tokens;
 use crate::workspace::edit::count_lines;
 
-/// The newest results of a session, or of a run, as events, whole (agent-spaces-protocol, "Events
-/// Message").
-///
-/// In a conversation its first are the task, and its last what the person says since; a run that was
+/// The newest results of a session or run as events, in full (agent-spaces-protocol, "Events Message"). A run that was
 /// resumed reports what it has not reported before. For a turn that waits, see [`waiting`].
 pub fn events(session: &Session) -> EventsMessage {
     let reported = session.run.as_ref().map_or(0, |run| run.told);
     message(session, session.last_results.get(reported..).unwrap_or_default(), &Limits::NONE)
 }
 
-/// The results so far of a turn that waits for the person, with what they are asked
-/// (agent-spaces-protocol, "Approval Flow"); None if none waits.
+/// The results so far of a turn that waits for the person's approval, and the question (agent-spaces-protocol,
+/// "Approval Flow"); None if no turn waits.
 pub fn waiting(session: &Session) -> Option<EventsMessage> {
     let pending = session.pending.as_ref()?;
     let question = &pending.question;
@@ -46,7 +41,7 @@ pub fn waiting(session: &Session) -> Option<EventsMessage> {
     Some(EventsMessage { protocol_version: Version, run_id, status, events })
 }
 
-/// `## Events`: what commands wrote, what was read and what was said within limits, all else whole.
+/// The section `## Events`, within limits.
 pub(super) fn render(session: &Session, limits: &Limits) -> String {
     let message = message(session, &session.last_results, limits);
     format!("\n## Events\n{}", operations::print(&message))
@@ -56,7 +51,7 @@ fn message(session: &Session, outcomes: &[Outcome], limits: &Limits) -> EventsMe
     let now = utc(session.updated_at);
     let mut events = Vec::new();
     let is_conversation = session.run.is_none();
-    let said = |words: &str, at: UtcTime| match cut(words, limits.line) {
+    let said = |words: &str, at: UtcTime| match cut(words, limits.each) {
         None => user_message(words, at),
         Some((first, more)) => {
             let more = count(more, "character");
@@ -70,9 +65,7 @@ fn message(session: &Session, outcomes: &[Outcome], limits: &Limits) -> EventsMe
     let shown = outcomes
         .iter()
         .map(|outcome| (outcome.success(), events_of(&shortened(outcome, limits), &now)));
-    let size =
-        |events: &Vec<Event>| tokens::count(&serde_json::to_string(events).unwrap_or_default()) + 4;
-    let (kept, [failed, ok]) = keep(shown.collect(), limits.results, size);
+    let (kept, [failed, ok]) = keep(shown.collect(), limits.results);
     events.extend(kept.into_iter().flatten());
     if failed + ok > 0 {
         events.push(Event::Error(ErrorEvent {
@@ -85,9 +78,9 @@ fn message(session: &Session, outcomes: &[Outcome], limits: &Limits) -> EventsMe
             details: None,
         }));
     }
-    // If it is complete, these were said in the outbox before.
+    // A complete session said these in the outbox before.
     if is_conversation && !session.is_complete {
-        // What was added to the outbox since, PROMPT alone says.
+        // Only PROMPT contains what was added to the outbox later.
         let written = session.words_written().iter();
         events.extend(written.map(|words| said(words, now.clone())));
     }
@@ -95,57 +88,66 @@ fn message(session: &Session, outcomes: &[Outcome], limits: &Limits) -> EventsMe
     EventsMessage { protocol_version: Version, run_id, status, events }
 }
 
-/// An outcome with what it holds of output and contents within limits. What is left out of a file is
-/// an event of its own: the protocol has no other place for that.
+/// An outcome within limits. What is left out of a file becomes a warning event, as the protocol has no field for it.
 fn shortened(outcome: &Outcome, limits: &Limits) -> Outcome {
-    let mut outcome = outcome.within(limits.output);
+    let mut outcome = outcome.within(limits.each);
     let Detail::Read { path, content, encoding, size } = &mut outcome.detail else {
         return outcome;
     };
-    let Some((first, _)) = cut(content, limits.contents) else { return outcome };
-    let (whole, is_text) = (first.rfind('\n').map_or(0, |n| n + 1), *encoding == Encoding::Utf8);
-    let (kept, told) = if whole > 0 && is_text {
-        let (shown, all) =
-            (count_lines(&content.as_bytes()[..whole]), count_lines(content.as_bytes()));
-        let rest = print_lines(path.as_str(), shown + 1, (shown + NEXT_LINES).min(all));
-        let told = format!(
-            "of '{path}' only lines 1-{shown} of {all} are given, for room; shell with {rest} shows more"
+    let end = shown_of(content, *encoding, limits.each).len();
+    if end == content.len() {
+        return outcome;
+    }
+    let (path, shown) = (path.as_str(), &content[..end]);
+    let message = if shown.is_empty() {
+        let reason = format!(
+            "'{path}' is not shown ({}): there is no room for it in this message; shell with head -c or the like shows a part",
+            byte_count(*size)
         );
-        (whole, told)
-    } else if limits.contents >= LEAST && is_text {
-        let shown = limits.contents.min(BEGINNING);
+        outcome.detail = Failure::execution(reason).into();
+        return outcome;
+    } else if shown.ends_with('\n') {
+        let lines = |text: &str| count_lines(text.as_bytes());
+        let (shown, all) = (lines(shown), lines(content));
+        let rest = print_lines(path, shown + 1, (shown + NEXT_LINES).min(all));
+        format!(
+            "of '{path}' only lines 1-{shown} of {all} are given, for room; shell with {rest} shows more"
+        )
+    } else {
+        let shown = shown.chars().count();
         let length = content.find('\n').unwrap_or(content.len()) as u64;
-        let told = format!(
+        format!(
             "of '{path}' only the first {} of line 1 are given, which is {} long: so long a line cannot be given whole; shell with grep -o finds in it, and {} shows more",
             count(shown, "character"),
             byte_count(length),
-            rest_of_line(path.as_str(), 1, shown)
-        );
-        (cut(content, shown).map_or(content.len(), |(first, _)| first.len()), told)
-    } else {
-        outcome.detail = Failure::execution(format!(
-            "'{path}' is not shown ({}): there is no room for it in this message; shell with head -c or the like shows a part",
-            byte_count(*size)
-        ))
-        .into();
-        return outcome;
+            rest_of_line(path, 1, shown)
+        )
     };
-    content.truncate(kept);
-    outcome.warnings.push(Warning::new(WarningSort::Room, told));
+    content.truncate(end);
+    outcome.warnings.push(Warning::new(WarningKind::Room, message));
     outcome
 }
 
-/// The file that an outcome shows if events have so many characters of it.
-pub(super) fn shown(outcome: &Outcome, limit: usize) -> Option<Shown> {
-    let Detail::Read { path, content, encoding, .. } = &outcome.detail else { return None };
-    let seen = encoding.decode(content).ok().map(|bytes| Seen::whole(&bytes));
-    let first = cut(content, limit).map(|(first, _)| first);
-    let lines = first.map_or(0, |first| first.matches('\n').count());
-    let lines = (lines > 0 && *encoding == Encoding::Utf8).then_some((1, lines));
-    Some(Shown { path: path.clone(), whole: first.is_none(), lines, seen })
+/// The part of a file that is shown within a limit. Encoded content is shown whole or not at all.
+fn shown_of(content: &str, encoding: Encoding, limit: usize) -> &str {
+    match encoding {
+        Encoding::Utf8 => contents_within(content, limit),
+        Encoding::Base64 if content.len() <= limit => content,
+        Encoding::Base64 => "",
+    }
 }
 
-/// `run_{id}_{NNNN}`, with the number of the outbox that was answered; of a run, its own name.
+/// What the model sees of a file in events that contain `limit` characters of it.
+pub(super) fn shown(outcome: &Outcome, limit: usize) -> Option<Shown> {
+    let Detail::Read { path, content, encoding, .. } = &outcome.detail else { return None };
+    let seen = encoding.decode(content).ok().map(|bytes| FileVersion::whole(&bytes));
+    let part = shown_of(content, *encoding, limit);
+    let (whole, last) = (part.len() == content.len(), part.matches('\n').count());
+    let lines = if !whole && last > 0 { vec![(1, last)] } else { Vec::new() };
+    Some(Shown { path: path.clone(), whole, lines, seen })
+}
+
+/// The id of a run: `run_{id}_{NNNN}` with the number of the answered outbox, or the run's own name.
 fn run_id(session: &Session, answered: u32) -> String {
     match session.run {
         Some(_) => session.stem(),

@@ -1,99 +1,91 @@
-//! The parts of an outbox put together, and as much of each as there is room for.
+//! Composes the sections of an outbox, and shortens them if there is not enough room.
 //!
-//! In the order of need: PROTOCOL, Environment and PROMPT, the task, results, then contents that were
-//! asked for, then contents that were not, and the listing has the rest. No part takes all that others
-//! need: a little is kept for the listing, and a quarter for contents that were asked for, whatever
-//! commands wrote.
+//! Sections get room in this order: PROTOCOL, Environment and PROMPT, the task, results, requested contents, unasked
+//! contents, the listing. A little is reserved for the listing, and a quarter for requested contents.
 //!
-//! Most outboxes are far from the limit, as an estimate shows. Only if it could be exceeded, tokens are
-//! counted: of the whole parts, once, and of what is put together, last. If that is too much, it is put
-//! together anew from the same whole parts.
+//! Most outboxes are far below the limit, and an estimate is enough to see that. Otherwise tokens are counted exactly.
 
-use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::contents::{OfferedBlocks, RequestedBlocks};
-use super::redaction::{Redaction, withheld_from};
-use super::results::{Limits, Results};
-use super::{Environment, Files, Rendered, Shown, events, listing, sections};
+use super::budget::{Measure, greatest_limit};
+use super::contents::{Block, OfferedBlocks, RequestedBlocks};
+use super::listing::Listing;
+use super::redaction::Redaction;
+use super::results::{self, Limits};
+use super::{Environment, Files, Rendered, Shown, events, sections};
 use crate::protocol::{self, Dialect, operations, tags};
 use crate::session::Session;
 use crate::tokens;
-use crate::workspace::picture::Picture;
 
-/// How many tokens the markers and headings of all sections take, and HEADER beside its task.
-const HEADINGS: usize = 85;
-/// How many tokens are kept for the listing, unless it needs fewer.
+/// How many tokens are reserved for the listing, unless it needs fewer.
 const LISTING: usize = 500;
-/// How many bytes of a listing a token is at most.
-const LISTING_BYTES: usize = 6;
-/// How often the parts are put together anew if they were too much.
-const TRIES: usize = 6;
+/// By how much the estimates of all sections together may exceed the estimate of the whole.
+const ESTIMATES: usize = 100;
+/// The whole may have a few more tokens than its sections together. These percentages of the room are reserved for
+/// that, one after another, until the outbox fits.
+const RESERVES: [usize; 4] = [0, 1, 4, 16];
 
-/// All that an outbox is rendered from.
-pub(super) struct Values<'a> {
-    /// The session as it is.
+/// Everything that an outbox is rendered from.
+pub(super) struct Layout<'a> {
+    /// The session with its secrets.
     pub(super) given: &'a Session,
-    /// The same as it can be shown.
+    /// The session as it may be shown.
     pub(super) session: &'a Session,
     pub(super) environment: &'a Environment,
-    pub(super) picture: &'a Picture<'a>,
-    /// The paths near which the work is.
-    pub(super) near: &'a [&'a str],
+    pub(super) listing: &'a Listing<'a>,
     pub(super) files: &'a Files,
-    pub(super) redaction: &'a RefCell<Redaction<'a>>,
+    pub(super) redaction: Redaction<'a>,
 }
 
-/// The parts of an outbox. Texts are shared with the whole parts that they come from.
+/// The sections that can be shortened.
 #[derive(Clone)]
-struct Parts<'a> {
+struct Sections<'a> {
     header: Rc<str>,
     listing: Rc<str>,
     offered: Option<OfferedBlocks<'a>>,
     results: Rc<str>,
     requested: RequestedBlocks<'a>,
-    /// How much results show.
     limits: Limits,
 }
 
-/// How many tokens the whole parts take, and what is always there.
-struct Sizes {
-    always: usize,
-    listing: usize,
-    results: usize,
-    /// Of each block that was requested.
-    requested: Vec<usize>,
-}
-
-impl<'a> Values<'a> {
-    /// The outbox with these contents of files.
+impl<'a> Layout<'a> {
+    /// Renders the outbox with these contents of files.
     pub(super) fn render(
-        &self,
+        mut self,
         offered: Option<OfferedBlocks<'a>>,
         requested: RequestedBlocks<'a>,
     ) -> Rendered {
         let limit = self.environment.max_tokens;
-        let estimate = |text: &str| tokens::estimate(text).most;
-        let whole = self.whole(offered, requested);
         let frame = self.frame();
-        let rest = estimate(&Self::compose(&frame, &whole, false));
-        let mut parts = whole.clone();
-        // What is shown unasked must not need what is asked for later.
-        let fits = rest <= limit
-            && parts.offered.as_mut().is_none_or(|offered| {
-                let listing = estimate(&parts.listing);
-                let room = limit - rest + listing - listing.min(LISTING);
-                offered.fit(room, estimate) && rest + estimate(&offered.render()) <= limit
-            });
-        if !fits {
-            return self.fitted(&frame, &whole);
-        }
-        let text = Self::compose(&frame, &parts, true);
-        let tokens = tokens::estimate(&text).likely;
-        self.rendered(&parts, text, tokens)
+        let whole = self.whole(offered, requested);
+        let fits = estimate(&compose(&frame, &whole)) + ESTIMATES <= limit;
+        let measure: Measure = if fits { estimate } else { tokens::count };
+        let mut reserves = RESERVES.into_iter();
+        let (sections, text, counted) = loop {
+            let reserve = reserves.next();
+            let room = limit / 100 * (100 - reserve.unwrap_or(100));
+            let sections = self.fit(&frame, &whole, room, measure);
+            let text = compose(&frame, &sections);
+            let counted = measure(&text);
+            if counted <= limit || reserve.is_none() {
+                break (sections, text, counted);
+            }
+        };
+        // Report what `tokens::about` says of the text, unless that is known to be too low.
+        let about = tokens::about(&text, limit);
+        let tokens = if counted > limit { counted } else { about };
+        let Self { session, redaction, .. } = &self;
+        let excerpts = sections.limits.keeps_excerpts(session.dialect);
+        let (search_lines, withheld_from) = if excerpts && session.dialect == Dialect::Tags {
+            (redaction.lines_seen(), redaction.withheld_from.clone())
+        } else {
+            (Vec::new(), Vec::new())
+        };
+        let (shown, withheld, events) = (self.shown(&sections), redaction.messages(), None);
+        Rendered { text, tokens, shown, excerpts, search_lines, withheld_from, withheld, events }
     }
 
-    /// What is always there, whole: before the listing, and PROMPT.
+    /// The parts that are never shortened: what precedes the listing, and PROMPT.
     fn frame(&self) -> [String; 2] {
         let protocol = match self.session.dialect {
             Dialect::Tags => tags::PROMPT,
@@ -109,141 +101,104 @@ impl<'a> Values<'a> {
         ]
     }
 
-    /// All parts as they are if there is room for them.
+    /// All sections in full.
     fn whole(
-        &self,
+        &mut self,
         offered: Option<OfferedBlocks<'a>>,
         requested: RequestedBlocks<'a>,
-    ) -> Parts<'a> {
-        let Values { session, environment, .. } = *self;
-        let output = match session.dialect {
-            Dialect::Tags => usize::MAX,
-            Dialect::Operations => environment.output_limit,
-        };
-        let limits = Limits { output, ..Limits::NONE };
-        let results = Results { session, requested: &requested }.render(&limits).into();
-        let listing = self.listing(environment.max_tokens.saturating_mul(LISTING_BYTES)).into();
-        let header = sections::header(session, None).into();
-        Parts { header, listing, offered, results, requested, limits }
+    ) -> Sections<'a> {
+        let limits = Limits::NONE;
+        let results = results::render(self.session, &requested, &limits).into();
+        let header = sections::header(self.session, usize::MAX).into();
+        let listing = self.listing(usize::MAX);
+        Sections { header, listing, offered, results, requested, limits }
     }
 
-    fn listing(&self, bytes: usize) -> String {
-        let text = listing::render(self.picture, self.session.dialect, self.near, bytes);
-        self.redaction.borrow_mut().listing(text)
+    /// The listing within `room` tokens. They are only estimated, as it is shortened anyway.
+    fn listing(&mut self, room: usize) -> Rc<str> {
+        self.redaction.listing(self.listing.render(room, estimate)).into()
     }
 
-    /// As much of the listing as takes `room` tokens.
-    fn shortened_listing(&self, room: usize) -> String {
-        let mut bytes = room.saturating_mul(LISTING_BYTES);
-        for _ in 0..TRIES {
-            let listing = self.listing(bytes);
-            let tokens = tokens::count(&listing);
-            if tokens <= room {
-                return listing;
-            }
-            bytes = bytes.min(listing.len()) * room / tokens * 9 / 10;
-        }
-        self.listing(0)
-    }
-
-    fn compose([before, after]: &[String; 2], parts: &Parts<'_>, all: bool) -> String {
-        let offered = parts.offered.as_ref().filter(|_| all).map(OfferedBlocks::render);
-        let (offered, requested) = (offered.unwrap_or_default(), parts.requested.render());
-        let Parts { header, listing, results, .. } = parts;
-        [header, before.as_str(), listing, &offered, results, &requested, after].concat()
-    }
-
-    /// The outbox with as much of each part as there is room for.
-    fn fitted(&self, frame: &[String; 2], whole: &Parts<'a>) -> Rendered {
-        let limit = self.environment.max_tokens;
-        let frame_tokens: usize = frame.iter().map(|text| tokens::count(text)).sum();
-        let sizes = Sizes {
-            always: frame_tokens + HEADINGS,
-            listing: tokens::count(&whole.listing),
-            results: tokens::count(&whole.results),
-            requested: whole.requested.tokens(),
-        };
-        let (mut room, mut tries_left) = (limit, TRIES);
-        loop {
-            let parts = self.fit(whole, &sizes, room);
-            let text = Self::compose(frame, &parts, true);
-            let tokens = tokens::count(&text);
-            tries_left -= 1;
-            if tokens <= limit || tries_left == 0 || room == 0 {
-                // As `tokens::about` tells it of the text alone, so that all tell the same.
-                let tokens = if tokens > limit { tokens } else { tokens::about(&text, limit) };
-                return self.rendered(&parts, text, tokens);
-            }
-            // What belongs together counts otherwise than its pieces do, though little.
-            let more = (tokens - limit) * 2 + limit / 200;
-            room = if tries_left == 1 { 0 } else { room.saturating_sub(more) };
-        }
-    }
-
-    /// The parts within `room` tokens, as far as they can be counted one by one.
-    fn fit(&self, whole: &Parts<'a>, sizes: &Sizes, room: usize) -> Parts<'a> {
-        let mut parts = whole.clone();
-        let session = self.session;
-        let mut left = room.saturating_sub(sizes.always);
-
-        // The first outbox has the task twice, and all of it in PROMPT.
-        let of_task = if session.sequence == 1 { left / 16 } else { left / 2 };
-        parts.header = sections::header(session, Some(of_task)).into();
-        left = left.saturating_sub(tokens::count(&parts.header));
-
-        let kept = sizes.listing.min(LISTING).min(left / 10);
-        let wanted = sizes.requested.iter().sum::<usize>().min(left / 4);
-        let of_results = left.saturating_sub(kept + wanted);
-        let results = Results { session, requested: &whole.requested };
-        let mut taken = sizes.results;
-        if taken > of_results {
-            parts.limits = results.within(whole.limits, of_results);
-            taken = tokens::count(&results.render(&parts.limits));
-        }
-        parts.requested.cut(&sizes.requested, left.saturating_sub(taken + kept));
-        let results = Results { session, requested: &parts.requested };
-        parts.results = results.render(&parts.limits).into();
-        left = left.saturating_sub(tokens::count(&parts.requested.render()));
-        left = left.saturating_sub(tokens::count(&parts.results));
-        if let Some(offered) = &mut parts.offered {
-            offered.fit(left.saturating_sub(kept), tokens::count);
-            left = left.saturating_sub(tokens::count(&offered.render()));
-        }
-        if sizes.listing > left {
-            parts.listing = self.shortened_listing(left).into();
-        }
-        parts
-    }
-
-    fn rendered(&self, parts: &Parts<'_>, text: String, tokens: usize) -> Rendered {
-        let redaction = self.redaction.borrow();
-        let dialect = self.session.dialect;
-        let excerpts = parts.limits.keeps_excerpts(dialect);
-        let (search_lines, withheld_from) = if excerpts && dialect == Dialect::Tags {
-            (redaction.lines_shown(self.session), withheld_from(self.given, self.session))
+    /// Shortens the sections so that they have at most `room` tokens, each counted by itself.
+    fn fit(
+        &mut self,
+        frame: &[String; 2],
+        whole: &Sections<'a>,
+        room: usize,
+        measure: Measure,
+    ) -> Sections<'a> {
+        let mut fitted = whole.clone();
+        let Self { session, .. } = *self;
+        let [header, listing, results] =
+            [&whole.header, &whole.listing, &whole.results].map(|text| measure(text));
+        let requested = measure(&whole.requested.render());
+        let mut left = room.saturating_sub(frame.iter().map(|text| measure(text)).sum());
+        let kept = |left: usize| listing.min(LISTING).min(left / 10);
+        if header + listing + results + requested <= left {
+            left -= header + results + requested;
         } else {
-            (Vec::new(), Vec::new())
-        };
-        let (shown, withheld) = (self.shown(parts), redaction.messages());
-        let events = None;
-        Rendered { text, tokens, shown, excerpts, search_lines, withheld_from, withheld, events }
+            // PROMPT of the first outbox contains the whole task.
+            let share = if session.sequence == 1 { left / 16 } else { left / 2 };
+            if header > share {
+                let text = |limit| sections::header(session, limit);
+                let limit = greatest_limit(share, measure, text).unwrap_or_default();
+                fitted.header = text(limit).into();
+            }
+            left = left.saturating_sub(measure(&fitted.header));
+
+            let (room, kept) = (left, kept(left));
+            let share = room.saturating_sub(kept + requested.min(room / 4));
+            let text = |requested: &_, limits: &_| results::render(session, requested, limits);
+            if results > share {
+                fitted.limits = results::limits_within(session, &whole.requested, share, measure);
+                fitted.results = text(&whole.requested, &fitted.limits).into();
+            }
+            let share = room.saturating_sub(kept + measure(&fitted.results));
+            if requested > share {
+                fitted.requested.fit(share, measure);
+                // The results say how much of each file is shown.
+                fitted.results = text(&fitted.requested, &fitted.limits).into();
+            }
+            let taken = measure(&fitted.results) + measure(&fitted.requested.render());
+            left = room.saturating_sub(taken);
+        }
+        if let Some(offered) = &mut fitted.offered {
+            offered.fit(left.saturating_sub(kept(left)), measure);
+            left = left.saturating_sub(measure(&offered.render()));
+        }
+        if listing > left {
+            fitted.listing = self.listing(left);
+        }
+        fitted
     }
 
     /// The files that the model sees.
-    fn shown(&self, parts: &Parts<'_>) -> Vec<Shown> {
-        let mut shown: Vec<Shown> = parts.offered.iter().flat_map(OfferedBlocks::shown).collect();
-        for mut part in parts.requested.shown() {
-            // Of a part the whole file tells which version it is of.
+    fn shown(&self, sections: &Sections<'_>) -> Vec<Shown> {
+        let offered = sections.offered.iter().flat_map(|offered| &offered.blocks);
+        let mut shown: Vec<Shown> = offered.filter_map(Block::shown).collect();
+        for mut part in sections.requested.blocks.iter().filter_map(Block::shown) {
+            // The version of a part is known from the whole file.
             let whole = || self.files.wholes.iter().find(|whole| whole.path == part.path);
-            let version = || whole().map(|whole| protocol::Seen::whole(&whole.bytes));
+            let version = || whole().map(|whole| protocol::FileVersion::whole(&whole.bytes));
             part.seen = part.seen.or_else(version);
             shown.push(part);
         }
         if self.session.dialect == Dialect::Operations {
+            let limit = sections.limits.each;
             let read = self.given.last_results.iter();
-            shown
-                .extend(read.filter_map(|outcome| events::shown(outcome, parts.limits.contents())));
+            shown.extend(read.filter_map(|outcome| events::shown(outcome, limit)));
         }
         shown
     }
+}
+
+/// An upper bound of the tokens of a text.
+fn estimate(text: &str) -> usize {
+    tokens::estimate(text).most
+}
+
+fn compose([before, after]: &[String; 2], sections: &Sections<'_>) -> String {
+    let Sections { header, listing, offered, results, requested, .. } = sections;
+    let offered = offered.as_ref().map(OfferedBlocks::render).unwrap_or_default();
+    [header, before.as_str(), listing, &offered, results, &requested.render(), after].concat()
 }

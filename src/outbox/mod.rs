@@ -1,11 +1,9 @@
-//! The outbox: one text with all that a chat model needs, rendered from values alone (tag protocol,
-//! "Outbox Format"). The same values always give the same text.
+//! Renders the outbox: one text with everything that the model needs (tag protocol, "Outbox Format"). Pure: the same
+//! values always give the same text.
 //!
-//! Markers and headings are flush left. Everything that is data is indented, or in a block whose marker
-//! it cannot forge (see `boundaries`). [`parts`] cuts a text that is longer than a chat window takes.
-//!
-//! If all of it would be more tokens than allowed, `layout` leaves something out, and the outbox says how
-//! to ask for it.
+//! Markers and headings are flush left. Data is indented, or in a block whose markers it cannot forge (see
+//! `boundaries`). If the outbox would be too long, `layout` shortens sections, and the outbox says how to see the rest.
+//! [`parts`] splits an outbox for chat windows that take only short messages.
 
 mod boundaries;
 mod budget;
@@ -19,16 +17,16 @@ mod redaction;
 mod results;
 mod sections;
 
-use std::cell::RefCell;
-
 use crate::config::Secrets;
 use crate::protocol::operations::EventsMessage;
-use crate::protocol::{Detail, Dialect, Outcome, RelPath, Seen};
+use crate::protocol::{Detail, Dialect, FileVersion, Outcome, RelPath};
 use crate::session::Session;
 use crate::workspace::Contents;
 use crate::workspace::picture::Picture;
 use crate::workspace::walk::Walk;
 use contents::{OfferedBlocks, RequestedBlocks};
+use layout::Layout;
+use listing::Listing;
 use redaction::Redaction;
 
 pub use boundaries::holds_outbox;
@@ -39,51 +37,49 @@ pub use listing::newest;
 pub use redaction::{files_with_lines, words_messages};
 pub use sections::with_words;
 
-/// What the Environment section says of this machine, and the bounds of an outbox.
+/// What the Environment section says about this machine, and the limits of an outbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Environment {
     /// The operating system.
     pub system: String,
     /// How commands are run.
     pub shell: String,
-    /// What confines commands, or that nothing does.
+    /// What confines commands, if anything does.
     pub sandbox: String,
-    /// Whether commands reach the network.
+    /// Whether commands can use the network.
     pub network: String,
-    /// What may not be written although it is in the workspace.
+    /// What may not be written in the workspace.
     pub protected: String,
-    /// What the policy keeps from operations; None if that is nothing.
+    /// What the policy restricts, if anything.
     pub policy: Option<String>,
     /// The default timeout of a command, in seconds.
     pub timeout: u64,
-    /// The longest timeout that it may ask for, in seconds.
+    /// The longest timeout that a command can request, in seconds.
     pub longest: u64,
-    /// How many characters of its output are kept.
+    /// How many characters of a command's output are kept.
     pub output_limit: usize,
-    /// How many tokens an outbox is at most.
+    /// The most tokens of an outbox.
     pub max_tokens: usize,
-    /// How secrets in it are treated.
+    /// How secrets are treated.
     pub secrets: Secrets,
 }
 
 /// The files whose contents an outbox shows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Files {
-    /// Answers to the session's read requests, in their order. A session of operations has none, since
-    /// its events contain what was read.
+    /// The answers to the session's read requests, in order. Sessions of operations have none: their events contain
+    /// what was read.
     pub requested: Vec<Requested>,
-    /// What is shown unasked, in a first outbox.
+    /// What the first outbox may show unasked.
     pub offered: Option<Offered>,
-    /// All of those files of which a part was requested or is in results ([`files_with_lines`]), unless
-    /// they are too large.
+    /// The whole files of which parts were requested or are in results ([`files_with_lines`]), unless they are too
+    /// large.
     pub wholes: Vec<Contents>,
-    /// Files that hold secrets by their nature ([`crate::secrets::holds_secrets`]): their values are
-    /// looked for in all that is shown.
+    /// Secret files ([`crate::secrets::holds_secrets`]). Their values are withheld wherever they occur.
     pub secrets: Vec<Contents>,
 }
 
-/// Whether the newest results of a session, or its first outbox, show anything that a file of secrets
-/// may hold as well: what a command wrote, or what files hold.
+/// Whether the newest outbox shows file contents or command output, which may contain the values of secret files.
 pub fn shows_contents(session: &Session) -> bool {
     let shows = |outcome: &Outcome| match &outcome.detail {
         Detail::Ran(_) | Detail::Read { .. } | Detail::ReadLater { .. } | Detail::Found { .. } => {
@@ -95,64 +91,53 @@ pub fn shows_contents(session: &Session) -> bool {
     session.offer.is_some() && session.sequence == 1 || session.last_results.iter().any(shows)
 }
 
-/// What an outbox that shows these files would withhold as secret, or show all the same: sentences for
-/// the person, as in [`Rendered`].
+/// What an outbox that shows the requested files would say about secrets; see [`Rendered::withheld`].
 pub fn withheld(files: &Files, secrets: &Secrets) -> Vec<String> {
     let mut redaction = Redaction::new(files, secrets);
-    redaction.texts(files);
+    for file in &files.requested {
+        let _shown = file.contents.as_ref().map(|contents| redaction.text(contents));
+    }
     redaction.messages()
 }
 
-/// The newest results of a session as [`events`], without the secrets in them: they leave this machine as
-/// the outbox does.
+/// The newest results of a session as [`events`], without secrets.
 pub fn screened_events(session: &Session, secrets: &Secrets, files: &Files) -> EventsMessage {
     events(&Redaction::new(files, secrets).session(session))
 }
 
-/// An outbox, and what is known of it.
+/// An outbox, and what is known about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rendered {
     /// Its text.
     pub text: String,
-    /// About how many tokens it is, or exactly if that could be more than allowed. It is more only if
-    /// what is never left out is: the task, what the person says, and what is always there.
+    /// The number of its tokens: exact if that may exceed the limit, otherwise an estimate. It can only exceed the
+    /// limit if what is never shortened does, such as the task and the person's words.
     pub tokens: usize,
-    /// The files that the model sees in it.
+    /// The files that the model sees.
     pub shown: Vec<Shown>,
-    /// Whether it shows all results with the lines of files that belong to them.
+    /// Whether it shows all results with their excerpts of files.
     pub excerpts: bool,
-    /// If it does: the lines of files in them that are shown as they are.
-    pub search_lines: Vec<SearchLines>,
-    /// Files of which lines in results are not shown as they are.
+    /// If so, the unchanged lines of files in results.
+    pub search_lines: Vec<Shown>,
+    /// Files whose excerpts in results were redacted.
     pub withheld_from: Vec<RelPath>,
-    /// What it does not show since it is secret, or shows all the same: sentences for the person.
+    /// Sentences for the person about the secrets that were found.
     pub withheld: Vec<String>,
-    /// In a session of operations, what [`screened_events`] gives of the same.
+    /// In a session of operations, its [`screened_events`].
     pub events: Option<EventsMessage>,
 }
 
 /// A file whose contents an outbox shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
-    /// Where it really is.
+    /// Its path, with links resolved.
     pub path: RelPath,
     /// Whether all of it is shown.
     pub whole: bool,
-    /// The first and the last line that are shown, if it is only a part and any are.
-    pub lines: Option<(usize, usize)>,
-    /// Its version; None if only a part of it is known.
-    pub seen: Option<Seen>,
-}
-
-/// Lines of a file that results show by themselves.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SearchLines {
-    /// Where the file really is.
-    pub path: RelPath,
-    /// Its version.
-    pub seen: Seen,
-    /// The first and the last of each range.
+    /// The first and last line of each range that is shown, unless all of it is.
     pub lines: Vec<(usize, usize)>,
+    /// Its version; None if only a part of it is known.
+    pub seen: Option<FileVersion>,
 }
 
 /// Renders a session's newest outbox.
@@ -163,15 +148,22 @@ pub fn render(
     files: &Files,
 ) -> Rendered {
     let mut redaction = Redaction::new(files, &environment.secrets);
-    let [requested, offered] = redaction.texts(files);
+    let mut text = |contents| redaction.text(contents);
+    let requested = RequestedBlocks::new(session, &files.requested, &mut text);
+    let offered = files.offered.as_ref();
+    let offered = offered.map(|files| OfferedBlocks::new(session, files, &mut text));
     redaction.note_words(session);
-    let (given, session) = (session, &redaction.session(session));
+    let mut shown = redaction.session(session);
+    let mut events_message = None;
+    if session.dialect == Dialect::Operations {
+        events_message = Some(events(&shown));
+        for outcome in &mut shown.last_results {
+            *outcome = outcome.within(environment.output_limit);
+        }
+    }
+    let (given, session) = (session, &shown);
     let picture = &Picture::of(walk, &newest(session));
-    let (near, redaction) = (&listing::near(session, picture), &RefCell::new(redaction));
-    let values = layout::Values { given, session, environment, picture, near, files, redaction };
-    let requested = RequestedBlocks::new(session, &files.requested, &requested);
-    let offering = files.offered.as_ref();
-    let offered = offering.map(|files| OfferedBlocks::new(session, files, &offered));
-    let events = (session.dialect == Dialect::Operations).then(|| events(session));
-    Rendered { events, ..values.render(offered, requested) }
+    let listing = &Listing::of(session, picture);
+    let layout = Layout { given, session, environment, listing, files, redaction };
+    Rendered { events: events_message, ..layout.render(offered, requested) }
 }

@@ -1,11 +1,9 @@
-//! An outbox in parts, for chat windows that take only so many characters at once. Pure.
+//! Splits an outbox into parts for chat windows that take only short messages. Pure.
 //!
-//! A part begins and ends with a line that tells the model what it is. Without these lines the parts,
-//! one after another, are the outbox to the byte. They are cut where lines end; only a line that is longer
-//! than a part is cut itself.
+//! The first and last line of a part tell the model what it is. Without these lines, the parts together are the outbox,
+//! byte for byte. A part ends at the end of a line, unless the line is longer than a part.
 //!
-//! Characters are counted as web pages count them, in UTF-16 units: whoever counts otherwise counts
-//! fewer.
+//! Characters are UTF-16 units, as web pages count them. Other ways of counting give fewer.
 
 use std::str::FromStr;
 
@@ -13,30 +11,30 @@ use thiserror::Error;
 
 use super::boundaries::{could_be_part, word};
 
-/// No part has less of an outbox, in characters: its own two lines are nearly as long.
+/// The fewest characters of an outbox in a part, whose own two lines are about as long.
 const LEAST: usize = 200;
 
-/// Which part is asked for, as `K` or `K/N`.
+/// A requested part: `K` or `K/N`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked {
-    /// Counted from 1.
+    /// Its number, from 1.
     pub part: usize,
-    /// Of how many; None if a limit says how many there are.
+    /// The number of parts; None if the limit decides.
     pub of: Option<usize>,
 }
 
 /// A part of an outbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// What is to be sent; if there is only one part, the outbox as it is.
+    /// The text to send. A single part is the outbox itself.
     pub text: String,
-    /// Which it is, counted from 1.
+    /// Its number, from 1.
     pub part: usize,
-    /// How many there are.
+    /// The number of parts.
     pub of: usize,
 }
 
-/// Why there is no such part.
+/// Why a part does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum NoPart {
@@ -70,11 +68,11 @@ impl FromStr for Asked {
     }
 }
 
-/// The part of an outbox that is asked for. Unless it is said of how many, as many are made as it takes
-/// for none to be longer than `limit` characters, its own lines included.
+/// Returns the requested part of an outbox. Without a number of parts, each has at most `limit` characters, including
+/// its own lines.
 ///
 /// # Errors
-/// There is none, or there cannot be so many.
+/// The part does not exist, or the outbox cannot be split like that.
 ///
 /// # Examples
 /// ```
@@ -87,7 +85,7 @@ impl FromStr for Asked {
 /// assert_eq!((whole.text, whole.of), (outbox, 1));
 /// ```
 pub fn part(outbox: &str, asked: Asked, limit: usize) -> Result<Part, NoPart> {
-    // Without the outbox's secret: what it holds cannot be written to hold the digest of all of it.
+    // Nobody can write a text that contains its own digest.
     let word = could_be_part(outbox)
         .then(|| format!(" [{}]", word(outbox, blake3::hash(outbox.as_bytes()).to_string())));
     let word = word.unwrap_or_default();
@@ -102,12 +100,12 @@ pub fn part(outbox: &str, asked: Asked, limit: usize) -> Result<Part, NoPart> {
     Ok(Part { text, part, of })
 }
 
-/// How many characters a text has.
+/// The number of characters of a text.
 pub fn length(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
 }
 
-/// A part with its lines. They contain a word that no line of the outbox contains, if they need one.
+/// A part with its two lines, which contain `word`.
 fn framed(piece: &str, part: usize, of: usize, word: &str) -> String {
     if of == 1 {
         return piece.to_owned();
@@ -128,15 +126,14 @@ fn framed(piece: &str, part: usize, of: usize, word: &str) -> String {
     )
 }
 
-/// Where parts end of which none is longer than a limit.
+/// The ends of parts that have at most `limit` characters.
 fn ends_within(text: &str, limit: usize, word: &str) -> Result<Vec<usize>, NoPart> {
     if length(text) <= limit {
         return Ok(vec![text.len()]);
     }
-    // How long the lines are depends on how many parts there are, and the other way round.
+    // The length of the two lines depends on the number of parts, and vice versa.
     let mut most = 9;
     loop {
-        // A piece without a newline has the longest lines.
         let lines = [most - 1, most].map(|part| framed("", part, most, word).len());
         let lines = lines[0].max(lines[1]);
         let least = lines + LEAST;
@@ -151,65 +148,60 @@ fn ends_within(text: &str, limit: usize, word: &str) -> Result<Vec<usize>, NoPar
     }
 }
 
-/// Where pieces end that hold as many lines as there is room for; of a longer line, as much of it.
+/// The ends of pieces that contain as many lines as fit, or as much of a longer line.
 fn filled(text: &str, room: usize) -> Vec<usize> {
-    let mut ends = Vec::new();
-    let (mut at, mut used) = (0, 0);
+    let (mut ends, mut at, mut used) = (Vec::new(), 0, 0);
     for line in text.split_inclusive('\n') {
-        let size = length(line);
-        if used > 0 && used + size > room {
+        if used > 0 && used + length(line) > room {
             ends.push(at);
             used = 0;
         }
-        if size <= room {
-            used += size;
-        } else {
-            for (n, c) in line.char_indices() {
-                if used + c.len_utf16() > room {
-                    ends.push(at + n);
-                    used = 0;
-                }
-                used += c.len_utf16();
+        for c in line.chars() {
+            if used + c.len_utf16() > room {
+                ends.push(at);
+                used = 0;
             }
+            used += c.len_utf16();
+            at += c.len_utf8();
         }
-        at += line.len();
     }
     ends.push(text.len());
     ends
 }
 
-/// Where so many pieces end that are about equally long: each at the end of the line that is nearest
-/// to where it would end by its length, unless the next or the last one would end nearer to that.
+/// The ends of `of` pieces of about the same length: each at the nearest end of a line, or exactly where it is due if
+/// no line ends within half a piece.
 fn even_ends(text: &str, of: usize) -> Result<Vec<usize>, NoPart> {
     let length = length(text);
     let most = (length / LEAST).max(1);
     if of > most {
         return Err(NoPart::TooMany { length, of, most });
     }
-    let mut ends = Vec::with_capacity(of);
-    let mut chars = text.char_indices();
-    // Where the next character begins: its offset, and how many characters are before it.
-    let (mut at, mut before) = (0, 0);
-    for n in 1..of {
-        // In halves of characters times `of`, so that nothing is rounded.
-        let (ideal, place) = (2 * length * n, |before: usize| 2 * of * before);
-        let (mut within, mut nearest) = (None, (length, None));
-        while place(before) <= ideal + length {
-            let off = place(before).abs_diff(ideal);
-            if off < nearest.0 && text[..at].ends_with('\n') {
-                nearest = (off, Some(at));
-            }
-            if place(before) >= ideal {
-                within = within.or(Some(at));
-            }
-            let Some((_, c)) = chars.next() else { break };
-            at += c.len_utf8();
-            before += c.len_utf16();
+    // For each line end: how many characters precede it, and its offset.
+    let line_ends: Vec<(usize, usize)> = text
+        .split_inclusive('\n')
+        .scan((0, 0), |(before, at), line| {
+            (*before, *at) = (*before + self::length(line), *at + line.len());
+            Some((*before, *at))
+        })
+        .collect();
+    let end = |n: usize| {
+        let ideal = length * n / of;
+        let next = line_ends.partition_point(|(before, _)| *before < ideal);
+        let nearby = line_ends[next.saturating_sub(1)..].iter().take(2);
+        match nearby.min_by_key(|(before, _)| before.abs_diff(ideal)) {
+            Some((before, at)) if before.abs_diff(ideal) * 2 * of < length => *at,
+            _ => offset(text, ideal),
         }
-        ends.extend(nearest.1.or(within));
-    }
-    ends.push(text.len());
-    Ok(ends)
+    };
+    Ok((1..of).map(end).chain([text.len()]).collect())
+}
+
+/// The offset of a character.
+fn offset(text: &str, characters: usize) -> usize {
+    let mut left = characters;
+    let fits = |c: &char| left.checked_sub(c.len_utf16()).map(|less| left = less).is_some();
+    text.chars().take_while(fits).map(char::len_utf8).sum()
 }
 
 #[cfg(test)]

@@ -1,162 +1,143 @@
-//! What an outbox shows of files and results, without the secrets in it. Pure: what is shown is a copy.
+//! Removes secrets from the files and results that an outbox shows. Pure.
 //!
-//! Everything is redacted before it is shortened. What a line is may only be told by the rest of its file,
-//! since no line of a private key looks like one: so a part of a file, and a line that a search or an edit
-//! shows, is taken from the whole file, redacted.
+//! Everything is redacted before it is shortened. Parts and single lines of a file are taken from the redacted whole
+//! file, because only that shows what they are: no line of a private key looks like one by itself.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::contents::whole_lines;
-use super::{Files, SearchLines};
+use super::{Files, Shown};
 use crate::config::Secrets;
 use crate::protocol::operations::Encoding;
 use crate::protocol::{
-    Capture, Detail, Excerpt, Failure, HIT_WIDTH, Hit, Outcome, Output, RelPath, Seen, tags,
+    Capture, Detail, Excerpt, Failure, FileVersion, HIT_WIDTH, Hit, Outcome, Output, RelPath, tags,
 };
 use crate::secrets::{Changed, Cut, Redacted, Redactor};
 use crate::session::Session;
 use crate::text::visible_line;
 use crate::workspace::Contents;
 
-/// As many files are read whole at most for lines that results show.
-const FILES: usize = 64;
-/// As many lines of a file are looked through for one that is elsewhere by now.
+/// The most redacted lines of a file that are searched for one that has moved.
 const LINES: usize = 5_000;
 
 const SAID: &str = "what you said";
 
-/// The files that the newest results of a session show lines of: [`Files`] is to have them whole.
-pub fn files_with_lines(session: &Session) -> Vec<RelPath> {
-    let mut found = BTreeSet::new();
-    for outcome in &session.last_results {
-        match &outcome.detail {
-            Detail::Found { hits, .. } => {
-                found.extend(hits.iter().filter_map(|hit| RelPath::parse(&hit.path).ok()));
-            }
-            _ => found.extend(excerpt_path(outcome).cloned()),
+/// The files of which the newest results show lines. [`Files::wholes`] should contain them.
+pub fn files_with_lines(session: &Session) -> BTreeSet<RelPath> {
+    let paths = session.last_results.iter().flat_map(|outcome| match &outcome.detail {
+        Detail::Found { hits, .. } => {
+            hits.iter().filter_map(|hit| RelPath::parse(&hit.path).ok()).collect()
         }
-    }
-    found.into_iter().take(FILES).collect()
+        _ => Vec::from_iter(excerpt_path(outcome).cloned()),
+    });
+    paths.collect()
 }
 
-/// Which file the lines beside a result are of, if there are any.
+/// The file of an outcome's excerpt, if there is one.
 fn excerpt_path(outcome: &Outcome) -> Option<&RelPath> {
     outcome.detail.excerpt()?;
-    let of = match &outcome.detail {
-        Detail::Failed(failure) => failure.of.as_ref(),
-        _ => None,
-    };
-    of.or_else(|| Some(outcome.detail.shown_of()?.0))
+    match &outcome.detail {
+        Detail::Failed(Failure { of: Some(path), .. }) => Some(path),
+        detail => Some(detail.shown_of()?.0),
+    }
 }
 
-/// What the person is to be told of their own words in an outbox, which are shown as they are: sentences
-/// on what looks like a secret.
+/// Sentences about secrets in the person's own words, which an outbox shows as they are.
 pub fn words_messages(text: &str, secrets: &Secrets) -> Vec<String> {
-    let mut screen = Redactor::new(secrets);
-    screen.words(SAID, text);
-    screen.told()
+    let mut redactor = Redactor::new(secrets);
+    redactor.words(SAID, text);
+    redactor.told()
 }
 
-/// A whole file of which parts or lines are shown.
-struct Whole<'a> {
+/// A file of which parts or lines are shown.
+struct WholeFile<'a> {
     contents: &'a Contents,
     text: Cow<'a, str>,
     /// Where its lines begin.
     starts: Vec<usize>,
-    /// Without its secrets; None if the person released it.
-    redacted: Option<Redacted<'a>>,
-    /// The lines that are not shown as they are, by number.
+    /// The text without secrets; None if the person released the file.
+    redacted: Option<Redacted<'static>>,
+    /// The lines that contain secrets, by number.
     changed: BTreeMap<usize, Changed>,
 }
 
-impl<'a> Whole<'a> {
-    fn new(contents: &'a Contents, screen: &Redactor) -> Self {
+impl<'a> WholeFile<'a> {
+    fn new(contents: &'a Contents, redactor: &Redactor) -> Self {
         let text = String::from_utf8_lossy(&contents.bytes);
-        let path = contents.path.as_str();
-        let redacted = match &text {
-            Cow::Borrowed(text) => screen.look(path, text),
-            Cow::Owned(text) => screen.look(path, text).map(Redacted::into_owned),
-        };
+        let redacted = redactor.look(contents.path.as_str(), &text).map(Redacted::into_owned);
         let changed = redacted.as_ref().map(|redacted| Redactor::changed(&text, redacted));
         let ends = memchr::memchr_iter(b'\n', text.as_bytes());
         let starts = std::iter::once(0).chain(ends.map(|end| end + 1)).collect();
         Self { contents, starts, redacted, changed: changed.unwrap_or_default(), text }
     }
 
-    /// The line with that number, from 1.
+    /// The line with this number, from 1.
     fn line(&self, number: usize) -> Option<&str> {
         let start = *self.starts.get(number.checked_sub(1)?)?;
         Some(self.text[start..].lines().next().unwrap_or_default())
     }
 }
 
-/// What is known for redacting one outbox.
+/// Redacts one outbox.
 pub(super) struct Redaction<'a> {
-    screen: Redactor,
-    wholes: BTreeMap<&'a str, Whole<'a>>,
+    redactor: Redactor,
+    wholes: BTreeMap<&'a str, WholeFile<'a>>,
+    /// Their lines that results show unchanged and in full.
+    seen: BTreeMap<&'a str, Vec<(usize, usize)>>,
+    /// Files whose excerpts in results were redacted.
+    pub(super) withheld_from: Vec<RelPath>,
+    /// How many more lines excerpts may show.
+    excerpt_room: usize,
 }
 
 impl<'a> Redaction<'a> {
     pub(super) fn new(files: &'a Files, secrets: &Secrets) -> Self {
         let text = |file: &'a Contents| String::from_utf8_lossy(&file.bytes);
         let known = files.secrets.iter().map(|file| (file.path.as_str(), text(file)));
-        let screen = Redactor::knowing(secrets, known);
-        let whole = |file: &'a Contents| (file.path.as_str(), Whole::new(file, &screen));
-        Self { wholes: files.wholes.iter().map(whole).collect(), screen }
+        let redactor = Redactor::knowing(secrets, known);
+        let whole = |file: &'a Contents| (file.path.as_str(), WholeFile::new(file, &redactor));
+        let wholes = files.wholes.iter().map(whole).collect();
+        let (seen, withheld_from) = (BTreeMap::new(), Vec::new());
+        Self { redactor, wholes, seen, withheld_from, excerpt_room: tags::EXCERPT_LINES }
     }
 
-    /// What the person is to be told of what was found: a sentence each.
+    /// Sentences for the person about the secrets that were found.
     pub(super) fn messages(&self) -> Vec<String> {
-        self.screen.told()
+        self.redactor.told()
     }
 
-    /// The texts of all requested and offered files, in their order; empty for what could not be read.
-    pub(super) fn texts(&mut self, files: &'a Files) -> [Vec<Cow<'a, str>>; 2] {
-        let requested = files.requested.iter().map(|file| match &file.contents {
-            Ok(contents) => self.text(contents),
-            Err(_) => Cow::default(),
-        });
-        let requested = requested.collect();
-        let offered = files.offered.iter().flat_map(|offered| &offered.files);
-        [requested, offered.map(|contents| self.text(contents)).collect()]
-    }
-
-    fn text(&mut self, contents: &'a Contents) -> Cow<'a, str> {
+    /// The text of a file, or of the requested lines.
+    pub(super) fn text(&mut self, contents: &'a Contents) -> Cow<'a, str> {
         let text = String::from_utf8_lossy(whole_lines(contents));
-        let (path, screen) = (contents.path.as_str(), &mut self.screen);
+        let (path, redactor) = (contents.path.as_str(), &mut self.redactor);
         let Some(lines) = contents.lines else {
-            return redacted(text, |text| screen.contents(path, text));
+            return redacted(text, |text| redactor.contents(path, text));
         };
-        let whole = self.wholes.get(path).filter(|_| !lines.within_line);
-        redacted(text, |text| match whole.map(|whole| &whole.redacted) {
-            Some(Some(whole)) => {
-                let shown = screen.part(path, whole, lines.first, lines.last);
-                if screen.withholds() { Cow::Owned(shown) } else { Cow::Borrowed(text) }
-            }
-            Some(None) => Cow::Borrowed(text),
-            None => {
-                let cut = Cut { beginning: false, end: lines.within_line };
-                screen.stray(Some(path), lines.first, text, cut)
-            }
-        })
+        let Some(whole) = self.wholes.get(path).filter(|_| !lines.within_line) else {
+            let cut = Cut { beginning: false, end: lines.within_line };
+            return redacted(text, |text| redactor.stray(Some(path), lines.first, text, cut));
+        };
+        let Some(whole) = &whole.redacted else { return text };
+        let shown = redactor.part(path, whole, lines.first, lines.last);
+        if redactor.withholds() { Cow::Owned(shown) } else { text }
     }
 
     /// A listing, with a name on each line.
     pub(super) fn listing(&mut self, text: String) -> String {
-        redacted(Cow::Owned(text), |text| self.screen.listing(text)).into_owned()
+        redacted(Cow::Owned(text), |text| self.redactor.listing(text)).into_owned()
     }
 
-    /// Notes what the person wrote that no outbox before has shown: it is shown as it is.
+    /// Notes secrets in what the person wrote since the last outbox. It is shown as it is.
     pub(super) fn note_words(&mut self, session: &Session) {
         if session.sequence == 1 {
-            self.screen.words("your task", &session.task);
+            self.redactor.words("your task", &session.task);
         }
         let said = session.said.iter().skip(session.said_before);
-        said.for_each(|text| self.screen.words(SAID, text));
+        said.for_each(|text| self.redactor.words(SAID, text));
     }
 
-    /// The session with results that can be shown.
+    /// The session, with redacted results.
     pub(super) fn session(&mut self, session: &Session) -> Session {
         let mut shown = session.clone();
         shown.last_results.iter_mut().for_each(|outcome| self.outcome(outcome));
@@ -173,26 +154,26 @@ impl<'a> Redaction<'a> {
                 names.extend(ignored.named.iter_mut().chain(&mut ignored.lost.named));
             }
         }
-        names.into_iter().for_each(|name| replace(name, |name| self.screen.name(name)));
+        names.into_iter().for_each(|name| replace(name, |name| self.redactor.name(name)));
         shown
     }
 
     fn outcome(&mut self, outcome: &mut Outcome) {
         let name = tags::name(outcome.kind);
         self.excerpt(outcome);
-        let Self { screen, .. } = self;
+        let Self { redactor, .. } = self;
         for warning in &mut outcome.warnings {
-            replace(&mut warning.text, |text| screen.output(name, text));
+            replace(&mut warning.text, |text| redactor.output(name, text));
         }
         match &mut outcome.detail {
             Detail::Ran(execution) => {
                 let command = &execution.command;
-                // Both sides of a cut are redacted with what lies beyond it, which nobody sees afterwards.
+                // What lies beyond a cut helps to recognise a secret, and is never shown.
                 let mut capture = |capture: &mut Capture| {
                     let (after_head, before_tail) = capture.take_margins();
                     let Capture { head, tail, .. } = capture;
-                    *head = screen.output_part(command, "", head, &after_head);
-                    *tail = screen.output_part(command, &before_tail, tail, "");
+                    *head = redactor.output_part(command, "", head, &after_head);
+                    *tail = redactor.output_part(command, &before_tail, tail, "");
                 };
                 match &mut execution.output {
                     Output::Together(both) => capture(both),
@@ -202,30 +183,28 @@ impl<'a> Redaction<'a> {
                     }
                 }
             }
-            Detail::Read { path, content, encoding: Encoding::Utf8, .. } => {
-                replace(content, |text| screen.contents(path.as_str(), text));
-            }
             Detail::Read { path, content, encoding, .. } => {
                 let Ok(bytes) = encoding.decode(content) else { return };
                 let text = String::from_utf8_lossy(&bytes);
-                let Cow::Owned(shown) = screen.contents(path.as_str(), &text) else { return };
+                let Cow::Owned(shown) = redactor.contents(path.as_str(), &text) else { return };
                 let is_text = matches!(text, Cow::Borrowed(_)) && !bytes.contains(&0);
-                match encoding.encode(shown.as_bytes()).filter(|_| is_text) {
-                    Some(encoded) => *content = encoded,
-                    // Nobody could read what it would be without them.
+                let shown = encoding.encode(shown.as_bytes());
+                match shown.filter(|_| is_text || *encoding == Encoding::Utf8) {
+                    Some(shown) => *content = shown,
                     None => {
-                        outcome.detail = Failure::execution(format!(
+                        let reason = format!(
                             "'{path}' is not shown: it holds secrets and is no UTF-8 text, so they cannot be left out of it"
-                        )).into();
+                        );
+                        outcome.detail = Failure::execution(reason).into();
                     }
                 }
             }
             Detail::Found { hits, .. } => hits.iter_mut().for_each(|hit| self.hit(hit)),
-            Detail::Listed { shown, .. } => replace(shown, |text| screen.listing(text)),
+            Detail::Listed { shown, .. } => replace(shown, |text| redactor.listing(text)),
             Detail::Failed(failure) => {
-                // It may quote lines of the file.
+                // The reason may quote lines of the file.
                 let of = failure.of.as_ref().map(RelPath::as_str);
-                replace(&mut failure.reason, |text| screen.output_of(name, of, text));
+                replace(&mut failure.reason, |text| redactor.output_of(name, of, text));
             }
             _ => {}
         }
@@ -233,25 +212,34 @@ impl<'a> Redaction<'a> {
 
     fn hit(&mut self, hit: &mut Hit) {
         let whole = |line: &str| visible_line(line).into_owned();
-        let (path, text) = (Some(hit.path.as_str()), hit.text.as_str());
-        // Of a line that goes on far beyond what is shown not all may be here.
+        let (path, text) = (hit.path.as_str(), hit.text.as_str());
+        // Of a very long line, only what surrounds the shown part is here.
         let end = text.chars().nth(hit.start + 2 * HIT_WIDTH).is_some();
         let cut = Cut { beginning: hit.start > HIT_WIDTH, end };
-        if let Cow::Owned(shown) = self.line(path, hit.line, text, cut, whole) {
-            // The same part is shown, unless that was redacted or what follows it: then from there on.
-            let rest: String = text.chars().skip(hit.start).collect();
-            let same = text.chars().zip(shown.chars()).take_while(|(a, b)| a == b).count();
-            hit.start = match shown.strip_suffix(&rest) {
-                Some(before) => before.chars().count(),
-                None => hit.start.min(same),
-            };
-            hit.text = shown;
+        match self.line(Some(path), hit.line, text, cut, whole) {
+            Cow::Owned(shown) => {
+                // Show the same part, or what follows the first redacted place if that was changed.
+                let rest: String = text.chars().skip(hit.start).collect();
+                let same = text.chars().zip(shown.chars()).take_while(|(a, b)| a == b).count();
+                hit.start = match shown.strip_suffix(&rest) {
+                    Some(before) => before.chars().count(),
+                    None => hit.start.min(same),
+                };
+                hit.text = shown;
+            }
+            Cow::Borrowed(_) if hit.start == 0 && text.chars().count() <= HIT_WIDTH => {
+                self.note_seen(path, hit.line, text);
+            }
+            Cow::Borrowed(_) => {}
         }
-        replace(&mut hit.path, |path| self.screen.name(path));
+        replace(&mut hit.path, |path| self.redactor.name(path));
     }
 
     fn excerpt(&mut self, outcome: &mut Outcome) {
         let path = excerpt_path(outcome).map(|path| path.as_str().to_owned());
+        let has_room = |excerpt| tags::has_room(excerpt, &mut self.excerpt_room);
+        let has_room = outcome.detail.excerpt().is_some_and(has_room);
+        let known = outcome.detail.shown_of().map(|(path, _)| path.clone());
         let excerpt = match &mut outcome.detail {
             Detail::Failed(failure) => &mut failure.excerpt,
             Detail::Edited { revision: Some(revision), .. }
@@ -260,18 +248,29 @@ impl<'a> Redaction<'a> {
         };
         let first = |line: &str| line.chars().take(Excerpt::LENGTH).collect::<String>();
         for (number, text) in &mut excerpt.lines {
-            // Behind the cut is what is said of the rest.
+            // A note about the rest follows the cut.
             let line = first(text);
             let rest = &text[line.len()..];
             let cut = Cut { beginning: false, end: !rest.is_empty() };
             if let Cow::Owned(shown) = self.line(path.as_deref(), *number, &line, cut, first) {
                 *text = shown + rest;
+                self.withheld_from.extend(known.clone());
+            } else if let Some(path) = known.as_ref().filter(|_| has_room) {
+                self.note_seen(path.as_str(), *number, text);
             }
         }
     }
 
-    /// A line of a file, which its result shows `shortened`. It is taken from the whole file if the line is
-    /// still there, or elsewhere in it by now.
+    /// Notes that results show this line, if it is the current line of the file.
+    fn note_seen(&mut self, path: &str, number: usize, text: &str) {
+        let Some((path, whole)) = self.wholes.get_key_value(path) else { return };
+        if matches!(whole.text, Cow::Borrowed(_)) && whole.line(number) == Some(text) {
+            self.seen.entry(path).or_default().push((number, number));
+        }
+    }
+
+    /// Redacts a line of a file that a result shows `shortened`. It is taken from the whole file if the line still
+    /// exists there, perhaps elsewhere.
     fn line<'t>(
         &mut self,
         path: Option<&str>,
@@ -280,9 +279,9 @@ impl<'a> Redaction<'a> {
         cut: Cut,
         shortened: impl Fn(&str) -> String,
     ) -> Cow<'t, str> {
-        let Self { screen, wholes } = self;
+        let Self { redactor, wholes, .. } = self;
         let Some((path, whole)) = path.and_then(|path| Some((path, wholes.get(path)?))) else {
-            return screen.stray(path, number, text, cut);
+            return redactor.stray(path, number, text, cut);
         };
         let here = whole.changed.get(&number);
         let is_there = || whole.line(number).is_some_and(|line| shortened(line).contains(text));
@@ -291,53 +290,27 @@ impl<'a> Redaction<'a> {
         }
         let mut lines = here.into_iter().chain(whole.changed.values().take(LINES));
         match lines.find(|line| shortened(&line.text) == text) {
-            None => screen.stray(Some(path), number, text, cut),
+            None => redactor.stray(Some(path), number, text, cut),
             Some(line) => match shortened(&line.shown) {
-                shown if shown != text && screen.takes(path, number, line) => Cow::Owned(shown),
+                shown if shown != text && redactor.takes(path, number, line) => Cow::Owned(shown),
                 _ => Cow::Borrowed(text),
             },
         }
     }
 
-    /// Lines of files that the results of a session show as they are, given the session as it is shown.
-    /// Only a whole line counts that the file still has there: so none that is cut or holds a secret.
-    pub(super) fn lines_shown(&self, session: &Session) -> Vec<SearchLines> {
-        let mut seen: BTreeMap<&str, Vec<(usize, usize)>> = BTreeMap::new();
-        let mut look = |path: &str, number: usize, text: &str| {
-            let Some((path, whole)) = self.wholes.get_key_value(path) else { return };
-            if matches!(whole.text, Cow::Borrowed(_)) && whole.line(number) == Some(text) {
-                seen.entry(path).or_default().push((number, number));
-            }
+    /// The lines of files that results show unchanged.
+    pub(super) fn lines_seen(&self) -> Vec<Shown> {
+        let lines = |(path, lines): (&&str, &Vec<_>)| {
+            let Contents { path, bytes, .. } = self.wholes[path].contents;
+            let (path, lines, seen) =
+                (path.clone(), lines.clone(), Some(FileVersion::whole(bytes)));
+            Shown { path, whole: false, lines, seen }
         };
-        let mut room = tags::EXCERPT_LINES;
-        for outcome in &session.last_results {
-            if let Detail::Found { hits, .. } = &outcome.detail {
-                let is_whole = |hit: &Hit| hit.start == 0 && hit.text.chars().count() <= HIT_WIDTH;
-                let whole = hits.iter().filter(|hit| is_whole(hit));
-                whole.for_each(|hit| look(&hit.path, hit.line, &hit.text));
-            }
-            let excerpt = outcome.detail.excerpt();
-            let excerpt = excerpt.filter(|excerpt| tags::has_room(excerpt, &mut room));
-            if let (Some(excerpt), Some((path, _))) = (excerpt, outcome.detail.shown_of()) {
-                excerpt.lines.iter().for_each(|(number, text)| look(path.as_str(), *number, text));
-            }
-        }
-        let lines = |(path, lines)| {
-            let whole = self.wholes[path].contents;
-            SearchLines { path: whole.path.clone(), seen: Seen::whole(&whole.bytes), lines }
-        };
-        seen.into_iter().map(lines).collect()
+        self.seen.iter().map(lines).collect()
     }
 }
 
-/// The files of which lines beside results are not `shown` as they were `given`.
-pub(super) fn withheld_from(given: &Session, shown: &Session) -> Vec<RelPath> {
-    let pairs = given.last_results.iter().zip(&shown.last_results);
-    let other = pairs.filter(|(given, shown)| given.detail.excerpt() != shown.detail.excerpt());
-    other.filter_map(|(given, _)| Some(given.detail.shown_of()?.0.clone())).collect()
-}
-
-/// A text as `redact` shows it.
+/// Applies `redact` to a text.
 fn redacted(text: Cow<'_, str>, redact: impl FnOnce(&str) -> Cow<'_, str>) -> Cow<'_, str> {
     match redact(&text) {
         Cow::Owned(shown) => Cow::Owned(shown),

@@ -1,25 +1,24 @@
-//! The sections that do not depend on what was found: HEADER, `## Environment` and PROMPT. Of these only
-//! the task in HEADER is ever shortened.
+//! The sections HEADER, `## Environment` and PROMPT. Only the task in HEADER can be shortened.
 
-use super::boundaries::{could_be_events, could_be_marker};
-use super::budget::chars_within;
+use super::boundaries::could_be_marker;
+use super::budget::beginning;
 use super::{Environment, Requested, results};
 use crate::protocol::{Detail, Dialect, Outcome};
 use crate::session::Session;
 use crate::text::{count, indented, visible, visible_line};
 
-/// What PROMPT asks for from the second outbox on.
+/// What PROMPT asks for after the first outbox.
 const CONTINUE: &str = "Continue working on the task based on the results above. If the task is complete, send [DONE] with a summary.";
 /// The same in a session of operations.
 const CONTINUE_EVENTS: &str = "Continue working on the task based on the events above. If the task is complete, send a message operation with the id \"done\" and a summary.";
-/// No more runs of blocks are named by their numbers.
+/// The most runs of block numbers that are named.
 const NAMED: usize = 10;
 
-/// HEADER. Of a task that takes more than `room` tokens, its beginning; the line before it says so.
-pub(super) fn header(session: &Session, room: Option<usize>) -> String {
+/// HEADER, with at most `limit` characters of the task.
+pub(super) fn header(session: &Session, limit: usize) -> String {
     let Session { id, sequence, task, .. } = session;
     let task = visible(task);
-    let shown = room.map_or(&*task, |room| chars_within(&task, room));
+    let shown = beginning(&task, limit);
     let task = if shown.len() < task.len() {
         let all = task.chars().count();
         let rest = match sequence {
@@ -70,16 +69,13 @@ pub(super) fn environment(session: &Session, environment: &Environment) -> Strin
     format!("## Environment\n{}", lines.collect::<String>())
 }
 
-/// PROMPT, without its marker: what is asked of the model.
+/// PROMPT, without its marker.
 pub(super) fn prompt(session: &Session, requested: &[Requested]) -> String {
     let mut out = String::new();
     let is_first = session.sequence == 1;
     if is_first {
         let task = visible(&session.task);
-        let could_pose = |line: &str| {
-            could_be_marker(line) || session.dialect == Dialect::Operations && could_be_events(line)
-        };
-        if task.lines().any(could_pose) {
+        if task.lines().any(could_be_marker) {
             out.push_str(&indented(&task));
         } else {
             out.push_str(&task);
@@ -91,11 +87,11 @@ pub(super) fn prompt(session: &Session, requested: &[Requested]) -> String {
     out.push_str(&words("The user has said, and you may have read it already:", before));
     out.push_str(&words("The user says:", said));
     if !is_first && session.dialect == Dialect::Operations {
-        // Among the events nothing else can be told.
-        out.push_str(&results::changes(session));
+        // There is no event for this.
+        out.push_str(&results::describe_changes(session));
     }
     if !is_first {
-        out.push_str(&cut_off(session, requested));
+        out.push_str(&describe_cut_off(session, requested));
         out.push_str(match session.dialect {
             Dialect::Tags => CONTINUE,
             Dialect::Operations => CONTINUE_EVENTS,
@@ -105,8 +101,8 @@ pub(super) fn prompt(session: &Session, requested: &[Requested]) -> String {
     out + &end(session, session.added)
 }
 
-/// If the newest reply was cut off: what of it was carried out, and from where it is to be sent again.
-fn cut_off(session: &Session, requested: &[Requested]) -> String {
+/// If the newest reply was cut off: what was carried out, and what to send again.
+fn describe_cut_off(session: &Session, requested: &[Requested]) -> String {
     let results = &session.last_results;
     let Some(block) = results.iter().position(Outcome::is_cut_off) else { return String::new() };
     let mut reads = requested.iter();
@@ -118,8 +114,8 @@ fn cut_off(session: &Session, requested: &[Requested]) -> String {
     for (outcome, number) in results[..block].iter().zip(1..) {
         if success(outcome) { &mut ok } else { &mut failed }.push(number);
     }
-    let applied = if ok.is_empty() { "none".to_owned() } else { runs(&ok) };
-    let (failed, before) = match runs(&failed) {
+    let applied = if ok.is_empty() { "none".to_owned() } else { format_runs(&ok) };
+    let (failed, before) = match format_runs(&failed) {
         failed if failed.is_empty() => (failed, ", and nothing before it"),
         failed => (
             format!("; failed: {failed}"),
@@ -133,21 +129,21 @@ fn cut_off(session: &Session, requested: &[Requested]) -> String {
     )
 }
 
-/// Ascending numbers, as `1–3, 5`.
-fn runs(numbers: &[usize]) -> String {
+/// Formats ascending numbers as `1–3, 5`.
+fn format_runs(numbers: &[usize]) -> String {
     let runs: Vec<&[usize]> = numbers.chunk_by(|a, b| a + 1 == *b).collect();
     let named = |run: &&[usize]| match run {
         [first, .., last] => format!("{first}–{last}"),
         _ => run[0].to_string(),
     };
-    let mut told: Vec<String> = runs.iter().take(NAMED).map(named).collect();
+    let mut shown: Vec<String> = runs.iter().take(NAMED).map(named).collect();
     if runs.len() > NAMED {
-        told.push("…".to_owned());
+        shown.push("…".to_owned());
     }
-    told.join(", ")
+    shown.join(", ")
 }
 
-/// The end of PROMPT with the first `added` of the words that the person added after it was written.
+/// The end of PROMPT, with the first `added` of the words that the person added after the outbox was written.
 fn end(session: &Session, added: usize) -> String {
     let all = session.words_added();
     let words = words("The user adds:", &all[..added.min(all.len())]);
@@ -159,15 +155,15 @@ fn end(session: &Session, added: usize) -> String {
     format!("\n{words}{place}: [REPLY session=\"{id}\" sequence=\"{sequence}\" key=\"{key}\"]\n")
 }
 
-/// The newest outbox of a session, with all words that were added to it, made of the text that it had
-/// when there were fewer: all before them stays to the byte. None if this is no such text.
+/// Updates the text of the newest outbox to contain all words that were added to it. Everything before them stays the
+/// same. None if `text` is not that outbox.
 pub fn with_words(text: &str, session: &Session) -> Option<String> {
     let rest =
         (0..=session.added).rev().find_map(|added| text.strip_suffix(&*end(session, added)))?;
     Some(format!("{rest}{}", end(session, session.added)))
 }
 
-/// What the person says, below a line that introduces it; nothing if that is nothing.
+/// What the person says, after an introduction; empty if they say nothing.
 fn words(introduction: &str, words: &[String]) -> String {
     if words.is_empty() {
         return String::new();
@@ -182,10 +178,10 @@ mod tests {
 
     #[test]
     fn numbers_in_a_row_are_told_as_one() {
-        assert_eq!(runs(&[]), "");
-        assert_eq!(runs(&[4]), "4");
-        assert_eq!(runs(&[1, 2, 3, 5, 7, 8]), "1–3, 5, 7–8");
+        assert_eq!(format_runs(&[]), "");
+        assert_eq!(format_runs(&[4]), "4");
+        assert_eq!(format_runs(&[1, 2, 3, 5, 7, 8]), "1–3, 5, 7–8");
         let many: Vec<usize> = (0..40).map(|n| 2 * n + 1).collect();
-        assert_eq!(runs(&many), "1, 3, 5, 7, 9, 11, 13, 15, 17, 19, …");
+        assert_eq!(format_runs(&many), "1, 3, 5, 7, 9, 11, 13, 15, 17, 19, …");
     }
 }

@@ -9,7 +9,8 @@ use crate::workspace::walk::{Count, LeftOut, Walk};
 const ROOM: usize = 32 << 10;
 
 fn listed(walk: &Walk, touched: &[&str], room: usize) -> String {
-    render(&Picture::of(walk, touched), Dialect::Tags, touched, room)
+    let picture = Picture::of(walk, touched);
+    Listing::near(&picture, Dialect::Tags, touched).render(room, str::len)
 }
 
 fn walk_of(paths: &[String]) -> Walk {
@@ -205,13 +206,19 @@ fn numbers_are_grouped_and_sizes_rounded_down() {
 #[test]
 fn what_was_not_counted_is_not_given_as_a_number() {
     let count = |files, bytes, is_whole| Count { files, bytes, is_whole };
-    assert_eq!(products(count(1234, 56_000_000, true)), "build products: 1,234 files, 56 MB");
-    assert_eq!(products(Count::UNKNOWN), "build products, not counted");
-    assert_eq!(products(count(1, 2, false)), "build products: more than 1 file, 2 bytes");
-    assert_eq!(ignored(Count::NONE), None);
-    assert_eq!(ignored(count(1, 1, true)).unwrap(), "1 ignored file (1 byte) is");
-    assert_eq!(ignored(count(2, 1234, true)).unwrap(), "2 ignored files (1,234 bytes) are");
-    assert_eq!(ignored(Count::UNKNOWN).unwrap(), "ignored folders, not counted, are");
-    let both = folded(count(1, 2, true), Some(count(3, 4, true)), true);
+    assert_eq!(
+        describe_products(count(1234, 56_000_000, true)),
+        "build products: 1,234 files, 56 MB"
+    );
+    assert_eq!(describe_products(Count::UNKNOWN), "build products, not counted");
+    assert_eq!(describe_products(count(1, 2, false)), "build products: more than 1 file, 2 bytes");
+    assert_eq!(describe_ignored(Count::NONE), None);
+    assert_eq!(describe_ignored(count(1, 1, true)).unwrap(), "1 ignored file (1 byte) is");
+    assert_eq!(
+        describe_ignored(count(2, 1234, true)).unwrap(),
+        "2 ignored files (1,234 bytes) are"
+    );
+    assert_eq!(describe_ignored(Count::UNKNOWN).unwrap(), "ignored folders, not counted, are");
+    let both = describe_folder(count(1, 2, true), Some(count(3, 4, true)), true);
     assert_eq!(both, "1 more file, 2 bytes; build products: 3 files, 4 bytes");
 }
