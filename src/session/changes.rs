@@ -16,32 +16,24 @@ const SHORT: usize = 6;
 #[serde(rename_all = "camelCase", default)]
 pub struct Changed {
     /// The checkpoint records: one for each part of a turn that stopped to ask.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub records: Vec<BlobId>,
     /// How many files and links were changed.
     pub files: usize,
     /// The first of them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub named: Vec<FileChange>,
     /// How many of them commands changed.
     pub by_commands: usize,
     /// Changes of folders without a changed file.
-    #[serde(skip_serializing_if = "Several::is_empty")]
     pub folders: Several,
     /// What cannot be undone, and why.
-    #[serde(skip_serializing_if = "Several::is_empty")]
     pub unrestorable: Several,
     /// Changes of ignored files, as far as they are known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ignored: Option<Ignored>,
     /// The ignore rules for the rest of a turn that stopped to ask.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rules: Option<BlobId>,
     /// Why the changes are unknown and cannot be undone.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub not_kept: Option<String>,
-    /// Present if the turn is an undo or a redo.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// What it took back, if it is an undo or a redo.
     pub back: Option<Box<Back>>,
 }
 
@@ -63,10 +55,6 @@ impl Several {
         }
     }
 
-    fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
     /// Adds others; what both name counts once.
     fn merge(&mut self, others: Self) {
         let known = self.named.len();
@@ -84,7 +72,7 @@ impl Several {
 
 /// Changes of ignored files while commands ran; their contents are not stored.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default)]
 pub struct Ignored {
     /// How many files and whole folders.
     pub places: usize,
@@ -93,16 +81,9 @@ pub struct Ignored {
     /// Whether all of them are build products such as `target/`, which nobody wants to undo.
     pub only_products: bool,
     /// What existed before and was, or may have been, deleted or overwritten, without build products.
-    #[serde(default, skip_serializing_if = "Several::is_empty")]
     pub lost: Several,
     /// How many build products were deleted. Each build makes new ones, so those are not counted.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub products_lost: usize,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-fn is_zero(n: &usize) -> bool {
-    *n == 0
 }
 
 impl Ignored {
@@ -127,12 +108,15 @@ impl Ignored {
 
     /// `deleted .env, x.log and 3 more (ignored), 2 ignored build products`: what is, or may be, lost.
     pub fn describe_lost(&self) -> Option<String> {
-        let lost = (self.lost.count > 0)
-            .then(|| format!("{} (ignored)", shortened(&self.lost.named, self.lost.count)));
-        let products =
-            (self.products_lost > 0).then(|| count(self.products_lost, "ignored build product"));
-        let parts: Vec<String> = lost.into_iter().chain(products).collect();
-        (!parts.is_empty()).then(|| parts.join(", "))
+        let Self { lost, products_lost, .. } = self;
+        let files = || format!("{} (ignored)", shortened(&lost.named, lost.count));
+        let products = || count(*products_lost, "ignored build product");
+        match (lost.count, *products_lost) {
+            (0, 0) => None,
+            (0, _) => Some(products()),
+            (_, 0) => Some(files()),
+            _ => Some(format!("{}, {}", files(), products())),
+        }
     }
 
     /// Whether an undo should mention it; a build alone is not worth mentioning.
@@ -149,11 +133,10 @@ impl Ignored {
 /// The first of `all` names: `a, b and 3 more`.
 fn shortened(named: &[String], all: usize) -> String {
     let first = &named[..named.len().min(SHORT)];
-    let more = match all.saturating_sub(first.len()) {
-        0 => String::new(),
-        n => format!(" and {n} more"),
-    };
-    format!("{}{more}", first.join(", "))
+    match all.saturating_sub(first.len()) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
 }
 
 /// How one file was changed.
@@ -164,11 +147,10 @@ pub struct FileChange {
     pub path: String,
     /// The kind of change.
     pub how: ChangeKind,
-    /// How many lines were added and removed, where that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// How many lines were added and removed, if that is known.
     pub lines: Option<(usize, usize)>,
     /// Whether a command changed it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     pub by_command: bool,
 }
 
@@ -191,12 +173,13 @@ pub enum ChangeKind {
 impl FileChange {
     /// `new src/a.py`, `src/a.py`, `deleted src/a.py`.
     pub fn describe(&self) -> String {
+        let path = &self.path;
         match self.how {
-            ChangeKind::New => format!("new {}", self.path),
-            ChangeKind::Deleted => format!("deleted {}", self.path),
-            ChangeKind::Changed => self.path.clone(),
-            ChangeKind::Mode => format!("{} (permissions)", self.path),
-            ChangeKind::Unreadable => format!("{} (cannot be read since)", self.path),
+            ChangeKind::New => format!("new {path}"),
+            ChangeKind::Deleted => format!("deleted {path}"),
+            ChangeKind::Changed => path.clone(),
+            ChangeKind::Mode => format!("{path} (permissions)"),
+            ChangeKind::Unreadable => format!("{path} (cannot be read since)"),
         }
     }
 
@@ -216,21 +199,17 @@ impl FileChange {
 
 /// What an undo or a redo did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(default)]
 pub struct Back {
     /// The turns that were undone or redone, by the outboxes that they answered.
     pub turns: Vec<u32>,
     /// The undo that a redo took back.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub redid: Option<u32>,
     /// The places that could not be restored, and why.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<(String, String)>,
     /// Changes of ignored files in these turns, which stay.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ignored: Option<Ignored>,
     /// Restored files that contain a change which somebody else made in between.
-    #[serde(skip_serializing_if = "Several::is_empty")]
     pub others: Several,
 }
 

@@ -6,9 +6,7 @@
 
 use super::{Changed, Pending, Session};
 use crate::clock::Timestamp;
-use crate::protocol::tags::is_button;
-use crate::protocol::{Address, Detail, Digest, Ending, Failure, FailureKind, Kind, Outcome};
-use crate::text::visible_line;
+use crate::protocol::{Address, Detail, Outcome};
 
 impl Session {
     /// Advances to the next outbox with the outcomes of a reply, or completes the session.
@@ -115,7 +113,7 @@ impl Session {
     pub fn keep_unread_words(&mut self, answers: Option<&Address>) {
         let from = self.words_written().len();
         let newest = answers.filter(|it| it.session == self.id && it.sequence == self.sequence);
-        let read = newest.and_then(|it| self.read_up_to(it.key.as_deref()?));
+        let read = newest.and_then(|it| self.words_read(it.key.as_deref()?));
         let unread = self.said.split_off(from + read.unwrap_or_default());
         match read {
             Some(_) => drop(self.to_say.splice(0..0, unread)),
@@ -141,111 +139,9 @@ impl Session {
 
     /// How many of the added words the newest outbox contained when it had this key; None if it never
     /// had it.
-    fn read_up_to(&self, key: &str) -> Option<usize> {
+    pub fn words_read(&self, key: &str) -> Option<usize> {
         (0..=self.added).rev().find(|added| key.eq_ignore_ascii_case(&self.key_with(*added)))
     }
-
-    /// Why a reply that answers `answers` does not answer the newest outbox; None if it does.
-    pub fn mismatch(&self, answers: &Address) -> Option<String> {
-        let (id, newest) = (&self.id, self.sequence);
-        let Address { session, sequence, key } = answers;
-        if session != id {
-            Some(format!("it says that it answers session {}", visible_line(session)))
-        } else if *sequence < newest {
-            Some(format!(
-                "it answers message {sequence} of session {id}, and the newest is {newest}, so it may be based on outdated files"
-            ))
-        } else if *sequence > newest {
-            Some(format!(
-                "it says that it answers message {sequence} of session {id}, and the newest is {newest}"
-            ))
-        } else if key.as_ref().is_some_and(|key| self.read_up_to(key).is_none()) {
-            Some(format!("its key is not that of message {newest} of session {id}"))
-        } else {
-            None
-        }
-    }
-
-    /// Whether a reply that answers `answers` has the key of the newest outbox, and the session awaits it:
-    /// only somebody who has read that outbox can have written it.
-    pub fn is_authentic(&self, answers: &Address) -> bool {
-        self.awaits_reply() && answers.key.is_some() && self.mismatch(answers).is_none()
-    }
-
-    /// Identifies the text of a reply.
-    pub(super) fn identity(reply: &str) -> Digest {
-        Digest::of(normalize(reply).as_bytes())
-    }
-
-    /// Whether this text is the previous reply again, most likely pasted twice; `written` is when its
-    /// file was last written, in nanoseconds since 1970.
-    ///
-    /// Where something of the previous reply failed and nothing was done, the model was asked to send the
-    /// same again: then only a file that was written before anybody could read that is a duplicate.
-    pub fn is_duplicate(&self, reply: &str, written: Option<i128>) -> bool {
-        // Sessions of early versions identify a text by all of its bytes.
-        let is_same = self.last_reply.as_ref().is_some_and(|last| {
-            *last == Self::identity(reply) || *last == Digest::of(reply.as_bytes())
-        });
-        let results = &self.last_results;
-        let asks_again = results.iter().any(Outcome::failed) && !results.iter().any(may_have_acted);
-        // The time of the results is known to the second.
-        let reported = i128::from(self.updated_at.seconds() + 1) * 1_000_000_000;
-        is_same && (!asks_again || written.is_some_and(|written| written < reported))
-    }
-}
-
-/// Whether executing the operation once more may have an effect once more.
-fn may_have_acted(outcome: &Outcome) -> bool {
-    match &outcome.detail {
-        Detail::Shown { .. }
-        | Detail::Ineffective { .. }
-        | Detail::Listed { .. }
-        | Detail::Found { .. }
-        | Detail::ReadLater { .. }
-        | Detail::Read { .. } => false,
-        Detail::Ran(execution) => !matches!(execution.ending, Ending::NotStarted(_)),
-        // A disk or a guest may fail when a part is done.
-        Detail::Failed(Failure { kind, mistake, .. }) => {
-            let may_be = matches!(kind, FailureKind::Execution | FailureKind::System);
-            let changes = matches!(
-                outcome.kind,
-                Kind::Create | Kind::Edit | Kind::Delete | Kind::Move | Kind::Run
-            );
-            may_be && mistake.is_none() && changes
-        }
-        Detail::Created { .. }
-        | Detail::Edited { .. }
-        | Detail::Replaced { .. }
-        | Detail::Deleted { .. }
-        | Detail::Moved { .. }
-        | Detail::Completed { .. }
-        | Detail::Unknown { .. } => true,
-    }
-}
-
-/// A reply without what copying it from a chat changes: line endings, white space at the ends of lines,
-/// and blank lines, fences and buttons of the page around it.
-fn normalize(reply: &str) -> String {
-    let lines: Vec<&str> =
-        reply.trim_start_matches('\u{feff}').lines().map(str::trim_end).collect();
-    let is_inside = |line: &&str| !is_furniture(line);
-    let first = lines.iter().position(is_inside).unwrap_or(lines.len());
-    let end = lines.iter().rposition(is_inside).map_or(first, |last| last + 1);
-    // A selection may begin within the indentation of the first line.
-    lines[first..end].join("\n").trim_start().to_owned()
-}
-
-/// Whether a line around a reply does not belong to it: blank, a fence, or a button of the page.
-fn is_furniture(line: &str) -> bool {
-    let line = line.trim();
-    // A reply ends with a tag or with words, but a fence is followed by one word at most.
-    let is_fence = ["```", "~~~"].iter().any(|fence| {
-        line.strip_prefix(fence)
-            .is_some_and(|rest| !rest.contains(char::is_whitespace) && !rest.contains('['))
-    });
-    let word = line.to_lowercase();
-    line.is_empty() || is_fence || is_button(&word) || word == "code"
 }
 
 #[cfg(test)]

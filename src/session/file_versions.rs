@@ -1,19 +1,18 @@
 //! The versions of files that the model last saw, learnt from outcomes and outboxes, so that edits by line
 //! numbers apply to the lines that it meant. The number of files is limited.
 //!
-//! A file that was seen, in whole or in part, counts as seen in that version. If it changes and a part of
-//! the new version is shown, only the lines of that part count as seen in the new version.
+//! A file that was seen, in whole or in part, counts as seen in that version. Once it has changed, only those
+//! lines of the new version that are shown count as seen.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::{Asks, Detail, Excerpt, Operation, Outcome, RelPath, Seen, Step};
+use crate::protocol::{Asks, Detail, Excerpt, FileVersion, Operation, Outcome, RelPath, Step};
 
 /// How many files are remembered. The one that was seen longest ago is forgotten first.
 const MAX_FILES: usize = 256;
-/// How many ranges of a file are remembered: as many as one search shows lines. The oldest is forgotten
-/// first.
+/// How many ranges of a file are remembered, as many as a search shows lines. The oldest is forgotten first.
 const MAX_RANGES: usize = 200;
 
 /// The first and the last line of a range, counted from 1.
@@ -27,51 +26,12 @@ pub struct FileVersions(BTreeMap<RelPath, LastSeen>);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct LastSeen {
     #[serde(flatten)]
-    version: Seen,
-    /// A newer version of which only some lines were seen.
+    version: FileVersion,
+    /// The lines that count as seen; None for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    newer: Option<Newer>,
+    lines: Option<LineRanges>,
     /// A logical time, to find the file that was seen longest ago.
     at: u64,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Newer {
-    #[serde(flatten)]
-    version: Seen,
-    lines: LineRanges,
-}
-
-impl LastSeen {
-    fn record_lines(&mut self, now: Seen, shown: &[Range]) {
-        if self.version == now || now.may_be(&self.version) {
-            // Another version of these lines is out of date.
-            if let Some(newer) = &mut self.newer {
-                shown.iter().for_each(|range| newer.lines.remove(*range));
-            }
-        } else if let Some(newer) = self.newer.as_mut().filter(|newer| newer.version == now) {
-            shown.iter().for_each(|range| newer.lines.insert(*range));
-        } else {
-            self.newer = Some(Newer { version: now, lines: shown.iter().copied().collect() });
-        }
-        self.newer.take_if(|newer| newer.lines.0.is_empty());
-    }
-
-    /// An edit made `after` of the newer version; `lines` are those that it replaced, and by how many, if
-    /// it was an edit by line numbers.
-    fn edit_newer(&mut self, after: &Seen, lines: Option<(Range, usize)>, excerpt: &Excerpt) {
-        let Some(newer) = &mut self.newer else { return };
-        newer.version = after.clone();
-        match (lines, excerpt.lines.first()) {
-            (Some((replaced, inserted)), _) => newer.lines.replace(replaced, inserted),
-            // Above the first changed place the lines are as before, if all places are shown.
-            (None, Some((first, _))) if excerpt.more == 0 => {
-                newer.lines.remove((*first, usize::MAX));
-            }
-            (None, _) => newer.lines = LineRanges::default(),
-        }
-        self.newer.take_if(|newer| newer.lines.0.is_empty());
-    }
 }
 
 impl FileVersions {
@@ -80,36 +40,33 @@ impl FileVersions {
         self.0.is_empty()
     }
 
-    /// The version in which these lines, the first and the last, were last seen; None where the file is not
-    /// remembered.
-    pub fn get(&self, path: &RelPath, lines: (usize, usize)) -> Option<&Seen> {
+    /// The version in which these lines, the first and the last, were last seen; None if nothing is known of
+    /// the file.
+    pub fn get(&self, path: &RelPath, lines: Range) -> Option<FileVersion> {
         let last = self.0.get(path)?;
-        let newer = last.newer.as_ref().filter(|newer| newer.lines.contain(lines));
-        Some(newer.map_or(&last.version, |newer| &newer.version))
+        let is_seen = last.lines.as_ref().is_none_or(|seen| seen.contain(lines));
+        Some(if is_seen { last.version.clone() } else { FileVersion::outdated() })
     }
 
     /// The whole file was shown, or is known for another reason.
-    pub fn record(&mut self, path: RelPath, version: Seen) {
-        let at = self.next_time();
-        self.put(path, LastSeen { version, newer: None, at });
+    pub fn record(&mut self, path: RelPath, version: FileVersion) {
+        self.put(path, version, None);
     }
 
     /// These ranges of lines were shown.
-    pub fn record_lines(&mut self, path: &RelPath, now: Seen, lines: &[(usize, usize)]) {
-        let at = self.next_time();
-        let last = match self.0.remove(path) {
-            None => LastSeen { version: now, newer: None, at },
-            Some(mut last) => {
-                last.record_lines(now, lines);
-                LastSeen { at, ..last }
+    pub fn record_lines(&mut self, path: &RelPath, now: FileVersion, shown: &[Range]) {
+        let (version, lines) = match self.0.remove(path) {
+            None => (now, None),
+            Some(LastSeen { version, lines, .. }) if version == now || now.may_be(&version) => {
+                (version, lines.map(|lines| lines.with(shown)))
             }
+            Some(_) => (now, Some(LineRanges::default().with(shown))),
         };
-        self.put(path.clone(), last);
+        self.put(path.clone(), version, lines);
     }
 
-    /// Single lines were shown, as by a search. They say little about a file, so no other file is forgotten
-    /// for it.
-    pub fn record_search(&mut self, path: &RelPath, now: Seen, lines: &[(usize, usize)]) {
+    /// Single lines were shown, as by a search: too little to forget another file for it.
+    pub fn record_search(&mut self, path: &RelPath, now: FileVersion, lines: &[(usize, usize)]) {
         if self.0.len() < MAX_FILES || self.0.contains_key(path) {
             self.record_lines(path, now, lines);
         }
@@ -119,8 +76,9 @@ impl FileVersions {
         self.0.values().map(|last| last.at + 1).max().unwrap_or_default()
     }
 
-    fn put(&mut self, path: RelPath, last: LastSeen) {
-        self.0.insert(path, last);
+    fn put(&mut self, path: RelPath, version: FileVersion, lines: Option<LineRanges>) {
+        let at = self.next_time();
+        self.0.insert(path, LastSeen { version, lines, at });
         if self.0.len() > MAX_FILES
             && let Some((oldest, _)) = self.0.iter().min_by_key(|(_, last)| last.at)
         {
@@ -131,8 +89,8 @@ impl FileVersions {
 
     /// Lines of a newer version were not shown after all.
     pub fn forget_newer(&mut self, path: &RelPath) {
-        if let Some(last) = self.0.get_mut(path) {
-            last.newer = None;
+        if let Some(lines) = self.0.get_mut(path).and_then(|last| last.lines.as_mut()) {
+            lines.0.clear();
         }
     }
 
@@ -142,13 +100,13 @@ impl FileVersions {
         shown.for_each(|(path, _)| self.forget_newer(path));
     }
 
-    /// These files may have changed, so that an edit needs them to be shown again. Remembered files come
-    /// first: they are the last to be forgotten, and are not forgotten for the others.
+    /// These files may have changed, so that an edit needs them to be shown again. Files that were not
+    /// remembered take no room from those that were.
     pub fn mark_outdated(&mut self, paths: impl Iterator<Item = RelPath>) {
         let (known, unknown): (Vec<_>, Vec<_>) = paths.partition(|path| self.0.contains_key(path));
         let room = MAX_FILES - self.0.len().min(MAX_FILES);
         for path in unknown.into_iter().take(room).chain(known) {
-            self.record(path, Seen::outdated());
+            self.record(path, FileVersion::outdated());
         }
     }
 
@@ -169,7 +127,7 @@ impl FileVersions {
         let Asks::Operation(operation) = &step.asks else { return };
         match (operation, &outcome.detail) {
             (Operation::Create { content, .. }, Detail::Created { path, .. }) => {
-                self.record(path.clone(), Seen::whole(content.as_bytes()));
+                self.record(path.clone(), FileVersion::whole(content.as_bytes()));
             }
             (_, Detail::Edited { path, .. } | Detail::Replaced { path, .. }) => {
                 self.edit(path, &outcome.detail);
@@ -180,22 +138,22 @@ impl FileVersions {
         }
     }
 
+    /// An edit of the version that was seen makes a version of which as much is known. Otherwise the file had
+    /// changed, and only what is shown with the edit counts.
     fn edit(&mut self, path: &RelPath, detail: &Detail) {
         let Some(revision) = detail.revision() else { return drop(self.0.remove(path)) };
-        let (before, after) = (&revision.before, &revision.after);
-        let lines = match detail {
-            Detail::Edited { lines, inserted, .. } => Some((*lines, *inserted)),
-            _ => None,
-        };
-        let at = self.next_time();
-        let Some(last) = self.0.get_mut(path) else {
-            return self.record(path.clone(), after.clone());
-        };
-        let is_newer = last.newer.as_ref().is_some_and(|newer| newer.version.fits(before));
-        if last.version == *before || !is_newer && last.version.fits(before) {
-            (last.version, last.at) = (after.clone(), at);
-        } else if is_newer {
-            last.edit_newer(after, lines, &revision.excerpt);
+        let (at, after) = (self.next_time(), revision.after.clone());
+        let Some(last) = self.0.get_mut(path) else { return self.record(path.clone(), after) };
+        if !last.version.fits(&revision.before) {
+            return;
+        }
+        (last.version, last.at) = (after, at);
+        let Some(seen) = &mut last.lines else { return };
+        match (detail, revision.excerpt.lines.first()) {
+            (Detail::Edited { lines, inserted, .. }, _) => seen.replace(*lines, *inserted),
+            // Above the first changed place the lines are as before, if all places are shown.
+            (_, Some((first, _))) if revision.excerpt.more == 0 => seen.truncate(*first),
+            _ => seen.0.clear(),
         }
     }
 
@@ -215,15 +173,12 @@ impl FileVersions {
 #[serde(transparent)]
 struct LineRanges(Vec<Range>);
 
-impl FromIterator<Range> for LineRanges {
-    fn from_iter<I: IntoIterator<Item = Range>>(ranges: I) -> Self {
-        let mut all = Self::default();
-        ranges.into_iter().for_each(|range| all.insert(range));
-        all
-    }
-}
-
 impl LineRanges {
+    fn with(mut self, ranges: &[Range]) -> Self {
+        ranges.iter().for_each(|range| self.insert(*range));
+        self
+    }
+
     fn contain(&self, (first, last): Range) -> bool {
         first <= last && self.0.iter().any(|(begin, end)| *begin <= first && last <= *end)
     }
@@ -246,13 +201,10 @@ impl LineRanges {
         }
     }
 
-    fn remove(&mut self, (first, last): Range) {
-        let rest = |(begin, end): Range| {
-            let before = (begin, end.min(first.saturating_sub(1)));
-            let after = (begin.max(last.saturating_add(1)), end);
-            [before, after]
-        };
-        *self = std::mem::take(&mut self.0).into_iter().flat_map(rest).collect();
+    /// Removes this line and all after it.
+    fn truncate(&mut self, line: usize) {
+        self.0.retain(|(begin, _)| *begin < line);
+        self.0.iter_mut().for_each(|(_, end)| *end = (*end).min(line.saturating_sub(1)));
     }
 
     /// Replaces these lines by `inserted` others: lines after them move, and a range that contained some
@@ -264,7 +216,8 @@ impl LineRanges {
             (begin, end) if begin > last => (moved(begin), moved(end)),
             (begin, end) => (begin.min(first), moved(end.max(last))),
         };
-        *self = std::mem::take(&mut self.0).into_iter().map(after).collect();
+        let ranges: Vec<Range> = std::mem::take(&mut self.0).into_iter().map(after).collect();
+        *self = Self::default().with(&ranges);
     }
 }
 

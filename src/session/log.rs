@@ -28,9 +28,9 @@ pub struct Entry {
     pub reply: String,
     /// How many commands of the protocol the reply contained.
     pub commands: usize,
-    /// How many of them were neither messages nor `[DONE]`; None in entries of early versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub operations: Option<usize>,
+    /// How many of them were neither messages nor `[DONE]`.
+    #[serde(default)]
+    pub operations: usize,
     /// How many of these ran a shell command.
     #[serde(default)]
     pub ran: usize,
@@ -44,22 +44,18 @@ pub struct Entry {
     /// Whether the turn was continued after deaddrop had been killed.
     pub recovered: bool,
     /// How many files and links it changed; None where that is unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<usize>,
     /// The checkpoint records of these changes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub records: Vec<BlobId>,
     /// Changes of ignored files, as far as they are known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignored: Option<Ignored>,
     /// The turns that an undo took back, by their sequence numbers.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub undid: Vec<u32>,
     /// The undo that a redo took back, by its sequence number.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redid: Option<u32>,
     /// The summary of the session that an undo reopened.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reopened: Option<String>,
 }
 
@@ -73,7 +69,7 @@ impl Entry {
         let mut entry = Self {
             sequence: begin.session.sequence,
             at: session.updated_at,
-            reply: begin.reply().0.to_owned(),
+            reply: begin.reply().to_owned(),
             is_complete: session.is_complete,
             recovered,
             ..Self::counting(&session.last_results)
@@ -98,7 +94,7 @@ impl Entry {
         let count = |test: fn(&Outcome) -> bool| outcomes.iter().filter(|one| test(one)).count();
         Self {
             commands: outcomes.len(),
-            operations: Some(count(Outcome::is_work)),
+            operations: count(Outcome::is_work),
             ran: count(Outcome::ran),
             failed: count(|outcome| !outcome.success()),
             interrupted: count(Outcome::is_lost),
@@ -109,23 +105,19 @@ impl Entry {
     /// What the turn did, in a few words: `3 operations (1 command)`.
     pub fn work(&self) -> String {
         match (self.operations, self.ran) {
-            (None, _) => count(self.commands, "command"),
-            (Some(0), _) => "no operation".to_owned(),
-            (Some(n), 0) => count(n, "operation"),
-            (Some(n), ran) => format!("{} ({})", count(n, "operation"), count(ran, "command")),
+            (0, _) => "no operation".to_owned(),
+            (n, 0) => count(n, "operation"),
+            (n, ran) => format!("{} ({})", count(n, "operation"), count(ran, "command")),
         }
     }
 
     /// What an undo or a redo took back, as a phrase; None for other turns.
     pub fn back(&self) -> Option<String> {
-        match (self.redid, self.undid.as_slice()) {
-            (Some(undo), _) => Some(format!("took undo {undo} back")),
-            (None, []) => None,
-            (None, turns) => {
-                let turns: Vec<String> = turns.iter().map(u32::to_string).collect();
-                Some(format!("undid {}", turns.join(", ")))
-            }
+        if let Some(undo) = self.redid {
+            return Some(format!("took undo {undo} back"));
         }
+        let turns: Vec<String> = self.undid.iter().map(u32::to_string).collect();
+        (!turns.is_empty()).then(|| format!("undid {}", turns.join(", ")))
     }
 }
 
@@ -135,49 +127,23 @@ pub fn ignored(entries: &[Entry], turns: &[u32]) -> Option<Ignored> {
     entries.filter_map(|entry| entry.ignored.clone()).reduce(Ignored::and)
 }
 
+/// The turns whose changes are in effect, in order.
+pub fn done(entries: &[Entry]) -> Vec<&Entry> {
+    let undone = undone(entries);
+    let is_done = |entry: &&Entry| entry.back().is_none() && !undone.contains(&entry.sequence);
+    entries.iter().filter(is_done).collect()
+}
+
 /// The turns that are undone, by their sequence numbers.
 pub fn undone(entries: &[Entry]) -> BTreeSet<u32> {
-    let stands: BTreeSet<u32> = standing(entries).done.iter().map(|done| done.sequence).collect();
-    let turns = entries.iter().filter(|entry| entry.back().is_none());
-    turns.map(|entry| entry.sequence).filter(|sequence| !stands.contains(sequence)).collect()
+    undos(entries).iter().flat_map(|undo| &undo.undid).copied().collect()
 }
 
-/// Which turns of a session are done and which are undone.
-#[derive(Debug, Default)]
-pub struct Standing<'a> {
-    /// The turns whose changes are in effect, in order.
-    pub done: Vec<&'a Entry>,
-    /// The undos that a redo can take back, in order, each with the turns that it took back.
-    pub undone: Vec<(&'a Entry, Vec<&'a Entry>)>,
-    /// Undos before a later turn: only a redo that names them takes them back.
-    pub final_undos: Vec<(&'a Entry, Vec<&'a Entry>)>,
-}
-
-/// Finds out which turns are done and which are undone. A turn makes the undos before it final, since a
-/// redo would restore what it did not build on; unless it is known to have changed nothing.
-pub fn standing(entries: &[Entry]) -> Standing<'_> {
-    let mut standing = Standing::default();
-    for entry in entries {
-        if !entry.undid.is_empty() {
-            let undone = |done: &&Entry| entry.undid.contains(&done.sequence);
-            let (back, done) = standing.done.into_iter().partition(undone);
-            standing.done = done;
-            standing.undone.push((entry, back));
-        } else if let Some(undo) = entry.redid {
-            for undone in [&mut standing.undone, &mut standing.final_undos] {
-                if let Some(at) = undone.iter().rposition(|(e, _)| e.sequence == undo) {
-                    standing.done.append(&mut undone.remove(at).1);
-                }
-            }
-            standing.done.sort_by_key(|done| done.sequence);
-        } else {
-            standing.done.push(entry);
-            if entry.changed.is_none() || !entry.records.is_empty() {
-                standing.final_undos.append(&mut standing.undone);
-            }
-        }
-    }
-    standing
+/// The undos that no redo has taken back, in order.
+pub fn undos(entries: &[Entry]) -> Vec<&Entry> {
+    let redone: BTreeSet<u32> = entries.iter().filter_map(|entry| entry.redid).collect();
+    let undos = entries.iter().filter(|entry| !entry.undid.is_empty());
+    undos.filter(|undo| !redone.contains(&undo.sequence)).collect()
 }
 
 /// Appends a turn, unless it is there already.
@@ -186,34 +152,29 @@ pub fn add(folder: &Path, id: &str, entry: &Entry) -> Result<()> {
         return Ok(());
     }
     let path = path(folder, id);
-    let fail = |e| Error::io("write", &path, e);
-    let mut file = atomic::open_own(File::options().read(true).append(true).create(true), &path)
-        .map_err(fail)?;
-    let mut line = to_line(entry);
-    // A torn line must not swallow this one.
-    let mut last = [b'\n'];
-    if file.seek(SeekFrom::End(-1)).is_ok() {
-        file.read_exact(&mut last).map_err(fail)?;
-    }
-    if last != [b'\n'] {
-        line.insert(0, b'\n');
-    }
-    file.write_all(&line).map_err(fail)
+    let append = || -> io::Result<()> {
+        let mut options = File::options();
+        let mut file = atomic::open_own(options.read(true).append(true).create(true), &path)?;
+        // A torn line must not swallow this one.
+        let mut last = [b'\n'];
+        if file.seek(SeekFrom::End(-1)).is_ok() {
+            file.read_exact(&mut last)?;
+        }
+        let separator: &[u8] = if last == [b'\n'] { b"" } else { b"\n" };
+        file.write_all(&[separator, &to_line(entry)].concat())
+    };
+    append().map_err(|e| Error::io("write", &path, e))
 }
 
 /// Adds those of these turns that a log lacks, each in its place, and returns how many there were. If there
 /// were any, the whole log is on disk afterwards, without torn lines.
-pub fn restore(folder: &Path, id: &str, turns: Vec<Entry>) -> Result<usize> {
+pub fn restore(folder: &Path, id: &str, mut turns: Vec<Entry>) -> Result<usize> {
     let mut entries = read(folder, id)?;
-    let known = entries.len();
-    for turn in turns {
-        if entries.iter().all(|entry| entry.sequence != turn.sequence) {
-            let later = entries.iter().position(|entry| entry.sequence > turn.sequence);
-            entries.insert(later.unwrap_or(entries.len()), turn);
-        }
-    }
-    let missing = entries.len() - known;
+    turns.retain(|turn| entries.iter().all(|entry| entry.sequence != turn.sequence));
+    let missing = turns.len();
     if missing > 0 {
+        entries.append(&mut turns);
+        entries.sort_by_key(|entry| entry.sequence);
         let text: Vec<u8> = entries.iter().flat_map(to_line).collect();
         atomic::write_private(&path(folder, id), &text)?;
     }

@@ -21,11 +21,6 @@ pub fn outbox_name(id: &str, sequence: u32) -> String {
     format!("{id}_seq{sequence:04}.txt")
 }
 
-/// `{id}_seq{NNNN}.events.json`
-pub fn events_name(id: &str, sequence: u32) -> String {
-    format!("{id}_seq{sequence:04}.events.json")
-}
-
 /// `run_{id}`, the name of a run and the stem of its file names.
 pub fn run_stem(id: &str) -> String {
     format!("{RUN}{id}")

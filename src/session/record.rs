@@ -54,8 +54,7 @@ pub enum Record {
 }
 
 /// How a turn begins.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Begin {
     /// The session before the turn.
     pub session: Session,
@@ -67,48 +66,37 @@ pub struct Begin {
     pub file: FileId,
     /// The text of the file.
     pub text: String,
-    /// The steps, as the program that began the turn parsed them. A turn that continues after a question
-    /// has none, since they are in the session.
+    /// The steps, as they were parsed then. A turn that continues after a question has them in the session.
     pub steps: Vec<Step>,
     /// The policy of the turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
     /// The folder of the file.
     #[serde(default)]
     pub folder: Folder,
     /// The guest that executes the turn; None for this machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<String>,
     /// The decision after which the turn continues; then the file and its text, if any, are its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<Verdict>,
     /// Present if the turn is an undo or a redo.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoing: Option<Undoing>,
 }
 
 /// What an undo or a redo takes back.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Undoing {
     /// The plan: the new state of each place.
     pub plan: BlobId,
     /// The turns that are undone or redone, by their sequence numbers.
     pub turns: Vec<u32>,
     /// The undo that a redo takes back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redid: Option<u32>,
     /// The person's reason.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The summary of a complete session that this reopens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reopened: Option<String>,
     /// The summary of a session that this completes again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completes: Option<String>,
     /// Changes of ignored files in these turns, which stay.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignored: Option<Ignored>,
 }
 
@@ -149,12 +137,9 @@ impl Begin {
             && pending.is_some_and(|pending| pending.decision.is_none())
     }
 
-    /// The file name of the reply, and what identifies its text.
-    pub fn reply(&self) -> (&str, Digest) {
-        match &self.session.pending {
-            Some(pending) => (&pending.reply, pending.text.clone()),
-            None => (&self.name, Session::identity(&self.text)),
-        }
+    /// The file name of the reply.
+    pub fn reply(&self) -> &str {
+        self.session.pending.as_ref().map_or(&self.name, |pending| &pending.reply)
     }
 }
 
@@ -162,7 +147,6 @@ impl Begin {
 ///
 /// Its device is no part of this, since devices may get new numbers when the machine starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct FileId {
     /// The inode number.
     pub inode: u64,
@@ -174,7 +158,6 @@ pub struct FileId {
 
 /// How a turn was decided.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Commit {
     /// The session after the turn.
     pub session: Session,
@@ -185,19 +168,19 @@ pub struct Commit {
 }
 
 impl Commit {
-    /// Whether the outbox gets the name that belongs to the session, from a plain temporary name.
-    fn is_named_right(&self) -> bool {
-        self.outbox.as_ref().is_none_or(|outbox| {
+    /// Whether the session is valid, and the outbox gets its name, from a plain temporary name.
+    fn is_valid(&self) -> bool {
+        let is_named_right = |outbox: &Rendered| {
             let temporary = Path::new(&outbox.temporary);
             outbox.name == self.session.outbox_name()
                 && temporary.file_name() == Some(temporary.as_os_str())
-        })
+        };
+        self.session.is_valid() && self.outbox.as_ref().is_none_or(is_named_right)
     }
 }
 
 /// An outbox that is written under a temporary name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Rendered {
     /// The name that it gets.
     pub name: String,
@@ -221,7 +204,7 @@ pub struct History {
 }
 
 /// A turn in which deaddrop was killed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Unfinished {
     /// How it began.
     pub begin: Begin,
@@ -238,11 +221,6 @@ pub struct Unfinished {
 }
 
 impl Unfinished {
-    fn new(begin: Begin) -> Self {
-        let (intents, results) = (BTreeMap::new(), BTreeMap::new());
-        Self { begin, intents, guard: None, noted: Vec::new(), results, commit: None }
-    }
-
     /// Whether a command may have run.
     pub fn has_begun_command(&self) -> bool {
         self.intents.values().any(|effect| *effect == Effect::Command)
@@ -263,47 +241,38 @@ impl History {
         Ok(history)
     }
 
+    /// Adds a record; None if it violates the grammar, or if a session has no valid name or key, since names of
+    /// files come from it.
     fn add(&mut self, record: Record) -> Option<()> {
-        // Names of files come from these sessions.
-        let is_valid = match &record {
-            Record::State(session) => session.is_valid(),
-            Record::Begin(begin) => begin.session.is_valid(),
-            Record::Commit(commit) => commit.session.is_valid() && commit.is_named_right(),
-            _ => true,
-        };
-        if !is_valid {
-            return None;
-        }
-        let Some(turn) = &mut self.unfinished else {
-            match record {
-                Record::State(session) => drop(self.states.insert(session.id.clone(), *session)),
-                Record::Begin(begin) => {
-                    self.files.push(begin.file);
-                    self.unfinished = Some(Unfinished::new(*begin));
-                }
-                _ => return None,
+        match (record, &mut self.unfinished) {
+            (Record::State(session), None) if session.is_valid() => {
+                self.states.insert(session.id.clone(), *session);
             }
-            return Some(());
-        };
-        match (record, &turn.commit) {
-            (Record::End, Some(Commit { session, recovered, .. })) => {
-                if let Some(entry) = Entry::of(&turn.begin, session, *recovered) {
-                    self.logged.entry(session.id.clone()).or_default().push(entry);
-                }
-                self.unfinished = None;
+            (Record::Begin(begin), None) if begin.session.is_valid() => {
+                self.files.push(begin.file);
+                self.unfinished = Some(Unfinished { begin: *begin, ..Unfinished::default() });
             }
-            (Record::Commit(commit), _) => {
+            (Record::Commit(commit), Some(turn)) if commit.is_valid() => {
                 self.states.insert(commit.session.id.clone(), commit.session.clone());
                 turn.commit = Some(*commit);
             }
-            (Record::Intent { step, effect }, None) => drop(turn.intents.insert(step, effect)),
-            (Record::Guard(snapshot), None) => turn.guard = Some(*snapshot),
-            (Record::Noted(noted), None) => turn.noted.push(*noted),
-            (Record::Result { step, outcome }, None) => {
+            (Record::End, Some(Unfinished { begin, commit: Some(commit), .. })) => {
+                if let Some(entry) = Entry::of(begin, &commit.session, commit.recovered) {
+                    self.logged.entry(commit.session.id.clone()).or_default().push(entry);
+                }
+                self.unfinished = None;
+            }
+            (_, None | Some(Unfinished { commit: Some(_), .. })) => return None,
+            (Record::Intent { step, effect }, Some(turn)) => {
+                turn.intents.insert(step, effect);
+            }
+            (Record::Guard(snapshot), Some(turn)) => turn.guard = Some(*snapshot),
+            (Record::Noted(noted), Some(turn)) => turn.noted.push(*noted),
+            (Record::Result { step, outcome }, Some(turn)) => {
                 turn.results.insert(step, super::state::upgrade(*outcome));
             }
             // The places themselves say more.
-            (Record::Restoring { .. } | Record::Restored { .. }, None)
+            (Record::Restoring { .. } | Record::Restored { .. }, Some(turn))
                 if turn.begin.undoing.is_some() => {}
             _ => return None,
         }

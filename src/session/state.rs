@@ -8,7 +8,7 @@ use crate::clock::Timestamp;
 use crate::config::{Policy, SESSION_POLICY};
 use crate::policy::Ask;
 use crate::protocol::{
-    Detail, Dialect, Digest, Kind, Outcome, Part, RelPath, Step, WarningSort, tags,
+    Detail, Dialect, Digest, Kind, Outcome, Part, RelPath, Step, WarningKind, tags,
 };
 use crate::workspace::Contents;
 
@@ -38,62 +38,45 @@ pub struct Session {
     /// The person's words in the newest outbox.
     pub said: Vec<String>,
     /// How many of these, from the first, an earlier outbox contained, too.
-    #[serde(skip_serializing_if = "is_default")]
     pub said_before: usize,
     /// How many of these, from the last, were added to the outbox after it was written.
-    #[serde(skip_serializing_if = "is_default")]
     pub added: usize,
     /// Words that the model may not have read yet, so that the next outbox repeats them.
-    #[serde(skip_serializing_if = "is_default")]
     pub to_repeat: Vec<String>,
     /// The person's new words for the next outbox.
     pub to_say: Vec<String>,
     /// The model's summary, once the session is complete.
-    #[serde(skip_serializing_if = "is_default")]
     pub summary: Option<String>,
     /// Identifies the text of the newest reply, to recognise it when it comes twice.
-    #[serde(skip_serializing_if = "is_default")]
     pub last_reply: Option<Digest>,
     /// The tools of this machine, such as `python3 3.11.7`.
     pub tools: Vec<String>,
     /// Whether the person allowed commands to run unconfined where there is no sandbox.
-    #[serde(skip_serializing_if = "is_default")]
     pub unconfined: bool,
     /// Which file contents the first outbox shows unasked; None for none.
-    #[serde(skip_serializing_if = "is_default")]
     pub offer: Option<Offer>,
     /// The dialect that the outboxes teach.
-    #[serde(skip_serializing_if = "is_default")]
     pub dialect: Dialect,
     /// The name of the policy.
     #[serde(default = "default_policy")]
     pub policy: String,
     /// What identifies the workspace (see `Config::workspace_name`); None in a guest.
-    #[serde(skip_serializing_if = "is_default")]
     pub workspace: Option<String>,
     /// Present if this is a run of a single message, which has no outboxes.
-    #[serde(skip_serializing_if = "is_default")]
     pub run: Option<Run>,
     /// The names of all operations that the person was asked about; none is used twice.
-    #[serde(skip_serializing_if = "is_default")]
     pub asked: Vec<String>,
     /// The versions of files that the model last saw.
-    #[serde(skip_serializing_if = "FileVersions::is_empty")]
     pub seen: FileVersions,
     /// The turn that waits for the person to approve an operation.
-    #[serde(skip_serializing_if = "is_default")]
     pub pending: Option<Box<Pending>>,
     /// What the newest turn, or its part up to a question, changed in the workspace.
-    #[serde(skip_serializing_if = "is_default")]
     pub changed: Option<Box<Changed>>,
     /// Secret files as they were before a turn changed them.
-    #[serde(skip_serializing_if = "is_default")]
     pub held: Vec<Held>,
     /// What the newest outbox withholds, or shows in spite of its being secret, as sentences.
-    #[serde(skip_serializing_if = "is_default")]
     pub withheld: Vec<String>,
     /// The approximate size of the newest outbox in tokens, where it is known.
-    #[serde(skip_serializing_if = "is_default")]
     pub tokens: Option<usize>,
     /// The key that boundaries and reply keys are derived from; never shown.
     pub secret: String,
@@ -101,16 +84,14 @@ pub struct Session {
 
 /// The first outbox shows files of the workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(default)]
 pub struct Offer {
     /// Patterns, as in a `.gitignore`, of the files to show first.
-    #[serde(skip_serializing_if = "is_default")]
     pub include: Vec<String>,
 }
 
-/// One message executed without a conversation (agent-spaces-protocol, "Events Message").
+/// One message that is executed without a conversation (agent-spaces-protocol, "Events Message").
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Run {
     /// The policy that it began with, and keeps.
     pub policy: Policy,
@@ -120,7 +101,6 @@ pub struct Run {
 
 /// A turn that waits for the person to decide about one of its operations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Pending {
     /// The file name of the reply.
     pub reply: String,
@@ -134,16 +114,13 @@ pub struct Pending {
     /// The question.
     pub question: Question,
     /// The guest that executes the turn; None for this machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<String>,
     /// The person's decision, until somebody continues the turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Verdict>,
 }
 
 /// What the person is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Question {
     /// The step in question, counted from 0.
     pub step: usize,
@@ -153,8 +130,7 @@ pub struct Question {
     pub kind: Kind,
     /// Why the person is asked, and what an approval permits.
     pub ask: Ask,
-    /// Identifies the operation and the present state of what it would change; an approval is valid for
-    /// nothing else.
+    /// Identifies the operation and the state of what it would change; an approval is valid for nothing else.
     pub digest: Digest,
     /// When the question was asked.
     pub at: Timestamp,
@@ -162,20 +138,17 @@ pub struct Question {
 
 /// The person's answer to a [`Question`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Verdict {
     /// The question as it was at the time of the decision.
     pub question: Question,
     /// Whether the operation may be executed.
     pub approved: bool,
     /// The reason, in the person's words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
 /// A secret file as it was before a turn: what a command printed of it stays secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Held {
     /// The file's path.
     pub path: RelPath,
@@ -218,15 +191,15 @@ impl Session {
         is_id(&self.id) && !self.secret.is_empty()
     }
 
-    /// Whether the session is at its newest outbox: not complete, and without an open question.
+    /// Whether the session is neither complete nor waiting for the person's decision.
     pub fn awaits_reply(&self) -> bool {
         !self.is_complete && self.pending.is_none()
     }
 
     /// The question that the person has not decided yet.
     pub fn question(&self) -> Option<&Question> {
-        let pending = self.pending.as_ref().filter(|pending| pending.decision.is_none());
-        pending.map(|pending| &pending.question)
+        let pending = self.pending.as_ref().filter(|pending| pending.decision.is_none())?;
+        Some(&pending.question)
     }
 
     /// The files whose contents the newest outbox shows, in the order of the requests.
@@ -254,17 +227,13 @@ impl Session {
             return format!("{}.events.json", self.stem());
         }
         let waits = self.pending.is_some() && !self.is_complete;
-        super::events_name(&self.id, self.answered() + 1 + u32::from(waits))
+        format!("{}_seq{:04}.events.json", self.id, self.answered() + 1 + u32::from(waits))
     }
 
     /// The number of the outbox that the newest results answer; 0 where there are none yet.
     pub fn answered(&self) -> u32 {
         if self.is_complete { self.sequence } else { self.sequence.saturating_sub(1) }
     }
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 fn default_policy() -> String {
@@ -305,7 +274,7 @@ fn read_results<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Outcome>, D::E
 
 /// Earlier versions stored a `[DONE]` without effect as a message with a warning.
 pub(super) fn upgrade(mut outcome: Outcome) -> Outcome {
-    let is_reason = |warning: &crate::protocol::Warning| warning.sort == WarningSort::Done;
+    let is_reason = |warning: &crate::protocol::Warning| warning.sort == WarningKind::Done;
     if let (Kind::Done, Detail::Shown { text }) = (outcome.kind, &outcome.detail)
         && let Some(at) = outcome.warnings.iter().position(is_reason)
     {

@@ -8,13 +8,11 @@ use std::sync::Arc;
 
 use crate::clock::Timestamp;
 use crate::error::Result;
-use crate::place::Place;
+use crate::place::{Place, WriteAhead};
 use crate::policy::Decision;
-use crate::protocol::{Effect, Operation, Outcome, Step};
+use crate::protocol::{Operation, Outcome, Step};
 use crate::runner::Glimpse;
 use crate::session::{FileVersions, Question, Session, Verdict};
-use crate::workspace::checkpoint::Noted;
-use crate::workspace::guard::Snapshot;
 
 pub use permission::judge;
 pub use run::{STEP_LIMIT, known_outcomes, run};
@@ -32,25 +30,18 @@ pub trait Observer {
     /// A step has this outcome.
     fn done(&mut self, _outcome: &Outcome) {}
     /// Something was repaired after deaddrop had been killed: a sentence.
-    fn recovered(&mut self, _told: &str) {}
+    fn recovered(&mut self, _message: &str) {}
     /// Something was noticed about a command after its outcome was reported: a sentence.
-    fn noticed(&mut self, _told: &str) {}
+    fn noticed(&mut self, _message: &str) {}
 }
 
 impl Observer for () {}
 
 /// Records what recovery needs to know, before anything is built upon it. The default records nothing.
 pub trait Ledger {
-    /// What the commands of the turn must not change. It is on disk with the next [`Ledger::intent`].
-    fn guard(&mut self, _snapshot: &Snapshot) -> Result<()> {
-        Ok(())
-    }
-    /// What is stored of a place that is about to change. It is on disk with the next [`Ledger::intent`].
-    fn noted(&mut self, _noted: &Noted) -> Result<()> {
-        Ok(())
-    }
-    /// A step, counted from 0, is about to have this effect. After an error it has none.
-    fn intent(&mut self, _step: usize, _effect: &Effect) -> Result<()> {
+    /// A step, counted from 0, is about to have an effect, or needs this before its effect. After an error it has
+    /// no effect.
+    fn write_ahead(&mut self, _step: usize, _entry: WriteAhead<'_>) -> Result<()> {
         Ok(())
     }
     /// A step has this outcome.
@@ -70,30 +61,17 @@ pub struct TurnInput<'a> {
     pub known: &'a BTreeMap<usize, Outcome>,
     /// The person's decision about one of the steps.
     pub verdict: Option<&'a Verdict>,
-    /// The versions of files that the sender had seen.
-    pub seen: &'a FileVersions,
+    /// The session before the turn.
+    pub session: &'a Session,
     /// The policy's decision about an operation.
     pub judge: &'a dyn Fn(&Operation, &dyn Place) -> Result<Decision>,
-    /// What to do where the policy asks.
-    pub asking: Asking<'a>,
+    /// Names the operation of a step, to ask the person about it where the policy says so. None for a preview, which
+    /// goes on with a warning.
+    pub name_question: Option<&'a dyn Fn(usize) -> String>,
     /// Why no step is executed, if that is clear from the beginning.
     pub stopped: Option<&'a str>,
-    /// Whether the person has said something that the sender did not know: then the reply cannot complete
-    /// the session.
-    pub has_unread_words: bool,
-    /// Whether a failure of the system stops the turn.
-    pub halts: bool,
     /// The clock.
     pub now: &'a dyn Fn() -> Timestamp,
-}
-
-/// What to do where a policy asks the person.
-#[derive(Clone, Copy)]
-pub enum Asking<'a> {
-    /// Stop the turn. The function names the operation of a step.
-    Stops(&'a dyn Fn(usize) -> String),
-    /// Continue with a warning that the person would be asked.
-    Foretells,
 }
 
 /// The result of a turn.

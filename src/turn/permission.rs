@@ -1,6 +1,6 @@
 //! Whether an operation may be executed: what the policy says about it, and what the person decided.
 
-use super::{Asking, TurnInput};
+use super::TurnInput;
 use crate::config::Policy;
 use crate::error::Result;
 use crate::place::Place;
@@ -10,7 +10,6 @@ use crate::protocol::{
 };
 use crate::session::{Question, Verdict};
 use crate::text::named;
-use crate::workspace::Look;
 
 /// Whether an operation may be executed.
 pub(super) enum Permission {
@@ -42,21 +41,15 @@ pub(super) fn seek(
         }
         Decision::Ask(ask) => ask,
     };
+    let Some(name) = input.name_question else {
+        let warning = format!("the user is asked before this: {}", ask.reason);
+        return Ok(Permission::Granted(ask.opens, Some(warning)));
+    };
     let digest = binding(operation, place)?;
-    let name = match (input.asking, verdict) {
-        (Asking::Foretells, _) => {
-            let told = format!("the user is asked before this: {}", ask.reason);
-            return Ok(Permission::Granted(ask.opens, Some(told)));
-        }
-        (_, Some(Verdict { question, .. }))
-            if question.digest == digest && question.ask.opens == ask.opens =>
-        {
+    let reason = match verdict.map(|verdict| &verdict.question) {
+        Some(approved) if approved.digest == digest && approved.ask.opens == ask.opens => {
             return Ok(Permission::Granted(ask.opens, None));
         }
-        (Asking::Stops(name), _) => name,
-    };
-    let reason = match verdict {
-        // The approval was for another state.
         Some(_) => format!("It has changed since it was approved: {}", ask.reason),
         None => ask.reason,
     };
@@ -75,23 +68,19 @@ pub(super) fn seek(
 /// # Panics
 /// Never: texts and numbers always become JSON.
 fn binding(operation: &Operation, place: &dyn Place) -> Result<Digest> {
-    let mut bytes = serde_json::to_vec(operation).expect("texts and numbers become JSON");
-    bytes.push(0);
+    let mut bound = serde_json::to_string(operation).expect("texts and numbers become JSON");
     // Links may lead elsewhere later.
-    if let Some(real) = place.place_of(operation)? {
-        bytes.extend_from_slice(real.as_str().as_bytes());
-    }
-    bytes.push(0);
+    let real = place.place_of(operation)?;
+    bound += &format!("\0{}\0", real.as_ref().map_or("", RelPath::as_str));
     if let Operation::Move { .. } = operation
         && let Some(to) = place.look(operation)?.and_then(|look| look.moved?.to)
     {
-        bytes.extend_from_slice(to.as_str().as_bytes());
-        bytes.push(0);
+        bound += &format!("{to}\0");
     }
     if let Some(standing) = place.standing(operation)? {
-        bytes.extend_from_slice(standing.as_str().as_bytes());
+        bound += standing.as_str();
     }
-    Ok(Digest::of(&bytes))
+    Ok(Digest::of(bound.as_bytes()))
 }
 
 fn denied_by_person(verdict: &Verdict, operation: &Operation) -> Failure {
@@ -124,8 +113,9 @@ pub fn judge(
         Operation::List { path: None } | Operation::Search { path: None, .. } => {
             return Ok(policy::folder(policy, None));
         }
-        Operation::Create { .. } | Operation::Edit { .. } | Operation::Move { .. } => Access::Write,
-        Operation::Delete { .. } => Access::Delete,
+        Operation::Create { .. } | Operation::Edit { .. } => Access::Write,
+        // A moved file is deleted in its old place and written in the new one.
+        Operation::Delete { .. } | Operation::Move { .. } => Access::Delete,
         Operation::Read { .. } | Operation::List { .. } | Operation::Search { .. } => Access::Read,
     };
     let (Some(path), Some(look)) = (operation.path(), place.look(operation)?) else {
@@ -136,18 +126,30 @@ pub fn judge(
         Operation::Edit { change, .. } => look.size.map(|size| size_after(change, size)),
         _ => look.size,
     };
-    let judge_path = |path: &RelPath| match operation {
-        // Only a file has a size.
-        Operation::List { .. } | Operation::Search { .. } if size.is_none() => {
-            policy::folder(policy, Some(path))
-        }
-        _ => policy::path(policy, access, path, size),
-    };
+    let moved = look.moved.as_deref();
     let real = look.real.as_ref().filter(|real| *real != path);
-    let decision = match operation {
-        Operation::Move { path, to } => of_move(policy, path, to, &look),
-        _ => real.map(judge_path).into_iter().fold(judge_path(path), Decision::stricter),
-    };
+    let mut places = vec![(access, path)];
+    places.extend(real.map(|real| (access, real)));
+    if let Operation::Move { to, .. } = operation {
+        let real_to = moved.and_then(|moved| moved.to.as_ref()).filter(|real| *real != to);
+        places.extend([to].into_iter().chain(real_to).map(|to| (Access::Write, to)));
+    }
+    let mut decision = Decision::Allow;
+    for (access, place) in places {
+        decision = decision.stricter(match operation {
+            // Only a file has a size.
+            Operation::List { .. } | Operation::Search { .. } if size.is_none() => {
+                policy::folder(policy, Some(place))
+            }
+            _ => policy::path(policy, access, place, size),
+        });
+        for (rest, size) in moved.iter().flat_map(|moved| &moved.files) {
+            // A path that is not valid cannot be moved to.
+            if let Ok(file) = RelPath::parse(&format!("{place}/{rest}")) {
+                decision = decision.stricter(policy::path(policy, access, &file, Some(*size)));
+            }
+        }
+    }
     if !look.protected || access == Access::Read {
         return Ok(decision);
     }
@@ -198,30 +200,6 @@ fn new_repository(
                 .to_owned(),
         ),
     }))
-}
-
-/// The decision about a move: each file is deleted in its old place and written in the new one.
-fn of_move(policy: &Policy, path: &RelPath, to: &RelPath, look: &Look) -> Decision {
-    let moved = look.moved.as_deref();
-    let froms = [Some(path), look.real.as_ref()];
-    let tos = [Some(to), moved.and_then(|moved| moved.to.as_ref())];
-    let mut strictest = Decision::Allow;
-    for (access, ends) in [(Access::Delete, froms), (Access::Write, tos)] {
-        let mut ends: Vec<&RelPath> = ends.into_iter().flatten().collect();
-        ends.dedup();
-        for end in ends {
-            strictest = strictest.stricter(policy::path(policy, access, end, look.size));
-            for (rest, size) in moved.iter().flat_map(|moved| &moved.files) {
-                // A path that is not valid cannot be moved to.
-                let Ok(file) = RelPath::parse(&format!("{end}/{rest}")) else { continue };
-                strictest = strictest.stricter(policy::path(policy, access, &file, Some(*size)));
-                if matches!(strictest, Decision::Deny(_)) {
-                    return strictest;
-                }
-            }
-        }
-    }
-    strictest
 }
 
 /// The least size of a file after an edit.

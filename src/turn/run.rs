@@ -12,7 +12,7 @@ use crate::policy::Opens;
 use crate::protocol::operations::UtcTime;
 use crate::protocol::{
     Asked, Asks, Change, Detail, Ending, Execution, Failure, FailureKind, Kind, Mistake, Operation,
-    Outcome, Part, Reading, RelPath, Step, Warning, WarningSort, elision, tags,
+    Outcome, Part, Reading, RelPath, Step, Warning, WarningKind, elision, tags,
 };
 use crate::session::record::Unfinished;
 use crate::session::{FileVersions, Question};
@@ -29,8 +29,9 @@ const NAMED: usize = 10;
 const AFTER_DONE: &str = "it comes after [DONE]";
 const HALTED: &str = "the run was halted by a failure of the system";
 const INTERRUPTED: &str = "the user stopped deaddrop";
-const UNHEARD: &str = "not counted: the user has said more than this reply answers (see PROMPT), so the session goes on";
-const PASSED_OVER: &str = "not counted: a whole tag of the reply was read as words or ignored (see the warnings), so the session goes on";
+const UNREAD_WORDS: &str =
+    "the user has said more than this reply answers (see PROMPT), so the session goes on";
+const PASSED_OVER: &str = "a whole tag of the reply was read as words or ignored (see the warnings), so the session goes on";
 
 /// Executes a reply in `place`. A turn that stops to ask is continued by running it again with its outcomes
 /// so far as known.
@@ -44,6 +45,8 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<TurnResult> {
     let (steps, over_limit) = input.steps.split_at(input.steps.len().min(STEP_LIMIT));
+    let completes =
+        |step: &Step| matches!(step.asks, Asks::Operation(Operation::Done { if_ok: false, .. }));
     let mut turn = Turn {
         input,
         place,
@@ -51,11 +54,9 @@ pub fn run(
         observer,
         outcomes: Vec::with_capacity(steps.len()),
         stopped: input.stopped,
-        done_at: steps
-            .iter()
-            .position(|step| !input.has_unread_words && is_unconditional_done(step)),
-        seen: input.seen.clone(),
-        shown: input.seen.clone(),
+        done_at: steps.iter().position(completes).filter(|_| !input.session.has_unread_words()),
+        seen: input.session.seen.clone(),
+        shown: input.session.seen.clone(),
         room: tags::EXCERPT_LINES,
     };
     for (n, step) in steps.iter().enumerate() {
@@ -119,44 +120,45 @@ impl Turn<'_, '_> {
         {
             return Ok(Ok(Outcome::of(step, not_shown(path))));
         }
-        let (opens, foretold) = match permission::seek(self.input, n, step, operation, self.place)?
+        let (detail, foretold) = match permission::seek(self.input, n, step, operation, self.place)?
         {
-            Permission::Granted(opens, foretold) => (opens, foretold),
-            Permission::Denied(failure) => {
-                let mut outcome = Outcome::of(step, failure.into());
-                locate(operation, step, &mut outcome);
-                return Ok(Ok(outcome));
+            Permission::Granted(opens, foretold) => {
+                (self.perform(n, step, operation, opens)?, foretold)
             }
+            Permission::Denied(failure) => (failure.into(), None),
             Permission::Asked(question) => return Ok(Err(question)),
         };
-        self.observer.begun(step);
-        let detail = match self.ineffective_done(n, operation)? {
-            Some(detail) => detail,
-            None => self.perform(n, operation, opens)?,
-        };
         let mut outcome = Outcome::of(step, detail);
-        let foretold = foretold.map(|told| Warning::new(WarningSort::Asking, told));
-        outcome.warnings.extend(foretold);
-        outcome.warnings.extend(stand_in(operation, &outcome.detail));
-        locate(operation, step, &mut outcome);
+        outcome.warnings.extend(foretold.map(|told| Warning::new(WarningKind::Asking, told)));
+        outcome.warnings.extend(warn_of_placeholder(operation, &outcome.detail));
+        locate(step, &mut outcome);
         outcome.warnings.extend(self.place.noticed());
-        // A command that the machine could not run is a failure of the system.
-        if let Detail::Ran(Execution { ending: Ending::NotStarted(why), .. }) = &outcome.detail
-            && self.input.halts
-        {
-            outcome.detail = Failure::new(FailureKind::System, why.clone()).into();
-        }
         Ok(Ok(outcome))
     }
 
-    fn perform(&mut self, n: usize, operation: &Operation, opens: Opens) -> Result<Detail> {
+    /// Performs a permitted operation, and records its effect ahead.
+    fn perform(
+        &mut self,
+        n: usize,
+        step: &Step,
+        operation: &Operation,
+        opens: Opens,
+    ) -> Result<Detail> {
+        self.observer.begun(step);
+        if let Some(ineffective) = self.ineffective_done(n, operation)? {
+            return Ok(ineffective);
+        }
         let operation = self.with_seen_version(operation)?;
-        let mut write_ahead = |entry: WriteAhead<'_>| match entry {
-            WriteAhead::Guard(snapshot) => self.ledger.guard(snapshot),
-            WriteAhead::Noted(noted) => self.ledger.noted(noted),
-            WriteAhead::Effect(effect) => self.ledger.intent(n, effect),
-        };
-        self.place.perform(&operation, opens, &mut write_ahead)
+        let mut write_ahead = |entry: WriteAhead<'_>| self.ledger.write_ahead(n, entry);
+        match self.place.perform(&operation, opens, &mut write_ahead)? {
+            // A command that the machine could not run is a failure of the system.
+            Detail::Ran(Execution { ending: Ending::NotStarted(why), .. })
+                if self.input.session.run.is_some() =>
+            {
+                Ok(Failure::new(FailureKind::System, why).into())
+            }
+            detail => Ok(detail),
+        }
     }
 
     /// An edit by line numbers with the version in which its lines were last seen, so that it fails where
@@ -169,7 +171,7 @@ impl Turn<'_, '_> {
             && let Some(version) = self.seen.get(&path, (*start, *end))
             && let Operation::Edit { change: Change::Lines { seen, .. }, .. } = edit.to_mut()
         {
-            *seen = Some(version.clone());
+            *seen = Some(version);
         }
         Ok(edit)
     }
@@ -178,7 +180,9 @@ impl Turn<'_, '_> {
     fn take(&mut self, step: &Step, outcome: Outcome) {
         match &outcome.detail {
             Detail::Completed { .. } => self.stopped = Some(AFTER_DONE),
-            Detail::Failed(Failure { kind: FailureKind::System, .. }) if self.input.halts => {
+            Detail::Failed(Failure { kind: FailureKind::System, .. })
+                if self.input.session.run.is_some() =>
+            {
                 self.stopped = Some(HALTED);
             }
             _ => {}
@@ -218,26 +222,22 @@ impl Turn<'_, '_> {
         let failed = if *if_ok { self.failed()? } else { Vec::new() };
         let after = if *if_ok { &self.input.steps[n + 1..] } else { &[] };
         let reason = if !failed.is_empty() {
-            let names = failed.iter().map(|one| (one.kind, one.line, one.asked.as_ref()));
-            format!(
-                "not counted: {} before it failed ({}), so the session goes on",
-                count(failed.len(), "operation"),
-                named(names)
-            )
+            let failures = count(failed.len(), "operation");
+            let names = named(failed.iter().map(|one| (one.kind, one.line, one.asked.as_ref())));
+            format!("{failures} before it failed ({names}), so the session goes on")
         } else if *if_ok && self.input.steps[n].passes_over {
             PASSED_OVER.to_owned()
-        } else if self.input.has_unread_words {
-            UNHEARD.to_owned()
+        } else if self.input.session.has_unread_words() {
+            UNREAD_WORDS.to_owned()
         } else if !after.is_empty() {
-            let come = if after.len() == 1 { "comes" } else { "come" };
-            format!(
-                "not counted: {} {come} after it ({}), so the session goes on; put it last in the reply",
-                count(after.len(), "operation"),
-                named(after.iter().map(|step| (step.kind(), step.line, step.asked.as_ref())))
-            )
+            let come = if after.len() == 1 { "operation comes" } else { "operations come" };
+            let names = named(after.iter().map(|one| (one.kind(), one.line, one.asked.as_ref())));
+            let rest = "so the session goes on; put it last in the reply";
+            format!("{} {come} after it ({names}), {rest}", after.len())
         } else {
             return Ok(None);
         };
+        let reason = format!("not counted: {reason}");
         Ok(Some(Detail::Ineffective { summary: summary.clone(), reason }))
     }
 
@@ -271,8 +271,7 @@ impl Turn<'_, '_> {
     fn resolve_reads(&mut self) -> Result<()> {
         let completes = |outcome: &Outcome| matches!(outcome.detail, Detail::Completed { .. });
         let is_complete = self.outcomes.iter().any(completes);
-        let mut checked: HashMap<(RelPath, Part), std::result::Result<(), Failure>> =
-            HashMap::new();
+        let mut checked: HashMap<(RelPath, Part), Option<Failure>> = HashMap::new();
         let mut room = SHOWN_LIMIT;
         for (n, outcome) in self.outcomes.iter_mut().enumerate() {
             let Detail::ReadLater { path, part } = &outcome.detail else { continue };
@@ -280,28 +279,28 @@ impl Turn<'_, '_> {
                 continue;
             }
             let (path, part) = (path.clone(), *part);
-            if is_complete && self.done_at.is_some() {
-                outcome.detail = not_shown(&path);
-            } else if is_complete {
-                // [DONE if="ok"] has found that it can be read.
-                let reason =
-                    format!("'{path}' can be read, and is not shown: [DONE] ended the session");
-                outcome.detail = Detail::Unknown { reason };
+            if is_complete {
+                outcome.detail = if self.done_at.is_some() {
+                    not_shown(&path)
+                } else {
+                    // [DONE if="ok"] has found that it can be read.
+                    let end = "can be read, and is not shown: [DONE] ended the session";
+                    Detail::Unknown { reason: format!("'{path}' {end}") }
+                };
             } else {
                 let key = (path.clone(), part);
                 if !checked.contains_key(&key) {
-                    let contents = self.place.read(&path, part)?;
-                    let fits = contents.and_then(|contents| {
-                        let left = room.checked_sub(contents.bytes.len() as u64);
-                        room = left.ok_or_else(|| too_much(&path))?;
+                    let fits = self.place.read(&path, part)?.and_then(|contents| {
+                        room = room
+                            .checked_sub(contents.bytes.len() as u64)
+                            .ok_or_else(|| too_much(&path))?;
                         Ok(())
                     });
-                    checked.insert(key.clone(), fits);
+                    checked.insert(key.clone(), fits.err());
                 }
-                if let Some(Err(failure)) = checked.get(&key) {
+                if let Some(Some(failure)) = checked.get(&key) {
                     outcome.detail = self.place.unreadable(failure.clone());
-                    let read = Operation::Read { path, reading: Reading::Later(part) };
-                    locate(&read, &self.input.steps[n], outcome);
+                    locate(&self.input.steps[n], outcome);
                 }
             }
             self.ledger.result(n, outcome)?;
@@ -343,10 +342,6 @@ pub fn known_outcomes(
     Ok(known)
 }
 
-fn is_unconditional_done(step: &Step) -> bool {
-    matches!(step.asks, Asks::Operation(Operation::Done { if_ok: false, .. }))
-}
-
 fn not_shown(path: &RelPath) -> Detail {
     Failure::execution(format!("'{path}' is not shown: [DONE] ended the session")).into()
 }
@@ -358,7 +353,7 @@ fn too_much(path: &RelPath) -> Failure {
 }
 
 /// Warns of a new file that contains what an outbox shows instead of a secret.
-fn stand_in(operation: &Operation, detail: &Detail) -> Option<Warning> {
+fn warn_of_placeholder(operation: &Operation, detail: &Detail) -> Option<Warning> {
     let (Operation::Create { content, .. }, Detail::Created { path, replaced: false, .. }) =
         (operation, detail)
     else {
@@ -368,12 +363,13 @@ fn stand_in(operation: &Operation, detail: &Detail) -> Option<Warning> {
     let told = format!(
         "line {line} of '{path}' holds what an outbox shows in the place of a secret ([withheld: ...]): the file has these words now, and not the secret"
     );
-    Some(Warning::new(WarningSort::StandIn, told))
+    Some(Warning::new(WarningKind::StandIn, told))
 }
 
 /// Adds to the reason of a failure where in the reply the operation is, to help the model correct it. Events
 /// identify their operation by its id.
-fn locate(operation: &Operation, step: &Step, outcome: &mut Outcome) {
+fn locate(step: &Step, outcome: &mut Outcome) {
+    let Asks::Operation(operation) = &step.asks else { return };
     let (Detail::Failed(failure), None) = (&mut outcome.detail, &outcome.asked) else { return };
     let as_sent = step.as_sent.as_deref();
     let range = match failure.mistake {
