@@ -27,7 +27,7 @@ enum ErrorKind {
     )]
     InDoubt(Error),
     #[error("{origin}: {problem}")]
-    Config { origin: String, problem: String },
+    Config { origin: String, problem: String, code: &'static str },
     #[error(
         "another deaddrop{} is {} {}; {}",
         holder(*.pid),
@@ -69,19 +69,19 @@ enum ErrorKind {
     #[error("the guest '{guest}' cannot be worked with: {why}{}", going_on(*.within_turn))]
     Guest { guest: String, why: String, within_turn: bool },
     #[error("{}: {why}", path.display())]
-    NoReply { path: PathBuf, why: String },
+    NoReply { path: PathBuf, why: String, code: &'static str },
     #[error("nothing waits for a decision{about}; `deaddrop sessions` shows what does")]
     NothingPending { about: String },
     #[error("{0}")]
     Waits(String),
-    #[error("{0}")]
-    Undo(String),
+    #[error("{why}")]
+    Undo { why: String, code: &'static str },
     #[error("something listens at {0} already; stop it first, or choose another place")]
     Listens(String),
     #[error("{message}")]
     Relayed { message: String, code: String, status: u8 },
-    #[error("{0}")]
-    Usage(String),
+    #[error("{message}")]
+    Usage { message: String, code: &'static str },
     #[error("interrupted")]
     Interrupted,
 }
@@ -94,7 +94,8 @@ impl Error {
 
     /// A wrong setting; `origin` says where it stands (`deaddrop.toml:3`, a variable, a flag).
     pub fn config(origin: impl Into<String>, problem: impl Into<String>) -> Self {
-        ErrorKind::Config { origin: origin.into(), problem: problem.into() }.into()
+        let (origin, problem) = (origin.into(), problem.into());
+        ErrorKind::Config { origin, problem, code: "invalid-setting" }.into()
     }
 
     /// Another process is at work in the base directory; `serves` tells whether it takes replies from
@@ -164,7 +165,8 @@ impl Error {
 
     /// A file given as a reply that cannot be one.
     pub fn no_reply(path: &Path, why: impl Into<String>) -> Self {
-        ErrorKind::NoReply { path: path.to_owned(), why: why.into() }.into()
+        ErrorKind::NoReply { path: path.to_owned(), why: why.into(), code: "unreadable-reply" }
+            .into()
     }
 
     /// The session is complete, and would have to be taken up again first.
@@ -172,6 +174,7 @@ impl Error {
         Self::usage(format!(
             "session {id} is complete; `deaddrop resume {id} --reopen TEXT` takes it up again"
         ))
+        .with_code("session-complete")
     }
 
     /// The session, or the run, began in another workspace than is set now; both as
@@ -187,6 +190,7 @@ impl Error {
             "{stem} began in the workspace '{begun}', and the workspace is now '{now}': go on with `--workspace-dir {}` (or workspace_dir in deaddrop.toml){moving}",
             crate::text::shell_word(begun)
         ))
+        .with_code("other-workspace")
     }
 
     /// There is no question that a decision could be about; `about` names what was meant.
@@ -207,12 +211,26 @@ impl Error {
 
     /// Nothing is taken back, or shown, and why.
     pub fn undo(why: impl Into<String>) -> Self {
-        ErrorKind::Undo(why.into()).into()
+        ErrorKind::Undo { why: why.into(), code: "cannot-undo" }.into()
+    }
+
+    /// The same error of a reply, an undo, a setting or the command line with a code that says more exactly
+    /// why.
+    #[must_use]
+    pub fn with_code(mut self, exact: &'static str) -> Self {
+        if let ErrorKind::NoReply { code, .. }
+        | ErrorKind::Undo { code, .. }
+        | ErrorKind::Config { code, .. }
+        | ErrorKind::Usage { code, .. } = &mut *self.0
+        {
+            *code = exact;
+        }
+        self
     }
 
     /// The command line does not say what is needed.
     pub fn usage(message: impl Into<String>) -> Self {
-        ErrorKind::Usage(message.into()).into()
+        ErrorKind::Usage { message: message.into(), code: "usage" }.into()
     }
 
     /// The person stopped the program.
@@ -295,7 +313,6 @@ impl Error {
             ErrorKind::Io { .. } => "io",
             ErrorKind::Full { .. } => "disk-full",
             ErrorKind::InDoubt(_) => "in-doubt",
-            ErrorKind::Config { .. } => "invalid-setting",
             ErrorKind::Locked { .. } => "locked",
             ErrorKind::NoSession { .. } => "no-session",
             ErrorKind::NoRun { .. } => "no-run",
@@ -307,13 +324,14 @@ impl Error {
             ErrorKind::StrangeJournal { .. } => "unknown-journal",
             ErrorKind::CommandRuns(_) => "command-still-running",
             ErrorKind::Guest { .. } => "guest-unavailable",
-            ErrorKind::NoReply { .. } => "unreadable-reply",
             ErrorKind::NothingPending { .. } => "nothing-pending",
             ErrorKind::Waits(_) => "decision-needed",
-            ErrorKind::Undo(_) => "cannot-undo",
             ErrorKind::Listens(_) => "address-in-use",
             ErrorKind::Relayed { code, .. } => code,
-            ErrorKind::Usage(_) => "usage",
+            ErrorKind::NoReply { code, .. }
+            | ErrorKind::Undo { code, .. }
+            | ErrorKind::Config { code, .. }
+            | ErrorKind::Usage { code, .. } => code,
             ErrorKind::Interrupted => "interrupted",
         }
     }
@@ -321,7 +339,7 @@ impl Error {
     /// The exit status as a number.
     pub fn exit_status(&self) -> u8 {
         match *self.0 {
-            ErrorKind::Usage(_) | ErrorKind::SeveralSessions(_) | ErrorKind::Config { .. } => 2,
+            ErrorKind::Usage { .. } | ErrorKind::SeveralSessions(_) | ErrorKind::Config { .. } => 2,
             ErrorKind::Waits(_) => 3,
             ErrorKind::Locked { .. } => 4,
             ErrorKind::NoSession { .. }

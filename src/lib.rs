@@ -1,7 +1,5 @@
-//! deaddrop lets any chat window be a coding agent: it writes one self-contained text file, a
-//! person pastes it into a chat and saves the reply, and deaddrop carries out the commands in it.
-//!
-//! This is the map of the house. Each module uses only those above it.
+//! deaddrop lets any chat window be a coding agent: it writes one self-contained text file, a person pastes it into a
+//! chat and saves the reply, and deaddrop executes the commands in it. Each module uses only those above it in this map:
 //!
 //! | module | what it is for |
 //! |---|---|
@@ -16,6 +14,7 @@
 //! | [`machine`] | what this machine is |
 //! | [`session`] | where a conversation stands, and its file |
 //! | [`place`] | where operations happen: here, in a guest, or only in the mind |
+//! | [`admission`] | whether a reply is accepted |
 //! | [`turn`] | one reply: steps → outcomes |
 //! | [`inbox`] [`outbox`] [`watch`] | replies in, the next text out (PURE), wake-ups |
 //! | [`base`] | an opened base directory: one reply from steps to the next outbox |
@@ -26,6 +25,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_macros, reason = "tests say what they skip"))]
 
+pub mod admission;
 pub mod atomic;
 pub mod base;
 pub mod blobs;

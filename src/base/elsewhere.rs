@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::Base;
+use crate::admission;
 use crate::config::{Config, Policy};
 use crate::error::Result;
 use crate::outbox::{self, Files, Requested};
@@ -167,7 +168,7 @@ impl Base {
 /// of no other turn.
 pub(super) fn turn_key(begin: &Begin) -> String {
     let Session { secret, id, sequence, .. } = &begin.session;
-    let (_, text) = begin.reply();
+    let text = admission::reply_identity(begin);
     let what = format!("{secret} {id} {sequence} {}", text.as_str());
     Digest::of(what.as_bytes()).as_str().to_owned()
 }

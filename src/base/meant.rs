@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::session::Ignored;
-use crate::session::log::{self, Entry, Standing};
+use crate::session::log::{self, Entry};
 use crate::text::count;
 
 /// What is to be taken back.
@@ -36,33 +36,41 @@ pub(super) struct Chosen<'a> {
 }
 
 pub(super) fn chosen<'a>(entries: &'a [Entry], back: Back, id: &str) -> Result<Chosen<'a>> {
-    let mut standing = log::standing(entries);
     match back {
         Back::Undo => {
-            let undo = standing.undone.pop().ok_or_else(|| {
+            // A later turn makes an undo final, since a redo would restore what that turn did not build on.
+            let changes = |turn: &Entry| turn.back().is_none() && counts(turn);
+            let is_last = |undo: &&Entry| {
+                let later = entries.iter().rev().take_while(|entry| !std::ptr::eq(*entry, *undo));
+                !later.into_iter().any(changes)
+            };
+            let undo = log::undos(entries).pop().filter(is_last).ok_or_else(|| {
                 Error::undo(format!(
                     "there is nothing to redo in session {id}: an undo can be taken back until a later turn changes files; `deaddrop redo N` takes back the undo or the redo of that number in `deaddrop log`"
                 ))
+                .with_code("nothing-to-undo")
             })?;
-            Ok(Chosen::redo(entries, &undo))
+            Ok(Chosen::redo(entries, undo))
         }
-        Back::Step(sequence) => step(entries, standing, sequence, id),
+        Back::Step(sequence) => step(entries, sequence, id),
         Back::Turns(wanted) => {
             let (mut turns, mut passed): (Vec<&Entry>, Vec<&Entry>) =
-                standing.done.into_iter().partition(|turn| counts(turn));
+                log::done(entries).into_iter().partition(|turn| counts(turn));
             passed.retain(|turn| turn.ignored.as_ref().is_some_and(|i| !i.only_products));
             if turns.is_empty() || wanted == 0 {
                 let passed = passed_over(&passed).filter(|_| wanted > 0);
                 let passed = passed.map(|passed| format!("; {passed}")).unwrap_or_default();
                 return Err(Error::undo(format!(
                     "there is nothing to take back: no turn of session {id} that stands has changed a file that is kept{passed}"
-                )));
+                ))
+                .with_code("nothing-to-undo"));
             }
             if turns.len() < wanted {
                 return Err(Error::undo(format!(
                     "only {} of session {id} can be taken back, not {wanted}",
                     count(turns.len(), "turn")
-                )));
+                ))
+                .with_code("no-turn"));
             }
             let chosen = turns.split_off(turns.len() - wanted);
             let next = turns.iter().rev().position(|turn| !turn.records.is_empty());
@@ -77,31 +85,27 @@ pub(super) fn chosen<'a>(entries: &'a [Entry], back: Back, id: &str) -> Result<C
 
 impl<'a> Chosen<'a> {
     /// This undo is taken back.
-    fn redo(entries: &[Entry], (undo, _): &(&'a Entry, Vec<&'a Entry>)) -> Self {
+    fn redo(entries: &[Entry], undo: &'a Entry) -> Self {
         // Where a turn came after it, the session has gone on.
         let mut since = entries.iter().rev().take_while(|entry| entry.sequence > undo.sequence);
         let goes_on = !since.all(|entry| entry.back().is_some());
         let completes = undo.reopened.clone().filter(|_| !goes_on);
-        let (turns, undid) = (vec![*undo], undo.undid.clone());
+        let (turns, undid) = (vec![undo], undo.undid.clone());
         Self { turns, undid, redid: Some(undo), completes, next: None, passed: Vec::new() }
     }
 }
 
 /// The undo or the redo of this number, which is to be taken back.
-fn step<'a>(
-    entries: &'a [Entry],
-    standing: Standing<'a>,
-    sequence: u32,
-    id: &str,
-) -> Result<Chosen<'a>> {
-    let Standing { done, undone, final_undos } = standing;
-    if let Some(undo) = undone.iter().chain(&final_undos).find(|(e, _)| e.sequence == sequence) {
+fn step<'a>(entries: &'a [Entry], sequence: u32, id: &str) -> Result<Chosen<'a>> {
+    let undos = log::undos(entries);
+    if let Some(undo) = undos.into_iter().find(|undo| undo.sequence == sequence) {
         return Ok(Chosen::redo(entries, undo));
     }
     let Some(step) = entries.iter().find(|entry| entry.sequence == sequence) else {
         return Err(Error::undo(format!(
             "session {id} has no turn {sequence}; `deaddrop log` lists them"
-        )));
+        ))
+        .with_code("no-turn"));
     };
     let Some(redid) = step.redid else {
         let by = entries.iter().rev().find(|entry| entry.redid == Some(sequence));
@@ -113,18 +117,20 @@ fn step<'a>(
             None => format!(
                 "turn {sequence} is neither an undo nor a redo; `deaddrop undo N` takes the last N turns back"
             ),
-        }));
+        })
+        .with_code("nothing-to-undo"));
     };
     // What it brought back is to stand: else it is taken back already.
     let undid = entries.iter().find(|entry| entry.sequence == redid);
     let undid = undid.map(|undo| undo.undid.clone()).unwrap_or_default();
-    let stands = |turn: &u32| done.iter().any(|done| done.sequence == *turn);
-    if let Some(turn) = undid.iter().find(|turn| !stands(turn)) {
+    let undone = log::undone(entries);
+    if let Some(turn) = undid.iter().find(|turn| undone.contains(turn)) {
         let mut later = entries.iter().rev();
         let by = later.find(|entry| entry.undid.contains(turn)).map_or(0, |undo| undo.sequence);
         return Err(Error::undo(format!(
             "turn {turn}, which redo {sequence} brought back, is undone again by {by}: `deaddrop redo {by}` first"
-        )));
+        ))
+        .with_code("nothing-to-undo"));
     }
     let (turns, completes) = (vec![step], None);
     Ok(Chosen { turns, undid, redid: None, completes, next: None, passed: Vec::new() })

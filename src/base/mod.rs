@@ -210,7 +210,8 @@ impl Base {
         if let Some(meant) = workspace.as_ref().filter(|meant| **meant != here) {
             return Err(Error::usage(format!(
                 "the deaddrop that runs here works in the workspace '{here}', and the session is to begin in '{meant}': stop it first, or begin in a base directory of its own (-C)"
-            )));
+            ))
+            .with_code("other-workspace"));
         }
         let id = id.clone().unwrap_or_else(|| self.free_id());
         let tools = match &self.guest {

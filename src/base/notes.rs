@@ -4,33 +4,29 @@ use std::collections::BTreeMap;
 
 use super::Base;
 use crate::error::Result;
-use crate::protocol::{Effect, Outcome};
+use crate::place::WriteAhead;
+use crate::protocol::Outcome;
 use crate::session::Session;
 use crate::session::journal::Journal;
 use crate::session::log::{self, Entry};
 use crate::session::record::{Begin, Record};
 use crate::text::count;
 use crate::turn::{Ledger, Observer};
-use crate::workspace::checkpoint::Noted;
-use crate::workspace::guard::Snapshot;
 
 /// The journal as a turn sees it.
 pub(super) struct Notes<'a>(pub(super) &'a mut Journal);
 
 impl Ledger for Notes<'_> {
-    fn guard(&mut self, snapshot: &Snapshot) -> Result<()> {
-        // It rides on the sync of the Intent that follows.
-        self.0.append(&Record::Guard(Box::new(snapshot.clone())).to_line())
-    }
-
-    fn noted(&mut self, noted: &Noted) -> Result<()> {
-        // The same; all that it says is kept is on disk.
-        self.0.append(&Record::Noted(Box::new(noted.clone())).to_line())
-    }
-
-    fn intent(&mut self, step: usize, effect: &Effect) -> Result<()> {
-        self.0.append(&Record::Intent { step, effect: effect.clone() }.to_line())?;
-        self.0.sync()
+    fn write_ahead(&mut self, step: usize, entry: WriteAhead<'_>) -> Result<()> {
+        let record = match entry {
+            WriteAhead::Guard(snapshot) => Record::Guard(Box::new(snapshot.clone())),
+            // All that it says is stored is on disk.
+            WriteAhead::Noted(noted) => Record::Noted(Box::new(noted.clone())),
+            WriteAhead::Effect(effect) => Record::Intent { step, effect: effect.clone() },
+        };
+        self.0.append(&record.to_line())?;
+        // The others ride on the sync of the Intent that follows.
+        if matches!(record, Record::Intent { .. }) { self.0.sync() } else { Ok(()) }
     }
 
     fn result(&mut self, step: usize, outcome: &Outcome) -> Result<()> {

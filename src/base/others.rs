@@ -138,9 +138,8 @@ fn call(entries: &[Entry], turn: &Entry, of: &str) -> Option<String> {
     if turn.back().is_some() {
         return Some(format!("`deaddrop redo {}{of}`", turn.sequence));
     }
-    let standing = log::standing(entries);
-    let later = |done: &&&Entry| counts(done) && done.sequence >= turn.sequence;
-    match standing.done.iter().filter(later).count() {
+    let later = |done: &&Entry| counts(done) && done.sequence >= turn.sequence;
+    match log::done(entries).into_iter().filter(later).count() {
         0 => None,
         1 => Some(format!("`deaddrop undo{of}`")),
         n => Some(format!("`deaddrop undo {n}{of}`")),

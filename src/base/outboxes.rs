@@ -125,14 +125,14 @@ impl Base {
         }
         // What is known of the lines around those that were withheld is noted anew with what is shown.
         rendered.withheld_from.iter().for_each(|path| session.seen.forget_newer(path));
-        for outbox::SearchLines { path, seen, lines } in rendered.search_lines {
-            session.seen.record_search(&path, seen, &lines);
+        for outbox::Shown { path, seen, lines, .. } in rendered.search_lines {
+            seen.into_iter().for_each(|seen| session.seen.record_search(&path, seen, &lines));
         }
         for outbox::Shown { path, whole, lines, seen } in rendered.shown {
             // A part of which the whole is not known tells nothing of how that is now.
-            match (seen, lines) {
-                (Some(seen), _) if whole => session.seen.record(path, seen),
-                (Some(seen), Some(lines)) => session.seen.record_lines(&path, seen, &[lines]),
+            match seen {
+                Some(seen) if whole => session.seen.record(path, seen),
+                Some(seen) if !lines.is_empty() => session.seen.record_lines(&path, seen, &lines),
                 _ => {}
             }
         }

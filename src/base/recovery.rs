@@ -68,7 +68,7 @@ impl Base {
 
     fn finish(&mut self, mut turn: Unfinished, observer: &mut dyn Observer) -> Result<()> {
         self.wait_for_command()?;
-        let name = turn.begin.reply().0.to_owned();
+        let name = turn.begin.reply().to_owned();
         // Told before it is done: should deaddrop be stopped again, nobody would learn of it later.
         if let Some(mut commit) = turn.commit.take() {
             commit.recovered = true;

@@ -150,6 +150,7 @@ impl Turns {
                 Error::undo(format!(
                     "nothing was kept of what turn {sequence} changed, so it cannot be shown or taken back"
                 ))
+                .with_code("not-recorded")
             })?;
             parts.push(self.store.composed(records)?.ok_or_else(|| gone(*sequence))?);
         }
@@ -170,6 +171,7 @@ impl Turns {
             }
             _ => format!("session {id} has had no turn yet"),
         })
+        .with_code("no-turn")
     }
 }
 
@@ -178,6 +180,7 @@ pub(super) fn not_of_runs(stem: &str) -> Error {
     Error::undo(format!(
         "{stem} is a run: nothing is kept of what `deaddrop run` changes, so it cannot be shown or taken back; use what is there, such as git"
     ))
+    .with_code("not-recorded")
 }
 
 /// Said of what is changed in a guest.
@@ -185,6 +188,7 @@ pub(super) fn elsewhere(guest: &str) -> Error {
     Error::undo(format!(
         "what a session changes in the guest '{guest}' is not kept here, so it cannot be shown or taken back; use what is there, such as git"
     ))
+    .with_code("not-recorded")
 }
 
 /// Said where the record of a turn is not there.
@@ -192,4 +196,5 @@ pub(super) fn gone(sequence: u32) -> Error {
     Error::undo(format!(
         "the checkpoint of turn {sequence} is gone, so it can be neither shown nor taken back (`deaddrop checkpoints` lists those that are kept; checkpoint_max_bytes bounds them)"
     ))
+    .with_code("checkpoint-gone")
 }

@@ -10,6 +10,7 @@ use std::fs;
 
 use super::notes::Notes;
 use super::{Base, Turn, asking, elsewhere};
+use crate::admission;
 use crate::atomic;
 use crate::config::Mode;
 use crate::error::{Error, Result};
@@ -18,7 +19,7 @@ use crate::place::{Here, Place, Terms};
 use crate::protocol::{Digest, Kind, Operation, Outcome, Step};
 use crate::session::record::{Begin, Commit, FileId, Folder, Record, Rendered};
 use crate::session::{Pending, Session, Verdict, log};
-use crate::turn::{self, Asking, Observer, TurnInput};
+use crate::turn::{self, Observer, TurnInput};
 use crate::workspace::checkpoint::Noted;
 use crate::workspace::guard::Guard;
 use crate::workspace::walk::Walk;
@@ -148,7 +149,7 @@ impl Base {
         guard: Guard,
         observer: &mut dyn Observer,
     ) -> Result<Turn> {
-        observer.turn(&begin.session, begin.reply().0);
+        observer.turn(&begin.session, begin.reply());
         self.be_patient(begin)?;
         let Known { outcomes: known, noted } = known;
         let recovered = noted.is_some();
@@ -175,12 +176,10 @@ impl Base {
             steps: begin.steps(),
             known: &known,
             verdict: begin.verdict.as_ref(),
-            seen: &begin.session.seen,
+            session: &begin.session,
             judge: &judge,
-            asking: Asking::Stops(&|step| asking::name(begin, step)),
+            name_question: Some(&|step| asking::name(begin, step)),
             stopped: stopped.as_deref(),
-            has_unread_words: begin.session.has_unread_words(),
-            halts: begin.session.run.is_some(),
             now: &|| clock.now(),
         };
         let (carried, walk, recorded) = if let Some(guest) = &self.guest {
@@ -217,7 +216,7 @@ impl Base {
         let mut session = begin.session.clone();
         let waits = carried.question.is_some();
         session.changed = self.changed(&begin.session, recorded, waits, observer);
-        let (reply, text) = begin.reply();
+        let (reply, text) = (begin.reply(), admission::reply_identity(begin));
         match carried.question {
             Some(question) => {
                 self.refuse_early_approvals(&begin.session, observer)?;

@@ -94,10 +94,11 @@ impl Base {
             let cut_off = if cut_off { cut_off_in(&recovered) } else { String::new() };
             let again = brings_back(&session, matches!(back, Back::Turns(_)));
             let besides = besides(&plan.brought) + &cut_off;
-            return Err(Error::undo(refusal(&plan.conflicts, &others, &again, &besides)));
+            let why = refusal(&plan.conflicts, &others, &again, &besides);
+            return Err(Error::undo(why).with_code("undo-conflict"));
         }
         if redid.is_none() && plan.changes.is_empty() && !plan.left.is_empty() {
-            return Err(Error::undo(nothing_of(&undid, &plan, next)));
+            return Err(Error::undo(nothing_of(&undid, &plan, next)).with_code("nothing-to-undo"));
         }
         if let Some(passed) = passed_over(&passed) {
             observer.noticed(&format!("{passed}; passed over"));
@@ -135,7 +136,7 @@ impl Base {
             Some(Undoing { plan, turns: undid, redid, reason, reopened, completes, ignored });
         self.within_turn = true;
         self.note(&Record::Begin(Box::new(begin.clone())))?;
-        observer.turn(&begin.session, begin.reply().0);
+        observer.turn(&begin.session, begin.reply());
         let gone = self.restore(&begin, false, observer);
         gone.map_err(|error| self.tell_room(error, &begin.session))
     }
@@ -148,7 +149,8 @@ impl Base {
                 return Err(Error::undo(format!(
                     "turn {} cannot be taken back: nothing was kept of what it changed (see `deaddrop log`)",
                     turn.sequence
-                )));
+                ))
+                .with_code("not-recorded"));
             }
             let changes = self.checkpoints.composed(&turn.records)?;
             parts.push(changes.ok_or_else(|| showing::gone(turn.sequence))?);

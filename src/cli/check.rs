@@ -17,13 +17,13 @@ use crate::error::{Error, Result};
 use crate::outbox::{self, Files, Requested};
 use crate::place::{Place, Preview, Rewritten, Unseen};
 use crate::protocol::{
-    Detail, Dialect, Kind, Letter, Outcome, Part, Reply, Step, WarningSort, code,
+    Detail, Dialect, Kind, Outcome, ParsedReply, Part, Reply, Step, WarningKind, code,
 };
 use crate::session::Session;
 use crate::session::store::Store;
 use crate::terminal::Styled;
 use crate::text::{count, visible_line};
-use crate::turn::{self, Asking, TurnInput};
+use crate::turn::{self, TurnInput};
 use crate::workspace::Workspace;
 
 #[derive(Debug, Args)]
@@ -104,7 +104,7 @@ struct Looked {
     /// For which session.
     session: Option<String>,
     /// Why it would not be carried out as it is.
-    held: Option<String>,
+    held: Option<Error>,
     reply: Reply,
     outcomes: Vec<Outcome>,
     /// The files that would change.
@@ -130,7 +130,7 @@ impl<'a> Surroundings<'a> {
 
     /// The session that `apply` would choose for a reply, or hold it back from, and why it would; none
     /// where there is none.
-    fn chosen(&self, letter: &Letter) -> Result<(Option<Session>, Option<String>)> {
+    fn chosen(&self, letter: &ParsedReply) -> Result<(Option<Session>, Option<Error>)> {
         let answers = letter.answers().filter(|_| self.named.is_none());
         let session = match (&self.named, &answers) {
             (Some(named), _) => Ok(named.clone()),
@@ -138,15 +138,17 @@ impl<'a> Surroundings<'a> {
         };
         match (session, answers) {
             (Ok(session), _) => {
-                let held = control::objection(&session, letter, None)
-                    .map(|found| format!("{}; `apply {}` carries it out", found.why, found.flag));
+                let held = control::objection(&session, letter, None).map(|found| {
+                    let why = format!("{}; `apply {}` carries it out", found.why, found.flag);
+                    Error::relayed(why, found.code, 1)
+                });
                 Ok((Some(session), held))
             }
             // It may be complete; else it is looked at as one that names none.
             (Err(e), Some(answers)) => {
                 let known = self.store.load(&answers.session);
                 let session = known.or_else(|_| self.store.choose(None)).ok();
-                Ok((session, Some(e.to_string())))
+                Ok((session, Some(e)))
             }
             (Err(e), None) if e.is_without_session() => Ok((None, None)),
             (Err(e), None) => Err(e),
@@ -155,7 +157,7 @@ impl<'a> Surroundings<'a> {
 
     fn look_at(&self, text: &str) -> Result<Looked> {
         let config = &self.context.config;
-        let mut letter = Letter::new(text.to_owned());
+        let mut letter = ParsedReply::new(text.to_owned());
         let (mut session, held) = self.chosen(&letter)?;
         if let Some(session) = &mut session {
             session.keep_unread_words(letter.answers());
@@ -175,12 +177,10 @@ impl<'a> Surroundings<'a> {
             steps: &reply.steps,
             known: &BTreeMap::new(),
             verdict: None,
-            seen: &session.as_ref().map(|session| session.seen.clone()).unwrap_or_default(),
+            session: &session.clone().unwrap_or_default(),
             judge: &|operation, place| turn::judge(&policy, guarded, operation, place),
-            asking: Asking::Foretells,
+            name_question: None,
             stopped: None,
-            has_unread_words: session.as_ref().is_some_and(Session::has_unread_words),
-            halts: false,
             now: &|| self.context.clock.now(),
         };
         let mut unseen = Unseen::new(&config.protected_names);
@@ -191,7 +191,7 @@ impl<'a> Surroundings<'a> {
         let here = (!is_in_guest).then(|| config.workspace_name());
         let elsewhere = session.as_ref().map(|session| base::suits(session, here.as_deref(), true));
         let held = match elsewhere {
-            Some(Err(e)) => Some(e.to_string()),
+            Some(Err(e)) => Some(e),
             _ => held,
         };
         let session = session.map(|session| session.id);
@@ -213,11 +213,11 @@ impl Looked {
     }
 
     /// The kinds of all warnings. A `[DONE]` without effect counts as one.
-    fn warnings(&self) -> impl Iterator<Item = WarningSort> {
+    fn warnings(&self) -> impl Iterator<Item = WarningKind> {
         self.outcomes.iter().flat_map(|outcome| {
             let is_ineffective = matches!(outcome.detail, Detail::Ineffective { .. });
             let sorts = outcome.warnings.iter().map(|warning| warning.sort);
-            sorts.chain(is_ineffective.then_some(WarningSort::Done))
+            sorts.chain(is_ineffective.then_some(WarningKind::Done))
         })
     }
 
@@ -258,7 +258,8 @@ impl Looked {
         json!({
             "file": file,
             "session": self.session,
-            "held": self.held,
+            "held": self.held.as_ref().map(Error::to_string),
+            "heldCode": self.held.as_ref().map(Error::code),
             "dialect": self.reply.dialect,
             "blocks": tally(blocks.map(|kind| talk::name(kind, in_operations).to_owned())),
             "errors": errors,

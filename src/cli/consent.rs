@@ -66,7 +66,8 @@ pub(super) fn require(consent: &Consent, talk: &Talk) -> Result<()> {
             return Err(Error::usage(format!(
                 "you have not agreed to that, and nothing was done. Change {}, or agree: answer `y`, or type `deaddrop config allow`",
                 consent.whose()
-            )));
+            ))
+            .with_code("consent-needed"));
         }
         None => return consent.require(),
     }

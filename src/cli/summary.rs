@@ -228,7 +228,7 @@ mod tests {
             outcome(Kind::Create, Detail::Created { path: path(at), bytes: 1, replaced })
         };
         let mut warned = create("b", true);
-        let word = crate::protocol::WarningSort::FenceTakenOff;
+        let word = crate::protocol::WarningKind::FenceTakenOff;
         warned.warnings.push(crate::protocol::Warning::new(word, "a fence was taken off"));
         let apart =
             Output::Apart { stdout: capture("out", ""), stderr: capture("a", "b\nbad\u{7}\n") };

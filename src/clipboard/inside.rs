@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::display::Display;
 use super::helper::{DONE, FAILED, MARK, TEXT, is_of_the_text};
 use super::{Found, LIMIT, Way, tools};
-use crate::protocol::Letter;
+use crate::protocol::ParsedReply;
 
 /// How often a watching helper looks: a person takes longer to change windows.
 const EVERY: Duration = Duration::from_millis(400);
@@ -185,7 +185,7 @@ fn watch(way: Way, program: Option<PathBuf>) -> Result<(), String> {
             Ok(Found::Text(text)) => {
                 failures = 0;
                 let digest = blake3::hash(text.as_bytes());
-                let letter = Letter::new(text);
+                let letter = ParsedReply::new(text);
                 if last.replace(digest) != Some(digest) && letter.answers().is_some() {
                     let text = letter.text().as_bytes();
                     let length = u32::try_from(text.len()).map_err(|e| e.to_string())?;

@@ -146,7 +146,7 @@ impl Consent {
             None => "it opens what is closed else, and you have not agreed to that",
         };
         let problem = format!("{what}:{lines}\n{rest}");
-        Err(Error::config(self.whose(), problem))
+        Err(Error::config(self.whose(), problem).with_code("consent-needed"))
     }
 
     /// What is in force and not agreed to, a line each.

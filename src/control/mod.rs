@@ -4,25 +4,25 @@
 
 mod spool;
 
+pub use crate::admission::{Objection, held, objection};
 pub use spool::{Done, answer_all, folder, hand_over, hand_over_prune, sweep};
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::admission::AGAIN;
 use crate::base::{Back, Base, Beginning, Turn};
 use crate::config::Policy;
 use crate::error::{Error, Result};
 use crate::inbox::Taken;
-use crate::protocol::{Letter, Step};
+use crate::protocol::{ParsedReply, Step};
 use crate::session::{Question, Session};
 use crate::text::visible_line;
 use crate::turn::Observer;
 
 const UNFINISHED: &str =
     "it ends within a block and was written just now; try again when it is finished";
-/// Why a reply is held that was there before.
-const SAME: &str = "it is the same text as the reply before it, most likely pasted twice";
 
 /// What a person wishes done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,7 +131,7 @@ pub struct Chosen {
 /// Where a reply is.
 #[derive(Debug)]
 enum Found {
-    Here(Letter),
+    Here(ParsedReply),
     InInbox(PathBuf),
 }
 
@@ -142,7 +142,7 @@ enum Found {
 /// There is none, or several.
 pub fn choose(base: &mut Base, reply: Given, named: Option<&str>, force: bool) -> Result<Chosen> {
     let reply = match reply {
-        Given::Text(text) => Found::Here(Letter::new(text)),
+        Given::Text(text) => Found::Here(ParsedReply::new(text)),
         Given::InInbox(path) => Found::InInbox(path),
     };
     if named.is_some() {
@@ -173,7 +173,7 @@ pub fn apply(
     if let Some(question) = session.question() {
         return Err(Error::waits(waits(&session, question)));
     }
-    let why = |letter: &Letter, written| match (force, again) {
+    let why = |letter: &ParsedReply, written| match (force, again) {
         (true, _) => None,
         _ => objection(&session, letter, written).filter(|found| !again || found.flag != AGAIN),
     };
@@ -182,11 +182,11 @@ pub fn apply(
             if letter.text().trim().is_empty() {
                 return Err(Error::no_reply(Path::new("this reply"), EMPTY));
             }
-            if let Some(Objection { why, flag }) = why(&letter, None) {
+            if let Some(Objection { why, flag, code }) = why(&letter, None) {
                 let why = format!(
                     "{why}. It was not carried out; give it again with {flag} if you mean it"
                 );
-                return Err(Error::no_reply(Path::new("this reply"), why));
+                return Err(Error::no_reply(Path::new("this reply"), why).with_code(code));
             }
             let name = format!("{}_seq{:04}_reply.txt", session.id, session.sequence);
             base.inbox.admit(&name, letter)?
@@ -194,9 +194,10 @@ pub fn apply(
         Found::InInbox(path) => match base.inbox.take(&path)? {
             Taken::Reply(claimed) => {
                 base.inbox.forget_note(&path);
-                if let Some(why) = why(&claimed.letter, claimed.written()).map(held) {
+                if let Some(objection) = why(&claimed.letter, claimed.written()) {
+                    let (code, why) = (objection.code, held(objection));
                     base.inbox.hold(&claimed, &why)?;
-                    return Err(Error::no_reply(&path, why));
+                    return Err(Error::no_reply(&path, why).with_code(code));
                 }
                 claimed
             }
@@ -208,34 +209,7 @@ pub fn apply(
     base.carry_out(session, claimed, observer)
 }
 
-/// What speaks against carrying out a reply.
-#[derive(Debug)]
-pub struct Objection {
-    /// Why it is most likely a mistake, a phrase.
-    pub why: String,
-    /// The flag with which `apply` carries it out all the same.
-    pub flag: &'static str,
-}
-
-const AGAIN: &str = "--again";
 const EMPTY: &str = "it is empty, and the model would be told that it said nothing; nothing was carried out. Copy the reply in the chat window, or save it, and give it again";
-
-/// Whether a reply is most likely a mistake: it was carried out just now, or was made for an outbox
-/// that is not the newest. `written` is when its file was, in nanoseconds since 1970, where it has one.
-/// None where nothing speaks against it.
-pub fn objection(session: &Session, letter: &Letter, written: Option<i128>) -> Option<Objection> {
-    match letter.answers() {
-        Some(answers) => session.mismatch(answers).map(|why| Objection { why, flag: "--force" }),
-        None => session
-            .is_duplicate(letter.text(), written)
-            .then(|| Objection { why: SAME.to_owned(), flag: AGAIN }),
-    }
-}
-
-/// What is told of a reply that is held.
-pub fn held(Objection { why, flag }: Objection) -> String {
-    format!("{why}. It was not carried out; `deaddrop apply {flag} FILE` does it")
-}
 
 /// What is told with a reply that has to wait.
 pub fn waits(session: &Session, question: &Question) -> String {
@@ -244,47 +218,4 @@ pub fn waits(session: &Session, question: &Question) -> String {
         session.id,
         visible_line(&question.id)
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn carries_key(session: &Session, text: &str) -> bool {
-        let letter = Letter::new(text.to_owned());
-        letter.answers().is_some_and(|answers| session.is_authentic(answers))
-    }
-
-    #[test]
-    fn only_the_key_of_the_newest_outbox_is_one() {
-        let now = "2025-01-15T10:30:00Z".parse().unwrap();
-        let mut session = Session::new("a1b2c3d4".to_owned(), "A task", Vec::new(), now);
-        let line = |sequence: u32, key: &str| {
-            format!(
-                "[REPLY session=\"a1b2c3d4\" sequence=\"{sequence}\"{key}]\n[DONE]\nx\n[/DONE]\n"
-            )
-        };
-        let keyed = |key: &str| format!(" key=\"{key}\"");
-        let old = keyed(&session.key());
-        assert!(carries_key(&session, &line(1, &old)));
-        assert!(carries_key(&session, &line(1, &old.to_uppercase().replace("KEY", "key"))));
-        for text in [
-            line(1, ""),
-            line(1, &keyed("00000000")),
-            line(2, &old),
-            line(1, &old).replace("a1b2", "b1b2"),
-            "[DONE]\nx\n[/DONE]\n".to_owned(),
-        ] {
-            assert!(!carries_key(&session, &text), "{text}");
-        }
-        // Behind a command it counts, and refuses the whole reply.
-        let late = format!("[MESSAGE]\nx\n[/MESSAGE]\n{}", line(1, &old));
-        assert!(carries_key(&session, &late));
-        session.sequence = 2;
-        assert!(!carries_key(&session, &line(1, &old)) && !carries_key(&session, &line(2, &old)));
-        let new = keyed(&session.key());
-        assert!(carries_key(&session, &line(2, &new)));
-        session.is_complete = true;
-        assert!(!carries_key(&session, &line(2, &new)));
-    }
 }

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use super::sessions::Sessions;
 use super::{Listener, Serve};
+use crate::admission;
 use crate::atomic;
 use crate::base::Base;
 use crate::clipboard::{Copier, Heard, Passed, Surroundings, Told, Watcher, Way};
 use crate::error::Result;
 use crate::outbox::holds_outbox;
 use crate::program::Programs;
-use crate::protocol::{Address, Letter};
+use crate::protocol::{Address, ParsedReply};
 use crate::session::Session;
 
 /// How long the end waits for what is still to be copied.
@@ -166,7 +167,7 @@ impl Desk {
         text: String,
         listener: &mut dyn Listener,
     ) -> Result<bool> {
-        let mut letter = Letter::new(text);
+        let mut letter = ParsedReply::new(text);
         let Some(answers) = letter.answers().cloned() else { return Ok(false) };
         let text = letter.text();
         if !self.seen.insert(blake3::hash(text.as_bytes())) || holds_outbox(text) {
@@ -197,14 +198,14 @@ impl Desk {
 
 /// Whether a text may be carried out as a reply to this session though nobody said so: only whoever
 /// has seen its newest outbox can have written it.
-fn is_for(session: &Session, answers: &Address, letter: &mut Letter) -> Result<(), String> {
+fn is_for(session: &Session, answers: &Address, letter: &mut ParsedReply) -> Result<(), String> {
     if session.pending.is_some() {
         return Err(format!("session {} waits for your decision", session.id));
     }
-    if let Some(why) = session.mismatch(answers) {
-        return Err(why);
+    if let Some(held) = admission::mismatch(session, answers) {
+        return Err(held.why);
     }
-    if !session.is_authentic(answers) {
+    if !admission::is_authentic(session, answers) {
         return Err(format!(
             "its [REPLY ...] line does not give the key of outbox {} of session {}",
             session.sequence, session.id

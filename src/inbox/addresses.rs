@@ -8,7 +8,7 @@ use std::path::Path;
 use super::SIZE_LIMIT;
 use super::files::{is_young, open, read};
 use super::reading::decode;
-use crate::protocol::{Address, Letter};
+use crate::protocol::{Address, ParsedReply};
 use crate::session::record::FileId;
 
 /// What files said, by name.
@@ -29,7 +29,7 @@ impl Addresses {
             _ => {}
         }
         let text = read(&mut file, path).ok().and_then(|bytes| decode(bytes).ok());
-        let answers = text.and_then(|text| Letter::new(text).answers().cloned());
+        let answers = text.and_then(|text| ParsedReply::new(text).answers().cloned());
         // What was written just now may be written again within what the times of files tell apart.
         if let Some(id) = id.filter(|_| !is_young(&file)) {
             self.0.insert(name.to_owned(), (id, answers.clone()));

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::atomic;
 use crate::error::{Error, Result};
-use crate::protocol::{Address, Letter};
+use crate::protocol::{Address, ParsedReply};
 use crate::session::record::FileId;
 use crate::text::visible_line;
 use addresses::Addresses;
@@ -62,7 +62,7 @@ pub struct Claimed {
     /// Which file it is.
     pub file: FileId,
     /// What stands in it.
-    pub letter: Letter,
+    pub letter: ParsedReply,
 }
 
 /// What came of an attempt to take a file.
@@ -200,7 +200,7 @@ impl Inbox {
     }
 
     /// Takes a reply that came another way, as if it had been dropped here under `name`.
-    pub fn admit(&self, name: &str, letter: Letter) -> Result<Claimed> {
+    pub fn admit(&self, name: &str, letter: ParsedReply) -> Result<Claimed> {
         let text = letter.text().as_bytes();
         let path = atomic::write_into(&self.claims(), OsStr::new(name), text)?;
         let file = open(&path).ok().and_then(|file| FileId::of(&file)).unwrap_or_default();

@@ -4,6 +4,8 @@
 mod guest;
 mod here;
 mod preview;
+#[cfg(all(test, unix))]
+mod tests;
 mod unseen;
 
 use std::time::Duration;
@@ -12,7 +14,7 @@ use crate::error::Result;
 use crate::policy::Opens;
 use crate::protocol::{
     Detail, Digest, Effect, Ending, Execution, Failure, Operation, Output, Part, Reading, RelPath,
-    ShellCommand, Warning, WarningSort,
+    ShellCommand, Warning, WarningKind,
 };
 use crate::runner::environment_fault;
 use crate::workspace::Contents;
@@ -150,6 +152,6 @@ fn shorter_than_asked(given: Duration, asked: Duration) -> Option<Warning> {
             asked.as_secs_f64(),
             given.as_secs_f64()
         );
-        Warning::new(WarningSort::Timeout, told)
+        Warning::new(WarningKind::Timeout, told)
     })
 }

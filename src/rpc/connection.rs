@@ -170,7 +170,6 @@ fn answer(
 ) -> Option<(Vec<u8>, Option<Share>)> {
     let request = match jsonrpc::read(&line) {
         Ok(request) => request,
-        Err(refused) if refused.is_notification() => return None,
         Err(refused) => {
             return Some((refusal(refused.id, &refused.fault).into_bytes(), None));
         }

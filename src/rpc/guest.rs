@@ -22,7 +22,7 @@ use crate::protocol::jsonrpc::{
     Walked, WalkedFile,
 };
 use crate::protocol::operations::Encoding;
-use crate::protocol::{Digest, Operation, Reading, RelPath, Warning, WarningSort};
+use crate::protocol::{Digest, Operation, Reading, RelPath, Warning, WarningKind};
 use crate::runner::sandbox::Tier;
 use crate::workspace::Terms;
 use crate::workspace::walk::{Count, EntryKind};
@@ -338,7 +338,7 @@ pub(super) fn name_of(key: &str) -> String {
 
 pub(super) fn unseen(error: &Error) -> Warning {
     let told = format!("whether a command made repositories could not be looked at: {error}");
-    Warning::new(WarningSort::Guard, told)
+    Warning::new(WarningKind::Guard, told)
 }
 
 fn later(told: &str) -> Fault {

@@ -31,6 +31,8 @@ pub mod protected;
 pub(crate) mod repository;
 mod search;
 mod search_edit;
+#[cfg(all(test, unix))]
+mod tests;
 mod text;
 mod tree;
 pub mod walk;

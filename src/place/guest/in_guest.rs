@@ -13,7 +13,7 @@ use crate::protocol::jsonrpc::{
 };
 use crate::protocol::{
     Detail, Digest, Effect, Ending, Failure, Operation, Part, Reading, RelPath, Warning,
-    WarningSort,
+    WarningKind,
 };
 use crate::workspace::walk::Walk;
 use crate::workspace::{Contents, Look, MOVED_FILES};
@@ -109,7 +109,7 @@ impl<'a> InGuest<'a> {
             Ok(State::Done { detail, warnings }) => {
                 self.noticed = sane::warnings(warnings);
                 if broke {
-                    self.noticed.push(Warning::new(WarningSort::Guest, ASKED_AGAIN));
+                    self.noticed.push(Warning::new(WarningKind::Guest, ASKED_AGAIN));
                 }
                 sane::detail(detail, &asked.operation, self.terms.output_limit)
             }
@@ -270,7 +270,7 @@ impl Place for InGuest<'_> {
                 State::Unknown => return Ok(Left::Undone),
                 State::Done { detail, warnings } => {
                     let mut warnings = sane::warnings(warnings);
-                    warnings.push(Warning::new(WarningSort::Guest, ASKED_AGAIN));
+                    warnings.push(Warning::new(WarningKind::Guest, ASKED_AGAIN));
                     let detail = sane::detail(detail, operation, self.terms.output_limit);
                     return Ok(Left::Done(Box::new(detail), warnings));
                 }

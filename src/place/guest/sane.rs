@@ -4,7 +4,7 @@
 use crate::protocol::jsonrpc::{About, LeftOutFolder, STREAM_LIMIT, Walked, WalkedFile};
 use crate::protocol::{
     Capture, Change, Detail, Ending, Excerpt, Failure, FailureKind, Hit, Lines, Operation, Output,
-    Part, Revision, Streams, Warning, WarningSort,
+    Part, Revision, Streams, Warning, WarningKind,
 };
 use crate::text::{count, visible_line};
 use crate::workspace::edit::count_lines;
@@ -170,7 +170,7 @@ fn revision(revision: Option<Box<Revision>>) -> Option<Box<Revision>> {
 
 pub(super) fn warnings(warnings: Vec<Warning>) -> Vec<Warning> {
     // That it does not count is for this side to say.
-    let told = |warning: &Warning| warning.sort != WarningSort::Done;
+    let told = |warning: &Warning| warning.sort != WarningKind::Done;
     let warnings = warnings.into_iter().filter(told).take(WARNINGS);
     warnings.map(|warning| Warning::new(warning.sort, line(&warning.text))).collect()
 }

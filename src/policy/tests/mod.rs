@@ -3,4 +3,6 @@
 mod bounds;
 mod files;
 mod lines;
+#[cfg(unix)]
+mod shells;
 mod table;

@@ -5,8 +5,8 @@ use super::excerpt::around;
 use super::search_edit::{self, Searched, Unfound};
 use super::{bom, closest, lines_left_out, nearest};
 use crate::protocol::{
-    Change, Detail, Excerpt, Failure, Fresh, Likeness, Loosely, Mistake, RelPath, Replacement,
-    Revision, Seen, diff_line, elision, is_code, may_be_patch,
+    Change, Detail, Excerpt, Failure, FileVersion, Fresh, FuzzyMatch, Likeness, Mistake, RelPath,
+    Replacement, Revision, diff_line, elision, is_code, may_be_patch,
 };
 use crate::text::{count, visible_line};
 
@@ -88,8 +88,8 @@ fn part(bytes: &[u8], start: usize, end: usize) -> &[u8] {
     &bytes[begin..end]
 }
 
-fn revision(old: &[u8], new: &[u8], excerpt: Excerpt, loosely: Vec<Loosely>) -> Box<Revision> {
-    let (before, after) = (Seen::whole(old), Seen::whole(new));
+fn revision(old: &[u8], new: &[u8], excerpt: Excerpt, loosely: Vec<FuzzyMatch>) -> Box<Revision> {
+    let (before, after) = (FileVersion::whole(old), FileVersion::whole(new));
     Box::new(Revision { before, after, excerpt, loosely })
 }
 
@@ -134,7 +134,7 @@ fn stale(real: &RelPath, now: &[u8], (start, end): (usize, usize)) -> Failure {
 
 /// Lines of a file are shown with a failure: as it is.
 fn fresh(real: &RelPath, bytes: &[u8]) -> Fresh {
-    Fresh { path: real.clone(), seen: Seen::whole(bytes) }
+    Fresh { path: real.clone(), seen: FileVersion::whole(bytes) }
 }
 
 fn first(

@@ -18,7 +18,7 @@ fn lines(
     (start, end): (usize, usize),
     seen: Option<&str>,
 ) -> Result<(Vec<u8>, Detail), Failure> {
-    let seen = seen.map(|seen| Seen::whole(seen.as_bytes()));
+    let seen = seen.map(|seen| FileVersion::whole(seen.as_bytes()));
     let change = Change::Lines { start, end, with: "x\n".into(), seen };
     changed(&path(), old.as_bytes(), &change)
 }
@@ -32,14 +32,14 @@ fn numbers(excerpt: &Excerpt) -> Vec<usize> {
 fn an_edit_tells_the_file_before_and_after_and_shows_the_lines_around_it() {
     let (_, detail) = lines("1\n2\n3\n", (2, 2), Some("1\n2\n3\n")).unwrap();
     let revision = detail.revision().unwrap();
-    assert_eq!(revision.before, Seen::whole(b"1\n2\n3\n"));
-    assert_eq!(revision.after, Seen::whole(b"1\nx\n3\n"));
+    assert_eq!(revision.before, FileVersion::whole(b"1\n2\n3\n"));
+    assert_eq!(revision.after, FileVersion::whole(b"1\nx\n3\n"));
     let shown = [(1, "1".to_owned()), (2, "x".to_owned()), (3, "3".to_owned())];
     assert_eq!(detail.excerpt().unwrap().lines, shown);
     let (text, detail) = once("1\n2 \n3\n", &[("2\n", "x\n"), ("3\n", "")]).unwrap();
     assert_eq!(text, "1\nx\n");
     assert_eq!(numbers(detail.excerpt().unwrap()), [1, 2]);
-    let loosely = Loosely { line: 2, likeness: Likeness::TrailingBlanks };
+    let loosely = FuzzyMatch { line: 2, likeness: Likeness::TrailingBlanks };
     assert_eq!(detail.revision().unwrap().loosely, [loosely]);
 }
 
@@ -51,7 +51,7 @@ fn an_edit_by_lines_of_another_file_than_was_seen_is_refused_with_the_lines_as_t
     assert!(failure.reason.contains("its lines 47-54, of 100, as they are now"), "{failure:?}");
     assert_eq!(numbers(&failure.excerpt), (47..=54).collect::<Vec<_>>());
     let fresh = failure.fresh.unwrap();
-    assert_eq!(*fresh, Fresh { path: path(), seen: Seen::whole(now.as_bytes()) });
+    assert_eq!(*fresh, Fresh { path: path(), seen: FileVersion::whole(now.as_bytes()) });
     // A range beyond its end, and one that has no end.
     let failure = lines("1\n2\n", (7, 9), Some("older\n")).unwrap_err();
     assert_eq!(numbers(&failure.excerpt), [1, 2]);

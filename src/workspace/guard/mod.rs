@@ -32,7 +32,7 @@ use super::Workspace;
 use super::names::{escaped, shown, unescaped};
 use super::walk::{Walk, walk_all};
 use crate::error::Result;
-use crate::protocol::{Warning, WarningSort};
+use crate::protocol::{Warning, WarningKind};
 pub use opening::Kept;
 pub use quarantine::Quarantine;
 use scope::{HALF_WAY, Role};
@@ -242,7 +242,7 @@ impl Guard {
 }
 
 fn warnings(told: Vec<String>) -> Vec<Warning> {
-    told.into_iter().map(|told| Warning::new(WarningSort::Guard, told)).collect()
+    told.into_iter().map(|told| Warning::new(WarningKind::Guard, told)).collect()
 }
 
 impl Missing {

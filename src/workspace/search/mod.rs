@@ -12,7 +12,7 @@ use super::below::{Entry, Met, Start, Which, entry_of};
 use super::tree::lines_of;
 use super::walk::{EntryKind, Listed, Walk};
 use super::{Workspace, open_regular};
-use crate::protocol::{Detail, Failure, RelPath, Warning, WarningSort};
+use crate::protocol::{Detail, Failure, RelPath, Warning, WarningKind};
 use crate::text::{count, visible_line};
 use sink::{Found, Hits, Matcher, Watched};
 
@@ -93,7 +93,7 @@ impl<'a> Watch<'a> {
         if !unreadable.is_empty() {
             told.push(format!("cannot be read: {}", listing(&unreadable)));
         }
-        told.into_iter().map(|told| Warning::new(WarningSort::Search, told)).collect()
+        told.into_iter().map(|told| Warning::new(WarningKind::Search, told)).collect()
     }
 
     fn unreadable(&mut self, path: &str) {

@@ -9,7 +9,7 @@ use memchr::{memchr_iter, memmem};
 
 use super::bom;
 use super::excerpt::Place;
-use crate::protocol::{Likeness, Loosely, Replacement};
+use crate::protocol::{FuzzyMatch, Likeness, Replacement};
 
 /// So many lines are told of a text that occurs more than once.
 pub(super) const TOLD: usize = 10;
@@ -28,7 +28,7 @@ pub(super) struct Searched {
     /// How many places that leaves out.
     pub(super) more: usize,
     /// What was not found to the letter, in order.
-    pub(super) loosely: Vec<Loosely>,
+    pub(super) loosely: Vec<FuzzyMatch>,
 }
 
 /// Why nothing was replaced.
@@ -109,7 +109,7 @@ pub(super) fn replace_once(
             }
         };
         if let Some(likeness) = likeness {
-            loosely.push(Loosely { line: line + 1, likeness });
+            loosely.push(FuzzyMatch { line: line + 1, likeness });
         }
         let new = if line == 0 && !mark.is_empty() { bom::without(new) } else { new };
         let put = lines.replace(line, count, new);

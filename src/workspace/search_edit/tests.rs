@@ -8,7 +8,7 @@ fn pair(old: &str, new: &str) -> Replacement {
     Replacement { old: old.into(), new: new.into() }
 }
 
-fn edit(old: &str, pairs: &[(&str, &str)]) -> Result<(String, Vec<Loosely>), Unfound> {
+fn edit(old: &str, pairs: &[(&str, &str)]) -> Result<(String, Vec<FuzzyMatch>), Unfound> {
     let pairs: Vec<Replacement> = pairs.iter().map(|(old, new)| pair(old, new)).collect();
     let found = replace_once(old.as_bytes(), &pairs, u64::MAX)?;
     Ok((String::from_utf8(found.bytes).unwrap(), found.loosely))
@@ -19,8 +19,8 @@ fn check(old: &str, pairs: &[(&str, &str)], new: &str) {
     assert_eq!(edit(old, pairs).unwrap(), (new.to_owned(), vec![]));
 }
 
-fn loosely(line: usize, likeness: Likeness) -> Vec<Loosely> {
-    vec![Loosely { line, likeness }]
+fn loosely(line: usize, likeness: Likeness) -> Vec<FuzzyMatch> {
+    vec![FuzzyMatch { line, likeness }]
 }
 
 #[test]

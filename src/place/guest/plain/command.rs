@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::sane;
 use crate::protocol::jsonrpc::{ExecResult, STREAM_LIMIT, TRUNCATED};
 use crate::protocol::{
-    Capture, Ending, Execution, Output, ShellCommand, Streams, Warning, WarningSort,
+    Capture, Ending, Execution, Output, ShellCommand, Streams, Warning, WarningKind,
 };
 use crate::text::shell_word;
 
@@ -66,7 +66,7 @@ pub(super) fn execution(
         None => (false, stderr),
     };
     let mut noticed = Vec::new();
-    let mut notice = |told: String| noticed.push(Warning::new(WarningSort::Timeout, told));
+    let mut notice = |told: String| noticed.push(Warning::new(WarningKind::Timeout, told));
     let (asked, given_s) = (run.timeout.filter(|asked| *asked > given), given.as_secs_f64());
     let ending = match exit_code {
         code if ENDED.contains(&code) && begun && took >= given => {

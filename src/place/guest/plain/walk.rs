@@ -12,7 +12,7 @@ use super::super::Guest;
 use super::files::{content, entry, list};
 use crate::error::Result;
 use crate::protocol::jsonrpc::FileEntry;
-use crate::protocol::{Detail, RelPath, Warning, WarningSort};
+use crate::protocol::{Detail, RelPath, Warning, WarningKind};
 use crate::text::{count, visible_line};
 use crate::workspace::products::is_named_product;
 use crate::workspace::walk::ignoring::{self, Budget, Rules};
@@ -87,7 +87,7 @@ pub(super) fn listed(guest: &Guest, path: Option<&RelPath>) -> Result<(Detail, V
             named.chain(more).collect::<Vec<_>>().join(", ")
         ));
     }
-    let warnings = told.into_iter().map(|told| Warning::new(WarningSort::Search, told)).collect();
+    let warnings = told.into_iter().map(|told| Warning::new(WarningKind::Search, told)).collect();
     Ok((Detail::Listed { path: path.cloned(), files, shown }, warnings))
 }
 

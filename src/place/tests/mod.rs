@@ -1,0 +1,48 @@
+//! What a preview foretells, and what a stop leaves of a move.
+
+mod preview;
+
+use std::fs;
+
+use super::{Left, left_on_disk};
+use crate::protocol::{Detail, Effect, RelPath};
+use crate::workspace::Workspace;
+
+fn path(text: &str) -> RelPath {
+    RelPath::parse(text).unwrap()
+}
+
+#[test]
+fn after_a_stop_both_ends_tell_whether_it_was_moved() {
+    let top = tempfile::tempdir().unwrap();
+    let root = top.path();
+    let workspace = Workspace::open(root, &[], &[]).unwrap();
+    let began = |folder: bool| {
+        if folder {
+            fs::create_dir_all(root.join("a/x"))
+        } else {
+            fs::write(root.join("a"), "text")
+        }
+        .unwrap();
+        workspace.plan_move(&path("a"), &path("new/b"), false).unwrap()
+    };
+    for folder in [false, true] {
+        let plan = began(folder);
+        let effect = plan.effect().clone();
+        let left = || left_on_disk(&Effect::Move(Box::new(effect.clone())), &workspace);
+        assert!(matches!(left(), Left::Undone));
+        plan.execute().unwrap();
+        let Left::Done(detail, _) = left() else { panic!("{:?}", left()) };
+        assert_eq!(*detail, effect.detail);
+        // Something else stands where it stood: somebody was there.
+        fs::write(root.join("a"), "another").unwrap();
+        let Left::Done(detail, _) = left() else { panic!("{:?}", left()) };
+        assert!(matches!(*detail, Detail::Failed(_)), "{detail:?}");
+        fs::remove_file(root.join("a")).unwrap();
+        fs::rename(root.join("new"), root.join("gone")).unwrap();
+        let Left::Done(detail, _) = left() else { panic!("{:?}", left()) };
+        let Detail::Failed(failure) = *detail else { panic!("{detail:?}") };
+        assert!(failure.reason.contains("look at both"), "{failure:?}");
+        fs::remove_dir_all(root.join("gone")).unwrap();
+    }
+}
